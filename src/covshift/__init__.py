@@ -1,0 +1,24 @@
+"""Covariate shift adaptation whose assumptions you can check.
+
+A model is trained where there are labels (source) and must work where there are none
+(target), while the distribution of the rows has moved.
+"""
+
+from covshift.adapters import PeriodicSparseFiltering, SparseFiltering
+from covshift.base import NothingToAdaptWarning
+from covshift.domains import SourceOnlySplit, StackedDomains, split_domains, stack_domains
+from covshift.predictors import AdaptedClassifier, AdaptedRegressor
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AdaptedClassifier",
+    "AdaptedRegressor",
+    "NothingToAdaptWarning",
+    "PeriodicSparseFiltering",
+    "SourceOnlySplit",
+    "SparseFiltering",
+    "StackedDomains",
+    "split_domains",
+    "stack_domains",
+]

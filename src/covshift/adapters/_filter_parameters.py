@@ -1,0 +1,44 @@
+"""Checks of the filters' parameters and of the size of their input."""
+
+from numbers import Real
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_scalar
+
+from covshift.base import check_count, check_option
+from covshift.kernels.activations import ACTIVATIONS
+
+
+def check_filter_parameters(filter_):
+    """Check the parameters that all filters have; messages list what is allowed."""
+    check_option("activation", filter_.activation, ACTIVATIONS)
+    check_option("normalization", filter_.normalization, ("domain", "joint", "batch"))
+    check_option("pooling", filter_.pooling, ("role", "domain"))
+    check_option("early_stopping", filter_.early_stopping, (None, "ks"))
+    if filter_.n_components is not None:
+        check_count("n_components", filter_.n_components, minimum=1)
+    if filter_.init is None or (isinstance(filter_.init, str) and filter_.init != "normal"):
+        raise ValueError(f"init must be 'normal' or an array of filters, got {filter_.init!r}.")
+    check_count("max_iter", filter_.max_iter, minimum=0)
+    check_count("n_restarts", filter_.n_restarts, minimum=1)
+    check_count("stopping_window", filter_.stopping_window, minimum=1)
+    check_count("min_domain_size", filter_.min_domain_size, minimum=1)
+    for name in ("epsilon", "norm_epsilon", "alpha", "tol", "init_scale"):
+        value = getattr(filter_, name)
+        check_scalar(value, name, Real, min_val=0)
+        if not np.isfinite(value):
+            raise ValueError(f"{name} must be finite, got {value!r}.")
+
+
+def check_magnitude(X):
+    """Refuse rows whose squares, summed, would overflow."""
+    values = X.data if sparse.issparse(X) else X
+    largest = float(np.abs(values).max(initial=0))
+    # The cube root leaves a third of the exponents for the number of rows and for W.
+    limit = float(np.finfo(X.dtype).max) ** (1 / 3)
+    if largest > limit:
+        raise ValueError(
+            f"X holds magnitudes up to {largest:.1e}; above {limit:.0e} they overflow {X.dtype} "
+            "once squared and summed. Scale the features first, e.g. by StandardScaler."
+        )

@@ -1,0 +1,51 @@
+"""Feature norms of each pooling unit, measured once and applied to any row later."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from covshift.domains import Unit, locate_units
+from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.normalization import normalize_by_stored, root_mean_squares
+
+
+@dataclass(frozen=True)
+class UnitNorms:
+    """Root mean squares of the activations in each pooling unit.
+
+    Attributes
+    ----------
+    units : names of the U units.
+    root_means : (U, L).
+    counts : (U,) rows over which each was measured.
+    """
+
+    units: list[Unit]
+    root_means: FloatArray
+    counts: IntArray
+
+    @classmethod
+    def measure(cls, F: FloatArray, units: dict[Unit, IntArray]) -> "UnitNorms":
+        """Measure the norms of activations F (n, L), given the rows of each unit."""
+        return cls(
+            units=list(units),
+            root_means=np.stack([root_mean_squares(F[rows]) for rows in units.values()]),
+            counts=np.array([len(rows) for rows in units.values()]),
+        )
+
+    def normalize(self, F: FloatArray, sample_domain: IntArray, norm_epsilon: float) -> Any:
+        """Overwrite F with its representation, each row under the norms of its unit."""
+        unit = locate_units(self.units, sample_domain)
+        root_means = self.root_means.astype(F.dtype, copy=False)[unit]
+        counts = self.counts.astype(F.dtype)[unit][:, None]
+        return normalize_by_stored(F, root_means, counts, norm_epsilon)
+
+    def replace(self, unit: Unit, F: FloatArray) -> "UnitNorms":
+        """Return the norms with those of ``unit`` learned from F, added or exchanged."""
+        others = [index for index, name in enumerate(self.units) if name != unit]
+        return UnitNorms(
+            units=[*(self.units[index] for index in others), unit],
+            root_means=np.vstack([self.root_means[others], root_mean_squares(F)]),
+            counts=np.append(self.counts[others], F.shape[0]),
+        )

@@ -1,0 +1,94 @@
+"""What all estimators of the package share."""
+
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from numbers import Integral
+from typing import Any
+
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_scalar
+
+
+class NothingToAdaptWarning(UserWarning):
+    """An adapter was fitted without target rows, so it adapts to nothing."""
+
+
+@contextmanager
+def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
+    """Undo every change to ``estimator`` if the block fails or is interrupted.
+
+    A failed ``fit`` then leaves an unfitted estimator unfitted and a fitted one as it was.
+    """
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+class DomainTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Base of the adapters: transformers that know source rows from target rows.
+
+    A subclass has ``fit(X, y=None, *, sample_domain=None, label_mask=None)`` and
+    ``transform(X, *, sample_domain=None, allow_source=False)``.
+
+    ``allow_source`` changes nothing: it is accepted because SKADA's pipelines pass it. Rows
+    whose ``sample_domain`` says source are always transformed as source rows.
+    """
+
+    __metadata_request__fit = {"sample_domain": True, "label_mask": True}
+    __metadata_request__transform = {"sample_domain": True, "allow_source": True}
+
+    def fit_transform(self, X, y=None, *, sample_domain=None, label_mask=None):
+        """Fit, then transform the same rows, each as a row of its own domain.
+
+        Parameters
+        ----------
+        X, y, sample_domain, label_mask
+            As in ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features_out)
+        """
+        self.fit(X, y, sample_domain=sample_domain, label_mask=label_mask)
+        return self.transform(X, sample_domain=sample_domain, allow_source=True)
+
+    def adapt_target(self, X, domain=None):
+        """Learn a new target domain without the training data, for adapters that can.
+
+        This one cannot: its fit needs source and target rows together.
+        """
+        raise ValueError(
+            f"{type(self).__name__} cannot learn a new target on its own: refit it on the "
+            "source rows and the rows of the new target."
+        )
+
+
+def warn_nothing_to_adapt(estimator: BaseEstimator, consequence: str) -> None:
+    """Say that ``fit`` got no ``sample_domain``, and what follows."""
+    warnings.warn(
+        f"{type(estimator).__name__} got no sample_domain, so there is no target to adapt to: "
+        f"{consequence}. `covshift.stack_domains` stacks source and target rows.",
+        NothingToAdaptWarning,
+        stacklevel=3,
+    )
+
+
+def check_option(name: str, value: Any, allowed: Iterable[Any]) -> None:
+    """Raise unless ``value`` is one of ``allowed``, and list them."""
+    options = list(allowed)
+    if not any(
+        value is option or (isinstance(value, str) and value == option) for option in options
+    ):
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}, got {value!r}.")
+
+
+def check_count(name: str, value: Any, *, minimum: int) -> None:
+    """Raise unless ``value`` is a whole number of at least ``minimum``."""
+    if isinstance(value, bool):
+        raise TypeError(f"{name} must be a whole number, got {value!r}.")
+    check_scalar(value, name, Integral, min_val=minimum)

@@ -1,0 +1,96 @@
+"""Cross-validation that tests on labelled source rows only."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing
+
+from covshift.domains.labels import known_labels
+from covshift.domains.roles import FitDomains, check_fit_domains
+from covshift.kernels.arrays import IntArray
+
+
+class SourceOnlySplit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+    """Splitter whose test folds hold labelled source rows only.
+
+    Target rows, and source rows without a label, stay in every training fold: they take
+    part in the adaptation and cannot be scored. Without this splitter a search would score
+    the placeholders of target rows.
+
+    Parameters
+    ----------
+    cv : int, splitter or None, default=None
+        How the labelled source rows are split, as in scikit-learn's `check_cv`. A splitter
+        by groups gets ``sample_domain`` as groups unless others are given, so
+        ``SourceOnlySplit(LeaveOneGroupOut())`` leaves out one source domain at a time.
+
+    Notes
+    -----
+    ``sample_domain`` arrives by metadata routing, which a search needs for the estimator
+    anyway: ``sklearn.set_config(enable_metadata_routing=True)``, then
+    ``GridSearchCV(model, grid, cv=SourceOnlySplit(5)).fit(X, y, sample_domain=...)``. Keep
+    the search's default scoring: a scorer given by name calls ``predict`` without
+    ``sample_domain``, which would take the source rows for target rows.
+    """
+
+    __metadata_request__split = {"sample_domain": True, "label_mask": True, "groups": True}
+
+    def __init__(self, cv: Any = None) -> None:
+        self.cv = cv
+
+    def split(
+        self,
+        X: Any,
+        y: Any = None,
+        groups: Any = None,
+        *,
+        sample_domain: Any = None,
+        label_mask: Any = None,
+    ) -> Iterator[tuple[IntArray, IntArray]]:
+        """Yield the row numbers of each training and test fold."""
+        domains, rows, labels = self._labelled_source(X, y, sample_domain, label_mask)
+        cv = check_cv(self.cv, labels, classifier=True)
+        kept_groups = None
+        if _wants_groups(cv):
+            kept_groups = (domains.sample_domain if groups is None else np.asarray(groups))[rows]
+        for _, test in cv.split(_safe_indexing(X, rows), labels, kept_groups):
+            held_out = rows[test]
+            yield np.setdiff1d(np.arange(len(domains.sample_domain)), held_out), held_out
+
+    def get_n_splits(
+        self,
+        X: Any = None,
+        y: Any = None,
+        groups: Any = None,
+        *,
+        sample_domain: Any = None,
+        label_mask: Any = None,
+    ) -> int:
+        """Return the number of folds."""
+        return sum(
+            1 for _ in self.split(X, y, groups, sample_domain=sample_domain, label_mask=label_mask)
+        )
+
+    @staticmethod
+    def _labelled_source(
+        X: Any, y: Any, sample_domain: Any, label_mask: Any
+    ) -> tuple[FitDomains, IntArray, Any]:
+        if sample_domain is None:
+            raise ValueError(
+                "SourceOnlySplit got no sample_domain. Pass it to the search's fit, with "
+                "sklearn.set_config(enable_metadata_routing=True)."
+            )
+        n_samples = len(y) if y is not None else X.shape[0]
+        domains = check_fit_domains(sample_domain, label_mask, n_samples)
+        testable = domains.source & domains.label_mask
+        rows = np.flatnonzero(testable)
+        labels = None if y is None else known_labels(y, testable, kind="any")
+        return domains, rows, labels
+
+
+def _wants_groups(cv: Any) -> bool:
+    requests = getattr(cv, "get_metadata_routing", None)
+    return requests is not None and bool(requests().split.requests.get("groups"))

@@ -1,0 +1,78 @@
+r"""The two normalisations that every filter applies to its activations F (n, L).
+
+First each feature is divided by its norm over the rows, then each row by its norm over
+the features:
+
+.. math::
+
+    t_j = \sqrt{\textstyle\sum_i F_{ij}^2 + e}, \quad A_{ij} = F_{ij} / t_j, \qquad
+    r_i = \sqrt{\textstyle\sum_j A_{ij}^2 + e}, \quad Z_{ij} = A_{ij} / r_i
+
+with :math:`e` the ``norm_epsilon``. A norm of exactly zero divides by one instead, so that
+a dead feature or an empty row stays zero.
+"""
+
+import numpy as np
+
+from covshift.kernels.arrays import FloatArray
+
+
+def feature_norms(F: FloatArray, norm_epsilon: float) -> FloatArray:
+    """Norm t_j of each feature over the rows, shape (L,)."""
+    return _safe_root(np.einsum("ij,ij->j", F, F) + F.dtype.type(norm_epsilon))
+
+
+def row_norms(A: FloatArray, norm_epsilon: float) -> FloatArray:
+    """Norm r_i of each row over the features, shape (n, 1)."""
+    return _safe_root(np.einsum("ij,ij->i", A, A) + A.dtype.type(norm_epsilon))[:, None]
+
+
+def normalize(F: FloatArray, norm_epsilon: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Both normalisations: returns Z as a new array, and the norms t (L,) and r (n, 1)."""
+    t = feature_norms(F, norm_epsilon)
+    Z = F / t
+    r = row_norms(Z, norm_epsilon)
+    Z /= r
+    return Z, t, r
+
+
+def backward_in_place(G: FloatArray, Z: FloatArray, t: FloatArray, r: FloatArray) -> FloatArray:
+    r"""Overwrite G, the gradient with respect to Z, with the one with respect to F.
+
+    Each step divides by a norm :math:`v \mapsto u = v / \lVert v \rVert`, whose transposed
+    Jacobian sends :math:`g` to :math:`(g - u \langle u, g \rangle) / \lVert v \rVert`; the
+    rows come first, the features second.
+    """
+    G -= Z * np.einsum("ij,ij->i", G, Z)[:, None]
+    G /= r
+    A = Z * r
+    A *= np.einsum("ij,ij->j", G, A)
+    G -= A
+    G /= t
+    return G
+
+
+def root_mean_squares(F: FloatArray) -> FloatArray:
+    """Root mean square of each feature over the rows, shape (L,)."""
+    squares: FloatArray = np.einsum("ij,ij->j", F, F)
+    return np.sqrt(squares / squares.dtype.type(F.shape[0]))
+
+
+def normalize_by_stored(
+    F: FloatArray, root_means: FloatArray, counts: FloatArray, norm_epsilon: float
+) -> FloatArray:
+    """Overwrite F with its representation under norms stored earlier.
+
+    ``root_means`` (n, L) or (L,) are root mean squares over ``counts`` rows, (n, 1) or a
+    scalar. They are scaled back to norms over those rows, so that the rows from which they
+    were computed get exactly the Z they have as a batch, whatever ``norm_epsilon`` is.
+    """
+    F /= _safe_root(np.square(root_means) * counts + F.dtype.type(norm_epsilon))
+    F /= row_norms(F, norm_epsilon)
+    return F
+
+
+def _safe_root(squares: FloatArray) -> FloatArray:
+    root = np.sqrt(squares)
+    root[root == 0] = 1
+    return root

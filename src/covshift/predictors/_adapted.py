@@ -1,0 +1,248 @@
+"""Base of `AdaptedClassifier` and `AdaptedRegressor`."""
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import _safe_indexing, check_array, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from covshift.base import all_or_nothing, warn_nothing_to_adapt
+from covshift.domains import (
+    blank_labels,
+    check_fit_domains,
+    check_new_domains,
+    known_labels,
+    new_target_domain,
+)
+from covshift.predictors._adapting import (
+    adapt_target_of,
+    call_with_domains,
+    fit_weighted,
+    knows_domains,
+)
+
+
+def _adapter_has(method):
+    def check(self):
+        return hasattr(getattr(self, "adapter_", self.adapter), method)
+
+    return check
+
+
+class AdaptedEstimator(BaseEstimator):
+    """Fit an adapter on all rows, then an estimator on the adapted labelled rows."""
+
+    _requests = {"sample_domain": True}
+    __metadata_request__fit = {"sample_domain": True, "label_mask": True}
+    __metadata_request__transform = _requests
+    __metadata_request__predict = _requests
+    __metadata_request__predict_proba = _requests
+    __metadata_request__predict_log_proba = _requests
+    __metadata_request__decision_function = _requests
+    __metadata_request__score = _requests
+
+    def __init__(self, adapter=None, estimator=None):
+        self.adapter = adapter
+        self.estimator = estimator
+
+    def fit(self, X, y, *, sample_domain=None, label_mask=None, sample_weight=None):
+        """Fit the adapter on the rows of all domains and the estimator on labelled ones.
+
+        Parameters
+        ----------
+        X : array, frame or sparse matrix of shape (n_samples, n_features)
+            Rows of all domains, as adapter and estimator take them.
+        y : array-like of shape (n_samples,)
+            Labels; what rows without a known label hold is never read.
+        sample_domain : array-like of shape (n_samples,), default=None
+            Domain of each row: an integer, ``>= 0`` source, ``< 0`` target. None: one
+            source domain and nothing to adapt to, with a warning.
+        label_mask : array-like of bool of shape (n_samples,), default=None
+            Where the label is known; default: source rows.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows in the estimator's fit. They multiply the adapter's
+            importance weights, if it yields some, and the product is scaled to mean one.
+
+        Returns
+        -------
+        self : object
+        """
+        with all_or_nothing(self):
+            X = _as_rows(X)
+            validate_data(self, X, y, skip_check_array=True)
+            domains = check_fit_domains(sample_domain, label_mask, X.shape[0])
+            labels = known_labels(y, domains.label_mask, kind=self._label_kind)
+            weights = _check_weights(sample_weight, X.shape[0])
+            adapter = self._fit_adapter(X, labels, domains)
+
+            labelled = np.flatnonzero(domains.label_mask)
+            where = {"sample_domain": domains.sample_domain[labelled]} if domains.given else {}
+            Z = _represent(adapter, _safe_indexing(X, labelled), **where)
+            importance = _importance(adapter, domains)
+            if importance is not None:
+                weights = importance if weights is None else weights * importance
+            if weights is not None:
+                weights = weights[labelled]
+            if importance is not None:
+                weights = weights / weights.mean()
+
+            self.estimator_ = fit_weighted(clone(self._base_estimator()), Z, labels, weights)
+            self.adapter_ = adapter
+            self.domains_ = domains.domains
+            self.domain_names_ = {}
+        return self
+
+    def predict(self, X, *, sample_domain=None):
+        """Predict rows, each as a row of its domain.
+
+        Parameters
+        ----------
+        X : array, frame or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        sample_domain : array-like of shape (n_samples,), int or str, default=None
+            Domain of each row, or the one of all rows. None: the target (the source, if the
+            fit saw no target).
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        Z = self._adapt(X, sample_domain)
+        return self.estimator_.predict(Z)
+
+    @available_if(_adapter_has("transform"))
+    def transform(self, X, *, sample_domain=None):
+        """Return the rows as the estimator sees them; parameters as in ``predict``."""
+        return self._adapt(X, sample_domain)
+
+    @available_if(_adapter_has("transform"))
+    def fit_transform(self, X, y, *, sample_domain=None, label_mask=None, sample_weight=None):
+        """Fit, then transform the same rows, each as a row of its own domain."""
+        self.fit(
+            X, y, sample_domain=sample_domain, label_mask=label_mask, sample_weight=sample_weight
+        )
+        return self.transform(X, sample_domain=sample_domain)
+
+    @available_if(_adapter_has("fit"))
+    def adapt_target(self, X, domain=None):
+        """Learn a new target domain without the training data, if the adapter can.
+
+        Parameters
+        ----------
+        X : array, frame or sparse matrix of shape (n_samples, n_features)
+            Rows of the new target.
+        domain : int, str or None, default=None
+            A negative integer or a name, by which ``predict`` will know it; None: it
+            becomes the target of rows without ``sample_domain``.
+
+        Returns
+        -------
+        self : object
+        """
+        check_is_fitted(self)
+        X = _as_rows(X)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        number = new_target_domain(domain, self.domains_.tolist(), self.domain_names_)
+        self.adapter_ = adapt_target_of(self.adapter_, X, None if domain is None else number)
+        if isinstance(domain, str):
+            self.domain_names_ = {**self.domain_names_, number: domain}
+        return self
+
+    def _fit_adapter(self, X, labels, domains):
+        """Fit a clone of the adapter; labels that may not be read are blanked out first."""
+        if self.adapter is None:
+            return None
+        if not domains.has_target:
+            if domains.given:
+                raise ValueError(
+                    "sample_domain has no target rows (negative entries) to adapt to. Add the "
+                    "rows of the target, or leave sample_domain out to fit without adapting."
+                )
+            warn_nothing_to_adapt(self, "adapter and estimator are fitted on the source alone")
+        adapter = clone(self.adapter)
+        y = None
+        if self._label_kind == "class" and knows_domains(adapter):
+            y = blank_labels(labels, domains.label_mask)
+        metadata = {"label_mask": domains.label_mask}
+        if domains.given:
+            metadata["sample_domain"] = domains.sample_domain
+        call_with_domains(adapter, "fit", X, y, **metadata)
+        return adapter
+
+    def _adapt(self, X, sample_domain):
+        check_is_fitted(self)
+        X = _as_rows(X)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        where = {}
+        if sample_domain is not None:
+            where["sample_domain"] = check_new_domains(
+                sample_domain, X.shape[0], has_target=True, domain_names=self.domain_names_
+            )
+        return _represent(self.adapter_, X, **where)
+
+    def _base_estimator(self):
+        return self._default_estimator() if self.estimator is None else self.estimator
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "estimator_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        estimator = get_tags(self._base_estimator())
+        first = estimator if self.adapter is None else get_tags(self.adapter)
+        tags.input_tags.sparse = first.input_tags.sparse
+        tags.input_tags.allow_nan = first.input_tags.allow_nan
+        tags.non_deterministic = first.non_deterministic or estimator.non_deterministic
+        tags.classifier_tags = estimator.classifier_tags
+        tags.regressor_tags = estimator.regressor_tags
+        tags.target_tags.required = True
+        if hasattr(self.adapter, "transform"):
+            tags.transformer_tags = get_tags(self.adapter).transformer_tags
+        return tags
+
+
+def _represent(adapter, X, **where):
+    """Rows as the adapter represents them; a weight estimator leaves them as they are."""
+    if not hasattr(adapter, "transform"):
+        return X
+    return call_with_domains(adapter, "transform", X, allow_source=True, **where)
+
+
+def _importance(adapter, domains):
+    """Importance weight of every row, from an adapter that weighs the source rows."""
+    if not hasattr(adapter, "weights_"):
+        return None
+    importance = np.ones(len(domains.sample_domain))
+    importance[domains.source] = adapter.weights_
+    return importance
+
+
+def _check_weights(sample_weight, n_samples):
+    if sample_weight is None:
+        return None
+    weights = check_array(
+        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+    )
+    if weights.shape != (n_samples,):
+        raise ValueError(
+            f"sample_weight must hold one number per row: expected shape ({n_samples},), got "
+            f"{weights.shape}."
+        )
+    return weights
+
+
+def _as_rows(X):
+    """Leave arrays, frames and sparse matrices alone, make an array of anything else."""
+    if sparse.issparse(X):
+        X = X.tocsr()  # the format whose rows can be picked
+    elif not hasattr(X, "shape"):
+        X = np.asarray(X)
+    if len(X.shape) != 2:
+        raise ValueError(
+            f"Expected a 2-dimensional X, rows by features, got shape {tuple(X.shape)}. Reshape "
+            "your data: X.reshape(-1, 1) for a single feature, X.reshape(1, -1) for a single row."
+        )
+    if X.shape[0] == 0:
+        raise ValueError(f"Found array with 0 sample(s) (shape={tuple(X.shape)}): X has no rows.")
+    return X

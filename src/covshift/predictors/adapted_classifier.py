@@ -1,0 +1,105 @@
+"""A classifier on top of an adapter."""
+
+from sklearn.base import ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score
+from sklearn.utils.metaestimators import available_if
+
+from covshift.domains import check_no_placeholders
+from covshift.predictors._adapted import AdaptedEstimator
+
+
+def _estimator_has(method):
+    def check(self):
+        return hasattr(getattr(self, "estimator_", None) or self._base_estimator(), method)
+
+    return check
+
+
+class AdaptedClassifier(ClassifierMixin, AdaptedEstimator):
+    """Classifier that adapts to the target before it learns.
+
+    The adapter is fitted on the rows of all domains, the classifier on the adapted rows
+    whose labels are known (those of the source). New rows are adapted as target rows, then
+    classified.
+
+    Parameters
+    ----------
+    adapter : transformer, weight estimator, pipeline or None, default=None
+        How to adapt; None: not at all. A pipeline hands ``sample_domain`` to the steps that
+        ask for it. A transformer that knows no domains is fitted on all rows, unlabelled.
+    estimator : classifier, default=None
+        What to fit on the adapted rows; None: a logistic regression.
+
+    Attributes
+    ----------
+    adapter_ : fitted adapter, or None.
+    estimator_ : fitted classifier.
+    classes_ : ndarray of shape (n_classes,)
+    domains_ : ndarray
+        Domains seen by the fit.
+    domain_names_ : dict
+        Integer -> name of the targets learned by name in ``adapt_target``.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from covshift import AdaptedClassifier, PeriodicSparseFiltering, stack_domains
+    >>> from covshift.datasets import make_periodic_shift
+    >>> data = make_periodic_shift(random_state=0)
+    >>> X, y, sample_domain = stack_domains(data.X_source, data.y_source, data.X_target)
+    >>> model = AdaptedClassifier(PeriodicSparseFiltering(random_state=0))
+    >>> model = model.fit(X, y, sample_domain=sample_domain)
+    >>> bool(model.score(data.X_test, data.y_test) > 0.8)
+    True
+    """
+
+    _label_kind = "class"
+
+    @staticmethod
+    def _default_estimator():
+        return LogisticRegression(max_iter=1000)
+
+    @property
+    def classes_(self):
+        """Classes, in the order of the columns of ``predict_proba``."""
+        return self.estimator_.classes_
+
+    @available_if(_estimator_has("predict_proba"))
+    def predict_proba(self, X, *, sample_domain=None):
+        """Class probabilities of rows; parameters as in ``predict``."""
+        Z = self._adapt(X, sample_domain)
+        return self.estimator_.predict_proba(Z)
+
+    @available_if(_estimator_has("predict_log_proba"))
+    def predict_log_proba(self, X, *, sample_domain=None):
+        """Logarithms of the class probabilities; parameters as in ``predict``."""
+        Z = self._adapt(X, sample_domain)
+        return self.estimator_.predict_log_proba(Z)
+
+    @available_if(_estimator_has("decision_function"))
+    def decision_function(self, X, *, sample_domain=None):
+        """Margins of rows; parameters as in ``predict``."""
+        Z = self._adapt(X, sample_domain)
+        return self.estimator_.decision_function(Z)
+
+    def score(self, X, y, *, sample_domain=None, sample_weight=None):
+        """Accuracy on labelled rows.
+
+        Parameters
+        ----------
+        X, sample_domain
+            As in ``predict``.
+        y : array-like of shape (n_samples,)
+            True labels; the placeholder of an unlabelled row is an error.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+        """
+        prediction = self.predict(X, sample_domain=sample_domain)
+        check_no_placeholders(y, self.classes_)
+        return accuracy_score(y, prediction, sample_weight=sample_weight)
