@@ -168,6 +168,8 @@ class SparseFilter(DomainTransformer):
                 f"min_domain_size={self.min_domain_size} are needed."
             )
         number = new_target_domain(domain, self.domains_.tolist(), self.domain_names_)
+        if domain is not None:
+            self.domains_ = np.union1d(self.domains_, number)
         if isinstance(domain, str):
             self.domain_names_ = {**self.domain_names_, number: domain}
         if self.normalization == "domain":

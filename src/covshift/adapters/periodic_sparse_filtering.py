@@ -227,11 +227,14 @@ loss_curve_, history_, n_iter_, restart_losses_
 
 
 def _one_per_class(name, value, n_classes):
-    values = np.asarray(value, dtype=float)
-    if values.ndim > 1 or (values.ndim == 1 and len(values) != n_classes):
+    try:
+        values = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        values = np.empty((0, 0))
+    if values.shape not in ((), (n_classes,)):
         raise ValueError(
-            f"{name} must be a number or one per class, {n_classes} here; got shape {values.shape}."
+            f"{name} must be a number or one per class, {n_classes} here; got {value!r}."
         )
     if not np.isfinite(values).all():
         raise ValueError(f"{name} must be finite, got {value!r}.")
-    return np.broadcast_to(values, n_classes).astype(float)
+    return np.broadcast_to(values, n_classes)

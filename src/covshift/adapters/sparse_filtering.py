@@ -75,7 +75,7 @@ class SparseFiltering(SparseFilter):
     norm_counts_ : ndarray of shape (n_units,)
         Rows over which each unit's norms were measured.
     domains_ : ndarray
-        Domains seen by the fit.
+        Domains known, from the fit or from ``adapt_target``.
     domain_names_ : dict
         Integer -> name of the targets learned by name in ``adapt_target``.
     loss_ : float

@@ -99,9 +99,10 @@ def make_periodic_shift(
 ) -> ShiftedData:
     """Labels repeat along the first feature: the assumption of periodic sparse filtering.
 
-    The two variants share every row and all but .08 % of the source labels, and have
-    opposite target labels. No method without target labels can be right on both: one source
-    domain cannot tell which structure continues.
+    The two variants share every row, and the labels where x1 > 0: all but .08 % of the
+    source's. Where x1 < 0, in all but .08 % of the target, they are opposite. No method
+    without target labels can be right on both: one source domain cannot tell which
+    structure continues.
 
     Parameters
     ----------

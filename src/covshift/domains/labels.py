@@ -1,10 +1,11 @@
 """Which labels may be read, and what stands in for those that may not."""
 
+from numbers import Real
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils import check_array, column_or_1d
+from sklearn.utils import _safe_indexing, check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from covshift.kernels.arrays import BoolArray, IntArray
@@ -16,17 +17,16 @@ def known_labels(
     y: Any, label_mask: BoolArray, *, kind: Literal["class", "number", "any"]
 ) -> Labels:
     """Return the labels that may be read, validated; no other entry of y is looked at."""
-    if hasattr(y, "to_numpy"):  # frames and series
-        y = y.to_numpy()
-    labels: Labels = np.asarray(y)
-    if labels.ndim == 0 or len(labels) != len(label_mask):
+    if not (isinstance(y, list | tuple) or hasattr(y, "to_numpy")):  # lists, frames, series
+        y = np.asarray(y)
+    n_labels = "a single value" if getattr(y, "ndim", 1) == 0 else len(y)
+    if n_labels != len(label_mask):
         raise ValueError(
-            f"y must hold one label per row: expected {len(label_mask)} labels, got "
-            f"{len(labels) if labels.ndim else 'a single value'}."
+            f"y must hold one label per row: expected {len(label_mask)} labels, got {n_labels}."
         )
     if not label_mask.any():
         raise ValueError("No label is known: label_mask is False for every row.")
-    labels = labels[label_mask]
+    labels: Labels = _pick(y, label_mask)
     if labels.dtype == object:
         labels = _without_objects(labels)
     labels = column_or_1d(labels, warn=True)
@@ -51,6 +51,8 @@ def blank_labels(labels: Labels, label_mask: BoolArray) -> Labels:
     """Spread known labels over all rows; the others get a placeholder."""
     placeholder = placeholder_label(labels)
     dtype = np.result_type(labels.dtype, np.min_scalar_type(placeholder))
+    if labels.dtype.kind == "u" and dtype.kind == "f":  # no integer type holds both
+        dtype = np.dtype(np.int64)
     blanked = np.full(len(label_mask), placeholder, dtype=dtype)
     blanked[label_mask] = labels
     return blanked
@@ -59,19 +61,15 @@ def blank_labels(labels: Labels, label_mask: BoolArray) -> Labels:
 def placeholder_label(labels: Labels) -> Any:
     """Return what stands for "no label" among labels of this type.
 
-    NaN for floats, None for objects; -1 for signed integers (one below all labels, if -1 is
-    one of them); the largest value of the type, or the next one, for unsigned ones; the
-    empty string, or underscores if that is a label, for strings. Booleans have no spare
-    value: False stands in.
+    NaN for floats, None for objects; -1 for integers (one below all labels, if -1 is one of
+    them); the empty string, or underscores if that is a label, for strings. Booleans have no
+    spare value: False stands in.
     """
     kind = labels.dtype.kind
     if kind == "f":
         return np.nan
-    if kind == "i":
-        return -1 if -1 not in labels else int(labels.min()) - 1
-    if kind == "u":
-        largest = int(np.iinfo(labels.dtype).max)
-        return largest if largest not in labels else largest + 1
+    if kind in "iu":
+        return -1 if kind == "u" or -1 not in labels else int(labels.min()) - 1
     if kind == "b":
         return False
     if kind == "U":
@@ -86,7 +84,7 @@ def check_no_placeholders(y: Any, classes: Labels) -> None:
     """Refuse to score rows that have no label: their placeholders would count as errors."""
     labels = np.asarray(y)
     placeholder = placeholder_label(classes)
-    if classes.dtype.kind in "iuU" and placeholder not in classes and (labels == placeholder).any():
+    if classes.dtype.kind in "iuU" and (labels == placeholder).any():
         raise ValueError(
             f"y holds {placeholder!r}, the placeholder of rows without a label: they cannot be "
             "scored. In a search, give cv=SourceOnlySplit(cv), which tests on labelled source "
@@ -94,9 +92,27 @@ def check_no_placeholders(y: Any, classes: Labels) -> None:
         )
 
 
+def _pick(y: Any, label_mask: BoolArray) -> Labels:
+    """Return the known labels as an array; the others take no part in choosing its type."""
+    if hasattr(y, "to_numpy"):
+        y = _safe_indexing(y, np.flatnonzero(label_mask))
+        return np.asarray(y.to_numpy())
+    if isinstance(y, list | tuple):
+        return np.asarray([label for label, known in zip(y, label_mask, strict=True) if known])
+    known: Labels = y[label_mask]
+    return known
+
+
 def _without_objects(labels: Labels) -> Labels:
     """Give labels the type they would have alone: masked rows must not decide it."""
     values = labels.tolist()
-    if len({type(value) for value in values}) == 1:
-        return np.asarray(values)
+    for one_kind in ((bool, np.bool_), str, Real):
+        if all(isinstance(value, one_kind) for value in values):
+            return np.asarray(values)
+    kinds = sorted({type(value).__name__ for value in values})
+    if len(kinds) > 1:
+        raise ValueError(
+            f"Known labels are of several types: {', '.join(kinds)}. Say by label_mask which "
+            "rows have no label."
+        )
     return labels

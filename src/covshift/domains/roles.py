@@ -93,10 +93,10 @@ def check_sample_domain(sample_domain: Any, n_samples: int) -> IntArray:
             f"got {domain.shape}."
         )
     # Whole numbers stored as floats or objects are what frames make of integer columns.
-    with np.errstate(invalid="ignore"):
-        whole = domain.dtype.kind in "iuf" and bool((domain == np.floor(domain)).all())
-    if domain.dtype == object:
-        whole = all(map(_is_integer, domain))
+    whole = domain.dtype.kind in "iuf" or (domain.dtype == object and all(map(_is_integer, domain)))
+    if whole:
+        inside = (domain > SOME_TARGET) & (domain < SOME_SOURCE)  # false for NaN, too
+        whole = bool(inside.all()) and bool((domain == domain.astype(np.int64)).all())
     if not whole:
         raise ValueError(
             "sample_domain must hold integers (>= 0 source, < 0 target), got "

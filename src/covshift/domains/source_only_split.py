@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import check_cv
-from sklearn.utils import _safe_indexing
 
 from covshift.domains.labels import known_labels
-from covshift.domains.roles import FitDomains, check_fit_domains
+from covshift.domains.roles import check_fit_domains
 from covshift.kernels.arrays import IntArray
 
 
@@ -51,14 +50,10 @@ class SourceOnlySplit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is u
         label_mask: Any = None,
     ) -> Iterator[tuple[IntArray, IntArray]]:
         """Yield the row numbers of each training and test fold."""
-        domains, rows, labels = self._labelled_source(X, y, sample_domain, label_mask)
-        cv = check_cv(self.cv, labels, classifier=True)
-        kept_groups = None
-        if _wants_groups(cv):
-            kept_groups = (domains.sample_domain if groups is None else np.asarray(groups))[rows]
-        for _, test in cv.split(_safe_indexing(X, rows), labels, kept_groups):
-            held_out = rows[test]
-            yield np.setdiff1d(np.arange(len(domains.sample_domain)), held_out), held_out
+        rows, cv, arguments = self._inner(X, y, groups, sample_domain, label_mask)
+        everything = np.arange(len(sample_domain))
+        for _, test in cv.split(*arguments):
+            yield np.setdiff1d(everything, rows[test]), rows[test]
 
     def get_n_splits(
         self,
@@ -69,26 +64,43 @@ class SourceOnlySplit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is u
         sample_domain: Any = None,
         label_mask: Any = None,
     ) -> int:
-        """Return the number of folds."""
-        return sum(
-            1 for _ in self.split(X, y, groups, sample_domain=sample_domain, label_mask=label_mask)
-        )
+        """Return the number of folds; one that depends on the rows needs them."""
+        if X is None and sample_domain is None:
+            return int(check_cv(self.cv).get_n_splits())
+        _, cv, arguments = self._inner(X, y, groups, sample_domain, label_mask)
+        return int(cv.get_n_splits(*arguments))
 
-    @staticmethod
-    def _labelled_source(
-        X: Any, y: Any, sample_domain: Any, label_mask: Any
-    ) -> tuple[FitDomains, IntArray, Any]:
+    def _inner(
+        self, X: Any, y: Any, groups: Any, sample_domain: Any, label_mask: Any
+    ) -> tuple[IntArray, Any, tuple[Any, Any, Any]]:
+        """Return the labelled source rows, their splitter, and its arguments."""
         if sample_domain is None:
             raise ValueError(
                 "SourceOnlySplit got no sample_domain. Pass it to the search's fit, with "
                 "sklearn.set_config(enable_metadata_routing=True)."
             )
-        n_samples = len(y) if y is not None else X.shape[0]
+        n_samples = (
+            len(sample_domain) if X is None else (X.shape[0] if hasattr(X, "shape") else len(X))
+        )
         domains = check_fit_domains(sample_domain, label_mask, n_samples)
         testable = domains.source & domains.label_mask
         rows = np.flatnonzero(testable)
         labels = None if y is None else known_labels(y, testable, kind="any")
-        return domains, rows, labels
+        cv = check_cv(self.cv, labels, classifier=_can_stratify(labels, self.cv))
+        if _wants_groups(cv):
+            groups = (domains.sample_domain if groups is None else np.asarray(groups))[rows]
+        else:
+            groups = None
+        # Splitters look at the number of rows only.
+        return rows, cv, (np.zeros((len(rows), 1)), labels, groups)
+
+
+def _can_stratify(labels: Any, cv: Any) -> bool:
+    """Whether some label is frequent enough for every fold; that of a regression is not."""
+    n_folds = 5 if cv is None else cv  # scikit-learn's default
+    if labels is None or not isinstance(n_folds, int):
+        return False
+    return bool(np.unique(labels, return_counts=True)[1].max() >= n_folds)
 
 
 def _wants_groups(cv: Any) -> bool:

@@ -119,6 +119,8 @@ def _check_block(name: Any, X: Any) -> Any:
         raise ValueError(
             f"The rows of domain {name!r} must be 2-dimensional, got shape {tuple(block.shape)}."
         )
+    if block.shape[0] == 0:
+        raise ValueError(f"Domain {name!r} has no rows.")
     return block
 
 
@@ -148,18 +150,24 @@ def _stack_labels(domains: Mapping[Any, tuple[int, Any]]) -> Labels | None:
 
 
 def _stack_rows(names: Sequence[Any], blocks: Sequence[Any]) -> Any:
-    widths = {name: X.shape[1] for name, X in zip(names, blocks, strict=True)}
-    if len(set(widths.values())) > 1:
+    if len({X.shape[1] for X in blocks}) > 1:
+        widths = ", ".join(f"{name!r}: {X.shape[1]}" for name, X in zip(names, blocks, strict=True))
         raise ValueError(f"Domains differ in their number of features: {widths}.")
     if any(sparse.issparse(X) for X in blocks):
         return sparse.vstack([sparse.csr_array(X) for X in blocks], format="csr")
-    if not all(hasattr(X, "columns") for X in blocks):
+    if not any(hasattr(X, "columns") for X in blocks):
         return np.concatenate([np.asarray(X) for X in blocks])
     return _stack_frames(names, blocks)
 
 
 def _stack_frames(names: Sequence[Any], frames: Sequence[Any]) -> Any:
     """Stack pandas or polars frames, columns matched by name, in the order of the first."""
+    kinds = {type(frame).__module__.partition(".")[0] for frame in frames}
+    if kinds not in ({"pandas"}, {"polars"}):
+        raise TypeError(
+            f"Rows are of different kinds, {sorted(kinds)}: give all domains as pandas frames, "
+            "all as polars frames, or all as arrays."
+        )
     columns = list(frames[0].columns)
     for name, frame in zip(names, frames, strict=True):
         if set(frame.columns) != set(columns):
@@ -168,14 +176,16 @@ def _stack_frames(names: Sequence[Any], frames: Sequence[Any]) -> Any:
                 f"Columns of domain {name!r} do not match those of {names[0]!r}: {unmatched} "
                 "are in one of them only."
             )
-    kinds = {type(frame).__module__.partition(".")[0] for frame in frames}
-    ordered = [frame[columns] for frame in frames]
+    if len(set(columns)) == len(columns):
+        ordered = [frame[columns] for frame in frames]
+    elif all(list(frame.columns) == columns for frame in frames):
+        ordered = list(frames)
+    else:
+        raise ValueError("Columns with repeated names must stand in the same order everywhere.")
     if kinds == {"pandas"}:
         import pandas as pd
 
         return pd.concat(ordered, ignore_index=True)
-    if kinds == {"polars"}:
-        import polars as pl
+    import polars as pl
 
-        return pl.concat(ordered)
-    raise TypeError(f"Frames of one kind are needed, pandas or polars, got {sorted(kinds)}.")
+    return pl.concat(ordered, how="vertical_relaxed")

@@ -39,10 +39,9 @@ def psf_blockwise_loss(
     if codes is not None:
         for code, (reward, group) in enumerate(zip(label_reward, groups, strict=True)):
             block = np.ix_(codes == code, group)
-            if F[block].size:
-                block_loss, block_gradient = _sum_and_gradient(F[block], norm_epsilon)
-                loss -= float(reward) * block_loss
-                dF[block] -= reward * block_gradient
+            block_loss, block_gradient = _sum_and_gradient(F[block], norm_epsilon)
+            loss -= float(reward) * block_loss
+            dF[block] -= reward * block_gradient
     dF *= slope_in_place(H, F, activation)
     return add_penalty(loss, dF.T @ X, W, alpha)
 

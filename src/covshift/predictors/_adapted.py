@@ -145,6 +145,8 @@ class AdaptedEstimator(BaseEstimator):
         validate_data(self, X, reset=False, skip_check_array=True)
         number = new_target_domain(domain, self.domains_.tolist(), self.domain_names_)
         self.adapter_ = adapt_target_of(self.adapter_, X, None if domain is None else number)
+        if domain is not None:
+            self.domains_ = np.union1d(self.domains_, number)
         if isinstance(domain, str):
             self.domain_names_ = {**self.domain_names_, number: domain}
         return self

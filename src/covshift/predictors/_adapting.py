@@ -63,6 +63,6 @@ def fit_weighted(estimator, X, y, sample_weight):
             return estimator.fit(X, y, sample_weight=sample_weight)
     raise ValueError(
         f"{type(estimator).__name__} takes no sample_weight, so the weights of the source rows "
-        "cannot reach it. Use an estimator that does; inside a pipeline, ask for it with "
-        "set_fit_request(sample_weight=True) on its last step."
+        "cannot reach it. Use an estimator that does; in a pipeline, enable scikit-learn's "
+        "metadata routing and call set_fit_request(sample_weight=True) on the last step."
     )

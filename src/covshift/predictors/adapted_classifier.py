@@ -37,7 +37,7 @@ class AdaptedClassifier(ClassifierMixin, AdaptedEstimator):
     estimator_ : fitted classifier.
     classes_ : ndarray of shape (n_classes,)
     domains_ : ndarray
-        Domains seen by the fit.
+        Domains known, from the fit or from ``adapt_target``.
     domain_names_ : dict
         Integer -> name of the targets learned by name in ``adapt_target``.
     n_features_in_, feature_names_in_

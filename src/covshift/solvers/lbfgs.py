@@ -67,11 +67,9 @@ def minimize_lbfgs(
         x = flat.reshape(shape).astype(dtype)
         path.losses.append(latest["loss"])
         path.gradient_norms.append(latest["gradient_norm"])
-        keep = True
         if distance is not None:
             path.distances.append(distance(x))
-            keep = path.distances[-1] < min(path.distances[:-1], default=np.inf)
-        if keep:
+        if path.n_iter == 0 or distance is None or path.distances[-1] < min(path.distances[:-1]):
             path.x, path.loss, path.iteration = x, path.losses[-1], path.n_iter
         if progress is not None:
             progress(path)
@@ -98,7 +96,7 @@ def minimize_lbfgs(
                 "ftol": 10 * np.finfo(dtype).eps,
             },
         )
-        # Status 1 is the iteration limit; status 2 a line search that can no longer
-        # lower the loss, which in single precision is how a minimum looks.
-        path.converged = result.status != 1
+        # Status 1 is the iteration limit; status 2 a line search that can no longer lower
+        # the loss, which is how a minimum looks in working precision, or that met a NaN.
+        path.converged = result.status != 1 and np.isfinite(latest["loss"])
     return path

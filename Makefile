@@ -1,0 +1,40 @@
+# Needs Python 3.11 or newer and make. Every target sets up what it needs in .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: help demo test test-slow lint smoke clean
+
+help:  ## list the targets
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
+
+demo: .venv/demo-installed  ## the paper's four data sets, adapted; writes demo-output/
+	$(BIN)/covshift demo --out demo-output
+
+test: .venv/dev-installed  ## the whole suite but the tests marked slow
+	$(BIN)/python -m pytest -n auto -m "not slow" --cov --cov-report=term
+
+test-slow: .venv/dev-installed  ## the long statistical tests as well
+	$(BIN)/python -m pytest -n auto --cov --cov-report=term
+
+lint: .venv/dev-installed  ## style and types
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m ruff format --check .
+	$(BIN)/python -m mypy
+
+smoke: .venv/dev-installed  ## the built wheel, in an empty environment, outside this folder
+	$(BIN)/python tests/wheel_smoke.py
+
+clean:  ## remove what the other targets made
+	rm -rf .venv dist demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+
+.venv/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit("covshift needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv .venv
+
+.venv/demo-installed: .venv/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cli,report]'
+	@touch $@
+
+.venv/dev-installed: .venv/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@

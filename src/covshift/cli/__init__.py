@@ -1,0 +1,64 @@
+"""The command line: thin, computes nothing."""
+
+import sys
+from typing import Any
+
+from covshift import __version__
+
+INTERRUPTED = 130  # what shells report for a program that Ctrl-C ended: 128 + SIGINT
+
+
+def main() -> None:
+    """Run ``covshift`` on the arguments of the process."""
+    try:
+        app = build_app()
+    except ModuleNotFoundError as error:
+        # The name of a module of theirs counts too: typer imports rich by parts.
+        if (error.name or "").partition(".")[0] not in ("typer", "rich", "click"):
+            raise
+        print(
+            f"covshift: the command line needs {error.name}, which is not installed: "
+            'pip install "covshift[cli]"',
+            file=sys.stderr,
+        )
+        raise SystemExit(1) from None
+    except KeyboardInterrupt:
+        raise SystemExit(INTERRUPTED) from None
+    # A terminal or pipe that cannot show a character gets "?" for it, not a traceback.
+    for stream in (sys.stdout, sys.stderr):
+        getattr(stream, "reconfigure", lambda **_: None)(errors="replace")
+    app(prog_name="covshift")
+
+
+def build_app() -> Any:
+    """Return the Typer application, importing its extra only now."""
+    import typer
+
+    from covshift.cli.demo import demo
+
+    # No pretty tracebacks: errors of the user have one line, those of the program are shown
+    # by Python as ever.
+    app = typer.Typer(
+        name="covshift",
+        help="Covariate shift adaptation whose assumptions you can check.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+    )
+
+    def show_version(wanted: bool) -> None:
+        if wanted:
+            typer.echo(f"covshift {__version__}")
+            raise typer.Exit
+
+    # A callback also keeps `demo` a command of its own while it is the only one.
+    @app.callback()
+    def options(
+        version: bool = typer.Option(
+            False, "--version", callback=show_version, is_eager=True, help="Show the version."
+        ),
+    ) -> None:
+        pass
+
+    app.command()(demo)
+    return app

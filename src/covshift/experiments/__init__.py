@@ -1,0 +1,1 @@
+"""The paper as data: data sets, systems, and what runs one on the other."""

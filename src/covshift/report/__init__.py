@@ -1,0 +1,1 @@
+"""Plain data -> figures and pages; computes nothing and knows no diagnosis."""

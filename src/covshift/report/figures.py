@@ -1,0 +1,189 @@
+"""Figures of data in the plane and of filters over it, drawn from plain arrays.
+
+Figures are objects of their own: pyplot and its global state are never touched.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import IO, Any, TypedDict
+
+import numpy.typing as npt
+
+try:
+    from matplotlib import colormaps
+    from matplotlib.axes import Axes
+    from matplotlib.collections import QuadMesh
+    from matplotlib.colors import ListedColormap
+    from matplotlib.figure import Figure, SubFigure
+    from matplotlib.lines import Line2D
+except ImportError as error:
+    raise ImportError(
+        'Figures need matplotlib, which is not installed: pip install "covshift[report]"'
+    ) from error
+
+# Two of the colours of Okabe and Ito, told apart by every kind of colour vision and in grey.
+LABEL_COLOURS = ("#0072B2", "#E69F00")
+# Greys leave both colours to stand out; their darkest third would swallow the blue.
+GREYS = colormaps["Greys"].resampled(256)
+SHADES = ListedColormap(GREYS(range(170)), name="light greys")
+WIDTH = 10.0  # inches; with DPI, 1500 pixels, still legible when shown at 1000
+DPI = 150
+FONT_SIZE = 11
+
+
+class Filters(TypedDict):
+    """One filter bank over the plane, for `draw_filters`."""
+
+    title: str
+    x1: npt.NDArray[Any]  # (columns,)
+    x2: npt.NDArray[Any]  # (rows,)
+    Z: npt.NDArray[Any]  # (rows, columns, filters)
+    names: Sequence[str]  # one per filter
+    data: Mapping[str, npt.NDArray[Any]]
+
+
+def draw_data_sets(data_sets: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> Figure:
+    """Draw data sets of two features, one panel each, two panels in a row.
+
+    Parameters
+    ----------
+    data_sets : mapping of str to mapping
+        Title of the panel -> arrays ``X_source``, ``y_source``, ``X_test`` and ``y_test``,
+        labels 0 and 1.
+
+    Returns
+    -------
+    Figure
+    """
+    n_rows = -(-len(data_sets) // 2)
+    figure = Figure(figsize=(WIDTH, 0.6 + 3.4 * n_rows), dpi=DPI, layout="constrained")
+    panels = figure.subplots(n_rows, 2, squeeze=False).flat
+    for (title, data), axes in zip(data_sets.items(), panels, strict=False):
+        _scatter(axes, data, size=22, shown=200)
+        axes.set_title(title, fontsize=FONT_SIZE)
+        axes.set_xlabel("$x_1$", fontsize=FONT_SIZE)
+        axes.set_ylabel("$x_2$", fontsize=FONT_SIZE)
+        axes.tick_params(labelsize=FONT_SIZE - 2)
+    for axes in panels:  # zip left those without a data set
+        axes.set_axis_off()
+    _legend(figure)
+    return figure
+
+
+def draw_filters(banks: Sequence[Filters]) -> Figure:
+    """Draw what each filter answers over the plane, with the rows on top.
+
+    Parameters
+    ----------
+    banks : sequence of Filters
+        Each a block of panels, one per filter, at most four in a row.
+
+    Returns
+    -------
+    Figure
+    """
+    shapes = [_block_shape(bank["Z"].shape[-1]) for bank in banks]
+    # A block of fewer columns has wider panels, and is given more height for them.
+    heights = [0.5 + rows * (1.1 + 2.8 / columns) for rows, columns in shapes]
+    figure = Figure(figsize=(WIDTH, 0.6 + sum(heights)), dpi=DPI, layout="constrained")
+    blocks = figure.subfigures(len(banks), 1, height_ratios=heights, squeeze=False).flat
+    for block, bank, shape in zip(blocks, banks, shapes, strict=True):
+        _draw_bank(block, bank, shape)
+    _legend(figure)
+    return figure
+
+
+def save_png(figure: Figure, file: IO[bytes]) -> None:
+    """Write a figure as PNG to a binary file.
+
+    Parameters
+    ----------
+    figure : Figure
+        Figure.
+    file : binary file
+        Where to.
+    """
+    figure.savefig(file, format="png", dpi=DPI)
+
+
+def _block_shape(n_panels: int) -> tuple[int, int]:
+    columns = min(n_panels, 4)
+    return -(-n_panels // columns), columns
+
+
+def _draw_bank(block: SubFigure, bank: Filters, shape: tuple[int, int]) -> None:
+    block.suptitle(bank["title"], fontsize=FONT_SIZE, fontweight="bold")
+    panels = block.subplots(*shape, sharex=True, sharey=True, squeeze=False)
+    for index, name in enumerate(bank["names"]):
+        axes = panels.flat[index]
+        shading = _shade(axes, bank, index)
+        _scatter(axes, bank["data"], size=10, shown=100)
+        axes.set_title(name, fontsize=FONT_SIZE - 1)
+        axes.tick_params(labelsize=FONT_SIZE - 2)
+    for axes in panels.flat[len(bank["names"]) :]:
+        axes.set_axis_off()
+    block.supxlabel("$x_1$", fontsize=FONT_SIZE)
+    block.supylabel("$x_2$", fontsize=FONT_SIZE)
+    bar = block.colorbar(shading, ax=panels, pad=0.02, ticks=[0.0, 0.5, 1.0])
+    bar.set_label("response to a target row", fontsize=FONT_SIZE)
+    bar.ax.tick_params(labelsize=FONT_SIZE - 2)
+
+
+def _shade(axes: Axes, bank: Filters, index: int) -> QuadMesh:
+    return axes.pcolormesh(
+        bank["x1"],
+        bank["x2"],
+        bank["Z"][..., index],
+        cmap=SHADES,
+        vmin=0.0,
+        vmax=1.0,
+        shading="nearest",
+        rasterized=True,
+    )
+
+
+def _scatter(axes: Axes, data: Mapping[str, npt.NDArray[Any]], size: float, shown: int) -> None:
+    """Source rows as filled dots, target rows as hollow triangles, coloured by label.
+
+    Only the first ``shown`` of each: more would cover each other. Rows come in random order.
+    """
+    X_source, y_source = data["X_source"][:shown], data["y_source"][:shown]
+    X_test, y_test = data["X_test"][:shown], data["y_test"][:shown]
+    for label, colour in enumerate(LABEL_COLOURS):
+        source, target = X_source[y_source == label], X_test[y_test == label]
+        axes.scatter(
+            source[:, 0], source[:, 1], s=size, c=colour, marker="o", linewidths=0, alpha=0.8
+        )
+        axes.scatter(
+            target[:, 0],
+            target[:, 1],
+            s=size,
+            facecolors="none",
+            edgecolors=colour,
+            marker="^",
+            linewidths=0.8,
+        )
+
+
+def _legend(figure: Figure) -> None:
+    figure.legend(
+        handles=list(_legend_entries()),
+        loc="outside lower center",
+        ncols=4,
+        frameon=False,
+        fontsize=FONT_SIZE - 1,
+    )
+
+
+def _legend_entries() -> Iterable[Line2D]:
+    for label, colour in enumerate(LABEL_COLOURS):
+        yield Line2D([], [], linestyle="", marker="o", color=colour, label=f"source, label {label}")
+    for label, colour in enumerate(LABEL_COLOURS):
+        yield Line2D(
+            [],
+            [],
+            linestyle="",
+            marker="^",
+            color=colour,
+            markerfacecolor="none",
+            label=f"target, true label {label}",
+        )

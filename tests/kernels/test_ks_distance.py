@@ -1,0 +1,74 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.stats import ks_2samp
+
+from covshift.kernels.ks_distance import ks_statistics, mean_ks_distance
+from tests import naive
+from tests.kernels.problems import FIXED
+
+
+@st.composite
+def two_samples(draw):
+    """Samples of different sizes, drawn from few values, so that most of them tie."""
+    width = draw(st.integers(1, 4))
+    values = st.integers(-2, 2).map(lambda k: k / 3)
+    return tuple(
+        draw(arrays(float, (draw(st.integers(1, 9)), width), elements=values)) for _ in range(2)
+    )
+
+
+@FIXED
+@given(samples=two_samples())
+def test_equals_the_naive_twin_with_ties(samples):
+    A, B = samples
+    expected = [naive.ks_statistic(a, b) for a, b in zip(A.T, B.T, strict=True)]
+    np.testing.assert_allclose(ks_statistics(A, B), expected, rtol=1e-14, atol=1e-15)
+    assert mean_ks_distance(A, B) == pytest.approx(naive.mean_ks_distance(A, B), abs=1e-14)
+
+
+@FIXED
+@given(samples=two_samples())
+def test_is_symmetric_and_blind_to_monotone_maps_and_to_order(samples):
+    A, B = samples
+    expected = ks_statistics(A, B)
+    np.testing.assert_array_equal(ks_statistics(B, A), expected)
+    np.testing.assert_array_equal(ks_statistics(A[::-1], B[::-1]), expected)
+    for monotone in (np.exp, np.negative, lambda v: v**3 + 7):
+        np.testing.assert_array_equal(ks_statistics(monotone(A), monotone(B)), expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("n", "k"), [(1, 1), (1, 30), (50, 50), (70, 33)])
+def test_equals_scipy(n, k, dtype):
+    rng = np.random.default_rng(n + k)
+    A = rng.standard_normal((n, 3)).astype(dtype)
+    B = (rng.standard_normal((k, 3)) * [1, 2, 1] + [0, 0, 0.8]).astype(dtype)
+    B[0] = A[0]
+    expected = ks_2samp(A, B, axis=0, method="exact").statistic
+    np.testing.assert_allclose(ks_statistics(A, B), expected, rtol=1e-12)
+    assert mean_ks_distance(A, B) == pytest.approx(np.mean(expected))
+    assert isinstance(mean_ks_distance(A, B), float)
+
+
+def test_each_feature_is_on_its_own_scale():
+    A = np.array([[0.0, 0.0, 5.0], [0.0, 1.0, 6.0]])
+    B = np.array([[0.0, 0.5, 1.0]])
+    np.testing.assert_array_equal(ks_statistics(A, B), [0.0, 0.5, 1.0])
+    assert mean_ks_distance(A, B) == 0.5
+
+
+@pytest.mark.parametrize(("n", "k"), [(1, 1), (3, 7), (7, 3)])
+def test_constants(n, k):
+    ones = np.ones((n, 2))
+    np.testing.assert_array_equal(ks_statistics(ones, np.ones((k, 2))), [0.0, 0.0])
+    np.testing.assert_array_equal(ks_statistics(ones, np.full((k, 2), 1 + 1e-15)), [1.0, 1.0])
+
+
+def test_inputs_are_not_changed():
+    A, B = np.array([[3.0], [1.0]]), np.array([[2.0], [0.0], [9.0]])
+    A.setflags(write=False)
+    B.setflags(write=False)
+    assert ks_statistics(A, B) == pytest.approx([1 / 3])

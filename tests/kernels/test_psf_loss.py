@@ -1,0 +1,136 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from scipy import sparse
+
+from covshift.kernels.activations import ACTIVATIONS
+from covshift.kernels.psf_loss import psf_loss
+from tests import naive
+from tests.kernels.problems import (
+    FIXED,
+    assert_close,
+    directional_difference,
+    example,
+    problems,
+)
+
+
+@FIXED
+@given(problem=problems())
+def test_loss_and_gradient_equal_those_of_the_naive_twin(problem):
+    loss, gradient = problem.evaluate(psf_loss)
+    assert_close(loss, problem.naive(naive.joint_loss), 1e-10)
+    expected = naive.complex_step_gradient(lambda W: problem.naive(naive.joint_loss, W), problem.W)
+    assert_close(gradient, expected, 1e-6)
+
+
+@FIXED
+@given(problem=problems(epsilons=(0.1, 0.5)))
+def test_gradient_equals_the_central_difference(problem):
+    _, gradient = problem.evaluate(psf_loss)
+    direction = np.cos(np.arange(1.0, problem.W.size + 1)).reshape(problem.W.shape)
+    expected = directional_difference(psf_loss, problem, direction)
+    assert_close(np.vdot(gradient, direction), expected, 1e-6)
+
+
+def test_the_reward_enters_before_the_backward_pass():
+    # The paper's appendix scales the gradient of the sum by the rewards at the very end.
+    problem = example(codes=np.zeros(40, dtype=int), label_reward=np.array([1.9]), alpha=0.0)
+    everything, half = np.ones((1, 6), dtype=bool), np.arange(6)[None, :] < 3
+    plain_loss, plain = problem.evaluate(psf_loss, codes=None)
+    loss, gradient = problem.evaluate(psf_loss, groups=everything)
+    assert loss == pytest.approx(-0.9 * plain_loss)
+    assert_close(gradient, -0.9 * plain, 1e-12)  # one reward for all: both ways agree
+    _, gradient = problem.evaluate(psf_loss, groups=half)
+    late = np.where(half.T, -0.9, 1.0) * plain
+    assert np.linalg.norm(gradient - late) > 0.1 * np.linalg.norm(gradient)
+
+
+def test_unlabelled_rows_earn_nothing():
+    problem = example()
+    no_labels = problem.evaluate(psf_loss, codes=None)
+    all_unlabelled = problem.evaluate(psf_loss, codes=np.full(40, -1))
+    no_reward = problem.evaluate(psf_loss, label_reward=np.zeros(2))
+    for loss, gradient in (all_unlabelled, no_reward):
+        assert loss == pytest.approx(no_labels[0], rel=1e-13)
+        assert_close(gradient, no_labels[1], 1e-13)
+    assert problem.evaluate(psf_loss)[0] < no_labels[0] - 1
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_the_penalty_is_half_alpha_times_the_squared_norm(activation):
+    problem = example(activation=activation)
+    loss, gradient = problem.evaluate(psf_loss, alpha=0.0)
+    penalised_loss, penalised_gradient = problem.evaluate(psf_loss, alpha=3.0)
+    assert penalised_loss - loss == pytest.approx(1.5 * np.square(problem.W).sum(), rel=1e-9)
+    np.testing.assert_allclose(penalised_gradient - gradient, 3.0 * problem.W, atol=1e-12)
+
+
+@pytest.mark.parametrize("make", [sparse.csr_array, sparse.csr_matrix])
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_sparse_rows_equal_dense_ones(activation, make):
+    problem = example(activation=activation)
+    X = np.where(np.abs(problem.X) < 0.5, 0.0, problem.X)
+    loss, gradient = problem.evaluate(psf_loss, X=make(X))
+    dense_loss, dense_gradient = problem.evaluate(psf_loss, X=X)
+    assert type(gradient) is np.ndarray
+    assert loss == pytest.approx(dense_loss, rel=1e-12)
+    assert_close(gradient, dense_gradient, 1e-12)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_single_precision_gives_a_single_precision_gradient(activation, make):
+    problem = example(activation=activation)
+    loss, gradient = problem.evaluate(
+        psf_loss, W=problem.W.astype(np.float32), X=make(problem.X.astype(np.float32))
+    )
+    expected_loss, expected_gradient = problem.evaluate(psf_loss)
+    assert gradient.dtype == np.float32
+    assert isinstance(loss, float)
+    assert loss == pytest.approx(expected_loss, rel=1e-5)
+    assert_close(gradient, expected_gradient, 1e-4)
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_inputs_are_not_changed(activation):
+    problem = example(activation=activation)
+    for array in problem[:5]:
+        array.setflags(write=False)
+    first = problem.evaluate(psf_loss)
+    second = problem.evaluate(psf_loss)
+    assert first[0] == second[0]
+    np.testing.assert_array_equal(first[1], second[1])
+    assert not np.shares_memory(first[1], problem.W)
+
+
+@pytest.mark.parametrize(
+    ("activation", "dead"), [("abs", 0.0), ("sin", -np.pi / 2), ("cos", np.pi)]
+)
+def test_dead_features_and_empty_rows_without_any_epsilon(activation, dead):
+    # Rows (1, x) and filters (dead, 0): the activation is zero, whatever x is.
+    X = np.column_stack([np.ones(6), np.arange(6.0)])
+    W = np.array([[dead, 0.0], [0.3, 0.5]])
+    problem = example(
+        W=W, X=X, codes=np.arange(6) % 3 - 1, groups=np.eye(2, dtype=bool),
+        activation=activation, epsilon=0.0, norm_epsilon=0.0, alpha=0.0,
+    )  # fmt: skip
+    loss, gradient = problem.evaluate(psf_loss)
+    assert loss == pytest.approx(6 - 1.9 * 2)  # one living feature: each row is (0, 1)
+    assert np.isfinite(gradient).all()
+    loss, gradient = problem.evaluate(psf_loss, W=W[[0, 0]])
+    assert loss == 0
+    assert np.isfinite(gradient).all()
+
+
+def test_zero_rows_without_any_epsilon():
+    problem = example(activation="abs", epsilon=0.0, norm_epsilon=0.0, alpha=0.0)
+    X = problem.X.copy()
+    X[::2] = 0
+    loss, gradient = problem.evaluate(psf_loss, X=X)
+    kept = problem.evaluate(psf_loss, X=X[1::2], codes=problem.codes[1::2])
+    assert loss == pytest.approx(kept[0], rel=1e-12)
+    assert_close(gradient, kept[1], 1e-12)
+    loss, gradient = problem.evaluate(psf_loss, X=np.zeros_like(X))
+    assert loss == 0
+    np.testing.assert_array_equal(gradient, 0)

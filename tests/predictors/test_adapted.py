@@ -1,0 +1,251 @@
+"""AdaptedClassifier and AdaptedRegressor."""
+
+import numpy as np
+import pytest
+import sklearn
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator
+from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+from covshift import (
+    AdaptedClassifier,
+    AdaptedRegressor,
+    NothingToAdaptWarning,
+    PeriodicSparseFiltering,
+    SparseFiltering,
+)
+from tests.shifted import make_problem
+
+X, y, SAMPLE_DOMAIN, X_NEW = make_problem()
+NUMBERS = make_problem(kind="number").y
+SOURCE = SAMPLE_DOMAIN >= 0
+FILTERS = SparseFiltering(5, random_state=0, max_iter=10)
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+class GivenWeights(BaseEstimator):
+    """A weight estimator: source row i weighs i + 1."""
+
+    __metadata_request__fit = {"sample_domain": True}
+
+    def fit(self, X, y=None, *, sample_domain=None):
+        self.weights_ = np.arange(1.0, (sample_domain >= 0).sum() + 1)
+        return self
+
+
+def fit(model, labels=y, **params):
+    return model.fit(X, labels, **{"sample_domain": SAMPLE_DOMAIN, **params})
+
+
+def test_adapter_sees_all_rows_and_estimator_the_labelled_ones():
+    model = fit(AdaptedClassifier(FILTERS, LogisticRegression()))
+    filters = SparseFiltering(**FILTERS.get_params()).fit(X, sample_domain=SAMPLE_DOMAIN)
+    Z = filters.transform(X, sample_domain=SAMPLE_DOMAIN)
+    classifier = LogisticRegression().fit(Z[SOURCE], y[SOURCE])
+    assert_array_equal(model.adapter_.components_, filters.components_)
+    assert_allclose(model.estimator_.coef_, classifier.coef_)
+    expected = classifier.predict_proba(filters.transform(X_NEW))
+    assert_allclose(model.predict_proba(X_NEW), expected)
+    assert_array_equal(model.predict(X_NEW), classifier.classes_[expected.argmax(axis=1)])
+    assert_allclose(model.transform(X_NEW), filters.transform(X_NEW))
+    assert model.score(X[SOURCE], y[SOURCE], sample_domain=SAMPLE_DOMAIN[SOURCE]) == np.mean(
+        classifier.predict(Z[SOURCE]) == y[SOURCE]
+    )
+
+
+def test_label_mask_adds_and_removes_labelled_rows():
+    known = np.arange(len(y)) % 3 == 0
+    model = fit(AdaptedClassifier(None, LogisticRegression()), label_mask=known)
+    assert_allclose(model.estimator_.coef_, LogisticRegression().fit(X[known], y[known]).coef_)
+
+
+def test_regressor_fits_the_adapter_without_labels():
+    model = fit(AdaptedRegressor(PeriodicSparseFiltering(5, random_state=0, max_iter=9)), NUMBERS)
+    assert len(model.adapter_.classes_) == 0
+    filters = model.adapter_
+    Z = filters.transform(X[SOURCE], sample_domain=SAMPLE_DOMAIN[SOURCE])
+    expected = Ridge().fit(Z, NUMBERS[SOURCE])
+    assert_allclose(model.predict(X_NEW), expected.predict(filters.transform(X_NEW)))
+    assert model.score(X[SOURCE], NUMBERS[SOURCE], sample_domain=0) == pytest.approx(
+        expected.score(filters.transform(X[SOURCE], sample_domain=0), NUMBERS[SOURCE])
+    )
+
+
+def test_importance_weights_reach_the_estimator_with_mean_one():
+    weights = np.arange(1.0, SOURCE.sum() + 1)
+    model = fit(AdaptedClassifier(GivenWeights(), LogisticRegression()))
+    expected = LogisticRegression().fit(X[SOURCE], y[SOURCE], weights / weights.mean())
+    assert_allclose(model.estimator_.coef_, expected.coef_)
+    assert not hasattr(model, "transform")
+
+    sample_weight = np.random.RandomState(0).uniform(size=len(X))
+    weights = weights * sample_weight[SOURCE]
+    expected = LogisticRegression().fit(X[SOURCE], y[SOURCE], weights / weights.mean())
+    model.fit(X, y, sample_domain=SAMPLE_DOMAIN, sample_weight=sample_weight)
+    assert_allclose(model.estimator_.coef_, expected.coef_)
+
+
+def test_labelled_target_rows_weigh_one_beside_importance_weights():
+    known = SOURCE | (np.arange(len(y)) % 2 == 0)
+    weights = np.ones(len(y))
+    weights[SOURCE] = np.arange(1.0, SOURCE.sum() + 1)
+    weights = weights[known]
+    expected = LogisticRegression().fit(X[known], y[known], weights / weights.mean())
+    model = fit(AdaptedClassifier(GivenWeights(), LogisticRegression()), label_mask=known)
+    assert_allclose(model.estimator_.coef_, expected.coef_)
+
+
+def test_sample_weight_without_importance_weights_is_left_alone():
+    sample_weight = np.random.RandomState(0).uniform(0, 9, size=len(X))
+    model = fit(AdaptedClassifier(None, LogisticRegression()), sample_weight=sample_weight)
+    expected = LogisticRegression().fit(X[SOURCE], y[SOURCE], sample_weight[SOURCE])
+    assert_allclose(model.estimator_.coef_, expected.coef_)
+
+
+def test_weights_reach_the_last_step_of_a_pipeline_that_asks_for_them():
+    with sklearn.config_context(enable_metadata_routing=True):
+        asking = make_pipeline(
+            StandardScaler().set_fit_request(sample_weight=False),
+            LogisticRegression().set_fit_request(sample_weight=True),
+        )
+    model = fit(AdaptedClassifier(GivenWeights(), asking))
+    scaled = StandardScaler().fit_transform(X[SOURCE])
+    weights = np.arange(1.0, SOURCE.sum() + 1)
+    expected = LogisticRegression().fit(scaled, y[SOURCE], weights / weights.mean())
+    assert_allclose(model.estimator_[-1].coef_, expected.coef_)
+
+
+@pytest.mark.parametrize(
+    "deaf", [KNeighborsClassifier(), make_pipeline(StandardScaler(), KNeighborsClassifier())]
+)
+def test_an_estimator_without_weights_is_a_clear_error(deaf):
+    with pytest.raises(ValueError, match="takes no sample_weight"):
+        fit(AdaptedClassifier(GivenWeights(), deaf))
+
+
+def test_methods_are_those_of_the_estimator():
+    assert hasattr(AdaptedClassifier(), "predict_proba")
+    margin = AdaptedClassifier(None, LinearSVC())
+    assert hasattr(margin, "decision_function")
+    assert not hasattr(margin, "predict_proba")
+    assert not hasattr(margin, "predict_log_proba")
+    assert not hasattr(AdaptedClassifier(None, KNeighborsClassifier()), "decision_function")
+    assert not hasattr(AdaptedClassifier(), "transform")
+    model = fit(AdaptedClassifier(FILTERS, LogisticRegression()))
+    assert_allclose(model.predict_log_proba(X_NEW), np.log(model.predict_proba(X_NEW)))
+    assert fit(margin).decision_function(X_NEW).shape == (9, 3)
+
+
+def test_a_plain_transformer_may_be_the_adapter():
+    model = fit(AdaptedClassifier(PCA(2), LogisticRegression()))
+    assert_allclose(model.adapter_.components_, PCA(2).fit(X).components_)
+
+
+def test_pipelines_carry_the_domains_without_any_global_setting():
+    """Greedy stacking: the second filter learns on the first one's representation."""
+    stack = make_pipeline(
+        StandardScaler(),
+        SparseFiltering(6, random_state=0, max_iter=9),
+        PeriodicSparseFiltering(8, random_state=1, max_iter=9),
+    )
+    model = fit(AdaptedClassifier(stack, LogisticRegression()))
+    scaler = StandardScaler().fit(X)
+    first = SparseFiltering(6, random_state=0, max_iter=9)
+    where = {"sample_domain": SAMPLE_DOMAIN}
+    Z = first.fit_transform(scaler.transform(X), **where)
+    second = PeriodicSparseFiltering(8, random_state=1, max_iter=9).fit(Z, y, **where)
+    expected = second.transform(first.transform(scaler.transform(X_NEW)))
+    assert_allclose(model.transform(X_NEW), expected, rtol=1e-6)
+    source_rows = second.transform(
+        first.transform(scaler.transform(X_NEW), sample_domain=0), sample_domain=0
+    )
+    assert_allclose(model.transform(X_NEW, sample_domain=0), source_rows, rtol=1e-6)
+
+
+def test_several_target_domains_have_their_own_norms():
+    adapter = SparseFiltering(5, random_state=0, max_iter=9, pooling="domain")
+    model = fit(AdaptedClassifier(adapter, LogisticRegression()))
+    per_domain = [model.transform(X_NEW, sample_domain=domain) for domain in (-1, -2, 0, 1)]
+    for i, ours in enumerate(per_domain):
+        for theirs in per_domain[i + 1 :]:
+            assert not np.allclose(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    "adapter",
+    [FILTERS, make_pipeline(StandardScaler(), FILTERS, PeriodicSparseFiltering(4, max_iter=5))],
+)
+def test_adapt_target(adapter):
+    model = fit(AdaptedClassifier(adapter, LogisticRegression()))
+    rows = 2 * X[:30] - 1
+    before = model.predict_proba(rows)
+    assert model.adapt_target(rows, "new clinic") is model
+    named = model.predict_proba(rows, sample_domain="new clinic")
+    assert not np.allclose(named, before)
+    assert_array_equal(model.predict_proba(rows), before)
+    number = next(iter(model.domain_names_))
+    assert_array_equal(model.predict_proba(rows, sample_domain=np.full(30, number)), named)
+    model.adapt_target(rows)
+    assert_allclose(model.predict_proba(rows), named)
+
+
+def test_adapt_target_says_refit_where_it_cannot():
+    model = fit(AdaptedClassifier(PCA(2), LogisticRegression()))
+    with pytest.raises(ValueError, match="refit"):
+        model.adapt_target(X)
+    with pytest.raises(ValueError, match="refit"):
+        fit(AdaptedClassifier(GivenWeights(), LogisticRegression())).adapt_target(X)
+    assert not hasattr(AdaptedClassifier(), "adapt_target")
+    with pytest.raises(NotFittedError):
+        AdaptedClassifier(FILTERS).adapt_target(X)
+
+
+def test_a_failed_adapt_target_changes_nothing():
+    joint = SparseFiltering(4, random_state=0, max_iter=5, normalization="joint")
+    model = fit(AdaptedClassifier(make_pipeline(FILTERS, joint), LogisticRegression()))
+    before = model.predict_proba(X_NEW)
+    with pytest.raises(ValueError, match="refit"):
+        model.adapt_target(3 * X, "elsewhere")
+    assert_array_equal(model.predict_proba(X_NEW), before)
+    assert model.domain_names_ == {}
+
+
+def test_no_sample_domain_is_a_warning():
+    with pytest.warns(NothingToAdaptWarning, match="stack_domains"):
+        AdaptedClassifier(FILTERS).fit(X, y)
+
+
+def test_no_sample_domain_is_fine_where_nothing_would_adapt(recwarn):
+    AdaptedClassifier().fit(X, y)
+    AdaptedRegressor().fit(X, NUMBERS)
+    assert not recwarn.list
+
+
+def test_a_split_without_target_is_an_error():
+    with pytest.raises(ValueError, match="no target rows"):
+        fit(AdaptedClassifier(FILTERS), sample_domain=np.zeros(len(X), dtype=int))
+    fit(AdaptedClassifier(), sample_domain=np.zeros(len(X), dtype=int))
+
+
+@pytest.mark.parametrize(
+    ("labels", "placeholder"),
+    [(y, -1), (y - 1, -2), (np.array(["a", "b", "c"])[y], ""), (y.astype(np.uint8), -1)],
+)
+def test_scoring_rows_without_labels_is_an_error(labels, placeholder):
+    model = fit(AdaptedClassifier(), labels)
+    some = np.append(labels[:8], placeholder)
+    with pytest.raises(ValueError, match="SourceOnlySplit"):
+        model.score(X_NEW, some)
+    assert 0 <= model.score(X_NEW[:8], labels[:8]) <= 1
+
+
+def test_scoring_a_regressor_on_rows_without_labels_is_an_error():
+    model = fit(AdaptedRegressor(None, LinearRegression()), NUMBERS)
+    with pytest.raises(ValueError, match="NaN"):
+        model.score(X_NEW, np.append(NUMBERS[:8], np.nan))

@@ -1,0 +1,164 @@
+import numpy as np
+import pytest
+from scipy.optimize import rosen, rosen_der
+
+from covshift.solvers.lbfgs import minimize_lbfgs
+
+START = np.array([-1.2, 1.0])
+
+
+def rosenbrock(x):
+    return float(rosen(x)), rosen_der(x)
+
+
+def quadratic(x):
+    """Minimum 3 where every entry equals its number; curvatures from 1 to 10."""
+    target = np.arange(x.size, dtype=x.dtype).reshape(x.shape)
+    curvature = np.linspace(1, 10, x.size, dtype=x.dtype).reshape(x.shape)
+    return float(3 + 0.5 * np.sum(curvature * (x - target) ** 2)), curvature * (x - target)
+
+
+class Recorder:
+    """A loss that remembers its evaluations, and callbacks that remember the iterates."""
+
+    def __init__(self, loss_and_gradient, distances=()):
+        self.loss_and_gradient = loss_and_gradient
+        self.distances = list(distances)
+        self.evaluated, self.iterates = [], []
+
+    def __call__(self, x):
+        self.evaluated.append(x.copy())
+        return self.loss_and_gradient(x)
+
+    def distance(self, x):
+        self.iterates.append(x.copy())
+        return self.distances[len(self.iterates) - 1]
+
+    def progress(self, path):
+        self.iterates.append(path.x.copy())
+
+
+def test_finds_the_minimum_of_rosenbrock():
+    path = minimize_lbfgs(rosenbrock, START, max_iter=200, tol=1e-8)
+    assert path.converged
+    assert path.n_iter < 100
+    assert path.iteration == path.n_iter
+    np.testing.assert_allclose(path.x, [1.0, 1.0], atol=1e-6)
+    assert path.loss == path.losses[-1] == rosen(path.x)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (7,), (2, 3), (2, 1, 3)])
+def test_finds_the_minimum_of_a_quadratic_of_any_shape(shape):
+    path = minimize_lbfgs(quadratic, np.full(shape, -4.0), max_iter=100, tol=1e-8)
+    assert path.converged
+    assert path.x.shape == shape
+    assert path.loss == pytest.approx(3)
+    np.testing.assert_allclose(path.x, np.arange(np.prod(shape)).reshape(shape), atol=1e-5)
+
+
+@pytest.mark.parametrize("max_iter", [1, 2, 7, 200])
+def test_records_the_loss_and_gradient_of_every_iterate(max_iter):
+    recorder = Recorder(rosenbrock)
+    path = minimize_lbfgs(recorder, START, max_iter=max_iter, tol=1e-8, progress=recorder.progress)
+    np.testing.assert_array_equal(recorder.iterates[0], START)
+    np.testing.assert_array_equal(recorder.iterates[-1], path.x)
+    assert len(recorder.iterates) == len(path.losses) == path.n_iter + 1
+    assert path.losses == [rosen(x) for x in recorder.iterates]
+    assert path.gradient_norms == [np.abs(rosen_der(x)).max() for x in recorder.iterates]
+    assert path.distances == []
+    assert (np.diff(path.losses) < 0).all()
+
+
+def test_max_iter_counts_iterations_not_evaluations():
+    recorder = Recorder(rosenbrock)
+    path = minimize_lbfgs(recorder, START, max_iter=10, tol=1e-8)
+    assert path.n_iter == 10
+    assert not path.converged
+    assert len(recorder.evaluated) > 11  # the line search needs several
+
+
+def test_max_iter_zero_only_evaluates():
+    recorder = Recorder(rosenbrock, distances=[0.5])
+    path = minimize_lbfgs(recorder, START, max_iter=0, tol=1e-8, distance=recorder.distance)
+    np.testing.assert_array_equal(path.x, START)
+    assert len(recorder.evaluated) == len(recorder.iterates) == 1
+    assert path.losses == [path.loss] == [rosen(START)]
+    assert (path.n_iter, path.iteration, path.converged) == (0, 0, False)
+    assert path.distances == [0.5]
+
+
+def test_a_start_at_the_minimum_has_converged():
+    recorder = Recorder(rosenbrock)
+    path = minimize_lbfgs(recorder, np.ones(2), max_iter=10, tol=1e-8)
+    assert path.converged
+    assert len(recorder.evaluated) == 1
+    assert path.n_iter == 0
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e4])
+def test_the_tolerance_is_relative_to_the_first_loss(offset):
+    def shifted(x):
+        loss, gradient = rosenbrock(x)
+        return offset + loss, gradient
+
+    tol = 1e-3
+    path = minimize_lbfgs(shifted, START, max_iter=200, tol=tol)
+    allowed = tol * max(1.0, path.losses[0])
+    assert path.converged
+    assert path.gradient_norms[-1] <= allowed
+    assert min(path.gradient_norms[:-1]) > allowed
+
+
+@pytest.mark.parametrize(
+    ("distances", "kept"),
+    [
+        ([5, 4, 3, 2, 1, 0], 5),
+        ([5, 1, 3, 1, 1, 4], 1),  # the first of equals
+        ([1, 2, 3, 1, 2, 3], 0),  # the start counts
+        ([9, 8, 9, 7, 9, 9], 3),
+    ],
+)
+def test_keeps_the_first_iterate_of_smallest_distance(distances, kept):
+    recorder = Recorder(rosenbrock, distances)
+    path = minimize_lbfgs(recorder, START, max_iter=5, tol=1e-8, distance=recorder.distance)
+    assert path.distances == distances
+    assert path.iteration == kept
+    np.testing.assert_array_equal(path.x, recorder.iterates[kept])
+    assert path.loss == path.losses[kept] == rosen(recorder.iterates[kept])
+    assert path.n_iter == 5
+
+
+def test_the_distance_does_not_change_the_path():
+    recorder = Recorder(rosenbrock, distances=range(100))
+    watched = minimize_lbfgs(recorder, START, max_iter=99, tol=1e-8, distance=recorder.distance)
+    plain = minimize_lbfgs(rosenbrock, START, max_iter=99, tol=1e-8)
+    assert watched.losses == plain.losses
+    np.testing.assert_array_equal(watched.x, START)
+
+
+@pytest.mark.parametrize("loss", [np.nan, np.inf, -np.inf, 1.0])
+def test_a_start_that_is_not_finite_is_an_error(loss):
+    gradient = np.array([0.0, np.nan if np.isfinite(loss) else 1.0])
+    with pytest.raises(FloatingPointError, match="not finite at the start"):
+        minimize_lbfgs(lambda x: (loss, gradient), START, max_iter=5, tol=1e-5)
+
+
+def test_single_precision_evaluates_and_returns_single_precision():
+    recorder = Recorder(quadratic)
+    x0 = np.full((2, 3), -4, dtype=np.float32)
+    path = minimize_lbfgs(recorder, x0, max_iter=100, tol=1e-6, progress=recorder.progress)
+    assert {x.dtype for x in recorder.evaluated + recorder.iterates} == {np.dtype(np.float32)}
+    assert path.x.dtype == np.float32
+    assert path.converged
+    assert path.losses == [quadratic(x)[0] for x in recorder.iterates]
+    np.testing.assert_allclose(path.x, np.arange(6).reshape(2, 3), atol=1e-3)
+
+
+@pytest.mark.parametrize("max_iter", [0, 5])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_start_is_not_changed_nor_aliased(dtype, max_iter):
+    x0 = np.full((3, 2), -4, dtype=dtype).T
+    kept = x0.copy()
+    path = minimize_lbfgs(quadratic, x0, max_iter=max_iter, tol=1e-8)
+    np.testing.assert_array_equal(x0, kept)
+    assert not np.shares_memory(path.x, x0)

@@ -1,0 +1,54 @@
+"""What the README and CONTRIBUTING show is what happens."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sklearn
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def code_blocks(name, language):
+    text = (ROOT / name).read_text(encoding="utf-8")
+    blocks = re.findall(r"```(\w*)\n(.*?)```", text, flags=re.DOTALL)
+    return [code for found, code in blocks if found == language]
+
+
+def test_readme_prints_what_it_says():
+    program, (expected,) = code_blocks("README.md", "python")[0], code_blocks("README.md", "")
+    assert len([line for line in program.splitlines() if line.strip()]) <= 10
+    shown = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=True
+    )
+    assert shown.stdout == expected
+
+
+def test_readme_goes_on_as_shown():
+    first, adapting, searching = code_blocks("README.md", "python")
+    names = {}
+    exec(first, names)
+    names["X_new_clinic"] = names["data"].X_test + 1
+    exec(adapting, names)
+    config = sklearn.get_config()
+    try:
+        exec(searching, names)
+    finally:
+        sklearn.set_config(**config)
+    assert np.isfinite(names["search"].best_score_)
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+def test_links_lead_somewhere(name):
+    text = (ROOT / name).read_text(encoding="utf-8")
+    for target in re.findall(r"\]\((?!http)([^)#]+)\)", text):
+        assert (ROOT / target).exists(), target
+
+
+def test_make_targets_named_in_the_documents_exist():
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    for name in ("README.md", "CONTRIBUTING.md"):
+        assert set(re.findall(r"make ([a-z-]+) ", (ROOT / name).read_text())) <= targets
