@@ -229,6 +229,7 @@ def test_features_that_differ_between_fit_and_predict(estimator):
         ("init", np.full((12, 3), np.nan), "finite|shape"),
         ("init_scale", -1.0, "init_scale"),
         ("init_scale", np.inf, "init_scale"),
+        ("init", [[1.0, 2.0]], r"init has filters of shape \(1, 2\)"),
         ("epsilon", -1e-8, "epsilon"),
         ("epsilon", np.nan, "epsilon"),
         ("norm_epsilon", "small", "norm_epsilon"),
@@ -239,6 +240,7 @@ def test_features_that_differ_between_fit_and_predict(estimator):
         ("n_restarts", 0, "n_restarts"),
         ("stopping_window", 0, "stopping_window"),
         ("min_domain_size", 0, "min_domain_size"),
+        ("verbose", None, "verbose"),
         ("random_state", "seed", "seed"),
         ("random_state", 1.5, "1.5"),
     ],
@@ -273,6 +275,14 @@ def test_parameters_of_periodic_filters(parameter, value, match):
     refuses(estimator, X, y, match, sample_domain=sample_domain)
 
 
+def test_groups_need_labels_and_say_themselves_what_is_unlabelled():
+    X, y, sample_domain, _ = make_problem()
+    groups = np.eye(3, 5)
+    refuses(PeriodicSparseFiltering(feature_groups=groups), X, None, "needs labels")
+    both = PeriodicSparseFiltering(feature_groups=groups, n_unlabelled_components=2)
+    refuses(both, X, y, "feature_groups or n_unlabelled_components", sample_domain=sample_domain)
+
+
 def test_continuous_labels_are_no_classes():
     X, y, sample_domain, _ = make_problem(kind="number")
     for estimator in (PeriodicSparseFiltering(), AdaptedClassifier()):
@@ -288,6 +298,12 @@ def test_labels_said_to_be_known_must_be():
         refuses(
             estimator, X, np.where(np.isnan(y), None, y), "NaN|None", sample_domain=sample_domain
         )
+
+
+def test_filters_too_large_for_the_rows():
+    X, _, sample_domain, _ = make_problem()
+    large = SparseFiltering(init_scale=1e200, random_state=0)
+    refuses(large, X, None, "not finite in float64", sample_domain=sample_domain)
 
 
 def test_zero_iterations_are_allowed(recwarn):
@@ -306,7 +322,7 @@ def test_an_interrupted_fit_leaves_the_earlier_one(monkeypatch):
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("covshift.adapters._filter.minimize_lbfgs", interrupt)
+    monkeypatch.setattr("covshift.adapters._filter_fit.minimize_lbfgs", interrupt)
     with pytest.raises(KeyboardInterrupt):
         psf.fit(X[:, :2], y, sample_domain=sample_domain)
     np.testing.assert_array_equal(psf.transform(X_new), before)

@@ -81,6 +81,9 @@ def test_labels_that_may_not_be_read_change_nothing(estimator, blank, masked_by)
     ours = clone(estimator).fit(X, y, **params)
     theirs = clone(estimator).fit(X, other_y, **params)
     assert_same_outputs(outputs(ours, X_new), outputs(theirs, X_new))
+    for name, value in vars(ours).items():
+        if isinstance(value, np.ndarray | float):
+            assert_array_equal(getattr(theirs, name), value, err_msg=name)
 
 
 @every_estimator

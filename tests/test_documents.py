@@ -27,18 +27,21 @@ def test_readme_prints_what_it_says():
     assert shown.stdout == expected
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_readme_goes_on_as_shown():
-    first, adapting, searching = code_blocks("README.md", "python")
+    first, *others = code_blocks("README.md", "python")
     names = {}
     exec(first, names)
     names["X_new_clinic"] = names["data"].X_test + 1
-    exec(adapting, names)
     config = sklearn.get_config()
     try:
-        exec(searching, names)
+        for block in others:
+            exec(block, names)
     finally:
         sklearn.set_config(**config)
     assert np.isfinite(names["search"].best_score_)
+    assert names["stacked_model"].transform(names["data"].X_test).shape == (500, 8)
+    assert names["sites"].adapter_.norm_units_ == [-1, 0, 1, "source", "target"]
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])

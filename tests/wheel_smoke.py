@@ -52,7 +52,7 @@ def main():
         assert bare.returncode != 0, bare
         assert "covshift[cli]" in bare.stderr + bare.stdout, bare
         assert "Traceback" not in bare.stderr, bare.stderr
-    print("1 passed, 0 failed")
+    print("The wheel installs, runs and names the extra that is missing.")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_scalar
@@ -42,7 +42,9 @@ class DomainTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     __metadata_request__fit = {"sample_domain": True, "label_mask": True}
     __metadata_request__transform = {"sample_domain": True, "allow_source": True}
 
-    def fit_transform(self, X, y=None, *, sample_domain=None, label_mask=None):
+    def fit_transform(
+        self, X: Any, y: Any = None, *, sample_domain: Any = None, label_mask: Any = None
+    ) -> Any:
         """Fit, then transform the same rows, each as a row of its own domain.
 
         Parameters
@@ -57,7 +59,7 @@ class DomainTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         self.fit(X, y, sample_domain=sample_domain, label_mask=label_mask)
         return self.transform(X, sample_domain=sample_domain, allow_source=True)
 
-    def adapt_target(self, X, domain=None):
+    def adapt_target(self, X: Any, domain: int | str | None = None) -> Self:
         """Learn a new target domain without the training data, for adapters that can.
 
         This one cannot: its fit needs source and target rows together.

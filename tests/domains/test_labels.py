@@ -185,12 +185,24 @@ def test_rows_without_a_label_cannot_be_scored(labels):
     mask = np.array([True, True, False])
     y = blank_labels(labels, mask)
     classes, _ = encode_classes(y, mask)  # what an estimator fitted on y has
-    check_no_placeholders(y[mask], classes)
-    with pytest.raises(ValueError, match=r"without a label.*SourceOnlySplit"):
-        check_no_placeholders(y, classes)
+    domain = np.where(mask, 0, -1)
+    check_no_placeholders(y[mask], None, classes)
+    check_no_placeholders(y, np.zeros(3, dtype=int), classes)  # target rows alone can lack one
+    for sample_domain in (None, domain):
+        with pytest.raises(ValueError, match=r"without a label.*SourceOnlySplit"):
+            check_no_placeholders(y, sample_domain, classes)
+
+
+def test_whole_numbers_of_a_regression_give_placeholders_away_together():
+    domain = np.array([0, 0, -1, -1])
+    check_no_placeholders([3, 4, -1, 5], domain, None)
+    check_no_placeholders([3, -1, -1, -1], domain, None)  # -1 is a label: it would be -2
+    with pytest.raises(ValueError, match="SourceOnlySplit"):
+        check_no_placeholders([3, 4, -1, -1], domain, None)
+    check_no_placeholders([3, 4, -1, -1], domain[:2], None)  # not of these rows
 
 
 def test_booleans_and_labels_of_another_type_have_no_placeholder_to_find():
-    check_no_placeholders([True, False], np.array([False, True]))
-    check_no_placeholders([0, 1], np.array(["a", "b"]))
-    check_no_placeholders([0.0, 1.0], np.array([0.0, 1.0]))
+    check_no_placeholders([True, False], None, np.array([False, True]))
+    check_no_placeholders([0, 1], None, np.array(["a", "b"]))
+    check_no_placeholders([0.0, 1.0], None, np.array([0.0, 1.0]))

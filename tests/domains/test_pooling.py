@@ -25,15 +25,17 @@ def test_joint_and_role_pool_whatever_the_size(min_domain_size):
     [(1, {0, 3, -1, -2}), (2, {0, -1}), (3, {0, -1}), (4, set())],
 )
 def test_small_domains_are_served_by_their_role(min_domain_size, own):
-    source, target = [0, 1, 2, 3], [4, 5, 6, 7]
-    rows = {0: [0, 1, 3], 3: [2], -1: [4, 5, 7], -2: [6]}
+    rows = {-2: [6], -1: [4, 5, 7], 0: [0, 1, 3], 3: [2]}
     units = pooling_units(DOMAIN, "domain", min_domain_size)
-    assert list(units) == [-2, -1, 0, 3, "source", "target"]
-    expected = {
-        domain: rows[domain] if domain in own else (source if domain >= 0 else target)
-        for domain in rows
-    }
-    assert as_lists(units) == expected | {"source": source, "target": target}
+    expected = {domain: rows[domain] for domain in rows if domain in own}
+    assert as_lists(units) == expected | {"source": [0, 1, 2, 3], "target": [4, 5, 6, 7]}
+    assert list(units) == [*expected, "source", "target"]
+    located = locate_units(list(units), DOMAIN)
+    names = [list(units)[position] for position in located]
+    assert names == [
+        domain if domain in own else ("source" if domain >= 0 else "target")
+        for domain in DOMAIN.tolist()
+    ]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from sklearn.model_selection import (
     LeaveOneOut,
     RepeatedStratifiedKFold,
     ShuffleSplit,
+    TimeSeriesSplit,
     cross_val_score,
 )
 
@@ -91,6 +92,23 @@ def test_any_splitter_of_scikit_learn():
         assert len(test) == 3
         assert set(test.tolist()) <= set(SOURCE.tolist())
         assert len(train) == 14
+
+
+def test_training_rows_are_those_of_the_splitter_and_all_without_a_label_to_test():
+    always = np.flatnonzero(DOMAIN < 0)
+    for (train, test), (inner_train, inner_test) in zip(
+        folds(TimeSeriesSplit(3)), TimeSeriesSplit(3).split(SOURCE), strict=True
+    ):
+        np.testing.assert_array_equal(test, SOURCE[inner_test])
+        np.testing.assert_array_equal(train, np.sort([*always, *SOURCE[inner_train]]))
+    for train, _ in folds(ShuffleSplit(2, train_size=4, test_size=3, random_state=0)):
+        assert len(train) == 4 + len(always)
+
+
+def test_groups_of_another_length_are_refused():
+    for groups in (np.zeros(16), np.zeros(18)):
+        with pytest.raises(ValueError, match="groups must hold 17 entries"):
+            folds(LeaveOneGroupOut(), groups=groups)
 
 
 @pytest.mark.parametrize(

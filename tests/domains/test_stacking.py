@@ -232,6 +232,8 @@ def test_bad_arguments(arguments, target, error, message):
 def test_frames_and_arrays_are_not_mixed():
     with pytest.raises(TypeError, match=r"different kinds, \['numpy', 'pandas'\]"):
         stack_domains(pd.DataFrame(A), [0, 1, 0], C)
+    with pytest.raises(TypeError, match="different kinds"):
+        stack_domains(pd.DataFrame(A), [0, 1, 0], sparse.csr_array(C))
 
 
 def test_frames_of_two_kinds_are_not_mixed():

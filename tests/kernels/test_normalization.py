@@ -8,9 +8,10 @@ from covshift.kernels.normalization import (
     backward_in_place,
     feature_norms,
     normalize,
-    normalize_by_stored,
+    normalize_by,
     root_mean_squares,
     row_norms,
+    stored_norms,
 )
 from tests import naive
 from tests.kernels.problems import FIXED, assert_close
@@ -86,10 +87,12 @@ def test_stored_norms_give_their_own_rows_what_the_batch_gives(F, norm_epsilon):
     stored = root_mean_squares(F)
     np.testing.assert_allclose(stored, naive.root_mean_squares(F), rtol=1e-12)
     expected, _, _ = normalize(F, norm_epsilon)
+    norms = stored_norms(stored[None], np.array([len(F)]), norm_epsilon)
+    assert norms.shape == (1, F.shape[1])
     Z = F.copy()
-    assert normalize_by_stored(Z, stored, len(F), norm_epsilon) is Z
+    assert normalize_by(Z, norms[0], norm_epsilon) is Z
     np.testing.assert_allclose(Z, expected, rtol=1e-9, atol=1e-14)
-    one = normalize_by_stored(F[:1].copy(), stored, len(F), norm_epsilon)
+    one = normalize_by(F[:1].copy(), norms, norm_epsilon)
     np.testing.assert_allclose(one, expected[:1], rtol=1e-9, atol=1e-14)
 
 
@@ -98,9 +101,9 @@ def test_stored_norms_may_differ_from_row_to_row(norm_epsilon):
     F = np.random.default_rng(2).uniform(size=(9, 3))
     parts = [F[:2], F[2:]]
     expected = np.concatenate([normalize(part, norm_epsilon)[0] for part in parts])
-    stored = np.repeat([root_mean_squares(part) for part in parts], [2, 7], axis=0)
-    counts = np.repeat([[2.0], [7.0]], [2, 7], axis=0)
-    result = normalize_by_stored(F.copy(), stored, counts, norm_epsilon)
+    root_means = np.stack([root_mean_squares(part) for part in parts])
+    norms = stored_norms(root_means, np.array([2, 7]), norm_epsilon)
+    result = normalize_by(F.copy(), np.repeat(norms, [2, 7], axis=0), norm_epsilon)
     np.testing.assert_allclose(result, expected, rtol=1e-12)
 
 
@@ -112,6 +115,14 @@ def test_single_precision_stays_single():
         root_mean_squares(F),
         backward_in_place(F + 1, *normalize(F, 0)),
     ]
-    results.append(normalize_by_stored(F.copy(), root_mean_squares(F), np.float32(9), 1e-8))
+    results.append(normalize_by(F.copy(), feature_norms(F, 1e-8), 1e-8))
     assert {result.dtype for result in results} == {np.dtype(np.float32)}
     np.testing.assert_array_equal(F, kept)
+
+
+def test_single_precision_norms_of_many_rows_do_not_drift():
+    """Summed in single precision these would be off by 2e-4."""
+    F = np.full((1_000_000, 1), 0.1, dtype=np.float32)
+    exact = np.float32(0.1) * 1e3
+    np.testing.assert_allclose(feature_norms(F, 0.0), exact, rtol=1e-6)
+    np.testing.assert_allclose(root_mean_squares(F), np.float32(0.1), rtol=1e-6)

@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.mixture import GaussianMixture
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
@@ -37,6 +39,20 @@ class GivenWeights(BaseEstimator):
     def fit(self, X, y=None, *, sample_domain=None):
         self.weights_ = np.arange(1.0, (sample_domain >= 0).sum() + 1)
         return self
+
+    def score_weights(self, X):
+        return np.ones(len(X))
+
+
+class Spy(TransformerMixin, BaseEstimator):
+    """A plain transformer that remembers the labels it was given."""
+
+    def fit(self, X, y=None):
+        self.y_ = y
+        return self
+
+    def transform(self, X):
+        return X
 
 
 def fit(model, labels=y, **params):
@@ -168,6 +184,101 @@ def test_pipelines_carry_the_domains_without_any_global_setting():
     assert_allclose(model.transform(X_NEW, sample_domain=0), source_rows, rtol=1e-6)
 
 
+def test_a_step_that_knows_no_domains_sees_no_labels():
+    """It would take the placeholders of target rows for a class."""
+    pipeline = make_pipeline(Spy(), PeriodicSparseFiltering(6, max_iter=5, random_state=0))
+    model = fit(AdaptedClassifier(pipeline, LogisticRegression()))
+    assert model.adapter_[0].y_ is None
+    assert_array_equal(model.adapter_[1].classes_, [0, 1, 2])
+
+
+def test_adapters_are_given_placeholders_not_labels():
+    class Reader(Spy):
+        __metadata_request__fit = {"sample_domain": True}
+
+        def fit(self, X, y=None, *, sample_domain=None):
+            return super().fit(X, y)
+
+    model = fit(AdaptedClassifier(Reader(), LogisticRegression()))
+    assert_array_equal(model.adapter_.y_, np.where(SOURCE, y, -1))
+
+
+def test_a_pipeline_may_end_in_weights():
+    model = fit(AdaptedClassifier(make_pipeline(StandardScaler(), GivenWeights())))
+    weights = np.arange(1.0, SOURCE.sum() + 1)
+    scaled = StandardScaler().fit(X).transform(X)
+    expected = LogisticRegression(max_iter=1000).fit(
+        scaled[SOURCE], y[SOURCE], weights / weights.mean()
+    )
+    assert_allclose(model.estimator_.coef_, expected.coef_)
+    assert not hasattr(model, "transform")
+
+
+def test_what_cannot_adapt_is_refused():
+    with pytest.raises(TypeError, match="GaussianMixture is no adapter"):
+        fit(AdaptedClassifier(GaussianMixture(2)))  # it has weights_, of another kind
+    with pytest.raises(TypeError, match="LogisticRegression is no adapter"):
+        fit(AdaptedClassifier(LogisticRegression(), FILTERS))
+    with pytest.raises(TypeError, match="GivenWeights is no adapter"):
+        fit(AdaptedClassifier(make_pipeline(GivenWeights(), FILTERS)))
+
+
+@pytest.mark.parametrize("combine", [make_pipeline, make_union])
+def test_a_step_that_needs_labels_and_knows_no_domains_fails_with_advice(combine):
+    """Target rows, all of one placeholder, would be the class it tells apart best."""
+    with pytest.raises(ValueError, match="y") as failure:
+        fit(AdaptedClassifier(combine(SelectKBest(k=1), FILTERS)))
+    assert "belongs in the estimator" in failure.value.__notes__[0]
+
+
+def test_estimators_of_the_wrong_kind_are_refused():
+    with pytest.raises(TypeError, match="Ridge is of the wrong kind for AdaptedClassifier"):
+        fit(AdaptedClassifier(None, Ridge()))
+    with pytest.raises(TypeError, match="LogisticRegression is of the wrong kind"):
+        fit(AdaptedRegressor(None, LogisticRegression()), NUMBERS)
+
+
+def test_a_pipeline_of_nothing_passes_rows_through():
+    model = fit(AdaptedClassifier(Pipeline([("nothing", "passthrough")]), LogisticRegression()))
+    assert_allclose(model.estimator_.coef_, LogisticRegression().fit(X[SOURCE], y[SOURCE]).coef_)
+
+
+def test_pipelines_in_pipelines_and_passthrough():
+    inner = make_pipeline(StandardScaler(), SparseFiltering(4, max_iter=5, random_state=0))
+    nested = make_pipeline(inner, "passthrough")
+    ours = fit(AdaptedClassifier(nested)).adapt_target(2 * X, "other")
+    theirs = fit(AdaptedClassifier(inner)).adapt_target(2 * X, "other")
+    for where in (None, "other", 0):
+        assert_array_equal(
+            ours.predict_proba(X_NEW, sample_domain=where),
+            theirs.predict_proba(X_NEW, sample_domain=where),
+        )
+
+
+def test_a_union_of_filters_gets_the_domains():
+    union = make_union(
+        SparseFiltering(3, max_iter=5, random_state=0),
+        PeriodicSparseFiltering(6, max_iter=5, random_state=0),
+    )
+    model = fit(AdaptedClassifier(union))
+    assert_array_equal(model.adapter_.transformer_list[1][1].classes_, [0, 1, 2])
+    alone = SparseFiltering(3, max_iter=5, random_state=0).fit(X, sample_domain=SAMPLE_DOMAIN)
+    assert_allclose(model.transform(X_NEW)[:, :3], alone.transform(X_NEW))
+    assert_allclose(
+        model.transform(X_NEW, sample_domain=0)[:, :3], alone.transform(X_NEW, sample_domain=0)
+    )
+
+
+def test_a_few_labelled_target_rows_are_normalised_with_their_whole_domain():
+    known = SOURCE.copy()
+    known[np.flatnonzero(~SOURCE)[:2]] = True
+    adapter = SparseFiltering(5, max_iter=5, random_state=0, normalization="batch")
+    batch = fit(AdaptedClassifier(adapter, LogisticRegression()), label_mask=known)
+    adapter = SparseFiltering(5, max_iter=5, random_state=0, normalization="domain")
+    stored = fit(AdaptedClassifier(adapter, LogisticRegression()), label_mask=known)
+    assert_allclose(batch.estimator_.coef_, stored.estimator_.coef_, rtol=1e-6)
+
+
 def test_several_target_domains_have_their_own_norms():
     adapter = SparseFiltering(5, random_state=0, max_iter=9, pooling="domain")
     model = fit(AdaptedClassifier(adapter, LogisticRegression()))
@@ -210,10 +321,22 @@ def test_a_failed_adapt_target_changes_nothing():
     joint = SparseFiltering(4, random_state=0, max_iter=5, normalization="joint")
     model = fit(AdaptedClassifier(make_pipeline(FILTERS, joint), LogisticRegression()))
     before = model.predict_proba(X_NEW)
-    with pytest.raises(ValueError, match="refit"):
-        model.adapt_target(3 * X, "elsewhere")
+    for domain in (None, "elsewhere"):
+        with pytest.raises(ValueError, match="refit"):
+            model.adapt_target(3 * X, domain)
     assert_array_equal(model.predict_proba(X_NEW), before)
     assert model.domain_names_ == {}
+
+
+def test_new_targets_do_not_take_each_others_place():
+    model = fit(AdaptedClassifier(FILTERS, LogisticRegression()))
+    model.adapt_target(2 * X, -7)
+    seventh = model.predict_proba(X_NEW, sample_domain=-7)
+    model.adapt_target(5 * X + 1, "eighth")
+    with pytest.raises(ValueError, match="-8 is the target named 'eighth'"):
+        model.adapt_target(X, -8)
+    assert model.domain_names_ == {-8: "eighth"}
+    assert_array_equal(model.predict_proba(X_NEW, sample_domain=-7), seventh)
 
 
 def test_no_sample_domain_is_a_warning():
@@ -243,6 +366,24 @@ def test_scoring_rows_without_labels_is_an_error(labels, placeholder):
     with pytest.raises(ValueError, match="SourceOnlySplit"):
         model.score(X_NEW, some)
     assert 0 <= model.score(X_NEW[:8], labels[:8]) <= 1
+
+
+def test_scoring_looks_at_target_rows_where_domains_are_given():
+    labels = np.array([-1, 1, 3])[y]
+    fold = labels[SOURCE] != -1  # a training fold without class -1
+    model = AdaptedClassifier().fit(X[SOURCE][fold], labels[SOURCE][fold])
+    model.score(X[SOURCE], labels[SOURCE], sample_domain=SAMPLE_DOMAIN[SOURCE])
+    stacked = np.where(SOURCE, labels, -2)
+    with pytest.raises(ValueError, match="y holds -2"):
+        model.score(X, stacked, sample_domain=SAMPLE_DOMAIN)
+
+
+def test_scoring_a_regressor_of_whole_numbers_on_placeholders_is_an_error():
+    counts = np.round(NUMBERS + 5).astype(int)
+    model = fit(AdaptedRegressor(None, LinearRegression()), counts)
+    with pytest.raises(ValueError, match="SourceOnlySplit"):
+        model.score(X, np.where(SOURCE, counts, -1), sample_domain=SAMPLE_DOMAIN)
+    assert model.score(X, counts, sample_domain=SAMPLE_DOMAIN) <= 1
 
 
 def test_scoring_a_regressor_on_rows_without_labels_is_an_error():

@@ -1,9 +1,10 @@
 import time
+from threading import Event
 
 import numpy as np
 import pytest
 from scipy.optimize import rosen, rosen_der
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from covshift.solvers.lbfgs import Path, minimize_lbfgs
 from covshift.solvers.restarts import minimize_restarts
@@ -15,20 +16,23 @@ def blas_threads():
     return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
 
 
-def minimize_mixed(index, start):
-    """Minimise a Rosenbrock function of products that are large enough for BLAS threads."""
-    mixing = np.random.default_rng(1).standard_normal((400, 3)) / 20
-    gram = mixing.T @ (mixing @ np.eye(3))
+# Products of this size differ in their last bits between one and two BLAS threads.
+LARGE = np.random.default_rng(1).standard_normal((7000, 110)) / 80
+
+
+def minimize_mixed(index, start, should_stop):
+    """Minimise a Rosenbrock function of a large product."""
+    mixing = (LARGE.T @ LARGE)[:3, :3]
 
     def loss_and_gradient(x):
-        return float(rosen(gram @ x)), gram.T @ rosen_der(gram @ x)
+        return float(rosen(mixing @ x)), mixing.T @ rosen_der(mixing @ x)
 
     return minimize_lbfgs(loss_and_gradient, start, max_iter=30, tol=1e-10)
 
 
 @pytest.mark.parametrize("n_jobs", [None, 1, 2])
 def test_paths_come_in_the_order_of_the_starts(n_jobs):
-    def minimize_from(index, start):
+    def minimize_from(index, start, should_stop):
         time.sleep(0.02 * (len(STARTS) - index))  # the last start is the first to be done
         return Path(x=start, loss=float(index))
 
@@ -39,7 +43,8 @@ def test_paths_come_in_the_order_of_the_starts(n_jobs):
 
 
 def test_the_result_does_not_depend_on_n_jobs():
-    alone, together = (minimize_restarts(minimize_mixed, STARTS, n_jobs) for n_jobs in (1, 2))
+    with threadpool_limits(limits=2, user_api="blas"):
+        alone, together = (minimize_restarts(minimize_mixed, STARTS, n) for n in (1, 2))
     assert len({path.loss for path in alone}) == len(STARTS)
     for one, other in zip(alone, together, strict=True):
         np.testing.assert_array_equal(one.x, other.x)
@@ -52,7 +57,7 @@ def test_blas_has_one_thread_inside_and_its_own_number_after(n_jobs):
     before = blas_threads()
     inside = []
 
-    def minimize_from(index, start):
+    def minimize_from(index, start, should_stop):
         inside.extend(blas_threads())
         return Path(x=start, loss=0.0)
 
@@ -63,8 +68,26 @@ def test_blas_has_one_thread_inside_and_its_own_number_after(n_jobs):
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_errors_come_through(n_jobs):
-    def fails(index, start):
+    def fails(index, start, should_stop):
         raise FloatingPointError("not finite")
 
     with pytest.raises(FloatingPointError, match="not finite"):
         minimize_restarts(fails, STARTS, n_jobs)
+
+
+def test_threads_are_told_to_stop_when_another_fails():
+    told = Event()
+
+    def minimize_from(index, start, should_stop):
+        if index == 0:
+            raise KeyboardInterrupt
+        for _ in range(500):
+            if should_stop():
+                told.set()
+                break
+            time.sleep(0.01)
+        return Path(x=start, loss=0.0)
+
+    with pytest.raises(KeyboardInterrupt):
+        minimize_restarts(minimize_from, STARTS[:2], n_jobs=2)
+    assert told.wait(timeout=5)

@@ -1,56 +1,32 @@
-"""What sparse filtering and its periodic form share: fitting, transforming, checking."""
+"""What sparse filtering and its periodic form share: fitting, transforming, new targets."""
 
 import warnings
-from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from covshift.adapters._filter_fit import minimize_filters
 from covshift.adapters._filter_parameters import check_filter_parameters, check_magnitude
 from covshift.adapters._unit_norms import UnitNorms
-from covshift.base import (
-    DomainTransformer,
-    all_or_nothing,
-    warn_nothing_to_adapt,
-)
+from covshift.base import DomainTransformer, all_or_nothing
 from covshift.domains import (
-    Labels,
     check_fit_domains,
     check_new_domains,
     new_target_domain,
     pooling_units,
 )
 from covshift.kernels.activations import activate
-from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
-from covshift.kernels.ks_distance import mean_ks_distance
 from covshift.kernels.psf_loss import psf_loss
-from covshift.solvers.lbfgs import minimize_lbfgs
-from covshift.solvers.restarts import minimize_restarts
-
-
-@dataclass(frozen=True)
-class Reward:
-    """What the labels add to the loss; arguments of the loss functions in `kernels`."""
-
-    classes: Labels
-    codes: IntArray | None
-    groups: BoolArray
-    label_reward: FloatArray
-
-    @classmethod
-    def none(cls, n_components):
-        """No labels, no reward."""
-        return cls(np.array([]), None, np.zeros((0, n_components), dtype=bool), np.zeros(0))
 
 
 class SparseFilter(DomainTransformer):
     """Base of the filters: Z = normalise(g(X W')), W fitted on the rows of all domains."""
 
-    _loss_function = staticmethod(psf_loss)
-
-    def fit(self, X, y=None, *, sample_domain=None, label_mask=None):
+    def fit(
+        self, X: Any, y: Any = None, *, sample_domain: Any = None, label_mask: Any = None
+    ) -> Self:
         """Learn the filters from the rows of all domains.
 
         Parameters
@@ -76,17 +52,15 @@ class SparseFilter(DomainTransformer):
             check_magnitude(X)
             domains = check_fit_domains(sample_domain, label_mask, X.shape[0])
             reward = self._read_labels(y, domains.label_mask)
-            starts = self._draw_starts((reward.groups.shape[1], X.shape[1]), X.dtype)
-
-            paths = minimize_restarts(self._problem(X, domains, reward), starts, self.n_jobs)
+            paths = minimize_filters(self, X, domains, reward)
             kept = paths[int(np.argmin([path.loss for path in paths]))]
 
             self.components_ = kept.x
             stored = "joint" if self.normalization != "domain" else self.pooling
             units = pooling_units(domains.sample_domain, stored, self.min_domain_size)
-            self._store_norms(UnitNorms.measure(self._activate(X, kept.x), units))
+            self._store_norms(UnitNorms.measure(self._activate(X), units))
             self.domains_ = domains.domains
-            self.domain_names_ = {}
+            self.domain_names_: dict[int, str] = {}
             self.loss_ = kept.loss
             self.loss_curve_ = np.array(kept.losses)
             self.history_ = {
@@ -95,6 +69,7 @@ class SparseFilter(DomainTransformer):
                 "ks_distance": np.array(kept.distances or [np.nan] * len(kept.losses)),
             }
             self.n_iter_ = kept.n_iter
+            self.kept_iteration_ = kept.iteration
             self.restart_losses_ = np.array([path.loss for path in paths])
             self._n_features_out = len(kept.x)
         if self.max_iter > 0 and not kept.converged and not kept.distances:
@@ -106,7 +81,7 @@ class SparseFilter(DomainTransformer):
             )
         return self
 
-    def transform(self, X, *, sample_domain=None, allow_source=False):
+    def transform(self, X: Any, *, sample_domain: Any = None, allow_source: bool = False) -> Any:
         """Represent rows by the learned filters.
 
         Parameters
@@ -130,17 +105,17 @@ class SparseFilter(DomainTransformer):
         domain = check_new_domains(
             sample_domain,
             X.shape[0],
-            has_target="target" in self.norm_units_,
+            has_target=bool((self.domains_ < 0).any()) or "target" in self.norm_units_,
             domain_names=self.domain_names_,
         )
-        F = self._activate(X, self.components_)
+        F = self._activate(X)
         if self.normalization == "batch":
             norms = UnitNorms.measure(F, pooling_units(domain, self.pooling, self.min_domain_size))
         else:
             norms = self._stored_norms()
         return norms.normalize(F, domain, self.norm_epsilon)
 
-    def adapt_target(self, X, domain=None):
+    def adapt_target(self, X: Any, domain: int | str | None = None) -> Self:
         """Learn the feature norms of a new target domain, without the training data.
 
         Parameters
@@ -149,7 +124,8 @@ class SparseFilter(DomainTransformer):
             Rows of the new target, at least ``min_domain_size`` of them.
         domain : int, str or None, default=None
             A negative integer or a name, by which ``transform`` will know it; None: it
-            becomes the target of rows without ``sample_domain``.
+            becomes the target of rows without ``sample_domain``, and of target domains that
+            have no statistics of their own.
 
         Returns
         -------
@@ -173,101 +149,20 @@ class SparseFilter(DomainTransformer):
         if isinstance(domain, str):
             self.domain_names_ = {**self.domain_names_, number: domain}
         if self.normalization == "domain":
-            F = self._activate(X, self.components_)
+            F = self._activate(X)
             unit = "target" if domain is None else number
             self._store_norms(self._stored_norms().replace(unit, F))
         return self
 
-    def _problem(self, X, domains, reward):
-        """Return the function that minimises from one start."""
-        window = self._stopping_window(domains)
-        pooling = "joint" if self.normalization == "joint" else self.pooling
-        units = pooling_units(domains.sample_domain, pooling, self.min_domain_size)
-        label_reward = reward.label_reward.astype(X.dtype)
-
-        def loss_and_gradient(W):
-            return self._loss_function(
-                W,
-                X,
-                reward.codes,
-                reward.groups,
-                label_reward,
-                activation=self.activation,
-                epsilon=self.epsilon,
-                norm_epsilon=self.norm_epsilon,
-                alpha=self.alpha,
-            )
-
-        def distance(W):
-            F = self._activate(X, W)
-            Z = UnitNorms.measure(F, units).normalize(F, domains.sample_domain, self.norm_epsilon)
-            return mean_ks_distance(Z[domains.source], Z[domains.target])
-
-        def minimize_from(index, start):
-            def progress(path):
-                if self.verbose > 1:
-                    print(
-                        f"[{type(self).__name__}] restart {index + 1}  iteration {path.n_iter}  "
-                        f"loss {path.losses[-1]:.8g}  gradient {path.gradient_norms[-1]:.2e}"
-                    )
-
-            path = minimize_lbfgs(
-                loss_and_gradient,
-                start,
-                max_iter=self.max_iter if window is None else min(self.max_iter, window),
-                tol=self.tol,
-                distance=None if window is None else distance,
-                progress=progress,
-            )
-            if self.verbose:
-                print(
-                    f"[{type(self).__name__}] restart {index + 1}: loss {path.loss:.8g} "
-                    f"at iteration {path.iteration} of {path.n_iter}"
-                )
-            return path
-
-        return minimize_from
-
-    def _stopping_window(self, domains):
-        """Iterations in which the KS distance picks one, or None."""
-        if self.early_stopping is None:
-            return None
-        if domains.has_target:
-            return self.stopping_window
-        if domains.given:
-            raise ValueError(
-                "early_stopping='ks' compares source with target rows, and sample_domain has no "
-                "target rows (negative entries)."
-            )
-        warn_nothing_to_adapt(self, "early_stopping='ks' is ignored")
-        return None
-
-    def _draw_starts(self, shape, dtype):
-        random_state = check_random_state(self.random_state)
-        if self.warm_start and hasattr(self, "components_"):
-            given = self.components_
-        elif isinstance(self.init, str):
-            return [
-                (self.init_scale * random_state.standard_normal(shape)).astype(dtype)
-                for _ in range(self.n_restarts)
-            ]
-        else:
-            given = np.asarray(self.init)
-        if given.shape != shape:
-            source = "warm_start: the earlier fit" if given is not self.init else "init"
-            raise ValueError(
-                f"{source} has filters of shape {given.shape}; n_components and the number of "
-                f"features ask for {shape}."
-            )
-        if given.dtype.kind not in "fiu" or not np.isfinite(given).all():
-            raise ValueError("init must hold finite numbers.")
-        return [given.astype(dtype)]
-
     def _check_parameters(self):
         check_filter_parameters(self)
 
-    def _activate(self, X, W):
-        return activate(X @ W.astype(X.dtype, copy=False).T, self.activation, self.epsilon)
+    def _loss_function(self):
+        return psf_loss
+
+    def _activate(self, X):
+        H = X @ self.components_.astype(X.dtype, copy=False).T
+        return activate(H, self.activation, self.epsilon)
 
     def _store_norms(self, norms):
         self.norm_units_ = norms.units

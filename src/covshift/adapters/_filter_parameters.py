@@ -1,6 +1,6 @@
 """Checks of the filters' parameters and of the size of their input."""
 
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
 from scipy import sparse
@@ -24,6 +24,7 @@ def check_filter_parameters(filter_):
     check_count("n_restarts", filter_.n_restarts, minimum=1)
     check_count("stopping_window", filter_.stopping_window, minimum=1)
     check_count("min_domain_size", filter_.min_domain_size, minimum=1)
+    check_scalar(filter_.verbose, "verbose", (bool, Integral), min_val=0)
     for name in ("epsilon", "norm_epsilon", "alpha", "tol", "init_scale"):
         value = getattr(filter_, name)
         check_scalar(value, name, Real, min_val=0)
@@ -34,7 +35,7 @@ def check_filter_parameters(filter_):
 def check_magnitude(X):
     """Refuse rows whose squares, summed, would overflow."""
     values = X.data if sparse.issparse(X) else X
-    largest = float(np.abs(values).max(initial=0))
+    largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
     # The cube root leaves a third of the exponents for the number of rows and for W.
     limit = float(np.finfo(X.dtype).max) ** (1 / 3)
     if largest > limit:

@@ -1,13 +1,12 @@
 """Feature norms of each pooling unit, measured once and applied to any row later."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from covshift.domains import Unit, locate_units
 from covshift.kernels.arrays import FloatArray, IntArray
-from covshift.kernels.normalization import normalize_by_stored, root_mean_squares
+from covshift.kernels.normalization import normalize_by, root_mean_squares, stored_norms
 
 
 @dataclass(frozen=True)
@@ -34,12 +33,13 @@ class UnitNorms:
             counts=np.array([len(rows) for rows in units.values()]),
         )
 
-    def normalize(self, F: FloatArray, sample_domain: IntArray, norm_epsilon: float) -> Any:
+    def normalize(self, F: FloatArray, sample_domain: IntArray, norm_epsilon: float) -> FloatArray:
         """Overwrite F with its representation, each row under the norms of its unit."""
+        norms = stored_norms(self.root_means, self.counts, norm_epsilon).astype(F.dtype)
         unit = locate_units(self.units, sample_domain)
-        root_means = self.root_means.astype(F.dtype, copy=False)[unit]
-        counts = self.counts.astype(F.dtype)[unit][:, None]
-        return normalize_by_stored(F, root_means, counts, norm_epsilon)
+        # One unit for all rows, the usual case, needs no norms for every row.
+        one_unit = (unit == unit[0]).all()
+        return normalize_by(F, norms[unit[0]] if one_unit else norms[unit], norm_epsilon)
 
     def replace(self, unit: Unit, F: FloatArray) -> "UnitNorms":
         """Return the norms with those of ``unit`` learned from F, added or exchanged."""

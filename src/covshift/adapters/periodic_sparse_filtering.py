@@ -4,7 +4,8 @@ import warnings
 
 import numpy as np
 
-from covshift.adapters._filter import Reward, SparseFilter
+from covshift.adapters._filter import SparseFilter
+from covshift.adapters._filter_fit import Reward
 from covshift.base import check_count, check_option
 from covshift.domains import encode_classes
 from covshift.kernels.psf_blockwise_loss import psf_blockwise_loss
@@ -66,8 +67,8 @@ class PeriodicSparseFiltering(SparseFilter):
     max_iter : int, default=200
         Optimiser iterations; 0 leaves W as drawn.
     tol : float, default=1e-5
-        Stops when the largest gradient entry is below ``tol`` times the loss at the start
-        (or ``tol``, if that loss is below one).
+        Stops when the largest entry of the gradient, divided by the number of rows (the loss
+        is a sum over them), is below ``tol``.
     n_restarts : int, default=10
         Starts; the fit with the smallest training loss is kept. The loss has many poor
         minima: few filters need many starts.
@@ -96,7 +97,7 @@ class PeriodicSparseFiltering(SparseFilter):
     feature_groups_ : ndarray of bool of shape (n_classes, n_components)
         Filters rewarded for each class.
     components_, feature_norms_, norm_units_, norm_counts_, domains_, domain_names_, loss_, \
-loss_curve_, history_, n_iter_, restart_losses_
+loss_curve_, history_, n_iter_, kept_iteration_, restart_losses_
         As in `SparseFiltering`.
 
     References
@@ -166,7 +167,6 @@ loss_curve_, history_, n_iter_, restart_losses_
         self.random_state = random_state
         self.verbose = verbose
 
-    @property
     def _loss_function(self):
         return LOSSES[self.loss]
 
@@ -177,6 +177,8 @@ loss_curve_, history_, n_iter_, restart_losses_
 
     def _read_labels(self, y, label_mask):
         if y is None:
+            if self.feature_groups is not None:
+                raise ValueError("feature_groups needs labels: y is None.")
             reward = Reward.none(self.n_components or self.n_features_in_)
         else:
             classes, codes = encode_classes(y, label_mask)
@@ -192,6 +194,11 @@ loss_curve_, history_, n_iter_, restart_losses_
     def _group_features(self, n_classes):
         """Mask (n_classes, L) of the filters rewarded for each class."""
         if self.feature_groups is not None:
+            if self.n_unlabelled_components:
+                raise ValueError(
+                    "Give feature_groups or n_unlabelled_components: the columns that no class "
+                    "has in feature_groups are those for unlabelled rows."
+                )
             return self._check_groups(np.asarray(self.feature_groups), n_classes)
         unlabelled = self.n_unlabelled_components
         n_components = self.n_components or COMPONENTS_PER_CLASS * n_classes + unlabelled

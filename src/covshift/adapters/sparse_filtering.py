@@ -1,6 +1,7 @@
 """Sparse filtering."""
 
-from covshift.adapters._filter import Reward, SparseFilter
+from covshift.adapters._filter import SparseFilter
+from covshift.adapters._filter_fit import Reward
 
 
 class SparseFiltering(SparseFilter):
@@ -41,8 +42,8 @@ class SparseFiltering(SparseFilter):
     max_iter : int, default=200
         Optimiser iterations; 0 leaves W as drawn.
     tol : float, default=1e-5
-        Stops when the largest gradient entry is below ``tol`` times the loss at the start
-        (or ``tol``, if that loss is below one).
+        Stops when the largest entry of the gradient, divided by the number of rows (the loss
+        is a sum over them), is below ``tol``.
     n_restarts : int, default=1
         Starts; the fit with the smallest training loss is kept.
     early_stopping : "ks" or None, default=None
@@ -70,8 +71,8 @@ class SparseFiltering(SparseFilter):
     feature_norms_ : ndarray of shape (n_units, n_components)
         Root mean square of each activation in each unit.
     norm_units_ : list
-        Names of the units: "source", "target"; with ``pooling="domain"`` each domain's
-        integer before them; "all" for the other two normalisations.
+        Names of the units: "source", "target"; with ``pooling="domain"`` the integer of each
+        domain that is large enough before them; "all" for the other two normalisations.
     norm_counts_ : ndarray of shape (n_units,)
         Rows over which each unit's norms were measured.
     domains_ : ndarray
@@ -83,9 +84,12 @@ class SparseFiltering(SparseFilter):
     loss_curve_ : ndarray of shape (n_iter_ + 1,)
         Loss at every iteration of the kept start, from iteration 0.
     history_ : dict of ndarrays
-        "loss", "gradient_norm", and "ks_distance" (NaN without early stopping).
+        "loss", "gradient_norm" (the largest entry) and "ks_distance" (NaN without early
+        stopping) at every iteration.
     n_iter_ : int
         Iterations that the kept start ran.
+    kept_iteration_ : int
+        Iteration whose filters were kept: the last one, but for early stopping.
     restart_losses_ : ndarray of shape (n_restarts,)
         Loss of each start.
 

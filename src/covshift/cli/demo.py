@@ -52,7 +52,9 @@ def demo(
     if trials < 1:
         _fail(f"--trials must be at least 1, got {trials}.")
     if not 0 <= seed <= LARGEST_SEED - trials + 1:
-        _fail(f"--seed must be between 0 and {LARGEST_SEED} for every trial, got {seed}.")
+        _fail(f"seeds must be between 0 and {LARGEST_SEED}: --seed {seed} --trials {trials}.")
+    if not str(out).strip() or str(out) == ".":
+        _fail("--out must name a folder of its own.")
     try:
         # Both now, not after the trials: what is missing should cost nobody half a minute.
         figures = _import_figures()
@@ -60,8 +62,6 @@ def demo(
             _check_folder(out)
         console = Console(highlight=False)
         results = _run(console, trials, seed)
-        console.print(_table(results), *_reading(results), sep="\n")
-
         data_sets = {_title(name): draw_trial(name, seed)[0]._asdict() for name in DATA_SETS}
         filters = [_bank(*shown, seed) for shown in FILTERS_SHOWN]
         pictures = {
@@ -72,6 +72,8 @@ def demo(
             _write(out / "results.csv", partial(_write_csv, results))
             for name, figure in pictures.items():
                 _write(out / name, partial(figures.save_png, figure))
+        # Last, so that a reader who goes away early (`| head`) does not cost the files.
+        console.print(_table(results), *_reading(results), sep="\n")
     except KeyboardInterrupt:
         typer.echo("Interrupted.", err=True)
         raise typer.Exit(INTERRUPTED) from None

@@ -20,7 +20,7 @@ from covshift.domains.labels import (
     known_labels,
     placeholder_label,
 )
-from covshift.domains.pooling import Pooling, Unit, locate_units, pooling_units
+from covshift.domains.pooling import Unit, locate_units, pooling_units
 from covshift.domains.roles import (
     SOME_SOURCE,
     SOME_TARGET,
@@ -37,7 +37,6 @@ __all__ = [
     "SOME_TARGET",
     "FitDomains",
     "Labels",
-    "Pooling",
     "SourceOnlySplit",
     "StackedDomains",
     "Unit",

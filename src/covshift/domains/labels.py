@@ -17,7 +17,7 @@ def known_labels(
     y: Any, label_mask: BoolArray, *, kind: Literal["class", "number", "any"]
 ) -> Labels:
     """Return the labels that may be read, validated; no other entry of y is looked at."""
-    if not (isinstance(y, list | tuple) or hasattr(y, "to_numpy")):  # lists, frames, series
+    if not (isinstance(y, list | tuple) or _is_frame(y)):
         y = np.asarray(y)
     n_labels = "a single value" if getattr(y, "ndim", 1) == 0 else len(y)
     if n_labels != len(label_mask):
@@ -80,27 +80,44 @@ def placeholder_label(labels: Labels) -> Any:
     return None
 
 
-def check_no_placeholders(y: Any, classes: Labels) -> None:
-    """Refuse to score rows that have no label: their placeholders would count as errors."""
+def check_no_placeholders(y: Any, sample_domain: IntArray | None, classes: Labels | None) -> None:
+    """Refuse to score rows that have no label: their placeholders would count as errors.
+
+    ``classes`` are those of the model; None for a regression, where a whole number may be a
+    placeholder or a label, and only a batch whose target rows all hold the placeholder gives
+    itself away.
+    """
     labels = np.asarray(y)
-    placeholder = placeholder_label(classes)
-    if classes.dtype.kind in "iuU" and (labels == placeholder).any():
+    target = np.ones(len(labels), dtype=bool) if sample_domain is None else sample_domain < 0
+    if labels.shape != target.shape:
+        return  # no labels of these rows: the score will say so
+    known = labels[~target] if classes is None else np.concatenate([classes, labels[~target]])
+    if known.dtype.kind not in "iuU" or not len(known) or not target.any():
+        return
+    placeholder = placeholder_label(known)
+    unlabelled = labels[target] == placeholder
+    if unlabelled.any() and (classes is not None or unlabelled.all()):
         raise ValueError(
             f"y holds {placeholder!r}, the placeholder of rows without a label: they cannot be "
             "scored. In a search, give cv=SourceOnlySplit(cv), which tests on labelled source "
-            "rows only; elsewhere, drop the unlabelled rows."
+            "rows only, and ask for no scores of training folds; elsewhere, drop those rows."
         )
 
 
 def _pick(y: Any, label_mask: BoolArray) -> Labels:
     """Return the known labels as an array; the others take no part in choosing its type."""
-    if hasattr(y, "to_numpy"):
+    if _is_frame(y):
         y = _safe_indexing(y, np.flatnonzero(label_mask))
         return np.asarray(y.to_numpy())
     if isinstance(y, list | tuple):
         return np.asarray([label for label, known in zip(y, label_mask, strict=True) if known])
     known: Labels = y[label_mask]
     return known
+
+
+def _is_frame(y: Any) -> bool:
+    """Whether y is a series or frame of pandas or polars."""
+    return hasattr(y, "iloc") or type(y).__module__.startswith("polars.")
 
 
 def _without_objects(labels: Labels) -> Labels:

@@ -1,24 +1,23 @@
 """Who shares statistics with whom."""
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from covshift.kernels.arrays import IntArray
 
 Unit: TypeAlias = int | str
-Pooling: TypeAlias = Literal["role", "domain", "joint"]
 
 
 def pooling_units(
-    sample_domain: IntArray, pooling: Pooling, min_domain_size: int
+    sample_domain: IntArray, pooling: str, min_domain_size: int
 ) -> dict[Unit, IntArray]:
     """Return which rows share statistics: the name of each unit, and its rows.
 
     "joint": one unit "all". "role": "source" and "target", as far as present. "domain":
-    each domain by its integer, one with fewer than ``min_domain_size`` rows served by those
-    of its role; then the roles.
+    each domain of at least ``min_domain_size`` rows by its integer, then the roles, which
+    also serve the smaller domains.
     """
     if pooling == "joint":
         return {"all": np.arange(len(sample_domain))}
@@ -28,10 +27,13 @@ def pooling_units(
     }
     if pooling == "role":
         return roles
-    units: dict[Unit, IntArray] = {}
-    for domain in np.unique(sample_domain).tolist():
-        rows = np.flatnonzero(sample_domain == domain)
-        units[domain] = rows if len(rows) >= min_domain_size else roles[_role(domain)]
+    domains, counts = np.unique(sample_domain, return_counts=True)
+    rows = np.split(np.argsort(sample_domain, kind="stable"), np.cumsum(counts)[:-1])
+    units: dict[Unit, IntArray] = {
+        domain: own
+        for domain, own in zip(domains.tolist(), rows, strict=True)
+        if len(own) >= min_domain_size
+    }
     return units | roles
 
 
@@ -39,11 +41,11 @@ def locate_units(units: Sequence[Unit], sample_domain: IntArray) -> IntArray:
     """Return the position of each row's unit: its own, else its role's, else the source's."""
     position = {unit: index for index, unit in enumerate(units)}
     fallback = position.get("source", 0)
-    located = np.zeros(len(sample_domain), dtype=np.int64)
-    for domain in np.unique(sample_domain).tolist():
-        unit = domain if domain in position else _role(domain)
-        located[sample_domain == domain] = position.get(unit, fallback)
-    return located
+    domains, row_domain = np.unique(sample_domain, return_inverse=True)
+    located = [
+        position.get(domain, position.get(_role(domain), fallback)) for domain in domains.tolist()
+    ]
+    return np.array(located, dtype=np.int64)[row_domain]
 
 
 def _role(domain: int) -> Unit:

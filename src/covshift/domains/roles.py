@@ -79,7 +79,7 @@ def check_new_domains(
                 f"names it learned by adapt_target: {sorted(numbers)}."
             )
         sample_domain = numbers[sample_domain]
-    if _is_integer(sample_domain):
+    if _is_integer(sample_domain) and SOME_TARGET < sample_domain < SOME_SOURCE:
         return np.full(n_samples, int(sample_domain))
     return check_sample_domain(sample_domain, n_samples)
 
@@ -135,7 +135,9 @@ def new_target_domain(domain: Any, known: Iterable[int], domain_names: Mapping[i
             if name == domain:
                 return number
         return min([0, *known, *domain_names]) - 1
-    if _is_integer(domain) and domain < 0:
+    if _is_integer(domain) and domain in domain_names:
+        raise ValueError(f"{domain} is the target named {domain_names[domain]!r}: use its name.")
+    if _is_integer(domain) and SOME_TARGET < domain < 0:
         return int(domain)
     raise ValueError(
         "domain must be a negative integer, a name, or None for the default target, "

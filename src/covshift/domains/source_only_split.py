@@ -1,6 +1,7 @@
 """Cross-validation that tests on labelled source rows only."""
 
 from collections.abc import Iterator
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,8 @@ class SourceOnlySplit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is u
     cv : int, splitter or None, default=None
         How the labelled source rows are split, as in scikit-learn's `check_cv`. A splitter
         by groups gets ``sample_domain`` as groups unless others are given, so
-        ``SourceOnlySplit(LeaveOneGroupOut())`` leaves out one source domain at a time.
+        ``SourceOnlySplit(LeaveOneGroupOut())`` leaves out one source domain at a time. Ready
+        made splits are positions among the labelled source rows.
 
     Notes
     -----
@@ -51,9 +53,9 @@ class SourceOnlySplit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is u
     ) -> Iterator[tuple[IntArray, IntArray]]:
         """Yield the row numbers of each training and test fold."""
         rows, cv, arguments = self._inner(X, y, groups, sample_domain, label_mask)
-        everything = np.arange(len(sample_domain))
-        for _, test in cv.split(*arguments):
-            yield np.setdiff1d(everything, rows[test]), rows[test]
+        always = np.setdiff1d(np.arange(len(sample_domain)), rows)
+        for train, test in cv.split(*arguments):
+            yield np.sort(np.concatenate([always, rows[train]])), rows[test]
 
     def get_n_splits(
         self,
@@ -88,7 +90,10 @@ class SourceOnlySplit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is u
         labels = None if y is None else known_labels(y, testable, kind="any")
         cv = check_cv(self.cv, labels, classifier=_can_stratify(labels, self.cv))
         if _wants_groups(cv):
-            groups = (domains.sample_domain if groups is None else np.asarray(groups))[rows]
+            groups = domains.sample_domain if groups is None else np.asarray(groups)
+            if len(groups) != n_samples:
+                raise ValueError(f"groups must hold {n_samples} entries, got {len(groups)}.")
+            groups = groups[rows]
         else:
             groups = None
         # Splitters look at the number of rows only.
@@ -98,7 +103,7 @@ class SourceOnlySplit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is u
 def _can_stratify(labels: Any, cv: Any) -> bool:
     """Whether some label is frequent enough for every fold; that of a regression is not."""
     n_folds = 5 if cv is None else cv  # scikit-learn's default
-    if labels is None or not isinstance(n_folds, int):
+    if labels is None or not isinstance(n_folds, Integral):
         return False
     return bool(np.unique(labels, return_counts=True)[1].max() >= n_folds)
 

@@ -35,7 +35,7 @@ class StackedDomains:
 
 
 def stack_domains(
-    source: Any, y_source: Any = None, X_target: Any = None, *, target: Any = None
+    X_source: Any, y_source: Any = None, X_target: Any = None, *, target: Any = None
 ) -> StackedDomains:
     """Stack source and target rows for ``fit``.
 
@@ -44,7 +44,7 @@ def stack_domains(
 
     Parameters
     ----------
-    source : array, frame or sparse matrix; or mapping of name to (X, y)
+    X_source : array, frame or sparse matrix; or mapping of name to (X, y)
         Source rows.
     y_source : array-like or None
         Labels of the source rows; None: there are none.
@@ -67,13 +67,13 @@ def stack_domains(
     >>> y.tolist(), sample_domain.tolist()
     (['a', 'b', ''], [0, 0, -1])
     """
-    if isinstance(source, Mapping):
+    if isinstance(X_source, Mapping):
         if y_source is not None or X_target is not None or not isinstance(target, Mapping):
             raise TypeError(
                 "With a mapping of source domains, give the targets as a mapping too: "
                 "stack_domains({'site A': (X, y)}, target={'site C': X})."
             )
-        sources = {name: _check_pair(name, pair) for name, pair in source.items()}
+        sources = {name: _check_pair(name, pair) for name, pair in X_source.items()}
         targets = dict(target)
     else:
         if X_target is None or target is not None:
@@ -81,7 +81,7 @@ def stack_domains(
                 "Give source rows, their labels and target rows: "
                 "stack_domains(X_source, y_source, X_target)."
             )
-        sources, targets = {"source": (source, y_source)}, {"target": X_target}
+        sources, targets = {"source": (X_source, y_source)}, {"target": X_target}
     if not sources or not targets:
         raise ValueError("stack_domains needs at least one source and one target domain.")
 
@@ -153,11 +153,11 @@ def _stack_rows(names: Sequence[Any], blocks: Sequence[Any]) -> Any:
     if len({X.shape[1] for X in blocks}) > 1:
         widths = ", ".join(f"{name!r}: {X.shape[1]}" for name, X in zip(names, blocks, strict=True))
         raise ValueError(f"Domains differ in their number of features: {widths}.")
+    if any(hasattr(X, "columns") for X in blocks):
+        return _stack_frames(names, blocks)
     if any(sparse.issparse(X) for X in blocks):
         return sparse.vstack([sparse.csr_array(X) for X in blocks], format="csr")
-    if not any(hasattr(X, "columns") for X in blocks):
-        return np.concatenate([np.asarray(X) for X in blocks])
-    return _stack_frames(names, blocks)
+    return np.concatenate([np.asarray(X) for X in blocks])
 
 
 def _stack_frames(names: Sequence[Any], frames: Sequence[Any]) -> Any:

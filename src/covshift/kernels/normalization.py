@@ -14,12 +14,12 @@ a dead feature or an empty row stays zero.
 
 import numpy as np
 
-from covshift.kernels.arrays import FloatArray
+from covshift.kernels.arrays import FloatArray, IntArray
 
 
 def feature_norms(F: FloatArray, norm_epsilon: float) -> FloatArray:
     """Norm t_j of each feature over the rows, shape (L,)."""
-    return _safe_root(np.einsum("ij,ij->j", F, F) + F.dtype.type(norm_epsilon))
+    return _safe_root(_column_products(F, F) + norm_epsilon).astype(F.dtype)
 
 
 def row_norms(A: FloatArray, norm_epsilon: float) -> FloatArray:
@@ -46,7 +46,7 @@ def backward_in_place(G: FloatArray, Z: FloatArray, t: FloatArray, r: FloatArray
     G -= Z * np.einsum("ij,ij->i", G, Z)[:, None]
     G /= r
     A = Z * r
-    A *= np.einsum("ij,ij->j", G, A)
+    A *= _column_products(G, A).astype(A.dtype)
     G -= A
     G /= t
     return G
@@ -54,22 +54,30 @@ def backward_in_place(G: FloatArray, Z: FloatArray, t: FloatArray, r: FloatArray
 
 def root_mean_squares(F: FloatArray) -> FloatArray:
     """Root mean square of each feature over the rows, shape (L,)."""
-    squares: FloatArray = np.einsum("ij,ij->j", F, F)
-    return np.sqrt(squares / squares.dtype.type(F.shape[0]))
+    root_means: FloatArray = np.sqrt(_column_products(F, F) / F.shape[0])
+    return root_means.astype(F.dtype)
 
 
-def normalize_by_stored(
-    F: FloatArray, root_means: FloatArray, counts: FloatArray, norm_epsilon: float
-) -> FloatArray:
-    """Overwrite F with its representation under norms stored earlier.
+def stored_norms(root_means: FloatArray, counts: IntArray, norm_epsilon: float) -> FloatArray:
+    """Norms t (U, L) from root mean squares (U, L) over ``counts`` rows (U,).
 
-    ``root_means`` (n, L) or (L,) are root mean squares over ``counts`` rows, (n, 1) or a
-    scalar. They are scaled back to norms over those rows, so that the rows from which they
-    were computed get exactly the Z they have as a batch, whatever ``norm_epsilon`` is.
+    Scaled back to that many rows, so that the rows from which they were computed get exactly
+    the Z they have as a batch, whatever ``norm_epsilon`` is.
     """
-    F /= _safe_root(np.square(root_means) * counts + F.dtype.type(norm_epsilon))
+    return _safe_root(np.square(root_means) * counts[:, None] + norm_epsilon)
+
+
+def normalize_by(F: FloatArray, norms: FloatArray, norm_epsilon: float) -> FloatArray:
+    """Overwrite F with its representation under given feature norms, (n, L) or (L,)."""
+    F /= norms
     F /= row_norms(F, norm_epsilon)
     return F
+
+
+def _column_products(A: FloatArray, B: FloatArray) -> FloatArray:
+    """Sum over the rows of A B, in double precision: the sum may have millions of terms."""
+    products: FloatArray = np.einsum("ij,ij->j", A, B, dtype=np.float64)
+    return products
 
 
 def _safe_root(squares: FloatArray) -> FloatArray:

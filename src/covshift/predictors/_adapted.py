@@ -1,8 +1,10 @@
 """Base of `AdaptedClassifier` and `AdaptedRegressor`."""
 
+from typing import Any, Self
+
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 from sklearn.utils import _safe_indexing, check_array, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -17,17 +19,20 @@ from covshift.domains import (
 )
 from covshift.predictors._adapting import (
     adapt_target_of,
-    call_with_domains,
+    fit_adapter,
     fit_weighted,
-    knows_domains,
+    last_step,
+    represent,
+    source_weights,
 )
 
 
-def _adapter_has(method):
-    def check(self):
-        return hasattr(getattr(self, "adapter_", self.adapter), method)
+def _represents(self):
+    return hasattr(last_step(getattr(self, "adapter_", self.adapter)), "transform")
 
-    return check
+
+def _adapts(self):
+    return self.adapter is not None
 
 
 class AdaptedEstimator(BaseEstimator):
@@ -42,11 +47,19 @@ class AdaptedEstimator(BaseEstimator):
     __metadata_request__decision_function = _requests
     __metadata_request__score = _requests
 
-    def __init__(self, adapter=None, estimator=None):
+    def __init__(self, adapter: Any = None, estimator: Any = None) -> None:
         self.adapter = adapter
         self.estimator = estimator
 
-    def fit(self, X, y, *, sample_domain=None, label_mask=None, sample_weight=None):
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_domain: Any = None,
+        label_mask: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:
         """Fit the adapter on the rows of all domains and the estimator on labelled ones.
 
         Parameters
@@ -74,11 +87,13 @@ class AdaptedEstimator(BaseEstimator):
             domains = check_fit_domains(sample_domain, label_mask, X.shape[0])
             labels = known_labels(y, domains.label_mask, kind=self._label_kind)
             weights = _check_weights(sample_weight, X.shape[0])
+            self._check_estimator(self._base_estimator())
             adapter = self._fit_adapter(X, labels, domains)
 
             labelled = np.flatnonzero(domains.label_mask)
-            where = {"sample_domain": domains.sample_domain[labelled]} if domains.given else {}
-            Z = _represent(adapter, _safe_indexing(X, labelled), **where)
+            where = {"sample_domain": domains.sample_domain} if domains.given else {}
+            # All rows at once: norms of a batch are those of the whole domain.
+            Z = _safe_indexing(represent(adapter, X, **where), labelled)
             importance = _importance(adapter, domains)
             if importance is not None:
                 weights = importance if weights is None else weights * importance
@@ -90,10 +105,10 @@ class AdaptedEstimator(BaseEstimator):
             self.estimator_ = fit_weighted(clone(self._base_estimator()), Z, labels, weights)
             self.adapter_ = adapter
             self.domains_ = domains.domains
-            self.domain_names_ = {}
+            self.domain_names_: dict[int, str] = {}
         return self
 
-    def predict(self, X, *, sample_domain=None):
+    def predict(self, X: Any, *, sample_domain: Any = None) -> Any:
         """Predict rows, each as a row of its domain.
 
         Parameters
@@ -111,21 +126,29 @@ class AdaptedEstimator(BaseEstimator):
         Z = self._adapt(X, sample_domain)
         return self.estimator_.predict(Z)
 
-    @available_if(_adapter_has("transform"))
-    def transform(self, X, *, sample_domain=None):
+    @available_if(_represents)
+    def transform(self, X: Any, *, sample_domain: Any = None) -> Any:
         """Return the rows as the estimator sees them; parameters as in ``predict``."""
         return self._adapt(X, sample_domain)
 
-    @available_if(_adapter_has("transform"))
-    def fit_transform(self, X, y, *, sample_domain=None, label_mask=None, sample_weight=None):
+    @available_if(_represents)
+    def fit_transform(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_domain: Any = None,
+        label_mask: Any = None,
+        sample_weight: Any = None,
+    ) -> Any:
         """Fit, then transform the same rows, each as a row of its own domain."""
         self.fit(
             X, y, sample_domain=sample_domain, label_mask=label_mask, sample_weight=sample_weight
         )
         return self.transform(X, sample_domain=sample_domain)
 
-    @available_if(_adapter_has("fit"))
-    def adapt_target(self, X, domain=None):
+    @available_if(_adapts)
+    def adapt_target(self, X: Any, domain: int | str | None = None) -> Self:
         """Learn a new target domain without the training data, if the adapter can.
 
         Parameters
@@ -134,7 +157,8 @@ class AdaptedEstimator(BaseEstimator):
             Rows of the new target.
         domain : int, str or None, default=None
             A negative integer or a name, by which ``predict`` will know it; None: it
-            becomes the target of rows without ``sample_domain``.
+            becomes the target of rows without ``sample_domain``, and of target domains that
+            have no statistics of their own.
 
         Returns
         -------
@@ -163,25 +187,35 @@ class AdaptedEstimator(BaseEstimator):
                 )
             warn_nothing_to_adapt(self, "adapter and estimator are fitted on the source alone")
         adapter = clone(self.adapter)
-        y = None
-        if self._label_kind == "class" and knows_domains(adapter):
-            y = blank_labels(labels, domains.label_mask)
-        metadata = {"label_mask": domains.label_mask}
+        y = blank_labels(labels, domains.label_mask) if self._label_kind == "class" else None
+        given = {"label_mask": domains.label_mask}
         if domains.given:
-            metadata["sample_domain"] = domains.sample_domain
-        call_with_domains(adapter, "fit", X, y, **metadata)
+            given["sample_domain"] = domains.sample_domain
+        fit_adapter(adapter, X, y, **given)
         return adapter
 
     def _adapt(self, X, sample_domain):
         check_is_fitted(self)
         X = _as_rows(X)
         validate_data(self, X, reset=False, skip_check_array=True)
-        where = {}
-        if sample_domain is not None:
-            where["sample_domain"] = check_new_domains(
-                sample_domain, X.shape[0], has_target=True, domain_names=self.domain_names_
+        domain = self._domains_of(sample_domain, X.shape[0])
+        where = {} if domain is None else {"sample_domain": domain}
+        return represent(self.adapter_, X, **where)
+
+    def _check_estimator(self, estimator):
+        """Refuse a regressor among classes, and a classifier among numbers."""
+        if (is_regressor if self._label_kind == "class" else is_classifier)(estimator):
+            raise TypeError(
+                f"{type(estimator).__name__} is of the wrong kind for {type(self).__name__}."
             )
-        return _represent(self.adapter_, X, **where)
+
+    def _domains_of(self, sample_domain, n_samples):
+        """Domains of rows to predict; None, where nothing was said, is for the adapter."""
+        if sample_domain is None:
+            return None
+        return check_new_domains(
+            sample_domain, n_samples, has_target=True, domain_names=self.domain_names_
+        )
 
     def _base_estimator(self):
         return self._default_estimator() if self.estimator is None else self.estimator
@@ -199,24 +233,18 @@ class AdaptedEstimator(BaseEstimator):
         tags.classifier_tags = estimator.classifier_tags
         tags.regressor_tags = estimator.regressor_tags
         tags.target_tags.required = True
-        if hasattr(self.adapter, "transform"):
+        if _represents(self):
             tags.transformer_tags = get_tags(self.adapter).transformer_tags
         return tags
 
 
-def _represent(adapter, X, **where):
-    """Rows as the adapter represents them; a weight estimator leaves them as they are."""
-    if not hasattr(adapter, "transform"):
-        return X
-    return call_with_domains(adapter, "transform", X, allow_source=True, **where)
-
-
 def _importance(adapter, domains):
     """Importance weight of every row, from an adapter that weighs the source rows."""
-    if not hasattr(adapter, "weights_"):
+    weights = source_weights(adapter)
+    if weights is None:
         return None
     importance = np.ones(len(domains.sample_domain))
-    importance[domains.source] = adapter.weights_
+    importance[domains.source] = weights
     return importance
 
 

@@ -1,4 +1,9 @@
-"""Calling any adapter, a pipeline of adapters or a plain transformer, in the same way."""
+"""Calling any adapter in the same way: one of ours, a plain transformer, or a pipeline.
+
+A pipeline is walked step by step, so that each step gets what it asks for: the domains, if
+it knows them, and labels only then. A step that knows no domains could not tell the
+placeholder of an unlabelled row from a class.
+"""
 
 from copy import deepcopy
 
@@ -8,48 +13,61 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
 
 
-def call_with_domains(adapter, method, X, *args, **domains):
-    """Call ``adapter.method`` with those of ``domains`` that it asks for.
+def fit_adapter(adapter, X, y, **domains):
+    """Fit an adapter in place."""
+    last = last_step(adapter)
+    for step in steps_of(adapter):
+        if not hasattr(step, "transform") and not (weighs(step) and step is last):
+            raise TypeError(
+                f"{type(step).__name__} is no adapter: it has no transform, and does not weigh "
+                "the source rows either (score_weights)."
+            )
+        labels = y if _may_see_labels(step) else None
+        try:
+            _call(step, "fit", X, labels, **domains)
+        except (TypeError, ValueError) as error:
+            if labels is None and y is not None:
+                error.add_note(
+                    f"{type(step).__name__}, or a part of it, knows no domains, so the adapter "
+                    "fits it without labels. One that needs them belongs in the estimator."
+                )
+            raise
+        if step is not last:
+            X = represent(step, X, **domains)
 
-    Routing is switched on for this call only, so that a pipeline hands ``sample_domain`` to
-    its steps whatever the user's setting is.
-    """
-    wanted = get_routing_for_object(adapter).consumes(method, domains)
-    with config_context(enable_metadata_routing=True):
-        return getattr(adapter, method)(X, *args, **{name: domains[name] for name in wanted})
+
+def represent(adapter, X, **domains):
+    """Return rows as a fitted adapter represents them; one that weighs leaves them alone."""
+    for step in steps_of(adapter):
+        if hasattr(step, "transform"):
+            X = _call(step, "transform", X, allow_source=True, **domains)
+    return X
 
 
-def knows_domains(adapter):
-    """Whether ``adapter``, or a step of it, asks for ``sample_domain`` at fit."""
-    return bool(get_routing_for_object(adapter).consumes("fit", ["sample_domain"]))
+def source_weights(adapter):
+    """Return the weights of the source rows, from an adapter that ends in weighing them."""
+    step = last_step(adapter)
+    return step.weights_ if weighs(step) else None
 
 
 def adapt_target_of(adapter, X, domain):
     """Return a copy of a fitted adapter that has learned a new target domain."""
     adapter = deepcopy(adapter)
-    if not knows_domains(adapter):
+    if not any(knows_domains(step) for step in steps_of(adapter)):
         raise ValueError(
             f"{type(adapter).__name__} keeps nothing per domain, so it cannot learn a new "
             "target: refit on the source rows and the rows of the new target."
         )
-    if not isinstance(adapter, Pipeline):
-        return _adapt_step(adapter, X, domain)
-    for _, step in adapter.steps:
-        if step is None or step == "passthrough":
-            continue
+    for step in steps_of(adapter):
         if knows_domains(step):
-            _adapt_step(step, X, domain)
-        X = call_with_domains(step, "transform", X, sample_domain=domain)
+            if not hasattr(step, "adapt_target"):
+                raise ValueError(
+                    f"{type(step).__name__} cannot learn a new target: refit on the source rows "
+                    "and the rows of the new target."
+                )
+            step.adapt_target(X, domain=domain)
+        X = represent(step, X, sample_domain=domain)
     return adapter
-
-
-def _adapt_step(adapter, X, domain):
-    if not hasattr(adapter, "adapt_target"):
-        raise ValueError(
-            f"{type(adapter).__name__} cannot learn a new target: refit on the source rows and "
-            "the rows of the new target."
-        )
-    return adapter.adapt_target(X, domain=domain)
 
 
 def fit_weighted(estimator, X, y, sample_weight):
@@ -66,3 +84,46 @@ def fit_weighted(estimator, X, y, sample_weight):
         "cannot reach it. Use an estimator that does; in a pipeline, enable scikit-learn's "
         "metadata routing and call set_fit_request(sample_weight=True) on the last step."
     )
+
+
+def steps_of(adapter):
+    """Yield the adapter, or the steps of a pipeline and of the pipelines in it."""
+    if adapter is None or isinstance(adapter, str):  # "passthrough"
+        return
+    if isinstance(adapter, Pipeline):
+        for _, step in adapter.steps:
+            yield from steps_of(step)
+    else:
+        yield adapter
+
+
+def last_step(adapter):
+    """Return the last of the steps, or None if there is none."""
+    return next(reversed([*steps_of(adapter)]), None)
+
+
+def knows_domains(step):
+    """Whether a step asks for ``sample_domain`` at fit."""
+    return bool(get_routing_for_object(step).consumes("fit", ["sample_domain"]))
+
+
+def _may_see_labels(step):
+    """Whether a step and, if it is a union, all of its parts can tell which labels are known."""
+    parts = [part for part in step.get_params().values() if hasattr(part, "transform")]
+    return all(map(knows_domains, [step, *parts]))
+
+
+def weighs(step):
+    """Whether a step weighs the source rows instead of changing their representation."""
+    return hasattr(step, "score_weights")
+
+
+def _call(step, method, X, *args, **domains):
+    """Call a method with those of ``domains`` that it asks for.
+
+    Routing is switched on for this call only: a step that hands on (a union of filters) then
+    works whatever the user's setting is.
+    """
+    wanted = get_routing_for_object(step).consumes(method, domains)
+    with config_context(enable_metadata_routing=True):
+        return getattr(step, method)(X, *args, **{name: domains[name] for name in wanted})

@@ -1,5 +1,7 @@
 """A classifier on top of an adapter."""
 
+from typing import Any
+
 from sklearn.base import ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
@@ -67,24 +69,26 @@ class AdaptedClassifier(ClassifierMixin, AdaptedEstimator):
         return self.estimator_.classes_
 
     @available_if(_estimator_has("predict_proba"))
-    def predict_proba(self, X, *, sample_domain=None):
+    def predict_proba(self, X: Any, *, sample_domain: Any = None) -> Any:
         """Class probabilities of rows; parameters as in ``predict``."""
         Z = self._adapt(X, sample_domain)
         return self.estimator_.predict_proba(Z)
 
     @available_if(_estimator_has("predict_log_proba"))
-    def predict_log_proba(self, X, *, sample_domain=None):
+    def predict_log_proba(self, X: Any, *, sample_domain: Any = None) -> Any:
         """Logarithms of the class probabilities; parameters as in ``predict``."""
         Z = self._adapt(X, sample_domain)
         return self.estimator_.predict_log_proba(Z)
 
     @available_if(_estimator_has("decision_function"))
-    def decision_function(self, X, *, sample_domain=None):
+    def decision_function(self, X: Any, *, sample_domain: Any = None) -> Any:
         """Margins of rows; parameters as in ``predict``."""
         Z = self._adapt(X, sample_domain)
         return self.estimator_.decision_function(Z)
 
-    def score(self, X, y, *, sample_domain=None, sample_weight=None):
+    def score(
+        self, X: Any, y: Any, *, sample_domain: Any = None, sample_weight: Any = None
+    ) -> float:
         """Accuracy on labelled rows.
 
         Parameters
@@ -101,5 +105,5 @@ class AdaptedClassifier(ClassifierMixin, AdaptedEstimator):
         float
         """
         prediction = self.predict(X, sample_domain=sample_domain)
-        check_no_placeholders(y, self.classes_)
-        return accuracy_score(y, prediction, sample_weight=sample_weight)
+        check_no_placeholders(y, self._domains_of(sample_domain, len(prediction)), self.classes_)
+        return float(accuracy_score(y, prediction, sample_weight=sample_weight))

@@ -1,9 +1,12 @@
 """A regressor on top of an adapter."""
 
+from typing import Any
+
 from sklearn.base import RegressorMixin
 from sklearn.linear_model import Ridge
 from sklearn.metrics import r2_score
 
+from covshift.domains import check_no_placeholders
 from covshift.predictors._adapted import AdaptedEstimator
 
 
@@ -46,10 +49,13 @@ class AdaptedRegressor(RegressorMixin, AdaptedEstimator):
     def _default_estimator():
         return Ridge()
 
-    def score(self, X, y, *, sample_domain=None, sample_weight=None):
+    def score(
+        self, X: Any, y: Any, *, sample_domain: Any = None, sample_weight: Any = None
+    ) -> float:
         """Coefficient of determination R² on labelled rows; parameters as in ``predict``.
 
-        The placeholder of an unlabelled row, NaN, is an error.
+        The placeholders of unlabelled rows are an error.
         """
         prediction = self.predict(X, sample_domain=sample_domain)
-        return r2_score(y, prediction, sample_weight=sample_weight)
+        check_no_placeholders(y, self._domains_of(sample_domain, len(prediction)), None)
+        return float(r2_score(y, prediction, sample_weight=sample_weight))

@@ -37,21 +37,23 @@ def minimize_lbfgs(
     tol: float,
     distance: Callable[[Array], float] | None = None,
     progress: Callable[[Path], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
 ) -> Path:
     r"""Minimise from ``x0`` and keep the last iterate, or the one of smallest ``distance``.
 
-    Stops when :math:`\lVert g \rVert_\infty \le \mathrm{tol} \cdot \max(1, |f_0|)`, when
-    the loss no longer falls in working precision, or after ``max_iter`` iterations.
+    Stops when :math:`\lVert g \rVert_\infty \le \mathrm{tol}`, when the loss no longer falls
+    in working precision, or after ``max_iter`` iterations.
 
     Parameters
     ----------
     loss_and_gradient : function of an array shaped as ``x0``.
     x0 : start; its precision is that of every evaluation.
     max_iter : iterations of the optimiser (not evaluations); 0 only evaluates ``x0``.
-    tol : tolerance on the largest gradient entry, relative to the loss at ``x0``.
+    tol : tolerance on the largest entry of the gradient.
     distance : if given, evaluated at every iterate, the start included; the iterate with
         the smallest value is kept, the first of equals.
     progress : called after every iteration with the path so far.
+    should_stop : asked after every iteration whether to end here.
     """
     dtype, shape = x0.dtype, x0.shape
     path = Path(x=x0, loss=np.inf)
@@ -74,13 +76,17 @@ def minimize_lbfgs(
         if progress is not None:
             progress(path)
 
+    def after_iteration(flat: Array) -> None:
+        record(flat)
+        if should_stop is not None and should_stop():
+            raise StopIteration  # understood by SciPy
+
     start = x0.ravel().astype(np.float64)
     first_loss, first_gradient = evaluate(start)
     if not (np.isfinite(first_loss) and np.isfinite(first_gradient).all()):
         raise FloatingPointError("the loss or its gradient is not finite at the start")
     record(start)
-    gradient_tolerance = tol * max(1.0, abs(first_loss))
-    if path.gradient_norms[0] <= gradient_tolerance:
+    if path.gradient_norms[0] <= tol:
         path.converged = True
     elif max_iter > 0:
         result = minimize(
@@ -88,11 +94,11 @@ def minimize_lbfgs(
             start,
             jac=True,
             method="L-BFGS-B",
-            callback=record,
+            callback=after_iteration,
             options={
                 "maxiter": max_iter,
                 "maxfun": np.iinfo(np.int32).max,
-                "gtol": gradient_tolerance,
+                "gtol": tol,
                 "ftol": 10 * np.finfo(dtype).eps,
             },
         )
