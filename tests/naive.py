@@ -4,6 +4,9 @@ Samples are rows: X is (n, m), W is (L, m), features F and Z are (n, L). Everyth
 W is analytic, so W may be complex and gradients can be taken by the complex step.
 """
 
+import itertools
+import math
+
 import numpy as np
 
 
@@ -133,6 +136,38 @@ def ks_statistic(a, b):
     return largest
 
 
+def weighted_ks_statistic(a, b, weights_a, weights_b):
+    """max over observed v of |share of weight on {a <= v} - share of weight on {b <= v}|."""
+    largest = 0.0
+    for v in list(a) + list(b):
+        share_a = sum(w for x, w in zip(a, weights_a, strict=True) if x <= v) / sum(weights_a)
+        share_b = sum(w for x, w in zip(b, weights_b, strict=True) if x <= v) / sum(weights_b)
+        largest = max(largest, abs(share_a - share_b))
+    return largest
+
+
+def ks_tail_probabilities(n, k):
+    """{d: P(D >= d)} of two samples of n and k rows without ties, by counting lattice paths.
+
+    A path of n steps to the right and k upwards is an order of the pooled rows; all are equally
+    likely. D >= d unless the path stays where |i / n - j / k| < d.
+    """
+    distances = sorted({abs(i * k - j * n) for i in range(n + 1) for j in range(k + 1)})
+    probabilities = {}
+    for distance in distances:
+        paths = {}
+        for i in range(n + 1):
+            for j in range(k + 1):
+                if abs(i * k - j * n) >= distance:
+                    paths[i, j] = 0
+                elif i == j == 0:
+                    paths[i, j] = 1
+                else:
+                    paths[i, j] = paths.get((i - 1, j), 0) + paths.get((i, j - 1), 0)
+        probabilities[distance / (n * k)] = 1 - paths[n, k] / math.comb(n + k, n)
+    return probabilities
+
+
 def mean_ks_distance(A, B):
     """Mean over columns j of ks_statistic(A_j, B_j)."""
     A, B = np.asarray(A), np.asarray(B)
@@ -147,3 +182,64 @@ def root_mean_squares(F):
     F = np.asarray(F)
     n, L = F.shape
     return np.array([np.sqrt(_sum_of_squares(F[:, j]) / n) for j in range(L)])
+
+
+def holm(pvalues):
+    """Adjusted p_i: the largest over j at most as large of p_j times the number not below it."""
+    order = sorted(range(len(pvalues)), key=lambda i: pvalues[i])
+    adjusted = [0.0] * len(pvalues)
+    largest = 0.0
+    for rank, i in enumerate(order):
+        largest = max(largest, (len(pvalues) - rank) * pvalues[i])
+        adjusted[i] = min(1.0, largest)
+    return adjusted
+
+
+def auc(a, b):
+    """Share of pairs in which the score of b is the larger one; ties count half."""
+    return sum((y > x) + 0.5 * (y == x) for x in a for y in b) / (len(a) * len(b))
+
+
+def delong_variance(a, b):
+    """Variance of the AUC from those of each row's share of pairs won."""
+    of_a = [auc([x], b) for x in a]
+    of_b = [auc(a, [y]) for y in b]
+    return np.var(of_a, ddof=1) / len(a) + np.var(of_b, ddof=1) / len(b)
+
+
+def mann_whitney_variance(n, k):
+    """Variance of the AUC over all ways to choose which n of n + k distinct scores are a's."""
+    aucs = []
+    for chosen in itertools.combinations(range(n + k), n):
+        rest = [score for score in range(n + k) if score not in chosen]
+        aucs.append(auc(chosen, rest))
+    return np.var(aucs)
+
+
+def generalized_pareto_fit(x):
+    """Zhang and Stephens' estimate of shape and scale, with k positive for a heavy tail."""
+    x = sorted(x)
+    n = len(x)
+    m = 30 + math.floor(math.sqrt(n))
+    quartile = x[math.floor(n / 4 + 0.5) - 1]
+    thetas, log_likelihoods = [], []
+    for j in range(1, m + 1):
+        theta = 1 / x[-1] + (1 - math.sqrt(m / (j - 0.5))) / (3 * quartile)
+        k = sum(math.log(1 - theta * value) for value in x) / n
+        thetas.append(theta)
+        log_likelihoods.append(n * (math.log(-theta / k) - k - 1))
+    weights = [
+        1 / sum(math.exp(other - own) for other in log_likelihoods) for own in log_likelihoods
+    ]
+    theta = sum(t * w for t, w in zip(thetas, weights, strict=True))
+    k = sum(math.log(1 - theta * value) for value in x) / n
+    return k, -k / theta
+
+
+def mean_nearest_distances(X, Y, n_neighbors, leave_out=False):
+    """Mean Euclidean distance of each row of X to the nearest rows of Y (to others than itself)."""
+    means = []
+    for i, x in enumerate(X):
+        distances = [math.dist(x, y) for j, y in enumerate(Y) if not (leave_out and i == j)]
+        means.append(sum(sorted(distances)[:n_neighbors]) / n_neighbors)
+    return np.array(means)

@@ -72,3 +72,72 @@ def test_inputs_are_not_changed():
     A.setflags(write=False)
     B.setflags(write=False)
     assert ks_statistics(A, B) == pytest.approx([1 / 3])
+
+
+@st.composite
+def weighted_samples(draw):
+    """Samples with ties and weights, some of them zero, but never all."""
+    samples = draw(two_samples())
+    numbers = st.sampled_from([0.0, 0.25, 1.0, 2.5, 3.1])
+    weights = [
+        draw(arrays(float, len(sample), elements=numbers).filter(np.any)) for sample in samples
+    ]
+    return *samples, *weights
+
+
+@FIXED
+@given(problem=weighted_samples())
+def test_weighted_equals_the_naive_twin(problem):
+    A, B, weights_A, weights_B = problem
+    columns = list(zip(A.T, B.T, strict=True))
+    for w_A, w_B in ((weights_A, weights_B), (weights_A, None), (None, weights_B)):
+        expected = [
+            naive.weighted_ks_statistic(
+                a,
+                b,
+                np.ones(len(a)) if w_A is None else w_A,
+                np.ones(len(b)) if w_B is None else w_B,
+            )
+            for a, b in columns
+        ]
+        actual = ks_statistics(A, B, w_A, w_B)
+        np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-14)
+        assert actual.max() <= 1
+
+
+@FIXED
+@given(problem=weighted_samples())
+def test_weighted_is_symmetric_and_ignores_zero_weights_and_their_scale(problem):
+    A, B, weights_A, weights_B = problem
+    expected = ks_statistics(A, B, weights_A, weights_B)
+    close = {"rtol": 1e-13, "atol": 1e-15}
+    np.testing.assert_allclose(ks_statistics(B, A, weights_B, weights_A), expected, **close)
+    kept_A, kept_B = weights_A > 0, weights_B > 0
+    removed = ks_statistics(A[kept_A], B[kept_B], weights_A[kept_A], weights_B[kept_B])
+    np.testing.assert_allclose(removed, expected, **close)
+    # Their products leave the range of the numbers unless they are scaled first.
+    for scale in (1e-300, 1e300):
+        scaled = ks_statistics(A, B, scale * weights_A, scale * weights_B)
+        np.testing.assert_allclose(scaled, expected, **close)
+
+
+@FIXED
+@given(samples=two_samples(), seed=st.integers(0, 2**32 - 1))
+def test_whole_number_weights_are_repeated_rows_to_the_last_bit(samples, seed):
+    A, B = samples
+    rng = np.random.default_rng(seed)
+    times_A, times_B = rng.integers(0, 4, len(A)), rng.integers(0, 4, len(B))
+    times_A[0], times_B[-1] = 3, 2  # never all zero
+    repeated = ks_statistics(np.repeat(A, times_A, axis=0), np.repeat(B, times_B, axis=0))
+    weighted = ks_statistics(A, B, times_A.astype(float), times_B.astype(float))
+    np.testing.assert_array_equal(weighted, repeated)
+    ones = ks_statistics(A, B, np.ones(len(A)), np.ones(len(B)))
+    np.testing.assert_array_equal(ones, ks_statistics(A, B))
+
+
+def test_weights_are_not_changed():
+    A, B = np.array([[3.0], [1.0]]), np.array([[2.0], [0.0], [9.0]])
+    weights_A, weights_B = np.array([1.0, 3.0]), np.array([1.0, 2.0, 1.0])
+    for array in (A, B, weights_A, weights_B):
+        array.setflags(write=False)
+    assert ks_statistics(A, B, weights_A, weights_B) == pytest.approx([0.5])

@@ -17,6 +17,6 @@ def doubled_rank_sum_probabilities(doubled_ranks: IntArray) -> FloatArray:
     probabilities = np.zeros(int(doubled_ranks.sum()) + 1)
     probabilities[0] = 1.0
     for rank in doubled_ranks:
-        probabilities[rank:] += probabilities[:-rank].copy()
+        probabilities[rank:] += probabilities[:-rank]
         probabilities *= 0.5
     return probabilities

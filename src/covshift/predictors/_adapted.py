@@ -90,18 +90,11 @@ class AdaptedEstimator(BaseEstimator):
             self._check_estimator(self._base_estimator())
             adapter = self._fit_adapter(X, labels, domains)
 
-            labelled = np.flatnonzero(domains.label_mask)
             where = {"sample_domain": domains.sample_domain} if domains.given else {}
             # All rows at once: norms of a batch are those of the whole domain.
-            Z = _safe_indexing(represent(adapter, X, **where), labelled)
-            importance = _importance(adapter, domains)
-            if importance is not None:
-                weights = importance if weights is None else weights * importance
-            if weights is not None:
-                weights = weights[labelled]
-            if importance is not None:
-                weights = weights / weights.mean()
-
+            Z = represent(adapter, X, **where)
+            Z = _safe_indexing(Z, np.flatnonzero(domains.label_mask))
+            weights = _combine_weights(weights, source_weights(adapter), domains)
             self.estimator_ = fit_weighted(clone(self._base_estimator()), Z, labels, weights)
             self.adapter_ = adapter
             self.domains_ = domains.domains
@@ -238,14 +231,16 @@ class AdaptedEstimator(BaseEstimator):
         return tags
 
 
-def _importance(adapter, domains):
-    """Importance weight of every row, from an adapter that weighs the source rows."""
-    weights = source_weights(adapter)
-    if weights is None:
-        return None
-    importance = np.ones(len(domains.sample_domain))
-    importance[domains.source] = weights
-    return importance
+def _combine_weights(given, importance, domains):
+    """Weights of the labelled rows: as given, or their product with importance, of mean one."""
+    if importance is None:
+        return None if given is None else given[domains.label_mask]
+    weights = np.ones(len(domains.sample_domain))
+    weights[domains.source] = importance
+    if given is not None:
+        weights *= given
+    weights = weights[domains.label_mask]
+    return weights / weights.mean()
 
 
 def _check_weights(sample_weight, n_samples):

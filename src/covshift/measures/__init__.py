@@ -1,0 +1,76 @@
+"""Distances, tests and scores, as functions of arrays.
+
+What moved, by how much, and is it real: every test comes with an effect size, since with
+enough rows every p-value is small.
+"""
+
+from covshift.measures.classifier_two_sample_test import (
+    ClassifierTest,
+    classifier_two_sample_test,
+)
+from covshift.measures.clustered import ClusteredTest, clustered_permutation_test
+from covshift.measures.clustered_bootstrap import clustered_bootstrap_interval
+from covshift.measures.cosine_neighbourhood import (
+    CosineNeighbourhood,
+    check_cosine_neighbourhood,
+)
+from covshift.measures.holm import holm
+from covshift.measures.ks import KSTest, ks_distance, ks_test
+from covshift.measures.mmd import Estimate, approximate_mmd, median_bandwidth, mmd
+from covshift.measures.mmd_change import MMDChange, held_out_mmd_change, mmd_change
+from covshift.measures.mmd_test import MMDTest, mmd_test
+from covshift.measures.overlap import (
+    SupportOverlap,
+    effective_sample_size,
+    pareto_k,
+    support_overlap,
+)
+from covshift.measures.paired_wilcoxon import PairedTest, paired_wilcoxon
+from covshift.measures.periods import Period, PeriodShifts, check_period, period_shifts
+from covshift.measures.representation_bounds import (
+    RepresentationBounds,
+    check_representation_bounds,
+)
+from covshift.measures.scores import (
+    mean_and_standard_error,
+    percentage_change,
+    unweighted_average_recall,
+)
+
+__all__ = [
+    "ClassifierTest",
+    "ClusteredTest",
+    "CosineNeighbourhood",
+    "Estimate",
+    "KSTest",
+    "MMDChange",
+    "MMDTest",
+    "PairedTest",
+    "Period",
+    "PeriodShifts",
+    "RepresentationBounds",
+    "SupportOverlap",
+    "approximate_mmd",
+    "check_cosine_neighbourhood",
+    "check_period",
+    "check_representation_bounds",
+    "classifier_two_sample_test",
+    "clustered_bootstrap_interval",
+    "clustered_permutation_test",
+    "effective_sample_size",
+    "held_out_mmd_change",
+    "holm",
+    "ks_distance",
+    "ks_test",
+    "mean_and_standard_error",
+    "median_bandwidth",
+    "mmd",
+    "mmd_change",
+    "mmd_test",
+    "paired_wilcoxon",
+    "pareto_k",
+    "percentage_change",
+    "period_shifts",
+    "support_overlap",
+    "unweighted_average_recall",
+]

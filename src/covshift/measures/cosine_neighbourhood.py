@@ -1,0 +1,189 @@
+"""Rows in nearly one direction have near representations: the bound for sparse filtering."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_array, check_random_state
+
+from covshift.kernels.activations import activate
+from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.cosine_neighbourhood import neighbourhood_bounds
+from covshift.kernels.normalization import row_norms
+
+# Pairs whose rows are held at once.
+BLOCK_PAIRS = 4096
+# Share of ||D W|| up to which D W u is rounding, in units of the precision.
+ROUNDING = 4096
+# Two unit vectors without negative entries are never further apart.
+LARGEST_DISTANCE = np.sqrt(2)
+
+
+@dataclass(frozen=True)
+class CosineNeighbourhood:
+    """Result of `check_cosine_neighbourhood`. A negative margin is a broken bound.
+
+    Attributes
+    ----------
+    holds : bool
+        Whether both bounds, this one and the sharper one of the notes, hold for all pairs.
+    margin : float
+        Smallest of bound - distance over the pairs.
+    sharp_margin : float
+        The same for the sharper bound.
+    largest_ratio : float
+        Largest of distance / sharper bound, up to rounding: one where it is met exactly.
+    informative_share : float
+        Share of pairs whose sharper bound is below √2, further apart than which no two
+        representations are: for the others it says nothing.
+    n_pairs : int
+        Pairs looked at.
+    """
+
+    holds: bool
+    margin: float
+    sharp_margin: float
+    largest_ratio: float
+    informative_share: float
+    n_pairs: int
+
+
+def check_cosine_neighbourhood(
+    W: Any,
+    norms: Any,
+    X: Any,
+    *,
+    Z: Any = None,
+    epsilon: float = 0.0,
+    pairs: Any = None,
+    max_pairs: int = 100_000,
+    random_state: Any = None,
+) -> CosineNeighbourhood:
+    r"""Check that sparse filtering keeps cosine neighbours together.
+
+    .. math::
+
+        \lVert z_1 - z_2 \rVert \le
+        \frac{2 \lVert D W \rVert_2 \sqrt{2 \delta}}
+             {\max(\lVert D W u_1 \rVert, \lVert D W u_2 \rVert)}, \qquad
+        \delta = 1 - \lvert \cos(x_1, x_2) \rvert
+
+    with :math:`D = \text{diag}(1 / t)` and :math:`u = x / \lVert x \rVert`, for the
+    absolute value as activation.
+
+    Parameters
+    ----------
+    W : array-like of shape (n_components, n_features)
+        Filters: ``components_``.
+    norms : array-like of shape (n_components,)
+        Feature norms t, one row of ``feature_norms_``; a common factor does not matter, and
+        a norm of zero counts as one, as in the filters.
+    X : array-like of shape (n_samples, n_features)
+        Rows, at least two.
+    Z : array-like of shape (n_samples, n_components), default=None
+        What ``transform`` returned for X; None: computed from the other arguments.
+    epsilon : float, default=0
+        The filter's ``epsilon``; see the notes.
+    pairs : array-like of int of shape (n_pairs, 2), default=None
+        Row numbers of the pairs; None: all pairs, or ``max_pairs`` random ones where there
+        are more.
+    max_pairs : int, default=100_000
+        See above.
+    random_state : int, RandomState or None, default=None
+        Seed of random pairs.
+
+    Returns
+    -------
+    result : CosineNeighbourhood
+        Whether the bound holds, by how much, and how often it says something.
+
+    Notes
+    -----
+    The structure is axial: x and -x have one representation, hence the absolute value of
+    the cosine. By the inequality of Dunkl and Williams the maximum may be replaced by the
+    sum of both lengths: that bound is up to twice as sharp and can be met. The soft
+    absolute value, ``epsilon`` above zero, depends on the lengths of the rows, too, and adds
+    a term; formulas and proof are in `covshift.kernels.cosine_neighbourhood`.
+
+    The paper prints :math:`L \, ((k + \sqrt{2 \delta - \delta^2}) / \lVert \tilde f_2 \rVert
+    - 1 / \lVert \tilde f_1 \rVert)`, which fails: its proof bounds every entry of
+    :math:`W b` by the same entry of :math:`W x_1`. A row of zeros has no direction and no
+    bound.
+
+    References
+    ----------
+    F. M. Zennaro, K. Chen, "On the use of sparse filtering for covariate shift adaptation",
+    appendix, theorem on the preservation of cosine neighbourhoodness.
+    C. F. Dunkl, K. S. Williams, "A simple norm inequality", The American Mathematical
+    Monthly 71, 1964.
+
+    Examples
+    --------
+    >>> from covshift import SparseFiltering
+    >>> from covshift.datasets import make_radial_shift
+    >>> from covshift.measures import check_cosine_neighbourhood
+    >>> X = make_radial_shift(random_state=0).X_source
+    >>> sf = SparseFiltering(random_state=0).fit(X)
+    >>> check_cosine_neighbourhood(
+    ...     sf.components_, sf.feature_norms_[0], X, Z=sf.transform(X), epsilon=sf.epsilon
+    ... ).holds
+    True
+    """
+    W = check_array(W, dtype=np.float64, input_name="W")
+    X = check_array(X, dtype=np.float64, ensure_min_samples=2, input_name="X")
+    t = _check_norms(norms, len(W))
+    if X.shape[1] != W.shape[1]:
+        raise ValueError(f"X has {X.shape[1]} features, the filters W take {W.shape[1]}.")
+    computed = activate(X @ W.T, "abs", epsilon) / t
+    computed /= row_norms(computed, 0.0)
+    Z = computed if Z is None else check_array(Z, dtype=(np.float64, np.float32), input_name="Z")
+    if Z.shape != computed.shape:
+        raise ValueError(f"Z must have shape {computed.shape}, got {Z.shape}.")
+    chosen = _choose_pairs(pairs, len(X), max_pairs, random_state)
+    bounds, sharp_bounds, conditions, distances = np.empty((4, len(chosen)))
+    for start in range(0, len(chosen), BLOCK_PAIRS):
+        block = slice(start, start + BLOCK_PAIRS)
+        i, j = chosen[block].T
+        bounds[block], sharp_bounds[block], conditions[block] = neighbourhood_bounds(
+            X[i], X[j], W, t, epsilon
+        )
+        distances[block] = np.linalg.norm(Z[i] - Z[j], axis=1)
+    slack = ROUNDING * np.finfo(Z.dtype).eps * conditions
+    largest_ratio = float((distances / (sharp_bounds + slack)).max())
+    return CosineNeighbourhood(
+        holds=largest_ratio <= 1,  # the sharper bound implies the other
+        margin=float((bounds - distances).min()),
+        sharp_margin=float((sharp_bounds - distances).min()),
+        largest_ratio=largest_ratio,
+        informative_share=float((sharp_bounds < LARGEST_DISTANCE).mean()),
+        n_pairs=len(chosen),
+    )
+
+
+def _check_norms(norms: Any, n_components: int) -> FloatArray:
+    t = check_array(norms, dtype=np.float64, ensure_2d=False, input_name="norms")
+    if t.shape != (n_components,) or (t < 0).any():
+        raise ValueError(
+            f"norms must be {n_components} non-negative numbers, one per filter, such as one row "
+            f"of feature_norms_; got shape {t.shape}."
+        )
+    return np.where(t == 0, 1.0, t)
+
+
+def _choose_pairs(pairs: Any, n_rows: int, max_pairs: int, random_state: Any) -> IntArray:
+    """Row numbers (P, 2): those given, all, or random ones of two different rows."""
+    if pairs is not None:
+        given = np.asarray(pairs)
+        if given.ndim != 2 or given.shape[1] != 2 or not len(given) or given.dtype.kind not in "iu":
+            raise ValueError("pairs must hold row numbers, in an array of shape (n_pairs, 2).")
+        if given.min() < 0 or given.max() >= n_rows:
+            raise ValueError(f"pairs names rows outside 0 to {n_rows - 1}.")
+        return given.astype(np.int64)
+    if max_pairs < 1:
+        raise ValueError(f"max_pairs must be at least 1, got {max_pairs}.")
+    if n_rows * (n_rows - 1) // 2 <= max_pairs:
+        return np.column_stack(np.triu_indices(n_rows, 1)).astype(np.int64)
+    random_state = check_random_state(random_state)
+    first = random_state.randint(n_rows, size=max_pairs)
+    steps = random_state.randint(1, n_rows, size=max_pairs)
+    return np.column_stack([first, (first + steps) % n_rows]).astype(np.int64)

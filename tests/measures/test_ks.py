@@ -1,0 +1,215 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import kolmogi
+from scipy.stats import ks_2samp, kstwo
+
+from covshift.datasets import (
+    make_diagonal_shift,
+    make_periodic_shift,
+    make_radial_shift,
+    make_smooth_shift,
+)
+from covshift.measures.holm import holm
+from covshift.measures.ks import _approximate_pvalues, ks_distance, ks_test
+from tests import naive
+from tests.kernels.problems import FIXED
+from tests.kernels.test_ks_distance import two_samples
+
+SIZES = [(1, 1), (1, 9), (4, 6), (30, 30), (70, 33)]
+LEVELS = [0.1, 0.05, 0.01, 0.001, 0.0005]
+SYNTHETIC = [make_radial_shift, make_periodic_shift, make_smooth_shift, make_diagonal_shift]
+
+
+def samples(n, k, n_features=4, seed=0, shift=0.3):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, n_features)), rng.normal(size=(k, n_features)) + shift
+
+
+def assert_same(first, second):
+    for name in ("statistics", "pvalues", "adjusted_pvalues", "statistic", "pvalue", "effect_size"):
+        np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
+
+
+@pytest.mark.parametrize(("n", "k"), SIZES)
+def test_small_samples_have_the_exact_pvalues(n, k):
+    A, B = samples(n, k)
+    test = ks_test(A, B)
+    for j in range(A.shape[1]):
+        expected = ks_2samp(A[:, j], B[:, j], method="exact")
+        assert test.statistics[j] == pytest.approx(expected.statistic, rel=1e-12)
+        assert test.pvalues[j] == pytest.approx(expected.pvalue, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "excess"), [(150, 90, 1.35), (500, 400, 1.2), (5000, 2000, 1.05)]
+)
+def test_large_samples_are_near_the_exact_pvalues_and_never_below_them(n, k, excess):
+    A, B = samples(n, k, n_features=25, shift=np.linspace(0, 2.5, 25) / np.sqrt(min(n, k)))
+    test = ks_test(A, B)
+    exact = ks_2samp(A, B, axis=0, method="exact").pvalue
+    assert exact.min() < 0.01 < 0.5 < exact.max()
+    assert (test.pvalues >= exact).all()
+    assert (test.pvalues <= excess * exact).all()
+    asymptotic = ks_2samp(A, B, axis=0, method="asymp").pvalue
+    assert (test.pvalues >= asymptotic).all()
+
+
+@pytest.mark.parametrize(
+    ("n", "k"), [(n, k) for n in range(1, 8) for k in range(n, 12)] + [(11, 11), (8, 24), (25, 25)]
+)
+def test_approximate_pvalues_never_reject_too_often(n, k):
+    exact = naive.ks_tail_probabilities(n, k)
+    distances, probabilities = np.array(list(exact)), np.array(list(exact.values()))
+    pvalues = _approximate_pvalues(distances, n, k)
+    for level in LEVELS:
+        assert probabilities[pvalues <= level].max(initial=0) <= level
+
+
+def test_the_usual_approximation_rejects_too_often():
+    """Guards the test above: what it forbids does happen."""
+    exact = naive.ks_tail_probabilities(11, 11)
+    usual = kstwo.sf(list(exact), round(11 * 11 / 22))
+    assert np.array(list(exact.values()))[usual <= 0.05].max() > 0.07
+
+
+@FIXED
+@given(problem=two_samples())
+def test_summaries(problem):
+    A, B = problem
+    test = ks_test(A, B)
+    assert test.effect_size == pytest.approx(naive.mean_ks_distance(A, B), abs=1e-14)
+    assert test.effect_size == ks_distance(A, B)
+    assert test.statistic == test.statistics.max()
+    assert test.pvalue == test.adjusted_pvalues.min()
+    np.testing.assert_array_equal(test.adjusted_pvalues, holm(test.pvalues))
+    assert (test.pvalues > 0).all()
+    assert (test.pvalues <= 1).all()
+
+
+@pytest.mark.parametrize(("n", "k"), [(40, 30), (300, 200)])
+def test_order_side_and_monotone_maps_change_nothing(n, k):
+    A, B = samples(n, k)
+    test = ks_test(A, B)
+    assert_same(ks_test(A[::-1], np.roll(B, 3, axis=0)), test)
+    assert_same(ks_test(B, A), test)
+    assert_same(ks_test(np.exp(A), np.exp(B)), test)
+    order = [2, 0, 3, 1]
+    np.testing.assert_array_equal(ks_test(A[:, order], B[:, order]).pvalues, test.pvalues[order])
+    np.testing.assert_array_equal(
+        ks_test(A[:, order], B[:, order]).adjusted_pvalues, test.adjusted_pvalues[order]
+    )
+
+
+@pytest.mark.parametrize(("n", "k"), [(40, 30), (300, 200)])
+def test_equal_weights_are_no_weights_and_zero_weights_are_no_rows(n, k):
+    A, B = samples(n, k)
+    assert_same(ks_test(A, B, weights_A=np.full(n, 0.3), weights_B=np.full(k, 7)), ks_test(A, B))
+    keep_A, keep_B = np.arange(n) % 3 > 0, np.arange(k) % 4 > 0
+    removed = ks_test(A[keep_A], B[keep_B])
+    assert_same(ks_test(A, B, weights_A=keep_A, weights_B=2 * keep_B), removed)
+    assert (removed.pvalues != ks_test(A, B).pvalues).all()
+    assert ks_distance(A, B, weights_A=keep_A, weights_B=keep_B) == removed.effect_size
+    weights = np.random.default_rng(1).exponential(size=n)
+    weighted = ks_test(A, B, weights_A=weights * keep_A)
+    assert_same(weighted, ks_test(A[keep_A], B, weights_A=weights[keep_A]))
+    scaled = ks_test(A, B, weights_A=1e200 * weights * keep_A)
+    np.testing.assert_allclose(scaled.pvalues, weighted.pvalues, rtol=1e-9)
+
+
+def test_weighted_distances_are_those_of_repeated_rows():
+    A, B = samples(20, 30)
+    times = np.arange(20) % 4
+    expected = ks_test(np.repeat(A, times, axis=0), B)
+    weighted = ks_test(A, B, weights_A=times)
+    np.testing.assert_array_equal(weighted.statistics, expected.statistics)
+    # But a repeated row is no new evidence.
+    assert (weighted.pvalues > expected.pvalues).all()
+
+
+def test_rows_of_hardly_any_weight_hardly_count():
+    A, B = samples(400, 300)
+    weights = np.where(np.arange(400) < 200, 1, 1e-7)
+    np.testing.assert_allclose(
+        ks_test(A, B, weights_A=weights).pvalues, ks_test(A[:200], B).pvalues, rtol=1e-3
+    )
+
+
+def test_importance_weights_undo_the_shift():
+    rng = np.random.default_rng(0)
+    A, B = rng.normal(size=(2000, 1)), rng.normal(size=(1000, 1)) + 0.5
+    weights = np.exp(0.5 * A[:, 0])
+    assert ks_test(A, B).pvalue < 1e-6
+    assert ks_test(A, B, weights_A=weights).pvalue > 0.05
+    assert ks_distance(A, B, weights_A=weights) < ks_distance(A, B) / 3
+
+
+@pytest.mark.parametrize("weights", [None, [1.0, 2.0, 1.0]])
+def test_samples_too_small_to_tell(weights):
+    """Not even samples without overlap: p is what chance alone does as often."""
+    test = ks_test([0.0, 1.0, 2.0], [5.0, 6.0, 7.0], weights_A=weights)
+    assert test.statistic == 1
+    assert test.pvalue >= 2 / 20 - 1e-15
+    assert ks_test([[0.0]], [[1.0]]).pvalue == 1
+
+
+def test_a_pvalue_of_one_that_scipy_rounds_above_one():
+    """SciPy warns of these, and warnings are errors here."""
+    for n in (5, 7, 13):
+        steps = np.arange(n, dtype=float)
+        assert ks_test(steps, steps + 0.5).pvalue == pytest.approx(1, abs=0.01)
+
+
+@pytest.mark.parametrize("n", [1, 5, 200])
+def test_constants(n):
+    test = ks_test(np.ones((n, 2)), np.ones((n + 1, 2)))
+    np.testing.assert_array_equal(test.statistics, [0, 0])
+    np.testing.assert_array_equal(test.pvalues, [1, 1])
+
+
+def test_single_precision_and_one_dimension():
+    A, B = samples(300, 200, n_features=1)
+    A, B = A.astype(np.float32), B.astype(np.float32)
+    assert_same(ks_test(A, B), ks_test(A.astype(float), B.astype(float)))
+    assert_same(ks_test(A[:, 0], list(B[:, 0])), ks_test(A, B))
+
+
+@pytest.mark.parametrize("measure", [ks_distance, ks_test])
+def test_bad_input_is_a_clear_error(measure):
+    A, B = samples(5, 6, n_features=2)
+    with pytest.raises(ValueError, match="NaN"):
+        measure(A, np.where(B > 0, B, np.nan))
+    with pytest.raises(ValueError, match="same features, got 2 and 1"):
+        measure(A, B[:, :1])
+    with pytest.raises(ValueError, match="0 sample"):
+        measure(A[:0], B)
+    for weights, message in [
+        (np.ones(4), r"weights_B must hold one number per row.*\(6,\)"),
+        (-np.ones(6), "weights_B must not be negative"),
+        (np.zeros(6), "weights_B must not all be zero"),
+        (np.full(6, np.nan), "NaN"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            measure(A, B, weights_B=weights)
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@FIXED
+def test_pvalues_fall_as_distances_grow(seed):
+    rng = np.random.default_rng(seed)
+    n, k = np.exp(rng.uniform(0, 6, 2))
+    pvalues = _approximate_pvalues(np.linspace(0, 1, 20), n, k)
+    assert (np.diff(pvalues) <= 0).all()
+    assert pvalues[0] == 1
+    assert pvalues[-1] > 0
+
+
+@pytest.mark.parametrize("make_shift", SYNTHETIC)
+def test_power_on_the_synthetic_data(make_shift):
+    data = make_shift(n_source=1000, n_test=500, random_state=0)
+    first, second = data.X_source[:500], data.X_source[500:]
+    moved, unmoved = ks_test(first, data.X_test), ks_test(first, second)
+    assert moved.pvalue < 1e-10
+    assert unmoved.pvalue > 0.05
+    assert moved.effect_size > 2 * unmoved.effect_size
