@@ -16,8 +16,13 @@ from sklearn.utils.validation import has_fit_parameter
 from covshift import (
     AdaptedClassifier,
     AdaptedRegressor,
+    CorrelationAlignment,
+    DomainQuantileTransformer,
+    DomainStandardScaler,
+    LinearMongeAlignment,
     PeriodicSparseFiltering,
     SparseFiltering,
+    SubspaceAlignment,
 )
 
 
@@ -34,9 +39,27 @@ FILTERS = [
     PeriodicSparseFiltering(n_restarts=2, random_state=0),
 ]
 
-ADAPTERS = [*FILTERS, _skeleton()]
+ADAPTERS = [
+    *FILTERS,
+    DomainStandardScaler(pooling="domain"),
+    CorrelationAlignment(direction="target_to_source", pooling="domain"),
+    LinearMongeAlignment(direction="target_to_source"),
+    SubspaceAlignment(center=True, scale=True, pooling="domain"),
+    DomainQuantileTransformer(),
+    _skeleton(),
+]
 
-READS_NO_LABELS = ("SparseFiltering", "DomainCentering")
+READS_NO_LABELS = (
+    "SparseFiltering",
+    "DomainStandardScaler",
+    "CorrelationAlignment",
+    "LinearMongeAlignment",
+    "SubspaceAlignment",
+    "DomainQuantileTransformer",
+    "DomainCentering",
+)
+
+NEEDS_TARGET = ("CorrelationAlignment", "LinearMongeAlignment", "SubspaceAlignment")
 
 # scikit-learn's checks ask for good scores on blobs and on a linear function, where sparse
 # filtering's own assumption does not hold: these filters stay close to linear.
@@ -62,6 +85,11 @@ ESTIMATORS = ADAPTERS + PREDICTORS
 def reads_labels(estimator):
     """Whether labels make a difference to this estimator."""
     return type(estimator).__name__ not in READS_NO_LABELS
+
+
+def needs_target(adapter):
+    """Whether this adapter refuses a ``sample_domain`` without target rows."""
+    return type(adapter).__name__ in NEEDS_TARGET
 
 
 def with_injected_split(estimator):

@@ -146,6 +146,17 @@ def weighted_ks_statistic(a, b, weights_a, weights_b):
     return largest
 
 
+def effective_size(a, weights):
+    """1 over 4 times the largest variance of the weighted distribution function, or Kish's."""
+    shares = [w / sum(weights) for w in weights]
+    largest = sum(s * s for s in shares) / 4
+    for v in a:
+        P = sum(s for x, s in zip(a, shares, strict=True) if x <= v)
+        variance = sum(s * s * ((x <= v) - P) ** 2 for x, s in zip(a, shares, strict=True))
+        largest = max(largest, variance)
+    return 1 / (4 * largest)
+
+
 def ks_tail_probabilities(n, k):
     """{d: P(D >= d)} of two samples of n and k rows without ties, by counting lattice paths.
 

@@ -6,12 +6,15 @@ from contextlib import contextmanager
 from numbers import Integral
 from typing import Any, Self
 
+import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_scalar
 
+from covshift.domains import Unit, new_target_domain
+
 
 class NothingToAdaptWarning(UserWarning):
-    """An adapter was fitted without target rows, so it adapts to nothing."""
+    """An adapter was fitted so that it adapts to nothing."""
 
 
 @contextmanager
@@ -68,6 +71,25 @@ class DomainTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             f"{type(self).__name__} cannot learn a new target on its own: refit it on the "
             "source rows and the rows of the new target."
         )
+
+
+def register_target(model: Any, domain: Any, n_rows: int | None = None) -> Unit:
+    """Add a new target to the domains that a fitted model knows; return the name of its unit.
+
+    ``n_rows`` to learn it from must be at least the model's ``min_domain_size``.
+    """
+    if n_rows is not None and n_rows < model.min_domain_size:
+        raise ValueError(
+            f"{n_rows} rows are too few to learn a new target: at least "
+            f"min_domain_size={model.min_domain_size} are needed."
+        )
+    number = new_target_domain(domain, model.domains_.tolist(), model.domain_names_)
+    if domain is None:
+        return "target"
+    model.domains_ = np.union1d(model.domains_, number)
+    if isinstance(domain, str):
+        model.domain_names_ = {**model.domain_names_, number: domain}
+    return number
 
 
 def warn_nothing_to_adapt(estimator: BaseEstimator, consequence: str) -> None:

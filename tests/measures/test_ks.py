@@ -1,8 +1,6 @@
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
-from scipy.special import kolmogi
 from scipy.stats import ks_2samp, kstwo
 
 from covshift.datasets import (
@@ -15,7 +13,7 @@ from covshift.measures.holm import holm
 from covshift.measures.ks import _approximate_pvalues, ks_distance, ks_test
 from tests import naive
 from tests.kernels.problems import FIXED
-from tests.kernels.test_ks_distance import two_samples
+from tests.kernels.test_ks_distance import two_samples, weighted_samples
 
 SIZES = [(1, 1), (1, 9), (4, 6), (30, 30), (70, 33)]
 LEVELS = [0.1, 0.05, 0.01, 0.001, 0.0005]
@@ -25,6 +23,11 @@ SYNTHETIC = [make_radial_shift, make_periodic_shift, make_smooth_shift, make_dia
 def samples(n, k, n_features=4, seed=0, shift=0.3):
     rng = np.random.default_rng(seed)
     return rng.normal(size=(n, n_features)), rng.normal(size=(k, n_features)) + shift
+
+
+def limit_pvalues(distances, n, k):
+    """The approximation where the exact p-value is at hand."""
+    return _approximate_pvalues(distances, np.empty((n, 1)), np.empty((k, 1)), None, None)
 
 
 def assert_same(first, second):
@@ -52,17 +55,15 @@ def test_large_samples_are_near_the_exact_pvalues_and_never_below_them(n, k, exc
     assert exact.min() < 0.01 < 0.5 < exact.max()
     assert (test.pvalues >= exact).all()
     assert (test.pvalues <= excess * exact).all()
-    asymptotic = ks_2samp(A, B, axis=0, method="asymp").pvalue
-    assert (test.pvalues >= asymptotic).all()
 
 
 @pytest.mark.parametrize(
-    ("n", "k"), [(n, k) for n in range(1, 8) for k in range(n, 12)] + [(11, 11), (8, 24), (25, 25)]
+    ("n", "k"), [(n, k) for n in range(1, 8) for k in range(n, 12)] + [(11, 11), (8, 24), (39, 39)]
 )
 def test_approximate_pvalues_never_reject_too_often(n, k):
     exact = naive.ks_tail_probabilities(n, k)
     distances, probabilities = np.array(list(exact)), np.array(list(exact.values()))
-    pvalues = _approximate_pvalues(distances, n, k)
+    pvalues = limit_pvalues(distances, n, k)
     for level in LEVELS:
         assert probabilities[pvalues <= level].max(initial=0) <= level
 
@@ -130,10 +131,12 @@ def test_weighted_distances_are_those_of_repeated_rows():
 
 def test_rows_of_hardly_any_weight_hardly_count():
     A, B = samples(400, 300)
-    weights = np.where(np.arange(400) < 200, 1, 1e-7)
-    np.testing.assert_allclose(
-        ks_test(A, B, weights_A=weights).pvalues, ks_test(A[:200], B).pvalues, rtol=1e-3
-    )
+    weighted = ks_test(A, B, weights_A=np.where(np.arange(400) < 200, 1, 1e-7))
+    removed = ks_test(A[:200], B)
+    np.testing.assert_allclose(weighted.statistics, removed.statistics, rtol=1e-3)
+    # The approximation is the more careful one, but not by much.
+    assert (weighted.pvalues > removed.pvalues).all()
+    assert (weighted.pvalues < 1.5 * removed.pvalues).all()
 
 
 def test_importance_weights_undo_the_shift():
@@ -154,11 +157,12 @@ def test_samples_too_small_to_tell(weights):
     assert ks_test([[0.0]], [[1.0]]).pvalue == 1
 
 
-def test_a_pvalue_of_one_that_scipy_rounds_above_one():
-    """SciPy warns of these, and warnings are errors here."""
+def test_a_pvalue_of_one_that_scipy_rounds_above_one(recwarn):
+    """SciPy warns of these."""
     for n in (5, 7, 13):
         steps = np.arange(n, dtype=float)
         assert ks_test(steps, steps + 0.5).pvalue == pytest.approx(1, abs=0.01)
+    assert not recwarn.list
 
 
 @pytest.mark.parametrize("n", [1, 5, 200])
@@ -194,15 +198,25 @@ def test_bad_input_is_a_clear_error(measure):
             measure(A, B, weights_B=weights)
 
 
-@given(seed=st.integers(0, 2**32 - 1))
 @FIXED
-def test_pvalues_fall_as_distances_grow(seed):
-    rng = np.random.default_rng(seed)
-    n, k = np.exp(rng.uniform(0, 6, 2))
-    pvalues = _approximate_pvalues(np.linspace(0, 1, 20), n, k)
-    assert (np.diff(pvalues) <= 0).all()
-    assert pvalues[0] == 1
-    assert pvalues[-1] > 0
+@given(problem=weighted_samples())
+def test_weighted_pvalues_are_probabilities_and_fall_with_the_distance(problem):
+    A, B, weights_A, weights_B = problem
+    test = ks_test(A, B, weights_A=weights_A, weights_B=weights_B)
+    assert ((test.pvalues > 0) & (test.pvalues <= 1)).all()
+    assert (test.pvalues[test.statistics == 0] == 1).all()
+    # A row by itself shows nothing, whatever it weighs.
+    if min(np.count_nonzero(weights_A), np.count_nonzero(weights_B)) == 1:
+        assert test.pvalue > 0.05
+
+
+def test_importance_weights_are_worth_fewer_rows_in_the_feature_they_depend_on():
+    rng = np.random.default_rng(0)
+    A, B = rng.normal(size=(500, 1)), rng.normal(size=(400, 1)) + 0.8
+    weights = np.exp(A[:, 0])
+    together = ks_test(A, B, weights_A=weights)
+    apart = _approximate_pvalues(together.statistics, A, B, rng.permutation(weights), None)
+    assert together.pvalue > 1.2 * apart[0]
 
 
 @pytest.mark.parametrize("make_shift", SYNTHETIC)

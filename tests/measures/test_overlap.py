@@ -217,14 +217,14 @@ def test_constant_features_and_repeated_rows():
         np.column_stack([X_source, np.full(200, 7)]), np.column_stack([X_target, np.full(50, 9)])
     )
     assert moved.share_outside == 1
-    for n_features in (2, 60):
-        few = 1000 + 100 * rng.normal(size=(4, n_features))
+    for n_features in (2, 60, 900):
+        few = 1000 + 100 * rng.normal(size=(300, n_features))
         for dtype in (np.float32, np.float64):
-            source, target = np.repeat(few, 50, axis=0), np.repeat(few, 3, axis=0)
+            source, target = np.repeat(few, 6, axis=0), np.repeat(few, 2, axis=0)
             repeated = support_overlap(source.astype(dtype), target.astype(dtype))
             assert repeated.share_outside == 0
-            far = support_overlap(source.astype(dtype), target.astype(dtype) + 30)
-            assert far.share_outside == 1
+            moved = support_overlap(source.astype(dtype), target.astype(dtype) + 0.1)
+            assert moved.share_outside == 1
 
 
 def test_single_precision_and_read_only_rows():

@@ -1,6 +1,19 @@
 """Estimators that change the representation, one file each."""
 
+from covshift.adapters.correlation_alignment import CorrelationAlignment
+from covshift.adapters.domain_quantile_transformer import DomainQuantileTransformer
+from covshift.adapters.domain_standard_scaler import DomainStandardScaler
+from covshift.adapters.linear_monge_alignment import LinearMongeAlignment
 from covshift.adapters.periodic_sparse_filtering import PeriodicSparseFiltering
 from covshift.adapters.sparse_filtering import SparseFiltering
+from covshift.adapters.subspace_alignment import SubspaceAlignment
 
-__all__ = ["PeriodicSparseFiltering", "SparseFiltering"]
+__all__ = [
+    "CorrelationAlignment",
+    "DomainQuantileTransformer",
+    "DomainStandardScaler",
+    "LinearMongeAlignment",
+    "PeriodicSparseFiltering",
+    "SparseFiltering",
+    "SubspaceAlignment",
+]

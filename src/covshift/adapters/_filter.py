@@ -10,11 +10,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from covshift.adapters._filter_fit import minimize_filters
 from covshift.adapters._filter_parameters import check_filter_parameters, check_magnitude
 from covshift.adapters._unit_norms import UnitNorms
-from covshift.base import DomainTransformer, all_or_nothing
+from covshift.base import DomainTransformer, all_or_nothing, register_target
 from covshift.domains import (
     check_fit_domains,
     check_new_domains,
-    new_target_domain,
     pooling_units,
 )
 from covshift.kernels.activations import activate
@@ -138,20 +137,9 @@ class SparseFilter(DomainTransformer):
                 "rows of the new target, or use normalization='domain'."
             )
         X = self._validate_rows(X)
-        if X.shape[0] < self.min_domain_size:
-            raise ValueError(
-                f"{X.shape[0]} rows are too few to learn the norms of a new target: at least "
-                f"min_domain_size={self.min_domain_size} are needed."
-            )
-        number = new_target_domain(domain, self.domains_.tolist(), self.domain_names_)
-        if domain is not None:
-            self.domains_ = np.union1d(self.domains_, number)
-        if isinstance(domain, str):
-            self.domain_names_ = {**self.domain_names_, number: domain}
+        unit = register_target(self, domain, X.shape[0])
         if self.normalization == "domain":
-            F = self._activate(X)
-            unit = "target" if domain is None else number
-            self._store_norms(self._stored_norms().replace(unit, F))
+            self._store_norms(self._stored_norms().replace(unit, self._activate(X)))
         return self
 
     def _check_parameters(self):

@@ -86,9 +86,7 @@ def pareto_k(weights: Any) -> float:
     array = np.sort(_relative_weights(weights))
     n = len(array)
     n_tail = int(np.ceil(min(0.2 * n, 3 * np.sqrt(n))))
-    if n_tail == n:  # a single weight
-        return 0.0
-    cutoff = array[n - n_tail - 1]
+    cutoff = array[max(n - n_tail - 1, 0)]  # a single weight is its own
     excesses = array[n - n_tail :] - cutoff
     # Differences of rounding are no tail; the smallest number that can be divided by is 1e-300.
     excesses = excesses[excesses > max(1e-10 * cutoff, 1e-300)]
@@ -174,8 +172,9 @@ def support_overlap(
     neighbors = NearestNeighbors(n_neighbors=n_neighbors).fit(scaler.transform(X_source))
     own = neighbors.kneighbors()[0].mean(axis=1)  # without rows: each row's neighbours but itself
     distances = neighbors.kneighbors(scaler.transform(X_target))[0].mean(axis=1)
-    # Among repeated rows all distances are rounding: a millionth of the source's scale is none.
-    threshold = max(float(np.quantile(own, quantile)), 1e-6)
+    # Distances from products of rows are not quite 0 between equal rows: up to 5e-8 sqrt(d).
+    rounding = 1e-7 * X_source.shape[1] ** 0.5
+    threshold = max(float(np.quantile(own, quantile)), rounding)
     outside = distances > threshold
     return SupportOverlap(
         outside=outside,

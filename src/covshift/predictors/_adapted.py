@@ -9,13 +9,12 @@ from sklearn.utils import _safe_indexing, check_array, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from covshift.base import all_or_nothing, warn_nothing_to_adapt
+from covshift.base import all_or_nothing, register_target, warn_nothing_to_adapt
 from covshift.domains import (
     blank_labels,
     check_fit_domains,
     check_new_domains,
     known_labels,
-    new_target_domain,
 )
 from covshift.predictors._adapting import (
     adapt_target_of,
@@ -160,12 +159,9 @@ class AdaptedEstimator(BaseEstimator):
         check_is_fitted(self)
         X = _as_rows(X)
         validate_data(self, X, reset=False, skip_check_array=True)
-        number = new_target_domain(domain, self.domains_.tolist(), self.domain_names_)
-        self.adapter_ = adapt_target_of(self.adapter_, X, None if domain is None else number)
-        if domain is not None:
-            self.domains_ = np.union1d(self.domains_, number)
-        if isinstance(domain, str):
-            self.domain_names_ = {**self.domain_names_, number: domain}
+        with all_or_nothing(self):
+            unit = register_target(self, domain)
+            self.adapter_ = adapt_target_of(self.adapter_, X, None if domain is None else unit)
         return self
 
     def _fit_adapter(self, X, labels, domains):

@@ -1,0 +1,85 @@
+"""What CORAL and the linear Monge map share: one role moves by x -> (x - m) A + shift."""
+
+from numbers import Real
+
+import numpy as np
+from sklearn.utils import check_scalar
+
+from covshift.adapters._unit_adapter import UnitAdapter, role_of
+from covshift.base import check_option
+from covshift.domains import locate_units
+from covshift.kernels.covariance import mean_and_covariance
+
+ROLES = {"source_to_target": ("source", "target"), "target_to_source": ("target", "source")}
+
+
+class LinearAlignment(UnitAdapter):
+    """Base: map each unit of the moving role onto the pooled rows of the other role.
+
+    A subclass has ``_matrix(C_from, C_to)`` and ``_shift(mean_from, mean_to)``.
+    """
+
+    _statistics = ("means_", "matrices_", "shifts_", "shrinkages_")
+    _without_target = "rows stay as they are"
+
+    def adapt_target(self, X, domain=None):
+        """Learn the map of a new target onto the source, without the training data.
+
+        Only with ``direction="target_to_source"``: in the other direction the source rows
+        move onto the target, so what follows was trained for that target alone.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows of the new target, at least ``min_domain_size`` of them.
+        domain : int, str or None, default=None
+            A negative integer or a name, by which ``transform`` will know it; None: it
+            becomes the target of rows without ``sample_domain``, and of target domains that
+            have no statistics of their own.
+
+        Returns
+        -------
+        self : object
+        """
+        if self.direction == "source_to_target":
+            raise ValueError(
+                f"{type(self).__name__} with direction='source_to_target' moved the source onto "
+                "the old target: refit it on the source rows and the rows of the new target, or "
+                "use direction='target_to_source'."
+            )
+        return super().adapt_target(X, domain)
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_option("direction", self.direction, ROLES)
+        if isinstance(self.shrinkage, str) or self.shrinkage is None:
+            check_option("shrinkage", self.shrinkage, ("auto", None))
+        else:
+            check_scalar(self.shrinkage, "shrinkage", Real, min_val=0, max_val=1)
+            if np.isnan(self.shrinkage):
+                raise ValueError("shrinkage must be 'auto', None or between 0 and 1, got nan.")
+
+    def _learn(self, X, units, sample_domain):
+        moving, still = ROLES[self.direction]
+        if still in units:
+            mean, covariance, _ = self._moments(X[units[still]])
+            self.reference_mean_, self.reference_covariance_ = mean, covariance
+        own = {unit: rows for unit, rows in units.items() if role_of(unit) == moving}
+        super()._learn(X, own if still in units else {}, sample_domain)
+
+    def _measure(self, X):
+        mean, covariance, shrinkage = self._moments(X)
+        matrix = self._matrix(covariance, self.reference_covariance_)
+        return mean, matrix, self._shift(mean, self.reference_mean_), np.asarray(shrinkage)
+
+    def _moments(self, X):
+        intensity = {"auto": None, None: 0.0}.get(self.shrinkage, self.shrinkage)
+        return mean_and_covariance(X, intensity)
+
+    def _locate(self, domain):
+        # The role that stays comes first, and so does a role of which nothing is known.
+        return locate_units([ROLES[self.direction][1], *self.units_], domain) - 1
+
+    def _apply(self, X, unit):
+        # In double precision: large means would leave float32 few digits.
+        return (X - self.means_[unit]) @ self.matrices_[unit] + self.shifts_[unit]

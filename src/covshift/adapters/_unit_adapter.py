@@ -1,0 +1,235 @@
+"""What adapters with statistics per pooling unit share: fitting, finding units, new targets."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from covshift.adapters._filter_parameters import check_magnitude
+from covshift.base import (
+    DomainTransformer,
+    all_or_nothing,
+    check_count,
+    check_option,
+    register_target,
+    warn_nothing_to_adapt,
+)
+from covshift.domains import (
+    Unit,
+    check_fit_domains,
+    check_new_domains,
+    locate_units,
+    pooling_units,
+)
+from covshift.kernels.arrays import FloatArray, IntArray
+
+
+class UnitAdapter(DomainTransformer):
+    """Base of adapters that learn something of each pooling unit and apply it to its rows.
+
+    A subclass names the attributes that hold what is learned, one entry per unit, in
+    ``_statistics``, and has ``_measure(X)``, which returns them for the rows of one unit, and
+    ``_apply(X, unit)``, which transforms rows by those of the unit at that position.
+    """
+
+    _statistics: tuple[str, ...] = ()
+    _ragged = False  # whether shapes of statistics differ between units
+    _allow_nan = False
+    _squares_rows = True
+    # What follows from a fit without sample_domain, if target rows are needed.
+    _without_target: str | None = None
+
+    def fit(
+        self, X: Any, y: Any = None, *, sample_domain: Any = None, label_mask: Any = None
+    ) -> Self:
+        """Learn the statistics of each unit.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows of all domains.
+        y : None
+            Never read.
+        sample_domain : array-like of shape (n_samples,), default=None
+            Domain of each row: an integer, ``>= 0`` source, ``< 0`` target. None: one
+            source domain.
+        label_mask : array-like of bool of shape (n_samples,), default=None
+            Checked and without effect: no labels are read.
+
+        Returns
+        -------
+        self : object
+        """
+        with all_or_nothing(self):
+            X = self._validate_rows(X, reset=True)
+            self._check_parameters()
+            domains = check_fit_domains(sample_domain, label_mask, X.shape[0])
+            if self._without_target is not None and not domains.has_target:
+                if domains.given:
+                    raise ValueError(
+                        "sample_domain has no target rows (negative entries) to align with. Add "
+                        "the rows of the target, or leave sample_domain out."
+                    )
+                warn_nothing_to_adapt(self, self._without_target)
+            self.domains_ = domains.domains
+            self.domain_names_: dict[int, str] = {}
+            self._n_features_out = X.shape[1]
+            units = pooling_units(domains.sample_domain, self.pooling, self.min_domain_size)
+            self._learn(X, units, domains.sample_domain)
+        return self
+
+    def transform(self, X: Any, *, sample_domain: Any = None, allow_source: bool = False) -> Any:
+        """Transform rows, each by the statistics of its unit.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        sample_domain : array-like of shape (n_samples,), int or str, default=None
+            Domain of each row, or the one of all rows. None: the target (the source, if the
+            fit saw no target). A domain that the fit did not see uses its role's statistics.
+        allow_source : bool, default=False
+            Accepted for SKADA's pipelines and without effect: rows that ``sample_domain``
+            calls source are always transformed as source rows.
+
+        Returns
+        -------
+        Z : ndarray of shape (n_samples, n_features_out)
+        """
+        check_is_fitted(self)
+        X = self._validate_rows(X)
+        domain = check_new_domains(
+            sample_domain,
+            X.shape[0],
+            has_target=bool((self.domains_ < 0).any()) or "target" in self.units_,
+            domain_names=self.domain_names_,
+        )
+        return self._transform_located(X, self._locate(domain))
+
+    def adapt_target(self, X: Any, domain: int | str | None = None) -> Self:
+        """Learn the statistics of a new target domain, without the training data.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows of the new target, at least ``min_domain_size`` of them.
+        domain : int, str or None, default=None
+            A negative integer or a name, by which ``transform`` will know it; None: it
+            becomes the target of rows without ``sample_domain``, and of target domains that
+            have no statistics of their own.
+
+        Returns
+        -------
+        self : object
+        """
+        check_is_fitted(self)
+        X = self._validate_rows(X)
+        with all_or_nothing(self):
+            unit = register_target(self, domain, X.shape[0])
+            self._store({**self._stored(), unit: self._measure(X)})
+        return self
+
+    def _check_parameters(self) -> None:
+        check_option("pooling", self.pooling, ("role", "domain"))
+        check_count("min_domain_size", self.min_domain_size, minimum=1)
+
+    def _learn(self, X: Any, units: Mapping[Unit, IntArray], sample_domain: IntArray) -> None:
+        """Store what is learned from the rows of each unit."""
+        self._store({unit: self._measure(X[rows]) for unit, rows in units.items()})
+
+    def _locate(self, domain: IntArray) -> IntArray:
+        """Position of each row's unit; -1 for rows that stay as they are."""
+        return locate_units(self.units_, domain)
+
+    def _transform_located(self, X: Any, position: IntArray) -> Any:
+        units = np.unique(position).tolist()
+        if len(units) == 1:  # the usual case needs no picking of rows
+            return (
+                X.copy() if units[0] < 0 else self._apply(X, units[0]).astype(X.dtype, copy=False)
+            )
+        Z = np.empty((X.shape[0], self._n_features_out), dtype=X.dtype)
+        for unit in units:
+            rows = position == unit
+            Z[rows] = X[rows] if unit < 0 else self._apply(X[rows], unit)
+        return Z
+
+    @abstractmethod
+    def _measure(self, X: Any) -> tuple[Any, ...]:
+        """Return the statistics of the rows of one unit."""
+
+    @abstractmethod
+    def _apply(self, X: FloatArray, unit: int) -> FloatArray:
+        """Transform rows by the statistics of the unit at that position."""
+
+    def _complete(self, own: tuple[Any, ...], role: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What is known of a unit, with gaps filled by what is known of its role."""
+        return own
+
+    def _store(self, learned: Mapping[Unit, tuple[Any, ...]]) -> None:
+        self.units_ = list(learned)
+        completed = [
+            self._complete(own, learned.get(role_of(unit), own)) for unit, own in learned.items()
+        ]
+        for index, name in enumerate(self._statistics):
+            values = [statistics[index] for statistics in completed]
+            setattr(self, name, values if self._ragged or not values else np.stack(values))
+
+    def _stored(self) -> dict[Unit, tuple[Any, ...]]:
+        columns = (getattr(self, name) for name in self._statistics)
+        return dict(zip(self.units_, zip(*columns, strict=True), strict=True))
+
+    def _validate_rows(self, X: Any, *, reset: bool = False) -> Any:
+        X = validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse="csr" if self._accepts_sparse() else False,
+            dtype=(np.float64, np.float32),
+            ensure_all_finite="allow-nan" if self._allow_nan else True,
+        )
+        # Statistics of float32 rows are computed in double precision.
+        if self._squares_rows and X.dtype == np.float64:
+            check_magnitude(X)
+        return X
+
+    def _accepts_sparse(self) -> bool:
+        return False
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "units_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._accepts_sparse()
+        tags.input_tags.allow_nan = self._allow_nan
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def role_of(unit: Unit) -> str:
+    """Role of a unit: of a domain by its sign; a role is its own."""
+    if isinstance(unit, str):
+        return unit
+    return "source" if unit >= 0 else "target"
+
+
+def mean_and_scale(
+    X: Any, *, with_mean: bool = True, with_std: bool = True
+) -> tuple[FloatArray, FloatArray]:
+    """Mean and standard deviation of each feature; zeros and ones where not asked for.
+
+    Missing values are left out (NaN where all are missing); a constant feature has scale one.
+    """
+    if not (with_mean or with_std):
+        return np.zeros(X.shape[1]), np.ones(X.shape[1])
+    if not sparse.issparse(X):
+        X = X.astype(np.float64, copy=False)
+    with np.errstate(invalid="ignore"):  # a feature without any value: NaN
+        scaler = StandardScaler(with_mean=with_mean, with_std=with_std).fit(X)
+    mean = scaler.mean_ if with_mean else np.zeros(X.shape[1])
+    scale = scaler.scale_ if with_std else np.ones(X.shape[1])
+    return mean, scale

@@ -1,0 +1,101 @@
+"""The linear Monge map."""
+
+from covshift.adapters._linear_alignment import LinearAlignment
+from covshift.kernels.linear_monge import monge_matrix
+
+
+class LinearMongeAlignment(LinearAlignment):
+    r"""Optimal transport between Gaussians: move one role onto the other, as little as possible.
+
+    .. math::
+
+        z = m_\text{to} + A (x - m_\text{from}), \qquad
+        A = C_\text{from}^{-1/2}
+            \bigl(C_\text{from}^{1/2} C_\text{to} C_\text{from}^{1/2}\bigr)^{1/2}
+            C_\text{from}^{-1/2}
+
+    Means and covariances agree afterwards, as with `CorrelationAlignment`; of all the linear
+    maps that achieve it, this one moves the rows least. Rows of the other role stay as they
+    are.
+
+    **Assumption**: the domains differ by a linear map that is a positive stretching along
+    some axes, and a label moves with its row. A shift that turns or mirrors the rows is
+    undone by another map than the shortest one, and where classes have other shares in the
+    other domain, rows are pushed across the boundary: there it harms.
+
+    Parameters
+    ----------
+    direction : {"source_to_target", "target_to_source"}, default="source_to_target"
+        Which role moves. With "target_to_source" a fitted predictor stays valid and
+        ``adapt_target`` can learn further targets.
+    shrinkage : "auto", float in [0, 1] or None, default="auto"
+        How far covariances are shrunk towards their diagonals: by Ledoit and Wolf's formula,
+        by a given share, or not at all. Without shrinkage a Gaussian is mapped exactly onto
+        the other.
+    pooling : {"role", "domain"}, default="role"
+        Units that are moved: the whole role, or each domain of it by itself, always onto the
+        pooled rows of the other role.
+    min_domain_size : int, default=10
+        A domain with fewer rows moves as its role does.
+
+    Attributes
+    ----------
+    units_ : list
+        Names of the units that move: the integers of domains, then their role; empty if the
+        fit saw no target.
+    means_ : ndarray of shape (n_units, n_features)
+        Mean of each unit.
+    matrices_ : ndarray of shape (n_units, n_features, n_features)
+        A of each unit.
+    shifts_ : ndarray of shape (n_units, n_features)
+        What is added: the mean of the role that stays.
+    shrinkages_ : ndarray of shape (n_units,)
+        Shrinkage of each unit's covariance.
+    reference_mean_, reference_covariance_ : ndarrays
+        Mean and (shrunk) covariance of the role that stays.
+    domains_ : ndarray
+        Domains known, from the fit or from ``adapt_target``.
+    domain_names_ : dict
+        Integer -> name of the targets learned by name in ``adapt_target``.
+
+    Notes
+    -----
+    Directions in which the moving rows have no variance cannot be given any: there, rows get
+    the mean of the other role. Variances that differ by more than the precision of a double
+    (scales by a factor of about 1e7) count as none: standardise such features first. Without
+    ``sample_domain`` rows stay as they are, with a warning.
+
+    References
+    ----------
+    R. Flamary, K. Lounici, A. Ferrari, "Concentration bounds for linear Monge mapping
+    estimation and optimal transport domain adaptation", 2019.
+    G. Peyré, M. Cuturi, "Computational optimal transport", 2019, remark 2.31.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from covshift import LinearMongeAlignment
+    >>> X, sample_domain = np.array([[0.0], [2.0], [10.0], [30.0]]), [0, 0, -1, -1]
+    >>> monge = LinearMongeAlignment().fit(X, sample_domain=sample_domain)
+    >>> monge.transform([[0.0], [1.0], [2.0]], sample_domain=0).ravel().round(6)
+    array([10., 20., 30.])
+    """
+
+    def __init__(
+        self,
+        *,
+        direction="source_to_target",
+        shrinkage="auto",
+        pooling="role",
+        min_domain_size=10,
+    ):
+        self.direction = direction
+        self.shrinkage = shrinkage
+        self.pooling = pooling
+        self.min_domain_size = min_domain_size
+
+    def _matrix(self, C_from, C_to):
+        return monge_matrix(C_from, C_to)
+
+    def _shift(self, mean_from, mean_to):
+        return mean_to

@@ -1,0 +1,147 @@
+"""Subspace alignment."""
+
+import warnings
+
+from covshift.adapters._unit_adapter import UnitAdapter, mean_and_scale, role_of
+from covshift.base import DomainTransformer, NothingToAdaptWarning, check_count
+from covshift.kernels.subspace_alignment import principal_directions
+
+
+class SubspaceAlignment(UnitAdapter):
+    r"""Subspace alignment (SA): turn the source's principal subspace towards the target's.
+
+    .. math::
+
+        Z_\text{source} = X \, T \, T^\top U, \qquad Z_\text{target} = X \, U
+
+    with T and U (features x P) the first P principal directions of source and target rows.
+
+    **Assumption**: what matters for the label lies in the P directions of largest variance
+    of each role, and the same direction of the aligned subspaces has the same meaning in
+    both. It harms when labels depend on directions of small variance, which are thrown away.
+    It moves no means and changes no scales: a plain shift of location stays as it is, unless
+    ``center`` and ``scale`` undo it.
+
+    Parameters
+    ----------
+    n_components : int, default=None
+        Number P of directions. None: half of the features, rounded up, and at most one fewer
+        than the rows of the smaller role, about whose mean there are no more directions.
+        P = number of features is one common rotation, which changes nothing: it warns.
+    center : bool, default=False
+        Subtract from each row the mean of its unit first. False is the formula above (the
+        directions are always those about the mean): centring is an adaptation of its own,
+        and often the stronger one, so it is never done unasked.
+    scale : bool, default=False
+        Divide each feature by its standard deviation in the unit first; False for the same
+        reason. Both True is the setting of the publication, which standardised each domain.
+    pooling : {"role", "domain"}, default="role"
+        Units whose means and standard deviations ``center`` and ``scale`` use: all sources
+        and all targets, or each domain by itself. Directions are always those of the roles.
+    min_domain_size : int, default=10
+        A domain with fewer rows uses the mean and standard deviation of its role.
+
+    Attributes
+    ----------
+    n_components_ : int
+        P.
+    source_components_, target_components_ : ndarrays of shape (n_components_, n_features)
+        T and U, transposed; the same if the fit saw no target.
+    alignment_ : ndarray of shape (n_components_, n_components_)
+        The matrix T'U.
+    units_ : list
+        Names of the units: "source", "target"; with ``pooling="domain"`` the integer of each
+        domain that is large enough before them.
+    means_, scales_ : ndarrays of shape (n_units, n_features)
+        What ``center`` subtracts and ``scale`` divides by; zeros and ones without them.
+    domains_ : ndarray
+        Domains known from the fit.
+
+    Notes
+    -----
+    Without ``sample_domain`` rows are projected on the source's own directions, with a
+    warning. A new target needs a new fit: its directions would change the space in which a
+    predictor was trained.
+
+    References
+    ----------
+    B. Fernando, A. Habrard, M. Sebban, T. Tuytelaars, "Unsupervised visual domain adaptation
+    using subspace alignment", ICCV 2013.
+
+    Examples
+    --------
+    >>> from covshift import SubspaceAlignment, stack_domains
+    >>> from covshift.datasets import make_radial_shift
+    >>> data = make_radial_shift(random_state=0)
+    >>> X, y, sample_domain = stack_domains(data.X_source, data.y_source, data.X_target)
+    >>> sa = SubspaceAlignment(n_components=1).fit(X, sample_domain=sample_domain)
+    >>> sa.transform(data.X_test).shape
+    (500, 1)
+    """
+
+    _statistics = ("means_", "scales_")
+    _without_target = "rows are projected on the source's own principal directions"
+
+    def __init__(
+        self, n_components=None, *, center=False, scale=False, pooling="role", min_domain_size=10
+    ):
+        self.n_components = n_components
+        self.center = center
+        self.scale = scale
+        self.pooling = pooling
+        self.min_domain_size = min_domain_size
+
+    def adapt_target(self, X, domain=None):
+        """Refuse: the directions of a new target need the source rows, so refit."""
+        return DomainTransformer.adapt_target(self, X, domain)
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        if self.n_components is not None:
+            check_count("n_components", self.n_components, minimum=1)
+
+    def _learn(self, X, units, sample_domain):
+        super()._learn(X, units, sample_domain)
+        n_rows = min(len(units[role]) for role in ("source", "target") if role in units)
+        self.n_components_ = self._count_components(n_rows, X.shape[1])
+        Z = self._standardise(X, self._locate(sample_domain))
+        self.source_components_ = principal_directions(Z[units["source"]], self.n_components_)
+        self.target_components_ = self.source_components_
+        if "target" in units:
+            self.target_components_ = principal_directions(Z[units["target"]], self.n_components_)
+            if self.n_components_ == X.shape[1]:
+                warnings.warn(
+                    f"n_components={self.n_components_} is the number of features: the alignment "
+                    "is one rotation of all rows alike and changes nothing. Use fewer.",
+                    NothingToAdaptWarning,
+                    stacklevel=3,
+                )
+        self.alignment_ = self.source_components_ @ self.target_components_.T
+        self._n_features_out = self.n_components_
+
+    def _count_components(self, n_rows, n_features):
+        if self.n_components is None:
+            return max(1, min((n_features + 1) // 2, n_rows - 1))
+        if self.n_components > min(n_rows, n_features):
+            raise ValueError(
+                f"n_components={self.n_components} is more than there are features ({n_features}) "
+                f"or rows in the smaller role (n_samples = {n_rows})."
+            )
+        return int(self.n_components)
+
+    def _measure(self, X):
+        return mean_and_scale(X, with_mean=self.center, with_std=self.scale)
+
+    def _standardise(self, X, position):
+        if not (self.center or self.scale):
+            return X
+        return (X - self.means_[position]) / self.scales_[position]
+
+    def _apply(self, X, unit):
+        Z = self._standardise(X, unit)
+        if role_of(self.units_[unit]) == "target":
+            return Z @ self.target_components_.T
+        return Z @ self.source_components_.T @ self.alignment_
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "alignment_")
