@@ -48,8 +48,8 @@ class ClassifierTest:
     effect_size: float
     importances: FloatArray | None
     ranking: IntArray | None
-    scores_A: FloatArray  # noqa: N815 (A and B: the arguments' names)
-    scores_B: FloatArray  # noqa: N815
+    scores_A: FloatArray
+    scores_B: FloatArray
 
 
 def classifier_two_sample_test(
@@ -96,9 +96,9 @@ def classifier_two_sample_test(
     f scores well with what was learnt from g, and g with what was learnt from f: one accident,
     counted twice. For scores linear in the training labels (:math:`\sum_{f \ne g} \delta_f^\top
     \delta_g` for the folds' mean differences) the factor is exactly 2. In null simulations (40 to
-    200 rows, 2 to 20 features) the standard deviation was 1.3 to 1.5 times that of independent
-    folds; without the factor 6 to 14 % rejected at a nominal 5 %, with it 2 to 5 %. The interval,
-    with the same factor, covered in 93 to 99 % for AUCs from .5 to .9, without it in 81 to 94 %.
+    200 rows, 2 to 20 features) logistic regression's standard deviation was 1.3 to 1.5 times that
+    of independent folds (others': .9 to 1.5); without the factor 9 to 14 % rejected at a nominal
+    5 %, with it 2 to 5 %. The interval covered AUCs from .5 to .9 in 93 to 99 % (else 81 to 94).
 
     References
     ----------

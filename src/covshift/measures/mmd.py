@@ -189,4 +189,5 @@ def _evenly(rows: FloatArray, share: float) -> FloatArray:
     if share >= 1:
         return rows
     count = max(2, round(share * len(rows)))
-    return rows[np.linspace(0, len(rows) - 1, count).astype(int)]
+    chosen: FloatArray = rows[np.linspace(0, len(rows) - 1, count).astype(int)]
+    return chosen
