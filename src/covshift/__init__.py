@@ -16,22 +16,36 @@ from covshift.adapters import (
 from covshift.base import NothingToAdaptWarning
 from covshift.domains import SourceOnlySplit, StackedDomains, split_domains, stack_domains
 from covshift.predictors import AdaptedClassifier, AdaptedRegressor
+from covshift.weights import (
+    ClassifierWeights,
+    KLIEPWeights,
+    KMMWeights,
+    RuLSIFWeights,
+    ULSIFWeights,
+    UnreliableWeightsWarning,
+)
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AdaptedClassifier",
     "AdaptedRegressor",
+    "ClassifierWeights",
     "CorrelationAlignment",
     "DomainQuantileTransformer",
     "DomainStandardScaler",
+    "KLIEPWeights",
+    "KMMWeights",
     "LinearMongeAlignment",
     "NothingToAdaptWarning",
     "PeriodicSparseFiltering",
+    "RuLSIFWeights",
     "SourceOnlySplit",
     "SparseFiltering",
     "StackedDomains",
     "SubspaceAlignment",
+    "ULSIFWeights",
+    "UnreliableWeightsWarning",
     "split_domains",
     "stack_domains",
 ]

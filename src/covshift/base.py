@@ -7,6 +7,7 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_scalar
 
@@ -116,3 +117,16 @@ def check_count(name: str, value: Any, *, minimum: int) -> None:
     if isinstance(value, bool):
         raise TypeError(f"{name} must be a whole number, got {value!r}.")
     check_scalar(value, name, Integral, min_val=minimum)
+
+
+def check_magnitude(X: Any) -> None:
+    """Refuse rows whose squares, summed, would overflow."""
+    values = X.data if sparse.issparse(X) else X
+    largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
+    # The cube root leaves a third of the exponents for the number of rows and for factors.
+    limit = float(np.finfo(X.dtype).max) ** (1 / 3)
+    if largest > limit:
+        raise ValueError(
+            f"X holds magnitudes up to {largest:.1e}; above {limit:.0e} they overflow {X.dtype} "
+            "once squared and summed. Scale the features first, e.g. by StandardScaler."
+        )

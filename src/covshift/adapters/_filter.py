@@ -8,9 +8,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from covshift.adapters._filter_fit import minimize_filters
-from covshift.adapters._filter_parameters import check_filter_parameters, check_magnitude
+from covshift.adapters._filter_parameters import check_filter_parameters
 from covshift.adapters._unit_norms import UnitNorms
-from covshift.base import DomainTransformer, all_or_nothing, register_target
+from covshift.base import DomainTransformer, all_or_nothing, check_magnitude, register_target
 from covshift.domains import (
     check_fit_domains,
     check_new_domains,

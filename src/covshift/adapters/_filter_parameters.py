@@ -1,9 +1,8 @@
-"""Checks of the filters' parameters and of the size of their input."""
+"""Checks of the parameters that all filters have."""
 
 from numbers import Integral, Real
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils import check_scalar
 
 from covshift.base import check_count, check_option
@@ -30,16 +29,3 @@ def check_filter_parameters(filter_):
         check_scalar(value, name, Real, min_val=0)
         if not np.isfinite(value):
             raise ValueError(f"{name} must be finite, got {value!r}.")
-
-
-def check_magnitude(X):
-    """Refuse rows whose squares, summed, would overflow."""
-    values = X.data if sparse.issparse(X) else X
-    largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
-    # The cube root leaves a third of the exponents for the number of rows and for W.
-    limit = float(np.finfo(X.dtype).max) ** (1 / 3)
-    if largest > limit:
-        raise ValueError(
-            f"X holds magnitudes up to {largest:.1e}; above {limit:.0e} they overflow {X.dtype} "
-            "once squared and summed. Scale the features first, e.g. by StandardScaler."
-        )

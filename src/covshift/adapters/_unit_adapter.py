@@ -9,11 +9,11 @@ from scipy import sparse
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from covshift.adapters._filter_parameters import check_magnitude
 from covshift.base import (
     DomainTransformer,
     all_or_nothing,
     check_count,
+    check_magnitude,
     check_option,
     register_target,
     warn_nothing_to_adapt,

@@ -1,0 +1,38 @@
+r"""Gaussian basis functions: what the models of a density ratio are made of.
+
+.. math:: \varphi_l(x) = \exp\Bigl(-\frac{\lVert x - c_l \rVert^2}{2 \sigma^2}\Bigr)
+"""
+
+import numpy as np
+
+from covshift.kernels.arrays import FloatArray
+from covshift.kernels.mmd import TILE_ROWS, squared_distances
+
+
+def squares_to_bases(rows: FloatArray, bases: FloatArray) -> FloatArray:
+    """Squared distances of rows (n, d) to bases (b, d), shape (n, b), in double precision.
+
+    Both are moved to around zero first, where squares lose no digits.
+    """
+    centre = bases.mean(axis=0, dtype=np.float64)
+    return squared_distances(rows - centre, bases - centre)
+
+
+def gaussian(squares: FloatArray, bandwidth: float) -> FloatArray:
+    """Basis functions of squared distances, of any shape."""
+    # Divided twice: the square of a tiny bandwidth would be zero.
+    values: FloatArray = squares / bandwidth
+    values /= bandwidth
+    values *= -0.5
+    return np.exp(values, out=values)
+
+
+def gaussian_mixture(
+    rows: FloatArray, bases: FloatArray, coefficients: FloatArray, bandwidth: float
+) -> FloatArray:
+    r""":math:`\sum_l \theta_l \varphi_l(x)` of rows (n, d), in tiles of rows."""
+    values = np.empty(len(rows))
+    for start in range(0, len(rows), TILE_ROWS):
+        part = slice(start, start + TILE_ROWS)
+        values[part] = gaussian(squares_to_bases(rows[part], bases), bandwidth) @ coefficients
+    return values

@@ -1,0 +1,151 @@
+"""What all weight estimators share: splitting by role, warnings, and what is stored."""
+
+import warnings
+from abc import abstractmethod
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_scalar
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from covshift.base import all_or_nothing, check_magnitude, warn_nothing_to_adapt
+from covshift.domains import check_fit_domains
+from covshift.kernels.arrays import FloatArray
+from covshift.measures import effective_sample_size
+
+# Weights average one, where they are right; a mean below this is an underflow.
+NEGLIGIBLE = 1e-6
+LOW_SHARE = 0.05  # of the source rows: a smaller effective sample is warned about
+
+
+class UnreliableWeightsWarning(UserWarning):
+    """Importance weights that rest on few rows, or on a bandwidth other than asked for."""
+
+
+class WeightEstimator(BaseEstimator):
+    """Base of the estimators of w(x) = p_target(x) / p_source(x).
+
+    A subclass has ``_check_parameters()``, ``_estimate(source, target)``, which learns from
+    rows in double precision and returns the weights of the source rows, and ``_evaluate(X)``,
+    which returns those of new rows. Domains are pooled by role; labels are never read.
+    """
+
+    __metadata_request__fit = {"sample_domain": True, "label_mask": True}
+
+    def fit(
+        self, X: Any, y: Any = None, *, sample_domain: Any = None, label_mask: Any = None
+    ) -> Self:
+        """Estimate the weights of the source rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows of all domains.
+        y : None
+            Never read.
+        sample_domain : array-like of shape (n_samples,), default=None
+            Domain of each row: an integer, ``>= 0`` source, ``< 0`` target. None: one source
+            domain and nothing to adapt to, so that all weights are one, with a warning.
+        label_mask : array-like of bool of shape (n_samples,), default=None
+            Checked and without effect: no labels are read.
+
+        Returns
+        -------
+        self : object
+        """
+        with all_or_nothing(self):
+            X = self._validate_rows(X, reset=True)
+            self._check_parameters()
+            domains = check_fit_domains(sample_domain, label_mask, X.shape[0])
+            if domains.given and not domains.has_target:
+                raise ValueError(
+                    "sample_domain has no target rows (negative entries) to weigh for. Add the "
+                    "rows of the target, or leave sample_domain out."
+                )
+            self.domains_ = domains.domains
+            if domains.has_target:
+                source = X[domains.source].astype(np.float64)
+                weights = self._estimate(source, X[domains.target].astype(np.float64))
+                if not weights.any():
+                    self._warn("all weights are zero: no source row is like the target")
+            else:
+                warn_nothing_to_adapt(self, "all weights are one")
+                weights = np.ones(X.shape[0])
+            self.weights_ = weights.astype(X.dtype)
+            self.mean_weight_ = float(weights.mean())
+            self.share_zero_ = float(np.mean(weights == 0))
+            self.effective_sample_size_ = effective_sample_size(weights) if weights.any() else 0.0
+            if weights.any() and self.effective_sample_size_ < LOW_SHARE * len(weights):
+                self._warn(
+                    f"the weighted source is worth {self.effective_sample_size_:.1f} of its "
+                    f"{len(weights)} rows: what is fitted with these weights will vary much"
+                )
+        return self
+
+    def score_weights(self, X: Any) -> FloatArray:
+        """Estimate the weights of new rows, as if each were a source row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        weights : ndarray of shape (n_samples,)
+            Estimates of the density ratio, not normalised; ones, if the fit saw no target.
+        """
+        check_is_fitted(self)
+        X = self._validate_rows(X)
+        if not (self.domains_ < 0).any():
+            return np.ones(X.shape[0], dtype=X.dtype)
+        return self._evaluate(X.astype(np.float64)).astype(X.dtype)
+
+    @abstractmethod
+    def _check_parameters(self) -> None:
+        """Raise an error for a parameter that makes no sense."""
+
+    @abstractmethod
+    def _estimate(self, source: FloatArray, target: FloatArray) -> FloatArray:
+        """Learn from source and target rows; return the weights of the source rows."""
+
+    @abstractmethod
+    def _evaluate(self, X: FloatArray) -> FloatArray:
+        """Return the weights of new rows."""
+
+    def _warn(self, what: str) -> None:
+        warnings.warn(f"{type(self).__name__}: {what}.", UnreliableWeightsWarning, stacklevel=4)
+
+    def _validate_rows(self, X: Any, *, reset: bool = False) -> Any:
+        X = validate_data(self, X, reset=reset, dtype=(np.float64, np.float32))
+        if X.dtype == np.float64:  # float32 rows are squared in double precision
+            check_magnitude(X)
+        return X
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "weights_")
+
+
+def check_number(
+    name: str, value: Any, *, minimum: float, maximum: float | None = None, closed: str = "both"
+) -> None:
+    """Raise unless ``value`` is a finite number of the interval."""
+    if isinstance(value, bool):
+        raise TypeError(f"{name} must be a number, got {value!r}.")
+    check_scalar(value, name, Real, min_val=minimum, max_val=maximum, include_boundaries=closed)
+    if not np.isfinite(value):
+        raise ValueError(f"{name} must be finite, got {value!r}.")
+
+
+def check_candidates(name: str, values: Any) -> FloatArray:
+    """Return a positive number, or several, as an array of candidates."""
+    try:
+        candidates = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must hold positive numbers, got {values!r}.") from None
+    valid = np.isfinite(candidates) & (candidates > 0)
+    if candidates.ndim != 1 or not len(candidates) or not valid.all():
+        raise ValueError(f"{name} must hold positive numbers, got {values!r}.")
+    return candidates

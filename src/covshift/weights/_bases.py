@@ -1,0 +1,73 @@
+"""Weights modelled as a sum of Gaussians at target rows: choosing bandwidth and bases."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from covshift.base import check_count
+from covshift.kernels.arrays import FloatArray
+from covshift.kernels.gaussian_bases import gaussian_mixture, squares_to_bases
+from covshift.measures import median_bandwidth
+from covshift.solvers.blas_threads import one_blas_thread
+from covshift.weights._base import NEGLIGIBLE, WeightEstimator, check_candidates
+
+# Candidates for sigma, times the median distance between rows: from structure a quarter as
+# wide as the data to nearly linear weights. The median itself serves most data.
+MEDIAN_MULTIPLES = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
+
+
+class GaussianBasesWeights(WeightEstimator):
+    """Base of the weight estimators with ``n_bases``, ``sigmas`` and ``random_state``.
+
+    A subclass has ``_search(squares_source, squares_target, sigmas, rng)``, which sets
+    ``bandwidth_``, ``coefficients_`` and its table of scores, from squared distances to bases.
+    """
+
+    n_bases: Any
+    sigmas: Any
+    random_state: Any
+
+    def _check_parameters(self) -> None:
+        check_count("n_bases", self.n_bases, minimum=1)
+        if self.sigmas is not None:
+            check_candidates("sigmas", self.sigmas)
+        check_random_state(self.random_state)
+
+    def _estimate(self, source: FloatArray, target: FloatArray) -> FloatArray:
+        rng = check_random_state(self.random_state)
+        chosen = rng.choice(len(target), min(self.n_bases, len(target)), replace=False)
+        self.bases_ = target[np.sort(chosen)]
+        squares = squares_to_bases(source, self.bases_), squares_to_bases(target, self.bases_)
+        sigmas: FloatArray
+        if self.sigmas is None:
+            sigmas = np.multiply(MEDIAN_MULTIPLES, median_bandwidth(source, target))
+        else:
+            sigmas = check_candidates("sigmas", self.sigmas)
+        # The matrices between bases are small: threads would wait for each other.
+        with one_blas_thread():
+            self._search(*squares, sigmas, rng)
+        weights = self._evaluate(source)
+        if weights.mean() < NEGLIGIBLE:
+            # Half of the kernels between source and bases are then above exp(-1/2).
+            fallback = float(np.sqrt(np.median(squares[0]))) or 1.0
+            self._warn(
+                f"all kernels underflow at the bandwidths {sigmas.tolist()}; the median distance "
+                f"between source rows and bases, {fallback:.3g}, is used instead"
+            )
+            self._search(*squares, np.array([fallback]), rng)
+            weights = self._evaluate(source)
+        return weights
+
+    def _search(
+        self,
+        squares_source: FloatArray,
+        squares_target: FloatArray,
+        sigmas: FloatArray,
+        rng: np.random.RandomState,
+    ) -> None:
+        raise NotImplementedError
+
+    def _evaluate(self, X: FloatArray) -> FloatArray:
+        values = gaussian_mixture(X, self.bases_, self.coefficients_, self.bandwidth_)
+        return np.maximum(values, 0, out=values)

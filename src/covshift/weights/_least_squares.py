@@ -1,0 +1,63 @@
+"""Least-squares fits of a density ratio: choosing bandwidth and regularisation."""
+
+from typing import Any
+
+import numpy as np
+
+from covshift.base import check_option
+from covshift.kernels.arrays import FloatArray
+from covshift.kernels.gaussian_bases import gaussian
+from covshift.kernels.ulsif import fit_coefficients, leave_one_out_scores
+from covshift.weights._base import check_candidates
+from covshift.weights._bases import GaussianBasesWeights
+
+# Decades around the size of the entries of H, which are at most one.
+LAMBDAS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+
+
+class LeastSquaresWeights(GaussianBasesWeights):
+    """Base of uLSIF and RuLSIF, which have ``lambdas`` and ``clip`` too."""
+
+    lambdas: Any
+    clip: Any
+    alpha: Any = 0.0
+
+    PAPER_SIGMAS = (0.1, 0.2, 0.5, 1.0, 2.0, 3.0)
+    PAPER_LAMBDAS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_candidates("lambdas", self.lambdas)
+        check_option("clip", self.clip, ("weights", "coefficients"))
+
+    def _search(
+        self,
+        squares_source: FloatArray,
+        squares_target: FloatArray,
+        sigmas: FloatArray,
+        rng: np.random.RandomState,
+    ) -> None:
+        self.sigmas_, self.lambdas_ = sigmas, check_candidates("lambdas", self.lambdas)
+        clipped = self.clip == "coefficients"
+        self.score_table_ = np.stack(
+            [
+                leave_one_out_scores(
+                    gaussian(squares_source, sigma),
+                    gaussian(squares_target, sigma),
+                    self.lambdas_,
+                    self.alpha,
+                    clip_coefficients=clipped,
+                )
+                for sigma in sigmas
+            ]
+        )
+        row, column = np.unravel_index(self.score_table_.argmin(), self.score_table_.shape)
+        self.bandwidth_ = float(sigmas[row])
+        self.regularization_ = float(self.lambdas_[column])
+        theta = fit_coefficients(
+            gaussian(squares_source, self.bandwidth_),
+            gaussian(squares_target, self.bandwidth_),
+            self.regularization_,
+            self.alpha,
+        )
+        self.coefficients_ = np.maximum(theta, 0) if clipped else theta

@@ -1,0 +1,11 @@
+"""Every weight estimator, for the tests that all of them must pass."""
+
+from covshift import ClassifierWeights, KLIEPWeights, KMMWeights, RuLSIFWeights, ULSIFWeights
+
+WEIGHTS = [
+    ULSIFWeights(random_state=0),
+    RuLSIFWeights(random_state=0),
+    KLIEPWeights(random_state=0),
+    KMMWeights(),
+    ClassifierWeights(random_state=0),
+]

@@ -1,0 +1,113 @@
+"""KLIEP reaches the optimum of its convex problem, and chooses by held-out likelihood."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
+
+from covshift import KLIEPWeights
+from covshift.kernels.kliep import fit_coefficients
+from tests.weights.twins import basis_functions, one_dimension, several_dimensions, stack
+
+
+def objective(theta, target, bases, sigma):
+    return np.mean([np.log(theta @ basis_functions(x, bases, sigma)) for x in target])
+
+
+def general_solver(source, target, bases, sigma):
+    """The problem as it is printed, handed to a general-purpose solver."""
+    P_source = np.array([basis_functions(x, bases, sigma) for x in source])
+    P_target = np.array([basis_functions(x, bases, sigma) for x in target])
+    m = P_source.mean(axis=0)
+    result = minimize(
+        lambda theta: -np.mean(np.log(P_target @ theta)),
+        np.full(len(bases), 1 / m.sum()),
+        jac=lambda theta: -np.mean(P_target / (P_target @ theta)[:, None], axis=0),
+        bounds=[(0, None)] * len(bases),
+        constraints={"type": "eq", "fun": lambda theta: m @ theta - 1, "jac": lambda theta: m},
+        method="SLSQP",
+        options={"maxiter": 2000, "ftol": 1e-12},
+    )
+    return result.x / (m @ result.x)
+
+
+@pytest.mark.parametrize("sigma", [0.2, 0.7, 1.5, 4.0])
+@pytest.mark.parametrize("problem", [one_dimension(n=80), several_dimensions(3, n=80)])
+@pytest.mark.filterwarnings("ignore:Values in x were outside bounds:RuntimeWarning")
+def test_objective_no_worse_than_a_general_solver(sigma, problem):
+    source, target, _ = problem
+    X, sample_domain = stack(source, target)
+    model = KLIEPWeights(n_bases=15, sigmas=sigma, tol=1e-10, random_state=0)
+    model.fit(X, sample_domain=sample_domain)
+    assert (model.coefficients_ >= 0).all()
+    assert model.weights_.mean() == pytest.approx(1, abs=1e-10)
+    theirs = general_solver(source, target, model.bases_, sigma)
+    ours = objective(model.coefficients_, target, model.bases_, sigma)
+    assert ours >= objective(np.maximum(theirs, 0), target, model.bases_, sigma) - 1e-7
+
+
+def test_the_bound_on_the_gap_holds():
+    source, target, _ = several_dimensions(3, n=100)
+    P_source, P_target = (
+        np.array([basis_functions(x, target[:20], 1.0) for x in rows]) for rows in (source, target)
+    )
+    m = P_source.mean(axis=0)
+    best, gap = fit_coefficients(P_target, m, tol=1e-9, max_iter=500)
+    assert gap <= 1e-9
+    optimum = np.mean(np.log(P_target @ best))
+    for max_iter in (1, 2, 3):
+        theta, gap = fit_coefficients(P_target, m, tol=0, max_iter=max_iter)
+        # The gap is that of the iterate before the last step, which only ascends.
+        assert optimum - gap <= np.mean(np.log(P_target @ theta)) <= optimum + 1e-9
+
+
+def test_a_start_changes_nothing():
+    rng = np.random.default_rng(0)
+    P, m = rng.uniform(size=(50, 10)), rng.uniform(0.1, 1, size=10)
+    cold, _ = fit_coefficients(P, m, tol=1e-12, max_iter=500)
+    warm, _ = fit_coefficients(P, m, tol=1e-12, max_iter=500, start=rng.uniform(size=10))
+    assert_allclose(warm, cold, atol=1e-5)
+
+
+def test_bases_without_source_and_rows_without_bases_are_left_out():
+    P = np.array([[1.0, 0.5, 1.0], [0.2, 1.0, 0.0], [0.0, 0.0, 0.0]])
+    theta, _ = fit_coefficients(P, np.array([0.5, 0.4, 0.0]), tol=1e-10, max_iter=99)
+    alone, _ = fit_coefficients(P[:2, :2], np.array([0.5, 0.4]), tol=1e-10, max_iter=99)
+    assert_allclose(theta, [*alone, 0])
+    nothing, _ = fit_coefficients(P, np.zeros(3), tol=1e-10, max_iter=99)
+    assert_array_equal(nothing, 0)
+
+
+def test_bandwidth_by_held_out_likelihood():
+    source, target, _ = one_dimension(n=200)
+    X, sample_domain = stack(source, target)
+    sigmas = [0.02, 0.5, 8.0]
+    model = KLIEPWeights(sigmas=sigmas, random_state=0).fit(X, sample_domain=sample_domain)
+    assert model.bandwidth_ == 0.5
+    assert model.score_table_.argmax() == 1
+    # A naive twin of one entry: the same folds, each fitted from scratch.
+    rng = np.random.RandomState(0)
+    rng.choice(200, 100, replace=False)  # the bases
+    folds = np.array_split(rng.permutation(200), 5)
+    m = np.mean([basis_functions(x, model.bases_, 0.5) for x in source], axis=0)
+    total = 0.0
+    for test in folds:
+        train = np.delete(target, test, axis=0)
+        P = np.array([basis_functions(x, model.bases_, 0.5) for x in train])
+        theta, _ = fit_coefficients(P, m, tol=1e-10, max_iter=500)
+        total += sum(np.log(theta @ basis_functions(x, model.bases_, 0.5)) for x in target[test])
+    assert model.score_table_[1] == pytest.approx(total / 200, abs=1e-5)
+
+
+def test_too_few_iterations_are_warned_about():
+    X, sample_domain = stack(*several_dimensions(3, n=100)[:2])
+    with pytest.warns(ConvergenceWarning, match="Raise max_iter"):
+        KLIEPWeights(max_iter=1, random_state=0).fit(X, sample_domain=sample_domain)
+
+
+@pytest.mark.parametrize("params", [{"cv": 1}, {"tol": -1}, {"max_iter": 0}, {"sigmas": 0}])
+def test_bad_parameters(params):
+    X, sample_domain = stack(*several_dimensions(2, n=20)[:2])
+    with pytest.raises((ValueError, TypeError), match=next(iter(params))):
+        KLIEPWeights(**params).fit(X, sample_domain=sample_domain)
