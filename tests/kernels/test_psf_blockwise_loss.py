@@ -3,9 +3,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given
-from scipy import sparse
 
-from covshift.kernels.activations import ACTIVATIONS, activate
+from covshift.kernels.activations import activate
 from covshift.kernels.normalization import normalize
 from covshift.kernels.psf_blockwise_loss import psf_blockwise_loss
 from covshift.kernels.psf_loss import psf_loss
@@ -114,60 +113,3 @@ def test_with_one_feature_per_class_labels_act_only_through_norm_epsilon(other_l
 
     assert difference(0.0) < 1e-6
     assert difference(1e-8) > 1
-
-
-@pytest.mark.parametrize("make", [sparse.csr_array, sparse.csr_matrix])
-@pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_sparse_rows_equal_dense_ones(activation, make):
-    problem = example(activation=activation)
-    X = np.where(np.abs(problem.X) < 0.5, 0.0, problem.X)
-    loss, gradient = problem.evaluate(psf_blockwise_loss, X=make(X))
-    dense_loss, dense_gradient = problem.evaluate(psf_blockwise_loss, X=X)
-    assert type(gradient) is np.ndarray
-    assert loss == pytest.approx(dense_loss, rel=1e-12)
-    assert_close(gradient, dense_gradient, 1e-12)
-
-
-@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_single_precision_gives_a_single_precision_gradient(activation, make):
-    problem = example(activation=activation)
-    loss, gradient = problem.evaluate(
-        psf_blockwise_loss, W=problem.W.astype(np.float32), X=make(problem.X.astype(np.float32))
-    )
-    expected_loss, expected_gradient = problem.evaluate(psf_blockwise_loss)
-    assert gradient.dtype == np.float32
-    assert isinstance(loss, float)
-    assert loss == pytest.approx(expected_loss, rel=1e-5)
-    assert_close(gradient, expected_gradient, 1e-4)
-
-
-@pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_inputs_are_not_changed(activation):
-    problem = example(activation=activation)
-    for array in problem[:5]:
-        array.setflags(write=False)
-    first = problem.evaluate(psf_blockwise_loss)
-    second = problem.evaluate(psf_blockwise_loss)
-    assert first[0] == second[0]
-    np.testing.assert_array_equal(first[1], second[1])
-    assert not np.shares_memory(first[1], problem.W)
-
-
-@pytest.mark.parametrize(
-    ("activation", "dead"), [("abs", 0.0), ("sin", -np.pi / 2), ("cos", np.pi)]
-)
-def test_dead_features_and_empty_rows_without_any_epsilon(activation, dead):
-    # Rows (1, x) and filters (dead, 0): the activation is zero, whatever x is.
-    X = np.column_stack([np.ones(6), np.arange(6.0)])
-    W = np.array([[dead, 0.0], [0.3, 0.5]])
-    problem = example(
-        W=W, X=X, codes=np.arange(6) % 3 - 1, groups=np.eye(2, dtype=bool),
-        activation=activation, epsilon=0.0, norm_epsilon=0.0, alpha=0.0,
-    )  # fmt: skip
-    loss, gradient = problem.evaluate(psf_blockwise_loss)
-    assert loss == pytest.approx(6 - 1.9 * 2)  # each row is (0, 1); the first block is zero
-    assert np.isfinite(gradient).all()
-    loss, gradient = problem.evaluate(psf_blockwise_loss, W=W[[0, 0]])
-    assert loss == 0
-    assert np.isfinite(gradient).all()

@@ -1,5 +1,6 @@
 """Weights modelled as a sum of Gaussians at target rows: choosing bandwidth and bases."""
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,7 @@ class GaussianBasesWeights(WeightEstimator):
             weights = self._evaluate(source)
         return weights
 
+    @abstractmethod
     def _search(
         self,
         squares_source: FloatArray,
@@ -66,7 +68,7 @@ class GaussianBasesWeights(WeightEstimator):
         sigmas: FloatArray,
         rng: np.random.RandomState,
     ) -> None:
-        raise NotImplementedError
+        """Choose among the candidates and store what was chosen."""
 
     def _evaluate(self, X: FloatArray) -> FloatArray:
         values = gaussian_mixture(X, self.bases_, self.coefficients_, self.bandwidth_)
