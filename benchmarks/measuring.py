@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 
 def median_seconds(functions, repetitions=20):
@@ -43,17 +44,39 @@ print(megabytes("VmHWM") - before)
     return float(shown.stdout)
 
 
-def report(rows):
-    """Print measured value and goal of each row, and write them where --out says.
+class Row(NamedTuple):
+    """One line of a report: what was measured, and what was asked for.
 
-    ``rows`` are (what, measured, relation, goal), the relation ">=" or "<=".
+    ``required`` is the least that is asked for and ``goal`` what is hoped for; ``relation`` is
+    ">=" or "<=".
     """
+
+    what: str
+    measured: float
+    relation: str
+    required: float
+    goal: float | None = None
+
+    def reaches(self, bound):
+        """Whether the measured value is on the right side of a bound."""
+        return self.measured >= bound if self.relation == ">=" else self.measured <= bound
+
+    def __str__(self):
+        line = f"{self.what:76s} {self.measured:9.2f}  {self.relation} {self.required:g}"
+        line += f" (goal {self.goal:g})" if self.goal is not None else ""
+        if not self.reaches(self.required):
+            return f"{line}  MISSED"
+        return f"{line}  {'goal' if self.goal is None or self.reaches(self.goal) else 'met'}"
+
+
+def report(rows):
+    """Print each row, and write them all where --out says."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", type=Path, help="JSON file to write")
     out = parser.parse_args().out
-    for what, measured, relation, goal in rows:
-        met = measured >= goal if relation == ">=" else measured <= goal
-        print(f"{what:70s} {measured:9.2f}  goal {relation} {goal:g}  {'met' if met else 'MISSED'}")
+    rows = [Row(*row) for row in rows]
+    for row in rows:
+        print(row)
     if out is not None:
-        keys = ("what", "measured", "relation", "goal")
-        out.write_text(json.dumps([dict(zip(keys, row, strict=True)) for row in rows], indent=1))
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(json.dumps([row._asdict() for row in rows], indent=1) + "\n")

@@ -12,6 +12,7 @@ from covshift.adapters import (
     PeriodicSparseFiltering,
     SparseFiltering,
     SubspaceAlignment,
+    fit_many,
 )
 from covshift.base import NothingToAdaptWarning
 from covshift.domains import SourceOnlySplit, StackedDomains, split_domains, stack_domains
@@ -46,6 +47,7 @@ __all__ = [
     "SubspaceAlignment",
     "ULSIFWeights",
     "UnreliableWeightsWarning",
+    "fit_many",
     "split_domains",
     "stack_domains",
 ]

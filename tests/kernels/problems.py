@@ -1,5 +1,6 @@
 """Small random problems for the tests of the losses."""
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -7,9 +8,14 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from covshift.kernels.activations import ACTIVATIONS
+from covshift.kernels.filter_losses import filter_loss
 
 # The same examples in every run: a failure is the code's, not the draw's.
 FIXED = settings(derandomize=True, deadline=None, max_examples=150)
+
+
+joint_loss = partial(filter_loss, loss="joint")
+blockwise_loss = partial(filter_loss, loss="blockwise")
 
 
 class Problem(NamedTuple):

@@ -5,11 +5,9 @@ import pytest
 from scipy import sparse
 
 from covshift.kernels.activations import ACTIVATIONS
-from covshift.kernels.psf_blockwise_loss import psf_blockwise_loss
-from covshift.kernels.psf_loss import psf_loss
-from tests.kernels.problems import assert_close, example
+from tests.kernels.problems import assert_close, blockwise_loss, example, joint_loss
 
-both_losses = pytest.mark.parametrize("loss_function", [psf_loss, psf_blockwise_loss])
+both_losses = pytest.mark.parametrize("loss_function", [joint_loss, blockwise_loss])
 
 
 @pytest.mark.parametrize("make", [sparse.csr_array, sparse.csr_matrix])

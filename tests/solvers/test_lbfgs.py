@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-from scipy.optimize import rosen, rosen_der
+from scipy.optimize import minimize, rosen, rosen_der
 
-from covshift.solvers.lbfgs import minimize_lbfgs
+from covshift.solvers.lbfgs import minimize_lbfgs as minimize_all
 
 START = np.array([-1.2, 1.0])
 
@@ -16,6 +16,24 @@ def quadratic(x):
     target = np.arange(x.size, dtype=x.dtype).reshape(x.shape)
     curvature = np.linspace(1, 10, x.size, dtype=x.dtype).reshape(x.shape)
     return float(3 + 0.5 * np.sum(curvature * (x - target) ** 2)), curvature * (x - target)
+
+
+def minimize_lbfgs(loss_and_gradient, x0, *, distance=None, progress=None, **options):
+    """Minimise one problem."""
+
+    def evaluate(x, which):
+        assert which.tolist() == [0]
+        loss, gradient = loss_and_gradient(x[0])
+        return np.array([loss]), gradient[None]
+
+    (path,) = minimize_all(
+        evaluate,
+        x0[None],
+        distance=None if distance is None else lambda position, x: distance(x),
+        progress=progress,
+        **options,
+    )
+    return path
 
 
 class Recorder:
@@ -34,8 +52,10 @@ class Recorder:
         self.iterates.append(x.copy())
         return self.distances[len(self.iterates) - 1]
 
-    def progress(self, path):
-        self.iterates.append(path.x.copy())
+    def watch(self, x):
+        """A distance that falls, so that the last iterate is kept."""
+        self.iterates.append(x.copy())
+        return -float(len(self.iterates))
 
 
 def test_finds_the_minimum_of_rosenbrock():
@@ -59,13 +79,12 @@ def test_finds_the_minimum_of_a_quadratic_of_any_shape(shape):
 @pytest.mark.parametrize("max_iter", [1, 2, 7, 200])
 def test_records_the_loss_and_gradient_of_every_iterate(max_iter):
     recorder = Recorder(rosenbrock)
-    path = minimize_lbfgs(recorder, START, max_iter=max_iter, tol=1e-8, progress=recorder.progress)
+    path = minimize_lbfgs(recorder, START, max_iter=max_iter, tol=1e-8, distance=recorder.watch)
     np.testing.assert_array_equal(recorder.iterates[0], START)
     np.testing.assert_array_equal(recorder.iterates[-1], path.x)
     assert len(recorder.iterates) == len(path.losses) == path.n_iter + 1
     assert path.losses == [rosen(x) for x in recorder.iterates]
     assert path.gradient_norms == [np.abs(rosen_der(x)).max() for x in recorder.iterates]
-    assert path.distances == []
     assert (np.diff(path.losses) < 0).all()
 
 
@@ -103,7 +122,7 @@ def test_stops_at_the_first_gradient_below_the_tolerance():
 
 
 def test_stops_when_asked_to():
-    answers = iter([False, False, True])
+    answers = iter([False, False, False, True])  # one line search has two evaluations
     path = minimize_lbfgs(rosenbrock, START, max_iter=200, tol=0, should_stop=lambda: next(answers))
     assert path.n_iter == 3
     assert path.loss == path.losses[-1]
@@ -146,7 +165,7 @@ def test_a_start_that_is_not_finite_is_an_error(loss):
 def test_single_precision_evaluates_and_returns_single_precision():
     recorder = Recorder(quadratic)
     x0 = np.full((2, 3), -4, dtype=np.float32)
-    path = minimize_lbfgs(recorder, x0, max_iter=100, tol=1e-6, progress=recorder.progress)
+    path = minimize_lbfgs(recorder, x0, max_iter=100, tol=1e-6, distance=recorder.watch)
     assert {x.dtype for x in recorder.evaluated + recorder.iterates} == {np.dtype(np.float32)}
     assert path.x.dtype == np.float32
     assert path.converged
@@ -162,3 +181,98 @@ def test_the_start_is_not_changed_nor_aliased(dtype, max_iter):
     path = minimize_lbfgs(quadratic, x0, max_iter=max_iter, tol=1e-8)
     np.testing.assert_array_equal(x0, kept)
     assert not np.shares_memory(path.x, x0)
+
+
+# ---- several problems at once ----
+
+STARTS = np.random.default_rng(0).uniform(-2, 2, size=(9, 5))
+
+
+def rosenbrocks(x, which):
+    """Rosenbrock functions that differ in their scale by problem, evaluated one by one."""
+    scale = 1.0 + which
+    return scale * [rosen(row) for row in x], scale[:, None] * [rosen_der(row) for row in x]
+
+
+def alone(position, **options):
+    """The path of one of the problems by itself."""
+    (path,) = minimize_all(
+        lambda x, which: rosenbrocks(x, np.array([position])),
+        STARTS[position : position + 1],
+        **options,
+    )
+    return path
+
+
+@pytest.mark.parametrize("max_iter", [0, 3, 200])
+def test_problems_do_not_affect_each_other(max_iter):
+    together = minimize_all(rosenbrocks, STARTS, max_iter=max_iter, tol=1e-8)
+    assert len({path.n_iter for path in together}) > (3 if max_iter == 200 else 0)
+    for position, path in enumerate(together):
+        single = alone(position, max_iter=max_iter, tol=1e-8)
+        np.testing.assert_array_equal(path.x, single.x)
+        assert path.losses == single.losses
+        assert path.gradient_norms == single.gradient_norms
+        assert (path.converged, path.iteration) == (single.converged, single.iteration)
+
+
+def test_finished_problems_leave_the_batch():
+    sizes = []
+
+    def watched(x, which):
+        sizes.append(len(which))
+        assert (np.diff(which) > 0).all()
+        return rosenbrocks(x, which)
+
+    paths = minimize_all(watched, STARTS, max_iter=200, tol=1e-8)
+    assert all(path.converged for path in paths)
+    assert sizes[0] == len(STARTS)
+    assert sizes[-1] < len(STARTS)
+    assert (np.diff(sizes) <= 0).all()
+
+
+def test_needs_about_as_many_evaluations_as_scipy():
+    counts = {"ours": 0, "theirs": 0}
+
+    def watched(x, which):
+        counts["ours"] += len(which)
+        return rosenbrocks(x, which)
+
+    paths = minimize_all(watched, STARTS, max_iter=500, tol=1e-6)
+    for position, start in enumerate(STARTS):
+        scale = 1.0 + position
+        result = minimize(
+            lambda x, scale=scale: (scale * rosen(x), scale * rosen_der(x)),
+            start, jac=True, method="L-BFGS-B", options={"gtol": 1e-6, "ftol": 0},
+        )  # fmt: skip
+        counts["theirs"] += result.nfev
+        assert paths[position].loss == pytest.approx(result.fun, abs=1e-8)
+    assert counts["ours"] < 1.2 * counts["theirs"]
+
+
+def test_a_wall_of_values_that_are_not_finite_is_kept_away_from():
+    def walled(x):
+        """A parabola whose minimum, at 3, is hidden behind a wall at 2."""
+        if x[0] > 2:
+            return np.nan, np.array([np.nan])
+        return float((x[0] - 3) ** 2), 2 * (x - 3)
+
+    path = minimize_lbfgs(walled, np.array([-5.0]), max_iter=100, tol=1e-8)
+    assert np.isfinite(path.losses).all()
+    assert 1.9 < path.x[0] <= 2
+    assert not path.converged
+
+
+def test_runs_on_any_array_library():
+    """The strictest one that there is: what it takes, torch and the others do too."""
+    strict = pytest.importorskip("array_api_strict")
+
+    def evaluate(x, which):
+        losses, gradients = rosenbrocks(np.asarray(x), np.asarray(which))
+        return strict.asarray(losses), strict.asarray(gradients)
+
+    ours = minimize_all(evaluate, strict.asarray(STARTS), max_iter=200, tol=1e-8)
+    theirs = minimize_all(rosenbrocks, STARTS, max_iter=200, tol=1e-8)
+    for one, other in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(np.asarray(one.x), other.x, atol=1e-6)
+        assert one.converged == other.converged

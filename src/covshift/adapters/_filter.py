@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from covshift.adapters._filter_fit import minimize_filters
+from covshift.adapters._filter_fit import FilterProblem, minimize_filters
 from covshift.adapters._filter_parameters import check_filter_parameters
 from covshift.adapters._unit_norms import UnitNorms
 from covshift.base import DomainTransformer, all_or_nothing, check_magnitude, register_target
@@ -17,7 +17,6 @@ from covshift.domains import (
     pooling_units,
 )
 from covshift.kernels.activations import activate
-from covshift.kernels.psf_loss import psf_loss
 
 
 class SparseFilter(DomainTransformer):
@@ -46,38 +45,10 @@ class SparseFilter(DomainTransformer):
         self : object
         """
         with all_or_nothing(self):
-            X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32))
-            self._check_parameters()
-            check_magnitude(X)
-            domains = check_fit_domains(sample_domain, label_mask, X.shape[0])
-            reward = self._read_labels(y, domains.label_mask)
-            paths = minimize_filters(self, X, domains, reward)
-            kept = paths[int(np.argmin([path.loss for path in paths]))]
-
-            self.components_ = kept.x
-            stored = "joint" if self.normalization != "domain" else self.pooling
-            units = pooling_units(domains.sample_domain, stored, self.min_domain_size)
-            self._store_norms(UnitNorms.measure(self._activate(X), units))
-            self.domains_ = domains.domains
-            self.domain_names_: dict[int, str] = {}
-            self.loss_ = kept.loss
-            self.loss_curve_ = np.array(kept.losses)
-            self.history_ = {
-                "loss": self.loss_curve_,
-                "gradient_norm": np.array(kept.gradient_norms),
-                "ks_distance": np.array(kept.distances or [np.nan] * len(kept.losses)),
-            }
-            self.n_iter_ = kept.n_iter
-            self.kept_iteration_ = kept.iteration
-            self.restart_losses_ = np.array([path.loss for path in paths])
-            self._n_features_out = len(kept.x)
-        if self.max_iter > 0 and not kept.converged and not kept.distances:
-            warnings.warn(
-                f"{type(self).__name__} reached max_iter={self.max_iter} before the gradient "
-                f"fell below tol={self.tol}: its filters can still improve. Raise max_iter.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+            problem = self._state_problem(X, y, sample_domain, label_mask)
+            (paths,) = minimize_filters([problem], self.n_jobs)
+            self._keep_best(problem, paths)
+        self._warn_unless_converged()
         return self
 
     def transform(self, X: Any, *, sample_domain: Any = None, allow_source: bool = False) -> Any:
@@ -142,11 +113,51 @@ class SparseFilter(DomainTransformer):
             self._store_norms(self._stored_norms().replace(unit, self._activate(X)))
         return self
 
+    def _state_problem(self, X, y, sample_domain, label_mask):
+        """Check parameters and data, and draw the starts."""
+        X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32))
+        self._check_parameters()
+        check_magnitude(X)
+        domains = check_fit_domains(sample_domain, label_mask, X.shape[0])
+        reward = self._read_labels(y, domains.label_mask)
+        return FilterProblem.of(self, X, domains, reward)
+
+    def _keep_best(self, problem, paths):
+        """Store the filters of the best start and how it got there."""
+        best = paths[int(np.argmin([path.loss for path in paths]))]
+        self.components_ = best.x
+        stored = "joint" if self.normalization != "domain" else self.pooling
+        units = pooling_units(problem.domains.sample_domain, stored, self.min_domain_size)
+        self._store_norms(UnitNorms.measure(self._activate(problem.X), units))
+        self.domains_ = problem.domains.domains
+        self.domain_names_: dict[int, str] = {}
+        self.loss_ = best.loss
+        self.loss_curve_ = np.array(best.losses)
+        self.history_ = {
+            "loss": self.loss_curve_,
+            "gradient_norm": np.array(best.gradient_norms),
+            "ks_distance": np.array(best.distances or [np.nan] * len(best.losses)),
+        }
+        self.n_iter_ = best.n_iter
+        self.kept_iteration_ = best.iteration
+        self.restart_losses_ = np.array([path.loss for path in paths])
+        self._n_features_out = len(best.x)
+        self._converged = best.converged or bool(best.distances)
+
+    def _warn_unless_converged(self):
+        if self.max_iter > 0 and not self._converged:
+            warnings.warn(
+                f"{type(self).__name__} reached max_iter={self.max_iter} before the gradient "
+                f"fell below tol={self.tol}: its filters can still improve. Raise max_iter.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
     def _check_parameters(self):
         check_filter_parameters(self)
 
-    def _loss_function(self):
-        return psf_loss
+    def _loss_name(self):
+        return "joint"
 
     def _activate(self, X):
         H = X @ self.components_.astype(X.dtype, copy=False).T

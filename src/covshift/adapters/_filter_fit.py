@@ -1,6 +1,10 @@
-"""Minimising the loss of a filter from its starts."""
+"""Minimising the losses of filters from their starts: many problems in few evaluations."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -9,10 +13,17 @@ from covshift.adapters._unit_norms import UnitNorms
 from covshift.base import warn_nothing_to_adapt
 from covshift.domains import FitDomains, Labels, pooling_units
 from covshift.kernels.activations import activate
-from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
+from covshift.kernels.arrays import BoolArray, FloatArray, IntArray, Rows
+from covshift.kernels.filter_losses import filter_losses
 from covshift.kernels.ks_distance import mean_ks_distance
 from covshift.solvers.lbfgs import Path, minimize_lbfgs
-from covshift.solvers.restarts import minimize_restarts
+from covshift.solvers.threads import Run, run_tasks
+
+# Filters evaluated together. Enough of them keep NumPy's overhead small beside its work; more
+# would only make the blocks of rows shorter.
+BATCH_FILTERS = 256
+# Activations of an evaluation below which threads would mostly wait for each other.
+MIN_THREADED_SIZE = 2**19
 
 
 @dataclass(frozen=True)
@@ -30,66 +41,159 @@ class Reward:
         return cls(np.array([]), None, np.zeros((0, n_components), dtype=bool), np.zeros(0))
 
 
-def minimize_filters(filter_, X, domains: FitDomains, reward: Reward) -> list[Path]:
-    """Minimise the loss of ``filter_``, whose parameters are checked, from all its starts."""
-    loss_function = filter_._loss_function()
-    label_reward = reward.label_reward.astype(X.dtype)
-    window = _stopping_window(filter_, domains)
-    pooling = "joint" if filter_.normalization == "joint" else filter_.pooling
-    units = pooling_units(domains.sample_domain, pooling, filter_.min_domain_size)
+@dataclass(frozen=True, eq=False)
+class FilterProblem:
+    """A filter whose parameters are checked, and the data that it is to be fitted to."""
 
-    def loss_and_gradient(W):
-        return loss_function(
-            W,
-            X,
-            reward.codes,
-            reward.groups,
-            label_reward,
-            activation=filter_.activation,
-            epsilon=filter_.epsilon,
-            norm_epsilon=filter_.norm_epsilon,
-            alpha=filter_.alpha,
+    filter_: Any
+    X: Rows
+    domains: FitDomains
+    reward: Reward
+    starts: list[FloatArray]
+    window: int | None
+
+    @classmethod
+    def of(cls, filter_: Any, X: Rows, domains: FitDomains, reward: Reward) -> "FilterProblem":
+        """Draw the starts of a filter."""
+        starts = _draw_starts(filter_, (reward.groups.shape[1], X.shape[1]), X.dtype)
+        return cls(filter_, X, domains, reward, starts, _stopping_window(filter_, domains))
+
+    def on_rows_of(self, other: "FilterProblem") -> "FilterProblem":
+        """The same problem on another's array, where that holds the same rows."""
+        same = self.X is not other.X and isinstance(self.X, np.ndarray)
+        if same and self.X.shape == other.X.shape and np.array_equal(self.X, other.X):
+            return replace(self, X=other.X)
+        return self
+
+    @property
+    def max_iter(self) -> int:
+        """Iterations of the optimiser."""
+        limit: int = self.filter_.max_iter
+        return limit if self.window is None else min(limit, self.window)
+
+    @property
+    def name(self) -> str:
+        """What the lines of a verbose fit begin with."""
+        return f"[{type(self.filter_).__name__}]"
+
+    def kind(self) -> tuple[Any, ...]:
+        """What problems must have in common to be evaluated together."""
+        X, filter_ = self.X, self.filter_
+        rows = (X.shape, X.dtype) if isinstance(X, np.ndarray) else id(X)
+        evaluation = (filter_._loss_name(), filter_.activation, filter_.epsilon)
+        stopping = (self.max_iter, filter_.tol, self.window is None)
+        return (rows, self.reward.groups.shape, *evaluation, filter_.norm_epsilon, *stopping)
+
+    def distance(self, W: FloatArray) -> float:
+        """KS distance of source and target as these filters represent them."""
+        filter_ = self.filter_
+        pooling = "joint" if filter_.normalization == "joint" else filter_.pooling
+        units = pooling_units(self.domains.sample_domain, pooling, filter_.min_domain_size)
+        F = activate(self.X @ W.T, filter_.activation, filter_.epsilon)
+        Z = UnitNorms.measure(F, units).normalize(
+            F, self.domains.sample_domain, filter_.norm_epsilon
         )
+        return mean_ks_distance(Z[self.domains.source], Z[self.domains.target])
 
-    def distance(W):
-        F = activate(X @ W.T, filter_.activation, filter_.epsilon)
-        norms = UnitNorms.measure(F, units)
-        Z = norms.normalize(F, domains.sample_domain, filter_.norm_epsilon)
-        return mean_ks_distance(Z[domains.source], Z[domains.target])
 
-    def minimize_from(index, start, should_stop):
-        name = f"[{type(filter_).__name__}] restart {index + 1}"
+class Start(NamedTuple):
+    """One of the starts of one of the problems."""
 
-        def progress(path):
-            if filter_.verbose > 1:
-                print(
-                    f"{name}  iteration {path.n_iter}  loss {path.losses[-1]:.8g}  "
-                    f"gradient {path.gradient_norms[-1]:.2e}"
-                )
+    problem: FilterProblem
+    restart: int
 
-        # The solver looks for what is not finite; NumPy need not warn of it as well.
-        with np.errstate(over="ignore", invalid="ignore"):
-            path = minimize_lbfgs(
-                loss_and_gradient,
-                start,
-                max_iter=filter_.max_iter if window is None else min(filter_.max_iter, window),
-                tol=filter_.tol * X.shape[0],
-                distance=None if window is None else distance,
-                progress=progress,
-                should_stop=should_stop,
-            )
-        if filter_.verbose:
-            print(f"{name}: loss {path.loss:.8g} at iteration {path.iteration} of {path.n_iter}")
-        return path
 
-    starts = _draw_starts(filter_, (reward.groups.shape[1], X.shape[1]), X.dtype)
+def minimize_filters(problems: Sequence[FilterProblem], n_jobs: int | None) -> list[list[Path]]:
+    """Minimise the loss of every problem from all its starts; paths in the order of those.
+
+    Starts of problems of one kind are evaluated together, in batches that depend on nothing
+    but the problems.
+    """
+    batches = _batches(problems)
     try:
-        return minimize_restarts(minimize_from, starts, filter_.n_jobs)
+        results = run_tasks([partial(_minimize_batch, batch) for batch in batches], n_jobs)
     except FloatingPointError:
         raise ValueError(
-            f"The loss is not finite in {X.dtype} at the start: one of init, init_scale, epsilon, "
-            "norm_epsilon, alpha and label_reward is too large for these rows."
+            f"The loss is not finite in {problems[0].X.dtype} at the start: one of init, "
+            "init_scale, epsilon, norm_epsilon, alpha and label_reward is too large for these "
+            "rows."
         ) from None
+    paths = {
+        (id(start.problem), start.restart): path
+        for batch, batch_paths in zip(batches, results, strict=True)
+        for start, path in zip(batch, batch_paths, strict=True)
+    }
+    return [
+        [paths[id(problem), restart] for restart in range(len(problem.starts))]
+        for problem in problems
+    ]
+
+
+def _batches(problems: Sequence[FilterProblem]) -> list[list[Start]]:
+    """Starts to be evaluated together; the largest batches come first, to end together."""
+    kinds: dict[tuple[Any, ...], list[Start]] = {}
+    for problem in problems:
+        starts = [Start(problem, restart) for restart in range(len(problem.starts))]
+        kinds.setdefault(problem.kind(), []).extend(starts)
+    batches = []
+    for starts in kinds.values():
+        at_once = max(1, BATCH_FILTERS // len(starts[0].problem.starts[0]))
+        n_parts = -(-len(starts) // at_once)
+        bounds = np.linspace(0, len(starts), n_parts + 1).astype(int).tolist()
+        batches += [starts[low:high] for low, high in pairwise(bounds)]
+    return batches
+
+
+def _minimize_batch(batch: list[Start], run: Run, should_stop: Any) -> list[Path]:
+    problems = [start.problem for start in batch]
+    first, rewards = problems[0], [problem.reward for problem in problems]
+    shared = all(problem.X is first.X for problem in problems)
+    unlabelled = np.full(first.X.shape[0], -1)
+    codes = [unlabelled if reward.codes is None else reward.codes for reward in rewards]
+    same_codes = shared and all(np.array_equal(code, codes[0]) for code in codes)
+    X = first.X if shared else np.stack([problem.X for problem in problems])
+    starts = np.stack([problem.starts[restart] for problem, restart in batch])
+    size = starts.shape[0] * starts.shape[1] * first.X.shape[0]
+    losses = filter_losses(
+        X,
+        codes[0] if same_codes else np.stack(codes),
+        np.stack([reward.groups for reward in rewards]),
+        np.stack([reward.label_reward for reward in rewards]),
+        loss=first.filter_._loss_name(),
+        activation=first.filter_.activation,
+        epsilon=first.filter_.epsilon,
+        norm_epsilon=first.filter_.norm_epsilon,
+        alpha=np.array([problem.filter_.alpha for problem in problems]),
+        run=run if size >= MIN_THREADED_SIZE else map,
+    )
+
+    def distance(position: int, W: FloatArray) -> float:
+        return problems[position].distance(W)
+
+    def progress(position: int, iteration: int, loss: float, gradient_norm: float) -> None:
+        problem, restart = batch[position]
+        if problem.filter_.verbose > 1:
+            print(
+                f"{problem.name} restart {restart + 1}  iteration {iteration}  loss {loss:.8g}  "
+                f"gradient {gradient_norm:.2e}"
+            )
+
+    paths = minimize_lbfgs(
+        losses,
+        starts,
+        max_iter=first.max_iter,
+        tol=first.filter_.tol * first.X.shape[0],
+        distance=None if first.window is None else distance,
+        progress=progress if any(p.filter_.verbose > 1 for p in problems) else None,
+        should_stop=should_stop,
+    )
+    for (problem, restart), path in zip(batch, paths, strict=True):
+        if problem.filter_.verbose:
+            print(
+                f"{problem.name} restart {restart + 1}: loss {path.loss:.8g} at iteration "
+                f"{path.iteration} of {path.n_iter}"
+            )
+    return paths
 
 
 def _stopping_window(filter_, domains: FitDomains) -> int | None:

@@ -8,10 +8,8 @@ from covshift.adapters._filter import SparseFilter
 from covshift.adapters._filter_fit import Reward
 from covshift.base import check_count, check_option
 from covshift.domains import encode_classes
-from covshift.kernels.psf_blockwise_loss import psf_blockwise_loss
-from covshift.kernels.psf_loss import psf_loss
+from covshift.kernels.filter_losses import LOSSES
 
-LOSSES = {"joint": psf_loss, "blockwise": psf_blockwise_loss}
 COMPONENTS_PER_CLASS = 4
 
 
@@ -84,7 +82,7 @@ class PeriodicSparseFiltering(SparseFilter):
     warm_start : bool, default=False
         Start from the filters of the earlier fit.
     n_jobs : int, default=None
-        Restarts run at the same time, in threads; the result does not depend on it.
+        Threads; the result does not depend on their number.
     random_state : int, RandomState or None, default=None
         Seed of the starts.
     verbose : int, default=0
@@ -167,8 +165,8 @@ loss_curve_, history_, n_iter_, kept_iteration_, restart_losses_
         self.random_state = random_state
         self.verbose = verbose
 
-    def _loss_function(self):
-        return LOSSES[self.loss]
+    def _loss_name(self):
+        return self.loss
 
     def _check_parameters(self):
         super()._check_parameters()

@@ -58,7 +58,7 @@ class SparseFiltering(SparseFilter):
     warm_start : bool, default=False
         Start from the filters of the earlier fit.
     n_jobs : int, default=None
-        Restarts run at the same time, in threads; the result does not depend on it.
+        Threads; the result does not depend on their number.
     random_state : int, RandomState or None, default=None
         Seed of the starts.
     verbose : int, default=0

@@ -17,39 +17,14 @@ import numpy as np
 from covshift.kernels.arrays import FloatArray, IntArray
 
 
-def feature_norms(F: FloatArray, norm_epsilon: float) -> FloatArray:
-    """Norm t_j of each feature over the rows, shape (L,)."""
-    return _safe_root(_column_products(F, F) + norm_epsilon).astype(F.dtype)
-
-
 def row_norms(A: FloatArray, norm_epsilon: float) -> FloatArray:
     """Norm r_i of each row over the features, shape (n, 1)."""
     return _safe_root(np.einsum("ij,ij->i", A, A) + A.dtype.type(norm_epsilon))[:, None]
 
 
-def normalize(F: FloatArray, norm_epsilon: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Both normalisations: returns Z as a new array, and the norms t (L,) and r (n, 1)."""
-    t = feature_norms(F, norm_epsilon)
-    Z = F / t
-    r = row_norms(Z, norm_epsilon)
-    Z /= r
-    return Z, t, r
-
-
-def backward_in_place(G: FloatArray, Z: FloatArray, t: FloatArray, r: FloatArray) -> FloatArray:
-    r"""Overwrite G, the gradient with respect to Z, with the one with respect to F.
-
-    Each step divides by a norm :math:`v \mapsto u = v / \lVert v \rVert`, whose transposed
-    Jacobian sends :math:`g` to :math:`(g - u \langle u, g \rangle) / \lVert v \rVert`; the
-    rows come first, the features second.
-    """
-    G -= Z * np.einsum("ij,ij->i", G, Z)[:, None]
-    G /= r
-    A = Z * r
-    A *= _column_products(G, A).astype(A.dtype)
-    G -= A
-    G /= t
-    return G
+def inverse_roots(squares: FloatArray) -> FloatArray:
+    """One over each norm, from squares of norms of any shape."""
+    return np.reciprocal(_safe_root(squares))
 
 
 def root_mean_squares(F: FloatArray) -> FloatArray:
@@ -82,5 +57,6 @@ def _column_products(A: FloatArray, B: FloatArray) -> FloatArray:
 
 def _safe_root(squares: FloatArray) -> FloatArray:
     root = np.sqrt(squares)
-    root[root == 0] = 1
+    if not root.all():
+        root[root == 0] = 1
     return root

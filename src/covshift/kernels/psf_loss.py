@@ -1,4 +1,4 @@
-r"""The loss of periodic sparse filtering, and of sparse filtering, with its gradient.
+r"""The loss of periodic sparse filtering, and of sparse filtering: what its gradient is made of.
 
 .. math::
 
@@ -10,8 +10,9 @@ r"""The loss of periodic sparse filtering, and of sparse filtering, with its gra
 Rows without a label earn no reward; without any labels, and with the soft absolute value,
 this is plain sparse filtering. The reward makes the upstream gradient
 :math:`G_{ij} = 1 - \lambda_c [y_i = c, j \in \text{group } c]`, which enters *before* the
-backward pass through both normalisations. (The paper's appendix multiplies by
-:math:`\lambda` at the end, which is not the gradient of its own loss.)
+backward pass through both normalisations; `filter_passes` has the gradient written out. (The
+paper's appendix multiplies by :math:`\lambda` at the end, which is not the gradient of its own
+loss.)
 
 References
 ----------
@@ -19,71 +20,66 @@ F. M. Zennaro, K. Chen, "On the use of sparse filtering for covariate shift adap
 Algorithm 1. J. Ngiam et al., "Sparse filtering", NIPS 2011.
 """
 
+from functools import partial
+from typing import NamedTuple
+
 import numpy as np
 
-from covshift.kernels.activations import Activation, activate, slope_in_place
-from covshift.kernels.arrays import BoolArray, FloatArray, IntArray, Rows
-from covshift.kernels.normalization import backward_in_place, normalize
+from covshift.kernels.arrays import BoolArray, FloatArray
+from covshift.kernels.filter_passes import FilterLoss, RowFactors
+from covshift.kernels.normalization import inverse_roots
+from covshift.kernels.row_blocks import Block
 
 
-def psf_loss(
-    W: FloatArray,
-    X: Rows,
-    codes: IntArray | None,
-    groups: BoolArray,
-    label_reward: FloatArray,
-    *,
-    activation: Activation,
-    epsilon: float,
-    norm_epsilon: float,
-    alpha: float,
-) -> tuple[float, FloatArray]:
-    """Loss and gradient of the formula above.
+class JointNorms(NamedTuple):
+    """Norms of the filters, as the factors need them.
 
-    Parameters
+    Attributes
     ----------
-    W : (L, m) filters.
-    X : (n, m) rows, dense or sparse.
-    codes : (n,) class of each row, -1 for a row without a label; None: no row has one.
-    groups : (C, L) mask, the features rewarded for each class.
-    label_reward : (C,) the lambda of each class.
-    activation, epsilon, norm_epsilon : see `activations` and `normalization`.
-    alpha : weight of the penalty on W.
-
-    Returns
-    -------
-    loss : float
-    gradient : (L, m)
+    inverse, squared : (K, 1, L), 1 / t and 1 / t^2.
+    upstream, scaled : (K, C + 1, L), G of each class and G / t.
     """
-    H = X @ W.T  # (n, L)
-    F = activate(H, activation, epsilon)
-    Z, t, r = normalize(F, norm_epsilon)
-    G = upstream_gradient(Z, codes, groups, label_reward)
-    loss = float(np.vdot(G, Z))
-    slope = slope_in_place(H, F, activation)
-    dH = backward_in_place(G, Z, t, r)
-    dH *= slope
-    gradient = dH.T @ X
-    return add_penalty(loss, gradient, W, alpha)
+
+    inverse: FloatArray
+    squared: FloatArray
+    upstream: FloatArray
+    scaled: FloatArray
+    norm_epsilon: float
 
 
-def upstream_gradient(
-    Z: FloatArray, codes: IntArray | None, groups: BoolArray, label_reward: FloatArray
-) -> FloatArray:
-    """dL/dZ, shape (n, L): one, less the reward of the row's class."""
-    if codes is None:
-        return np.ones_like(Z)
-    # One row a class, and a last one for the unlabelled, which the code -1 picks.
-    table = np.ones((len(groups) + 1, Z.shape[1]), dtype=Z.dtype)
-    table[:-1] -= label_reward[:, None] * groups
-    return table[codes]
+def psf_loss(groups: BoolArray, label_reward: FloatArray, norm_epsilon: float) -> FilterLoss:
+    """The formula above but for its penalty, for groups (K, C, L) and lambda (K, C)."""
+    K, C, L = groups.shape
+    upstream = np.ones((K, C + 1, L), label_reward.dtype)  # the last row: without a label
+    upstream[:, :-1] -= label_reward[..., None] * groups
+    norms = partial(joint_norms, upstream=upstream, norm_epsilon=norm_epsilon)
+    return FilterLoss(C, norms, row_factors, filter_factors)
 
 
-def add_penalty(
-    loss: float, gradient: FloatArray, W: FloatArray, alpha: float
-) -> tuple[float, FloatArray]:
-    """Add (alpha / 2) ||W||^2 and its gradient."""
-    if alpha:
-        loss += 0.5 * alpha * float(np.vdot(W, W))
-        gradient += W.dtype.type(alpha) * W
-    return loss, gradient
+def joint_norms(squares: FloatArray, upstream: FloatArray, norm_epsilon: float) -> JointNorms:
+    """1 / t from squares (K, L, C + 1)."""
+    inverse = inverse_roots(squares.sum(axis=-1) + norm_epsilon)[:, None, :]
+    inverse = inverse.astype(upstream.dtype)
+    return JointNorms(inverse, inverse**2, upstream, upstream * inverse, norm_epsilon)
+
+
+def row_factors(norms: JointNorms, F: FloatArray, squares: FloatArray, block: Block) -> RowFactors:
+    """U has 1 / r at the row's class; V has q / r^2, and ones."""
+    over_r = inverse_roots(norms.squared @ squares + norms.norm_epsilon)  # (K, 1, b)
+    U = block.classes * over_r  # (K, p, b)
+    V = np.ones((len(F), 2, F.shape[-1]), F.dtype)
+    q = (U * (norms.scaled[:, block.present] @ F)).sum(axis=1)
+    np.multiply(q, np.square(over_r[:, 0]), out=V[:, 0])
+    of_classes = norms.upstream[:, block.present] * (U @ F.swapaxes(-1, -2))  # (K, p, L)
+    sums = of_classes.sum(axis=1, keepdims=True) - norms.inverse * (
+        V[:, :1] @ squares.swapaxes(-1, -2)
+    )
+    columns = (block.present, slice(None))
+    return RowFactors(q.sum(axis=1, dtype=np.float64), sums.astype(np.float64), U, V, columns)
+
+
+def filter_factors(norms: JointNorms, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """A has G / t of each class; B has 1 / t^2 and s / t^3."""
+    s = sums.astype(norms.inverse.dtype)
+    B = np.concatenate([norms.squared, s * norms.squared * norms.inverse], axis=1)
+    return norms.scaled.swapaxes(-1, -2), B.swapaxes(-1, -2)

@@ -1,0 +1,133 @@
+r"""Losses and gradients of several filter problems at once, each path chosen by what it costs."""
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from scipy import sparse
+
+from covshift.kernels.activations import Activation, half_angle_is_cheaper
+from covshift.kernels.arrays import BoolArray, FloatArray, IntArray, Rows
+from covshift.kernels.filter_passes import FilterLoss, three_passes
+from covshift.kernels.psf_blockwise_loss import psf_blockwise_loss
+from covshift.kernels.psf_loss import psf_loss
+from covshift.kernels.row_blocks import Run, cut_rows, keep_problems, sort_by_class
+from covshift.kernels.sf_one_pass import gram_matrix, one_pass
+
+Loss: TypeAlias = Literal["joint", "blockwise"]
+LOSSES: dict[Loss, Callable[[BoolArray, FloatArray, float], FilterLoss]] = {
+    "joint": psf_loss,
+    "blockwise": psf_blockwise_loss,
+}
+# (k, L, m) filters of the problems named by (k,) positions -> losses (k,), gradients (k, L, m)
+Losses: TypeAlias = Callable[[FloatArray, IntArray], tuple[FloatArray, FloatArray]]
+
+
+def filter_losses(
+    X: Rows,
+    codes: IntArray,
+    groups: BoolArray,
+    label_reward: FloatArray,
+    *,
+    loss: Loss,
+    activation: Activation,
+    epsilon: float,
+    norm_epsilon: float,
+    alpha: FloatArray,
+    run: Run = map,
+) -> Losses:
+    """Prepare K problems, of one shape, that differ in their rewards and perhaps their rows.
+
+    Parameters
+    ----------
+    X : (n, m) rows of all problems, dense or sparse, or (K, n, m) rows of each.
+    codes : (n,) or (K, n) class of each row, -1 for a row without a label.
+    groups : (K, C, L) mask, the features rewarded for each class.
+    label_reward : (K, C) the lambda of each class.
+    loss : "joint", see `psf_loss`, or "blockwise", see `psf_blockwise_loss`.
+    activation, epsilon, norm_epsilon : see `activations` and `normalization`.
+    alpha : (K,) weights of the penalty on W.
+    run : how the lanes of `row_blocks` are run.
+
+    Returns
+    -------
+    function of filters and of the positions of their problems, in ascending order.
+    """
+    K, C, L = groups.shape
+    dtype = X.dtype
+    label_reward, alpha = label_reward.astype(dtype), alpha.astype(dtype)[:, None, None]
+    gram = gram_matrix(X) if _gram_pays(X, loss, activation, epsilon) else None
+    passes = 3 if gram is None else 1
+    X, codes = sort_by_class(X, np.where(codes < 0, C, codes))
+    all_rows = cut_rows(X, codes, K, L, passes=passes)
+    # Without any epsilon a filter may be exactly zero everywhere, and half angles round.
+    half_angle = activation != "abs" and epsilon + norm_epsilon > 0 and half_angle_is_cheaper(dtype)
+    present: dict[str, Any] = {}
+
+    def select(which: IntArray) -> None:
+        present.update(
+            which=which,
+            rows=all_rows if len(which) == K else keep_problems(all_rows, which),
+            loss=LOSSES[loss](groups[which], label_reward[which], norm_epsilon),
+            gram=gram if gram is None or gram.ndim == 2 else gram[which],
+        )
+
+    def evaluate(W: FloatArray, which: IntArray) -> tuple[FloatArray, FloatArray]:
+        if not np.array_equal(which, present["which"]):
+            select(which)
+        result = None
+        if gram is not None:
+            result = one_pass(
+                W, present["rows"], present["loss"], present["gram"], epsilon=epsilon, run=run
+            )
+        losses, gradients = result or three_passes(
+            W,
+            present["rows"],
+            present["loss"],
+            activation=activation,
+            epsilon=epsilon,
+            half_angle=half_angle,
+            run=run,
+        )
+        if alpha.any():
+            losses = losses + 0.5 * np.einsum("klm,klm,kij->k", W, W, alpha[which])
+            gradients = gradients + alpha[which] * W
+        return losses, gradients
+
+    select(np.arange(K))
+    return evaluate
+
+
+def filter_loss(
+    W: FloatArray,
+    X: Rows,
+    codes: IntArray | None,
+    groups: BoolArray,
+    label_reward: FloatArray,
+    *,
+    loss: Loss = "joint",
+    activation: Activation,
+    epsilon: float,
+    norm_epsilon: float,
+    alpha: float,
+) -> tuple[float, FloatArray]:
+    """Loss and gradient (L, m) of one problem at W (L, m), evaluated once."""
+    evaluate = filter_losses(
+        X,
+        np.full(X.shape[0], -1) if codes is None else codes,
+        groups[None],
+        label_reward[None],
+        loss=loss,
+        activation=activation,
+        epsilon=epsilon,
+        norm_epsilon=norm_epsilon,
+        alpha=np.array([alpha]),
+    )
+    losses, gradients = evaluate(W[None], np.arange(1))
+    return float(losses[0]), gradients[0]
+
+
+def _gram_pays(X: Rows, loss: Loss, activation: Activation, epsilon: float) -> bool:
+    """Whether one pass with X'X is possible, and cheaper than three without."""
+    possible = loss == "joint" and activation == "abs" and epsilon > 0 and not sparse.issparse(X)
+    return possible and 2 * X.shape[-1] <= X.shape[-2]

@@ -1,0 +1,151 @@
+r"""Loss and gradient of filters in three passes over blocks of rows.
+
+With activations :math:`F = g(W X^\top)` of filters :math:`j` and rows :math:`i`, every loss of
+the filters is a sum of normalised activations, and its gradient with respect to F has the form
+
+.. math::
+
+    \frac{\partial L}{\partial F_{ji}} = \sum_a A_{ja} U_{ai} - F_{ji} \sum_e B_{je} V_{ei}
+
+with few columns a and e: factors A and B of the filters, U and V of the rows. For one
+normalisation, with norms :math:`t_j = \sqrt{\sum_i F_{ji}^2 + e}` of the filters and
+:math:`r_i = \sqrt{\sum_j F_{ji}^2 / t_j^2 + e}` of the rows, an upstream gradient
+:math:`G_{ij} = \partial L / \partial Z_{ij}` that depends on the row's class alone, and
+:math:`q_i = \sum_j G_{ij} F_{ji} / (t_j r_i)`,
+
+.. math::
+
+    L = \sum_i q_i, \qquad
+    \frac{\partial L}{\partial F_{ji}} = \frac{G_{ij}}{t_j r_i}
+    - F_{ji} \Bigl( \frac{q_i}{r_i^2 t_j^2} + \frac{s_j}{t_j^3} \Bigr), \qquad
+    s_j = \sum_i \frac{G_{ij} F_{ji}}{r_i} - \frac{1}{t_j} \sum_i \frac{q_i}{r_i^2} F_{ji}^2.
+
+Hence the passes: activations and their squared norms, by class; then the factors; then
+:math:`\partial L / \partial W = (\partial L / \partial F \odot g'(W X^\top)) X`. All sums are
+products of matrices; no array of rows by filters is made beside F and g', which are kept
+between the passes while they are small and computed anew where they are not.
+"""
+
+from collections.abc import Callable
+from functools import reduce
+from operator import add
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from covshift.kernels.activations import Activation, activate_block
+from covshift.kernels.arrays import FloatArray
+from covshift.kernels.row_blocks import Block, BlockedRows, Lane, Run, project, project_back, room
+
+
+class RowFactors(NamedTuple):
+    """What the second pass learns from a block of b rows.
+
+    Attributes
+    ----------
+    losses : (K,) sums of q.
+    sums : (K, P, L) terms of s, for each of the P normalisations.
+    U, V : (K, a, b) and (K, e, b), those rows of them that are not zero.
+    columns : which columns of A, and of B, those rows belong to.
+    """
+
+    losses: FloatArray
+    sums: FloatArray
+    U: FloatArray
+    V: FloatArray
+    columns: tuple[Any, Any]
+
+
+Norms: TypeAlias = Any
+
+
+class FilterLoss(NamedTuple):
+    """What makes one loss of the filters differ from another, as functions.
+
+    Attributes
+    ----------
+    n_classes : C.
+    norms : (K, L, C + 1) sums of F^2 over the rows of each class -> what the others need.
+    row_factors : norms, F and F^2 of a block (K, L, b), the block -> `RowFactors`.
+    filter_factors : norms, sums over all rows (K, P, L) -> A (K, L, a) and B (K, L, e).
+    """
+
+    n_classes: int
+    norms: Callable[[FloatArray], Norms]
+    row_factors: Callable[[Norms, FloatArray, FloatArray, Block], RowFactors]
+    filter_factors: Callable[[Norms, FloatArray], tuple[FloatArray, FloatArray]]
+
+
+def three_passes(
+    W: FloatArray,
+    rows: BlockedRows,
+    loss: FilterLoss,
+    *,
+    activation: Activation,
+    epsilon: float,
+    half_angle: bool,
+    run: Run = map,
+) -> tuple[FloatArray, FloatArray]:
+    """Losses (K,) and gradients (K, L, m) at W (K, L, m)."""
+    scaled = W * W.dtype.type(0.5) if half_angle else W
+
+    def activations(block: Block, scratch: FloatArray, visit: int) -> tuple[FloatArray, FloatArray]:
+        """F and g' of a block, (K, L, b), computed unless kept from the first visit."""
+        buffers = scratch[2:] if block.kept is None else block.kept
+        shape = (*W.shape[:2], block.rows.shape[-2])
+        F, slopes = room(buffers[0], *shape), room(buffers[1], *shape)
+        if visit == 1 or block.kept is None:
+            project(scaled, block.rows, F)
+            activate_block(F, slopes, activation, epsilon, half_angle=half_angle)
+        return F, slopes
+
+    def measure(lane: Lane) -> FloatArray:
+        total = np.zeros((*W.shape[:2], loss.n_classes + 1))
+        with rows.scratch() as scratch:
+            for block in lane.blocks:
+                F, _ = activations(block, scratch, 1)
+                squares = np.square(F, out=room(scratch[0], *F.shape))
+                total[..., block.present] += sum_by_class(squares, block.classes)
+        return total
+
+    def collect(lane: Lane) -> tuple[FloatArray, FloatArray, list[RowFactors]]:
+        parts = []
+        with rows.scratch() as scratch:
+            for block in lane.blocks:
+                F, _ = activations(block, scratch, 2)
+                squares = np.square(F, out=room(scratch[0], *F.shape))
+                parts.append(loss.row_factors(norms, F, squares, block))
+        return sum_in_order(p.losses for p in parts), sum_in_order(p.sums for p in parts), parts
+
+    def descend(lane: Lane) -> FloatArray:
+        gradient = np.zeros_like(W)
+        with rows.scratch() as scratch:
+            for block, part in zip(lane.blocks, of_lanes[lane.number], strict=True):
+                F, slopes = activations(block, scratch, 3)
+                of_A, of_B = part.columns
+                curved = np.matmul(B[..., of_B], part.V, out=room(scratch[0], *F.shape))
+                curved *= F
+                dH = np.matmul(A[..., of_A], part.U, out=room(scratch[1], *F.shape))
+                dH -= curved
+                dH *= slopes
+                gradient += project_back(dH, block.rows)
+        return gradient
+
+    norms = loss.norms(sum_in_order(run(measure, rows.lanes)))
+    losses, sums, of_lanes = zip(*run(collect, rows.lanes), strict=True)
+    A, B = loss.filter_factors(norms, sum_in_order(sums))
+    return sum_in_order(losses), sum_in_order(run(descend, rows.lanes))
+
+
+def sum_by_class(squares: FloatArray, classes: FloatArray) -> FloatArray:
+    """Sums of (K, L, b) over the rows of each class present, (K, L, p)."""
+    if classes.ndim == 2:  # one product for all problems
+        flat: FloatArray = squares.reshape(-1, squares.shape[-1]) @ classes.T
+        return flat.reshape(*squares.shape[:2], -1)
+    sums: FloatArray = squares @ classes.swapaxes(-1, -2)
+    return sums
+
+
+def sum_in_order(terms: Any) -> Any:
+    """Sum of arrays from the first to the last: rounding then never varies."""
+    return reduce(add, terms)

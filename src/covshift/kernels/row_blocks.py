@@ -1,0 +1,180 @@
+"""Rows cut into blocks that stay in the cache, and the products of filters with them.
+
+Filters of K problems are evaluated together: W is (K, L, m) and the activations of a block of
+b rows are (K, L, b), rows last, so that a sum over rows or over filters is a product that BLAS
+does at the speed of memory. The problems share their rows, (n, m), or have their own, (K, n, m).
+
+Blocks are dealt to lanes in consecutive runs. What a lane sums is summed in the order of its
+blocks, and lanes are added up in their order; both depend on the shapes alone. Lanes may
+therefore run in any number of threads and give the same result to the last bit.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from math import prod
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy import sparse
+
+from covshift.kernels.arrays import FloatArray, IntArray, Rows
+
+# The activations of a block: half of the second-level cache of current cores. Shorter blocks
+# would leave more of it to the four arrays that a pass touches, and more calls per row.
+BLOCK_BYTES = 2**19
+# Below this, calling NumPy costs more than its work on the block.
+MIN_BLOCK_ROWS = 32
+# More lanes than most machines have cores to spare, and few enough gradients to add up.
+LANES = 8
+# Activations and slopes of all blocks are kept between the passes up to this size; above it
+# every pass computes them anew.
+KEPT_BYTES = 2**28
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some of the rows, with room for their activations.
+
+    Attributes
+    ----------
+    rows : (b, m), dense or sparse, or (K, b, m).
+    present : (p,) classes that occur in the block, in ascending order; C stands for rows
+        without a label.
+    classes : (p, b) or (K, p, b) indicators of the class of each row.
+    kept : two buffers, in which activations and slopes (K, L, b) last from one pass to the
+        next; None where they would be too large.
+    """
+
+    rows: Rows
+    present: IntArray
+    classes: FloatArray
+    kept: FloatArray | None
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A run of blocks that one thread goes through."""
+
+    number: int
+    blocks: list[Block]
+
+
+@dataclass(frozen=True)
+class BlockedRows:
+    """All rows, and the buffers that threads take to work in and give back."""
+
+    lanes: list[Lane]
+    n_rows: int
+    block_entries: int
+    dtype: Any
+    spare: deque[FloatArray] = field(default_factory=deque)
+
+    @contextmanager
+    def scratch(self) -> Iterator[FloatArray]:
+        """Four buffers, each of the size of a block's activations."""
+        try:
+            buffers = self.spare.pop()
+        except IndexError:
+            buffers = np.empty((4, self.block_entries), self.dtype)
+        yield buffers
+        self.spare.append(buffers)
+
+
+# How lanes are run: the built-in map, or that of a pool of threads.
+Run: TypeAlias = Callable[[Callable[[Lane], Any], list[Lane]], Iterable[Any]]
+
+
+def sort_by_class(X: Rows, codes: IntArray) -> tuple[Rows, IntArray]:
+    """Rows (n, m) or (K, n, m) and their codes (n,) or (K, n) in the order of the codes.
+
+    Most blocks then hold rows of one class, and few need a column for more.
+    """
+    if codes.ndim == 1 and (np.diff(codes) >= 0).all():
+        return X, codes
+    order = np.argsort(codes, axis=-1, kind="stable")
+    if codes.ndim == 1:
+        return X[order], codes[order]
+    X = np.broadcast_to(X, (len(codes), *X.shape[-2:]))
+    return np.take_along_axis(X, order[..., None], axis=1), np.take_along_axis(codes, order, axis=1)
+
+
+def cut_rows(
+    X: Rows, codes: IntArray, n_problems: int, n_filters: int, *, passes: int
+) -> BlockedRows:
+    """Cut rows (n, m) or (K, n, m) for K problems of L filters.
+
+    ``codes`` (n,) or (K, n) are their classes, the largest one for rows without a label.
+    """
+    n_rows, n_features = X.shape[-2:]
+    row_entries = n_problems * n_filters
+    row_bytes = row_entries * X.dtype.itemsize
+    # Each block adds to the gradient, which costs as much as a product over few rows.
+    width = max(MIN_BLOCK_ROWS, BLOCK_BYTES // row_bytes, n_features)
+    n_blocks = max(1, round(n_rows / width))
+    bounds = np.linspace(0, n_rows, n_blocks + 1).astype(int)
+    keep = passes > 1 and 2 * row_bytes * n_rows <= KEPT_BYTES
+    lanes = []
+    runs = np.array_split(np.arange(n_blocks), min(LANES, n_blocks))
+    for number, run in enumerate(runs):
+        blocks = []
+        for index in run:
+            part = slice(bounds[index], bounds[index + 1])
+            size = row_entries * (part.stop - part.start)
+            kept = np.empty((2, size), X.dtype) if keep else None
+            rows = X[part] if X.ndim == 2 else np.ascontiguousarray(X[:, part])
+            present = np.unique(codes[..., part])
+            classes = (codes[..., None, part] == present[:, None]).astype(X.dtype)
+            blocks.append(Block(rows, present, classes, kept))
+        lanes.append(Lane(number, blocks))
+    return BlockedRows(lanes, n_rows, int(np.diff(bounds).max()) * row_entries, X.dtype)
+
+
+def keep_problems(rows: BlockedRows, which: Any) -> BlockedRows:
+    """The rows of some of the problems, where these have their own."""
+    block = rows.lanes[0].blocks[0]
+    if block.rows.ndim == block.classes.ndim == 2:
+        return rows
+
+    def pick(array: Any) -> Any:
+        return array[which] if array.ndim == 3 else array
+
+    lanes = [
+        replace(
+            lane,
+            blocks=[
+                replace(block, rows=pick(block.rows), classes=pick(block.classes))
+                for block in lane.blocks
+            ],
+        )
+        for lane in rows.lanes
+    ]
+    return replace(rows, lanes=lanes)
+
+
+def room(buffer: FloatArray, *shape: int) -> FloatArray:
+    """The beginning of a buffer as a contiguous array of that shape."""
+    return buffer[: prod(shape)].reshape(shape)
+
+
+def project(W: FloatArray, rows: Rows, out: FloatArray) -> FloatArray:
+    """W X' of a block: filters (K, L, m) on b rows, into (K, L, b)."""
+    if rows.ndim == 3:
+        return np.matmul(W, rows.swapaxes(-1, -2), out=out)
+    flat = W.reshape(-1, W.shape[-1])
+    if sparse.issparse(rows):
+        out.reshape(len(flat), -1)[...] = (rows @ flat.T).T
+    else:
+        np.matmul(flat, rows.T, out=out.reshape(len(flat), -1))
+    return out
+
+
+def project_back(dH: FloatArray, rows: Rows) -> FloatArray:
+    """DH X of a block: from (K, L, b) to the gradient with respect to W, (K, L, m)."""
+    if rows.ndim == 3:
+        gradient: FloatArray = np.matmul(dH, rows)
+        return gradient
+    flat = dH.reshape(-1, dH.shape[-1])
+    product: FloatArray = (rows.T @ flat.T).T if sparse.issparse(rows) else flat @ rows
+    return product.reshape(*dH.shape[:2], -1)

@@ -1,0 +1,88 @@
+"""What L-BFGS knows of the curvature of each of several problems."""
+
+from typing import Any, TypeAlias
+
+from covshift.solvers.namespaces import cast, dot, namespace_of, put_at, put_rows, scale_rows
+
+Array: TypeAlias = Any
+
+MEMORY = 10  # pairs of steps and changes of the gradient, at most
+
+
+class Curvature:
+    """The last steps s of k problems, and the changes y of their gradients.
+
+    Each problem has a ring of pairs, of which it fills one slot per iteration.
+    """
+
+    def __init__(self, x: Array) -> None:
+        xp = namespace_of(x)
+        n_problems, n_entries = x.shape
+        # More pairs than twice the dimensions say little new.
+        self.size = min(MEMORY, 2 * n_entries)
+        self.steps = xp.zeros((self.size, n_problems, n_entries), dtype=x.dtype)
+        self.changes = xp.zeros((self.size, n_problems, n_entries), dtype=x.dtype)
+        # 1 / s'y; zero for a slot that is empty or of no use, which then has no effect.
+        self.inverse = xp.zeros((self.size, n_problems), dtype=xp.float64)
+        self.newest = xp.full((n_problems,), self.size - 1, dtype=xp.int64)
+
+    def keep(self, rows: Array) -> None:
+        """Forget the other problems."""
+        xp = namespace_of(self.steps)
+        self.steps = xp.take(self.steps, rows, axis=1)
+        self.changes = xp.take(self.changes, rows, axis=1)
+        self.inverse = xp.take(self.inverse, rows, axis=1)
+        self.newest = xp.take(self.newest, rows, axis=0)
+
+    def add(self, rows: Array, steps: Array, changes: Array) -> None:
+        """Add a pair to these problems."""
+        xp = namespace_of(steps)
+        product = dot(steps, changes)
+        usable = product > float(xp.finfo(steps.dtype).eps) * dot(changes, changes)
+        inverse = cast(usable, xp.float64) / xp.where(usable, product, xp.ones_like(product))
+        slots = (xp.take(self.newest, rows, axis=0) + 1) % self.size
+        self.newest = put_rows(self.newest, rows, slots)
+        for ring, values in (
+            (self.steps, steps),
+            (self.changes, changes),
+            (self.inverse, inverse),
+        ):
+            put_at(ring, slots, rows, values)
+
+    def directions(self, rows: Array, gradients: Array) -> Array:
+        """Minus the inverse Hessian of these problems times the gradients, by two loops."""
+        xp = namespace_of(gradients)
+        pairs = [self._pair(rows, age) for age in range(self.size)]
+        pairs = [pair for pair in pairs if bool(xp.any(pair[2] > 0))]
+        q = -gradients
+        factors = []
+        for steps, changes, inverse in pairs:
+            factors.append(inverse * dot(steps, q))
+            q = q - scale_rows(factors[-1], changes)
+        if pairs:
+            # The scale of the newest pair of each problem that is of use.
+            scale = xp.zeros_like(pairs[0][2])
+            for _, changes, inverse in pairs:
+                if bool(xp.all(scale > 0)):
+                    break
+                scale = xp.where(scale > 0, scale, inverse * dot(changes, changes))
+            q = scale_rows(1 / xp.where(scale > 0, scale, xp.ones_like(scale)), q)
+        for steps, changes, inverse in reversed(pairs):
+            factor = factors.pop()
+            q = q + scale_rows(factor - inverse * dot(changes, q), steps)
+        return q
+
+    def _pair(self, rows: Array, age: int) -> tuple[Array, Array, Array]:
+        """The pairs that these problems added so many additions ago."""
+        xp = namespace_of(rows)
+        slots = (xp.take(self.newest, rows, axis=0) - age) % self.size
+        n_problems = self.newest.shape[0]
+        first = int(slots[0])
+        if rows.shape[0] == n_problems and bool(xp.all(slots == first)):  # without a copy
+            return self.steps[first, ...], self.changes[first, ...], self.inverse[first, ...]
+        places = slots * n_problems + rows
+        steps, changes, inverse = (
+            xp.take(xp.reshape(ring, (-1, *ring.shape[2:])), places, axis=0)
+            for ring in (self.steps, self.changes, self.inverse)
+        )
+        return steps, changes, inverse

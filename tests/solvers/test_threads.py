@@ -1,0 +1,94 @@
+import time
+from threading import Event
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from covshift.solvers.threads import run_tasks
+
+
+def blas_threads():
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+# Products of this size differ in their last bits between one and two BLAS threads.
+LARGE = np.random.default_rng(1).standard_normal((7000, 110)) / 80
+
+
+@pytest.mark.parametrize("n_jobs", [None, 1, 2])
+def test_results_come_in_the_order_of_the_tasks(n_jobs):
+    def task(number, run, should_stop):
+        time.sleep(0.02 * (5 - number))  # the last task is the first to be done
+        return number
+
+    tasks = [lambda run, stop, number=number: task(number, run, stop) for number in range(6)]
+    assert run_tasks(tasks, n_jobs) == list(range(6))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_single_task_gets_the_threads_for_its_parts(n_jobs):
+    def task(run, should_stop):
+        return list(run(lambda part: part**2, [1, 2, 3]))
+
+    assert run_tasks([task], n_jobs) == [[1, 4, 9]]
+
+
+@pytest.mark.parametrize("n_tasks", [1, 3])
+def test_the_result_does_not_depend_on_n_jobs(n_tasks):
+    parts = [LARGE[:3000], LARGE[3000:]]
+
+    def task(run, should_stop):
+        return sum(run(lambda part: part.T @ part, parts))
+
+    with threadpool_limits(limits=2, user_api="blas"):
+        alone, together = (run_tasks([task] * n_tasks, n_jobs) for n_jobs in (1, 2))
+    np.testing.assert_array_equal(alone, together)
+
+
+@pytest.mark.parametrize("n_tasks", [1, 2])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_blas_has_one_thread_inside_and_its_own_number_after(n_jobs, n_tasks):
+    before = blas_threads()
+    inside = run_tasks([lambda run, should_stop: blas_threads()] * n_tasks, n_jobs)
+    assert {threads for task in inside for threads in task} == {1}
+    assert blas_threads() == before
+
+
+@pytest.mark.parametrize("n_tasks", [1, 2])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_errors_come_through(n_jobs, n_tasks):
+    def fails(run, should_stop):
+        raise FloatingPointError("not finite")
+
+    with pytest.raises(FloatingPointError, match="not finite"):
+        run_tasks([fails] * n_tasks, n_jobs)
+
+
+def test_tasks_are_told_to_stop_when_another_fails():
+    started, told = Event(), Event()
+
+    def fails(run, should_stop):
+        started.wait(timeout=5)
+        raise KeyboardInterrupt
+
+    def goes_on(run, should_stop):
+        started.set()
+        for _ in range(500):
+            if should_stop():
+                told.set()
+                break
+            time.sleep(0.01)
+
+    with pytest.raises(KeyboardInterrupt):
+        run_tasks([fails, goes_on], n_jobs=2)
+    assert told.wait(timeout=5)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_parts_do_not_warn_of_what_is_not_finite(n_jobs):
+    def task(run, should_stop):
+        with np.errstate(all="ignore"):
+            return list(run(lambda part: float(np.exp(np.full(2, part))[0]), [0.0, 1e9]))
+
+    assert run_tasks([task], n_jobs) == [[1.0, np.inf]]
