@@ -20,6 +20,7 @@ from covshift import (
     DomainQuantileTransformer,
     DomainStandardScaler,
     LinearMongeAlignment,
+    LSPClassifier,
     PeriodicSparseFiltering,
     SparseFiltering,
     SubspaceAlignment,
@@ -75,6 +76,7 @@ PREDICTORS = [
         make_pipeline(StandardScaler(), PeriodicSparseFiltering(n_restarts=2, random_state=0)),
         LogisticRegression(C=100.0),
     ),
+    LSPClassifier(random_state=0),
     AdaptedRegressor(),
     AdaptedRegressor(MILD_FILTERS, Ridge(alpha=1e-3)),
 ]

@@ -16,7 +16,7 @@ from covshift.adapters import (
 )
 from covshift.base import NothingToAdaptWarning
 from covshift.domains import SourceOnlySplit, StackedDomains, split_domains, stack_domains
-from covshift.predictors import AdaptedClassifier, AdaptedRegressor
+from covshift.predictors import AdaptedClassifier, AdaptedRegressor, LSPClassifier
 from covshift.weights import (
     ClassifierWeights,
     KLIEPWeights,
@@ -37,6 +37,7 @@ __all__ = [
     "DomainStandardScaler",
     "KLIEPWeights",
     "KMMWeights",
+    "LSPClassifier",
     "LinearMongeAlignment",
     "NothingToAdaptWarning",
     "PeriodicSparseFiltering",

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +12,13 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_scalar
 
 from covshift.domains import Unit, new_target_domain
+from covshift.kernels.arrays import FloatArray
+from covshift.measures import median_bandwidth
+
+# Candidates for the bandwidth of Gaussian bases, times the median distance between rows: from
+# structure a quarter as wide as the data to nearly linear functions. The median itself serves
+# most data.
+MEDIAN_MULTIPLES = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 
 
 class NothingToAdaptWarning(UserWarning):
@@ -117,6 +124,37 @@ def check_count(name: str, value: Any, *, minimum: int) -> None:
     if isinstance(value, bool):
         raise TypeError(f"{name} must be a whole number, got {value!r}.")
     check_scalar(value, name, Integral, min_val=minimum)
+
+
+def check_number(
+    name: str, value: Any, *, minimum: float, maximum: float | None = None, closed: str = "both"
+) -> None:
+    """Raise unless ``value`` is a finite number of the interval."""
+    if isinstance(value, bool):
+        raise TypeError(f"{name} must be a number, got {value!r}.")
+    check_scalar(value, name, Real, min_val=minimum, max_val=maximum, include_boundaries=closed)
+    if not np.isfinite(value):
+        raise ValueError(f"{name} must be finite, got {value!r}.")
+
+
+def check_candidates(name: str, values: Any) -> FloatArray:
+    """Return a positive number, or several, as an array of candidates."""
+    try:
+        candidates = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must hold positive numbers, got {values!r}.") from None
+    valid = np.isfinite(candidates) & (candidates > 0)
+    if candidates.ndim != 1 or not len(candidates) or not valid.all():
+        raise ValueError(f"{name} must hold positive numbers, got {values!r}.")
+    return candidates
+
+
+def bandwidth_candidates(sigmas: Any, A: FloatArray, B: FloatArray) -> FloatArray:
+    """Return the candidates given, or multiples of the median distance between all rows."""
+    if sigmas is not None:
+        return check_candidates("sigmas", sigmas)
+    candidates: FloatArray = np.multiply(MEDIAN_MULTIPLES, median_bandwidth(A, B))
+    return candidates
 
 
 def check_magnitude(X: Any) -> None:

@@ -1,4 +1,4 @@
-r"""Gaussian basis functions: what the models of a density ratio are made of.
+r"""Gaussian basis functions: what models of a density ratio or of class probabilities are made of.
 
 .. math:: \varphi_l(x) = \exp\Bigl(-\frac{\lVert x - c_l \rVert^2}{2 \sigma^2}\Bigr)
 """
@@ -30,8 +30,11 @@ def gaussian(squares: FloatArray, bandwidth: float) -> FloatArray:
 def gaussian_mixture(
     rows: FloatArray, bases: FloatArray, coefficients: FloatArray, bandwidth: float
 ) -> FloatArray:
-    r""":math:`\sum_l \theta_l \varphi_l(x)` of rows (n, d), in tiles of rows."""
-    values = np.empty(len(rows))
+    r""":math:`\sum_l \theta_l \varphi_l(x)` of rows (n, d), in tiles of rows.
+
+    Coefficients are (b,), or (b, k) for k sums at once.
+    """
+    values = np.empty((len(rows), *coefficients.shape[1:]))
     for start in range(0, len(rows), TILE_ROWS):
         part = slice(start, start + TILE_ROWS)
         values[part] = gaussian(squares_to_bases(rows[part], bases), bandwidth) @ coefficients

@@ -2,5 +2,6 @@
 
 from covshift.predictors.adapted_classifier import AdaptedClassifier
 from covshift.predictors.adapted_regressor import AdaptedRegressor
+from covshift.predictors.lsp_classifier import LSPClassifier
 
-__all__ = ["AdaptedClassifier", "AdaptedRegressor"]
+__all__ = ["AdaptedClassifier", "AdaptedRegressor", "LSPClassifier"]

@@ -2,13 +2,11 @@
 
 from typing import Any
 
-from sklearn.base import ClassifierMixin
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
 
-from covshift.domains import check_no_placeholders
 from covshift.predictors._adapted import AdaptedEstimator
+from covshift.predictors._scored_classifier import ScoredClassifier
 
 
 def _estimator_has(method):
@@ -18,7 +16,7 @@ def _estimator_has(method):
     return check
 
 
-class AdaptedClassifier(ClassifierMixin, AdaptedEstimator):
+class AdaptedClassifier(ScoredClassifier, AdaptedEstimator):
     """Classifier that adapts to the target before it learns.
 
     The adapter is fitted on the rows of all domains, the classifier on the adapted rows
@@ -85,25 +83,3 @@ class AdaptedClassifier(ClassifierMixin, AdaptedEstimator):
         """Margins of rows; parameters as in ``predict``."""
         Z = self._adapt(X, sample_domain)
         return self.estimator_.decision_function(Z)
-
-    def score(
-        self, X: Any, y: Any, *, sample_domain: Any = None, sample_weight: Any = None
-    ) -> float:
-        """Accuracy on labelled rows.
-
-        Parameters
-        ----------
-        X, sample_domain
-            As in ``predict``.
-        y : array-like of shape (n_samples,)
-            True labels; the placeholder of an unlabelled row is an error.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows.
-
-        Returns
-        -------
-        float
-        """
-        prediction = self.predict(X, sample_domain=sample_domain)
-        check_no_placeholders(y, self._domains_of(sample_domain, len(prediction)), self.classes_)
-        return float(accuracy_score(y, prediction, sample_weight=sample_weight))

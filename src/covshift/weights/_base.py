@@ -2,12 +2,10 @@
 
 import warnings
 from abc import abstractmethod
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from covshift.base import all_or_nothing, check_magnitude, warn_nothing_to_adapt
@@ -126,26 +124,3 @@ class WeightEstimator(BaseEstimator):
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "weights_")
-
-
-def check_number(
-    name: str, value: Any, *, minimum: float, maximum: float | None = None, closed: str = "both"
-) -> None:
-    """Raise unless ``value`` is a finite number of the interval."""
-    if isinstance(value, bool):
-        raise TypeError(f"{name} must be a number, got {value!r}.")
-    check_scalar(value, name, Real, min_val=minimum, max_val=maximum, include_boundaries=closed)
-    if not np.isfinite(value):
-        raise ValueError(f"{name} must be finite, got {value!r}.")
-
-
-def check_candidates(name: str, values: Any) -> FloatArray:
-    """Return a positive number, or several, as an array of candidates."""
-    try:
-        candidates = np.atleast_1d(np.asarray(values, dtype=np.float64))
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must hold positive numbers, got {values!r}.") from None
-    valid = np.isfinite(candidates) & (candidates > 0)
-    if candidates.ndim != 1 or not len(candidates) or not valid.all():
-        raise ValueError(f"{name} must hold positive numbers, got {values!r}.")
-    return candidates

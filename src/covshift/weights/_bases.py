@@ -6,16 +6,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from covshift.base import check_count
+from covshift.base import bandwidth_candidates, check_candidates, check_count
 from covshift.kernels.arrays import FloatArray
 from covshift.kernels.gaussian_bases import gaussian_mixture, squares_to_bases
-from covshift.measures import median_bandwidth
 from covshift.solvers.blas_threads import one_blas_thread
-from covshift.weights._base import NEGLIGIBLE, WeightEstimator, check_candidates
-
-# Candidates for sigma, times the median distance between rows: from structure a quarter as
-# wide as the data to nearly linear weights. The median itself serves most data.
-MEDIAN_MULTIPLES = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
+from covshift.weights._base import NEGLIGIBLE, WeightEstimator
 
 
 class GaussianBasesWeights(WeightEstimator):
@@ -40,11 +35,7 @@ class GaussianBasesWeights(WeightEstimator):
         chosen = rng.choice(len(target), min(self.n_bases, len(target)), replace=False)
         self.bases_ = target[np.sort(chosen)]
         squares = squares_to_bases(source, self.bases_), squares_to_bases(target, self.bases_)
-        sigmas: FloatArray
-        if self.sigmas is None:
-            sigmas = np.multiply(MEDIAN_MULTIPLES, median_bandwidth(source, target))
-        else:
-            sigmas = check_candidates("sigmas", self.sigmas)
+        sigmas = bandwidth_candidates(self.sigmas, source, target)
         # The matrices between bases are small: threads would wait for each other.
         with one_blas_thread():
             self._search(*squares, sigmas, rng)

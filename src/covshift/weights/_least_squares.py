@@ -4,11 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from covshift.base import check_option
+from covshift.base import check_candidates, check_option
 from covshift.kernels.arrays import FloatArray
 from covshift.kernels.gaussian_bases import gaussian
 from covshift.kernels.ulsif import fit_coefficients, leave_one_out_scores
-from covshift.weights._base import check_candidates
 from covshift.weights._bases import GaussianBasesWeights
 
 # Decades around the size of the entries of H, which are at most one.

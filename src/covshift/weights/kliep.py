@@ -5,11 +5,10 @@ import warnings
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from covshift.base import check_count
+from covshift.base import check_count, check_number
 from covshift.kernels.arrays import FloatArray
 from covshift.kernels.gaussian_bases import gaussian
 from covshift.kernels.kliep import fit_coefficients
-from covshift.weights._base import check_number
 from covshift.weights._bases import GaussianBasesWeights
 
 SMALLEST = 1e-300  # a held-out row that no basis meets: a bad score, not minus infinity

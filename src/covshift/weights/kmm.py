@@ -6,12 +6,12 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin
 
-from covshift.base import check_count
+from covshift.base import check_count, check_number
 from covshift.kernels.arrays import FloatArray
 from covshift.kernels.gaussian_bases import squares_to_bases
 from covshift.kernels.kmm import kernel_product, kernel_sums, match_means, mean_multiplier
 from covshift.measures import median_bandwidth
-from covshift.weights._base import NEGLIGIBLE, WeightEstimator, check_number
+from covshift.weights._base import NEGLIGIBLE, WeightEstimator
 
 FALLBACK_ROWS = 500  # of each role, whose distances give the bandwidth after an underflow
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from covshift.base import check_number
 from covshift.kernels.arrays import FloatArray
-from covshift.weights._base import check_number
 from covshift.weights._least_squares import LAMBDAS, LeastSquaresWeights
 
 

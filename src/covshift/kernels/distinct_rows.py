@@ -1,0 +1,49 @@
+"""Rows that are alike, as one: so that weighing a row by 2 is the same as having it twice.
+
+Folds and bases are drawn among distinct rows, never among positions. Then copies of a row
+cannot stand on both sides of a fold, and neither the order of the rows nor the way in which
+their weight is spread over copies makes a difference.
+"""
+
+import numpy as np
+
+from covshift.kernels.arrays import FloatArray, IntArray
+
+
+def merge_rows(X: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Distinct rows (m, d), sorted, and the number among them of each row (n,)."""
+    rows, number = np.unique(X, axis=0, return_inverse=True)
+    return rows, number.reshape(-1)  # NumPy 2.0 gives it another shape
+
+
+def sum_by_class(
+    number: IntArray, codes: IntArray, weights: FloatArray, shape: tuple[int, int]
+) -> FloatArray:
+    """Weight (m, C) of each distinct row in each class."""
+    table = np.zeros(shape)
+    np.add.at(table, (number, codes), weights)
+    return table
+
+
+def deal_folds(strata: IntArray, n_folds: int, rng: np.random.RandomState) -> IntArray:
+    """Fold of each row (m,): each stratum is shuffled and dealt out evenly."""
+    order = _shuffled_strata(strata, rng)
+    folds = np.empty(len(strata), dtype=np.int64)
+    # Dealt on from stratum to stratum: small ones must not all start with the first fold.
+    folds[order] = np.arange(len(strata)) % n_folds
+    return folds
+
+
+def draw_rows(strata: IntArray, n_rows: int, rng: np.random.RandomState) -> IntArray:
+    """Numbers of drawn rows, sorted: of each stratum about its share."""
+    order = _shuffled_strata(strata, rng)
+    _, start, size = np.unique(strata[order], return_index=True, return_counts=True)
+    # Where in its stratum a row stands, from 0 to 1: the first ones of all strata are drawn.
+    place = (np.arange(len(strata)) - np.repeat(start, size) + 0.5) / np.repeat(size, size)
+    return np.sort(order[np.argsort(place, kind="stable")[:n_rows]])
+
+
+def _shuffled_strata(strata: IntArray, rng: np.random.RandomState) -> IntArray:
+    """Row numbers, stratum after stratum, each in random order."""
+    shuffled = rng.permutation(len(strata))
+    return shuffled[np.argsort(strata[shuffled], kind="stable")]

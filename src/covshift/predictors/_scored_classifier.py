@@ -1,0 +1,37 @@
+"""Accuracy of classifiers that know domains."""
+
+from typing import Any
+
+from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
+
+from covshift.domains import check_no_placeholders
+
+
+class ScoredClassifier(ClassifierMixin):
+    """Base of the classifiers whose ``score`` refuses rows without a label.
+
+    A subclass has ``_domains_of(sample_domain, n_samples)``, the domains of rows to predict.
+    """
+
+    def score(
+        self, X: Any, y: Any, *, sample_domain: Any = None, sample_weight: Any = None
+    ) -> float:
+        """Accuracy on labelled rows.
+
+        Parameters
+        ----------
+        X, sample_domain
+            As in ``predict``.
+        y : array-like of shape (n_samples,)
+            True labels; the placeholder of an unlabelled row is an error.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+        """
+        prediction = self.predict(X, sample_domain=sample_domain)
+        check_no_placeholders(y, self._domains_of(sample_domain, len(prediction)), self.classes_)
+        return float(accuracy_score(y, prediction, sample_weight=sample_weight))
