@@ -24,6 +24,7 @@ from covshift.predictors._adapting import (
     represent,
     source_weights,
 )
+from covshift.weights import scale_to_mean_one
 
 
 def _represents(self):
@@ -235,8 +236,7 @@ def _combine_weights(given, importance, domains):
     weights[domains.source] = importance
     if given is not None:
         weights *= given
-    weights = weights[domains.label_mask]
-    return weights / weights.mean()
+    return scale_to_mean_one(weights[domains.label_mask])
 
 
 def _check_weights(sample_weight, n_samples):

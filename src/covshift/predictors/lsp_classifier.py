@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from covshift.base import (
@@ -19,17 +19,10 @@ from covshift.base import (
 )
 from covshift.domains import FitDomains, check_fit_domains, check_new_domains, encode_classes
 from covshift.kernels.arrays import FloatArray
-from covshift.kernels.distinct_rows import draw_rows, merge_rows
-from covshift.kernels.gaussian_bases import gaussian, gaussian_mixture, squares_to_bases
-from covshift.kernels.lspc import (
-    Fold,
-    class_probabilities,
-    cross_validation_scores,
-    fit_coefficients,
-    misclassification,
-    squared_error,
-)
+from covshift.kernels.gaussian_bases import gaussian_mixture
+from covshift.kernels.lspc import class_probabilities, misclassification, squared_error
 from covshift.measures.samples import check_weights
+from covshift.predictors._lspc_fit import choose_candidates, draw_bases
 from covshift.predictors._scored_classifier import ScoredClassifier
 from covshift.predictors._weighted_rows import WeightedRows, check_splits
 from covshift.solvers.blas_threads import one_blas_thread
@@ -199,21 +192,7 @@ class LSPClassifier(ScoredClassifier, BaseEstimator):
             else:
                 weights = check_weights(sample_weight, X.shape[0], "sample_weight")
             labelled = WeightedRows.merge(X, codes, weights, len(self.classes_))
-            rng = check_random_state(self.random_state)
-            self.bases_ = self._draw_bases(X, domains, labelled, rng)
-            if isinstance(self.cv, Integral):
-                folds = labelled.deal_folds(int(self.cv), rng)
-            else:
-                folds = labelled.ready_made_folds(check_splits(self.cv, X.shape[0]))
-            half = len(labelled.rows) // 2  # two samples that together are all distinct rows
-            self.sigmas_ = bandwidth_candidates(
-                self.sigmas, labelled.rows[: half or 1], labelled.rows[half:]
-            )
-            self.lambdas_ = check_candidates("lambdas", self.lambdas)
-            self.class_shares_ = labelled.class_weights.sum(axis=0) / labelled.class_weights.sum()
-            # The matrices between bases are small: threads would wait for each other.
-            with one_blas_thread():
-                self._search(labelled, folds)
+            self._fit_labelled(X, domains, labelled)
             self.domains_ = domains.domains
         return self
 
@@ -249,6 +228,40 @@ class LSPClassifier(ScoredClassifier, BaseEstimator):
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X, sample_domain=sample_domain))
 
+    def _fit_labelled(self, X: Any, domains: FitDomains, labelled: WeightedRows) -> None:
+        rng = check_random_state(self.random_state)
+        self.bases_ = draw_bases(self.bases, self.n_bases, X, domains, labelled, rng)
+        if isinstance(self.cv, Integral):
+            folds = labelled.deal_folds(int(self.cv), rng)
+        else:
+            folds = labelled.ready_made_folds(check_splits(self.cv, X.shape[0]))
+        half = len(labelled.rows) // 2  # two samples that together are all distinct rows
+        self.sigmas_ = bandwidth_candidates(
+            self.sigmas, labelled.rows[: half or 1], labelled.rows[half:]
+        )
+        self.lambdas_ = check_candidates("lambdas", self.lambdas)
+        # The matrices between bases are small: threads would wait for each other.
+        with one_blas_thread():
+            self.score_table_, self.bandwidth_, self.regularization_, self.coefficients_ = (
+                choose_candidates(
+                    labelled,
+                    self.bases_,
+                    self.sigmas_,
+                    self.lambdas_,
+                    folds,
+                    CRITERIA[self.criterion],
+                )
+            )
+        self.class_shares_ = labelled.class_weights.sum(axis=0) / labelled.class_weights.sum()
+        if not self.coefficients_.any():
+            warnings.warn(
+                "LSPClassifier: no labelled row is within reach of a basis at the bandwidths "
+                f"{self.sigmas_.tolist()}, so that every prediction is the most frequent class. "
+                "Give larger sigmas, or other bases.",
+                UserWarning,
+                stacklevel=4,
+            )
+
     def _check_parameters(self) -> None:
         check_count("n_bases", self.n_bases, minimum=1)
         if self.sigmas is not None:
@@ -259,62 +272,6 @@ class LSPClassifier(ScoredClassifier, BaseEstimator):
         if isinstance(self.bases, str):
             check_option("bases", self.bases, ("labelled", "target"))
         check_option("criterion", self.criterion, CRITERIA)
-
-    def _draw_bases(
-        self, X: Any, domains: FitDomains, labelled: WeightedRows, rng: np.random.RandomState
-    ) -> FloatArray:
-        if not isinstance(self.bases, str):
-            return self._check_centres(self.bases)
-        if self.bases == "labelled":
-            rows, strata = labelled.rows, labelled.strata
-        elif domains.has_target:
-            rows, _ = merge_rows(X[domains.target].astype(np.float64))
-            strata = np.zeros(len(rows), dtype=np.int64)
-        else:
-            raise ValueError(
-                "bases='target' needs target rows (negative entries of sample_domain), and fit "
-                "got none. Inside AdaptedClassifier, which hands over labelled rows only, give "
-                "the target rows themselves: bases=X_target."
-            )
-        return rows[draw_rows(strata, self.n_bases, rng)]
-
-    def _check_centres(self, bases: Any) -> FloatArray:
-        centres: FloatArray = check_array(bases, dtype=np.float64, input_name="bases")
-        if centres.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"bases has {centres.shape[1]} features, but X has {self.n_features_in_}."
-            )
-        check_magnitude(centres)
-        return centres
-
-    def _search(self, labelled: WeightedRows, folds: list[Fold]) -> None:
-        """Choose among the candidates and store what was chosen."""
-        squares = squares_to_bases(labelled.rows, self.bases_)
-        self.score_table_ = np.stack(
-            [
-                cross_validation_scores(
-                    gaussian(squares, sigma),
-                    labelled.class_weights,
-                    folds,
-                    self.lambdas_,
-                    CRITERIA[self.criterion],
-                )
-                for sigma in self.sigmas_
-            ]
-        )
-        row, column = np.unravel_index(self.score_table_.argmin(), self.score_table_.shape)
-        self.bandwidth_ = float(self.sigmas_[row])
-        self.regularization_ = float(self.lambdas_[column])
-        P = gaussian(squares, self.bandwidth_)
-        self.coefficients_ = fit_coefficients(P, labelled.class_weights, self.regularization_)
-        if not self.coefficients_.any():
-            warnings.warn(
-                f"LSPClassifier: no labelled row is within reach of a basis at the bandwidths "
-                f"{self.sigmas_.tolist()}, so that every prediction is the most frequent class. "
-                "Give larger sigmas, or other bases.",
-                UserWarning,
-                stacklevel=3,
-            )
 
     def _probabilities(self, X: Any, sample_domain: Any) -> tuple[Any, FloatArray]:
         """Precision of the rows, and their probabilities in double precision."""

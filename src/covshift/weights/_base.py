@@ -124,3 +124,14 @@ class WeightEstimator(BaseEstimator):
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "weights_")
+
+
+def scale_to_mean_one(weights: FloatArray) -> FloatArray:
+    """Scale weights to mean one, so that what is fitted with them keeps its regularisation."""
+    if not weights.any():
+        raise ValueError(
+            "All weights are zero: no row to be fitted is like the target. Fit without weights, "
+            "or weigh with wider bases (larger sigmas)."
+        )
+    scaled: FloatArray = weights / weights.mean()
+    return scaled
