@@ -20,9 +20,10 @@ def squares_to_bases(rows: FloatArray, bases: FloatArray) -> FloatArray:
 
 def gaussian(squares: FloatArray, bandwidth: float) -> FloatArray:
     """Basis functions of squared distances, of any shape."""
-    # Divided twice: the square of a tiny bandwidth would be zero.
-    values: FloatArray = squares / bandwidth
-    values /= bandwidth
+    # Divided twice: the square of a tiny bandwidth would be zero. What overflows is far away.
+    with np.errstate(over="ignore"):
+        values: FloatArray = squares / bandwidth
+        values /= bandwidth
     values *= -0.5
     return np.exp(values, out=values)
 

@@ -74,6 +74,11 @@ def draw_bases(
 
 
 def _check_centres(bases: Any, n_features: int) -> FloatArray:
+    if np.ndim(bases) != 2:
+        raise ValueError(
+            "bases must be 'labelled', 'target' or an array of centres, rows by features, got "
+            f"{bases!r}."
+        )
     centres: FloatArray = check_array(bases, dtype=np.float64, input_name="bases")
     if centres.shape[1] != n_features:
         raise ValueError(f"bases has {centres.shape[1]} features, but X has {n_features}.")
