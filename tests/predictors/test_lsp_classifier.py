@@ -246,6 +246,21 @@ def test_a_class_without_weight_is_never_predicted():
     assert_array_equal(only.predict(X), 1)
 
 
+@pytest.mark.parametrize("scale", [2.0**1020, 2.0**-1000])
+def test_only_ratios_of_weights_matter(scale):
+    weights = np.random.RandomState(0).uniform(1, 2, len(X))
+    ours, theirs = fit(sample_weight=weights), fit(sample_weight=scale * weights)
+    assert_array_equal(ours.coefficients_, theirs.coefficients_)
+
+
+def test_a_row_that_has_all_the_weight():
+    weights = np.ones(len(X))
+    weights[np.flatnonzero(SOURCE)[3]] = 1e20
+    model = fit(sample_weight=weights)
+    assert np.isfinite(model.score_table_).all()
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
 def test_weights_of_unlabelled_rows_have_no_effect():
     weights = np.where(SOURCE, 1.0, 5.0)
     assert_array_equal(fit(sample_weight=weights).coefficients_, fit().coefficients_)

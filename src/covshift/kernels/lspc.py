@@ -43,6 +43,9 @@ from covshift.kernels.arrays import FloatArray, IntArray
 # Losses (k,) of rows from their probabilities (k, C) and class weights (k, C).
 Criterion: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 
+# Share of the weight: in what is left after taking the rest away, rounding would be all.
+NEGLIGIBLE = 1e-12
+
 
 class Part(NamedTuple):
     """Some of the rows, by number, and how much of their weight is meant, (k, C)."""
@@ -95,7 +98,7 @@ def cross_validation_scores(
         H_out, h_out = _sums(P[left_out.rows], left_out.class_weights)
         kept = np.maximum(class_totals - left_out.class_weights.sum(axis=0), 0)
         total = kept.sum()
-        if total == 0 or not tested.class_weights.any():
+        if total <= NEGLIGIBLE * class_totals.sum() or not tested.class_weights.any():
             continue  # nothing to learn from, or nothing to test on
         eigenvalues, vectors = eigh((H - H_out) / total)
         rotated = vectors.T @ ((h - h_out) / total)

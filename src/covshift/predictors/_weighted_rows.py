@@ -37,6 +37,8 @@ class WeightedRows:
         if not len(used):
             raise ValueError("sample_weight is zero for every labelled row: none is left to fit.")
         codes, weights = codes[used], weights[used]
+        # Only ratios of weights matter. By a power of two no digit changes, nothing overflows.
+        weights = np.ldexp(weights, -np.frexp(weights.max())[1])
         rows, number = merge_rows(X[used].astype(np.float64))
         table = sum_by_class(number, codes, weights, (len(rows), n_classes))
         return cls(rows, table, used, number, codes, weights)
