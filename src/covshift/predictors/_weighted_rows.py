@@ -1,5 +1,6 @@
 """Labelled rows with their weights, and the folds that cross-validation makes of them."""
 
+import reprlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -89,7 +90,7 @@ def check_splits(cv: Any, n_samples: int) -> list[Split]:
     if not splits:
         raise ValueError(
             "cv must be a number of folds or pairs of arrays (train, test), which hold positions "
-            f"among the {n_samples} rows of fit, got {cv!r}. A splitter makes them: "
+            f"among the {n_samples} rows of fit, got {reprlib.repr(cv)}. A splitter makes them: "
             "cv=list(splitter.split(X, y))."
         )
     return splits

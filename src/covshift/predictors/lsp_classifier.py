@@ -1,7 +1,7 @@
 """Least-squares probabilistic classifier."""
 
 import warnings
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -267,7 +267,7 @@ class LSPClassifier(ScoredClassifier, BaseEstimator):
         if self.sigmas is not None:
             check_candidates("sigmas", self.sigmas)
         check_candidates("lambdas", self.lambdas)
-        if not hasattr(self.cv, "__iter__"):
+        if isinstance(self.cv, Real):
             check_count("cv", self.cv, minimum=2)
         if isinstance(self.bases, str):
             check_option("bases", self.bases, ("labelled", "target"))
