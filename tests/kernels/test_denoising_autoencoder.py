@@ -1,0 +1,102 @@
+import itertools
+
+import numpy as np
+import pytest
+
+from covshift.kernels import denoising_autoencoder as kernel
+from tests import naive
+from tests.kernels import autoencoder_twin
+
+every_kind = pytest.mark.parametrize(
+    ("activation", "decoder", "tied"),
+    list(itertools.product(["sigmoid", "tanh"], ["sigmoid", "tanh", "linear"], [False, True])),
+)
+SHAPES = [(3, 4, 2, 7), (1, 1, 1, 1), (2, 1, 3, 5), (2, 5, 1, 2)]  # K, m, L, n
+
+
+def stacked_problem(shape=SHAPES[0], *, tied, dtype=np.float64):
+    n_networks, m, L, n = shape
+    rng = np.random.default_rng(0)
+    theta = rng.standard_normal((n_networks, kernel.count_parameters(m, L, tied)))
+    noisy, clean = rng.standard_normal((2, n_networks, m, n))
+    return theta.astype(dtype), noisy.astype(dtype), clean.astype(dtype)
+
+
+@every_kind
+@pytest.mark.parametrize("shape", SHAPES)
+def test_loss_and_gradient_equal_those_of_the_naive_twin(activation, decoder, tied, shape):
+    theta, noisy, clean = stacked_problem(shape, tied=tied)
+    losses, gradient = kernel.denoising_loss(
+        theta, noisy, clean, n_components=shape[2], activation=activation, decoder=decoder,
+        tied=tied,
+    )  # fmt: skip
+    for k in range(len(theta)):
+
+        def twin(row, k=k):
+            return autoencoder_twin.denoising_loss(
+                row[0], noisy[k].T, clean[k].T, shape[2], activation, decoder, tied
+            )
+
+        assert losses[k] == pytest.approx(twin(theta[[k]]), rel=1e-12)
+        expected = naive.complex_step_gradient(twin, theta[[k]])[0]
+        np.testing.assert_allclose(gradient[k], expected, rtol=1e-9, atol=1e-12)
+
+
+@every_kind
+def test_gradient_equals_the_central_difference(activation, decoder, tied):
+    theta, noisy, clean = stacked_problem(tied=tied)
+    kind = {"n_components": 2, "activation": activation, "decoder": decoder, "tied": tied}
+    _, gradient = kernel.denoising_loss(theta, noisy, clean, **kind)
+    direction = np.cos(np.arange(1.0, theta.size + 1)).reshape(theta.shape)
+    after, _ = kernel.denoising_loss(theta + 1e-5 * direction, noisy, clean, **kind)
+    before, _ = kernel.denoising_loss(theta - 1e-5 * direction, noisy, clean, **kind)
+    np.testing.assert_allclose(
+        (gradient * direction).sum(axis=1), (after - before) / 2e-5, rtol=1e-6
+    )
+
+
+@every_kind
+def test_a_network_does_not_depend_on_those_beside_it(activation, decoder, tied):
+    theta, noisy, clean = stacked_problem((5, 3, 2, 50), tied=tied)
+    kind = {"n_components": 2, "activation": activation, "decoder": decoder, "tied": tied}
+    losses, gradient = kernel.denoising_loss(theta, noisy, clean, **kind)
+    for k in range(len(theta)):
+        one = slice(k, k + 1)
+        loss, alone = kernel.denoising_loss(theta[one], noisy[one], clean[one], **kind)
+        np.testing.assert_allclose(loss[0], losses[k], rtol=1e-14)
+        np.testing.assert_allclose(alone[0], gradient[k], rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_single_precision_is_kept(tied):
+    kind = {"n_components": 2, "activation": "sigmoid", "decoder": "sigmoid", "tied": tied}
+    losses, gradient = kernel.denoising_loss(*stacked_problem(tied=tied, dtype=np.float32), **kind)
+    assert losses.dtype == gradient.dtype == np.float32
+    exact = kernel.denoising_loss(*stacked_problem(tied=tied), **kind)
+    np.testing.assert_allclose(losses, exact[0], rtol=1e-5)
+    np.testing.assert_allclose(gradient, exact[1], rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_networks_are_views_of_one_array(tied):
+    """So that a solver that changes theta changes the weights."""
+    theta, noisy, _ = stacked_problem(tied=tied)
+    networks = kernel.make_networks(theta, 4, 2, activation="tanh", decoder="linear", tied=tied)
+    theta[:] = np.random.default_rng(1).standard_normal(theta.shape)
+    kernel.tie_decoder(networks)
+    output = kernel.reconstruct(
+        networks, kernel.append_ones(noisy), kernel.make_workspace(networks, 7)
+    )
+    W, b, V, c = map(np.array, autoencoder_twin.unpack(theta[1], 4, 2, tied))
+    expected = V @ np.tanh(W @ noisy[1] + b[:, None]) + c[:, None]
+    np.testing.assert_allclose(output[1], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["sigmoid", "tanh"])
+def test_saturated_units_do_not_overflow(name):
+    theta, noisy, clean = stacked_problem(tied=False)
+    losses, gradient = kernel.denoising_loss(
+        1e5 * theta, noisy, clean, n_components=2, activation=name, decoder=name, tied=False
+    )
+    assert np.isfinite(losses).all()
+    assert np.isfinite(gradient).all()
