@@ -17,6 +17,7 @@ from covshift import (
     AdaptedClassifier,
     AdaptedRegressor,
     CorrelationAlignment,
+    DenoisingAutoencoder,
     DomainQuantileTransformer,
     DomainStandardScaler,
     LinearMongeAlignment,
@@ -47,6 +48,7 @@ ADAPTERS = [
     LinearMongeAlignment(direction="target_to_source"),
     SubspaceAlignment(center=True, scale=True, pooling="domain"),
     DomainQuantileTransformer(),
+    DenoisingAutoencoder(n_components=2, max_epochs=5, random_state=0),
     _skeleton(),
 ]
 
@@ -57,8 +59,12 @@ READS_NO_LABELS = (
     "LinearMongeAlignment",
     "SubspaceAlignment",
     "DomainQuantileTransformer",
+    "DenoisingAutoencoder",
     "DomainCentering",
 )
+
+# Fitted on all rows alike: which of them are target rows makes no difference.
+TREATS_DOMAINS_ALIKE = ("DenoisingAutoencoder",)
 
 NEEDS_TARGET = ("CorrelationAlignment", "LinearMongeAlignment", "SubspaceAlignment")
 
@@ -87,6 +93,11 @@ ESTIMATORS = ADAPTERS + PREDICTORS
 def reads_labels(estimator):
     """Whether labels make a difference to this estimator."""
     return type(estimator).__name__ not in READS_NO_LABELS
+
+
+def treats_domains_alike(estimator):
+    """Whether the split into source and target makes no difference to this estimator."""
+    return type(estimator).__name__ in TREATS_DOMAINS_ALIKE
 
 
 def needs_target(adapter):

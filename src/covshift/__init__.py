@@ -6,6 +6,7 @@ A model is trained where there are labels (source) and must work where there are
 
 from covshift.adapters import (
     CorrelationAlignment,
+    DenoisingAutoencoder,
     DomainQuantileTransformer,
     DomainStandardScaler,
     LinearMongeAlignment,
@@ -33,6 +34,7 @@ __all__ = [
     "AdaptedRegressor",
     "ClassifierWeights",
     "CorrelationAlignment",
+    "DenoisingAutoencoder",
     "DomainQuantileTransformer",
     "DomainStandardScaler",
     "KLIEPWeights",

@@ -1,6 +1,7 @@
 """Estimators that change the representation, one file each."""
 
 from covshift.adapters.correlation_alignment import CorrelationAlignment
+from covshift.adapters.denoising_autoencoder import DenoisingAutoencoder
 from covshift.adapters.domain_quantile_transformer import DomainQuantileTransformer
 from covshift.adapters.domain_standard_scaler import DomainStandardScaler
 from covshift.adapters.fit_many import fit_many
@@ -11,6 +12,7 @@ from covshift.adapters.subspace_alignment import SubspaceAlignment
 
 __all__ = [
     "CorrelationAlignment",
+    "DenoisingAutoencoder",
     "DomainQuantileTransformer",
     "DomainStandardScaler",
     "LinearMongeAlignment",

@@ -1,0 +1,313 @@
+"""Denoising auto-encoder."""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from covshift.adapters._autoencoder_fit import fit_stacked
+from covshift.adapters._autoencoder_parameters import check_autoencoder_parameters
+from covshift.adapters._autoencoder_training import Trained
+from covshift.base import DomainTransformer, check_magnitude
+from covshift.domains import check_fit_domains, check_new_domains
+from covshift.kernels.arrays import FloatArray
+from covshift.kernels.denoising_autoencoder import Squashing, squash_in_place
+
+# Middle and width of the range into which rows are scaled.
+RANGES = {"sigmoid": (0.5, 1.0), "tanh": (0.0, 2.0)}
+
+
+class DenoisingAutoencoder(DomainTransformer):
+    r"""Denoising auto-encoder (DAE): codes from which clean rows can be told from noisy ones.
+
+    .. math::
+
+        z = f(W \tilde x + b), \qquad \hat x = g(V z + c), \qquad
+        \min_{W, b, V, c} \; \operatorname{mean} \lVert \hat x - x \rVert^2
+
+    with :math:`\tilde x` the row x with noise, on the rows of all domains together. The codes z
+    of rows without noise are their representation.
+
+    **Assumption**: what the domains share, and what the labels depend on, is what is needed to
+    reconstruct the rows. It harms when labels depend on small variations, which the noise and a
+    narrow code wipe out. Nothing pulls source and target codes together.
+
+    Parameters
+    ----------
+    n_components : int, default=None
+        Number L of codes. None: the number of features.
+    activation : {"sigmoid", "tanh"}, default="sigmoid"
+        f.
+    decoder : {None, "sigmoid", "tanh", "linear"}, default=None
+        g. None: the activation.
+    tied : bool, default=False
+        Whether V is W transposed.
+    noise : {"gaussian", "masking"}, default="gaussian"
+        Normal noise is added to each entry, or entries are set to zero. New in every epoch.
+    noise_level : float, default=0.1
+        Standard deviation of Gaussian noise, or the share of masked entries; it refers to the
+        scaled rows.
+    solver : {"adam", "sgd"}, default="adam"
+        Mini-batch solver.
+    learning_rate : float, default=0.001
+        Its step size. With "sgd" useful values are far larger, about .1 to 1.
+    momentum : float, default=0.9
+        Of "sgd".
+    batch_size : int, default=50
+        Rows per step; at most all rows. The last batch of an epoch has those that are left.
+    max_epochs : int, default=1000
+        Passes over the rows; 0: the weights stay as drawn.
+    early_stopping : bool, default=False
+        Whether to hold rows out, stop when their reconstruction error has not fallen for
+        ``patience`` epochs, and keep the parameters of the epoch where it was lowest.
+    validation_fraction : float, default=0.1
+        Share of the rows that early stopping holds out, at least one row.
+    patience : int, default=20
+        Epochs without improvement after which early stopping stops.
+    scaling : {"minmax", None}, default="minmax"
+        "minmax": each feature is scaled so that the fitted rows fill the range of the decoder,
+        [0, 1] or [-1, 1] (a linear one has none: that of the activation). New rows are scaled
+        alike and may lie outside. A constant feature stands in the middle. None: rows are taken
+        as they are; a decoder that is not linear then reconstructs only what is in its range.
+    init : {"glorot", "normal"}, default="glorot"
+        "glorot": weights uniform with variance 2 / (features + codes), biases zero; "normal":
+        weights and biases standard normal.
+    random_state : int, RandomState or None, default=None
+        Seed of weights, batches and noise.
+    verbose : int, default=0
+        1: a line every few seconds and at the end; 2: a line for every few epochs.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        W.
+    intercept_ : ndarray of shape (n_components,)
+        b.
+    decoder_components_ : ndarray of shape (n_features, n_components)
+        V.
+    decoder_intercept_ : ndarray of shape (n_features,)
+        c.
+    data_center_, data_range_ : ndarrays of shape (n_features,)
+        Middle and width of each feature's values in the fit; the width is 1 where they are
+        constant.
+    loss_curve_ : ndarray of shape (n_iter_,)
+        Mean squared error between the reconstruction of noisy rows and the clean rows, in
+        scaled units, over each epoch.
+    validation_curve_ : ndarray of shape (n_iter_,), or None
+        The same of the held-out rows after each epoch, if ``early_stopping``.
+    n_iter_ : int
+        Epochs run.
+    kept_epoch_ : int
+        Epoch, counted from 1, whose parameters were kept: the last, unless ``early_stopping``.
+    domains_ : ndarray
+        Domains known from the fit.
+
+    Notes
+    -----
+    A new target needs a new fit. A `ConvergenceWarning` says that the error was still falling
+    when the last epoch ended.
+
+    References
+    ----------
+    P. Vincent, H. Larochelle, Y. Bengio, P.-A. Manzagol, "Extracting and composing robust
+    features with denoising autoencoders", ICML 2008.
+
+    Examples
+    --------
+    >>> from covshift import DenoisingAutoencoder, stack_domains
+    >>> from covshift.datasets import make_radial_shift
+    >>> data = make_radial_shift(random_state=0)
+    >>> X, y, sample_domain = stack_domains(data.X_source, data.y_source, data.X_target)
+    >>> dae = DenoisingAutoencoder(n_components=1, early_stopping=True, random_state=0)
+    >>> dae.fit(X, sample_domain=sample_domain).transform(data.X_test).shape
+    (500, 1)
+    """
+
+    def __init__(
+        self,
+        n_components=None,
+        *,
+        activation="sigmoid",
+        decoder=None,
+        tied=False,
+        noise="gaussian",
+        noise_level=0.1,
+        solver="adam",
+        learning_rate=0.001,
+        momentum=0.9,
+        batch_size=50,
+        max_epochs=1000,
+        early_stopping=False,
+        validation_fraction=0.1,
+        patience=20,
+        scaling="minmax",
+        init="glorot",
+        random_state=None,
+        verbose=0,
+    ):
+        self.n_components = n_components
+        self.activation = activation
+        self.decoder = decoder
+        self.tied = tied
+        self.noise = noise
+        self.noise_level = noise_level
+        self.solver = solver
+        self.learning_rate = learning_rate
+        self.momentum = momentum
+        self.batch_size = batch_size
+        self.max_epochs = max_epochs
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.scaling = scaling
+        self.init = init
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self, X: Any, y: Any = None, *, sample_domain: Any = None, label_mask: Any = None
+    ) -> Self:
+        """Learn to reconstruct the rows of all domains.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows of all domains.
+        y : None
+            Never read.
+        sample_domain : array-like of shape (n_samples,), default=None
+            Domain of each row: an integer, ``>= 0`` source, ``< 0`` target. None: one
+            source domain.
+        label_mask : array-like of bool of shape (n_samples,), default=None
+            Checked and without effect: no labels are read.
+
+        Returns
+        -------
+        self : object
+        """
+        fit_stacked([self], [X], [sample_domain], [label_mask])
+        return self
+
+    def transform(self, X: Any, *, sample_domain: Any = None, allow_source: bool = False) -> Any:
+        """Represent rows by their codes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        sample_domain : array-like of shape (n_samples,), int or str, default=None
+            Checked and without effect: rows of all domains are encoded alike.
+        allow_source : bool, default=False
+            Accepted for SKADA's pipelines and without effect.
+
+        Returns
+        -------
+        Z : ndarray of shape (n_samples, n_components)
+        """
+        Z = self._encode(X)
+        has_target = bool((self.domains_ < 0).any())
+        check_new_domains(sample_domain, len(Z), has_target=has_target, domain_names={})
+        return Z
+
+    def inverse_transform(self, Z: Any) -> Any:
+        """Reconstruct rows, in their own units, from codes.
+
+        Parameters
+        ----------
+        Z : array-like of shape (n_samples, n_components)
+            Codes.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        Z = check_array(Z, dtype=(np.float64, np.float32), input_name="Z")
+        if Z.shape[1] != len(self.components_):
+            raise ValueError(f"Z has {Z.shape[1]} codes, and there are {len(self.components_)}.")
+        X = _layer(Z, self.decoder_components_, self.decoder_intercept_, self._decoder_activation())
+        if self.scaling is None:
+            return X
+        middle, width = self._scaled_range()
+        return ((X - middle) / width * self.data_range_ + self.data_center_).astype(Z.dtype)
+
+    def reconstruct(self, X: Any) -> Any:
+        """Reconstruct rows: what is left of them after encoding and decoding.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, noisy or not.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        return self.inverse_transform(self._encode(X))
+
+    def _check_and_scale(self, X: Any, sample_domain: Any, label_mask: Any) -> FloatArray:
+        """Validate what ``fit`` got, store what is known of the rows, and scale them."""
+        X = self._validate_rows(X, reset=True)
+        check_autoencoder_parameters(self)
+        domains = check_fit_domains(sample_domain, label_mask, X.shape[0])
+        low, high = X.min(axis=0), X.max(axis=0)
+        self.data_center_ = low + (high - low) / 2
+        self.data_range_ = np.where(high > low, high - low, np.ones_like(low))
+        self.domains_ = domains.domains
+        return self._scale(X)
+
+    def _store(self, trained: Trained) -> None:
+        """Take over what training has learned."""
+        self.components_ = trained.encoder[:, :-1].copy()
+        self.intercept_ = trained.encoder[:, -1].copy()
+        self.decoder_components_ = trained.decoder[:, :-1].copy()
+        self.decoder_intercept_ = trained.decoder[:, -1].copy()
+        self.loss_curve_ = trained.losses
+        self.validation_curve_ = trained.validation_losses
+        self.n_iter_ = len(trained.losses)
+        self.kept_epoch_ = trained.kept_epoch
+        self._n_features_out = len(trained.encoder)
+
+    def _encode(self, X: Any) -> FloatArray:
+        check_is_fitted(self)
+        X = self._validate_rows(X)
+        return _layer(self._scale(X), self.components_, self.intercept_, self.activation)
+
+    def _count_components(self, n_features: int) -> int:
+        return n_features if self.n_components is None else int(self.n_components)
+
+    def _decoder_activation(self) -> Squashing:
+        return self.activation if self.decoder is None else self.decoder
+
+    def _scaled_range(self) -> tuple[float, float]:
+        decoder = self._decoder_activation()
+        return RANGES[self.activation if decoder == "linear" else decoder]
+
+    def _scale(self, X: FloatArray) -> FloatArray:
+        if self.scaling is None:
+            return X
+        middle, width = self._scaled_range()
+        scaled = (X - self.data_center_) / self.data_range_ * width + middle
+        return scaled.astype(X.dtype, copy=False)
+
+    def _validate_rows(self, X: Any, *, reset: bool = False) -> FloatArray:
+        X = validate_data(self, X, reset=reset, dtype=(np.float64, np.float32))
+        check_magnitude(X)
+        return X
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "components_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _layer(
+    X: FloatArray, weights: FloatArray, intercept: FloatArray, name: Squashing
+) -> FloatArray:
+    H = X @ weights.T.astype(X.dtype, copy=False)
+    H += intercept.astype(X.dtype, copy=False)
+    return squash_in_place(H, name)
