@@ -1,4 +1,5 @@
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -90,6 +91,21 @@ def test_networks_are_views_of_one_array(tied):
     W, b, V, c = map(np.array, autoencoder_twin.unpack(theta[1], 4, 2, tied))
     expected = V @ np.tanh(W @ noisy[1] + b[:, None]) + c[:, None]
     np.testing.assert_allclose(output[1], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, kernel.FEW_ENTRIES, kernel.FEW_ENTRIES + 1])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_both_ways_to_the_sigmoid_are_accurate(n, dtype):
+    H = np.linspace(-1000, 100, 3 * n, dtype=dtype).reshape(3, n)
+    # Far below zero it is the exponential, to the last digit.
+    expected = [[1 / (1 + math.exp(-h)) if h > -50 else math.exp(h) for h in row]
+                for row in H.tolist()]  # fmt: skip
+    np.testing.assert_allclose(
+        kernel.squash_in_place(H.copy(), "sigmoid"),
+        expected,
+        rtol=10 * np.finfo(dtype).eps,
+        atol=2 * np.finfo(dtype).tiny,
+    )
 
 
 @pytest.mark.parametrize("name", ["sigmoid", "tanh"])

@@ -12,7 +12,8 @@ from covshift.adapters._autoencoder_training import Trained
 from covshift.base import DomainTransformer, check_magnitude
 from covshift.domains import check_fit_domains, check_new_domains
 from covshift.kernels.arrays import FloatArray
-from covshift.kernels.denoising_autoencoder import Squashing, squash_in_place
+from covshift.kernels.denoising_autoencoder import Squashing, dense_layer
+from covshift.kernels.range_scaling import center_and_spread, into_range, out_of_range
 
 # Middle and width of the range into which rows are scaled.
 RANGES = {"sigmoid": (0.5, 1.0), "tanh": (0.0, 2.0)}
@@ -226,11 +227,10 @@ class DenoisingAutoencoder(DomainTransformer):
         Z = check_array(Z, dtype=(np.float64, np.float32), input_name="Z")
         if Z.shape[1] != len(self.components_):
             raise ValueError(f"Z has {Z.shape[1]} codes, and there are {len(self.components_)}.")
-        X = _layer(Z, self.decoder_components_, self.decoder_intercept_, self._decoder_activation())
-        if self.scaling is None:
-            return X
-        middle, width = self._scaled_range()
-        return ((X - middle) / width * self.data_range_ + self.data_center_).astype(Z.dtype)
+        X = dense_layer(
+            Z, self.decoder_components_, self.decoder_intercept_, self._decoder_activation()
+        )
+        return X if self.scaling is None else out_of_range(X, *self._ranges())
 
     def reconstruct(self, X: Any) -> Any:
         """Reconstruct rows: what is left of them after encoding and decoding.
@@ -251,9 +251,7 @@ class DenoisingAutoencoder(DomainTransformer):
         X = self._validate_rows(X, reset=True)
         check_autoencoder_parameters(self)
         domains = check_fit_domains(sample_domain, label_mask, X.shape[0])
-        low, high = X.min(axis=0), X.max(axis=0)
-        self.data_center_ = low + (high - low) / 2
-        self.data_range_ = np.where(high > low, high - low, np.ones_like(low))
+        self.data_center_, self.data_range_ = center_and_spread(X)
         self.domains_ = domains.domains
         return self._scale(X)
 
@@ -272,7 +270,7 @@ class DenoisingAutoencoder(DomainTransformer):
     def _encode(self, X: Any) -> FloatArray:
         check_is_fitted(self)
         X = self._validate_rows(X)
-        return _layer(self._scale(X), self.components_, self.intercept_, self.activation)
+        return dense_layer(self._scale(X), self.components_, self.intercept_, self.activation)
 
     def _count_components(self, n_features: int) -> int:
         return n_features if self.n_components is None else int(self.n_components)
@@ -280,16 +278,13 @@ class DenoisingAutoencoder(DomainTransformer):
     def _decoder_activation(self) -> Squashing:
         return self.activation if self.decoder is None else self.decoder
 
-    def _scaled_range(self) -> tuple[float, float]:
-        decoder = self._decoder_activation()
-        return RANGES[self.activation if decoder == "linear" else decoder]
-
     def _scale(self, X: FloatArray) -> FloatArray:
-        if self.scaling is None:
-            return X
-        middle, width = self._scaled_range()
-        scaled = (X - self.data_center_) / self.data_range_ * width + middle
-        return scaled.astype(X.dtype, copy=False)
+        return X if self.scaling is None else into_range(X, *self._ranges())
+
+    def _ranges(self) -> tuple[FloatArray, FloatArray, float, float]:
+        decoder = self._decoder_activation()
+        scaled = RANGES[self.activation if decoder == "linear" else decoder]
+        return self.data_center_, self.data_range_, *scaled
 
     def _validate_rows(self, X: Any, *, reset: bool = False) -> FloatArray:
         X = validate_data(self, X, reset=reset, dtype=(np.float64, np.float32))
@@ -303,11 +298,3 @@ class DenoisingAutoencoder(DomainTransformer):
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _layer(
-    X: FloatArray, weights: FloatArray, intercept: FloatArray, name: Squashing
-) -> FloatArray:
-    H = X @ weights.T.astype(X.dtype, copy=False)
-    H += intercept.astype(X.dtype, copy=False)
-    return squash_in_place(H, name)

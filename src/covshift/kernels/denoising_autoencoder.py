@@ -40,6 +40,10 @@ from covshift.kernels.arrays import FloatArray
 
 Squashing: TypeAlias = Literal["sigmoid", "tanh", "linear"]
 
+# Entries per network up to which SciPy's sigmoid, one call but a slow one, is the faster. The
+# rule looks at one network, lest its last bits depend on how many are stacked.
+FEW_ENTRIES = 200
+
 
 class Networks(NamedTuple):
     """K networks of one shape, with the gradient of their loss and room to compute it in.
@@ -186,12 +190,27 @@ def denoising_loss(
     return np.square(residuals).mean(axis=(1, 2)), networks.gradient
 
 
+def dense_layer(
+    X: FloatArray, weights: FloatArray, intercept: FloatArray, name: Squashing
+) -> FloatArray:
+    """One layer of one network, f(X W' + b), for samples as rows, in the precision of X."""
+    H: FloatArray = X @ weights.T.astype(X.dtype, copy=False)
+    H += intercept.astype(X.dtype, copy=False)
+    return squash_in_place(H, name)
+
+
 def squash_in_place(H: FloatArray, name: Squashing) -> FloatArray:
     """Overwrite H with f(H); see the table above."""
-    if name == "sigmoid":
-        expit(H, out=H)
-    elif name == "tanh":
+    if name == "tanh":
         np.tanh(H, out=H)
+    elif name == "sigmoid" and H[:1].size <= FEW_ENTRIES:
+        expit(H, out=H)
+    elif name == "sigmoid":
+        np.negative(H, out=H)
+        with np.errstate(over="ignore"):  # infinity gives zero, as it should
+            np.exp(H, out=H)
+        H += 1.0
+        np.reciprocal(H, out=H)
     return H
 
 
