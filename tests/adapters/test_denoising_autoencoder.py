@@ -347,6 +347,19 @@ def test_divergence_names_the_learning_rate():
     assert not hasattr(diverging, "n_features_in_")
 
 
+@unfinished
+def test_what_happens_to_a_network_after_its_stop_does_not_matter():
+    stops = quick(
+        solver="sgd", learning_rate=30.0, decoder="linear", early_stopping=True, patience=2,
+        max_epochs=200,
+    )  # fmt: skip
+    goes_on = clone(stops).set_params(learning_rate=0.001)
+    alone = clone(stops).fit(rows())
+    fit_stacked([stops, goes_on], [rows(), rows()])
+    assert stops.n_iter_ == alone.n_iter_ < 10 < goes_on.n_iter_
+    assert_allclose(stops.components_, alone.components_, rtol=1e-12)
+
+
 def test_sparse_rows_and_missing_values_are_refused():
     with pytest.raises(TypeError, match="dense data is required"):
         quick().fit(sparse.csr_array(np.eye(3)))
@@ -408,16 +421,22 @@ def test_progress(capsys, monkeypatch):
     assert capsys.readouterr().out == ""
     quick(verbose=1).fit(rows())
     (line,) = capsys.readouterr().out.splitlines()
-    pattern = r"\[DenoisingAutoencoder\] epoch {} of 7  loss 0\.\d+{}  about \d+ s left"
-    assert re.fullmatch(pattern.format(7, ""), line)
+    pattern = r"\[DenoisingAutoencoder\] epoch {} of {}  loss 0\.\d+{}  {}"
+    ended = r"ended after \d+\.\d s"
+    assert re.fullmatch(pattern.format(7, 7, "", ended), line)
     monkeypatch.setattr(_autoencoder_training, "LINE_SECONDS", 0)
     quick(verbose=1).fit(rows())
     lines = capsys.readouterr().out.splitlines()
-    assert re.fullmatch(pattern.format(1, ""), lines[0])
+    assert re.fullmatch(pattern.format(1, 7, "", r"about \d+ s left"), lines[0])
     assert len(lines) == 7
     fit_stacked([quick(verbose=1), quick()], [rows(), rows()])
     lines = capsys.readouterr().out.splitlines()
-    assert re.fullmatch(pattern.format(7, r" \(mean of 2\)"), lines[-1])
+    assert re.fullmatch(pattern.format(7, 7, r" \(mean of 2\)", ended), lines[-1])
+    stops = quick(verbose=1, early_stopping=True, patience=1, max_epochs=999, learning_rate=0.5)
+    stops.fit(rows())
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert stops.n_iter_ < 999
+    assert re.fullmatch(pattern.format(stops.n_iter_, 999, "", ended), last)
 
 
 def test_an_interrupted_fit_leaves_the_earlier_one(monkeypatch):

@@ -26,15 +26,25 @@ def test_whole_epochs_give_the_rebuilt_accuracies(reading):
     assert_as_rebuilt(reading, n_trials=30)
 
 
+def errors_from_rebuilt(reading, n_trials):
+    return {
+        result.data_set: paper.errors_apart(result.values, paper.REBUILT[result.data_set])
+        for result in paper.run_accuracies([reading], n_trials)
+    }
+
+
 @pytest.mark.slow
 def test_plain_gradient_descent_does_not():
     """At this rate it hardly moves: the accuracies are those of random projections."""
-    apart = {
-        result.data_set: paper.errors_apart(result.values, paper.REBUILT[result.data_set])
-        for result in paper.run_accuracies(["text, SGD, one batch per epoch"], 30)
-    }
+    apart = errors_from_rebuilt("text, SGD, one batch per epoch", 30)
     assert apart["radial"] > 3
     assert apart["diagonal"] > 3
+
+
+def test_source_rows_alone_do_not():
+    apart = errors_from_rebuilt(paper.SOURCE_ONLY, 10)
+    assert apart["radial"] > 3
+    assert apart["smooth"] > 3
 
 
 def test_table_shows_all_columns(capsys):

@@ -115,10 +115,11 @@ class _Run:
             done = block.residuals[:, :, : max(1, self.epoch - before)]
             sums = np.square(done).sum(axis=(1, 3), dtype=np.float64)
             self.losses[:, before : before + done.shape[2]] += sums / self.training.size
-            self._check_finite(sums)
+            self._check_finite(before, sums)
+            ended = not self.running.any()
             if self.epoch > before:
-                progress.show(self.epoch, self.losses[:, self.epoch - 1])
-            if not self.running.any():
+                progress.show(self.epoch, self.losses[:, self.epoch - 1], ended=ended)
+            if ended:
                 return
 
     def results(self) -> list[Trained]:
@@ -156,8 +157,10 @@ class _Run:
         self.running &= ~ends
         return bool(self.running.any())
 
-    def _check_finite(self, sums: FloatArray) -> None:
-        diverged = np.flatnonzero(~np.isfinite(sums).all(axis=1))
+    def _check_finite(self, epoch: int, sums: FloatArray) -> None:
+        """Look at the sums of the epochs from ``epoch`` on, until each network has stopped."""
+        counts = epoch + np.arange(sums.shape[1]) < self.n_epochs[:, None]
+        diverged = np.flatnonzero((counts & ~np.isfinite(sums)).any(axis=1))
         if len(diverged):
             estimator = self.estimators[diverged[0]]
             raise ValueError(
@@ -175,18 +178,18 @@ class _Progress:
         self.max_epochs = max_epochs
         self.start = self.last = time.monotonic()
 
-    def show(self, epoch: int, losses: FloatArray) -> None:
-        """Print a line if it is time for one."""
+    def show(self, epoch: int, losses: FloatArray, *, ended: bool) -> None:
+        """Print a line if it is time for one; ``ended``: every network has stopped."""
         now = time.monotonic()
-        if not self.verbose or (
-            epoch < self.max_epochs and self.verbose == 1 and now < self.last + LINE_SECONDS
-        ):
+        ended = ended or epoch == self.max_epochs
+        if not self.verbose or (self.verbose == 1 and not ended and now < self.last + LINE_SECONDS):
             return
         self.last = now
         left = (now - self.start) * (self.max_epochs - epoch) / epoch
         networks = f" (mean of {self.n})" if self.n > 1 else ""
+        ending = f"ended after {now - self.start:.1f} s" if ended else f"about {left:.0f} s left"
         print(
             f"[{self.name}] epoch {epoch} of {self.max_epochs}  loss {losses.mean():.6g}{networks}"
-            f"  about {left:.0f} s left",
+            f"  {ending}",
             flush=True,
         )
