@@ -115,7 +115,7 @@ def test_what_is_stacked_must_fit_together():
 
 @unfinished
 @pytest.mark.parametrize("solver", ["adam", "sgd"])
-def test_training_equals_a_plain_loop(monkeypatch, solver):
+def test_training_equals_a_plain_loop(solver):
     """One batch per epoch and no noise: what remains is gradient descent on all rows."""
     X = rows(n=20)
     parameters = {"noise_level": 0.0, "batch_size": 99, "solver": solver, "momentum": 0.0}

@@ -60,7 +60,11 @@ def fit_stacked(
         scaled = [
             estimator._check_and_scale(*arguments)
             for estimator, *arguments in zip(
-                estimators, rows, sample_domains or nothing, label_masks or nothing, strict=True
+                estimators,
+                rows,
+                nothing if sample_domains is None else sample_domains,
+                nothing if label_masks is None else label_masks,
+                strict=True,
             )
         ]
         keys = {stacking_key(*pair) for pair in zip(estimators, scaled, strict=True)}
