@@ -12,9 +12,9 @@ class Problem(NamedTuple):
     X_new: np.ndarray
 
 
-def make_problem(n=20, dtype=np.float64, kind="class"):
+def make_problem(n=20, dtype=np.float64, kind="class", seed=7):
     """Rows of domains 0, 1, -1, -2 in mixed order, each moved and scaled by its own."""
-    rng = np.random.RandomState(7)
+    rng = np.random.RandomState(seed)
     sample_domain = rng.permutation(np.repeat([0, 1, -1, -2], n))
     base = rng.standard_normal((4 * n, 3))
     y = base[:, 0] + 0.5 * base[:, 1] ** 2

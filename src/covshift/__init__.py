@@ -13,6 +13,7 @@ from covshift.adapters import (
     PeriodicSparseFiltering,
     SparseFiltering,
     SubspaceAlignment,
+    fit_each,
     fit_many,
 )
 from covshift.base import NothingToAdaptWarning
@@ -50,6 +51,7 @@ __all__ = [
     "SubspaceAlignment",
     "ULSIFWeights",
     "UnreliableWeightsWarning",
+    "fit_each",
     "fit_many",
     "split_domains",
     "stack_domains",

@@ -6,11 +6,14 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from covshift import (
+    DenoisingAutoencoder,
     DomainStandardScaler,
     NothingToAdaptWarning,
     PeriodicSparseFiltering,
     SparseFiltering,
+    fit_each,
     fit_many,
+    stack_domains,
 )
 from covshift.adapters import _filter_fit
 from tests.shifted import make_problem
@@ -99,9 +102,56 @@ def test_without_domains():
 
 
 def test_refuses_what_is_no_filter():
-    with pytest.raises(TypeError, match="DomainStandardScaler: fit it by itself"):
+    with pytest.raises(TypeError, match="not DomainStandardScaler: fit it by itself"):
         fit_many([SETTINGS[0], DomainStandardScaler()], X, y, sample_domain=SAMPLE_DOMAIN)
 
 
 def test_nothing_to_fit():
     assert fit_many([], X, y, sample_domain=SAMPLE_DOMAIN) == []
+
+
+ENCODERS = [
+    DenoisingAutoencoder(2, max_epochs=5, random_state=0),
+    DenoisingAutoencoder(2, max_epochs=5, learning_rate=0.01, random_state=1),
+    DenoisingAutoencoder(3, max_epochs=5, random_state=0),
+]
+
+
+@pytest.mark.parametrize("convert", [np.asarray, np.ndarray.tolist])
+def test_auto_encoders_and_filters_together(convert):
+    settings = [ENCODERS[0], SETTINGS[0], *ENCODERS[1:]]
+    together = fit_many(settings, convert(X), y, sample_domain=SAMPLE_DOMAIN)
+    for setting, fitted in zip(settings, together, strict=True):
+        alone = clone(setting).fit(X, y, sample_domain=SAMPLE_DOMAIN)
+        assert type(fitted) is type(setting)
+        assert_allclose(fitted.transform(X_NEW), alone.transform(X_NEW), rtol=1e-7, atol=1e-12)
+
+
+def draws(n_draws=4, **options):
+    """Problems of one shape, with other rows and labels each."""
+    for seed in range(n_draws):
+        X, y, sample_domain, _ = make_problem(seed=seed, **options)
+        source = sample_domain >= 0
+        yield stack_domains(X[source], y[source], X[~source])
+
+
+@pytest.mark.parametrize("setting", [*SETTINGS, *ENCODERS], ids=repr)
+def test_each_to_its_own_data(setting):
+    data = list(draws())
+    settings = [clone(setting).set_params(random_state=seed) for seed in range(len(data))]
+    together = fit_each(settings, data)
+    for one, fitted, (X_, y_, domain) in zip(settings, together, data, strict=True):
+        alone = clone(one).fit(X_, y_, sample_domain=domain)
+        assert_allclose(fitted.transform(X_NEW), alone.transform(X_NEW), rtol=1e-7, atol=1e-12)
+
+
+def test_data_of_other_shapes():
+    data = [*draws(1), next(draws(1, n=40))]
+    together = fit_each(SETTINGS[:2], data)
+    for one, fitted, (X_, y_, domain) in zip(SETTINGS, together, data, strict=False):
+        assert_same_fit(fitted, clone(one).fit(X_, y_, sample_domain=domain))
+
+
+def test_each_needs_its_own_data():
+    with pytest.raises(ValueError, match="2 estimators and 3 data sets"):
+        fit_each(SETTINGS[:2], list(draws(3)))

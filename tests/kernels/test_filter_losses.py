@@ -179,3 +179,21 @@ def test_blocks_cover_the_rows_in_order():
     sizes = [len(block.rows) for block in blocks]
     assert max(sizes) - min(sizes) <= 1
     assert max(sizes) * 110 * 8 <= 1.1 * row_blocks.BLOCK_BYTES
+
+
+def test_blocks_end_where_large_classes_do():
+    codes = np.repeat([0, 1, 2], [2500, 2500, 2000])
+    rows = row_blocks.cut_rows(np.zeros((7000, 3)), codes, 1, 110, passes=3)
+    blocks = [block for lane in rows.lanes for block in lane.blocks]
+    assert [block.present.tolist() for block in blocks] == [[0]] * 4 + [[1]] * 4 + [[2]] * 3
+    assert all((block.classes == 1).all() for block in blocks)
+
+
+def test_small_classes_share_blocks():
+    codes = np.repeat(np.arange(700), 10)
+    rows = row_blocks.cut_rows(np.zeros((7000, 3)), codes, 1, 110, passes=3)
+    blocks = [block for lane in rows.lanes for block in lane.blocks]
+    assert len(blocks) < 15
+    assert sum(len(block.present) for block in blocks) < 700 + len(blocks)
+    for block in blocks:
+        np.testing.assert_array_equal(block.classes.sum(axis=0), 1)

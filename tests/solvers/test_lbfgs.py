@@ -246,7 +246,8 @@ def test_needs_about_as_many_evaluations_as_scipy():
             start, jac=True, method="L-BFGS-B", options={"gtol": 1e-6, "ftol": 0},
         )  # fmt: skip
         counts["theirs"] += result.nfev
-        assert paths[position].loss == pytest.approx(result.fun, abs=1e-8)
+        # In five dimensions the function has a second minimum, at 3.93.
+        assert min(abs(paths[position].loss / scale - loss) for loss in (0, 3.9308394)) < 1e-6
     assert counts["ours"] < 1.2 * counts["theirs"]
 
 

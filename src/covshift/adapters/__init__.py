@@ -4,7 +4,7 @@ from covshift.adapters.correlation_alignment import CorrelationAlignment
 from covshift.adapters.denoising_autoencoder import DenoisingAutoencoder
 from covshift.adapters.domain_quantile_transformer import DomainQuantileTransformer
 from covshift.adapters.domain_standard_scaler import DomainStandardScaler
-from covshift.adapters.fit_many import fit_many
+from covshift.adapters.fit_many import fit_each, fit_many
 from covshift.adapters.linear_monge_alignment import LinearMongeAlignment
 from covshift.adapters.periodic_sparse_filtering import PeriodicSparseFiltering
 from covshift.adapters.sparse_filtering import SparseFiltering
@@ -19,5 +19,6 @@ __all__ = [
     "PeriodicSparseFiltering",
     "SparseFiltering",
     "SubspaceAlignment",
+    "fit_each",
     "fit_many",
 ]

@@ -113,7 +113,7 @@ class SparseFilter(DomainTransformer):
             self._store_norms(self._stored_norms().replace(unit, self._activate(X)))
         return self
 
-    def _state_problem(self, X, y, sample_domain, label_mask):
+    def _state_problem(self, X, y, sample_domain, label_mask=None):
         """Check parameters and data, and draw the starts."""
         X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32))
         self._check_parameters()
@@ -144,13 +144,13 @@ class SparseFilter(DomainTransformer):
         self._n_features_out = len(best.x)
         self._converged = best.converged or bool(best.distances)
 
-    def _warn_unless_converged(self):
+    def _warn_unless_converged(self, stacklevel=3):
         if self.max_iter > 0 and not self._converged:
             warnings.warn(
                 f"{type(self).__name__} reached max_iter={self.max_iter} before the gradient "
                 f"fell below tol={self.tol}: its filters can still improve. Raise max_iter.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=stacklevel,
             )
 
     def _check_parameters(self):

@@ -22,9 +22,10 @@ def row_norms(A: FloatArray, norm_epsilon: float) -> FloatArray:
     return _safe_root(np.einsum("ij,ij->i", A, A) + A.dtype.type(norm_epsilon))[:, None]
 
 
-def inverse_roots(squares: FloatArray) -> FloatArray:
+def inverse_roots(squares: FloatArray, out: FloatArray | None = None) -> FloatArray:
     """One over each norm, from squares of norms of any shape."""
-    return np.reciprocal(_safe_root(squares))
+    root = _safe_root(squares, out)
+    return np.reciprocal(root, out=root)
 
 
 def root_mean_squares(F: FloatArray) -> FloatArray:
@@ -55,8 +56,8 @@ def _column_products(A: FloatArray, B: FloatArray) -> FloatArray:
     return products
 
 
-def _safe_root(squares: FloatArray) -> FloatArray:
-    root = np.sqrt(squares)
+def _safe_root(squares: FloatArray, out: FloatArray | None = None) -> FloatArray:
+    root = np.sqrt(squares, out=out)
     if not root.all():
         root[root == 0] = 1
     return root

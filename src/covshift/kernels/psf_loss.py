@@ -28,7 +28,7 @@ import numpy as np
 from covshift.kernels.arrays import BoolArray, FloatArray
 from covshift.kernels.filter_passes import FilterLoss, RowFactors
 from covshift.kernels.normalization import inverse_roots
-from covshift.kernels.row_blocks import Block
+from covshift.kernels.row_blocks import Block, rooms
 
 
 class JointNorms(NamedTuple):
@@ -65,11 +65,18 @@ def joint_norms(squares: FloatArray, upstream: FloatArray, norm_epsilon: float) 
 
 def row_factors(norms: JointNorms, F: FloatArray, squares: FloatArray, block: Block) -> RowFactors:
     """U has 1 / r at the row's class; V has q / r^2, and ones."""
-    over_r = inverse_roots(norms.squared @ squares + norms.norm_epsilon)  # (K, 1, b)
-    U = block.classes * over_r  # (K, p, b)
-    V = np.ones((len(F), 2, F.shape[-1]), F.dtype)
-    q = (U * (norms.scaled[:, block.present] @ F)).sum(axis=1)
-    np.multiply(q, np.square(over_r[:, 0]), out=V[:, 0])
+    (K, _, b), p = F.shape, len(block.present)
+    over_r, U, V, rewards = rooms(block.factors, (K, 1, b), (K, p, b), (K, 2, b), (K, p, b))
+    np.matmul(norms.squared, squares, out=over_r)
+    over_r += norms.norm_epsilon
+    inverse_roots(over_r, out=over_r)
+    np.multiply(block.classes, over_r, out=U)
+    np.matmul(norms.scaled[:, block.present], F, out=rewards)
+    rewards *= U
+    q = rewards.sum(axis=1) if p > 1 else rewards[:, 0]  # a row has one class
+    np.square(over_r, out=over_r)
+    np.multiply(q, over_r[:, 0], out=V[:, 0])
+    V[:, 1] = 1
     of_classes = norms.upstream[:, block.present] * (U @ F.swapaxes(-1, -2))  # (K, p, L)
     sums = of_classes.sum(axis=1, keepdims=True) - norms.inverse * (
         V[:, :1] @ squares.swapaxes(-1, -2)

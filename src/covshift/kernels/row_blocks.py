@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from math import prod
 from typing import Any, TypeAlias
 
@@ -43,6 +44,8 @@ class Block:
     present : (p,) classes that occur in the block, in ascending order; C stands for rows
         without a label.
     classes : (p, b) or (K, p, b) indicators of the class of each row.
+    factors : buffer for the factors of the rows, (K, 2 p + 3, b) in all. Arrays of this size
+        that were made anew in every pass would cost more than what is done with them.
     kept : two buffers, in which activations and slopes (K, L, b) last from one pass to the
         next; None where they would be too large.
     """
@@ -50,6 +53,7 @@ class Block:
     rows: Rows
     present: IntArray
     classes: FloatArray
+    factors: FloatArray
     kept: FloatArray | None
 
 
@@ -112,8 +116,8 @@ def cut_rows(
     row_bytes = row_entries * X.dtype.itemsize
     # Each block adds to the gradient, which costs as much as a product over few rows.
     width = max(MIN_BLOCK_ROWS, BLOCK_BYTES // row_bytes, n_features)
-    n_blocks = max(1, round(n_rows / width))
-    bounds = np.linspace(0, n_rows, n_blocks + 1).astype(int)
+    bounds = _cut_evenly(codes, width)
+    n_blocks = len(bounds) - 1
     keep = passes > 1 and 2 * row_bytes * n_rows <= KEPT_BYTES
     lanes = []
     runs = np.array_split(np.arange(n_blocks), min(LANES, n_blocks))
@@ -126,9 +130,25 @@ def cut_rows(
             rows = X[part] if X.ndim == 2 else np.ascontiguousarray(X[:, part])
             present = np.unique(codes[..., part])
             classes = (codes[..., None, part] == present[:, None]).astype(X.dtype)
-            blocks.append(Block(rows, present, classes, kept))
+            factors = np.empty((2 * len(present) + 3) * n_problems * classes.shape[-1], X.dtype)
+            blocks.append(Block(rows, present, classes, factors, kept))
         lanes.append(Lane(number, blocks))
     return BlockedRows(lanes, n_rows, int(np.diff(bounds).max()) * row_entries, X.dtype)
+
+
+def _cut_evenly(codes: IntArray, width: int) -> IntArray:
+    """Bounds of blocks of about ``width`` rows, at those of the classes where these are large."""
+    n_rows = codes.shape[-1]
+    ends = np.array([0, n_rows])
+    if codes.ndim == 1:
+        classes = np.concatenate([[0], np.flatnonzero(np.diff(codes)) + 1, [n_rows]])
+        if (len(classes) - 1) * width <= 4 * n_rows:  # else most blocks would be tiny
+            ends = classes
+    bounds = [
+        np.linspace(start, stop, max(1, round((stop - start) / width)) + 1).astype(int)
+        for start, stop in pairwise(ends)
+    ]
+    return np.unique(np.concatenate(bounds))
 
 
 def keep_problems(rows: BlockedRows, which: Any) -> BlockedRows:
@@ -156,6 +176,15 @@ def keep_problems(rows: BlockedRows, which: Any) -> BlockedRows:
 def room(buffer: FloatArray, *shape: int) -> FloatArray:
     """The beginning of a buffer as a contiguous array of that shape."""
     return buffer[: prod(shape)].reshape(shape)
+
+
+def rooms(buffer: FloatArray, *shapes: tuple[int, ...]) -> list[FloatArray]:
+    """Parts of a buffer, one after the other, as contiguous arrays of these shapes."""
+    parts, start = [], 0
+    for shape in shapes:
+        parts.append(buffer[start : start + prod(shape)].reshape(shape))
+        start += prod(shape)
+    return parts
 
 
 def project(W: FloatArray, rows: Rows, out: FloatArray) -> FloatArray:

@@ -34,6 +34,13 @@ class Curvature:
         self.inverse = xp.take(self.inverse, rows, axis=1)
         self.newest = xp.take(self.newest, rows, axis=0)
 
+    def forget(self, rows: Array) -> None:
+        """Begin anew with these problems."""
+        xp = namespace_of(rows)
+        for slot in range(self.size):
+            nothing = 0 * xp.take(self.inverse[slot, ...], rows, axis=0)
+            self.inverse[slot, ...] = put_rows(self.inverse[slot, ...], rows, nothing)
+
     def add(self, rows: Array, steps: Array, changes: Array) -> None:
         """Add a pair to these problems."""
         xp = namespace_of(steps)

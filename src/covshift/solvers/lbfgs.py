@@ -18,12 +18,16 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from covshift.solvers.curvature import Curvature
+from covshift.solvers.dense_curvature import DenseCurvature
 from covshift.solvers.line_search import begin_search, judge_steps, narrow
 from covshift.solvers.namespaces import dot, namespace_of, put_rows, scale_rows, take_rows
 
 Array: TypeAlias = Any
 # (k, ...) iterates of the problems at these (k,) positions -> losses (k,), gradients (k, ...)
 LossesAndGradients: TypeAlias = Callable[[Array, Array], tuple[Array, Array]]
+
+# Problems of so few variables keep their whole inverse Hessian.
+MAX_DENSE = 40
 
 
 @dataclass
@@ -106,7 +110,7 @@ def minimize_lbfgs(
     converged = record(which, x, losses, gradients) <= tol
     iterations = xp.zeros_like(which)
     ended = converged | (iterations >= max_iter)
-    curvature = Curvature(x)
+    curvature = DenseCurvature(x) if x.shape[1] <= MAX_DENSE else Curvature(x)
     directions, slopes = -gradients, -dot(gradients, gradients)
     # Nothing is known of the scale yet: move by one at most.
     first_steps = xp.where(slopes < -1, 1 / xp.sqrt(-slopes), xp.ones_like(slopes))
@@ -155,9 +159,11 @@ def minimize_lbfgs(
             converged = put_rows(converged, rows, done)
             new = curvature.directions(rows, now[2])
             slopes = dot(new, now[2])
-            uphill = ~(slopes < 0)  # by rounding: forget the curvature
-            new = xp.where(uphill[:, None], -now[2], new)
-            slopes = xp.where(uphill, -dot(now[2], now[2]), slopes)
+            uphill = ~(slopes < 0)  # by rounding
+            if bool(xp.any(uphill)):
+                curvature.forget(rows[uphill])
+                new = xp.where(uphill[:, None], -now[2], new)
+                slopes = xp.where(uphill, -dot(now[2], now[2]), slopes)
             directions = put_rows(directions, rows, new)
             begun = begin_search(now[1], slopes, xp.ones_like(slopes))
             search = type(search)(
