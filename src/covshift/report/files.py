@@ -1,0 +1,150 @@
+"""A document -> files: the page, the same as JSON, and each table as CSV."""
+
+import csv
+import io
+import json
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from covshift.report.anchors import unique_slugs
+from covshift.report.cells import full_cell, plain_number, shown_text
+from covshift.report.page import MAX_BYTES, render_page
+from covshift.report.schema import Document, Figure, FullCell, Table
+from covshift.report.validation import is_number, validate_document
+
+
+def write_document(
+    document: Document, folder: str | Path, name: str = "report", *, max_bytes: int = MAX_BYTES
+) -> list[Path]:
+    """Write ``name.html``, ``name.json`` and ``name-<table id>.csv`` for each table.
+
+    Each file is whole or not there. The data come first: a page that is too large does not
+    cost them. Files of the same names are replaced.
+
+    Parameters
+    ----------
+    document : Document
+        From `covshift.report.document.make_document`.
+    folder : str or Path
+        Made if missing.
+    name : str
+        Start of the names of the files, without a folder.
+    max_bytes : int
+        Size of the page above which it is an error.
+
+    Returns
+    -------
+    list of Path
+        The page first.
+    """
+    validate_document(document)
+    _check_name(name)
+    folder = Path(folder)
+    tables = [table for section in document["sections"] for table in section["tables"]]
+    slugs = unique_slugs(table["id"] for table in tables)
+    contents = {folder / f"{name}.json": document_json(document)}
+    contents |= {folder / f"{name}-{slugs[table['id']]}.csv": table_csv(table) for table in tables}
+    folder.mkdir(parents=True, exist_ok=True)
+    for path, text in contents.items():
+        _write(path, text)
+    page = folder / f"{name}.html"
+    _write(page, render_page(document, max_bytes=max_bytes))
+    return [page, *contents]
+
+
+def document_json(document: Document) -> str:
+    """Return the document without its pictures as JSON.
+
+    Numbers are numbers. JSON has no NaN, which becomes null, and no infinities, which become the
+    texts "Infinity" and "-Infinity".
+
+    Parameters
+    ----------
+    document : Document
+        Document.
+
+    Returns
+    -------
+    str
+    """
+    sections = [
+        {**section, "figures": [_without_picture(figure) for figure in section["figures"]]}
+        for section in document["sections"]
+    ]
+    data = _as_data({**document, "sections": sections})
+    return json.dumps(data, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def table_csv(table: Table) -> str:
+    """Return a table as CSV, with the keys of its columns as header.
+
+    A cell gives its value, or else its text, or else its mark. Where cells of a column have a
+    text or a mark beside that, columns named ``key [text]`` and ``key [mark]`` follow it.
+
+    Parameters
+    ----------
+    table : Table
+        Table.
+
+    Returns
+    -------
+    str
+    """
+    columns: dict[str, list[Any]] = {}
+    for column in table["columns"]:
+        key = column["key"]
+        cells = [full_cell(row.get(key)) for row in table["rows"]]
+        columns[key] = [_main_part(cell) for cell in cells]
+        if any("value" in cell and "text" in cell for cell in cells):
+            columns[f"{key} [text]"] = [shown_text(cell, column) for cell in cells]
+        if any(cell.get("mark") and ("value" in cell or "text" in cell) for cell in cells):
+            columns[f"{key} [mark]"] = [cell.get("mark") for cell in cells]
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return text.getvalue()
+
+
+def _main_part(cell: FullCell) -> Any:
+    if "value" not in cell:
+        return cell.get("text", cell.get("mark"))
+    value = cell["value"]
+    return value if value is None or isinstance(value, str) else plain_number(value)
+
+
+def _without_picture(figure: Figure) -> dict[str, Any]:
+    return {key: part for key, part in figure.items() if key not in ("png", "svg")}
+
+
+def _as_data(value: Any) -> Any:
+    """Return what JSON can hold, at any depth."""
+    if isinstance(value, Mapping):
+        return {key: _as_data(part) for key, part in value.items()}
+    if isinstance(value, str) or value is None or isinstance(value, bool):
+        return value
+    if is_number(value):
+        number = plain_number(value)
+        if math.isnan(number):
+            return None
+        return number if math.isfinite(number) else f"{'-' if number < 0 else ''}Infinity"
+    return [_as_data(part) for part in value]
+
+
+def _check_name(name: Any) -> None:
+    if not isinstance(name, str) or not name.strip(". ") or {"/", "\\", "\0"} & set(name):
+        raise ValueError(f"name must be the start of a file's name, without folders, got {name!r}.")
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file under a temporary name first, so that it is whole or not there."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        # Bytes, so that lines end alike everywhere; half of a surrogate pair becomes "?".
+        temporary.write_bytes(text.encode("utf-8", "replace"))
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)

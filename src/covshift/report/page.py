@@ -1,0 +1,211 @@
+"""A document -> one HTML page that needs nothing else: no network, no other file.
+
+The template escapes all text. A content security policy in the page lets the browser run and
+style only what is inlined here, by its hash, and load nothing but pictures inside the page: text
+that slipped through could still not run, nor call home.
+"""
+
+import base64
+import hashlib
+import struct
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import NamedTuple
+
+from covshift.report.anchors import unique_slugs
+from covshift.report.cells import full_cell, shown_text, sort_value
+from covshift.report.schema import Cell, Column, Document, Figure, FullCell, Mark
+from covshift.report.validation import evidence_cited, validate_document
+
+try:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+except ImportError as error:
+    raise ImportError(
+        'Reports need jinja2, which is not installed: pip install "covshift[report]"'
+    ) from error
+
+MAX_BYTES = 5_000_000  # opens at once, and passes through mail
+# Told apart without colour; the words stand beside them.
+SYMBOLS: dict[Mark, str] = {
+    "agrees": "=",
+    "differs": "≠",
+    "not reproduced": "×",  # noqa: RUF001
+    "helps": "↑",
+    "harms": "↓",
+    "unclear": "~",
+    "best": "★",
+}
+
+
+class PageTooLargeError(ValueError):
+    """The page would be larger than allowed."""
+
+
+class ShownCell(NamedTuple):
+    """A cell as the template needs it."""
+
+    text: str
+    sorting: Mapping[str, str]  # data attributes that tell the script what it sorts by
+    mark: Mark | None
+    symbol: str
+    help: str
+    evidence: str | None
+
+
+def render_page(document: Document, *, max_bytes: int = MAX_BYTES) -> str:
+    """Return the document as one self-contained HTML page.
+
+    Parameters
+    ----------
+    document : Document
+        From `covshift.report.document.make_document`.
+    max_bytes : int
+        Size of the page, in UTF-8, above which it is an error.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    PageTooLargeError
+        With what takes the most room.
+    """
+    validate_document(document)
+    sections = document["sections"]
+    anchors = {
+        "section": unique_slugs(section["id"] for section in sections),
+        "table": unique_slugs(table["id"] for section in sections for table in section["tables"]),
+        "figure": unique_slugs(
+            figure["id"] for section in sections for figure in section["figures"]
+        ),
+        "evidence": unique_slugs(document["evidence"]),
+    }
+    css, script = _inlined("document.css"), _inlined("document.js")
+    page: str = (
+        _environment()
+        .get_template("document.html.jinja")
+        .render(
+            document=document,
+            anchor=lambda kind, one: f"{kind}-{anchors[kind][one]}",
+            css=css,
+            script=script,
+            policy=_policy(css, script),
+            cited_in=_cited_in(document),
+            show_cell=show_cell,
+            picture=picture_uri,
+            size=picture_size,
+        )
+    )
+    size = len(page.encode("utf-8", "replace"))
+    if size > max_bytes:
+        raise PageTooLargeError(_too_large(document, size, max_bytes))
+    return page
+
+
+def show_cell(cell: Cell, column: Column) -> ShownCell:
+    """Return what the template needs to know of a cell.
+
+    Parameters
+    ----------
+    cell : Cell
+        Any kind of cell.
+    column : Column
+        Its column.
+
+    Returns
+    -------
+    ShownCell
+    """
+    full = full_cell(cell)
+    text = shown_text(full, column)
+    mark = full.get("mark")
+    return ShownCell(
+        text,
+        _sorting(full, text, bool(column.get("numeric"))),
+        mark,
+        SYMBOLS[mark] if mark else "",
+        full.get("help", ""),
+        full.get("evidence"),
+    )
+
+
+def picture_uri(figure: Figure) -> str:
+    """Return the picture as a data URI; as an image even SVG runs no script and loads nothing."""
+    if "svg" in figure:
+        return "data:image/svg+xml;base64," + _base64(figure["svg"].encode("utf-8", "replace"))
+    return "data:image/png;base64," + _base64(figure["png"])
+
+
+def picture_size(figure: Figure) -> tuple[int, int] | None:
+    """Return width and height of a PNG, which keep its place free while it is read."""
+    if "svg" in figure:
+        return None
+    width, height = struct.unpack(">II", figure["png"][16:24])
+    return width, height
+
+
+def _sorting(cell: FullCell, text: str, numeric: bool) -> dict[str, str]:
+    """Say what a cell sorts by, as short as possible: evidence may have thousands of rows."""
+    value = sort_value(cell)
+    if value is None or value == "":
+        return {"missing": ""}
+    if isinstance(value, str):
+        plain = value == text and not cell.get("mark")
+        return {} if plain else {"text": value}
+    number = repr(value).replace("inf", "Infinity")  # as the script reads it
+    plain = numeric and number == text and not cell.get("mark")
+    return {} if plain else {"number": number}
+
+
+def _cited_in(document: Document) -> dict[str, list[tuple[str, str]]]:
+    """Return for each evidence the tables that refer to it: id and caption."""
+    cited: dict[str, list[tuple[str, str]]] = {one: [] for one in document["evidence"]}
+    for section in document["sections"]:
+        for table in section["tables"]:
+            for one in dict.fromkeys(evidence_cited(table["rows"])):
+                cited[one].append((table["id"], table["caption"]))
+    return cited
+
+
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("covshift.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _inlined(name: str) -> Markup:
+    """Return a file of ours, which the template must not escape."""
+    # Opened as text, which makes every line end in \n, as the browser does before it hashes.
+    return Markup((files("covshift.report") / "templates" / name).read_text(encoding="utf-8"))
+
+
+def _policy(css: str, script: str) -> str:
+    hashes = [_base64(hashlib.sha256(part.encode()).digest()) for part in (css, script)]
+    return (
+        "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; "
+        f"style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'"
+    )
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")
+
+
+def _too_large(document: Document, size: int, max_bytes: int) -> str:
+    pictures = sum(
+        len(picture_uri(figure))
+        for section in document["sections"]
+        for figure in section["figures"]
+    )
+    rows = sum(len(evidence["rows"]) for evidence in document["evidence"].values())
+    return (
+        f"The page has {size / 1e6:.1f} MB, more than {max_bytes / 1e6:.1f}: figures take "
+        f"{pictures / 1e6:.1f} MB, and there are {rows} rows of evidence. Draw the figures with "
+        "fewer dots per inch, give fewer rows of evidence, or raise max_bytes."
+    )
