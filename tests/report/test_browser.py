@@ -251,6 +251,15 @@ def test_first_column_stays_while_its_table_scrolls(visit):
     assert second.bounding_box()["x"] == pytest.approx(before - 80, abs=1)
 
 
+def test_caption_says_that_a_table_goes_on(visit):
+    page = visit(viewport=PHONE)
+    page.locator("#table-paper.overflows").wait_for()
+    added = "(caption) => getComputedStyle(caption, '::after').content"
+    assert "sideways" in page.locator("#table-paper figcaption").evaluate(added)
+    page.set_viewport_size({"width": 1200, "height": 800})
+    page.locator("#table-paper:not(.overflows)").wait_for()
+
+
 def luminance(colour):
     """Relative luminance, as the Web Content Accessibility Guidelines define it."""
     channels = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]

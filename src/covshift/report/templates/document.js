@@ -54,6 +54,12 @@ function makeSortable(table) {
   });
 }
 
+// A table cut off between two columns looks complete: its caption says that there is more.
+const overflowWatcher = new ResizeObserver((entries) => {
+  for (const { target } of entries)
+    target.parentElement.classList.toggle("overflows", target.scrollWidth > target.clientWidth);
+});
+
 // Evidence. The link is an ordinary one, so the browser's back leads to where it was followed.
 function openTarget() {
   let id;
@@ -116,6 +122,7 @@ function makeTooltips() {
 }
 
 for (const table of document.querySelectorAll("table")) makeSortable(table);
+for (const box of document.querySelectorAll("figure.table > .scroll")) overflowWatcher.observe(box);
 makeTooltips();
 window.addEventListener("hashchange", openTarget);
 openTarget();
