@@ -11,11 +11,14 @@ ROOT = Path(__file__).resolve().parent.parent
 
 SMOKE = """
 import sys
+from importlib.resources import files
 import covshift
 from covshift import AdaptedClassifier, PeriodicSparseFiltering, stack_domains
 from covshift.datasets import make_periodic_shift
 
 assert "site-packages" in covshift.__file__, covshift.__file__
+for part in ("document.html.jinja", "document.css", "document.js"):
+    assert (files("covshift.report") / "templates" / part).is_file(), part
 data = make_periodic_shift(random_state=0)
 X, y, sample_domain = stack_domains(data.X_source, data.y_source, data.X_target)
 plain = AdaptedClassifier().fit(X, y, sample_domain=sample_domain)
