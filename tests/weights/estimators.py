@@ -7,5 +7,6 @@ WEIGHTS = [
     RuLSIFWeights(random_state=0),
     KLIEPWeights(random_state=0),
     KMMWeights(),
+    KMMWeights(n_landmarks=100, random_state=0),
     ClassifierWeights(random_state=0),
 ]

@@ -129,9 +129,12 @@ def test_too_few_iterations_are_warned_about():
 @pytest.mark.parametrize(
     "params",
     [{"bound": 0.5}, {"bound": np.inf}, {"ridge": -1}, {"bandwidth": 0}, {"bandwidth": "median"},
-     {"epsilon": 1.0}, {"epsilon": -0.1}, {"tol": -1}, {"max_iter": 0}, {"ridge": True}],
+     {"epsilon": 1.0}, {"epsilon": -0.1}, {"tol": -1}, {"max_iter": 0}, {"ridge": True},
+     {"n_landmarks": 0}, {"n_landmarks": 2.5}, {"n_landmarks": True}, {"n_landmarks": "all"},
+     {"n_landmarks": 5, "ridge": 0}, {"random_state": "seed"}],
 )  # fmt: skip
 def test_bad_parameters(params):
     X, sample_domain = stack(*several_dimensions(2, n=20)[:2])
-    with pytest.raises((ValueError, TypeError), match=next(iter(params))):
+    name = next(iter(params)) if "random_state" not in params else "seed"
+    with pytest.raises((ValueError, TypeError), match=name):
         KMMWeights(**params).fit(X, sample_domain=sample_domain)

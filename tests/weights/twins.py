@@ -56,3 +56,13 @@ def ulsif_leave_one_out(source, target, bases, sigma, lam, alpha=0.0, clip="weig
         r_t = max(0.0, basis_functions(target[j], bases, sigma) @ theta)
         total += (1 - alpha) / 2 * r_s**2 + alpha / 2 * r_t**2 - r_t
     return total / n
+
+
+def nystrom_kernel(rows, landmarks, sigma):
+    """Each row's nearest combination of landmarks takes its place; the diagonal is exact."""
+    within = np.array([basis_functions(c, landmarks, sigma) for c in landmarks])
+    to_landmarks = np.array([basis_functions(x, landmarks, sigma) for x in rows])
+    combinations = np.array([np.linalg.lstsq(within, b, rcond=1e-12)[0] for b in to_landmarks])
+    K = to_landmarks @ combinations.T
+    np.fill_diagonal(K, 1)
+    return K

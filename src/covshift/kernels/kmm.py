@@ -33,8 +33,9 @@ import numpy as np
 from covshift.kernels.arrays import FloatArray
 from covshift.kernels.mmd import TILE_ROWS, squared_distances
 
-# Up to so many rows K is kept (32 MB); above, its tiles are computed for every product.
-KEPT_ROWS = 2048
+# Up to so many rows K is kept (200 MB); above, its tiles are computed for every product, which
+# takes twenty times as long.
+KEPT_ROWS = 5000
 
 
 def kernel_sums(
@@ -94,27 +95,40 @@ def _kernel(A: FloatArray, B: FloatArray) -> FloatArray:
 
 def project(v: FloatArray, bound: float, epsilon: float) -> FloatArray:
     r"""Nearest point to v (n,) with :math:`0 \le w \le B` and :math:`|\bar w - 1| \le \epsilon`."""
-    w: FloatArray = np.clip(v, 0, bound)
+    return clip_to_mean(v, np.ones(len(v)), bound, epsilon)[0]
+
+
+def clip_to_mean(
+    scores: FloatArray, diagonal: FloatArray, bound: float, epsilon: float
+) -> tuple[FloatArray, float]:
+    r"""Maximise :math:`\sum_i s_i w_i - \tfrac12 a_i w_i^2`, scores s (n,) and diagonal a (n,) > 0.
+
+    Subject to :math:`0 \le w_i \le B` and :math:`|\bar w - 1| \le \epsilon`. Returns
+    :math:`w_i = \min(B, \max(0, (s_i - \nu) / a_i))` and :math:`\nu`, which is zero if the mean
+    is inside its limits.
+    """
+    w: FloatArray = np.clip(scores / diagonal, 0, bound)
     mean = float(w.mean())
     if abs(mean - 1) <= epsilon:
-        return w
+        return w, 0.0
     goal = 1 + epsilon if mean > 1 else 1 - epsilon
-    # The mean of clip(v - shift) falls with the shift: bisection, then the exact shift for
-    # the entries that are then free.
-    low, high = float(v.min()) - bound, float(v.max())
+    # The mean falls with the shift: bisection, then the exact shift for the entries that are
+    # then free.
+    low, high = float((scores - bound * diagonal).min()), float(scores.max())
     for _ in range(60):
         shift = (low + high) / 2
-        if np.clip(v - shift, 0, bound).mean() > goal:
+        if np.clip((scores - shift) / diagonal, 0, bound).mean() > goal:
             low = shift
         else:
             high = shift
     shift = (low + high) / 2
-    free = (v > shift) & (v < shift + bound)
+    free = (scores > shift) & (scores < shift + bound * diagonal)
     if free.any():
-        at_bound = bound * np.count_nonzero(v >= shift + bound)
-        shift = (float(v[free].sum()) + at_bound - goal * len(v)) / np.count_nonzero(free)
-    clipped: FloatArray = np.clip(v - shift, 0, bound)
-    return clipped
+        at_bound = bound * np.count_nonzero(scores >= shift + bound * diagonal)
+        total = float((scores[free] / diagonal[free]).sum()) + at_bound
+        shift = (total - goal * len(scores)) / float((1 / diagonal[free]).sum())
+    clipped: FloatArray = np.clip((scores - shift) / diagonal, 0, bound)
+    return clipped, float(shift)
 
 
 def match_means(

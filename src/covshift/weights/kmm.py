@@ -5,15 +5,22 @@ import warnings
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin
+from sklearn.utils import check_random_state, gen_batches
 
-from covshift.base import check_count, check_number
+from covshift.base import check_count, check_number, check_option
 from covshift.kernels.arrays import FloatArray
 from covshift.kernels.gaussian_bases import squares_to_bases
 from covshift.kernels.kmm import kernel_product, kernel_sums, match_means, mean_multiplier
+from covshift.kernels.kmm_low_rank import match_feature_means
+from covshift.kernels.mmd import TILE_ROWS
+from covshift.kernels.nystrom import lost_diagonal, nystrom_features, nystrom_root, nystrom_sum
 from covshift.measures import median_bandwidth
 from covshift.weights._base import NEGLIGIBLE, WeightEstimator
 
 FALLBACK_ROWS = 500  # of each role, whose distances give the bandwidth after an underflow
+EXACT_ROWS = 5000  # largest source for which "auto" is exact, as its kernel matrix is kept
+AUTO_LANDMARKS = 500
+ERROR_ROWS = 200  # whose kernel sums are computed exactly, to tell the error of a low rank
 
 
 class KMMWeights(WeightEstimator):
@@ -48,7 +55,14 @@ class KMMWeights(WeightEstimator):
     tol : float, default=1e-8
         How far the objective may be above its optimum, relative to its size.
     max_iter : int, default=2000
-        Largest number of steps, each of which costs :math:`n_s^2` kernels (time, not memory).
+        Largest number of steps, each of which costs :math:`n_s^2` kernels (time, not memory), or
+        :math:`n_s r^2` products with r landmarks, of which a few dozen steps are enough.
+    n_landmarks : "auto", int or None, default="auto"
+        Number r of source rows, drawn at random, onto which the kernel is projected. None: the
+        kernel is exact. "auto": exact up to 5,000 source rows, or without a ridge, which the
+        low rank needs; else 500.
+    random_state : int, RandomState or None, default=None
+        Seed of the draw of landmarks.
 
     Attributes
     ----------
@@ -58,6 +72,12 @@ class KMMWeights(WeightEstimator):
         What was used.
     gap_ : float
         Bound on how far the objective is above its optimum.
+    landmarks_ : ndarray of shape (n_landmarks, n_features) or None
+        The rows drawn; None if the kernel is exact.
+    kernel_error_ : float
+        Relative error of the projected kernel where it was used: the length of
+        :math:`(K w - \hat K w)_S` divided by that of :math:`(K w)_S`, for at most 200 source
+        rows S drawn at random; 0 if the kernel is exact.
     source_rows_, target_rows_ : ndarrays
         The rows of the fit: ``score_weights`` needs them.
     effective_sample_size_ : float
@@ -73,6 +93,12 @@ class KMMWeights(WeightEstimator):
     :math:`(\kappa(x) - \sum_i k(x, x_i) w_i - \nu) / \rho`, cut off at 0 and B, with
     :math:`\nu` the multiplier of the mean; so source rows get ``weights_`` again, up to ``tol``.
     Without a ridge that says nothing, and a row weighs as much as the nearest source row.
+
+    With landmarks, :math:`\hat K = \Phi \Phi^\top + \operatorname{diag}(d)` with the features
+    :math:`\varphi(x)` of the rows projected onto them and :math:`d(x) = 1 - \lVert \varphi(x)
+    \rVert^2`. Target rows are projected alike, and :math:`\rho + d(x)` takes the place of
+    :math:`\rho`. More landmarks come closer to the exact weights, which need not be closer to the
+    true ratio: where many features carry no shift, what 500 leave out is mostly noise.
 
     References
     ----------
@@ -91,7 +117,16 @@ class KMMWeights(WeightEstimator):
     """
 
     def __init__(
-        self, bound=1000.0, *, ridge=1.0, bandwidth=None, epsilon=None, tol=1e-8, max_iter=2000
+        self,
+        bound=1000.0,
+        *,
+        ridge=1.0,
+        bandwidth=None,
+        epsilon=None,
+        tol=1e-8,
+        max_iter=2000,
+        n_landmarks="auto",
+        random_state=None,
     ):
         self.bound = bound
         self.ridge = ridge
@@ -99,6 +134,8 @@ class KMMWeights(WeightEstimator):
         self.epsilon = epsilon
         self.tol = tol
         self.max_iter = max_iter
+        self.n_landmarks = n_landmarks
+        self.random_state = random_state
 
     def _check_parameters(self) -> None:
         check_number("bound", self.bound, minimum=1)
@@ -109,11 +146,23 @@ class KMMWeights(WeightEstimator):
             check_number("bandwidth", self.bandwidth, minimum=0, closed="neither")
         if self.epsilon is not None:
             check_number("epsilon", self.epsilon, minimum=0, maximum=1, closed="left")
+        if self.n_landmarks is None or isinstance(self.n_landmarks, str):
+            check_option("n_landmarks", self.n_landmarks, ("auto", None))
+        else:
+            check_count("n_landmarks", self.n_landmarks, minimum=1)
+            if self.ridge == 0:
+                raise ValueError(
+                    f"n_landmarks={self.n_landmarks} needs a ridge above zero: raise ridge, or use "
+                    "n_landmarks=None."
+                )
+        check_random_state(self.random_state)
 
     def _estimate(self, source: FloatArray, target: FloatArray) -> FloatArray:
+        rng = check_random_state(self.random_state)
         self.source_rows_, self.target_rows_ = source, target
+        self.landmarks_ = self._draw_landmarks(rng)
         self.bandwidth_ = float(self.bandwidth or median_bandwidth(source, target))
-        kappa = self._kappa(source)
+        features, kappa = self._set_up()
         if kappa.max() < NEGLIGIBLE:
             some = [rows[:: 1 + len(rows) // FALLBACK_ROWS] for rows in (source, target)]
             fallback = float(np.sqrt(np.median(squares_to_bases(*some))))
@@ -122,18 +171,12 @@ class KMMWeights(WeightEstimator):
                 f"distance between source and target rows, {fallback:.3g}, is used instead"
             )
             self.bandwidth_ = fallback
-            kappa = self._kappa(source)
+            features, kappa = self._set_up()
         self.epsilon_ = float(len(source) ** -0.5 if self.epsilon is None else self.epsilon)
-        weights, product, self.gap_ = match_means(
-            kernel_product(source, self.bandwidth_),
-            kappa,
-            ridge=self.ridge,
-            bound=self.bound,
-            epsilon=self.epsilon_,
-            tol=self.tol,
-            max_iter=self.max_iter,
-        )
-        objective = float(weights @ (product + self.ridge * weights)) / 2 - float(kappa @ weights)
+        if features is None:
+            weights, objective = self._match(kappa)
+        else:
+            weights, objective = self._match_features(features, rng)
         if self.gap_ > self.tol * abs(objective):
             warnings.warn(
                 f"KMMWeights did not converge in {self.max_iter} iterations: the objective, "
@@ -143,16 +186,79 @@ class KMMWeights(WeightEstimator):
                 stacklevel=4,
             )
         self._solution = weights
-        self._multiplier = mean_multiplier(weights, product, kappa, self.ridge, self.bound)
         return weights
+
+    def _draw_landmarks(self, rng: np.random.RandomState) -> FloatArray | None:
+        n, count = len(self.source_rows_), self.n_landmarks
+        if count == "auto":
+            count = None if n <= EXACT_ROWS or self.ridge == 0 else AUTO_LANDMARKS
+        if count is None:
+            return None
+        landmarks: FloatArray = self.source_rows_[
+            np.sort(rng.choice(n, min(count, n), replace=False))
+        ]
+        return landmarks
+
+    def _set_up(self) -> tuple[FloatArray | None, FloatArray]:
+        """Features of the source rows, if the kernel is projected, and their kappa."""
+        if self.landmarks_ is None:
+            return None, self._kappa(self.source_rows_)
+        self._root = nystrom_root(self.landmarks_, self.bandwidth_)
+        where = self.landmarks_, self._root, self.bandwidth_
+        ratio = len(self.source_rows_) / len(self.target_rows_)
+        self._goal = ratio * nystrom_sum(self.target_rows_, *where)
+        features = nystrom_features(self.source_rows_, *where)
+        return features, features @ self._goal
+
+    def _match(self, kappa: FloatArray) -> tuple[FloatArray, float]:
+        """Weights of the source rows by the exact kernel, and their objective."""
+        weights, product, self.gap_ = match_means(
+            kernel_product(self.source_rows_, self.bandwidth_),
+            kappa,
+            ridge=self.ridge,
+            bound=self.bound,
+            epsilon=self.epsilon_,
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
+        self._multiplier = mean_multiplier(weights, product, kappa, self.ridge, self.bound)
+        self.kernel_error_ = 0.0
+        return weights, float(weights @ (product + self.ridge * weights) / 2 - kappa @ weights)
+
+    def _match_features(
+        self, features: FloatArray, rng: np.random.RandomState
+    ) -> tuple[FloatArray, float]:
+        """Weights of the source rows by the projected kernel, and their objective."""
+        lost = lost_diagonal(features)
+        weights, self._direction, self._multiplier, objective, self.gap_ = match_feature_means(
+            features,
+            self._goal,
+            self.ridge + lost,
+            bound=self.bound,
+            epsilon=self.epsilon_,
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
+        some = rng.permutation(len(weights))[:ERROR_ROWS]
+        exact = kernel_sums(self.source_rows_[some], self.source_rows_, self.bandwidth_, weights)
+        projected = features[some] @ (weights @ features) + lost[some] * weights[some]
+        self.kernel_error_ = float(np.linalg.norm(exact - projected) / np.linalg.norm(exact))
+        return weights, objective
 
     def _evaluate(self, X: FloatArray) -> FloatArray:
         if self.ridge == 0:
             weights: FloatArray = self._solution[pairwise_distances_argmin(X, self.source_rows_)]
             return weights
-        matched = kernel_sums(X, self.source_rows_, self.bandwidth_, self._solution)
-        values = (self._kappa(X) - matched - self._multiplier) / self.ridge
-        return np.clip(values, 0, self.bound)
+        if self.landmarks_ is None:
+            matched = kernel_sums(X, self.source_rows_, self.bandwidth_, self._solution)
+            scores, diagonal = self._kappa(X) - matched, np.full(len(X), self.ridge)
+        else:
+            scores, diagonal = np.empty(len(X)), np.empty(len(X))
+            for part in gen_batches(len(X), TILE_ROWS):
+                features = nystrom_features(X[part], self.landmarks_, self._root, self.bandwidth_)
+                scores[part] = features @ self._direction
+                diagonal[part] = self.ridge + lost_diagonal(features)
+        return np.clip((scores - self._multiplier) / diagonal, 0, self.bound)
 
     def _kappa(self, X: FloatArray) -> FloatArray:
         ratio = len(self.source_rows_) / len(self.target_rows_)
