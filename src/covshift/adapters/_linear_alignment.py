@@ -7,7 +7,7 @@ from sklearn.utils import check_scalar
 
 from covshift.adapters._unit_adapter import UnitAdapter, role_of
 from covshift.base import check_option
-from covshift.domains import locate_units
+from covshift.domains import locate_units, pick_rows
 from covshift.kernels.covariance import mean_and_covariance
 
 ROLES = {"source_to_target": ("source", "target"), "target_to_source": ("target", "source")}
@@ -62,7 +62,7 @@ class LinearAlignment(UnitAdapter):
     def _learn(self, X, units, sample_domain):
         moving, still = ROLES[self.direction]
         if still in units:
-            mean, covariance, _ = self._moments(X[units[still]])
+            mean, covariance, _ = self._moments(pick_rows(X, units[still]))
             self.reference_mean_, self.reference_covariance_ = mean, covariance
         own = {unit: rows for unit, rows in units.items() if role_of(unit) == moving}
         super()._learn(X, own if still in units else {}, sample_domain)

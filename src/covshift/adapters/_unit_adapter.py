@@ -23,6 +23,7 @@ from covshift.domains import (
     check_fit_domains,
     check_new_domains,
     locate_units,
+    pick_rows,
     pooling_units,
 )
 from covshift.kernels.arrays import FloatArray, IntArray
@@ -139,7 +140,7 @@ class UnitAdapter(DomainTransformer):
 
     def _learn(self, X: Any, units: Mapping[Unit, IntArray], sample_domain: IntArray) -> None:
         """Store what is learned from the rows of each unit."""
-        self._store({unit: self._measure(X[rows]) for unit, rows in units.items()})
+        self._store({unit: self._measure(pick_rows(X, rows)) for unit, rows in units.items()})
 
     def _locate(self, domain: IntArray) -> IntArray:
         """Position of each row's unit; -1 for rows that stay as they are."""

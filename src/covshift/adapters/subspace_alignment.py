@@ -4,6 +4,7 @@ import warnings
 
 from covshift.adapters._unit_adapter import UnitAdapter, mean_and_scale, role_of
 from covshift.base import DomainTransformer, NothingToAdaptWarning, check_count
+from covshift.domains import pick_rows
 from covshift.kernels.subspace_alignment import principal_directions
 
 
@@ -104,11 +105,15 @@ class SubspaceAlignment(UnitAdapter):
         super()._learn(X, units, sample_domain)
         n_rows = min(len(units[role]) for role in ("source", "target") if role in units)
         self.n_components_ = self._count_components(n_rows, X.shape[1])
-        Z = self._standardise(X, self._locate(sample_domain))
-        self.source_components_ = principal_directions(Z[units["source"]], self.n_components_)
+        Z = X
+        if self.center or self.scale:
+            Z = self._standardise(X, self._locate(sample_domain))
+        source = pick_rows(Z, units["source"])
+        self.source_components_ = principal_directions(source, self.n_components_)
         self.target_components_ = self.source_components_
         if "target" in units:
-            self.target_components_ = principal_directions(Z[units["target"]], self.n_components_)
+            target = pick_rows(Z, units["target"])
+            self.target_components_ = principal_directions(target, self.n_components_)
             if self.n_components_ == X.shape[1]:
                 warnings.warn(
                     f"n_components={self.n_components_} is the number of features: the alignment "

@@ -20,7 +20,7 @@ from covshift.domains.labels import (
     known_labels,
     placeholder_label,
 )
-from covshift.domains.pooling import Unit, locate_units, pooling_units
+from covshift.domains.pooling import Unit, locate_units, pick_rows, pooling_units
 from covshift.domains.roles import (
     SOME_SOURCE,
     SOME_TARGET,
@@ -48,6 +48,7 @@ __all__ = [
     "known_labels",
     "locate_units",
     "new_target_domain",
+    "pick_rows",
     "placeholder_label",
     "pooling_units",
     "split_domains",

@@ -1,7 +1,7 @@
 """Who shares statistics with whom."""
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -35,6 +35,12 @@ def pooling_units(
         if len(own) >= min_domain_size
     }
     return units | roles
+
+
+def pick_rows(X: Any, rows: IntArray) -> Any:
+    """Return those rows of X, whose numbers ascend; without a copy if they are all in a run."""
+    start, stop = int(rows[0]), int(rows[-1]) + 1
+    return X[start:stop] if stop - start == len(rows) else X[rows]
 
 
 def locate_units(units: Sequence[Unit], sample_domain: IntArray) -> IntArray:

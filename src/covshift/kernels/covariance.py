@@ -22,9 +22,12 @@ O. Ledoit, M. Wolf, "A well-conditioned estimator for large-dimensional covarian
 Journal of Multivariate Analysis 88(2), 2004.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from covshift.kernels.arrays import FloatArray
+from covshift.kernels.mmd import TILE_ROWS
 
 
 def mean_and_covariance(
@@ -35,10 +38,9 @@ def mean_and_covariance(
     Computed in double precision, whatever X is.
     """
     mean: FloatArray = X.mean(axis=0, dtype=np.float64)
-    centred = X - mean
-    covariance: FloatArray = centred.T @ centred / len(X)
+    covariance = scatter(X, mean) / len(X)
     if shrinkage is None:
-        shrinkage = ledoit_wolf_intensity(centred, covariance)
+        shrinkage = ledoit_wolf_intensity(X, mean, covariance)
     if shrinkage > 0:
         variances = np.diagonal(covariance).copy()
         covariance *= 1 - shrinkage
@@ -46,21 +48,38 @@ def mean_and_covariance(
     return mean, covariance, shrinkage
 
 
-def ledoit_wolf_intensity(centred: FloatArray, covariance: FloatArray) -> float:
-    """Intensity a, between 0 and 1, from centred rows (n, m) and their covariance (m, m).
+def scatter(X: FloatArray, mean: FloatArray) -> FloatArray:
+    r""":math:`\sum_i (x_i - \bar x)(x_i - \bar x)^\top` (m, m) of rows (n, m)."""
+    total = np.zeros((X.shape[1], X.shape[1]))
+    for centred in _centred_tiles(X, mean):
+        total += centred.T @ centred
+    return total
+
+
+def _centred_tiles(X: FloatArray, mean: FloatArray) -> Iterator[FloatArray]:
+    """Rows about the mean, some at a time: a copy of all would cost more than the products."""
+    for start in range(0, len(X), TILE_ROWS):
+        yield X[start : start + TILE_ROWS] - mean
+
+
+def ledoit_wolf_intensity(X: FloatArray, mean: FloatArray, covariance: FloatArray) -> float:
+    """Intensity a, between 0 and 1, from rows (n, m), their mean and their covariance (m, m).
 
     The fourth powers of the rows' lengths take the place of the second m x m product over
     the rows that `sklearn.covariance.ledoit_wolf_shrinkage` makes; the value is the same.
     """
-    n, m = centred.shape
+    n, m = X.shape
     variances = np.diagonal(covariance)
     precisions = np.divide(1, variances, out=np.zeros(m), where=variances > TINY)
-    squares = np.einsum("ij,ij,j->i", centred, centred, precisions)  # squared lengths of z
+    fourths = sum(
+        float(np.square(np.square(centred, out=centred) @ precisions).sum())  # of lengths of z
+        for centred in _centred_tiles(X, mean)
+    )
     roots = np.sqrt(precisions)
     R_squares = float(np.square(roots[:, None] * covariance * roots).sum())
     trace = float((variances * precisions).sum())
     dispersion = R_squares - trace**2 / m
-    noise = (float(np.square(squares).sum()) / n - R_squares) / n
+    noise = (fourths / n - R_squares) / n
     rounding = 16 * m * float(np.finfo(np.float64).eps) * R_squares
     if noise <= 0 or dispersion <= rounding:
         return 0.0  # nothing off the diagonal: there is nothing to shrink

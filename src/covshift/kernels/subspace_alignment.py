@@ -18,6 +18,7 @@ using subspace alignment", ICCV 2013.
 import numpy as np
 
 from covshift.kernels.arrays import FloatArray
+from covshift.kernels.covariance import scatter
 
 
 def principal_directions(X: FloatArray, n_components: int) -> FloatArray:
@@ -25,19 +26,26 @@ def principal_directions(X: FloatArray, n_components: int) -> FloatArray:
 
     Of two opposite directions, the one whose largest entry is positive.
     """
-    centred = X - X.mean(axis=0, dtype=np.float64)
-    n, m = centred.shape
-    size = max(float(centred.max()), -float(centred.min()))
-    if size > 0 and not 1e-100 < size < 1e100:
-        centred /= size  # squares stay in range, and directions do not depend on it
+    mean: FloatArray = X.mean(axis=0, dtype=np.float64)
+    n, m = X.shape
     if n >= m:
-        _, vectors = np.linalg.eigh(centred.T @ centred)
+        _, vectors = np.linalg.eigh(_scatter_in_range(X, mean))
         directions = vectors[:, ::-1].T
     else:
-        directions = np.linalg.svd(centred, full_matrices=False)[2]
+        directions = np.linalg.svd(X - mean, full_matrices=False)[2]
     directions = directions[:n_components]
     largest = np.abs(directions).argmax(axis=1)
     flipped: FloatArray = directions * np.where(
         directions[np.arange(len(directions)), largest] < 0, -1.0, 1.0
     ).reshape(-1, 1)
     return flipped
+
+
+def _scatter_in_range(X: FloatArray, mean: FloatArray) -> FloatArray:
+    """Scatter matrix (m, m), or a multiple of it whose entries neither overflow nor vanish."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        S = scatter(X, mean)
+    if 1e-200 < float(np.diagonal(S).max()) < 1e200:
+        return S
+    size = float(np.abs(X - mean).max())
+    return scatter((X - mean) / size, np.zeros_like(mean)) if size > 0 else S
