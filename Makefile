@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test test-slow lint smoke clean
+.PHONY: help demo test test-slow lint smoke bench clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -24,8 +24,18 @@ lint: .venv/dev-installed  ## style and types
 smoke: .venv/dev-installed  ## the built wheel, in an empty environment, outside this folder
 	$(BIN)/python tests/wheel_smoke.py
 
+# Those that exist, one after the other: two at once would disturb each other's times.
+BENCHMARKS := $(notdir $(basename $(wildcard $(addprefix benchmarks/, $(addsuffix .py, \
+	engine mmd ks weights alignments autoencoder)))))
+
+bench: .venv/dev-installed  ## the benchmarks, side by side with the peers; writes bench-output/*.json
+	@for name in $(BENCHMARKS); do \
+		echo "== $$name"; \
+		$(BIN)/python benchmarks/$$name.py --out bench-output/$$name.json || exit 1; \
+	done
+
 clean:  ## remove what the other targets made
-	rm -rf .venv dist demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf .venv dist demo-output bench-output .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("covshift needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'

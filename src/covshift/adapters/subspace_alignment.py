@@ -108,12 +108,11 @@ class SubspaceAlignment(UnitAdapter):
         Z = X
         if self.center or self.scale:
             Z = self._standardise(X, self._locate(sample_domain))
-        source = pick_rows(Z, units["source"])
-        self.source_components_ = principal_directions(source, self.n_components_)
+        P = self.n_components_
+        self.source_components_ = principal_directions(pick_rows(Z, units["source"]), P)
         self.target_components_ = self.source_components_
         if "target" in units:
-            target = pick_rows(Z, units["target"])
-            self.target_components_ = principal_directions(target, self.n_components_)
+            self.target_components_ = principal_directions(pick_rows(Z, units["target"]), P)
             if self.n_components_ == X.shape[1]:
                 warnings.warn(
                     f"n_components={self.n_components_} is the number of features: the alignment "

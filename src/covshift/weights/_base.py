@@ -64,8 +64,10 @@ class WeightEstimator(BaseEstimator):
                 )
             self.domains_ = domains.domains
             if domains.has_target:
-                source = X[domains.source].astype(np.float64)
-                weights = self._estimate(source, X[domains.target].astype(np.float64))
+                # Masks copy: what is learned from never shares memory with the caller's rows.
+                source = X[domains.source].astype(np.float64, copy=False)
+                target = X[domains.target].astype(np.float64, copy=False)
+                weights = self._estimate(source, target)
                 if not weights.any():
                     self._warn("all weights are zero: no source row is like the target")
             else:
