@@ -1,10 +1,11 @@
 import time
-from threading import Event
+from threading import Event, Thread
 
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from covshift.solvers.blas_threads import one_blas_thread
 from covshift.solvers.threads import run_tasks
 
 
@@ -92,3 +93,30 @@ def test_parts_do_not_warn_of_what_is_not_finite(n_jobs):
             return list(run(lambda part: float(np.exp(np.full(2, part))[0]), [0.0, 1e9]))
 
     assert run_tasks([task], n_jobs) == [[1.0, np.inf]]
+
+
+def test_any_thread_may_set_the_limit_and_any_may_restore_it():
+    """threadpoolctl 3.8 ignores all threads but the first that set a limit."""
+    inside, outside = Event(), Event()
+    found = []
+
+    def first_in():
+        with one_blas_thread():
+            inside.set()
+            outside.wait(10)
+            found.append(blas_threads())
+
+    before = threadpool_limits(limits=2, user_api="blas")  # its thread is this one
+    try:
+        two = blas_threads()
+        thread = Thread(target=first_in)
+        thread.start()
+        inside.wait(10)
+        with one_blas_thread():
+            outside.set()
+            thread.join(10)
+            found.append(blas_threads())
+        assert found == [[1] * len(two)] * 2
+        assert blas_threads() == two
+    finally:
+        before.restore_original_limits()

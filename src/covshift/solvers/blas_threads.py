@@ -3,11 +3,12 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from threadpoolctl import threadpool_limits
+import threadpoolctl
 
 _lock = threading.Lock()
-_limits: list[threadpool_limits] = []  # one entry per block inside; the first set the limit
+_limits: list[Any] = []  # one entry per block inside; the first set the limit
 
 
 @contextmanager
@@ -18,11 +19,31 @@ def one_blas_thread() -> Iterator[None]:
     first to enter sets it and the last to leave restores what was before.
     """
     with _lock:
-        _limits.append(_limits[0] if _limits else threadpool_limits(limits=1, user_api="blas"))
+        _limits.append(_limits[0] if _limits else _limit())
     try:
         yield
     finally:
         with _lock:
             limit = _limits.pop()
             if not _limits:
+                _let_any_thread_set_limits()
                 limit.restore_original_limits()
+                _let_any_thread_set_limits()
+
+
+def _limit() -> Any:
+    _let_any_thread_set_limits()
+    # Of BLAS alone: a limiter restores all that its controller holds, OpenMP included.
+    return threadpoolctl.ThreadpoolController().select(user_api="blas").limit(limits=1)
+
+
+def _let_any_thread_set_limits() -> None:
+    """Undo threadpoolctl's rule that only the first thread to set OpenBLAS's limit may do so.
+
+    Since 3.8 the others are ignored without a word, and here the thread that sets the limit,
+    or the one that restores it, may be any.
+    """
+    controller = getattr(threadpoolctl, "OpenBLASController", None)
+    clear = getattr(controller, "clear_controlling_thread", None)
+    if clear is not None:
+        clear(force=True)
