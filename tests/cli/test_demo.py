@@ -142,7 +142,7 @@ def test_unwritable_folder_is_found_before_the_work(monkeypatch, tmp_path):
     def refuse(dir):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(command.tempfile, "TemporaryFile", refuse)
+    monkeypatch.setattr("tempfile.TemporaryFile", refuse)
     assert_one_line(invoke("demo", "--out", tmp_path), "Permission denied", str(tmp_path))
 
 
@@ -185,7 +185,10 @@ def test_missing_matplotlib_is_found_before_the_work(monkeypatch, tmp_path):
 @pytest.mark.parametrize("package", ["typer", "rich"])
 def test_missing_extra(package, monkeypatch, capsys):
     for name in list(sys.modules):
-        if name == "covshift.cli.demo" or name.partition(".")[0] == "rich":
+        if (
+            name in ("covshift.cli.demo", "covshift.cli.progress")
+            or name.partition(".")[0] == "rich"
+        ):
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
     # The import that is expected to fail must not leave its traces in the package.

@@ -2,10 +2,7 @@
 
 import csv
 import io
-import os
-import sys
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import astuple, fields
 from functools import partial
@@ -15,10 +12,10 @@ from typing import IO, TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 from rich.console import Console
-from rich.progress import Progress
 from rich.table import Table
 
 from covshift.cli import INTERRUPTED
+from covshift.cli.progress import trial_progress
 from covshift.experiments.demo import (
     ASSUMPTIONS,
     DATA_SETS,
@@ -33,6 +30,7 @@ from covshift.experiments.demo import (
     summarize,
     verdicts,
 )
+from covshift.experiments.output_files import prepare_folder, write_whole
 
 if TYPE_CHECKING:
     from covshift.report.figures import Filters
@@ -58,8 +56,10 @@ def demo(
     try:
         # Both now, not after the trials: what is missing should cost nobody half a minute.
         figures = _import_figures()
+        if out.exists() and not out.is_dir():
+            _fail(f"--out {out} is a file, not a folder.")
         with _naming_folder(out):
-            _check_folder(out)
+            prepare_folder(out)
         console = Console(highlight=False)
         results = _run(console, trials, seed)
         data_sets = {_title(name): draw_trial(name, seed)[0]._asdict() for name in DATA_SETS}
@@ -69,9 +69,9 @@ def demo(
             "filters.png": figures.draw_filters(filters),
         }
         with _naming_folder(out):
-            _write(out / "results.csv", partial(_write_csv, results))
+            write_whole(out / "results.csv", partial(_write_csv, results))
             for name, figure in pictures.items():
-                _write(out / name, partial(figures.save_png, figure))
+                write_whole(out / name, partial(figures.save_png, figure))
         # Last, so that a reader who goes away early (`| head`) does not cost the files.
         console.print(_table(results), *_reading(results), sep="\n")
     except KeyboardInterrupt:
@@ -85,12 +85,11 @@ def _run(console: Console, trials: int, seed: int) -> list[Trial]:
     total = len(DATA_SETS) * len(SYSTEMS) * trials
     console.print(f"{len(DATA_SETS)} data sets, {len(SYSTEMS)} systems, trials of each: {trials}")
     results = []
-    # transient: the bar goes away when done, and the table takes its place.
-    with Progress(console=console, transient=True, disable=not sys.stdout.isatty()) as progress:
-        task = progress.add_task("", total=total)
+    with trial_progress(console) as progress:
+        progress(0, total, 0)
         for trial in run_trials(trials, seed):
             results.append(trial)
-            progress.update(task, advance=1, description=trial.data_set)
+            progress(len(results), total, 0)
     return results
 
 
@@ -167,26 +166,6 @@ def _write_csv(results: list[Trial], file: IO[bytes]) -> None:
     writer.writerow(field.name for field in fields(Trial))
     writer.writerows(astuple(trial) for trial in results)
     file.write(text.getvalue().encode())
-
-
-def _write(path: Path, write: Callable[[IO[bytes]], None]) -> None:
-    """Write a file under a temporary name first, so that it is whole or not there."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            write(file)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _check_folder(out: Path) -> None:
-    """Make the folder and try to write to it, before anything is computed."""
-    if out.exists() and not out.is_dir():
-        _fail(f"--out {out} is a file, not a folder.")
-    out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryFile(dir=out):
-        pass
 
 
 @contextmanager
