@@ -15,6 +15,7 @@ ORDER = [
     "measures",
     "domains",
     "base",
+    "output_files",
     "datasets",
     "adapters",
     "weights",

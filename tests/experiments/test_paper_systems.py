@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from covshift.experiments import paper_systems
-from covshift.experiments.demo import DATA_SETS, Estimate
+from covshift.experiments.paper import DATA_SETS
+from covshift.experiments.paper import Figure as Estimate
 from covshift.experiments.paper_systems import (
     PAPER,
     REBUILT,

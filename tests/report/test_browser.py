@@ -93,6 +93,15 @@ def visit(browser, folder):
     assert problems == []
 
 
+def wait_until(page, condition):
+    """Ask again and again; Playwright's own waiting is `eval`, which the page's policy refuses."""
+    for _ in range(200):
+        if page.evaluate(condition):
+            return
+        page.wait_for_timeout(25)
+    pytest.fail(f"never: {condition}")
+
+
 def names(page):
     return page.locator(f"{TABLE} tbody th").all_inner_texts()
 
@@ -170,10 +179,10 @@ def test_link_opens_its_evidence_and_back_returns(visit):
     top = page.locator(EVIDENCE).bounding_box()["y"]
     assert 0 <= top < 200
     page.go_back()
-    page.wait_for_function(f"Math.abs(scrollY - {before}) < 5")
+    wait_until(page, f"Math.abs(scrollY - {before}) < 5")
     assert page.evaluate("location.hash") == ""
     page.go_forward()
-    page.wait_for_function(f"scrollY > {before}")
+    wait_until(page, f"scrollY > {before} + 5")
 
 
 def test_address_with_evidence_opens_it(visit):

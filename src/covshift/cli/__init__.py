@@ -35,6 +35,7 @@ def build_app() -> Any:
     import typer
 
     from covshift.cli.demo import demo
+    from covshift.cli.reproduce import reproduce
 
     # No pretty tracebacks: errors of the user have one line, those of the program are shown
     # by Python as ever.
@@ -51,7 +52,6 @@ def build_app() -> Any:
             typer.echo(f"covshift {__version__}")
             raise typer.Exit
 
-    # A callback also keeps `demo` a command of its own while it is the only one.
     @app.callback()
     def options(
         version: bool = typer.Option(
@@ -61,4 +61,5 @@ def build_app() -> Any:
         pass
 
     app.command()(demo)
+    app.command()(reproduce)
     return app

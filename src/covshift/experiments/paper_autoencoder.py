@@ -22,7 +22,9 @@ from covshift.adapters import DenoisingAutoencoder
 from covshift.adapters._autoencoder_fit import fit_stacked
 from covshift.datasets import ShiftedData
 from covshift.domains import stack_domains
-from covshift.experiments.demo import DATA_SETS, Estimate, draw_trial
+from covshift.experiments.paper import DATA_SETS
+from covshift.experiments.paper import Figure as Estimate
+from covshift.experiments.synthetic import draw_trial
 from covshift.measures import mean_and_standard_error
 
 # What the text gives.

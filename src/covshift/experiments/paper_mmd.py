@@ -14,7 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from covshift.adapters import PeriodicSparseFiltering, SparseFiltering
 from covshift.domains import stack_domains
-from covshift.experiments.demo import DATA_SETS, draw_trial
+from covshift.experiments.paper import DATA_SETS
+from covshift.experiments.synthetic import draw_trial
 from covshift.measures import mean_and_standard_error, mmd, percentage_change
 
 # As in the authors' released code: norms of each domain as a batch, 1e-8 inside the roots.

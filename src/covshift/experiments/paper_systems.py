@@ -19,7 +19,9 @@ from covshift.adapters import SubspaceAlignment
 from covshift.base import NothingToAdaptWarning
 from covshift.datasets import ShiftedData
 from covshift.domains import stack_domains
-from covshift.experiments.demo import DATA_SETS, Estimate, draw_trial
+from covshift.experiments.paper import DATA_SETS
+from covshift.experiments.paper import Figure as Estimate
+from covshift.experiments.synthetic import draw_trial
 from covshift.measures import mean_and_standard_error
 from covshift.predictors import AdaptedClassifier, LSPClassifier
 from covshift.weights import ULSIFWeights, UnreliableWeightsWarning

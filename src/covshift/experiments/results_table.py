@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
-from covshift.experiments.output_files import write_whole
 from covshift.experiments.store import Record
+from covshift.output_files import write_whole
 
 TIMINGS = ("finished", "task_seconds")
 

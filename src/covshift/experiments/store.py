@@ -11,7 +11,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Self
 
-from covshift.experiments.output_files import prepare_folder
 from covshift.experiments.software_versions import software_versions
 from covshift.experiments.store_file import (
     StoreError,
@@ -27,6 +26,7 @@ from covshift.experiments.store_file import (
 )
 from covshift.experiments.task_call import TaskOutcome
 from covshift.experiments.trial import Trial, to_json
+from covshift.output_files import prepare_folder
 
 MIN_FREE_BYTES = 50_000_000  # some 50,000 trials
 

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from covshift import __version__
-from covshift.experiments.output_files import temporary_beside
+from covshift.output_files import temporary_beside
 
 FORMAT = "1"
 APPLICATION_ID = 0x636F7653  # "covS" in the file's header: no other program's database

@@ -4,6 +4,7 @@ Figures are objects of their own: pyplot and its global state are never touched.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from io import BytesIO
 from typing import IO, Any, TypedDict
 
 import numpy.typing as npt
@@ -28,6 +29,10 @@ SHADES = ListedColormap(GREYS(range(170)), name="light greys")
 WIDTH = 10.0  # inches; with DPI, 1500 pixels, still legible when shown at 1000
 DPI = 150
 FONT_SIZE = 11
+LINE_STYLES: tuple[dict[str, Any], ...] = (
+    {"color": LABEL_COLOURS[0], "linestyle": "-"},
+    {"color": LABEL_COLOURS[1], "linestyle": "--"},
+)
 
 
 class Filters(TypedDict):
@@ -41,7 +46,10 @@ class Filters(TypedDict):
     data: Mapping[str, npt.NDArray[Any]]
 
 
-def draw_data_sets(data_sets: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> Figure:
+def draw_data_sets(
+    data_sets: Mapping[str, Mapping[str, npt.NDArray[Any]]],
+    axis_names: tuple[str, str] = ("$x_1$", "$x_2$"),
+) -> Figure:
     """Draw data sets of two features, one panel each, two panels in a row.
 
     Parameters
@@ -49,6 +57,8 @@ def draw_data_sets(data_sets: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> F
     data_sets : mapping of str to mapping
         Title of the panel -> arrays ``X_source``, ``y_source``, ``X_test`` and ``y_test``,
         labels 0 and 1.
+    axis_names : pair of str
+        Of both features.
 
     Returns
     -------
@@ -60,8 +70,8 @@ def draw_data_sets(data_sets: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> F
     for (title, data), axes in zip(data_sets.items(), panels, strict=False):
         _scatter(axes, data, size=22, shown=200)
         axes.set_title(title, fontsize=FONT_SIZE)
-        axes.set_xlabel("$x_1$", fontsize=FONT_SIZE)
-        axes.set_ylabel("$x_2$", fontsize=FONT_SIZE)
+        axes.set_xlabel(axis_names[0], fontsize=FONT_SIZE)
+        axes.set_ylabel(axis_names[1], fontsize=FONT_SIZE)
         axes.tick_params(labelsize=FONT_SIZE - 2)
     for axes in panels:  # zip left those without a data set
         axes.set_axis_off()
@@ -90,6 +100,41 @@ def draw_filters(banks: Sequence[Filters]) -> Figure:
         _draw_bank(block, bank, shape)
     _legend(figure)
     return figure
+
+
+def draw_histories(histories: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> Figure:
+    """Draw curves over iterations, one panel for each title, two panels in a row.
+
+    Parameters
+    ----------
+    histories : mapping of str to mapping
+        Title of the panel -> name of a curve -> its values from iteration 0.
+
+    Returns
+    -------
+    Figure
+    """
+    n_rows = -(-len(histories) // 2)
+    figure = Figure(figsize=(WIDTH, 2.6 * n_rows), dpi=DPI, layout="constrained")
+    panels = figure.subplots(n_rows, 2, squeeze=False).flat
+    for (title, curves), axes in zip(histories.items(), panels, strict=False):
+        for (name, values), style in zip(curves.items(), LINE_STYLES, strict=False):
+            axes.plot(values, label=name, linewidth=1.5, **style)
+        axes.set_title(title, fontsize=FONT_SIZE)
+        axes.set_xlabel("iteration", fontsize=FONT_SIZE)
+        axes.set_ylabel("loss", fontsize=FONT_SIZE)
+        axes.tick_params(labelsize=FONT_SIZE - 2)
+        axes.legend(frameon=False, fontsize=FONT_SIZE - 1)
+    for axes in panels:
+        axes.set_axis_off()
+    return figure
+
+
+def png_bytes(figure: Figure) -> bytes:
+    """A figure as the contents of a PNG file."""
+    file = BytesIO()
+    save_png(figure, file)
+    return file.getvalue()
 
 
 def save_png(figure: Figure, file: IO[bytes]) -> None:

@@ -4,11 +4,11 @@ import csv
 import io
 import json
 import math
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from covshift.output_files import write_whole
 from covshift.report.anchors import unique_slugs
 from covshift.report.cells import full_cell, plain_number, shown_text
 from covshift.report.page import MAX_BYTES, render_page
@@ -140,11 +140,5 @@ def _check_name(name: Any) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file under a temporary name first, so that it is whole or not there."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        # Bytes, so that lines end alike everywhere; half of a surrogate pair becomes "?".
-        temporary.write_bytes(text.encode("utf-8", "replace"))
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    # Bytes, so that lines end alike everywhere; half of a surrogate pair becomes "?".
+    write_whole(path, lambda file: file.write(text.encode("utf-8", "replace")))

@@ -1,0 +1,120 @@
+"""What the trials of the synthetic study say, cell by cell."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from scipy.stats import t as t_distribution
+
+from covshift.experiments.paper import (
+    NOT_REPRODUCED,
+    PRINTED_ACCURACY,
+    REBUILT_ACCURACY,
+    REBUILT_WITHOUT_CHANGE,
+    Figure,
+)
+from covshift.experiments.store import Record
+from covshift.measures import mean_and_standard_error, percentage_change
+
+Verdict: TypeAlias = Literal["helps", "harms", "unclear"]
+Agreement: TypeAlias = Literal["agrees", "differs", "not reproduced"]
+
+LARGEST_DIFFERENCE = 3  # standard errors of the difference, within which two figures agree
+LEVEL = 0.05  # chance of calling a difference where there is none, for each verdict
+
+
+class Cell(NamedTuple):
+    """What the trials of one cell of a table have in common."""
+
+    data_set: str
+    system: str
+    reading: str | None = None
+    variant: str = "reconstructed"
+    without_crossing: bool = False
+
+
+Trials: TypeAlias = dict[Cell, list[Record]]
+
+
+def gather(records: Iterable[Record]) -> Trials:
+    """Records of trials that did not fail, by cell, in the order of their seeds."""
+    cells: Trials = {}
+    for record in records:
+        if record.result is not None:
+            settings = record.trial.settings
+            cell = Cell(**{name: settings[name] for name in Cell._fields if name in settings})
+            cells.setdefault(cell, []).append(record)
+    return {cell: sorted(found, key=lambda one: one.trial.seed) for cell, found in cells.items()}
+
+
+def values(records: Sequence[Record], name: str) -> list[float]:
+    """One result of each trial: a stored one, or a change in per cent made of two."""
+    if name == "change":
+        return _changes(records, "without", "with")
+    if name == "mmd_change":
+        return _changes(records, "mmd_before", "mmd_after")
+    return [record.result[name] for record in records if name in (record.result or {})]
+
+
+def estimate(numbers: Sequence[float]) -> Figure | None:
+    """Mean and standard error; of a single number no error, of none nothing."""
+    if not numbers:
+        return None
+    if len(numbers) == 1:
+        return Figure(numbers[0])
+    return Figure(*mean_and_standard_error(numbers))
+
+
+def agree(ours: Figure, other: Figure) -> bool:
+    """Whether two figures are within three standard errors of their difference."""
+    error = np.hypot(ours.standard_error or 0.0, other.standard_error or 0.0)
+    return bool(abs(ours.mean - other.mean) <= LARGEST_DIFFERENCE * error)
+
+
+def agreement_with_paper(cell: Cell, records: Sequence[Record]) -> Agreement | None:
+    """Whether the accuracy with adaptation agrees with the printed one."""
+    ours = estimate(values(records, "with"))
+    printed = PRINTED_ACCURACY.get((cell.data_set, cell.system))
+    if ours is None or printed is None:
+        return None
+    if (cell.data_set, cell.system) in NOT_REPRODUCED:
+        return "not reproduced"
+    return "agrees" if agree(ours, printed[1]) else "differs"
+
+
+def agreement_with_rebuild(cell: Cell, records: Sequence[Record]) -> Agreement | None:
+    """Whether the accuracy with adaptation agrees with that of the independent rebuild."""
+    with_, without = values(records, "with"), values(records, "without")
+    ours = estimate(with_)
+    if ours is None:
+        return None
+    if cell.system in REBUILT_WITHOUT_CHANGE:
+        return "agrees" if with_ == without else "differs"
+    rebuilt = REBUILT_ACCURACY.get((cell.data_set, cell.system))
+    if rebuilt is None:
+        return None
+    return "agrees" if agree(ours, rebuilt) else "differs"
+
+
+def verdict(records: Sequence[Record]) -> Verdict:
+    """Whether adapting is better or worse than not adapting, or neither for sure.
+
+    A t-test of the differences within each trial: pairing takes out what the draws of the data
+    add to the spread of both.
+    """
+    differences = np.subtract(values(records, "with"), values(records, "without"))
+    if len(differences) < 2:
+        return "unclear"
+    mean, error = mean_and_standard_error(differences)
+    if abs(mean) <= t_distribution.ppf(1 - LEVEL / 2, len(differences) - 1) * error:
+        return "unclear"
+    return "helps" if mean > 0 else "harms"
+
+
+def _changes(records: Sequence[Record], before: str, after: str) -> list[float]:
+    results: list[dict[str, Any]] = [record.result or {} for record in records]
+    return [
+        float(percentage_change(result[before], result[after]))
+        for result in results
+        if before in result and after in result
+    ]
