@@ -1,6 +1,7 @@
 """The filters as they would be written without care for speed: what the engine is measured against.
 
-Plain NumPy that allocates an array per operation, and SciPy's L-BFGS-B, one problem at a time.
+Plain NumPy that allocates an array per operation, and SciPy's L-BFGS-B, one problem at a time; and
+the algorithm that the authors released, from its description.
 """
 
 import numpy as np
@@ -28,14 +29,36 @@ def plain_loss(W, X, codes, table, activation="sin", epsilon=1e-8):
     return loss, (dF * slope).T @ X
 
 
-def plain_fit(W0, X, codes, table, activation="sin", max_iter=200, tol=1e-5):
+def released_loss(W, X, codes, groups, label_reward, epsilon=1e-8):
+    """Loss and gradient as the authors' code has them: each class block is normalised again."""
+    H = X @ W.T
+    F, slope = 1 + np.sin(H), np.cos(H)
+    loss, dF = _sum_of_normalised(F, epsilon)
+    for code, (group, reward) in enumerate(zip(groups, label_reward, strict=True)):
+        block = np.ix_(codes == code, group)
+        block_loss, block_gradient = _sum_of_normalised(F[block], epsilon)
+        loss -= reward * block_loss
+        dF[block] -= reward * block_gradient
+    return loss, (dF * slope).T @ X
+
+
+def _sum_of_normalised(F, epsilon):
+    t = np.sqrt((F**2).sum(axis=0) + epsilon)
+    A = F / t
+    r = np.sqrt((A**2).sum(axis=1) + epsilon)[:, None]
+    Z = A / r
+    dA = (1 - Z * Z.sum(axis=1)[:, None]) / r
+    return Z.sum(), (dA - A * (dA * A).sum(axis=0)) / t
+
+
+def plain_fit(W0, X, codes, table, activation="sin", max_iter=200, tol=1e-5, loss=plain_loss):
     """Minimise the loss by SciPy; returns its result."""
 
     def evaluate(flat):
         W = flat.reshape(W0.shape).astype(X.dtype, copy=False)
-        loss, gradient = plain_loss(W, X, codes, table, activation)
-        return float(loss), gradient.ravel().astype(np.float64)
+        value, gradient = loss(W, X, codes, table, activation)
+        return float(value), gradient.ravel().astype(np.float64)
 
-    options = {"maxiter": max_iter, "maxfun": 10**9, "gtol": tol * len(X), "ftol": 0.0}
+    options = {"maxiter": max_iter, "maxfun": 10**9, "gtol": tol * len(X)}
     options["ftol"] = 10 * np.finfo(X.dtype).eps
     return minimize(evaluate, W0.ravel(), jac=True, method="L-BFGS-B", options=options)

@@ -72,6 +72,11 @@ class FilterProblem:
         return limit if self.window is None else min(limit, self.window)
 
     @property
+    def n_together(self) -> int:
+        """Starts to be evaluated together."""
+        return max(1, BATCH_FILTERS // self.reward.groups.shape[1])
+
+    @property
     def name(self) -> str:
         """What the lines of a verbose fit begin with."""
         return f"[{type(self.filter_).__name__}]"
@@ -79,7 +84,9 @@ class FilterProblem:
     def kind(self) -> tuple[Any, ...]:
         """What problems must have in common to be evaluated together."""
         X, filter_ = self.X, self.filter_
-        rows = (X.shape, X.dtype) if isinstance(X, np.ndarray) else id(X)
+        # Enough starts for a batch of their own share one array of rows, which costs less.
+        alone = not isinstance(X, np.ndarray) or 2 * len(self.starts) > self.n_together
+        rows = id(X) if alone else (X.shape, X.dtype)
         evaluation = (filter_._loss_name(), filter_.activation, filter_.epsilon)
         stopping = (self.max_iter, filter_.tol, self.window is None)
         return (rows, self.reward.groups.shape, *evaluation, filter_.norm_epsilon, *stopping)
@@ -137,8 +144,7 @@ def _batches(problems: Sequence[FilterProblem]) -> list[list[Start]]:
         kinds.setdefault(problem.kind(), []).extend(starts)
     batches = []
     for starts in kinds.values():
-        at_once = max(1, BATCH_FILTERS // len(starts[0].problem.starts[0]))
-        n_parts = -(-len(starts) // at_once)
+        n_parts = -(-len(starts) // starts[0].problem.n_together)
         bounds = np.linspace(0, len(starts), n_parts + 1).astype(int).tolist()
         batches += [starts[low:high] for low, high in pairwise(bounds)]
     return batches

@@ -43,7 +43,7 @@ MAKERS = {
 FAMILY = "family"  # in place of a system: the simplest model of the right family
 # Trials computed together: as many as fill the arrays of the small filters. The number is part
 # of what a run computes, to the last bit, and stays as it is when trials are added.
-TRIALS_TOGETHER = 10
+TRIALS_TOGETHER = 30
 
 
 class Draw(NamedTuple):
