@@ -55,8 +55,9 @@ def match_feature_means(
     :math:`\tfrac12 w^\top (\Phi \Phi^\top + \operatorname{diag}(a)) w - c^\top \Phi^\top w`, and a
     bound on how far it is above its optimum. Stops when that is at most ``tol`` times its size.
     """
-    v = goal - features.sum(axis=0)  # where all weights were one
-    scores = features @ v
+    # Here nearly all weights are one, and free to move: half as many steps as from the v of
+    # weights that are one.
+    v, scores = np.zeros(len(goal)), np.zeros(len(features))
     w, nu = clip_to_mean(scores, diagonal, bound, epsilon)
     for iteration in range(max_iter + 1):
         reached = w @ features
