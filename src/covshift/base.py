@@ -160,9 +160,14 @@ def bandwidth_candidates(sigmas: Any, A: FloatArray, B: FloatArray) -> FloatArra
 def check_magnitude(X: Any) -> None:
     """Refuse rows whose squares, summed, would overflow."""
     values = X.data if sparse.issparse(X) else X
-    largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
     # The cube root leaves a third of the exponents for the number of rows and for factors.
     limit = float(np.finfo(X.dtype).max) ** (1 / 3)
+    flat = values.ravel(order="K")
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = float(flat @ flat)
+    if squares < limit**2 / 2:  # then no value can be too large: one pass over them was enough
+        return
+    largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
     if largest > limit:
         raise ValueError(
             f"X holds magnitudes up to {largest:.1e}; above {limit:.0e} they overflow {X.dtype} "

@@ -18,7 +18,7 @@ using subspace alignment", ICCV 2013.
 import numpy as np
 
 from covshift.kernels.arrays import FloatArray
-from covshift.kernels.covariance import scatter
+from covshift.kernels.covariance import column_means, scatter
 
 
 def principal_directions(X: FloatArray, n_components: int) -> FloatArray:
@@ -26,7 +26,7 @@ def principal_directions(X: FloatArray, n_components: int) -> FloatArray:
 
     Of two opposite directions, the one whose largest entry is positive.
     """
-    mean: FloatArray = X.mean(axis=0, dtype=np.float64)
+    mean = column_means(X)
     n, m = X.shape
     if n >= m:
         _, vectors = np.linalg.eigh(_scatter_in_range(X, mean))
