@@ -169,7 +169,8 @@ def test_one_pass_gives_way_where_it_would_lose_digits(offset):
     assert sf_one_pass.is_accurate(W, gram, squares) == (offset <= 30)
 
 
-def test_blocks_cover_the_rows_in_order():
+def test_blocks_cover_the_rows_in_order(monkeypatch):
+    monkeypatch.setattr(row_blocks, "BLOCK_BYTES", 2**18)
     X = np.arange(7000.0).reshape(-1, 1)
     rows = row_blocks.cut_rows(X, np.zeros(7000, dtype=int), 1, 110, passes=3)
     blocks = [block for lane in rows.lanes for block in lane.blocks]
@@ -181,12 +182,24 @@ def test_blocks_cover_the_rows_in_order():
     assert max(sizes) * 110 * 8 <= 1.1 * row_blocks.BLOCK_BYTES
 
 
-def test_blocks_end_where_large_classes_do():
+def test_blocks_end_where_large_classes_do(monkeypatch):
+    monkeypatch.setattr(row_blocks, "BLOCK_BYTES", 2**19)
     codes = np.repeat([0, 1, 2], [2500, 2500, 2000])
     rows = row_blocks.cut_rows(np.zeros((7000, 3)), codes, 1, 110, passes=3)
     blocks = [block for lane in rows.lanes for block in lane.blocks]
     assert [block.present.tolist() for block in blocks] == [[0]] * 4 + [[1]] * 4 + [[2]] * 3
     assert all((block.classes == 1).all() for block in blocks)
+
+
+@pytest.mark.usefixtures("cut", "half_angle")
+@every_loss
+def test_a_class_without_rows(loss):
+    W, arguments = draw()
+    arguments["codes"] = np.where(arguments["codes"] == 1, -1, arguments["codes"])
+    arguments["groups"] = np.concatenate([arguments["groups"], arguments["groups"][:, :1]], axis=1)
+    arguments["label_reward"] = np.ones((N_PROBLEMS, 3))
+    arguments["codes"] = np.where(arguments["codes"] == 0, 0, 2)
+    assert_equals_twin(W, arguments, loss, "sin", 1e-10)
 
 
 def test_small_classes_share_blocks():

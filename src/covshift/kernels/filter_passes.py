@@ -105,7 +105,7 @@ def three_passes(
             for block in lane.blocks:
                 F, _ = activations(block, scratch, 1)
                 squares = np.square(F, out=room(scratch[0], *F.shape))
-                total[..., block.present] += sum_by_class(squares, block.classes)
+                total[..., block.columns] += sum_by_class(squares, block.classes)
         return total
 
     def collect(lane: Lane) -> tuple[FloatArray, FloatArray, list[RowFactors]]:

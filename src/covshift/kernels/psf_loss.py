@@ -71,18 +71,19 @@ def row_factors(norms: JointNorms, F: FloatArray, squares: FloatArray, block: Bl
     over_r += norms.norm_epsilon
     inverse_roots(over_r, out=over_r)
     np.multiply(block.classes, over_r, out=U)
-    np.matmul(norms.scaled[:, block.present], F, out=rewards)
+    np.matmul(norms.scaled[:, block.columns], F, out=rewards)
     rewards *= U
     q = rewards.sum(axis=1) if p > 1 else rewards[:, 0]  # a row has one class
     np.square(over_r, out=over_r)
     np.multiply(q, over_r[:, 0], out=V[:, 0])
     V[:, 1] = 1
-    of_classes = norms.upstream[:, block.present] * (U @ F.swapaxes(-1, -2))  # (K, p, L)
+    of_classes = norms.upstream[:, block.columns] * (U @ F.swapaxes(-1, -2))  # (K, p, L)
     sums = of_classes.sum(axis=1, keepdims=True) - norms.inverse * (
         V[:, :1] @ squares.swapaxes(-1, -2)
     )
-    columns = (block.present, slice(None))
-    return RowFactors(q.sum(axis=1, dtype=np.float64), sums.astype(np.float64), U, V, columns)
+    columns = (block.columns, slice(None))
+    losses = q.sum(axis=1, dtype=np.float64)
+    return RowFactors(losses, sums.astype(np.float64, copy=False), U, V, columns)
 
 
 def filter_factors(norms: JointNorms, sums: FloatArray) -> tuple[FloatArray, FloatArray]:

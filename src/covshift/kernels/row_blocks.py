@@ -22,9 +22,9 @@ from scipy import sparse
 
 from covshift.kernels.arrays import FloatArray, IntArray, Rows
 
-# The activations of a block: half of the second-level cache of current cores. Shorter blocks
+# The activations of a block: about the second-level cache of current cores. Shorter blocks
 # would leave more of it to the four arrays that a pass touches, and more calls per row.
-BLOCK_BYTES = 2**19
+BLOCK_BYTES = 2**20
 # Below this, calling NumPy costs more than its work on the block.
 MIN_BLOCK_ROWS = 32
 # More lanes than most machines have cores to spare, and few enough gradients to add up.
@@ -43,6 +43,7 @@ class Block:
     rows : (b, m), dense or sparse, or (K, b, m).
     present : (p,) classes that occur in the block, in ascending order; C stands for rows
         without a label.
+    columns : the same, as what picks them from an axis over the classes.
     classes : (p, b) or (K, p, b) indicators of the class of each row.
     factors : buffer for the factors of the rows, (K, 2 p + 3, b) in all. Arrays of this size
         that were made anew in every pass would cost more than what is done with them.
@@ -52,6 +53,7 @@ class Block:
 
     rows: Rows
     present: IntArray
+    columns: slice | IntArray
     classes: FloatArray
     factors: FloatArray
     kept: FloatArray | None
@@ -131,7 +133,10 @@ def cut_rows(
             present = np.unique(codes[..., part])
             classes = (codes[..., None, part] == present[:, None]).astype(X.dtype)
             factors = np.empty((2 * len(present) + 3) * n_problems * classes.shape[-1], X.dtype)
-            blocks.append(Block(rows, present, classes, factors, kept))
+            first, last = int(present[0]), int(present[-1])
+            in_a_row = last - first + 1 == len(present)  # then a slice, which copies nothing
+            columns = slice(first, last + 1) if in_a_row else present
+            blocks.append(Block(rows, present, columns, classes, factors, kept))
         lanes.append(Lane(number, blocks))
     return BlockedRows(lanes, n_rows, int(np.diff(bounds).max()) * row_entries, X.dtype)
 
