@@ -29,11 +29,11 @@ def family_accuracy(data_set: str, data: ShiftedData) -> float:
 def fit_cone(X: FloatArray, y: BoolArray) -> Callable[[FloatArray], BoolArray]:
     """``|x1| > a |x2|`` with the best a."""
 
-    def ratio(rows: FloatArray) -> FloatArray:
-        return np.abs(rows[:, 0]) / np.maximum(np.abs(rows[:, 1]), np.finfo(float).tiny)
+    def angle(rows: FloatArray) -> FloatArray:  # grows with |x1| / |x2|, and is always finite
+        return np.arctan2(np.abs(rows[:, 0]), np.abs(rows[:, 1]))
 
-    threshold = best_threshold(ratio(X), y)
-    return lambda rows: ratio(rows) > threshold
+    threshold = best_threshold(angle(X), y)
+    return lambda rows: angle(rows) > threshold
 
 
 def fit_sine(X: FloatArray, y: BoolArray) -> Callable[[FloatArray], BoolArray]:
@@ -66,15 +66,20 @@ def fit_band(X: FloatArray, y: BoolArray) -> Callable[[FloatArray], BoolArray]:
 
 
 def best_threshold(values: FloatArray, y: BoolArray) -> float:
-    """Threshold above which calling rows positive gives the most accurate labels."""
-    order = np.argsort(values)
-    # Correct when the first k rows are called negative, for every k.
-    correct = np.concatenate([[0], np.cumsum(~y[order])]) + np.concatenate(
-        [np.cumsum(y[order][::-1])[::-1], [0]]
-    )
-    k = int(correct.argmax())
-    ordered = np.concatenate([[-np.inf], values[order]])
-    return float(ordered[k] if k in (0, len(values)) else ordered[k : k + 2].mean())
+    """Threshold above which calling rows positive gives the most accurate labels.
+
+    Halfway between two values that are there; -inf where all rows are best called positive, the
+    largest value where none is.
+    """
+    levels, level = np.unique(values, return_inverse=True)  # equal values cannot be parted
+    positives = np.bincount(level[y], minlength=len(levels))
+    negatives = np.bincount(level[~y], minlength=len(levels))
+    # Correct when rows up to the k-th level are called negative, for every k; less a constant.
+    gain = np.concatenate([[0], np.cumsum(negatives - positives)])
+    k = int(gain.argmax())
+    if k == 0:
+        return -np.inf
+    return float(levels[k - 1] if k == len(levels) else levels[k - 1 : k + 1].mean())
 
 
 FAMILIES: dict[str, Callable[[FloatArray, BoolArray], Callable[[FloatArray], BoolArray]]] = {
