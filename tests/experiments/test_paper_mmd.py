@@ -3,6 +3,7 @@
 import pytest
 
 from covshift.experiments import paper_mmd
+from covshift.experiments.paper import PRINTED_MMD
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -15,7 +16,7 @@ def test_filters_bring_source_and_test_rows_together():
         cells.setdefault((change.data_set, change.system), []).append(change.change)
     for (data_set, system), values in cells.items():
         mean = sum(values) / len(values)
-        printed, _ = paper_mmd.PRINTED[data_set, system.partition(",")[0]]
+        printed, _ = PRINTED_MMD[data_set, system.partition(",")[0]]
         assert mean < -20
         assert abs(mean - printed) < 50, (data_set, system)
 

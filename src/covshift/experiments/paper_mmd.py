@@ -14,48 +14,24 @@ from sklearn.exceptions import ConvergenceWarning
 
 from covshift.adapters import PeriodicSparseFiltering, SparseFiltering
 from covshift.domains import stack_domains
-from covshift.experiments.paper import DATA_SETS
+from covshift.experiments.paper import DATA_SETS, PRINTED_MMD, REBUILT_MMD, RELEASED_FILTER
 from covshift.experiments.synthetic import draw_trial
 from covshift.measures import mean_and_standard_error, mmd, percentage_change
 
-# As in the authors' released code: norms of each domain as a batch, 1e-8 inside the roots.
-RELEASED = {"n_components": 2, "normalization": "batch", "norm_epsilon": 1e-8}
-
 SYSTEMS: dict[str, Callable[..., Any]] = {
-    "SF, as drawn": partial(SparseFiltering, max_iter=0, **RELEASED),
-    "SF, trained": partial(SparseFiltering, max_iter=500, **RELEASED),
+    "SF, as drawn": partial(SparseFiltering, max_iter=0, **RELEASED_FILTER),
+    "SF, trained": partial(SparseFiltering, max_iter=500, **RELEASED_FILTER),
     "PSF, released loss": partial(
         PeriodicSparseFiltering,
         max_iter=500,
         n_restarts=1,
         loss="blockwise",
         epsilon=0.0,
-        **RELEASED,
+        **RELEASED_FILTER,
     ),
-    "PSF, printed loss": partial(PeriodicSparseFiltering, max_iter=500, n_restarts=1, **RELEASED),
-}
-
-# Mean and standard error over 10 trials, as printed in the paper's table of MMD changes; and
-# the means of an independent rebuild, with its reading of each system.
-PRINTED: dict[tuple[str, str], tuple[float, float]] = {
-    ("radial", "SF"): (-100.1, 0.04),
-    ("radial", "PSF"): (-50.5, 10.2),
-    ("periodic", "SF"): (-99.7, 0.01),
-    ("periodic", "PSF"): (-87.3, 5.1),
-    ("smooth", "SF"): (-89.8, 2.3),
-    ("smooth", "PSF"): (-88.2, 3.7),
-    ("diagonal", "SF"): (-80.3, 4.5),
-    ("diagonal", "PSF"): (-84.6, 4.6),
-}
-REBUILT: dict[tuple[str, str], float] = {
-    ("radial", "SF"): -100.1,
-    ("radial", "PSF"): -61.7,
-    ("periodic", "SF"): -100.1,
-    ("periodic", "PSF"): -89.5,
-    ("smooth", "SF"): -95.6,
-    ("smooth", "PSF"): -96.6,
-    ("diagonal", "SF"): -73.8,
-    ("diagonal", "PSF"): -79.6,
+    "PSF, printed loss": partial(
+        PeriodicSparseFiltering, max_iter=500, n_restarts=1, **RELEASED_FILTER
+    ),
 }
 
 
@@ -97,10 +73,10 @@ def main(n_trials: int = 30) -> None:
             mean, error = mean_and_standard_error(
                 [change.change for change in changes if change.system == system]
             )
-            printed, printed_error = PRINTED[cell]
+            printed, printed_error = PRINTED_MMD[cell]
             print(
                 f"{data_set:12s} {system:21s} {mean:7.1f} ± {error:4.1f} "
-                f"{printed:7.1f} ± {printed_error:4.1f} {REBUILT[cell]:8.1f}"
+                f"{printed:7.1f} ± {printed_error:4.1f} {REBUILT_MMD[cell]:8.1f}"
             )
 
 

@@ -19,9 +19,15 @@ from covshift.adapters import SubspaceAlignment
 from covshift.base import NothingToAdaptWarning
 from covshift.datasets import ShiftedData
 from covshift.domains import stack_domains
-from covshift.experiments.paper import DATA_SETS
+from covshift.experiments.paper import (
+    DATA_SETS,
+    PRINTED_ACCURACY,
+    REBUILT_ACCURACY,
+    REBUILT_BASELINE,
+)
 from covshift.experiments.paper import Figure as Estimate
 from covshift.experiments.synthetic import draw_trial
+from covshift.experiments.synthetic_summary import agree
 from covshift.measures import mean_and_standard_error
 from covshift.predictors import AdaptedClassifier, LSPClassifier
 from covshift.weights import ULSIFWeights, UnreliableWeightsWarning
@@ -69,26 +75,14 @@ class Comparison(NamedTuple):
     after: Estimate
 
 
-def _comparison(before: float, after: float, error: float | None = None) -> Comparison:
-    return Comparison(Estimate(before, None), Estimate(after, error))
-
-
 # As printed in the paper's table of accuracies, and what an independent rebuild got.
 PAPER: dict[tuple[str, str], Comparison] = {
-    ("radial", "IW+LSPC"): _comparison(0.336, 0.598, 0.06),
-    ("periodic", "IW+LSPC"): _comparison(0.488, 0.512, 0.0),
-    ("smooth", "IW+LSPC"): _comparison(0.865, 0.936, 0.02),
-    ("diagonal", "IW+LSPC"): _comparison(0.768, 0.786, 0.01),
-    ("radial", "SSA"): _comparison(0.342, 0.342),
-    ("periodic", "SSA"): _comparison(0.488, 0.488),
-    ("smooth", "SSA"): _comparison(0.89, 0.89),
-    ("diagonal", "SSA"): _comparison(0.86, 0.932),
+    (data_set, system): Comparison(*PRINTED_ACCURACY[data_set, system])
+    for system in ("IW+LSPC", "SSA")
+    for data_set in DATA_SETS
 }
 REBUILT: dict[tuple[str, str], Comparison] = {
-    ("radial", "IW+LSPC"): _comparison(0.355, 0.532, 0.055),
-    ("periodic", "IW+LSPC"): _comparison(0.500, 0.511, 0.044),
-    ("smooth", "IW+LSPC"): _comparison(0.896, 0.917, 0.010),
-    ("diagonal", "IW+LSPC"): _comparison(0.839, 0.503, 0.031),
+    key: Comparison(baseline, REBUILT_ACCURACY[key]) for key, baseline in REBUILT_BASELINE.items()
 }
 
 
@@ -164,12 +158,6 @@ def summarize(trials: Iterable[Accuracies]) -> dict[tuple[str, str, str], Compar
         )
         for cell, group in cells.items()
     }
-
-
-def agree(ours: Estimate, theirs: Estimate, n_errors: float = 3.0) -> bool:
-    """Whether two means differ by at most so many standard errors of their difference."""
-    error = np.hypot(ours.standard_error or 0.0, theirs.standard_error or 0.0)
-    return bool(abs(ours.mean - theirs.mean) <= n_errors * error)
 
 
 def main(
