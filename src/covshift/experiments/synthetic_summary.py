@@ -53,7 +53,8 @@ def values(records: Sequence[Record], name: str) -> list[float]:
         return _changes(records, "without", "with")
     if name == "mmd_change":
         return _changes(records, "mmd_before", "mmd_after")
-    return [record.result[name] for record in records if name in (record.result or {})]
+    results: list[dict[str, Any]] = [record.result or {} for record in records]
+    return [result[name] for result in results if name in result]
 
 
 def estimate(numbers: Sequence[float]) -> Figure | None:
@@ -79,7 +80,7 @@ def agreement_with_paper(cell: Cell, records: Sequence[Record]) -> Agreement | N
         return None
     if (cell.data_set, cell.system) in NOT_REPRODUCED:
         return "not reproduced"
-    return "agrees" if agree(ours, printed[1]) else "differs"
+    return _agreement(ours, printed[1])
 
 
 def agreement_with_rebuild(cell: Cell, records: Sequence[Record]) -> Agreement | None:
@@ -91,9 +92,7 @@ def agreement_with_rebuild(cell: Cell, records: Sequence[Record]) -> Agreement |
     if cell.system in REBUILT_WITHOUT_CHANGE:
         return "agrees" if with_ == without else "differs"
     rebuilt = REBUILT_ACCURACY.get((cell.data_set, cell.system))
-    if rebuilt is None:
-        return None
-    return "agrees" if agree(ours, rebuilt) else "differs"
+    return None if rebuilt is None else _agreement(ours, rebuilt)
 
 
 def verdict(records: Sequence[Record]) -> Verdict:
@@ -109,6 +108,13 @@ def verdict(records: Sequence[Record]) -> Verdict:
     if abs(mean) <= t_distribution.ppf(1 - LEVEL / 2, len(differences) - 1) * error:
         return "unclear"
     return "helps" if mean > 0 else "harms"
+
+
+def _agreement(ours: Figure, other: Figure) -> Agreement | None:
+    """None for a single trial: it varies by more than the error of anybody's mean."""
+    if ours.standard_error is None:
+        return None
+    return "agrees" if agree(ours, other) else "differs"
 
 
 def _changes(records: Sequence[Record], before: str, after: str) -> list[float]:
