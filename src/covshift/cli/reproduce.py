@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from covshift.cli.study import run_study
+from covshift.cli.study import fail, run_study
 
 STUDIES = ("synthetic",)
 
@@ -28,11 +28,7 @@ def reproduce(
     kind, and it goes on from there.
     """
     if study not in STUDIES:
-        typer.echo(
-            f"covshift reproduce: there is no study {study!r}; there is {', '.join(STUDIES)}.",
-            err=True,
-        )
-        raise typer.Exit(1)
+        fail("reproduce", f"there is no study {study!r}; there is {', '.join(STUDIES)}.")
     run_study(
         "reproduce",
         Console(highlight=False),

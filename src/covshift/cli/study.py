@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import typer
 from rich.console import Console
@@ -19,6 +19,7 @@ from covshift.experiments.paper import DATA_SETS, PRINTED_ACCURACY, SYSTEMS
 from covshift.experiments.results_table import write_table
 from covshift.experiments.runner import Outcome, run_experiment
 from covshift.experiments.software_versions import software_versions
+from covshift.experiments.store import Record
 from covshift.experiments.store_file import StoreError
 from covshift.experiments.synthetic import declare, run_trials
 from covshift.experiments.synthetic_summary import Cell, Trials, estimate, gather, values, verdict
@@ -67,7 +68,7 @@ def run_study(
         "draws at 5 %)."
     )
     if outcome.failures:
-        typer.echo(outcome.summary(), err=True)
+        typer.echo(_failures(command, outcome.failures), err=True)
     typer.echo(f"Report: {page}")
     if outcome.failures:
         raise typer.Exit(1)
@@ -94,7 +95,8 @@ def _run(
     command: str, console: Console, out: Path, n_trials: int, seed: int, jobs: int, fresh: bool
 ) -> Outcome:
     tasks = declare(n_trials, seed)
-    console.print(f"{sum(map(len, tasks))} trials; results are kept in {out / 'trials.sqlite'}")
+    # Not by the console: it would take brackets in the name for markup, and wrap a long one.
+    typer.echo(f"{sum(map(len, tasks))} trials; results are kept in {out / 'trials.sqlite'}")
     with trial_progress(console) as progress:
         return run_experiment(
             tasks,
@@ -145,11 +147,28 @@ def _table(trials: Trials) -> Table:
     return table
 
 
-def _shown(records: list[Any]) -> str:
+def _shown(records: list[Record]) -> str:
     without, with_ = (estimate(values(records, name)) for name in ("without", "with"))
     if without is None or with_ is None:
         return "failed"
     return f"{without.mean:.3f} → {with_.mean:.3f} {ARROWS[verdict(records)]}"
+
+
+def _failures(command: str, failures: list[Record]) -> str:
+    """Say what failed, a line for each error of each system, and what to do."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for record in failures:
+        settings = record.trial.settings
+        names = ("data_set", "variant", "system", "reading")
+        where = ", ".join(settings[name] for name in names if name in settings)
+        error = (record.error or "").partition("\n")[0]
+        found.setdefault((where, error), []).append(record.trial.seed)
+    lines = [
+        f"{where}, {'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds))}: {error}"
+        for (where, error), seeds in found.items()
+    ]
+    head = f"covshift {command}: {len(failures)} trials failed; the same command tries them again:"
+    return "\n".join([head, *lines])
 
 
 def _import_report(command: str) -> ModuleType:
