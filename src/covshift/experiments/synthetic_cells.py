@@ -16,7 +16,7 @@ def trial_evidence(trials: Trials) -> dict[str, Any]:
         columns += [make_column(name, numeric=True, digits=4) for name in names]
         columns.append(make_column("trial", help="key in the results file"))
         evidence[_evidence_id(cell)] = make_evidence(
-            ", ".join(str(part) for part in cell if part not in (None, False, True)),
+            ", ".join(_parts(cell)),
             columns,
             [
                 {"seed": record.trial.seed, **{name: (record.result or {})[name] for name in names},
@@ -28,7 +28,13 @@ def trial_evidence(trials: Trials) -> dict[str, Any]:
 
 
 def _evidence_id(cell: Cell) -> str:
-    return "|".join(str(part) for part in cell)
+    return "|".join(_parts(cell))
+
+
+def _parts(cell: Cell) -> list[str]:
+    named = [cell.data_set, cell.system, cell.reading, cell.variant]
+    rows = ["without rows beyond zero"] if cell.without_crossing else []
+    return [part for part in named if part is not None] + rows
 
 
 def accuracy_cell(trials: Trials, cell: Cell) -> Any:
