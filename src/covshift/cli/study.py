@@ -17,7 +17,7 @@ from covshift.cli import INTERRUPTED
 from covshift.cli.progress import trial_progress
 from covshift.experiments.paper import DATA_SETS, PRINTED_ACCURACY, SYSTEMS
 from covshift.experiments.results_table import write_table
-from covshift.experiments.runner import Outcome, run_experiment
+from covshift.experiments.runner import Outcome, WorkerDiedError, run_experiment
 from covshift.experiments.software_versions import software_versions
 from covshift.experiments.store import Record
 from covshift.experiments.store_file import StoreError
@@ -85,7 +85,7 @@ def naming_folder(command: str, out: Path) -> Iterator[None]:
     """Turn the system's refusal to write into one line that names the folder."""
     try:
         yield
-    except StoreError as error:
+    except (StoreError, WorkerDiedError) as error:
         fail(command, str(error))
     except OSError as error:
         fail(command, f"cannot write to --out {out}: {error.strerror or error}.")

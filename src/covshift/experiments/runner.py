@@ -19,6 +19,10 @@ Task: TypeAlias = tuple[Trial, ...]
 Progress: TypeAlias = Callable[[int, int, int], object]
 
 
+class WorkerDiedError(RuntimeError):
+    """A worker process died; the message says what is left and what to do."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What became of the declared trials.
@@ -101,6 +105,8 @@ def run_experiment(
     ------
     StoreError
         If the file cannot be used, or the disk is full. What was stored stays.
+    WorkerDiedError
+        If a worker process died. What was stored stays.
 
     Examples
     --------
@@ -133,7 +139,7 @@ def run_experiment(
                 if progress is not None:
                     progress(n_done, n_trials, n_failed)
         except BrokenExecutor as error:
-            raise RuntimeError(
+            raise WorkerDiedError(
                 f"a worker process died, often for want of memory. {n_done} of {n_trials} trials "
                 f"are done and stay in {store.path}: run the same again to go on, with a smaller "
                 "n_jobs if it dies again."
