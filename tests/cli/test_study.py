@@ -1,0 +1,376 @@
+"""What a person sees of `covshift demo` and `covshift reproduce synthetic`."""
+
+import csv
+import os
+import sqlite3
+import sys
+from contextlib import closing
+
+import pytest
+from typer.testing import CliRunner
+
+from covshift import __version__, cli, report
+from covshift.cli import build_app, main, study
+from covshift.cli import demo as demo_module
+from covshift.cli import reproduce as reproduce_module
+from covshift.experiments import results_table, runner, synthetic_figures
+from covshift.experiments.paper import DATA_SETS, SYSTEMS
+from covshift.experiments.synthetic import declare
+from tests.experiments import made_records
+from tests.experiments.made_records import failing_trials, instant_trials, interrupted_trials
+
+COMMANDS = {"demo": ["demo", "--jobs", "1"], "reproduce": ["reproduce", "synthetic"]}
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(build_app(), list(map(str, arguments)))
+
+
+def declare_radial(n_trials, seed=0):
+    return [task for task in declare(n_trials, seed) if task[0].settings["data_set"] == "radial"]
+
+
+@pytest.fixture
+def whole(instant, monkeypatch):
+    """All data sets."""
+    monkeypatch.setattr(study, "declare", declare)
+
+
+@pytest.fixture(autouse=True)
+def instant(monkeypatch):
+    """Results at once, of one data set, and no pictures."""
+    made_records.calls.clear()
+    monkeypatch.setattr(study, "declare", declare_radial)
+    monkeypatch.setattr(study, "run_trials", instant_trials)
+    monkeypatch.setattr(synthetic_figures, "draw_figures", lambda seed: [])
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+@pytest.fixture(params=COMMANDS.values(), ids=COMMANDS)
+def command(request):
+    return request.param
+
+
+def assert_one_line(result, *words):
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert len(result.stderr.splitlines()) == 1
+    assert "Traceback" not in result.stderr
+    for word in words:
+        assert word in result.stderr
+
+
+# What it prints and writes
+
+
+def test_ends_with_the_report(command, whole, tmp_path):
+    folder = tmp_path / "new" / "out [bold] [/x] [1]"
+    result = invoke(*command, "--trials", 2, "--out", folder)
+    assert result.exit_code == 0, result.output
+    assert result.stderr == ""
+    assert result.stdout.splitlines()[-1] == f"Report: {folder / 'report.html'}"
+    assert str(folder / "trials.sqlite") in result.stdout.splitlines()[0]
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "18 of the 18 accuracies" in page
+    names = os.listdir(folder)
+    assert {"report.html", "report.json", "trials.csv", "trials.sqlite"} <= set(names)
+    assert not [name for name in names if name.startswith(".")]  # no scraps
+
+
+def test_prints_a_table_and_neither_colours_nor_a_bar_into_a_pipe(command, whole, tmp_path):
+    result = invoke(*command, "--trials", 3, "--out", tmp_path)
+    for name in (*DATA_SETS, *SYSTEMS, "printed", "0.342 → 0.779"):
+        assert name in result.stdout
+    assert "\x1b" not in result.output
+    assert "left:" not in result.output
+    assert "…" not in result.stdout
+    rows = [line for line in result.stdout.splitlines() if line.startswith("│")]
+    assert len(rows) == len(DATA_SETS) * len(SYSTEMS)
+    assert "0.342 → 0.799 ↑" in rows[0]
+    assert "0.894 → 0.382 ↓" in rows[10]
+    assert "0.342 → 0.342 " in rows[3]
+
+
+def test_one_trial_claims_nothing(whole, tmp_path):
+    result = invoke(*COMMANDS["demo"], "--trials", 1, "--out", tmp_path)
+    table = [line for line in result.stdout.splitlines() if line.startswith("│")]
+    assert not [line for line in table if "↑" in line or "↓" in line]
+    assert "too few trials to tell: 15" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_csv_holds_every_trial(tmp_path):
+    invoke(*COMMANDS["demo"], "--trials", 2, "--seed", 3, "--out", tmp_path)
+    with (tmp_path / "trials.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == sum(map(len, declare_radial(2)))
+    assert {row["seed"] for row in rows} == {"3", "4"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "n_trials"),
+    [
+        (["demo", "--jobs", "1"], 3),
+        (["reproduce", "synthetic"], 30),
+        (["reproduce", "synthetic", "--quick"], 3),
+        (["reproduce", "synthetic", "--quick", "--trials", "7"], 3),
+    ],
+)
+def test_number_of_draws(arguments, n_trials, tmp_path):
+    assert invoke(*arguments, "--out", tmp_path).exit_code == 0
+    assert {trial.seed for trial in made_records.calls} == set(range(n_trials))
+
+
+def test_jobs_are_handed_on(monkeypatch, tmp_path):
+    seen = []
+
+    def run(*arguments, n_jobs, **options):
+        seen.append(n_jobs)
+        return runner.run_experiment(*arguments, n_jobs=1, **options)
+
+    monkeypatch.setattr(study, "run_experiment", run)
+    for number, arguments in enumerate(
+        (["demo"], ["reproduce", "synthetic"], ["reproduce", "synthetic", "--jobs", "2"])
+    ):
+        invoke(*arguments, "--trials", 1, "--out", tmp_path / str(number))
+    assert seen == [-1, 1, 2]
+
+
+# Going on
+
+
+def test_a_second_run_does_no_work(command, tmp_path):
+    for _ in range(2):
+        assert invoke(*command, "--trials", 2, "--out", tmp_path).exit_code == 0
+    assert len(made_records.calls) == sum(map(len, declare_radial(2)))
+
+
+def test_fresh_starts_over(command, tmp_path):
+    for options in ([], ["--fresh"]):
+        assert invoke(*command, "--trials", 1, "--out", tmp_path, *options).exit_code == 0
+    assert len(made_records.calls) == 2 * len(declare_radial(1))
+
+
+def test_ctrl_c_and_on(command, monkeypatch, tmp_path):
+    monkeypatch.setattr(study, "run_trials", interrupted_trials)
+    result = invoke(*command, "--trials", 1, "--out", tmp_path)
+    assert result.exit_code == 130
+    assert result.stderr == "Interrupted. The same command goes on from here.\n"
+    assert not (tmp_path / "report.html").exists()
+    monkeypatch.setattr(study, "run_trials", instant_trials)
+    assert invoke(*command, "--trials", 1, "--out", tmp_path).exit_code == 0
+    assert len(made_records.calls) == len(set(made_records.calls)) == len(declare_radial(1))
+
+
+def test_failures_are_told_and_the_report_is_written(command, monkeypatch, tmp_path):
+    monkeypatch.setattr(study, "run_trials", failing_trials)
+    result = invoke(*command, "--trials", 2, "--out", tmp_path)
+    assert result.exit_code == 1
+    head, *lines = result.stderr.splitlines()
+    assert "4 trials failed; the same command tries them again:" in head
+    first = "radial, reconstructed, SF, as released, seeds 0, 1: ZeroDivisionError: no luck"
+    assert lines[0] == first
+    assert all(len(line) < 120 for line in lines)
+    assert result.stdout.splitlines()[-1] == f"Report: {tmp_path / 'report.html'}"
+    assert "failed" in result.stdout
+    assert (tmp_path / "report.html").exists()
+    monkeypatch.setattr(study, "run_trials", instant_trials)
+    assert invoke(*command, "--trials", 2, "--out", tmp_path).exit_code == 0
+
+
+def test_results_of_another_version_are_refused(command, tmp_path):
+    invoke(*command, "--trials", 1, "--out", tmp_path)
+    with closing(sqlite3.connect(tmp_path / "trials.sqlite")) as connection, connection:
+        connection.execute("UPDATE meta SET value = '0.0.1' WHERE name = 'covshift'")
+    result = invoke(*command, "--trials", 1, "--out", tmp_path)
+    assert result.exit_code == 1
+    assert len(result.stderr.splitlines()) == 1
+    for words in ("covshift 0.0.1", f"covshift {__version__}", "--fresh", "trials.sqlite"):
+        assert words in result.stderr
+    assert invoke(*command, "--trials", 1, "--out", tmp_path, "--fresh").exit_code == 0
+
+
+def test_results_in_use(tmp_path):
+    folder = tmp_path / "out"
+    invoke(*COMMANDS["demo"], "--trials", 1, "--out", folder)
+    with closing(sqlite3.connect(folder / "trials.sqlite", isolation_level=None)) as connection:
+        connection.execute("BEGIN EXCLUSIVE")
+        result = invoke(*COMMANDS["demo"], "--trials", 1, "--out", folder)
+    assert result.exit_code == 1
+    assert "is in use" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_worker_that_died_is_one_line(monkeypatch, tmp_path):
+    def die(*arguments, **options):
+        raise runner.WorkerDiedError("a worker process died: run the same again.")
+
+    monkeypatch.setattr(study, "run_experiment", die)
+    result = invoke(*COMMANDS["demo"], "--out", tmp_path)
+    assert result.exit_code == 1
+    assert result.stderr == "covshift demo: a worker process died: run the same again.\n"
+
+
+# Bad arguments
+
+
+@pytest.mark.parametrize("trials", [0, -3])
+def test_no_trials(command, trials, tmp_path):
+    result = invoke(*command, "--trials", trials, "--out", tmp_path)
+    assert_one_line(result, f"covshift {command[0]}:", "--trials", str(trials))
+
+
+@pytest.mark.parametrize("seed", [-1, 2**32 - 9])
+def test_seed_out_of_range(command, seed, tmp_path):
+    result = invoke(*command, "--trials", 10, "--seed", seed, "--out", tmp_path)
+    assert_one_line(result, "--seed", str(seed))
+
+
+def test_largest_seed(tmp_path):
+    result = invoke(*COMMANDS["demo"], "--trials", 1, "--seed", 2**32 - 1, "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize("jobs", [0, -2])
+def test_bad_jobs(jobs, tmp_path):
+    for name in (["demo"], ["reproduce", "synthetic"]):
+        assert_one_line(invoke(*name, "--jobs", jobs, "--out", tmp_path), "--jobs", str(jobs))
+
+
+@pytest.mark.parametrize("out", ["", ".", " "])
+def test_out_names_no_folder(command, out):
+    assert_one_line(invoke(*command, "--out", out), "--out")
+
+
+def test_out_is_a_file(command, tmp_path):
+    file = tmp_path / "file"
+    file.write_text("mine")
+    assert_one_line(invoke(*command, "--out", file), str(file), "not a folder")
+    assert file.read_text() == "mine"
+
+
+def test_out_below_a_file(command, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    assert_one_line(invoke(*command, "--out", tmp_path / "file" / "out"), "cannot write", "--out")
+
+
+def test_unwritable_folder_is_found_before_the_work(command, monkeypatch, tmp_path):
+    # Permissions do not bind root, who may run these tests: the system's answer is feigned.
+    def refuse(dir):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", refuse)
+    assert_one_line(invoke(*command, "--out", tmp_path), "Permission denied", str(tmp_path))
+    assert made_records.calls == []
+
+
+def test_a_full_disk_leaves_the_old_report_and_no_scraps(monkeypatch, tmp_path):
+    invoke(*COMMANDS["demo"], "--trials", 1, "--out", tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    def fill_the_disk(rows, file):
+        file.write(b"half a ")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(results_table, "_write_csv", fill_the_disk)
+    result = invoke(*COMMANDS["demo"], "--trials", 1, "--out", tmp_path)
+    assert result.exit_code == 1
+    assert result.stderr.splitlines() == [
+        f"covshift demo: cannot write to --out {tmp_path}: No space left on device."
+    ]
+    after = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    del before["trials.sqlite"], after["trials.sqlite"]  # it notes the run
+    assert after == before
+
+
+def test_unknown_study(tmp_path):
+    result = invoke("reproduce", "speeches", "--out", tmp_path / "out")
+    assert_one_line(result, "'speeches'", "synthetic")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["reproduce", "synthetic"], ["reproduce"], ["demo", "--trials", "many"], ["demo", "--wrong"]],
+)
+def test_usage_errors(arguments):
+    result = invoke(*arguments)
+    assert result.exit_code == 2
+    assert "Usage" in result.stderr
+    assert "Traceback" not in result.output
+
+
+# Extras
+
+
+@pytest.mark.parametrize(
+    ("package", "modules"),
+    [("matplotlib", ["figures"]), ("jinja2", ["files", "page"])],
+)
+def test_missing_report_extra_is_found_before_the_work(package, modules, monkeypatch, tmp_path):
+    for name in modules:
+        monkeypatch.delattr(report, name, raising=False)
+        monkeypatch.delitem(sys.modules, f"covshift.report.{name}", raising=False)
+    monkeypatch.setitem(sys.modules, package, None)
+    assert_one_line(invoke("demo", "--out", tmp_path), 'pip install "covshift[report]"', package)
+    assert made_records.calls == []
+
+
+@pytest.mark.parametrize("package", ["typer", "rich"])
+def test_missing_command_line_extra(package, monkeypatch, capsys):
+    parts = {"demo": demo_module, "reproduce": reproduce_module, "study": study, "progress": None}
+    for name in list(sys.modules):
+        if name.partition(".")[0] == "rich" or name in {f"covshift.cli.{part}" for part in parts}:
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    # The import that is expected to fail must not leave its traces in the package.
+    for part, module in parts.items():
+        monkeypatch.setattr(cli, part, module, raising=False)
+    with pytest.raises(SystemExit) as exit_:
+        main()
+    assert exit_.value.code == 1
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert len(output.err.splitlines()) == 1
+    assert package in output.err
+    assert 'pip install "covshift[cli]"' in output.err
+
+
+def test_other_import_errors_are_not_blamed_on_the_extra(monkeypatch):
+    def broken():
+        raise ModuleNotFoundError("No module named 'covshift.nonsense'", name="covshift.nonsense")
+
+    monkeypatch.setattr(cli, "build_app", broken)
+    with pytest.raises(ModuleNotFoundError, match="nonsense"):
+        main()
+
+
+@pytest.mark.parametrize("argument", ["--version", "--help"])
+def test_main_runs_the_arguments_of_the_process(argument, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["covshift", argument])
+    with pytest.raises(SystemExit) as exit_:
+        main()
+    assert exit_.value.code == 0
+    output = capsys.readouterr().out
+    expected = [f"covshift {__version__}\n"] if argument == "--version" else ["demo", "reproduce"]
+    assert all(words in output for words in expected)
+
+
+def test_ctrl_c_while_it_starts(monkeypatch):
+    def interrupt():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "build_app", interrupt)
+    with pytest.raises(SystemExit) as exit_:
+        main()
+    assert exit_.value.code == 130
+
+
+# The real thing
+
+
+@pytest.mark.slow
+def test_the_demo_itself(monkeypatch, tmp_path):
+    monkeypatch.undo()
+    result = invoke("demo", "--jobs", 1, "--trials", 1, "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "Pictures of the first trial" in (tmp_path / "report.html").read_text(encoding="utf-8")
