@@ -5,6 +5,8 @@ import shutil
 
 import pytest
 
+from covshift.experiments.synthetic_document import synthetic_document
+from covshift.experiments.synthetic_summary import gather
 from covshift.report.document import (
     make_cell,
     make_column,
@@ -14,6 +16,7 @@ from covshift.report.document import (
     make_table,
 )
 from covshift.report.files import write_document
+from tests.experiments.made_records import made_records
 from tests.report.example import SCRIPT, example_document
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -39,6 +42,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     write_document(example_document(), folder, "example")
     write_document(sorting_document(), folder, "sorting")
+    write_document(synthetic_document(gather(made_records(2)), []), folder, "study")
     return folder
 
 
@@ -267,6 +271,19 @@ def test_caption_says_that_a_table_goes_on(visit):
     assert "sideways" in page.locator("#table-paper figcaption").evaluate(added)
     page.set_viewport_size({"width": 1200, "height": 800})
     page.locator("#table-paper:not(.overflows)").wait_for()
+
+
+@pytest.mark.parametrize("width", [1200, 1400, 1920])
+def test_tables_of_seven_columns_fit_a_desktop(width, visit):
+    page = visit("study", viewport={"width": width, "height": 800})
+    sizes = page.evaluate(
+        "[...document.querySelectorAll('section .scroll')].map((box) => "
+        "[box.scrollWidth, box.clientWidth])"
+    )
+    assert len(sizes) >= 8
+    assert all(wanted <= given for wanted, given in sizes)
+    widest = "Math.max(...[...document.querySelectorAll('main p')].map((p) => p.clientWidth))"
+    assert page.evaluate(widest) <= 42 * 16  # a readable measure all the same
 
 
 def luminance(colour):

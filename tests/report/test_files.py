@@ -7,7 +7,6 @@ import os
 
 import pytest
 
-from covshift.report import files
 from covshift.report.document import (
     make_cell,
     make_column,
@@ -154,7 +153,7 @@ def test_failed_write_leaves_the_old_file_and_no_scraps(monkeypatch, tmp_path):
     def fail(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(files.os, "replace", fail)
+    monkeypatch.setattr("os.replace", fail)
     with pytest.raises(OSError, match="No space left"):
         write_document(example_document(), tmp_path)
     assert os.listdir(tmp_path) == ["report.json"]
