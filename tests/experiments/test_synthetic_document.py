@@ -68,6 +68,16 @@ def test_lead_counts_what_agrees(document):
     assert "0.020 ± 0.006 on its twin" in document["lead"]
 
 
+def test_lead_names_what_helps_here_and_harms_there(document):
+    assert "SF, PSF, IW+LSPC, DAE as released and SF, PSF" in document["lead"]
+
+    def unchanged(trial):
+        result = rebuilt_result(trial)
+        return {**result, "with": result.get("without", 0.5)}
+
+    assert "harm" not in document_of(made_records(result=unchanged))["lead"]
+
+
 def test_lead_counts_what_differs():
     def off(trial):
         result = rebuilt_result(trial)

@@ -18,6 +18,7 @@ from covshift.experiments.synthetic_summary import (
     agreement_with_rebuild,
     estimate,
     values,
+    verdict,
 )
 from covshift.experiments.synthetic_tables import (
     RELEASED,
@@ -102,11 +103,27 @@ def _lead(trials: Trials) -> str:
             f"for it, where the paper prints {figure_text(printed)}, and {figure_text(mirrored)} "
             "on its twin, which shares all but a few of the rows and labels that a method may see."
         )
-    lead.append(
-        "Adapters help where their assumption holds and can harm elsewhere; without target labels, "
-        "or knowing more, nobody can tell the two apart."
-    )
+    both = _help_here_and_harm_there(trials)
+    if both:
+        lead.append(
+            f"With the same settings, {' and '.join(both)} help on some data sets and harm on "
+            "others; without target labels, or knowing more, nobody can tell which is which."
+        )
     return " ".join(lead)
+
+
+def _help_here_and_harm_there(trials: Trials) -> list[str]:
+    """Readings with systems that do both: "SF, PSF as released"."""
+    found = []
+    for reading in (RELEASED, WELL):
+        systems = []
+        for system in SYSTEMS:
+            verdicts = {verdict(trials.get(Cell(name, system, reading), [])) for name in DATA_SETS}
+            if {"helps", "harms"} <= verdicts:
+                systems.append(system)
+        if systems:
+            found.append(f"{', '.join(systems)} {reading}")
+    return found
 
 
 def _identifiability_section(trials: Trials) -> Any:
