@@ -69,7 +69,7 @@ def test_no_global_state_is_touched(drawn):
 def test_representation_over_the_plane_is_that_of_target_rows(few_starts, monkeypatch):
     monkeypatch.setattr(synthetic_figures, "GRID_POINTS", 7)
     data, adapter = synthetic_figures._fit("periodic", "PSF", 0)
-    bank = synthetic_figures._bank("periodic", "PSF", data, adapter, 0)
+    bank = synthetic_figures._bank("periodic", "PSF", data, adapter)
     assert bank["Z"].shape == (7, 7, 4)
     point = [[bank["x1"][2], bank["x2"][5]]]
     np.testing.assert_allclose(bank["Z"][5, 2], adapter.transform(point, sample_domain=-1)[0])

@@ -68,6 +68,7 @@ def test_changes_are_those_of_each_trial():
         ([0.4, 0.7, 0.8], "unclear"),
         ([0.5, 0.6, 0.7], "unclear"),  # no difference at all
         ([0.75, 0.85, 0.95], "helps"),  # the same difference each time
+        ([0.502, 0.602, 0.702], "unclear"),  # one row of 500 each time
         ([0.9], "unclear"),
         ([], "unclear"),
     ],

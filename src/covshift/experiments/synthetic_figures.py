@@ -49,7 +49,7 @@ def draw_figures(seed: int) -> list[Any]:
             "Shaded planes: the answers of SF fan out from the origin, those of PSF repeat in "
             "stripes along the first feature.",
             png=figures.png_bytes(
-                figures.draw_filters([_bank(*shown, *fitted[shown], seed) for shown in SHOWN])
+                figures.draw_filters([_bank(*shown, *fitted[shown]) for shown in SHOWN])
             ),
         ),
         make_figure(
@@ -106,7 +106,7 @@ def _fit(data_set: str, system: str, seed: int) -> tuple[ShiftedData, Any]:
         return data, adapter.fit(X, y, sample_domain=sample_domain)
 
 
-def _bank(data_set: str, system: str, data: ShiftedData, adapter: Any, seed: int) -> Any:
+def _bank(data_set: str, system: str, data: ShiftedData, adapter: Any) -> Any:
     """One block of the figure of filters."""
     rows = np.concatenate([data.X_source, data.X_test])
     low, high = rows.min(axis=0), rows.max(axis=0)

@@ -20,6 +20,8 @@ Verdict: TypeAlias = Literal["helps", "harms", "unclear"]
 Agreement: TypeAlias = Literal["agrees", "differs", "not reproduced"]
 
 LARGEST_DIFFERENCE = 3  # standard errors of the difference, within which two figures agree
+# Accuracies on 500 rows come in such steps: a few equal differences prove no smaller spread.
+STEP = 1 / 500
 LEVEL = 0.05  # chance of calling a difference where there is none, for each verdict
 
 
@@ -105,6 +107,7 @@ def verdict(records: Sequence[Record]) -> Verdict:
     if len(differences) < 2:
         return "unclear"
     mean, error = mean_and_standard_error(differences)
+    error = max(error, STEP / np.sqrt(len(differences)))
     if abs(mean) <= t_distribution.ppf(1 - LEVEL / 2, len(differences) - 1) * error:
         return "unclear"
     return "helps" if mean > 0 else "harms"
