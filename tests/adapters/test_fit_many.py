@@ -61,7 +61,7 @@ def test_problems_of_one_kind_are_evaluated_together():
 def test_batches_are_cut_by_the_problems_alone(monkeypatch):
     monkeypatch.setattr(_filter_fit, "BATCH_FILTERS", 12)
     problem = clone(SETTINGS[0]).set_params(n_restarts=5)._state_problem(X, y, SAMPLE_DOMAIN, None)
-    assert [len(batch) for batch in _filter_fit._batches([problem])] == [1, 2, 2]
+    assert [len(batch) for batch in _filter_fit._batches([problem])] == [2, 2, 1]
 
 
 @pytest.mark.parametrize("batch_filters", [1, 12, 256])

@@ -147,7 +147,8 @@ def _batches(problems: Sequence[FilterProblem]) -> list[list[Start]]:
         n_parts = -(-len(starts) // starts[0].problem.n_together)
         bounds = np.linspace(0, len(starts), n_parts + 1).astype(int).tolist()
         batches += [starts[low:high] for low, high in pairwise(bounds)]
-    return batches
+    # By the number of filters: the short ones at the end keep all threads busy.
+    return sorted(batches, key=lambda batch: -len(batch) * batch[0].problem.reward.groups.shape[1])
 
 
 def _minimize_batch(batch: list[Start], run: Run, should_stop: Any) -> list[Path]:

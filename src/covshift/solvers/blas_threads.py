@@ -1,5 +1,6 @@
 """Holding BLAS at one thread, for as long as anybody asks for it."""
 
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ import threadpoolctl
 
 _lock = threading.Lock()
 _limits: list[Any] = []  # one entry per block inside; the first set the limit
+_found: dict[str, Any] = {}
 
 
 @contextmanager
@@ -33,8 +35,13 @@ def one_blas_thread() -> Iterator[None]:
 
 def _limit() -> Any:
     _let_any_thread_set_limits()
-    # Of BLAS alone: a limiter restores all that its controller holds, OpenMP included.
-    return threadpoolctl.ThreadpoolController().select(user_api="blas").limit(limits=1)
+    # Finding the libraries takes a millisecond or two, as long as a small fit. They are looked
+    # for again when anything was imported since: a library comes with a module.
+    if _found.get("n_modules") != len(sys.modules):
+        # Of BLAS alone: a limiter restores all that its controller holds, OpenMP included.
+        _found["blas"] = threadpoolctl.ThreadpoolController().select(user_api="blas")
+        _found["n_modules"] = len(sys.modules)
+    return _found["blas"].limit(limits=1)
 
 
 def _let_any_thread_set_limits() -> None:

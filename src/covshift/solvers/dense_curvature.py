@@ -15,7 +15,7 @@ J. Nocedal, S. J. Wright, "Numerical optimization", 2006, equations 6.17 and 6.2
 
 from typing import Any, TypeAlias
 
-from covshift.solvers.namespaces import cast, dot, namespace_of, put_rows, scale_rows
+from covshift.solvers.namespaces import cast, dot, namespace_of, pick_rows, put_rows, scale_rows
 
 Array: TypeAlias = Any
 
@@ -50,8 +50,7 @@ class DenseCurvature:
         product, square = dot(steps, changes), dot(changes, changes)
         usable = product > float(xp.finfo(steps.dtype).eps) * square
         rho = cast(usable, xp.float64) / xp.where(usable, product, xp.ones_like(product))
-        known = xp.take(self.known, rows, axis=0)
-        old = xp.take(self.inverse, rows, axis=0)
+        known, old = pick_rows(self.known, rows), pick_rows(self.inverse, rows)
         scale = xp.where(usable & ~known, product / square, xp.ones_like(product))
         old = cast(scale, old.dtype)[:, None, None] * old
         rho_ = cast(rho, old.dtype)[:, None, None]
@@ -67,5 +66,5 @@ class DenseCurvature:
     def directions(self, rows: Array, gradients: Array) -> Array:
         """Minus the inverse Hessians of these problems times the gradients."""
         xp = namespace_of(gradients)
-        inverse = xp.take(self.inverse, rows, axis=0)
+        inverse = pick_rows(self.inverse, rows)
         return -xp.matmul(inverse, gradients[:, :, None])[:, :, 0]

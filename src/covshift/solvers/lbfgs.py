@@ -20,7 +20,14 @@ import numpy as np
 from covshift.solvers.curvature import Curvature
 from covshift.solvers.dense_curvature import DenseCurvature
 from covshift.solvers.line_search import begin_search, judge_steps, narrow
-from covshift.solvers.namespaces import dot, namespace_of, put_rows, scale_rows, take_rows
+from covshift.solvers.namespaces import (
+    dot,
+    namespace_of,
+    pick_rows,
+    put_rows,
+    scale_rows,
+    take_rows,
+)
 
 Array: TypeAlias = Any
 # (k, ...) iterates of the problems at these (k,) positions -> losses (k,), gradients (k, ...)
@@ -90,17 +97,18 @@ def minimize_lbfgs(
     def record(which: Array, x: Array, losses: Array, gradients: Array) -> Array:
         """Note the iterates of these problems; return the norms of their gradients."""
         norms = xp.max(xp.abs(gradients), axis=1)
-        for row in range(which.shape[0]):
-            path = paths[int(which[row])]
-            path.losses.append(float(losses[row]))
-            path.gradient_norms.append(float(norms[row]))
+        noted = zip(_plain(which), _plain(losses), _plain(norms), strict=True)
+        for row, (position, loss, norm) in enumerate(noted):
+            path = paths[position]
+            path.losses.append(loss)
+            path.gradient_norms.append(norm)
             if distance is not None:
                 iterate = _copy_of(x[row, ...], shape)
-                path.distances.append(distance(int(which[row]), iterate))
+                path.distances.append(distance(position, iterate))
                 if path.distances[-1] < min(path.distances[:-1], default=float("inf")):
-                    path.x, path.loss, path.iteration = iterate, path.losses[-1], path.n_iter
+                    path.x, path.loss, path.iteration = iterate, loss, path.n_iter
             if progress is not None:
-                progress(int(which[row]), path.n_iter, path.losses[-1], path.gradient_norms[-1])
+                progress(position, path.n_iter, loss, norm)
         return norms
 
     which, x = xp.arange(K), xp.reshape(starts, (K, -1))
@@ -152,8 +160,8 @@ def minimize_lbfgs(
                 put_rows(*arguments)
                 for arguments in zip((x, losses, gradients), (rows,) * 3, now, strict=True)
             )
-            iterations = put_rows(iterations, rows, xp.take(iterations, rows, axis=0) + 1)
-            norms = record(xp.take(which, rows, axis=0), *now)
+            iterations = put_rows(iterations, rows, pick_rows(iterations, rows) + 1)
+            norms = record(pick_rows(which, rows), *now)
             scale = xp.where(xp.abs(before[1]) > 1, xp.abs(before[1]), xp.ones_like(before[1]))
             done = (norms <= tol) | (before[1] - now[1] <= 10 * precision * scale)
             converged = put_rows(converged, rows, done)
@@ -172,6 +180,15 @@ def minimize_lbfgs(
             ended = ended | converged | (iterations >= max_iter)
         if should_stop is not None and should_stop():
             ended = xp.ones_like(ended)
+
+
+def _plain(numbers: Array) -> list[Any]:
+    """An array of one axis as Python's numbers."""
+    if isinstance(numbers, np.ndarray):
+        plain: list[Any] = numbers.tolist()
+        return plain
+    return [numbers[row].__index__() if numbers.dtype == namespace_of(numbers).int64
+            else float(numbers[row]) for row in range(numbers.shape[0])]  # fmt: skip
 
 
 def _copy_of(x: Array, shape: tuple[int, ...]) -> Array:

@@ -29,18 +29,24 @@ def scale_rows(factors: Any, rows: Any) -> Any:
     return cast(factors, rows.dtype)[:, None] * rows
 
 
+def pick_rows(array: Any, rows: Any) -> Any:
+    """These rows, distinct and in ascending order, of an array; the array itself if all."""
+    if rows.shape[0] == array.shape[0]:
+        return array
+    return namespace_of(array).take(array, rows, axis=0)
+
+
 def take_rows(arrays: Any, rows: Any) -> Any:
     """The same tuple of arrays, with these rows of each."""
-    xp = namespace_of(arrays[0])
-    taken = (xp.take(array, rows, axis=0) for array in arrays)
-    return tuple(taken) if type(arrays) is tuple else type(arrays)(*taken)
+    picked = (pick_rows(array, rows) for array in arrays)
+    return tuple(picked) if type(arrays) is tuple else type(arrays)(*picked)
 
 
 def put_rows(old: Any, rows: Any, new: Any) -> Any:
-    """``old`` (k, ...) with the ``rows`` replaced by those of ``new``."""
+    """``old`` (k, ...) with the ``rows``, in ascending order, replaced by those of ``new``."""
+    if rows.shape[0] == old.shape[0]:
+        return new
     if isinstance(old, np.ndarray):
-        if len(rows) == len(old):
-            return new
         result = old.copy()
         result[rows] = new
         return result
