@@ -3,7 +3,8 @@
 python benchmarks/growth.py [--out results.json]
 
 Time and memory at four sizes of each, one BLAS thread, beside the cost model of the docs
-(`docs/engine.md`): seconds = 4 n m L K / rate + n L K / touch + calls, with the rate of matrix
+(`docs/engine.md`): seconds = 4 n m L K / rate + n L K / touch + calls, twice that where activations
+are not kept, with the rate of matrix
 products measured at m = L = 72 and the other two constants from two evaluations.
 """
 
@@ -62,7 +63,8 @@ def n_blocks(n, m, L, K):
 def model(constants, n, m, L, K):
     """Seconds by the cost model."""
     rate, touch, call = constants
-    return 4 * n * m * L * K / rate + n * L * K / touch + call * n_blocks(n, m, L, K)
+    again = 1 if 16 * n * L * K <= KEPT_BYTES else 2  # activations computed in every pass
+    return again * (4 * n * m * L * K / rate + n * L * K / touch) + call * n_blocks(n, m, L, K)
 
 
 def megabytes(n, m, L, K):

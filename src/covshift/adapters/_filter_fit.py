@@ -19,9 +19,9 @@ from covshift.kernels.ks_distance import mean_ks_distance
 from covshift.solvers.lbfgs import Path, minimize_lbfgs
 from covshift.solvers.threads import Run, run_tasks
 
-# Filters evaluated together. Enough of them keep NumPy's overhead small beside its work; more
-# would only make the blocks of rows shorter.
-BATCH_FILTERS = 256
+# Filters evaluated together: 100 starts of four. Enough of them keep NumPy's overhead small beside
+# its work; more would only make the blocks of rows shorter.
+BATCH_FILTERS = 400
 # Activations of an evaluation below which threads would mostly wait for each other.
 MIN_THREADED_SIZE = 2**19
 
