@@ -282,6 +282,15 @@ def test_a_full_disk_leaves_the_old_report_and_no_scraps(monkeypatch, tmp_path):
     assert after == before
 
 
+def test_readings_have_a_report_of_their_own(tmp_path):
+    result = invoke("reproduce", "readings", "--trials", 2, "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[-1] == f"Report: {tmp_path / 'report.html'}"
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    for reading in ("as drawn", "printed loss", "published, H summed", "text, tied"):
+        assert reading in page
+
+
 def test_unknown_study(tmp_path):
     result = invoke("reproduce", "speeches", "--out", tmp_path / "out")
     assert_one_line(result, "'speeches'", "synthetic")

@@ -8,7 +8,8 @@ from rich.console import Console
 
 from covshift.cli.study import fail, run_study
 
-STUDIES = ("synthetic",)
+# The second: every way to read what the paper leaves open of its systems.
+STUDIES = ("synthetic", "readings")
 
 
 def reproduce(
@@ -32,6 +33,7 @@ def reproduce(
     run_study(
         "reproduce",
         Console(highlight=False),
+        study=study,
         out=out,
         n_trials=3 if quick else trials,
         seed=seed,

@@ -16,6 +16,7 @@ from rich.table import Table
 from covshift.cli import INTERRUPTED
 from covshift.cli.progress import trial_progress
 from covshift.experiments.paper import DATA_SETS, PRINTED_ACCURACY, SYSTEMS
+from covshift.experiments.readings import declare_readings
 from covshift.experiments.results_table import write_table
 from covshift.experiments.runner import Outcome, WorkerDiedError, run_experiment
 from covshift.experiments.software_versions import software_versions
@@ -34,13 +35,14 @@ def run_study(
     command: str,
     console: Console,
     *,
+    study: str = "synthetic",
     out: Path,
     n_trials: int,
     seed: int,
     jobs: int,
     fresh: bool,
 ) -> None:
-    """Run the synthetic study, or what is left of it, and write its report."""
+    """Run a study, or what is left of it, and write its report."""
     if n_trials < 1:
         fail(command, f"--trials must be at least 1, got {n_trials}.")
     if not 0 <= seed <= LARGEST_SEED - n_trials + 1:
@@ -56,17 +58,18 @@ def run_study(
         report = _import_report(command)
         with naming_folder(command, out):
             prepare_folder(out)
-            outcome = _run(command, console, out, n_trials, seed, jobs, fresh)
-            page = _write(out, outcome, seed, report)
+            outcome = _run(command, study, console, out, n_trials, seed, jobs, fresh)
+            page = _write(study, out, outcome, seed, report)
     except KeyboardInterrupt:
         typer.echo("Interrupted. The same command goes on from here.", err=True)
         raise typer.Exit(INTERRUPTED) from None
     # Last, so that a reader who goes away early (`| head`) does not cost the files.
-    console.print(_table(gather(outcome.records)))
-    console.print(
-        "Accuracy on target rows without → with adaptation; ↑ helps, ↓ harms (t-test of the "
-        "draws at 5 %)."
-    )
+    if study == "synthetic":
+        console.print(_table(gather(outcome.records)))
+        console.print(
+            "Accuracy on target rows without → with adaptation; ↑ helps, ↓ harms (t-test of the "
+            "draws at 5 %)."
+        )
     if outcome.failures:
         typer.echo(_failures(command, outcome.failures), err=True)
     typer.echo(f"Report: {page}")
@@ -92,9 +95,16 @@ def naming_folder(command: str, out: Path) -> Iterator[None]:
 
 
 def _run(
-    command: str, console: Console, out: Path, n_trials: int, seed: int, jobs: int, fresh: bool
+    command: str,
+    study: str,
+    console: Console,
+    out: Path,
+    n_trials: int,
+    seed: int,
+    jobs: int,
+    fresh: bool,
 ) -> Outcome:
-    tasks = declare(n_trials, seed)
+    tasks = (declare if study == "synthetic" else declare_readings)(n_trials, seed)
     # Not by the console: it would take brackets in the name for markup, and wrap a long one.
     typer.echo(f"{sum(map(len, tasks))} trials; results are kept in {out / 'trials.sqlite'}")
     with trial_progress(console) as progress:
@@ -105,11 +115,12 @@ def _run(
             n_jobs=jobs,
             progress=progress,
             fresh=fresh,
-            run_settings={"command": command, "trials": n_trials, "seed": seed},
+            run_settings={"command": f"{command} {study}", "trials": n_trials, "seed": seed},
         )
 
 
-def _write(out: Path, outcome: Outcome, seed: int, report: ModuleType) -> Path:
+def _write(study: str, out: Path, outcome: Outcome, seed: int, report: ModuleType) -> Path:
+    from covshift.experiments.readings_document import readings_document
     from covshift.experiments.synthetic_document import synthetic_document
     from covshift.experiments.synthetic_figures import draw_figures
 
@@ -121,7 +132,11 @@ def _write(out: Path, outcome: Outcome, seed: int, report: ModuleType) -> Path:
         ("seeds", f"{seed} to {max(record.trial.seed for record in outcome.records)}"),
         ("software", ", ".join(f"{name} {text}" for name, text in software_versions().items())),
     ]
-    document = synthetic_document(gather(outcome.records), facts, draw_figures(seed))
+    trials = gather(outcome.records)
+    if study == "synthetic":
+        document = synthetic_document(trials, facts, draw_figures(seed))
+    else:
+        document = readings_document(trials, facts)
     page: Path = report.write_document(document, out, "report")[0]
     return page
 

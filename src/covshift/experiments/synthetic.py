@@ -93,19 +93,19 @@ def declare(
     tasks = []
     for data_set, variant in variants:
         where: dict[str, Any] = {"data_set": data_set, "variant": variant}
-        tasks += _groups({**where, "system": FAMILY}, n_trials, seed)
+        tasks += group_trials(EXPERIMENT, {**where, "system": FAMILY}, n_trials, seed)
         for reading in readings:
             for system, recipe in READINGS[reading].items():
                 if system in SYSTEMS or variant == "reconstructed":
                     settings = {**where, "system": system, "reading": reading, "recipe": recipe}
-                    tasks += _groups(settings, n_trials, seed)
+                    tasks += group_trials(EXPERIMENT, settings, n_trials, seed)
     for reading in readings:  # the same with the few rows left out that tell the two apart
         for system in SYSTEMS:
             recipe = READINGS[reading][system]
             for variant in ("reconstructed", "printed"):
                 where = {"data_set": "periodic", "variant": variant, "without_crossing": True}
                 settings = {**where, "system": system, "reading": reading, "recipe": recipe}
-                tasks += _groups(settings, n_trials, seed)
+                tasks += group_trials(EXPERIMENT, settings, n_trials, seed)
     return tasks
 
 
@@ -138,10 +138,13 @@ def run_trials(trials: list[Trial]) -> list[dict[str, Any]]:
         return _run_representations(settings, draws)
 
 
-def _groups(settings: dict[str, Any], n_trials: int, seed: int) -> list[list[Trial]]:
+def group_trials(
+    experiment: str, settings: dict[str, Any], n_trials: int, seed: int
+) -> list[list[Trial]]:
+    """Trials of consecutive seeds, in the groups that are computed together."""
     seeds = range(seed, seed + n_trials)
     return [
-        [Trial(EXPERIMENT, settings, one) for one in seeds[first : first + TRIALS_TOGETHER]]
+        [Trial(experiment, settings, one) for one in seeds[first : first + TRIALS_TOGETHER]]
         for first in range(0, n_trials, TRIALS_TOGETHER)
     ]
 
