@@ -58,6 +58,6 @@ def _column_products(A: FloatArray, B: FloatArray) -> FloatArray:
 
 def _safe_root(squares: FloatArray, out: FloatArray | None = None) -> FloatArray:
     root = np.sqrt(squares, out=out)
-    if not root.all():
+    if root.min(initial=1) == 0:  # NumPy's minimum is vectorised, all() is not
         root[root == 0] = 1
     return root
