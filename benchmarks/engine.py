@@ -2,6 +2,8 @@
 
 python benchmarks/engine.py [--out results.json]
 
+The environment variable SECTIONS picks some of it, e.g. SECTIONS="restarts grid".
+
 The floor of an evaluation are its two matrix products alone, on arrays that exist already. The
 problem is an even mix of two classes and unlabelled rows for the periodic filters, and has no
 labels for sparse filtering. BLAS has one thread, but where two are said.

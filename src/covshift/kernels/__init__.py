@@ -1,1 +1,1 @@
-"""Pure array functions, one formula per file: no classes, no validation, no I/O."""
+"""Pure array functions, one formula per file: no classes but records, no validation, no I/O."""

@@ -30,7 +30,9 @@ def inverse_roots(squares: FloatArray, out: FloatArray | None = None) -> FloatAr
 
 def root_mean_squares(F: FloatArray) -> FloatArray:
     """Root mean square of each feature over the rows, shape (L,)."""
-    root_means: FloatArray = np.sqrt(_column_products(F, F) / F.shape[0])
+    # In double precision: the sum may have millions of terms.
+    squares = np.einsum("ij,ij->j", F, F, dtype=np.float64)
+    root_means: FloatArray = np.sqrt(squares / F.shape[0])
     return root_means.astype(F.dtype)
 
 
@@ -48,12 +50,6 @@ def normalize_by(F: FloatArray, norms: FloatArray, norm_epsilon: float) -> Float
     F /= norms
     F /= row_norms(F, norm_epsilon)
     return F
-
-
-def _column_products(A: FloatArray, B: FloatArray) -> FloatArray:
-    """Sum over the rows of A B, in double precision: the sum may have millions of terms."""
-    products: FloatArray = np.einsum("ij,ij->j", A, B, dtype=np.float64)
-    return products
 
 
 def _safe_root(squares: FloatArray, out: FloatArray | None = None) -> FloatArray:
