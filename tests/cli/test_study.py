@@ -13,7 +13,7 @@ from covshift import __version__, cli, report
 from covshift.cli import build_app, main, study
 from covshift.cli import demo as demo_module
 from covshift.cli import reproduce as reproduce_module
-from covshift.experiments import results_table, runner, synthetic_figures
+from covshift.experiments import results_table, runner, synthetic_study
 from covshift.experiments.paper import DATA_SETS, SYSTEMS
 from covshift.experiments.synthetic import declare
 from tests.experiments import made_records
@@ -33,16 +33,16 @@ def declare_radial(n_trials, seed=0):
 @pytest.fixture
 def whole(instant, monkeypatch):
     """All data sets."""
-    monkeypatch.setattr(study, "declare", declare)
+    monkeypatch.setattr(synthetic_study, "declare", declare)
 
 
 @pytest.fixture(autouse=True)
 def instant(monkeypatch):
     """Results at once, of one data set, and no pictures."""
     made_records.calls.clear()
-    monkeypatch.setattr(study, "declare", declare_radial)
-    monkeypatch.setattr(study, "run_trials", instant_trials)
-    monkeypatch.setattr(synthetic_figures, "draw_figures", lambda seed: [])
+    monkeypatch.setattr(synthetic_study, "declare", declare_radial)
+    monkeypatch.setattr(synthetic_study, "run_trials", instant_trials)
+    monkeypatch.setattr(synthetic_study, "draw_figures", lambda seed: [])
     monkeypatch.setenv("COLUMNS", "80")
 
 
@@ -151,29 +151,29 @@ def test_fresh_starts_over(command, tmp_path):
 
 
 def test_ctrl_c_and_on(command, monkeypatch, tmp_path):
-    monkeypatch.setattr(study, "run_trials", interrupted_trials)
+    monkeypatch.setattr(synthetic_study, "run_trials", interrupted_trials)
     result = invoke(*command, "--trials", 1, "--out", tmp_path)
     assert result.exit_code == 130
     assert result.stderr == "Interrupted. The same command goes on from here.\n"
     assert not (tmp_path / "report.html").exists()
-    monkeypatch.setattr(study, "run_trials", instant_trials)
+    monkeypatch.setattr(synthetic_study, "run_trials", instant_trials)
     assert invoke(*command, "--trials", 1, "--out", tmp_path).exit_code == 0
     assert len(made_records.calls) == len(set(made_records.calls)) == len(declare_radial(1))
 
 
 def test_failures_are_told_and_the_report_is_written(command, monkeypatch, tmp_path):
-    monkeypatch.setattr(study, "run_trials", failing_trials)
+    monkeypatch.setattr(synthetic_study, "run_trials", failing_trials)
     result = invoke(*command, "--trials", 2, "--out", tmp_path)
     assert result.exit_code == 1
     head, *lines = result.stderr.splitlines()
     assert "4 trials failed; the same command tries them again:" in head
-    first = "radial, reconstructed, SF, as released, seeds 0, 1: ZeroDivisionError: no luck"
+    first = "radial, as released, SF, reconstructed, seeds 0, 1: ZeroDivisionError: no luck"
     assert lines[0] == first
     assert all(len(line) < 120 for line in lines)
     assert result.stdout.splitlines()[-1] == f"Report: {tmp_path / 'report.html'}"
     assert "failed" in result.stdout
     assert (tmp_path / "report.html").exists()
-    monkeypatch.setattr(study, "run_trials", instant_trials)
+    monkeypatch.setattr(synthetic_study, "run_trials", instant_trials)
     assert invoke(*command, "--trials", 2, "--out", tmp_path).exit_code == 0
 
 
@@ -293,13 +293,22 @@ def test_readings_have_a_report_of_their_own(tmp_path):
 
 def test_unknown_study(tmp_path):
     result = invoke("reproduce", "speeches", "--out", tmp_path / "out")
-    assert_one_line(result, "'speeches'", "synthetic")
+    assert result.exit_code == 2
+    assert "No such command 'speeches'" in result.stderr
+    assert "--help" in result.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_reproduce_alone_lists_the_studies():
+    result = invoke("reproduce")
+    assert result.exit_code == 2
+    for name in ("synthetic", "readings"):
+        assert name in result.stdout
 
 
 @pytest.mark.parametrize(
     "arguments",
-    [["reproduce", "synthetic"], ["reproduce"], ["demo", "--trials", "many"], ["demo", "--wrong"]],
+    [["reproduce", "synthetic"], ["demo", "--trials", "many"], ["demo", "--wrong"]],
 )
 def test_usage_errors(arguments):
     result = invoke(*arguments)

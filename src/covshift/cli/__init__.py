@@ -61,5 +61,5 @@ def build_app() -> Any:
         pass
 
     app.command()(demo)
-    app.command()(reproduce)
+    app.add_typer(reproduce)
     return app

@@ -1,42 +1,56 @@
 """``covshift reproduce``: rebuild the paper's studies beside its printed figures."""
 
-from pathlib import Path
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from covshift.cli.study import fail, run_study
+from covshift.cli.options import Draws, FirstSeed, Fresh, Jobs, Out
+from covshift.cli.study import check_draws, run_study
+from covshift.experiments.study import Study
+from covshift.experiments.synthetic_study import readings_study, synthetic_study
 
-# The second: every way to read what the paper leaves open of its systems.
-STUDIES = ("synthetic", "readings")
+Quick = Annotated[bool, typer.Option("--quick", help="Three draws, whatever --trials.")]
+
+reproduce = typer.Typer(
+    name="reproduce",
+    help="Rebuild a study of the paper, table by table, beside its printed figures.\n\n"
+    "Results are kept in the folder as trials end: run the same command again after a stop of any "
+    "kind, and it goes on from there.",
+    no_args_is_help=True,
+)
 
 
-def reproduce(
-    study: Annotated[str, typer.Argument(help=f"Which study: {', '.join(STUDIES)}.")],
-    out: Annotated[Path, typer.Option(help="Folder to write to, made if missing.")],
-    trials: Annotated[int, typer.Option(help="Draws of each data set, at least 1.")] = 30,
-    seed: Annotated[int, typer.Option(help="Seed of the first draw; the next is one more.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Processes; -1: all processors.")] = 1,
-    quick: Annotated[bool, typer.Option("--quick", help="Three draws, whatever --trials.")] = False,
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Drop the results that the folder holds.")
-    ] = False,
+@reproduce.command()
+def synthetic(
+    out: Out,
+    trials: Draws = 30,
+    seed: FirstSeed = 0,
+    jobs: Jobs = 1,
+    quick: Quick = False,
+    fresh: Fresh = False,
 ) -> None:
-    """Rebuild a study of the paper, table by table, beside its printed figures.
+    """The four data sets in the plane: accuracies, MMD, controls, statements."""
+    _run_draws(synthetic_study, 3 if quick else trials, seed, out, jobs, fresh)
 
-    Results are kept in the folder as trials end: run the same command again after a stop of any
-    kind, and it goes on from there.
-    """
-    if study not in STUDIES:
-        fail("reproduce", f"there is no study {study!r}; there is {', '.join(STUDIES)}.")
-    run_study(
-        "reproduce",
-        Console(highlight=False),
-        study=study,
-        out=out,
-        n_trials=3 if quick else trials,
-        seed=seed,
-        jobs=jobs,
-        fresh=fresh,
-    )
+
+@reproduce.command()
+def readings(
+    out: Out,
+    trials: Draws = 30,
+    seed: FirstSeed = 0,
+    jobs: Jobs = 1,
+    quick: Quick = False,
+    fresh: Fresh = False,
+) -> None:
+    """Every way to read what the paper leaves open of its systems, on the same data sets."""
+    _run_draws(readings_study, 3 if quick else trials, seed, out, jobs, fresh)
+
+
+def _run_draws(
+    make: Callable[[int, int], Study], n_trials: int, seed: int, out: Out, jobs: int, fresh: bool
+) -> None:
+    check_draws("reproduce", n_trials, seed)
+    study = make(n_trials, seed)
+    run_study("reproduce", Console(highlight=False), study, out=out, jobs=jobs, fresh=fresh)

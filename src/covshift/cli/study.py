@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
@@ -15,61 +15,35 @@ from rich.table import Table
 
 from covshift.cli import INTERRUPTED
 from covshift.cli.progress import trial_progress
-from covshift.experiments.paper import DATA_SETS, PRINTED_ACCURACY, SYSTEMS
-from covshift.experiments.readings import declare_readings
 from covshift.experiments.results_table import write_table
 from covshift.experiments.runner import Outcome, WorkerDiedError, run_experiment
 from covshift.experiments.software_versions import software_versions
 from covshift.experiments.store import Record
 from covshift.experiments.store_file import StoreError
-from covshift.experiments.synthetic import declare, run_trials
-from covshift.experiments.synthetic_summary import Cell, Trials, estimate, gather, values, verdict
+from covshift.experiments.study import Study, TextTable
 from covshift.output_files import prepare_folder
 
 LARGEST_SEED = 2**32 - 1  # that NumPy's RandomState takes
-READINGS_SHOWN = ("as released", "used well")
-ARROWS = {"helps": "↑", "harms": "↓", "unclear": " "}
 
 
 def run_study(
-    command: str,
-    console: Console,
-    *,
-    study: str = "synthetic",
-    out: Path,
-    n_trials: int,
-    seed: int,
-    jobs: int,
-    fresh: bool,
+    command: str, console: Console, study: Study, *, out: Path, jobs: int, fresh: bool
 ) -> None:
     """Run a study, or what is left of it, and write its report."""
-    if n_trials < 1:
-        fail(command, f"--trials must be at least 1, got {n_trials}.")
-    if not 0 <= seed <= LARGEST_SEED - n_trials + 1:
-        fail(command, f"seeds must be from 0 to {LARGEST_SEED}: --seed {seed} --trials {n_trials}.")
-    if jobs == 0 or jobs < -1:
-        fail(command, f"--jobs must be at least 1, or -1 for all processors, got {jobs}.")
-    if not str(out).strip() or str(out) == ".":
-        fail(command, "--out must name a folder of its own.")
-    if out.exists() and not out.is_dir():
-        fail(command, f"--out {out} is a file, not a folder.")
+    check_output(command, out, jobs)
     try:
         # Now, not after the trials: what is missing should cost nobody a minute.
         report = _import_report(command)
         with naming_folder(command, out):
             prepare_folder(out)
-            outcome = _run(command, study, console, out, n_trials, seed, jobs, fresh)
-            page = _write(study, out, outcome, seed, report)
+            outcome = _run(command, study, console, out, jobs, fresh)
+            page = _write(study, out, outcome, report)
     except KeyboardInterrupt:
         typer.echo("Interrupted. The same command goes on from here.", err=True)
         raise typer.Exit(INTERRUPTED) from None
     # Last, so that a reader who goes away early (`| head`) does not cost the files.
-    if study == "synthetic":
-        console.print(_table(gather(outcome.records)))
-        console.print(
-            "Accuracy on target rows without → with adaptation; ↑ helps, ↓ harms (t-test of the "
-            "draws at 5 %)."
-        )
+    if study.table is not None:
+        _print_table(console, study.table(outcome.records))
     if outcome.failures:
         typer.echo(_failures(command, outcome.failures), err=True)
     typer.echo(f"Report: {page}")
@@ -81,6 +55,24 @@ def fail(command: str, message: str) -> NoReturn:
     """End with one line that says what to do."""
     typer.echo(f"covshift {command}: {message}", err=True)
     raise typer.Exit(1)
+
+
+def check_draws(command: str, n_trials: int, seed: int) -> None:
+    """Refuse numbers of trials and seeds that cannot be."""
+    if n_trials < 1:
+        fail(command, f"--trials must be at least 1, got {n_trials}.")
+    if not 0 <= seed <= LARGEST_SEED - n_trials + 1:
+        fail(command, f"seeds must be from 0 to {LARGEST_SEED}: --seed {seed} --trials {n_trials}.")
+
+
+def check_output(command: str, out: Path, jobs: int) -> None:
+    """Refuse numbers of processes and folders that cannot be, before any work."""
+    if jobs == 0 or jobs < -1:
+        fail(command, f"--jobs must be at least 1, or -1 for all processors, got {jobs}.")
+    if not str(out).strip() or str(out) == ".":
+        fail(command, "--out must name a folder of its own.")
+    if out.exists() and not out.is_dir():
+        fail(command, f"--out {out} is a file, not a folder.")
 
 
 @contextmanager
@@ -95,87 +87,56 @@ def naming_folder(command: str, out: Path) -> Iterator[None]:
 
 
 def _run(
-    command: str,
-    study: str,
-    console: Console,
-    out: Path,
-    n_trials: int,
-    seed: int,
-    jobs: int,
-    fresh: bool,
+    command: str, study: Study, console: Console, out: Path, jobs: int, fresh: bool
 ) -> Outcome:
-    tasks = (declare if study == "synthetic" else declare_readings)(n_trials, seed)
     # Not by the console: it would take brackets in the name for markup, and wrap a long one.
-    typer.echo(f"{sum(map(len, tasks))} trials; results are kept in {out / 'trials.sqlite'}")
+    typer.echo(f"{sum(map(len, study.tasks))} trials; results are kept in {out / 'trials.sqlite'}")
     with trial_progress(console) as progress:
         return run_experiment(
-            tasks,
-            run_trials,
+            study.tasks,
+            study.function,
             out / "trials.sqlite",
             n_jobs=jobs,
             progress=progress,
             fresh=fresh,
-            run_settings={"command": f"{command} {study}", "trials": n_trials, "seed": seed},
+            run_settings={"command": f"{command} {study.name}", **study.run_settings},
         )
 
 
-def _write(study: str, out: Path, outcome: Outcome, seed: int, report: ModuleType) -> Path:
-    from covshift.experiments.readings_document import readings_document
-    from covshift.experiments.synthetic_document import synthetic_document
-    from covshift.experiments.synthetic_figures import draw_figures
-
+def _write(study: Study, out: Path, outcome: Outcome, report: ModuleType) -> Path:
     write_table(outcome.records, out / "trials.csv")
     arguments = [Path(sys.argv[0]).name, *sys.argv[1:]]
+    seeds = [record.trial.seed for record in outcome.records]
     facts = [
         ("command", shlex.join(arguments)),
         ("date", date.today().isoformat()),
-        ("seeds", f"{seed} to {max(record.trial.seed for record in outcome.records)}"),
+        ("seeds", f"{min(seeds)} to {max(seeds)}"),
         ("software", ", ".join(f"{name} {text}" for name, text in software_versions().items())),
     ]
-    trials = gather(outcome.records)
-    if study == "synthetic":
-        document = synthetic_document(trials, facts, draw_figures(seed))
-    else:
-        document = readings_document(trials, facts)
+    document = study.document(outcome.records, facts)
     page: Path = report.write_document(document, out, "report")[0]
     return page
 
 
-def _table(trials: Trials) -> Table:
+def _print_table(console: Console, text: TextTable) -> None:
     table = Table(title_justify="left")
-    for heading in ("data set", "system", "printed", *READINGS_SHOWN):
+    for heading in text.headings:
         table.add_column(heading, no_wrap=True)
-    for data_set in DATA_SETS:
-        for system in SYSTEMS:
-            without, with_ = PRINTED_ACCURACY[data_set, system]
-            cells = [
-                _shown(trials.get(Cell(data_set, system, reading), []))
-                for reading in READINGS_SHOWN
-            ]
-            table.add_row(
-                data_set,
-                system,
-                f"{without.mean:.3f} → {with_.mean:.3f}",
-                *cells,
-                end_section=system == SYSTEMS[-1],
-            )
-    return table
+    for group in text.groups:
+        for row in group:
+            table.add_row(*row)
+        table.add_section()
+    console.print(table)
+    console.print(text.note)
 
 
-def _shown(records: list[Record]) -> str:
-    without, with_ = (estimate(values(records, name)) for name in ("without", "with"))
-    if without is None or with_ is None:
-        return "failed"
-    return f"{without.mean:.3f} → {with_.mean:.3f} {ARROWS[verdict(records)]}"
-
-
-def _failures(command: str, failures: list[Record]) -> str:
+def _failures(command: str, failures: Sequence[Record]) -> str:
     """Say what failed, a line for each error of each system, and what to do."""
     found: dict[tuple[str, str], list[int]] = {}
     for record in failures:
-        settings = record.trial.settings
-        names = ("data_set", "variant", "system", "reading")
-        where = ", ".join(settings[name] for name in names if name in settings)
+        # Names of what was measured are texts; the rest, as recipes, would fill the screen.
+        settings = record.trial.settings.values()
+        where = ", ".join(value for value in settings if isinstance(value, str))
         error = (record.error or "").partition("\n")[0]
         found.setdefault((where, error), []).append(record.trial.seed)
     lines = [
