@@ -1,0 +1,40 @@
+r"""Class shares of unlabelled rows from probabilities made for other shares.
+
+Where only the class shares differ, P(x | y) being the same, the shares :math:`\pi'` that maximise
+the likelihood of the rows are found by expectation and maximisation from shares :math:`\pi`:
+
+.. math::
+
+    q_{ik} \propto p_{ik} \, \pi'_k / \pi_k, \qquad \pi'_k = \tfrac{1}{n} \sum_i q_{ik}.
+
+References
+----------
+M. Saerens, P. Latinne, C. Decaestecker, "Adjusting the outputs of a classifier to new a priori
+probabilities: a simple procedure", Neural Computation 14(1), 2002.
+"""
+
+import numpy as np
+
+from covshift.kernels.arrays import FloatArray
+
+MAX_STEPS = 1000
+CLOSE = 1e-8  # change of the shares
+
+
+def estimate_shares(P: FloatArray, shares: FloatArray) -> FloatArray:
+    """Shares (K,) of the rows with probabilities P (n, K) made for ``shares`` (K,)."""
+    estimate = shares.copy()
+    for _ in range(MAX_STEPS):
+        previous = estimate
+        estimate = reweigh_classes(P, estimate / shares).mean(axis=0)
+        if np.abs(estimate - previous).max() <= CLOSE:
+            break
+    return estimate
+
+
+def reweigh_classes(P: FloatArray, ratios: FloatArray) -> FloatArray:
+    """Probabilities (n, K) with each class weighed by a ratio (K,)."""
+    products = P * ratios
+    totals = products.sum(axis=1, keepdims=True)
+    reweighed: FloatArray = np.divide(products, totals, out=P.astype(np.float64), where=totals > 0)
+    return reweighed
