@@ -1,5 +1,6 @@
-"""Data sets with a known shift."""
+"""Data sets with a known shift, and readers of folders with recorded ones."""
 
+from covshift.datasets.speech import load_speech_corpus
 from covshift.datasets.synthetic import (
     ShiftedData,
     make_diagonal_shift,
@@ -10,6 +11,7 @@ from covshift.datasets.synthetic import (
 
 __all__ = [
     "ShiftedData",
+    "load_speech_corpus",
     "make_diagonal_shift",
     "make_periodic_shift",
     "make_radial_shift",

@@ -1,0 +1,68 @@
+"""Sound files -> one channel of samples; what cannot be used is named, not guessed at."""
+
+import io
+
+import numpy as np
+
+from covshift.kernels.arrays import FloatArray
+
+AUDIO_SUFFIXES = (".flac", ".wav")
+
+
+class UnusableRecordingError(ValueError):
+    """A recording cannot be used; the message says why in a few words."""
+
+
+def require_soundfile() -> None:
+    """Raise, before any work, if the package that reads sound files is missing."""
+    try:
+        import soundfile  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            "Reading sound files needs soundfile, which is not installed: "
+            'pip install "covshift[speech]"'
+        ) from error
+
+
+def sampling_rate(contents: bytes) -> int:
+    """Samples per second that the head of a file promises."""
+    import soundfile
+
+    if not contents:
+        raise UnusableRecordingError("the file is empty")
+    try:
+        return int(soundfile.info(io.BytesIO(contents)).samplerate)
+    except (soundfile.SoundFileError, RuntimeError) as error:
+        raise UnusableRecordingError(f"not a readable sound file ({_cause(error)})") from error
+
+
+def decode(contents: bytes) -> tuple[FloatArray, int]:
+    """Samples (n,) of a WAV or FLAC file, full scale being one, and their rate per second.
+
+    Channels are averaged.
+
+    Raises
+    ------
+    UnusableRecordingError
+        If it is empty, no sound file, cut off, or holds samples that are not finite.
+    """
+    import soundfile
+
+    rate = sampling_rate(contents)
+    promised = soundfile.info(io.BytesIO(contents)).frames
+    try:
+        channels, _ = soundfile.read(io.BytesIO(contents), dtype="float64", always_2d=True)
+    except (soundfile.SoundFileError, RuntimeError) as error:
+        raise UnusableRecordingError(f"damaged or cut off ({_cause(error)})") from error
+    if len(channels) < promised:
+        raise UnusableRecordingError(
+            f"cut off: {len(channels)} of {promised} samples could be decoded"
+        )
+    if not np.isfinite(channels).all():
+        raise UnusableRecordingError("holds samples that are not finite numbers")
+    return channels.mean(axis=1), rate
+
+
+def _cause(error: Exception) -> str:
+    """Reason that the decoder gives, without the memory address of what it read."""
+    return str(getattr(error, "error_string", error)).rstrip(".")
