@@ -7,6 +7,7 @@ import numpy as np
 from covshift.kernels.arrays import FloatArray
 
 AUDIO_SUFFIXES = (".flac", ".wav")
+LOWEST_RATE = 8000  # that of telephones; with less, speech is no longer there to be described
 
 
 class UnusableRecordingError(ValueError):
@@ -31,33 +32,34 @@ def sampling_rate(contents: bytes) -> int:
     if not contents:
         raise UnusableRecordingError("the file is empty")
     try:
-        return int(soundfile.info(io.BytesIO(contents)).samplerate)
-    except (soundfile.SoundFileError, RuntimeError) as error:
+        rate = int(soundfile.info(io.BytesIO(contents)).samplerate)
+    except soundfile.SoundFileError as error:
         raise UnusableRecordingError(f"not a readable sound file ({_cause(error)})") from error
+    if rate < LOWEST_RATE:
+        raise UnusableRecordingError(
+            f"{rate} samples per second, and at least {LOWEST_RATE} are needed"
+        )
+    return rate
 
 
 def decode(contents: bytes) -> tuple[FloatArray, int]:
     """Samples (n,) of a WAV or FLAC file, full scale being one, and their rate per second.
 
-    Channels are averaged.
+    Channels are averaged. A WAV file that was cut off is read as far as it goes; a FLAC file
+    says of every block whether it is whole, and is refused.
 
     Raises
     ------
     UnusableRecordingError
-        If it is empty, no sound file, cut off, or holds samples that are not finite.
+        If it is empty, no sound file, damaged, or holds samples that are not finite.
     """
     import soundfile
 
-    rate = sampling_rate(contents)
-    promised = soundfile.info(io.BytesIO(contents)).frames
+    sampling_rate(contents)
     try:
-        channels, _ = soundfile.read(io.BytesIO(contents), dtype="float64", always_2d=True)
-    except (soundfile.SoundFileError, RuntimeError) as error:
+        channels, rate = soundfile.read(io.BytesIO(contents), dtype="float64", always_2d=True)
+    except soundfile.SoundFileError as error:
         raise UnusableRecordingError(f"damaged or cut off ({_cause(error)})") from error
-    if len(channels) < promised:
-        raise UnusableRecordingError(
-            f"cut off: {len(channels)} of {promised} samples could be decoded"
-        )
     if not np.isfinite(channels).all():
         raise UnusableRecordingError("holds samples that are not finite numbers")
     return channels.mean(axis=1), rate

@@ -1,0 +1,304 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from covshift.datasets import load_speech_corpus
+from covshift.datasets.speech_features import FEATURE_NAMES, segment_features
+from tests.datasets.recordings import voice, write, write_emodb
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+
+
+def assert_same(one, other):
+    assert one.keys() == other.keys()
+    for name in one:
+        np.testing.assert_array_equal(one[name], other[name])
+
+
+def test_what_comes_back(tmp_path):
+    write(tmp_path / "08a01Wa.wav", 2.7, seed=1)
+    write(tmp_path / "03a01Fa.wav", 1.0, seed=2)
+    write(tmp_path / "deeper" / "03a02Ta.flac", 1.9, seed=3)
+    speech = load_speech_corpus(tmp_path, "emodb")
+    assert speech.data.shape == (4, 72)
+    assert speech.data.dtype == np.float64
+    files = ["03a01Fa.wav", "08a01Wa.wav", "08a01Wa.wav", "deeper/03a02Ta.flac"]
+    assert speech.recording.tolist() == files
+    assert speech.target.tolist() == ["positive", "negative", "negative", "negative"]
+    assert speech.emotion.tolist() == ["happiness", "anger", "anger", "sadness"]
+    assert speech.domain.tolist() == [0, 1, 1, 0]
+    assert np.issubdtype(speech.domain.dtype, np.integer)
+    assert speech.domain_names == {0: "03", 1: "08"}
+    assert speech.feature_names == list(FEATURE_NAMES)
+    assert speech.skipped == []
+    for part in ("EMODB", "4 seconds", "3 negative, 1 positive", "2 speakers", "3 recordings"):
+        assert part in speech.DESCR
+
+
+def test_rows_are_the_features_of_the_seconds(tmp_path):
+    sound = voice(2.5)
+    write(tmp_path / "03a01Fa.wav", samples=sound, subtype="DOUBLE")
+    expected = segment_features(sound, 16_000)
+    np.testing.assert_array_equal(load_speech_corpus(tmp_path, "emodb").data, expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "subtype", "tolerance"),
+    [
+        ("03a01Fa.wav", "PCM_16", 0.1),
+        ("03a01Fa.wav", "PCM_24", 1e-3),
+        ("03a01Fa.wav", "FLOAT", 1e-3),
+        ("03a01Fa.WAV", "PCM_24", 1e-3),
+        ("03a01Fa.flac", "PCM_16", 0.1),
+        ("03a01Fa.FLAC", "PCM_24", 1e-3),
+    ],
+)
+def test_formats(tmp_path, name, subtype, tolerance):
+    write(tmp_path / name, samples=voice(2.5), subtype=subtype)
+    expected = segment_features(voice(2.5), 16_000)
+    found = load_speech_corpus(tmp_path, "emodb").data
+    np.testing.assert_allclose(found, expected, atol=tolerance * expected.std())
+
+
+def test_channels_are_averaged(tmp_path):
+    one, other = voice(1.0, seed=1), voice(1.0, seed=2)
+    write(tmp_path / "03a01Fa.wav", samples=np.column_stack([one, other]), subtype="DOUBLE")
+    expected = segment_features((one + other) / 2, 16_000)
+    np.testing.assert_allclose(load_speech_corpus(tmp_path, "emodb").data, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("rate", [8000, 11_025, 16_000, 44_100, 48_000])
+def test_whole_seconds_are_counted_at_the_rate_of_the_file(tmp_path, rate):
+    write(tmp_path / "03a01Fa.wav", rate=rate, samples=voice(3, rate)[: 2 * rate])
+    write(tmp_path / "03a01Fb.wav", rate=rate, samples=voice(3, rate)[: 2 * rate - 1])
+    speech = load_speech_corpus(tmp_path, "emodb", bandwidth="narrow")
+    assert speech.recording.tolist() == ["03a01Fa.wav"] * 2 + ["03a01Fb.wav"]
+
+
+def test_low_rates_are_warned_of_also_from_the_cache(tmp_path):
+    write(tmp_path / "03a01Fa.wav", rate=8000)
+    write(tmp_path / "03a01Na.wav", rate=16_000)
+    for _ in range(2):
+        with pytest.warns(UserWarning, match=r"1 of 2 recordings.*bandwidth=\"narrow\""):
+            load_speech_corpus(tmp_path, "emodb")
+    load_speech_corpus(tmp_path, "emodb", bandwidth="narrow")
+
+
+def test_silence_and_clipping(tmp_path):
+    write(tmp_path / "03a01Fa.wav", samples=np.zeros(16_000))
+    write(tmp_path / "03a01Fb.wav", samples=np.clip(50 * voice(1.0), -1, 1))
+    speech = load_speech_corpus(tmp_path, "emodb")
+    np.testing.assert_allclose(speech.data[0], 0, atol=1e-12)
+    assert np.isfinite(speech.data).all()
+
+
+def test_unusable_files_are_listed(tmp_path):
+    write(tmp_path / "03a01Fa.wav")
+    whole = write(tmp_path / "03a02Fa.flac", 3).read_bytes()
+    (tmp_path / "03a02Fa.flac").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "03a03Fa.wav").write_bytes(b"")
+    (tmp_path / "03a04Fa.wav").write_text("This is a text. " * 100)
+    write(tmp_path / "03a05Fa.wav", 0.9)
+    write(tmp_path / "03a06Fa.wav", samples=np.full(20_000, np.nan), subtype="FLOAT")
+    write(tmp_path / "03a07Fa.wav", rate=4000)
+    write(tmp_path / "03a08Fa.wav", samples=np.empty(0))
+    write(tmp_path / "my own.wav")
+    (tmp_path / "erkennung.txt").write_text("not a sound, and not meant to be one")
+    write(tmp_path / "._03a09Fa.wav")
+    write(tmp_path / ".hidden" / "03a09Fa.wav")
+    (tmp_path / "03a10Fa.wav").mkdir()
+    speech = load_speech_corpus(tmp_path, "emodb")
+    assert set(speech.recording) == {"03a01Fa.wav"}
+    reasons = dict(speech.skipped)
+    assert len(reasons) == len(speech.skipped)
+    for file, reason in {
+        "03a02Fa.flac": "damaged or cut off",
+        "03a03Fa.wav": "empty",
+        "03a04Fa.wav": "not a readable sound file",
+        "03a05Fa.wav": "shorter than one second",
+        "03a06Fa.wav": "not finite",
+        "03a07Fa.wav": "4000 samples per second",
+        "03a08Fa.wav": "shorter than one second",
+        "my own.wav": "not like 03a01Fa",
+    }.items():
+        assert reason in reasons.pop(file)
+    assert not reasons
+    assert load_speech_corpus(tmp_path, "emodb").skipped == speech.skipped
+
+
+def test_a_wav_file_that_was_cut_off_gives_the_seconds_that_are_there(tmp_path):
+    path = write(tmp_path / "03a01Fa.wav", 3)
+    path.write_bytes(path.read_bytes()[: 44 + 2 * 40_000])
+    assert load_speech_corpus(tmp_path, "emodb").data.shape == (2, 72)
+
+
+def test_a_file_that_may_not_be_read_is_listed(tmp_path, monkeypatch):
+    write_emodb(tmp_path, 3)
+    read_bytes = Path.read_bytes
+
+    def refuse(path):
+        if path.name.startswith("08"):
+            raise PermissionError(13, "Permission denied")
+        return read_bytes(path)
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    speech = load_speech_corpus(tmp_path, "emodb", cache=False)
+    assert speech.skipped == [("08a01Wa.wav", "cannot be read (Permission denied)")]
+
+
+def test_a_recording_counts_once(tmp_path):
+    """Unpacked twice, or kept in two formats."""
+    write(tmp_path / "Actor_01" / "03-01-03-01-01-01-01.wav")
+    write(tmp_path / "audio" / "Actor_01" / "03-01-03-01-01-01-01.wav")
+    write(tmp_path / "Actor_01" / "03-01-03-01-01-01-01.flac")
+    speech = load_speech_corpus(tmp_path, "ravdess")
+    assert set(speech.recording) == {"Actor_01/03-01-03-01-01-01-01.flac"}
+    assert len(speech.skipped) == 2
+    assert all("the same recording as" in reason for _, reason in speech.skipped)
+
+
+def test_enterface(tmp_path):
+    folder = tmp_path / "enterface database"
+    write(folder / "subject 1" / "anger" / "sentence 1" / "s1_an_1.wav", rate=48_000)
+    write(folder / "subject 2" / "anger" / "sentence 1" / "s1_an_1.wav", rate=48_000)  # misnamed
+    write(folder / "subject 2" / "happiness" / "sentence 1" / "s2_ha_1.wav", rate=48_000)
+    speech = load_speech_corpus(folder, "enterface")
+    assert speech.domain_names == {0: "01", 1: "02"}
+    assert speech.domain.tolist() == [0, 1, 1]
+    assert speech.target.tolist() == ["negative", "negative", "positive"]
+
+
+def test_vam(tmp_path):
+    evaluations = {"Satz01001": "0.5 0 0", "Satz02001": "-0.1 0 0", "Satz02002": "0 0 0"}
+    for sentence, evaluation in evaluations.items():
+        path = write(tmp_path / "data" / f"Sprecher{sentence[4:6]}" / f"{sentence}.wav")
+        path.with_suffix(".ewe").write_text(evaluation)
+    write(tmp_path / "data" / "Sprecher03" / "Satz03001.wav")
+    speech = load_speech_corpus(tmp_path, "vam")
+    assert speech.target.tolist() == ["positive", "negative"]
+    assert speech.emotion.tolist() == ["0.5", "-0.1"]
+    assert [reason for _, reason in speech.skipped] == [
+        "valence 0 is neither positive nor negative",
+        "no evaluation Satz03001.ewe beside it",
+    ]
+
+
+def test_des(tmp_path):
+    write(tmp_path / "KLA_GLAD_1.wav", rate=20_000)
+    write(tmp_path / "HO_VRED_1.wav", rate=20_000)
+    speech = load_speech_corpus(tmp_path, "des")
+    assert speech.domain_names == {0: "HO", 1: "KLA"}
+    assert speech.target.tolist() == ["negative", "positive"]
+
+
+def label_table(tmp_path, rows):
+    path = tmp_path / "labels.csv"
+    lines = ["file,speaker,label", *(",".join(row) for row in rows)]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def test_a_folder_of_one_s_own(tmp_path):
+    write(tmp_path / "Zoë talks" / "første gang.wav", 2.0)
+    write(tmp_path / "b.wav")
+    write(tmp_path / "not labelled.wav")
+    labels = label_table(tmp_path, [("Zoë talks/første gang.wav", "Zoë", "bored"),
+                                    ("b.wav", "Bo", "keen")])  # fmt: skip
+    speech = load_speech_corpus(tmp_path, "table", labels=labels)
+    assert speech.target.tolist() == speech.emotion.tolist() == ["bored", "bored", "keen"]
+    assert speech.domain_names == {0: "Bo", 1: "Zoë"}
+    assert speech.recording[0] == "Zoë talks/første gang.wav"
+    assert speech.skipped == [("not labelled.wav", "not in the table of labels")]
+
+
+def test_a_table_takes_the_place_of_names(tmp_path):
+    write(tmp_path / "x1.wav")
+    write(tmp_path / "x2.wav")
+    labels = label_table(tmp_path, [("x1.wav", "KLA", "surprise"), ("x2.wav", "HO", "anger")])
+    assert load_speech_corpus(tmp_path, "des", labels=labels).target.tolist() == [
+        "positive",
+        "negative",
+    ]
+    labels = label_table(tmp_path, [("x1.wav", "5", "-.3"), ("x2.wav", "6", "0.0")])
+    speech = load_speech_corpus(tmp_path, "vam", labels=labels)
+    assert speech.target.tolist() == ["negative"]
+    assert len(speech.skipped) == 1
+    labels = label_table(tmp_path, [("x1.wav", "KLA", "joy")])
+    with pytest.raises(ValueError, match="'joy' is no emotion of Danish Emotional Speech"):
+        load_speech_corpus(tmp_path, "des", labels=labels)
+
+
+@pytest.mark.parametrize("n_jobs", [2, -1])
+def test_any_number_of_jobs(tmp_path, n_jobs):
+    write_emodb(tmp_path)
+    (tmp_path / "03a07Fa.wav").write_bytes(b"")
+    alone = load_speech_corpus(tmp_path, "emodb", cache=False)
+    assert_same(load_speech_corpus(tmp_path, "emodb", cache=False, n_jobs=n_jobs), alone)
+    assert_same(load_speech_corpus(tmp_path, "emodb", n_jobs=n_jobs), alone)  # keeps
+    assert_same(load_speech_corpus(tmp_path, "emodb", n_jobs=n_jobs), alone)  # finds
+
+
+def test_progress_counts_the_files(tmp_path):
+    write_emodb(tmp_path, 4)
+    calls = []
+    load_speech_corpus(tmp_path, "emodb", progress=lambda *numbers: calls.append(numbers))
+    assert calls == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_wrong_folders(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"There is no folder .*unpacked"):
+        load_speech_corpus(tmp_path / "missing", "emodb")
+    file = write(tmp_path / "03a01Fa.wav")
+    with pytest.raises(NotADirectoryError, match="is a file: give the folder"):
+        load_speech_corpus(file, "emodb")
+    with pytest.raises(ValueError, match=r"None of the 1 .* '?ravdess.*03a01Fa.wav: .*labels="):
+        load_speech_corpus(tmp_path, "ravdess")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match="holds no WAV or FLAC file"):
+        load_speech_corpus(tmp_path / "empty", "emodb")
+    with pytest.raises(TypeError, match="folder must be a path"):
+        load_speech_corpus(None, "emodb")
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"corpus": "iemocap"}, ValueError, "corpus must be one of 'emodb', .*'table'"),
+        ({"corpus": None}, ValueError, "corpus must be one of"),
+        ({"corpus": "table"}, ValueError, "needs labels=.*file, speaker, label"),
+        ({"labels": "missing.csv"}, FileNotFoundError, "no file missing.csv"),
+        ({"labels": {}}, TypeError, "labels must be the path of a CSV file"),
+        ({"backend": "librosa"}, ValueError, "backend must be one of"),
+        ({"bandwidth": "full"}, ValueError, "bandwidth must be one of"),
+        ({"cache": True}, TypeError, "cache must be a folder, None"),
+        ({"n_jobs": 0}, ValueError, "n_jobs must not be 0"),
+        ({"n_jobs": "all"}, TypeError, "n_jobs must be a whole number"),
+        ({"n_jobs": True}, TypeError, "n_jobs must be a whole number"),
+        ({"progress": 1}, TypeError, "progress must be callable"),
+    ],
+)
+def test_wrong_parameters(tmp_path, options, error, message):
+    write(tmp_path / "03a01Fa.wav")
+    with pytest.raises(error, match=message):
+        load_speech_corpus(tmp_path, **{"corpus": "emodb", **options})
+
+
+def test_the_extra_is_named_when_it_is_missing(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "soundfile", None)
+    with pytest.raises(ImportError, match=r'pip install "covshift\[speech\]"'):
+        load_speech_corpus(tmp_path, "emodb")
+
+
+def test_importing_loads_no_extra():
+    code = (
+        "import sys, covshift, covshift.datasets\n"
+        "loaded = {'soundfile', 'librosa', 'opensmile', 'scipy.signal'} & set(sys.modules)\n"
+        "assert not loaded, loaded"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
