@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 
-from covshift.datasets import load_speech_corpus, speech
+from covshift.datasets import load_speech_corpus, speech_extraction
 from covshift.datasets.speech_cache import default_cache_folder
 from tests.datasets.recordings import voice, write, write_emodb
 
@@ -25,13 +25,13 @@ def folder(tmp_path):
 def computed(monkeypatch):
     """Grow with each file whose features are computed, not found."""
     count = []
-    compute = speech.segment_features
+    compute = speech_extraction.segment_features
 
     def counted(*arguments, **options):
         count.append(1)
         return compute(*arguments, **options)
 
-    monkeypatch.setattr(speech, "segment_features", counted)
+    monkeypatch.setattr(speech_extraction, "segment_features", counted)
     return count
 
 
@@ -144,7 +144,7 @@ def test_a_kill_loses_the_files_in_flight_at_most(folder, tmp_path, computed, n_
         text=True,
         start_new_session=True,
     ) as process:
-        process.wait(timeout=60)
+        process.wait(timeout=120)
         kept = len(entries(cache))
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)  # workers may outlive it

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.signal import resample_poly
+from scipy.signal import lfilter, resample_poly
 
 from covshift.datasets import speech_features
 from covshift.datasets.speech_features import FEATURE_NAMES, check_backend, segment_features
@@ -156,11 +156,17 @@ def test_columns_of_opensmile(monkeypatch):
 
 def test_opensmile_itself_agrees():
     pytest.importorskip("opensmile", reason="openSMILE is not installed")
-    sounds = [voice(1.0, seed=seed) for seed in range(12)]
+    # Noises with resonances at different places: their means differ far more than the smoothing,
+    # and the frames at the ends, that openSMILE treats otherwise.
+    rng = np.random.default_rng(0)
+    sounds = [
+        lfilter([0.01], [1, -1.8 * np.cos(angle), 0.81], rng.normal(size=16_000))
+        for angle in np.linspace(0.1, 3.0, 12)
+    ]
     ours, theirs = (
         np.concatenate([segment_features(sound, 16_000, backend=backend) for sound in sounds])
         for backend in ("scipy", "opensmile")
     )
     means = [name.startswith("mfcc") and name.endswith("mean") for name in FEATURE_NAMES]
     correlations = [np.corrcoef(a, b)[0, 1] for a, b in zip(ours.T, theirs.T, strict=True)]
-    assert np.min(np.array(correlations)[means]) > 0.95
+    assert np.min(np.array(correlations)[means]) > 0.99

@@ -6,52 +6,18 @@ from collections import Counter
 from collections.abc import Callable
 from numbers import Integral
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.utils import Bunch
 
 from covshift.base import check_option
-from covshift.datasets.audio_files import (
-    AUDIO_SUFFIXES,
-    UnusableRecordingError,
-    decode,
-    require_soundfile,
-    sampling_rate,
-)
-from covshift.datasets.speech_cache import entry_key, open_cache, read_entry, write_entry
-from covshift.datasets.speech_corpora import CORPORA, Label, UnknownNameError
-from covshift.datasets.speech_features import (
-    FEATURE_NAMES,
-    RATE,
-    check_backend,
-    describe_settings,
-    segment_features,
-)
-from covshift.datasets.speech_labels import read_label_table
-from covshift.kernels.arrays import FloatArray
-
-OWN_TABLE = "table"
-
-
-class Recording(NamedTuple):
-    """A file that is to be read."""
-
-    file: str  # relative to the folder, with slashes
-    path: Path
-    speaker: str
-    emotion: str
-    target: str
-
-
-class Extraction(NamedTuple):
-    """What became of a file: its features, or the reason why there are none."""
-
-    features: FloatArray
-    rate: int = RATE
-    reason: str = ""
-    new_key: str = ""  # under which the features are still to be kept
+from covshift.datasets.audio_files import require_soundfile
+from covshift.datasets.speech_cache import open_cache
+from covshift.datasets.speech_corpora import CORPORA
+from covshift.datasets.speech_extraction import Extraction, extract_all
+from covshift.datasets.speech_features import FEATURE_NAMES, RATE, check_backend, describe_settings
+from covshift.datasets.speech_recordings import OWN_TABLE, Recording, find_recordings
 
 
 def load_speech_corpus(
@@ -149,8 +115,15 @@ def load_speech_corpus(
     check_backend(backend, bandwidth)
     _check_jobs(n_jobs, progress)
     require_soundfile()
-    recordings, skipped = _find_recordings(_check_folder(folder), corpus, labels)
-    extractions = _extract_all(recordings, backend, bandwidth, open_cache(cache), n_jobs, progress)
+    recordings, skipped = find_recordings(_check_folder(folder), corpus, labels)
+    extractions = extract_all(
+        [recording.path for recording in recordings],
+        backend=backend,
+        bandwidth=bandwidth,
+        cache=open_cache(cache),
+        n_jobs=n_jobs,
+        progress=progress,
+    )
     used = []
     for recording, extraction in zip(recordings, extractions, strict=True):
         if extraction.reason:
@@ -185,108 +158,6 @@ def _check_folder(folder: Any) -> Path:
     if not path.is_dir():
         raise NotADirectoryError(f"{path} is a file: give the folder that holds the recordings.")
     return path
-
-
-def _find_recordings(
-    folder: Path, corpus: str, labels: Any
-) -> tuple[list[Recording], list[tuple[str, str]]]:
-    """Recordings whose speaker and target are known, by name, and the other sound files."""
-    paths = {
-        path.relative_to(folder).as_posix(): path
-        for path in folder.rglob("*")
-        if path.suffix.lower() in AUDIO_SUFFIXES
-        and path.is_file()
-        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-    }
-    table = None if labels is None else read_label_table(_check_table(labels), paths)
-    recordings, skipped = [], []
-    seen: dict[tuple[str, str], str] = {}
-    for file, path in sorted(paths.items()):
-        try:
-            label = _label(file, path, corpus, table)
-            target = (
-                label.emotion if corpus == OWN_TABLE else CORPORA[corpus].valence(label.emotion)
-            )
-            if table is None:
-                # Corpora are often unpacked twice, or kept as WAV and as FLAC.
-                first = seen.setdefault((label.speaker, path.stem.lower()), file)
-                if first != file:
-                    raise UnknownNameError(f"the same recording as {first}, by its name")
-        except UnknownNameError as reason:
-            skipped.append((file, str(reason)))
-        else:
-            recordings.append(Recording(file, path, *label, target))
-    return recordings, skipped
-
-
-def _check_table(labels: Any) -> Path:
-    if not isinstance(labels, str | os.PathLike):
-        raise TypeError(f"labels must be the path of a CSV file, got {labels!r}.")
-    table = Path(labels)
-    if not table.is_file():
-        raise FileNotFoundError(f"There is no file {table}, which labels should name.")
-    return table
-
-
-def _label(file: str, path: Path, corpus: str, table: dict[str, Label] | None) -> Label:
-    if table is None:
-        return CORPORA[corpus].read_name(path)
-    if file not in table:
-        raise UnknownNameError("not in the table of labels")
-    return table[file]
-
-
-def _extract_all(
-    recordings: list[Recording],
-    backend: str,
-    bandwidth: str,
-    cache: Path | None,
-    n_jobs: int | None,
-    progress: Callable[[int, int], object] | None,
-) -> list[Extraction]:
-    """Extract each file; new features are kept as they come, so that a stop costs little.
-
-    Only this process writes: two threads with equal files would write the same entry.
-    """
-    settings = describe_settings(backend, bandwidth)
-    # One file a batch: a batch is handed over when it is whole.
-    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
-    extractions: list[Any] = [None] * len(recordings)
-    calls = (
-        delayed(_extract)(place, recording.path, backend, bandwidth, cache, settings)
-        for place, recording in enumerate(recordings)
-    )
-    for done, (place, extraction) in enumerate(parallel(calls), start=1):
-        if cache is not None and extraction.new_key:
-            write_entry(cache, extraction.new_key, extraction.features)
-        extractions[place] = extraction
-        if progress is not None:
-            progress(done, len(recordings))
-    return extractions
-
-
-def _extract(
-    place: int, path: Path, backend: str, bandwidth: str, cache: Path | None, settings: str
-) -> tuple[int, Extraction]:
-    """Features of one file, from the cache if they are there."""
-    nothing = np.empty((0, len(FEATURE_NAMES)))
-    try:
-        contents = path.read_bytes()
-        rate = sampling_rate(contents)
-        key = "" if cache is None else entry_key(contents, settings)
-        if cache is not None:
-            kept = read_entry(cache, key, len(FEATURE_NAMES))
-            if kept is not None:
-                return place, Extraction(kept, rate)
-        signal, rate = decode(contents)
-        if len(signal) < rate:
-            return place, Extraction(nothing, rate, "shorter than one second")
-        features = segment_features(signal, rate, backend=backend, bandwidth=bandwidth)
-    except UnusableRecordingError as error:
-        return place, Extraction(nothing, reason=str(error))
-    except OSError as error:
-        return place, Extraction(nothing, reason=f"cannot be read ({error.strerror})")
-    return place, Extraction(features, rate, new_key=key)
 
 
 def _nothing_usable(folder: Any, corpus: str, skipped: list[tuple[str, str]]) -> str:
