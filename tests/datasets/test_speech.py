@@ -107,6 +107,7 @@ def test_unusable_files_are_listed(tmp_path):
     write(tmp_path / "03a05Fa.wav", 0.9)
     write(tmp_path / "03a06Fa.wav", samples=np.full(20_000, np.nan), subtype="FLOAT")
     write(tmp_path / "03a07Fa.wav", rate=4000)
+    write(tmp_path / "03a09Fa.wav", samples=1e200 * voice(1.5), subtype="DOUBLE")
     write(tmp_path / "03a08Fa.wav", samples=np.empty(0))
     write(tmp_path / "my own.wav")
     (tmp_path / "erkennung.txt").write_text("not a sound, and not meant to be one")
@@ -122,7 +123,8 @@ def test_unusable_files_are_listed(tmp_path):
         "03a03Fa.wav": "empty",
         "03a04Fa.wav": "not a readable sound file",
         "03a05Fa.wav": "shorter than one second",
-        "03a06Fa.wav": "not finite",
+        "03a06Fa.wav": "not numbers below 1e+30",
+        "03a09Fa.wav": "not numbers below 1e+30",
         "03a07Fa.wav": "4000 samples per second",
         "03a08Fa.wav": "shorter than one second",
         "my own.wav": "not like 03a01Fa",
@@ -251,6 +253,31 @@ def test_progress_counts_the_files(tmp_path):
     assert calls == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_failing_progress_stops_and_what_was_computed_stays(tmp_path, n_jobs):
+    write_emodb(tmp_path / "corpus")
+
+    def progress(done, total):
+        if done == 3:
+            raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError, match="stop"):
+        load_speech_corpus(
+            tmp_path / "corpus", "emodb", cache=tmp_path / "kept", n_jobs=n_jobs, progress=progress
+        )
+    assert len(list((tmp_path / "kept").iterdir())) == 3
+
+
+def test_rows_do_not_depend_on_other_files(tmp_path):
+    write_emodb(tmp_path)
+    together = load_speech_corpus(tmp_path, "emodb", cache=False)
+    for path in tmp_path.glob("0*.wav"):
+        path.unlink()
+    alone = load_speech_corpus(tmp_path, "emodb", cache=False)
+    same = np.isin(together.recording, alone.recording)
+    np.testing.assert_array_equal(alone.data, together.data[same])
+
+
 def test_wrong_folders(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"There is no folder .*unpacked"):
         load_speech_corpus(tmp_path / "missing", "emodb")
@@ -260,8 +287,9 @@ def test_wrong_folders(tmp_path):
     with pytest.raises(ValueError, match=r"None of the 1 .* '?ravdess.*03a01Fa.wav: .*labels="):
         load_speech_corpus(tmp_path, "ravdess")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ValueError, match="holds no WAV or FLAC file"):
-        load_speech_corpus(tmp_path / "empty", "emodb")
+    for n_jobs in (1, 2):
+        with pytest.raises(ValueError, match="holds no WAV or FLAC file"):
+            load_speech_corpus(tmp_path / "empty", "emodb", n_jobs=n_jobs)
     with pytest.raises(TypeError, match="folder must be a path"):
         load_speech_corpus(None, "emodb")
 

@@ -14,6 +14,8 @@ NAMES = [
     ("emodb", "10b03Aa.wav", "10", "fear", "negative"),
     ("emodb", "11b09Td.wav", "11", "sadness", "negative"),
     ("emodb", "11b09T.wav", "11", "sadness", "negative"),
+    ("emodb", "03A01FA.WAV", "03", "happiness", "positive"),
+    ("emodb", "03a01aa.wav", "03", "fear", "negative"),
     ("ravdess", "Actor_12/03-01-01-01-02-01-12.wav", "12", "neutral", "positive"),
     ("ravdess", "03-01-02-02-01-01-01.wav", "01", "calm", "positive"),
     ("ravdess", "03-01-03-02-01-01-02.wav", "02", "happiness", "positive"),
@@ -40,7 +42,7 @@ NAMES = [
 
 @pytest.mark.parametrize(("corpus", "file", "speaker", "emotion", "valence"), NAMES)
 def test_names(corpus, file, speaker, emotion, valence):
-    assert CORPORA[corpus].read_name(Path("/data") / file) == (speaker, emotion)
+    assert CORPORA[corpus].read_name(Path("/subject 99/data"), Path(file)) == (speaker, emotion)
     assert CORPORA[corpus].valence(emotion) == valence
 
 
@@ -61,7 +63,7 @@ def test_names(corpus, file, speaker, emotion, valence):
 )
 def test_other_names_say_why(corpus, file, reason):
     with pytest.raises(UnknownNameError, match=reason):
-        CORPORA[corpus].read_name(Path("/data") / file)
+        CORPORA[corpus].read_name(Path("/subject 99/data"), Path(file))
 
 
 @pytest.mark.parametrize(
@@ -70,7 +72,7 @@ def test_other_names_say_why(corpus, file, reason):
 )
 def test_vam_is_judged_by_the_sign_of_its_evaluation(tmp_path, contents, valence):
     (tmp_path / "Satz12003.ewe").write_text(contents)
-    label = CORPORA["vam"].read_name(tmp_path / "Satz12003.wav")
+    label = CORPORA["vam"].read_name(tmp_path, Path("Satz12003.wav"))
     assert label == Label("12", contents.split()[0])
     assert CORPORA["vam"].valence(label.emotion) == valence
 

@@ -9,6 +9,8 @@ from covshift.kernels.arrays import FloatArray
 AUDIO_SUFFIXES = (".flac", ".wav")
 LOWEST_RATE = 8000  # that of telephones; with less, speech is no longer there to be described
 
+LARGEST_SAMPLE = 1e30  # times full scale; files of floats may hold any, and spectra are squared
+
 
 class UnusableRecordingError(ValueError):
     """A recording cannot be used; the message says why in a few words."""
@@ -51,7 +53,7 @@ def decode(contents: bytes) -> tuple[FloatArray, int]:
     Raises
     ------
     UnusableRecordingError
-        If it is empty, no sound file, damaged, or holds samples that are not finite.
+        If it is empty, no sound file, damaged, or holds samples that are no sound.
     """
     import soundfile
 
@@ -60,8 +62,10 @@ def decode(contents: bytes) -> tuple[FloatArray, int]:
         channels, rate = soundfile.read(io.BytesIO(contents), dtype="float64", always_2d=True)
     except soundfile.SoundFileError as error:
         raise UnusableRecordingError(f"damaged or cut off ({_cause(error)})") from error
-    if not np.isfinite(channels).all():
-        raise UnusableRecordingError("holds samples that are not finite numbers")
+    if not (np.abs(channels) < LARGEST_SAMPLE).all():
+        raise UnusableRecordingError(
+            f"holds samples that are not numbers below {LARGEST_SAMPLE:.0e}"
+        )
     return channels.mean(axis=1), rate
 
 

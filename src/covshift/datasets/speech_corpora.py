@@ -61,13 +61,14 @@ class SpeechCorpus:
     title : str
         Its full name.
     read_name : callable
-        Full path of a file -> `Label`; raises `UnknownNameError`.
+        Folder of the corpus, and path of a file relative to it -> `Label`; raises
+        `UnknownNameError`.
     valences : mapping from str to str, or None
         "positive" or "negative" for each emotion; None: the sign of the emotion, a number.
     """
 
     title: str
-    read_name: Callable[[Path], Label]
+    read_name: Callable[[Path, Path], Label]
     valences: Mapping[str, str] | None
 
     def valence(self, emotion: str) -> str:
@@ -115,9 +116,9 @@ EMODB_LETTERS = {
 }
 
 
-def read_emodb_name(path: Path) -> Label:
+def read_emodb_name(folder: Path, path: Path) -> Label:
     """``03a01Fa``: speaker 03, text a01, emotion F, version a."""
-    match = re.fullmatch(r"(\d\d)[ab]\d\d([WLEAFTN])[a-z]?", path.stem)
+    match = re.fullmatch(r"(\d\d)[AB]\d\d([WLEAFTN])[A-Z]?", path.stem.upper())
     if match is None:
         raise UnknownNameError("the name is not like 03a01Fa")
     return Label(match[1], EMODB_LETTERS[match[2]])
@@ -132,7 +133,7 @@ RAVDESS_NUMBERS = dict(
 )
 
 
-def read_ravdess_name(path: Path) -> Label:
+def read_ravdess_name(folder: Path, path: Path) -> Label:
     """``03-01-EM-IN-ST-RE-AC``: audio only, speech, emotion, intensity, text, take, actor."""
     match = re.fullmatch(r"(\d\d)-(\d\d)-(0[1-8])-\d\d-\d\d-\d\d-(\d\d)", path.stem)
     if match is None:
@@ -152,10 +153,11 @@ ENTERFACE_CODES = {
 }
 
 
-def read_enterface_name(path: Path) -> Label:
+def read_enterface_name(folder: Path, path: Path) -> Label:
     """``s1_an_1``: subject 1, anger, sentence 1; a folder ``subject 1`` above it counts for more.
 
-    Some files carry another subject's number, or half of their own, in the right folder.
+    Some files carry another subject's number, or half of their own, in the right folder. Speakers
+    are named by two digits.
     """
     match = re.fullmatch(r"s_?(\d+)_(an|di|fe|ha|sa|su)_(\d+)", path.stem.lower())
     if match is None:
@@ -175,7 +177,7 @@ DES_WORDS = {
 _DES_EMOTIONS = {word: emotion for emotion, words in DES_WORDS.items() for word in words.split()}
 
 
-def read_des_name(path: Path) -> Label:
+def read_des_name(folder: Path, path: Path) -> Label:
     """``KLA_GLAD_1``: speaker, emotion in Danish or English, text."""
     speaker, *rest = re.split(r"[ _-]+", path.stem)
     if not re.fullmatch(r"[A-Za-z]{2,3}", speaker) or not rest:
@@ -186,12 +188,12 @@ def read_des_name(path: Path) -> Label:
     return Label(speaker.upper(), emotion)
 
 
-def read_vam_name(path: Path) -> Label:
+def read_vam_name(folder: Path, path: Path) -> Label:
     """``Satz01001``: speaker 01, sentence 001; ``Satz01001.ewe`` begins with the valence."""
     match = re.fullmatch(r"satz(\d\d)(\d\d\d)", path.stem.lower())
     if match is None:
         raise UnknownNameError("the name is not like Satz01001")
-    for evaluation in (path.with_suffix(".ewe"), path.with_suffix(".EWE")):
+    for evaluation in (folder / path.with_suffix(suffix) for suffix in (".ewe", ".EWE")):
         if evaluation.is_file():
             numbers = evaluation.read_text(encoding="latin-1").split()
             return Label(match[1], numbers[0] if numbers else "")

@@ -1,5 +1,6 @@
 """Features of many sound files, in parallel, so that a stop at any moment costs little."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -40,6 +41,8 @@ def extract_all(
 
     Only this process writes: two threads with equal files would write the same entry.
     """
+    if not paths:
+        return []
     settings = describe_settings(backend, bandwidth)
     # One file a batch: a batch is handed over when it is whole.
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
@@ -48,12 +51,19 @@ def extract_all(
         delayed(_extract)(place, path, backend, bandwidth, cache, settings)
         for place, path in enumerate(paths)
     )
-    for done, (place, extraction) in enumerate(parallel(calls), start=1):
-        if cache is not None and extraction.new_key:
-            write_entry(cache, extraction.new_key, extraction.features)
-        extractions[place] = extraction
-        if progress is not None:
-            progress(done, len(paths))
+    outcomes = parallel(calls)
+    try:
+        for done, (place, extraction) in enumerate(outcomes, start=1):
+            if cache is not None and extraction.new_key:
+                write_entry(cache, extraction.new_key, extraction.features)
+            extractions[place] = extraction
+            if progress is not None:
+                progress(done, len(paths))
+    finally:
+        with warnings.catch_warnings():
+            # After a stop joblib warns of work that nobody fetches: that is what was asked for.
+            warnings.simplefilter("ignore")
+            outcomes.close()
     return extractions
 
 

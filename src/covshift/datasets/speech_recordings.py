@@ -37,7 +37,7 @@ def find_recordings(
     seen: dict[tuple[str, str], str] = {}
     for file, path in sorted(paths.items()):
         try:
-            label = _label(file, path, corpus, table)
+            label = _label(folder, file, corpus, table)
             target = (
                 label.emotion if corpus == OWN_TABLE else CORPORA[corpus].valence(label.emotion)
             )
@@ -62,9 +62,9 @@ def _check_table(labels: Any) -> Path:
     return table
 
 
-def _label(file: str, path: Path, corpus: str, table: dict[str, Label] | None) -> Label:
+def _label(folder: Path, file: str, corpus: str, table: dict[str, Label] | None) -> Label:
     if table is None:
-        return CORPORA[corpus].read_name(path)
+        return CORPORA[corpus].read_name(folder, Path(file))
     if file not in table:
         raise UnknownNameError("not in the table of labels")
     return table[file]
