@@ -157,6 +157,24 @@ def predict_settings(
         )
 
 
+def average_recalls(predicted: Any, y_true: Any) -> FloatArray:
+    """UAR of many predictions at once: (..., n_rows) against (n_rows,) gives (...).
+
+    The same as `covshift.measures.unweighted_average_recall` of each.
+    """
+    recalls = [
+        (predicted[..., y_true == label] == label).mean(axis=-1) for label in np.unique(y_true)
+    ]
+    average: FloatArray = np.mean(recalls, axis=0)
+    return average
+
+
+def best_setting(scores: Any) -> tuple[int, int]:
+    """Number of the setting and of the C with the largest score; of several the first."""
+    setting, cost = np.unravel_index(np.argmax(scores), np.shape(scores))
+    return int(setting), int(cost)
+
+
 def _raw(
     settings: Sequence[Setting], training: TrainingRows, rows: FloatArray, *_: Any
 ) -> Iterable[Representation]:
