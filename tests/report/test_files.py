@@ -19,7 +19,7 @@ from covshift.report.files import document_json, table_csv, write_document
 from covshift.report.page import PageTooLargeError, render_page
 from tests.report.example import SCRIPT, example_document
 
-NAMES = {"report.html", "report.json", "report-accuracy.csv", "report-paper.csv"}
+NAMES = {"report.html", "report.json", "report.md", "report-accuracy.csv", "report-paper.csv"}
 
 
 def read_csv(path):

@@ -22,7 +22,7 @@ SPEED_WINDOW = 600.0
 
 
 @contextmanager
-def trial_progress(console: Console) -> Iterator[Report]:
+def trial_progress(console: Console, unit: str = "trials") -> Iterator[Report]:
     """Show a bar while the block runs; yield what to tell it of trials done, all and failed.
 
     The bar goes away at the end. Output that is not a terminal gets nothing.
@@ -31,6 +31,8 @@ def trial_progress(console: Console) -> Iterator[Report]:
     ----------
     console : rich.console.Console
         Where to draw.
+    unit : str, default="trials"
+        What is counted.
 
     Yields
     ------
@@ -41,7 +43,7 @@ def trial_progress(console: Console) -> Iterator[Report]:
     bar = Progress(
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("trials"),
+        TextColumn(unit),
         TextColumn("[red]{task.fields[failures]}"),
         TimeElapsedColumn(),
         TextColumn("left:"),

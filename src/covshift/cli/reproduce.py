@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 
 from covshift.cli.options import Draws, FirstSeed, Fresh, Jobs, Out
+from covshift.cli.speech import speech
 from covshift.cli.study import check_draws, run_study
 from covshift.experiments.study import Study
 from covshift.experiments.synthetic_study import readings_study, synthetic_study
@@ -20,6 +21,8 @@ reproduce = typer.Typer(
     "kind, and it goes on from there.",
     no_args_is_help=True,
 )
+
+reproduce.command()(speech)
 
 
 @reproduce.command()

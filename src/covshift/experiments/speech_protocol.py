@@ -25,7 +25,7 @@ from covshift.experiments.grid_systems import TrainingRows
 from covshift.experiments.speech_paper import ONLY_TRAINS
 from covshift.kernels.arrays import FloatArray, IntArray
 
-TRIALS_OF = ("corpus", "speaker")
+LEAVE_OUT = ("corpus", "speaker")
 MAX_DRAWS = 1000  # of halves, before a corpus is called impossible to test
 
 
@@ -82,13 +82,13 @@ def draw_halves(table: SpeechTable, corpus: str, rng: np.random.RandomState) -> 
 
 
 def draw_trial(
-    tables: Mapping[str, SpeechTable], corpus: str, trials_of: str, seed: int
+    tables: Mapping[str, SpeechTable], corpus: str, leave_out: str, seed: int
 ) -> DrawnTrial:
     """Draw one trial: the same of a seed, whatever system is measured on it."""
     rng = np.random.RandomState(seed)
     table = tables[corpus]
     halves = draw_halves(table, corpus, rng)
-    source = source_speakers(tables, corpus, trials_of, without=halves.speaker)
+    source = source_speakers(tables, corpus, leave_out, without=halves.speaker)
     training, X_test = normalized_rows(
         source, {halves.speaker: table.X[halves.target]}, table.X[halves.test]
     )
@@ -97,13 +97,13 @@ def draw_trial(
 
 
 def source_speakers(
-    tables: Mapping[str, SpeechTable], corpus: str, trials_of: str, *, without: str | None
+    tables: Mapping[str, SpeechTable], corpus: str, leave_out: str, *, without: str | None
 ) -> dict[str, tuple[FloatArray, Any]]:
     """Rows and labels of each speaker that trains when a corpus is tested.
 
     ``without`` is the tested speaker, who matters for trials of speakers only.
     """
-    if trials_of == "speaker":
+    if leave_out == "speaker":
         used = {corpus: tables[corpus]}
     else:
         used = {name: table for name, table in tables.items() if name != corpus}
@@ -111,7 +111,7 @@ def source_speakers(
         f"{name} {speaker}": (table.X[rows], table.y[rows])
         for name, table in used.items()
         for speaker in np.unique(table.speaker)
-        if trials_of != "speaker" or str(speaker) != without
+        if leave_out != "speaker" or str(speaker) != without
         for rows in [np.flatnonzero(table.speaker == speaker)]
     }
 

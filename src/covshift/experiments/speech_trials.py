@@ -46,7 +46,7 @@ def _run_grid(
 ) -> dict[str, Any]:
     table = tables[settings["corpus"]]
     halves, training, X_test, start = draw_trial(
-        tables, settings["corpus"], settings["trials_of"], seed
+        tables, settings["corpus"], settings["leave_out"], seed
     )
     # The target half is predicted for the oracle. No prediction depends on the other rows.
     n_test = len(X_test)
@@ -72,7 +72,7 @@ def _run_printed(
 ) -> dict[str, Any]:
     y = tables[settings["corpus"]].y
     halves, training, X_test, start = draw_trial(
-        tables, settings["corpus"], settings["trials_of"], seed
+        tables, settings["corpus"], settings["leave_out"], seed
     )
 
     def score(without_target: bool) -> float:
@@ -97,7 +97,7 @@ def _run_fold(
     tables: dict[str, SpeechTable], settings: dict[str, Any], seed: int
 ) -> dict[str, Any]:
     source = source_speakers(
-        tables, settings["corpus"], settings["trials_of"], without=settings["left_out"]
+        tables, settings["corpus"], settings["leave_out"], without=settings["tested_speaker"]
     )
     training, y_held_out, start = source_fold(source, settings["fold"], settings["n_folds"], seed)
     predicted = predict_settings(

@@ -1,4 +1,4 @@
-"""A document -> files: the page, the same as JSON, and each table as CSV."""
+"""A document -> files: the page, the same as JSON and Markdown, and each table as CSV."""
 
 import csv
 import io
@@ -11,6 +11,7 @@ from typing import Any
 from covshift.output_files import write_whole
 from covshift.report.anchors import unique_slugs
 from covshift.report.cells import full_cell, plain_number, shown_text
+from covshift.report.markdown import document_markdown
 from covshift.report.page import MAX_BYTES, render_page
 from covshift.report.schema import Document, Figure, FullCell, Table
 from covshift.report.validation import is_number, validate_document
@@ -19,7 +20,7 @@ from covshift.report.validation import is_number, validate_document
 def write_document(
     document: Document, folder: str | Path, name: str = "report", *, max_bytes: int = MAX_BYTES
 ) -> list[Path]:
-    """Write ``name.html``, ``name.json`` and ``name-<table id>.csv`` for each table.
+    """Write ``name.html``, ``name.json``, ``name.md`` and ``name-<table id>.csv`` for each table.
 
     Each file is whole or not there. The data come first: a page that is too large does not
     cost them. Files of the same names are replaced.
@@ -45,7 +46,10 @@ def write_document(
     folder = Path(folder)
     tables = [table for section in document["sections"] for table in section["tables"]]
     slugs = unique_slugs(table["id"] for table in tables)
-    contents = {folder / f"{name}.json": document_json(document)}
+    contents = {
+        folder / f"{name}.json": document_json(document),
+        folder / f"{name}.md": document_markdown(document),
+    }
     contents |= {folder / f"{name}-{slugs[table['id']]}.csv": table_csv(table) for table in tables}
     folder.mkdir(parents=True, exist_ok=True)
     for path, text in contents.items():
