@@ -127,6 +127,7 @@ def test_ids_of_any_text_make_safe_names(tmp_path):
     assert set(os.listdir(tmp_path / "out")) == {
         "x.html",
         "x.json",
+        "x.md",
         "x-script-alert-1-script.csv",
         "x-up.csv",
         "x-a-b.csv",

@@ -18,7 +18,7 @@ from covshift.experiments.runner import Progress
 from covshift.experiments.speech_feature_tables import save_tables, table_of
 from covshift.experiments.speech_paper import ONLY_TRAINS
 from covshift.experiments.speech_plans import PLANS, estimated_seconds
-from covshift.experiments.speech_protocol import LEAVE_OUT, SpeechTable, tested_corpora
+from covshift.experiments.speech_protocol import LEAVE_OUT, SpeechTable, corpora_to_test
 from covshift.experiments.speech_study import speech_study
 from covshift.output_files import prepare_folder
 
@@ -107,7 +107,7 @@ def _check_names(option: str, name: str, names: Sequence[str]) -> None:
 
 
 def _check_sources(corpora: Sequence[str], leave_out: str) -> None:
-    if not tested_corpora(corpora):
+    if not corpora_to_test(corpora):
         fail(COMMAND, f"{', '.join(ONLY_TRAINS)} only trains: give a corpus to test as well.")
     if leave_out == "corpus" and len(corpora) < 2:
         fail(COMMAND, "a single corpus leaves none to train on: use --leave-out speaker.")

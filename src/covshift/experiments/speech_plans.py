@@ -30,9 +30,9 @@ from covshift.experiments.speech_paper import (
 )
 from covshift.experiments.speech_protocol import (
     SpeechTable,
+    corpora_to_test,
     draw_halves,
     source_speakers,
-    tested_corpora,
 )
 from covshift.experiments.speech_trials import EXPERIMENT
 from covshift.experiments.trial import Trial
@@ -144,7 +144,7 @@ def declare(
     tasks: list[list[Trial]] = []
     where: dict[str, Any]
     grid: dict[str, Any]
-    for corpus in tested_corpora(list(tables)):
+    for corpus in corpora_to_test(list(tables)):
         where = {"corpus": corpus, "leave_out": leave_out, "data": digest}
         for system in SYSTEMS:
             grid = {

@@ -1,0 +1,21 @@
+import numpy as np
+
+from covshift.report.figures import png_bytes
+from covshift.report.score_figures import draw_scores
+
+
+def test_points_with_errors_in_every_panel():
+    panels = {
+        "emodb": {"oracle": {"SVM": (0.6, 0.02), "PSF": (0.7, None)}, "folds": {"PSF": (0.5, 0.1)}},
+        "ravdess": {"oracle": {}, "folds": {"SVM": (0.5, 0.01)}},
+    }
+    figure = draw_scores(panels, score_name="UAR", chance=0.5)
+    first, second = figure.axes
+    assert [axes.get_title() for axes in figure.axes] == ["emodb", "ravdess"]
+    assert [label.get_text() for label in first.get_xticklabels()] == ["SVM", "PSF"]
+    assert [label.get_text() for label in second.get_xticklabels()] == ["SVM"]
+    points = [container[0].get_xydata() for container in first.containers]
+    np.testing.assert_allclose(points[0][:, 1], [0.6, 0.7])
+    assert points[0][1, 0] != points[1][0, 0]  # side by side, not on top of each other
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["oracle", "folds"]
+    assert png_bytes(figure).startswith(b"\x89PNG")
