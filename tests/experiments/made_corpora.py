@@ -6,6 +6,7 @@ python -m tests.experiments.made_corpora FOLDER KILL_AFTER
 import os
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,12 @@ SMALL_PLAN = Plan(
     mini_batches=20,
     n_trials=2,
     n_test_trials=4,
+)
+TINY_PLAN = replace(
+    SMALL_PLAN,
+    grids={system: settings[:1] for system, settings in SMALL_PLAN.grids.items()},
+    n_trials=1,
+    n_test_trials=2,
 )
 
 
