@@ -6,6 +6,7 @@ the algorithm that the authors released, from its description.
 
 import numpy as np
 from scipy.optimize import minimize
+from scipy.stats import ks_2samp
 
 
 def plain_loss(W, X, codes, table, activation="sin", epsilon=1e-8):
@@ -51,8 +52,21 @@ def _sum_of_normalised(F, epsilon):
     return Z.sum(), (dA - A * (dA * A).sum(axis=0)) / t
 
 
-def plain_fit(W0, X, codes, table, activation="sin", max_iter=200, tol=1e-5, loss=plain_loss):
-    """Minimise the loss by SciPy; returns its result."""
+def plain_distance(W, X, codes, activation="sin", epsilon=1e-8):
+    """Mean KS distance of the features between labelled and other rows, by SciPy's test."""
+    F = (1 + epsilon) + (np.sin if activation == "sin" else np.cos)(X @ W.T)
+    A, B = F[codes >= 0], F[codes < 0]
+    A, B = A / np.sqrt((A**2).mean(axis=0)), B / np.sqrt((B**2).mean(axis=0))
+    A, B = (Z / np.sqrt((Z**2).sum(axis=1))[:, None] for Z in (A, B))
+    return np.mean(
+        [ks_2samp(a, b, method="asymp").statistic for a, b in zip(A.T, B.T, strict=True)]
+    )
+
+
+def plain_fit(
+    W0, X, codes, table, activation="sin", max_iter=200, tol=1e-5, loss=plain_loss, callback=None
+):
+    """Minimise the loss by SciPy; returns its result. ``callback(W)`` after each iteration."""
 
     def evaluate(flat):
         W = flat.reshape(W0.shape).astype(X.dtype, copy=False)
@@ -61,4 +75,11 @@ def plain_fit(W0, X, codes, table, activation="sin", max_iter=200, tol=1e-5, los
 
     options = {"maxiter": max_iter, "maxfun": 10**9, "gtol": tol * len(X)}
     options["ftol"] = 10 * np.finfo(X.dtype).eps
-    return minimize(evaluate, W0.ravel(), jac=True, method="L-BFGS-B", options=options)
+    return minimize(
+        evaluate,
+        W0.ravel(),
+        jac=True,
+        method="L-BFGS-B",
+        options=options,
+        callback=None if callback is None else lambda flat: callback(flat.reshape(W0.shape)),
+    )

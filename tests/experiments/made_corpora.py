@@ -78,4 +78,4 @@ if __name__ == "__main__":
         if done >= int(sys.argv[2]):
             os.kill(os.getpid(), signal.SIGKILL)
 
-    run(small_study(Path(sys.argv[1])), Path(sys.argv[1]), progress=kill_after)
+    run(small_study(Path(sys.argv[1]), TINY_PLAN), Path(sys.argv[1]), progress=kill_after)

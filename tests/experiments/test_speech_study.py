@@ -28,7 +28,14 @@ from covshift.experiments.trial import Trial
 from covshift.measures import clustered_permutation_test, holm, paired_wilcoxon
 from covshift.report.document import validate_document
 from covshift.report.markdown import document_markdown
-from tests.experiments.made_corpora import SMALL_PLAN, make_corpora, make_table, run, small_study
+from tests.experiments.made_corpora import (
+    SMALL_PLAN,
+    TINY_PLAN,
+    make_corpora,
+    make_table,
+    run,
+    small_study,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -196,7 +203,8 @@ def test_a_report_of_half_a_run(finished):
 
 
 def test_a_single_corpus_leaves_speakers_out(tmp_path):
-    study = small_study(tmp_path, tables={"ravdess": make_table(3, 1)}, leave_out="speaker")
+    tables = {"ravdess": make_table(3, 1)}
+    study = small_study(tmp_path, TINY_PLAN, tables, leave_out="speaker")
     outcome = run(study, tmp_path)
     assert outcome.failures == []
     document = study.document(outcome.records, [])
@@ -214,22 +222,22 @@ def test_other_features_are_another_run(finished, tmp_path):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs signals")
-def test_killed_between_trials(finished, tmp_path):
+def test_killed_between_trials(tmp_path):
+    undisturbed, stopped = tmp_path / "undisturbed", tmp_path / "stopped"
     module = "tests.experiments.made_corpora"
     killed = subprocess.run(
-        [sys.executable, "-W", "error", "-m", module, str(tmp_path), "20"],
+        [sys.executable, "-W", "error", "-m", module, str(stopped), "20"],
         cwd=ROOT,
         capture_output=True,
         timeout=120,
         check=False,
     )
     assert killed.returncode == -signal.SIGKILL, killed.stderr
-    assert len(load_results(tmp_path / "trials.sqlite")) == 20
-    study = small_study(tmp_path)
-    outcome = run(study, tmp_path)
-    assert outcome.n_resumed == 20
+    assert len(load_results(stopped / "trials.sqlite")) == 20
     texts = []
-    for folder, records in ((tmp_path, outcome.records), (finished[2], finished[1].records)):
-        write_table(records, folder / "trials.csv")
+    for folder, n_resumed in ((stopped, 20), (undisturbed, 0)):
+        outcome = run(small_study(folder, TINY_PLAN), folder)
+        assert outcome.n_resumed == n_resumed
+        write_table(outcome.records, folder / "trials.csv")
         texts.append((folder / "trials.csv").read_bytes())
     assert texts[0] == texts[1]

@@ -221,11 +221,13 @@ def _learn(build: Callable[[Setting, int, int], Any]) -> Any:
     return represent
 
 
-def _sparse_filter(setting: Setting, n_rows: int, random_state: int) -> Any:
+def sparse_filter(setting: Setting, n_rows: int, random_state: int) -> Any:
+    """SF of a setting."""
     return SparseFiltering(setting["L"], **STOPPING, random_state=random_state)
 
 
-def _periodic_filter(setting: Setting, n_rows: int, random_state: int) -> Any:
+def periodic_filter(setting: Setting, n_rows: int, random_state: int) -> Any:
+    """PSF of a setting."""
     return PeriodicSparseFiltering(
         setting["L"] + UNLABELLED_FEATURES,
         n_unlabelled_components=UNLABELLED_FEATURES,
@@ -236,7 +238,8 @@ def _periodic_filter(setting: Setting, n_rows: int, random_state: int) -> Any:
     )
 
 
-def _autoencoder(setting: Setting, n_rows: int, random_state: int) -> Any:
+def autoencoder(setting: Setting, n_rows: int, random_state: int) -> Any:
+    """DAE of a setting; as many epochs as make its number of mini-batches."""
     batches_per_epoch = math.ceil(n_rows / BATCH_SIZE)
     return DenoisingAutoencoder(
         setting["L"],
@@ -252,10 +255,10 @@ def _autoencoder(setting: Setting, n_rows: int, random_state: int) -> Any:
 
 REPRESENTATIONS: dict[str, Any] = {
     "SVM": _raw,
-    "SF": _learn(_sparse_filter),
-    "PSF": _learn(_periodic_filter),
+    "SF": _learn(sparse_filter),
+    "PSF": _learn(periodic_filter),
     "SSA": _align,
-    "DAE": _learn(_autoencoder),
+    "DAE": _learn(autoencoder),
 }
 
 
