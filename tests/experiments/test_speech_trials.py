@@ -158,7 +158,9 @@ def test_plans_are_parts_of_the_grids():
     assert "34 of 170 settings of PSF" in default.describe()
     assert (full.grids, full.costs) == (GRIDS, COSTS)
     for plan in (default, full):
-        assert (plan.n_trials, plan.n_test_trials, plan.mini_batches) == (10, 100, 10_000)
+        assert (plan.n_trials, plan.n_test_trials) == (10, 100)
+    assert (default.mini_batches, full.mini_batches) == (5000, 10_000)
+    assert "5000 of 10000 mini-batches" in default.describe()
 
 
 @pytest.mark.parametrize("leave_out", ["corpus", "speaker"])
