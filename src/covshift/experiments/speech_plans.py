@@ -95,8 +95,8 @@ class Plan:
         ]
         return (
             f"{', '.join(parts)}; {self.mini_batches} of {MINI_BATCHES} mini-batches for "
-            f"auto-encoders; {self.n_trials} trials per corpus to choose settings on, {self.n_test_trials} with "
-            "the printed ones."
+            f"auto-encoders; {self.n_trials} trials per corpus to choose settings on, "
+            f"{self.n_test_trials} with the printed ones."
         )
 
     def configured(self, setting: Setting) -> Setting:
