@@ -22,7 +22,7 @@ from covshift.experiments.speech_summary import (
     compare_with_baselines,
     gather,
 )
-from covshift.experiments.speech_tables import shown_configuration
+from covshift.experiments.speech_tables import rank_systems, shown_configuration
 from covshift.experiments.store import Record, load_results
 from covshift.experiments.trial import Trial
 from covshift.measures import clustered_permutation_test, holm, paired_wilcoxon
@@ -120,6 +120,9 @@ def test_tests_are_those_of_the_measures():
     assert one.clustered_holm == pytest.approx(5 * 2 / 128)
     assert one.verdict == "unclear"
     assert "no difference between PSF" in psf_verdict(results, "emodb")
+    ranks = rank_systems(results, "emodb")
+    order = sorted(SYSTEMS, key=lambda system: -uars[system].mean())
+    assert [ranks[system] for system in order] == list(range(1, 8))
 
 
 @pytest.mark.parametrize(("gain", "word"), [(0.1, "PSF helps"), (-0.1, "PSF harms")])
@@ -134,7 +137,7 @@ def test_verdicts_in_words(gain, word):
     text = psf_verdict(gather(records), "emodb")
     assert text.startswith(f"emodb: with the printed settings {word} (mean difference of UAR")
     assert "over 40 trials of 10 speakers" in text
-    assert "Fitted without the target rows it does as well" in text
+    assert "fitted with or without the target rows shows no difference" in text
     assert "The paper prints p = 9.5e-05, trained on other corpora." in text
 
 

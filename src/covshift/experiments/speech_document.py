@@ -122,11 +122,23 @@ def speech_document(
     ]
     return make_document(
         "The paper's speech study, rebuilt",
-        " ".join(verdicts),
+        _lead(results),
         sections=sections,
         facts=facts,
         evidence=score_evidence(results),
     )
+
+
+def _lead(results: SpeechResults) -> str:
+    found = []
+    for corpus in results.corpora:
+        tested = compare_with_baselines(results, corpus).get("PSF")
+        if tested is None:
+            found.append(f"{corpus}: no trials of PSF and its baseline to compare")
+        else:
+            gain = tested.comparison.difference
+            found.append(f"{corpus}: {VERDICTS[tested.verdict]} (UAR {gain:+.3f})")
+    return f"With the settings that the paper prints, {'; '.join(found)}."
 
 
 def psf_verdict(results: SpeechResults, corpus: str) -> str:
@@ -158,7 +170,9 @@ def _control_words(results: SpeechResults, corpus: str) -> list[str]:
     pvalues = [pvalue for pvalue in (one.wilcoxon, one.clustered) if pvalue is not None]
     shown = f"(mean {mean.mean:.3f}, difference {one.difference:+.3f})"
     if max(pvalues) > LEVEL:
-        return [f"Fitted without the target rows it does as well {shown}."]
+        return [
+            f"Whether it is fitted with or without the target rows shows no difference {shown}."
+        ]
     worse_or_better = "worse" if one.difference > 0 else "better"
     return [f"Fitted without the target rows it does {worse_or_better} {shown}."]
 

@@ -67,6 +67,7 @@ def comparison_table(results: SpeechResults, corpus: str) -> Any:
         make_column("speakers", numeric=True, help="tested in these trials"),
         make_column("without", "UAR of the baseline", numeric=True, digits=3),
         make_column("difference", "mean difference", numeric=True),
+        make_column("rank", numeric=True, help="of the mean UAR among all systems, 1 the best"),
         make_column("wilcoxon", "Wilcoxon p", numeric=True, help="trials taken as independent"),
         make_column("wilcoxon_holm", "by Holm", numeric=True, help="corrected for the systems"),
         make_column("clustered", "clustered p", numeric=True, help="speakers flipped as a whole"),
@@ -74,6 +75,7 @@ def comparison_table(results: SpeechResults, corpus: str) -> Any:
         make_column("verdict", help="a difference where both corrected p-values are below .05"),
         make_column("said", "the paper says", help="of other training corpora"),
     ]
+    ranks = rank_systems(results, corpus)
     rows = []
     for system, tested in compare_with_baselines(results, corpus).items():
         one = tested.comparison
@@ -92,6 +94,7 @@ def comparison_table(results: SpeechResults, corpus: str) -> Any:
                     value=one.difference,
                     evidence=evidence_id(corpus, system, PRINTED_WAY),
                 ),
+                "rank": ranks[system],
                 "wilcoxon": pvalue_cell(one.wilcoxon),
                 "wilcoxon_holm": pvalue_cell(tested.wilcoxon_holm),
                 "clustered": pvalue_cell(one.clustered),
@@ -104,6 +107,18 @@ def comparison_table(results: SpeechResults, corpus: str) -> Any:
         f"tests-{corpus}", f"With the printed settings on {corpus}: UAR against the baseline",
         columns, rows,
     )  # fmt: skip
+
+
+def rank_systems(results: SpeechResults, corpus: str) -> dict[str, int]:
+    """Place of each system by its mean UAR over all trials with the printed settings."""
+    found = {
+        system: estimate([score.uar for score in results.printed_scores(corpus, system)])
+        for system in SYSTEMS
+    }
+    means = {system: figure.mean for system, figure in found.items() if figure is not None}
+    return {
+        system: 1 + sum(other > mean for other in means.values()) for system, mean in means.items()
+    }
 
 
 def control_table(results: SpeechResults, corpus: str) -> Any:
