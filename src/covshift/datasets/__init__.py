@@ -1,5 +1,7 @@
-"""Data sets with a known shift, and readers of folders with recorded ones."""
+"""Data sets with a known shift, and loaders of recorded ones from a user's folder."""
 
+from covshift.datasets.amazon_reviews import load_amazon_reviews
+from covshift.datasets.office_caltech import load_office_caltech
 from covshift.datasets.speech import load_speech_corpus
 from covshift.datasets.synthetic import (
     ShiftedData,
@@ -8,10 +10,14 @@ from covshift.datasets.synthetic import (
     make_radial_shift,
     make_smooth_shift,
 )
+from covshift.datasets.vowels import load_vowels
 
 __all__ = [
     "ShiftedData",
+    "load_amazon_reviews",
+    "load_office_caltech",
     "load_speech_corpus",
+    "load_vowels",
     "make_diagonal_shift",
     "make_periodic_shift",
     "make_radial_shift",

@@ -1,0 +1,78 @@
+"""What the loaders of users' folders share: finding files, and the Bunch they return."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import Bunch
+
+
+def find_folder(folder: str | os.PathLike[str], where_to_get: str) -> Path:
+    """Return a folder that is there, or say where to get what belongs in it."""
+    path = Path(folder)
+    if not path.is_dir():
+        problem = "is a file, not a folder" if path.exists() else "does not exist"
+        raise FileNotFoundError(f"{path} {problem}: give the folder of the data. {where_to_get}")
+    return path
+
+
+def find_file(folder: Path, name: str, where_to_get: str) -> Path:
+    """Return a file that is there, or say which is missing."""
+    path = folder / name
+    if not path.is_file():
+        raise FileNotFoundError(f"{folder} has no file {name}. {where_to_get}")
+    return path
+
+
+def damaged(path: Path, problem: str) -> ValueError:
+    """Return the error for a file that is there but does not hold what it should."""
+    return ValueError(f"{path} {problem}: the file is damaged or another one; fetch it again.")
+
+
+def make_collection(
+    data: Any,
+    target: Any,
+    row_domains: Any,
+    domain_order: Sequence[str],
+    *,
+    feature_names: Sequence[str],
+    description: str,
+    **more: Any,
+) -> Bunch:
+    """Gather the rows of several domains.
+
+    Parameters
+    ----------
+    data : array or sparse matrix of shape (n_samples, n_features)
+        Rows.
+    target : array-like of shape (n_samples,)
+        Labels.
+    row_domains : array-like of str of shape (n_samples,)
+        Name of the domain of each row.
+    domain_order : sequence of str
+        Names of the domains; their positions become the integers.
+    feature_names : sequence of str
+        Names of the columns.
+    description : str
+        Where the data come from, and under which terms.
+    **more
+        Further entries, such as the speaker of each row.
+
+    Returns
+    -------
+    Bunch
+        With ``data, target, domain, domain_names, feature_names, DESCR`` and what more there is.
+    """
+    numbers: Mapping[str, int] = {name: number for number, name in enumerate(domain_order)}
+    return Bunch(
+        data=data if sparse.issparse(data) else np.asarray(data),
+        target=np.asarray(target),
+        domain=np.array([numbers[str(name)] for name in row_domains], dtype=np.int64),
+        domain_names={number: name for name, number in numbers.items()},
+        feature_names=[str(name) for name in feature_names],
+        DESCR=description,
+        **more,
+    )
