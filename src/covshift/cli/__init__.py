@@ -34,6 +34,7 @@ def build_app() -> Any:
     """Return the Typer application, importing its extra only now."""
     import typer
 
+    from covshift.cli.compare import compare
     from covshift.cli.demo import demo
     from covshift.cli.reproduce import reproduce
 
@@ -61,5 +62,6 @@ def build_app() -> Any:
         pass
 
     app.command()(demo)
+    app.command()(compare)
     app.add_typer(reproduce)
     return app

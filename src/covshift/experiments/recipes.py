@@ -3,10 +3,16 @@
 import inspect
 from typing import Any
 
-from sklearn.svm import LinearSVC
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC, LinearSVC
 
 from covshift.adapters import (
+    CorrelationAlignment,
     DenoisingAutoencoder,
+    DomainQuantileTransformer,
+    DomainStandardScaler,
+    LinearMongeAlignment,
     PeriodicSparseFiltering,
     SparseFiltering,
     SubspaceAlignment,
@@ -14,16 +20,32 @@ from covshift.adapters import (
 from covshift.datasets import ShiftedData
 from covshift.experiments.paper import Part
 from covshift.predictors import LSPClassifier
-from covshift.weights import RuLSIFWeights, ULSIFWeights
+from covshift.weights import (
+    ClassifierWeights,
+    KLIEPWeights,
+    KMMWeights,
+    RuLSIFWeights,
+    ULSIFWeights,
+)
 
 ESTIMATORS: dict[str, Any] = {
     estimator.__name__: estimator
     for estimator in (
+        ClassifierWeights,
+        CorrelationAlignment,
         DenoisingAutoencoder,
+        DomainQuantileTransformer,
+        DomainStandardScaler,
+        HistGradientBoostingClassifier,
+        KLIEPWeights,
+        KMMWeights,
         LSPClassifier,
+        LinearMongeAlignment,
         LinearSVC,
+        LogisticRegression,
         PeriodicSparseFiltering,
         RuLSIFWeights,
+        SVC,
         SparseFiltering,
         SubspaceAlignment,
         ULSIFWeights,

@@ -1,0 +1,60 @@
+"""``covshift compare``: every adapter on every pair of domains of some collections."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from covshift.cli.options import Draws, FirstSeed, Fresh, Jobs, Out
+from covshift.cli.study import check_draws, check_output, fail, run_study
+from covshift.experiments.collections import LOADERS
+from covshift.experiments.comparison_study import comparison_study
+
+COMMAND = "compare"
+
+
+def compare(
+    data: Annotated[
+        list[str],
+        typer.Option(
+            metavar="NAME=PATH",
+            help=f"A collection: {', '.join(LOADERS)} and its folder, or any name and a file .npz "
+            "with the arrays X, y and domain (and group, for rows that belong together).",
+        ),
+    ],
+    out: Out,
+    more: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME=PATH]...", help="More collections.")
+    ] = None,
+    trials: Draws = 3,
+    seed: FirstSeed = 0,
+    jobs: Jobs = 1,
+    fresh: Fresh = False,
+) -> None:
+    """Try every adapter on every pair of domains, and say whom it helps and whom it harms.
+
+    Target labels are read to score, and for nothing else. Results are kept in the folder as
+    trials end: the same command goes on after a stop.
+    """
+    check_draws(COMMAND, trials, seed)
+    check_output(COMMAND, out, jobs)
+    paths = parse_paths([*data, *(more or [])])
+    try:
+        study = comparison_study(paths, trials, seed)
+    except (OSError, ValueError) as error:
+        fail(COMMAND, str(error))
+    run_study(COMMAND, Console(highlight=False), study, out=out, jobs=jobs, fresh=fresh)
+
+
+def parse_paths(texts: list[str]) -> dict[str, str]:
+    """Take NAME=PATH apart; each name once."""
+    paths: dict[str, str] = {}
+    for text in texts:
+        name, equals, path = text.partition("=")
+        if not equals or not name.strip() or not path.strip():
+            fail(COMMAND, f"--data takes NAME=PATH, e.g. vowels=data/vowels, got {text!r}.")
+        if name in paths:
+            fail(COMMAND, f"--data names {name!r} twice: give one of them another name.")
+        paths[name] = str(Path(path))
+    return paths

@@ -1,0 +1,170 @@
+"""Collections of labelled domains by name, and the draws of (source, target) pairs from them."""
+
+import hashlib
+import zipfile
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import Bunch
+
+from covshift.datasets import (
+    ShiftedData,
+    load_amazon_reviews,
+    load_office_caltech,
+    load_vowels,
+)
+from covshift.datasets.collection import damaged, make_collection
+from covshift.kernels.arrays import IntArray
+
+
+class CollectionError(ValueError):
+    """A collection that cannot be compared on; the message says what to do."""
+
+
+def _load_reviews(folder: Path) -> Bunch:
+    return load_amazon_reviews(folder, features="log400")
+
+
+# Name -> (loader, name of what groups rows inside a domain, if anything does).
+LOADERS: dict[str, tuple[Callable[[Path], Bunch], str | None]] = {
+    "reviews": (_load_reviews, None),
+    "office-caltech": (load_office_caltech, None),
+    "vowels": (load_vowels, "speaker"),
+}
+
+
+class Collection(NamedTuple):
+    """Rows of several domains; ``groups`` holds those that belong together, such as a speaker's."""
+
+    name: str
+    X: Any
+    y: Any
+    domain: IntArray
+    domain_names: dict[int, str]
+    groups: Any | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """Of all rows, labels, domains and groups: equal data have equal ones."""
+        digest = hashlib.sha256()
+        X = self.X.toarray() if sparse.issparse(self.X) else self.X
+        for part in (X, np.asarray(self.y, dtype=str), self.domain, self.groups):
+            digest.update(b"" if part is None else np.ascontiguousarray(part).tobytes())
+        return digest.hexdigest()[:16]
+
+    def number_of(self, domain: str) -> int:
+        """The integer of a domain."""
+        return next(number for number, name in self.domain_names.items() if name == domain)
+
+
+@lru_cache(maxsize=4)  # a worker runs many trials on few collections
+def load_collection(name: str, path: str) -> Collection:
+    """Load a collection that has a loader, or a user's own file of arrays.
+
+    Parameters
+    ----------
+    name : str
+        "reviews", "office-caltech", "vowels"; or any name for arrays of one's own.
+    path : str
+        The folder, as the loader wants it; or a file ``.npz`` with ``X`` (rows by features),
+        ``y`` (labels), ``domain`` (integers or names), all numbers finite, and optionally
+        ``group`` (rows of one group stay together when rows are halved, e.g. speakers).
+
+    Returns
+    -------
+    Collection
+    """
+    if path.endswith(".npz"):
+        found, grouping = _load_arrays(Path(path)), "group"
+    elif name in LOADERS:
+        load, grouping = LOADERS[name][0], LOADERS[name][1] or ""
+        found = load(Path(path))
+    else:
+        raise CollectionError(
+            f"there is no loader for {name!r}: there are {', '.join(LOADERS)}; arrays of your own "
+            "come as NAME=FILE.npz with X, y and domain."
+        )
+    if len(found.domain_names) < 2:
+        raise CollectionError(f"{path} holds one domain only: two are needed.")
+    return Collection(
+        name, found.data, found.target, found.domain, found.domain_names, found.get(grouping)
+    )
+
+
+def _load_arrays(path: Path) -> Bunch:
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}.")
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            X, y, domain = (arrays[name] for name in ("X", "y", "domain"))
+            more = {"group": arrays["group"]} if "group" in arrays else {}
+    except (KeyError, OSError, ValueError, zipfile.BadZipFile) as error:
+        raise CollectionError(f"{path} does not hold X, y and domain ({error}).") from error
+    lengths = {len(part) if part.ndim else 0 for part in (X, y, domain, *more.values())}
+    if X.ndim != 2 or len(lengths) > 1 or X.dtype.kind not in "uif":
+        raise damaged(path, f"has X {X.shape} {X.dtype}, y {y.shape} and domain {domain.shape}")
+    if not np.isfinite(X).all():
+        raise CollectionError(f"{path}: X has missing or infinite values; fill them in first.")
+    names = domain.astype(str)
+    order = [str(name) for name in np.unique(domain)]
+    columns = [f"x{number}" for number in range(X.shape[1])]
+    return make_collection(
+        X.astype(np.float64), y, names, order, feature_names=columns, description="", **more
+    )
+
+
+class Draw(NamedTuple):
+    """One draw of a pair; the labels of ``data.X_target`` are not in it at all."""
+
+    data: ShiftedData
+    source_groups: Any | None
+    start: int
+
+
+def draw_pair(
+    collection: Collection, source: str, target: str, seed: int, max_rows: int | None = None
+) -> Draw:
+    """Draw the source rows of one domain, and two halves of another.
+
+    The source rows depend on the seed and the source alone, the halves on the seed and the target
+    alone, and neither on any label. Rows of a group are in one half.
+
+    Parameters
+    ----------
+    collection : Collection
+        Data.
+    source, target : str
+        Names of the domains.
+    seed : int
+        Seed of all draws.
+    max_rows : int, optional
+        Most rows of the source, and of each half.
+
+    Returns
+    -------
+    Draw
+    """
+    numbers = collection.number_of(source), collection.number_of(target)
+    rng = np.random.RandomState([seed, 0, numbers[0]])
+    rows = rng.permutation(np.flatnonzero(collection.domain == numbers[0]))[:max_rows]
+    unlabelled, test = _halves(collection, numbers[1], seed)
+    unlabelled, test = unlabelled[:max_rows], test[:max_rows]
+    X, y, groups = collection.X, collection.y, collection.groups
+    data = ShiftedData(X[rows], y[rows], X[unlabelled], X[test], y[test])
+    start = np.random.RandomState([seed, 2, *numbers]).randint(2**31 - 1)
+    return Draw(data, None if groups is None else groups[rows], int(start))
+
+
+def _halves(collection: Collection, target: int, seed: int) -> tuple[IntArray, IntArray]:
+    rng = np.random.RandomState([seed, 1, target])
+    rows = rng.permutation(np.flatnonzero(collection.domain == target))
+    if collection.groups is None or len(set(collection.groups[rows])) < 2:
+        return rows[: len(rows) // 2], rows[len(rows) // 2 :]
+    groups = collection.groups[rows]
+    order = rng.permutation(np.unique(groups))
+    first = np.isin(groups, order[: len(order) // 2])
+    return rows[first], rows[~first]
