@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 
 from covshift.cli.options import Draws, FirstSeed, Fresh, Jobs, Out
+from covshift.cli.reviews import reviews
 from covshift.cli.speech import speech
 from covshift.cli.study import check_draws, run_study
 from covshift.experiments.study import Study
@@ -23,6 +24,7 @@ reproduce = typer.Typer(
 )
 
 reproduce.command()(speech)
+reproduce.command()(reviews)
 
 
 @reproduce.command()

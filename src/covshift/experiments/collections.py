@@ -3,7 +3,7 @@
 import hashlib
 import zipfile
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from covshift.datasets import (
     ShiftedData,
     load_amazon_reviews,
     load_office_caltech,
+    load_speech_corpus,
     load_vowels,
 )
 from covshift.datasets.collection import damaged, make_collection
@@ -34,6 +35,11 @@ LOADERS: dict[str, tuple[Callable[[Path], Bunch], str | None]] = {
     "reviews": (_load_reviews, None),
     "office-caltech": (load_office_caltech, None),
     "vowels": (load_vowels, "speaker"),
+    # Speakers are the domains; segments of one recording are alike.
+    **{
+        corpus: (partial(load_speech_corpus, corpus=corpus), "recording")
+        for corpus in ("emodb", "ravdess", "des", "vam", "enterface")
+    },
 }
 
 
@@ -51,8 +57,9 @@ class Collection(NamedTuple):
     def fingerprint(self) -> str:
         """Of all rows, labels, domains and groups: equal data have equal ones."""
         digest = hashlib.sha256()
-        X = self.X.toarray() if sparse.issparse(self.X) else self.X
-        for part in (X, np.asarray(self.y, dtype=str), self.domain, self.groups):
+        X = self.X
+        rows = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
+        for part in (*rows, np.asarray(self.y, dtype=str), self.domain, self.groups):
             digest.update(b"" if part is None else np.ascontiguousarray(part).tobytes())
         return digest.hexdigest()[:16]
 
@@ -68,7 +75,7 @@ def load_collection(name: str, path: str) -> Collection:
     Parameters
     ----------
     name : str
-        "reviews", "office-caltech", "vowels"; or any name for arrays of one's own.
+        One of ``LOADERS``; or any name for arrays of one's own.
     path : str
         The folder, as the loader wants it; or a file ``.npz`` with ``X`` (rows by features),
         ``y`` (labels), ``domain`` (integers or names), all numbers finite, and optionally
@@ -151,7 +158,7 @@ def draw_pair(
     numbers = collection.number_of(source), collection.number_of(target)
     rng = np.random.RandomState([seed, 0, numbers[0]])
     rows = rng.permutation(np.flatnonzero(collection.domain == numbers[0]))[:max_rows]
-    unlabelled, test = _halves(collection, numbers[1], seed)
+    unlabelled, test = halves_of(collection, target, seed)
     unlabelled, test = unlabelled[:max_rows], test[:max_rows]
     X, y, groups = collection.X, collection.y, collection.groups
     data = ShiftedData(X[rows], y[rows], X[unlabelled], X[test], y[test])
@@ -159,9 +166,11 @@ def draw_pair(
     return Draw(data, None if groups is None else groups[rows], int(start))
 
 
-def _halves(collection: Collection, target: int, seed: int) -> tuple[IntArray, IntArray]:
-    rng = np.random.RandomState([seed, 1, target])
-    rows = rng.permutation(np.flatnonzero(collection.domain == target))
+def halves_of(collection: Collection, target: str, seed: int) -> tuple[IntArray, IntArray]:
+    """Rows of a target to adapt to, and rows to score."""
+    number = collection.number_of(target)
+    rng = np.random.RandomState([seed, 1, number])
+    rows = rng.permutation(np.flatnonzero(collection.domain == number))
     if collection.groups is None or len(set(collection.groups[rows])) < 2:
         return rows[: len(rows) // 2], rows[len(rows) // 2 :]
     groups = collection.groups[rows]

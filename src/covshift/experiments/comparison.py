@@ -54,8 +54,8 @@ def domain_pairs(collection: Collection, seed: int) -> list[tuple[str, str]]:
 def declare(collections: Sequence[Collection], n_trials: int, seed: int = 0) -> list[list[Trial]]:
     """Trials of all systems on all pairs, in the groups that are computed together.
 
-    A group has the seeds of one system on one pair; that of the best model without adapting has
-    the targets of one source, for which the model is the same.
+    Each is one of its own, but those of the best model without adapting on the targets of one
+    source, for which the model is the same.
     """
     tasks = []
     seeds = range(seed, seed + n_trials)
@@ -74,7 +74,7 @@ def declare(collections: Sequence[Collection], n_trials: int, seed: int = 0) -> 
                 pair = {**where, "source": source, "target": target}
                 for name, recipe in systems(collection.X.shape[1]).items():
                     settings = {**pair, "system": name, "recipe": recipe}
-                    tasks.append([Trial(EXPERIMENT, settings, one) for one in seeds])
+                    tasks += [[Trial(EXPERIMENT, settings, one)] for one in seeds]
     return tasks
 
 

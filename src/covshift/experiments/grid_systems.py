@@ -213,7 +213,7 @@ def _learn(build: Callable[[Setting, int, int], Any]) -> Any:
         source = training.sample_domain >= 0
         if without_target:
             X, y, sample_domain, source = X[source], y[source], None, source[source]
-        adapters = [build(setting, len(X), random_state) for setting in settings]
+        adapters = [build(setting, X.shape[0], random_state) for setting in settings]
         for adapter in fit_many(adapters, X, y, sample_domain=sample_domain):
             Z = adapter.transform(X, sample_domain=sample_domain)
             yield Z[source], adapter.transform(rows.astype(PRECISION))

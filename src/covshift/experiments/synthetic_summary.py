@@ -14,6 +14,7 @@ from covshift.experiments.paper import (
     Figure,
 )
 from covshift.experiments.store import Record
+from covshift.kernels.arrays import FloatArray
 from covshift.measures import mean_and_standard_error, percentage_change
 
 Verdict: TypeAlias = Literal["helps", "harms", "unclear"]
@@ -103,7 +104,11 @@ def verdict(records: Sequence[Record]) -> Verdict:
     A t-test of the differences within each trial: pairing takes out what the draws of the data
     add to the spread of both.
     """
-    differences = np.subtract(values(records, "with"), values(records, "without"))
+    return paired_verdict(np.subtract(values(records, "with"), values(records, "without")))
+
+
+def paired_verdict(differences: Sequence[float] | FloatArray) -> Verdict:
+    """The same from the differences."""
     if len(differences) < 2:
         return "unclear"
     mean, error = mean_and_standard_error(differences)
