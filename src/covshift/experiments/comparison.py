@@ -156,7 +156,8 @@ def source_score(model: Any, draw: Draw) -> float:
     folds: Any = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
     if groups is not None and len(set(groups)) >= FOLDS:
         folds = GroupKFold(FOLDS)
-    with warnings.catch_warnings():
+    # Whatever the caller's setting is: with routing, groups would have to be given otherwise.
+    with config_context(enable_metadata_routing=False), warnings.catch_warnings():
         # A rare class may be missing from a fold: the score is that of the others.
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
         warnings.filterwarnings("ignore", "y_pred contains classes not in y_true", UserWarning)
