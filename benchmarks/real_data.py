@@ -3,8 +3,8 @@
 python benchmarks/real_data.py --data vowels=DIR office-caltech=DIR reviews=DIR [--trials 1]
 
 Pairs, halves, components, estimator and its C are those of `covshift compare`; what differs is
-the adapter alone. Ours shrink covariance matrices by an estimated amount and align the means too;
-SKADA's CORAL and linear OT have their defaults. Scores are balanced accuracies over pairs.
+the adapter alone. Ours shrink covariance matrices by an estimated amount; SKADA's adapters have
+their defaults. Scores are balanced accuracies, mean and standard error over pairs.
 """
 
 import argparse

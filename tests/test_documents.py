@@ -1,5 +1,6 @@
 """What the README and CONTRIBUTING show is what happens."""
 
+import importlib.util
 import re
 import subprocess
 import sys
@@ -8,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sklearn
+
+from covshift.report.document import make_column, make_table
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -55,3 +58,26 @@ def test_make_targets_named_in_the_documents_exist():
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
     for name in ("README.md", "CONTRIBUTING.md"):
         assert set(re.findall(r"make ([a-z-]+) ", (ROOT / name).read_text())) <= targets
+
+
+def test_tables_of_a_report_go_where_the_page_wants_them():
+    spec = importlib.util.spec_from_file_location("insert_tables", ROOT / "docs/insert_tables.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    table = make_table("scores", "Scores", [make_column("a")], [{"a": "new"}])
+    document = {"sections": [{"tables": [table]}]}
+    page = "before\n<!-- table scores -->\nold\n<!-- end -->\nafter\n"
+    inserted = module.insert_tables(page, document)
+    assert "old" not in inserted
+    assert "| new |" in inserted
+    assert inserted.startswith("before\n<!-- table scores -->\n")
+    assert inserted.endswith("<!-- end -->\nafter\n")
+    assert module.insert_tables(inserted, document) == inserted
+    with pytest.raises(SystemExit, match="no table others; it has scores"):
+        module.insert_tables(page.replace("scores", "others"), document)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs" / "results").glob("*.md")), ids=str)
+def test_links_of_results_lead_somewhere(path):
+    for target in re.findall(r"\]\((?!http)([^)#]+)\)", path.read_text(encoding="utf-8")):
+        assert (path.parent / target).exists(), target

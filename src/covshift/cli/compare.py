@@ -42,7 +42,7 @@ def compare(
     paths = parse_paths([*data, *(more or [])])
     try:
         study = comparison_study(paths, trials, seed)
-    except (OSError, ValueError) as error:
+    except (ImportError, OSError, ValueError) as error:  # speech needs an extra
         fail(COMMAND, str(error))
     run_study(COMMAND, Console(highlight=False), study, out=out, jobs=jobs, fresh=fresh)
 

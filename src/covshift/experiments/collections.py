@@ -59,8 +59,10 @@ class Collection(NamedTuple):
         digest = hashlib.sha256()
         X = self.X
         rows = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
-        for part in (*rows, np.asarray(self.y, dtype=str), self.domain, self.groups):
-            digest.update(b"" if part is None else np.ascontiguousarray(part).tobytes())
+        names = [] if self.groups is None else [np.asarray(self.groups)]
+        for part in (*rows, np.asarray(self.y, dtype=str), self.domain, *names):
+            numbers = part if part.dtype.kind in "uif" else part.astype(str)
+            digest.update(np.ascontiguousarray(numbers).tobytes())
         return digest.hexdigest()[:16]
 
     def number_of(self, domain: str) -> int:
