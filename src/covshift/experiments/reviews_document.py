@@ -88,15 +88,16 @@ def _protocol(plan: ReviewPlan) -> list[str]:
         f"other half is scored. {plan.n_draws} draws of the halves; a standard error is over these "
         "draws of the same reviews, and says nothing of other reviews.",
         f"Settings of each system: {settings}; C: {', '.join(f'{C:g}' for C in plan.costs)}. Under "
-        "the default plan settings of PSF and DAE are drawn from their grids with seed 0; of SF, "
-        "LSPC and C some are taken, by what they cost. By source folds: the setting with the best "
-        f"mean UAR when each of {N_FOLDS} parts of the training rows plays the target. By the "
+        "the default plan settings of PSF and DAE are drawn from their grids with seed 0, and "
+        "fewer values of C are taken, by what they cost. By source folds: the setting with the "
+        f"best mean UAR when each of {N_FOLDS} parts of the training rows plays the target. By the "
         "oracle: the best on the labels of the half that is adapted to, which nobody has; the "
         "paper chose so.",
         f"What is added: one setting of each system, fixed beforehand, C = {FIXED_COST:g}, on all "
         "twelve pairs of domains, with 50 and 400 single words (dense), and with 4,000 words and "
-        "pairs of words (sparse) for the systems that take sparse rows. Seconds are of a whole "
-        "trial, reading the words included.",
+        "pairs of words (sparse) for the systems that take sparse rows. Fitted without target "
+        "rows, SF and PSF have no distance to stop by and run all of their 50 iterations. Seconds "
+        "are of a whole trial, with the weighing of words.",
     ]
 
 
@@ -120,8 +121,8 @@ def _lead(chosen: Sequence[Choice], wide: Sequence[Width]) -> str:
         for one in wide
         if one.difference is not None and one.difference.verdict == "helps"
     ]
-    said = ", ".join(helped_wide) if helped_wide else "no system"
-    return f"{parts[0]}. {parts[1]}. Over all twelve pairs with fixed settings, help: {said}."
+    said = f"{', '.join(helped_wide)} help" if helped_wide else "no system helps"
+    return f"{parts[0]}. {parts[1]}. Over all twelve pairs with fixed settings, {said}."
 
 
 def _choice_section(chosen: Sequence[Choice]) -> Any:
