@@ -154,6 +154,13 @@ def test_images_of_ten_classes_run(tmp_path):
     assert score_of(images, "DomainStandardScaler", "amazon", "dslr")["score"] > 0.3
 
 
+def test_fewer_rows_than_components(reviews):
+    rows = np.flatnonzero(np.arange(len(reviews.y)) % 4 == 0)  # 30 of each domain
+    few = reviews._replace(X=reviews.X[rows], y=reviews.y[rows], domain=reviews.domain[rows])
+    for name in (NONE_ON_COMPONENTS, "CorrelationAlignment", "SparseFiltering", "KMMWeights"):
+        assert 0 <= score_of(few, name)["score"] <= 1
+
+
 # The summary
 
 

@@ -121,8 +121,10 @@ def _adapter(recipe: System, draw: Draw) -> Any:
     steps: list[Any] = []
     if recipe["sees"] == COMPONENTS:
         steps.append(StandardScaler())
-        if draw.data.X_source.shape[1] > N_COMPONENTS:
-            steps.append(PCA(N_COMPONENTS, svd_solver="covariance_eigh"))
+        n_rows, n_features = draw.data.X_source.shape
+        n_components = min(N_COMPONENTS, n_rows - 1)  # of the control too, which has no others
+        if n_features > n_components:
+            steps.append(PCA(n_components, svd_solver="covariance_eigh"))
     if recipe["adapter"] is not None:
         steps.append(build(recipe["adapter"], draw.data, draw.start))
     return make_pipeline(*steps) if steps else None
