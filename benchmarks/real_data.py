@@ -18,9 +18,14 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from covshift import CorrelationAlignment, LinearMongeAlignment, SubspaceAlignment, stack_domains
-from covshift.experiments.collections import draw_pair, load_collection
-from covshift.experiments.comparison import MAX_ROWS, choose_c, common_estimator, domain_pairs
-from covshift.experiments.comparison_recipes import N_COMPONENTS
+from covshift.experiments.comparison.collections import draw_pair, load_collection
+from covshift.experiments.comparison.recipes import N_COMPONENTS
+from covshift.experiments.comparison.trials import (
+    MAX_ROWS,
+    choose_c,
+    common_estimator,
+    domain_pairs,
+)
 from covshift.measures import mean_and_standard_error, unweighted_average_recall
 
 

@@ -23,7 +23,7 @@ from sklearn.base import clone
 
 from covshift import fit_many
 from covshift.experiments.grid_systems import PRECISION, UNLABELLED_FEATURES, periodic_filter
-from covshift.experiments.speech_paper import GRIDS, REWARDS
+from covshift.experiments.speech.paper import GRIDS, REWARDS
 
 warnings.filterwarnings("ignore", category=UserWarning)
 N_SOURCE, N_TARGET, N_FEATURES, N_ITERATIONS = 4974, 60, 72, 50

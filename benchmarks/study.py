@@ -20,7 +20,7 @@ from measuring import report
 from covshift import fit_each, stack_domains
 from covshift.experiments.paper import READINGS
 from covshift.experiments.recipes import build
-from covshift.experiments.synthetic import draw_trial
+from covshift.experiments.synthetic.trials import draw_trial
 
 warnings.filterwarnings("ignore", category=UserWarning)
 N_TRIALS, REPETITIONS = 30, 3

@@ -7,8 +7,9 @@ import pytest
 from typer.testing import CliRunner
 
 from covshift.cli import build_app
-from covshift.experiments import comparison, reviews_trials
-from covshift.experiments.comparison_recipes import NONE, systems
+from covshift.experiments.comparison import trials as comparison
+from covshift.experiments.comparison.recipes import NONE, systems
+from covshift.experiments.reviews import trials as reviews_trials
 from tests.datasets.made_folders import make_review_arrays, make_vowels
 
 
@@ -102,7 +103,7 @@ def test_compare_checks_its_numbers(options, word, folders, tmp_path):
 def test_reviews(tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     # Every trial at once, whatever it would measure.
-    monkeypatch.setattr("covshift.experiments.reviews_study.run_review_trials", instant_reviews)
+    monkeypatch.setattr("covshift.experiments.reviews.study.run_review_trials", instant_reviews)
     data = make_review_arrays(tmp_path / "data")
     out = tmp_path / "out"
     result = invoke("reproduce", "reviews", "--data", data, "--out", out)
@@ -144,8 +145,8 @@ def test_reviews_says_what_is_wrong(options, word, tmp_path):
 
 
 def test_the_study_runs_its_own_trials(tmp_path):
-    from covshift.experiments.reviews_paper import PLANS
-    from covshift.experiments.reviews_study import reviews_study
+    from covshift.experiments.reviews.paper import PLANS
+    from covshift.experiments.reviews.study import reviews_study
 
     study = reviews_study(str(make_review_arrays(tmp_path)), PLANS["default"], 0)
     assert study.function.func is reviews_trials.run_review_trials

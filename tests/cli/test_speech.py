@@ -13,12 +13,12 @@ from typer.testing import CliRunner
 
 from covshift.cli import build_app, speech
 from covshift.experiments.store import load_results
-from tests.experiments.made_corpora import TINY_PLAN
+from tests.experiments.speech.made_corpora import TINY_PLAN
 
 RATE = 16_000
 PROGRAM = (
     "from covshift.cli import main, speech\n"
-    "from tests.experiments.made_corpora import TINY_PLAN\n"
+    "from tests.experiments.speech.made_corpora import TINY_PLAN\n"
     "speech.PLANS = {'quick': TINY_PLAN}\n"
     "main()\n"
 )

@@ -13,9 +13,10 @@ from covshift import __version__, cli, report
 from covshift.cli import build_app, main, study
 from covshift.cli import demo as demo_module
 from covshift.cli import reproduce as reproduce_module
-from covshift.experiments import results_table, runner, synthetic_study
+from covshift.experiments import results_table, runner
 from covshift.experiments.paper import DATA_SETS, SYSTEMS
-from covshift.experiments.synthetic import declare
+from covshift.experiments.synthetic import study as synthetic_study
+from covshift.experiments.synthetic.trials import declare
 from tests.experiments import made_records
 from tests.experiments.made_records import failing_trials, instant_trials, interrupted_trials
 

@@ -2,7 +2,7 @@
 
 from covshift.experiments.paper import PRINTED_ACCURACY, REBUILT_ACCURACY
 from covshift.experiments.store import Record
-from covshift.experiments.synthetic import FAMILY, declare
+from covshift.experiments.synthetic.trials import FAMILY, declare
 from covshift.experiments.trial import Trial
 
 

@@ -7,7 +7,7 @@ import pytest
 from covshift.experiments import paper
 from covshift.experiments.paper import DATA_SETS, READINGS, SYSTEMS
 from covshift.experiments.recipes import ESTIMATORS, TARGET_ROWS, build
-from covshift.experiments.synthetic import draw_trial
+from covshift.experiments.synthetic.trials import draw_trial
 from covshift.measures import percentage_change
 from covshift.predictors import LSPClassifier
 from covshift.weights import ULSIFWeights

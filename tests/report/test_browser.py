@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
-from covshift.experiments.synthetic_document import synthetic_document
-from covshift.experiments.synthetic_summary import gather
+from covshift.experiments.synthetic.document import synthetic_document
+from covshift.experiments.synthetic.summary import gather
 from covshift.report.document import (
     make_cell,
     make_column,

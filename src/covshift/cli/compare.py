@@ -8,8 +8,8 @@ from rich.console import Console
 
 from covshift.cli.options import Draws, FirstSeed, Fresh, Jobs, Out
 from covshift.cli.study import check_draws, check_output, fail, run_study
-from covshift.experiments.collections import LOADERS
-from covshift.experiments.comparison_study import comparison_study
+from covshift.experiments.comparison.collections import LOADERS
+from covshift.experiments.comparison.study import comparison_study
 
 COMMAND = "compare"
 

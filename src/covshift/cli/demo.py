@@ -6,7 +6,7 @@ from rich.console import Console
 
 from covshift.cli.options import Draws, FirstSeed, Fresh, Jobs, Out
 from covshift.cli.study import check_draws, run_study
-from covshift.experiments.synthetic_study import synthetic_study
+from covshift.experiments.synthetic.study import synthetic_study
 
 
 def demo(

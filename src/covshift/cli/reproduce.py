@@ -11,7 +11,7 @@ from covshift.cli.reviews import reviews
 from covshift.cli.speech import speech
 from covshift.cli.study import check_draws, run_study
 from covshift.experiments.study import Study
-from covshift.experiments.synthetic_study import readings_study, synthetic_study
+from covshift.experiments.synthetic.study import readings_study, synthetic_study
 
 Quick = Annotated[bool, typer.Option("--quick", help="Three draws, whatever --trials.")]
 

@@ -8,8 +8,8 @@ from rich.console import Console
 
 from covshift.cli.options import FirstSeed, Fresh, Jobs, Out
 from covshift.cli.study import check_draws, check_output, fail, run_study
-from covshift.experiments.reviews_paper import PLANS
-from covshift.experiments.reviews_study import reviews_study
+from covshift.experiments.reviews.paper import PLANS
+from covshift.experiments.reviews.study import reviews_study
 
 COMMAND = "reproduce"
 

@@ -15,11 +15,11 @@ from covshift.cli.study import LARGEST_SEED, check_output, fail, naming_folder, 
 from covshift.datasets import load_speech_corpus
 from covshift.datasets.speech_corpora import CORPORA
 from covshift.experiments.runner import Progress
-from covshift.experiments.speech_feature_tables import save_tables, table_of
-from covshift.experiments.speech_paper import ONLY_TRAINS
-from covshift.experiments.speech_plans import PLANS, estimated_seconds
-from covshift.experiments.speech_protocol import LEAVE_OUT, SpeechTable, corpora_to_test
-from covshift.experiments.speech_study import speech_study
+from covshift.experiments.speech.feature_tables import save_tables, table_of
+from covshift.experiments.speech.paper import ONLY_TRAINS
+from covshift.experiments.speech.plans import PLANS, estimated_seconds
+from covshift.experiments.speech.protocol import LEAVE_OUT, SpeechTable, corpora_to_test
+from covshift.experiments.speech.study import speech_study
 from covshift.output_files import prepare_folder
 
 COMMAND = "reproduce"

@@ -1,0 +1,1 @@
+"""Every adapter on every pair of a collection's domains."""

@@ -1,0 +1,1 @@
+"""The supplement's study of product reviews."""

@@ -1,0 +1,1 @@
+"""The paper's synthetic study, and the readings of its systems."""
