@@ -37,7 +37,7 @@ from tests.experiments.speech.made_corpora import (
     small_study,
 )
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(scope="module")

@@ -85,13 +85,13 @@ def test_flipped_test_labels_turn_the_score_round(tables, settings, system, kind
 def test_only_the_oracle_reads_labels_of_the_target_half():
     """No other module of the study indexes labels by a target half."""
     readers = []
-    for path in sorted(Path(speech_protocol.__file__).parent.glob("speech_*.py")):
+    for path in sorted(Path(speech_protocol.__file__).parent.glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Subscript) and "halves.target" in ast.unparse(node.slice):
                 readers.append((path.stem, ast.unparse(node)))
     assert readers == [
-        ("speech_oracle", "table.y[halves.target]"),
-        ("speech_protocol", "table.X[halves.target]"),
+        ("oracle", "table.y[halves.target]"),
+        ("protocol", "table.X[halves.target]"),
     ]
 
 

@@ -198,6 +198,7 @@ def test_is_written(document, tmp_path):
     text = page.read_text(encoding="utf-8")
     assert {path.name for path in others} == {
         "report.json",
+        "report.md",
         *(f"report-{name}.csv" for name in SECTIONS),
     }
     assert not re.search(r"\bNone\b|\bnan\b", text)
