@@ -18,6 +18,7 @@ from covshift.experiments.speech.summary import (
     FOLDS,
     ORACLE,
     PRINTED_WAY,
+    above_chance,
     compare,
     compare_with_baselines,
     gather,
@@ -139,6 +140,31 @@ def test_verdicts_in_words(gain, word):
     assert "over 40 trials of 10 speakers" in text
     assert "fitted with or without the target rows shows no difference" in text
     assert "The paper prints p = 9.5e-05, trained on other corpora." in text
+
+
+def test_guesses_are_called_guesses():
+    rng = np.random.RandomState(0)
+    speakers = [f"s{seed % 9}" for seed in range(45)]
+
+    def records(level):
+        return [
+            printed_record(system, seed, level + 0.05 * rng.standard_normal(), speakers[seed])
+            for system in SYSTEMS
+            for seed in range(45)
+        ]
+
+    guesses, knows = gather(records(0.5)), gather(records(0.7))
+    assert not above_chance(guesses, "emodb").shown
+    assert "No system, adapted or not, is above chance" in psf_verdict(guesses, "emodb")
+    best = above_chance(knows, "emodb")
+    assert best.shown
+    assert best.uar == max(
+        np.mean([score.uar for score in knows.printed_scores("emodb", system)])
+        for system in SYSTEMS
+    )
+    assert "chance" not in psf_verdict(knows, "emodb")
+    one_speaker = [printed_record("PSF", seed, 0.5, "only") for seed in range(3)]
+    assert above_chance(gather(one_speaker), "emodb") is None
 
 
 def test_pairs_are_trials_that_both_have():

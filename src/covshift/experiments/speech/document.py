@@ -14,6 +14,7 @@ from covshift.experiments.speech.protocol import SpeechTable
 from covshift.experiments.speech.summary import (
     LEVEL,
     SpeechResults,
+    above_chance,
     compare,
     compare_with_baselines,
     control_scores,
@@ -137,7 +138,9 @@ def _lead(results: SpeechResults) -> str:
             found.append(f"{corpus}: no trials of PSF and its baseline to compare")
         else:
             gain = tested.comparison.difference
-            found.append(f"{corpus}: {VERDICTS[tested.verdict]} (UAR {gain:+.3f})")
+            best = above_chance(results, corpus)
+            guesses = ", and no system is above chance" if best and not best.shown else ""
+            found.append(f"{corpus}: {VERDICTS[tested.verdict]} (UAR {gain:+.3f}){guesses}")
     return f"With the settings that the paper prints, {'; '.join(found)}."
 
 
@@ -158,7 +161,20 @@ def psf_verdict(results: SpeechResults, corpus: str) -> str:
         text += (
             f"; clustered by speaker p = {one.clustered:.2g}, by Holm {tested.clustered_holm:.2g})."
         )
-    return " ".join([text, *_control_words(results, corpus), *_paper_words(corpus)])
+    words = [text, *_chance_words(results, corpus), *_control_words(results, corpus)]
+    return " ".join([*words, *_paper_words(corpus)])
+
+
+def _chance_words(results: SpeechResults, corpus: str) -> list[str]:
+    """Say so where nothing was learned that could be adapted."""
+    best = above_chance(results, corpus)
+    if best is None or best.shown:
+        return []
+    return [
+        f"No system, adapted or not, is above chance there (the best, {best.system}, has a mean "
+        f"UAR of {best.uar:.3f}; clustered by speaker and by Holm p = {best.pvalue:.2g}): what was "
+        "learned does not carry over, and differences are between guesses."
+    ]
 
 
 def _control_words(results: SpeechResults, corpus: str) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from covshift.experiments.grid_systems import BASELINES, best_setting
+from covshift.experiments.grid_systems import BASELINES, SYSTEMS, best_setting
 from covshift.experiments.paper import Figure
 from covshift.experiments.speech.oracle import oracle_choice
 from covshift.experiments.speech.paper import Configuration
@@ -28,6 +28,7 @@ from covshift.measures import (
 
 ORACLE, FOLDS, PRINTED_WAY = "oracle", "source folds", "printed"
 WAYS = (ORACLE, FOLDS, PRINTED_WAY)
+CHANCE = 0.5  # UAR of guesses, of two classes
 LEVEL = 0.05  # of both tests, after Holm's correction over the systems
 Verdict: TypeAlias = Literal["helps", "harms", "unclear"]
 
@@ -201,3 +202,38 @@ def compare_with_baselines(results: SpeechResults, corpus: str) -> dict[str, Tes
         system: Tested(one, float(first), second)
         for (system, one), first, second in zip(known.items(), wilcoxon, clustered, strict=True)
     }
+
+
+class AboveChance(NamedTuple):
+    """The best system of a corpus, and the smallest p-value of any being above chance."""
+
+    system: str
+    uar: float
+    pvalue: float
+
+    @property
+    def shown(self) -> bool:
+        """Whether some system knows more than nothing."""
+        return self.pvalue <= LEVEL
+
+
+def above_chance(results: SpeechResults, corpus: str) -> AboveChance | None:
+    """Whether any system's UAR is above one half, clustered by speaker, with Holm's correction.
+
+    Over all trials with the printed configuration; None where there are none, or one speaker.
+    """
+    means, pvalues = {}, []
+    for system in SYSTEMS:
+        scores = results.printed_scores(corpus, system)
+        speakers = [score.speaker for score in scores]
+        if len(set(speakers)) > 1:
+            uars = np.array([score.uar for score in scores])
+            means[system] = float(uars.mean())
+            test = clustered_permutation_test(
+                uars - CHANCE, speakers, alternative="greater", random_state=0
+            )
+            pvalues.append(test.pvalue)
+    if not means:
+        return None
+    best = max(means, key=lambda system: means[system])
+    return AboveChance(best, means[best], float(min(holm(pvalues))))
