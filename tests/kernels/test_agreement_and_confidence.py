@@ -150,6 +150,18 @@ def test_equal_weights_give_the_mean():
     assert deep_embedded_validation(losses, np.ones(5)) == pytest.approx(0.6)
 
 
+@pytest.mark.parametrize("n", [7, 10, 100])
+@pytest.mark.parametrize("weight", [0.1, 0.3, 0.7, 1.1])
+def test_equal_weights_have_no_control_variate(n, weight):
+    """The variance of equal numbers is rounding, and not always zero."""
+    losses = np.random.RandomState(0).uniform(size=n)
+    weights = np.full(n, weight)
+    weights[0] = np.nextafter(weight, 2)
+    for equal in (np.full(n, weight), weights):
+        estimate = deep_embedded_validation(losses, equal)
+        assert estimate == pytest.approx(weight * losses.mean(), rel=1e-12)
+
+
 def test_no_weight_is_no_estimate():
     assert math.isnan(weighted_mean(np.ones(3), np.zeros(3)))
 

@@ -12,7 +12,8 @@ repeated replacement,
     Q \leftarrow Q - \operatorname{diag}(Q) + \operatorname{diag}(\lambda v v^\top),
     \qquad v \text{ the leading eigenvector of } Q, \lambda \text{ its eigenvalue}.
 
-The sign of v is the one with which most classifiers are better than chance. With K > 2 classes, the
+The sign of v is the one with which the classifiers are better than chance on the whole: its
+entries sum to zero or more. With K > 2 classes, the
 mean over the classes, each against the rest.
 
 References

@@ -6,12 +6,17 @@ r"""Turning the scores of a classifier into probabilities: one temperature, one 
     \min_{a > 0,\, b} \; - \frac{\sum_i w_i \log p_{i y_i}}{\sum_i w_i}
         + \frac{1}{2 n} \bigl((\log a)^2 + \lVert b \rVert^2\bigr)
 
-for scores :math:`s` (n, K), margins or logarithms of probabilities. The penalty, worth one row,
-with a in units of the scores' own spread, keeps a finite where scores separate the classes.
+for finite scores :math:`s` (n, K), margins or logarithms of probabilities. The penalty, worth one
+row, with a in units of the scores' own spread, keeps a finite where scores separate the classes.
+
+This is vector scaling (Guo et al.) with one slope for all classes, which Alexandari et al. call
+bias-corrected temperature scaling.
 
 References
 ----------
 C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger, "On calibration of modern neural networks", ICML 2017.
+A. Alexandari, A. Kundaje, A. Shrikumar, "Maximum likelihood with bias-corrected calibration is
+hard-to-beat at label shift adaptation", ICML 2020.
 """
 
 from typing import Any, NamedTuple

@@ -10,7 +10,8 @@ Losses :math:`\ell_i` of source rows that took no part in the fit, importance we
     \qquad \eta = - \frac{\operatorname{cov}(w \ell, w)}{\operatorname{var}(w)}.
 
 Both are means of the losses where all weights are one. DEV's control variate, whose mean is known
-to be one, takes out what the weights' own spread adds to the estimate.
+to be one, takes out what the weights' own spread adds to the estimate; weights that are all the
+same have none to take out, and :math:`\eta = 0`.
 
 References
 ----------
@@ -23,6 +24,9 @@ import numpy as np
 
 from covshift.kernels.arrays import FloatArray
 
+# Weights that differ by a smaller share are equal: a slope over rounding errors means nothing.
+ROUNDING = 1e-12
+
 
 def weighted_mean(losses: FloatArray, weights: FloatArray) -> float:
     """Mean of losses (n,) weighted by weights (n,); NaN, if no row has weight."""
@@ -33,9 +37,8 @@ def weighted_mean(losses: FloatArray, weights: FloatArray) -> float:
 def deep_embedded_validation(losses: FloatArray, weights: FloatArray) -> float:
     """Mean weighted loss with the control variate of the weights."""
     products = weights * losses
-    variance = weights.var()
-    if variance <= 0:
-        eta = 0.0
-    else:
-        eta = -float(np.mean((products - products.mean()) * (weights - weights.mean())) / variance)
+    eta = 0.0
+    if np.ptp(weights) > ROUNDING * weights.max():
+        covariance = np.mean((products - products.mean()) * (weights - weights.mean()))
+        eta = -float(covariance / weights.var())
     return float(products.mean() + eta * (weights.mean() - 1))
