@@ -97,7 +97,7 @@ def test_from_sounds_to_the_report_and_again(corpora, tmp_path):
         (["--corpora", "emodb=x", "--plan", "all"], "there is no 'all'; there is quick"),
         (["--corpora", "emodb=x", "--plan", "quick", "--seed", "-1"], "--seed must be from 0 to"),
         (["--corpora", "emodb=x", "--plan", "quick", "--jobs", "0"], "--jobs must be at least 1"),
-        (["--corpora", "emodb=/no/such", "--plan", "quick"], "There is no folder /no/such"),
+        (["--corpora", "emodb=/no/such", "--plan", "quick"], "/no/such does not exist: give"),
     ],
 )
 def test_refusals_in_one_line(arguments, words, tmp_path):

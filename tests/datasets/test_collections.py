@@ -50,13 +50,15 @@ def test_domains_are_numbered_from_zero(loaded):
 
 @pytest.mark.parametrize("load", [load_vowels, load_office_caltech, load_amazon_reviews])
 def test_a_folder_that_is_not_there(load, tmp_path):
-    with pytest.raises(FileNotFoundError, match="does not exist: give the folder"):
+    with pytest.raises(FileNotFoundError, match="does not exist: give"):
         load(tmp_path / "nowhere")
     with pytest.raises(FileNotFoundError, match="has no"):
         load(tmp_path)
     (tmp_path / "file").touch()
-    with pytest.raises(FileNotFoundError, match="is a file, not a folder"):
+    with pytest.raises(NotADirectoryError, match="is a file: give"):
         load(tmp_path / "file")
+    with pytest.raises(TypeError, match="folder must be a path, got 3"):
+        load(3)
 
 
 # Vowels
@@ -156,6 +158,16 @@ def test_images_cut_off(keep, tmp_path):
 
 
 # Reviews
+
+
+@pytest.mark.parametrize("byte", [b"\x85", b"\xa0", b"\x1c"])
+def test_bytes_that_some_encodings_take_for_spaces(byte, tmp_path):
+    make_processed_reviews(tmp_path)
+    path = tmp_path / "books" / "positive.review"
+    path.write_bytes(b"great" + byte + b"fun:2 plot:1 #label#:positive\r\n")
+    reviews = load_amazon_reviews(tmp_path)
+    assert reviews.domain.tolist().count(0) == 3 + 1
+    assert f"great{byte.decode('latin-1')}fun" in reviews.feature_names
 
 
 def test_reviews_as_arrays(tmp_path):

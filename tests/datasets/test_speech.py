@@ -279,10 +279,10 @@ def test_rows_do_not_depend_on_other_files(tmp_path):
 
 
 def test_wrong_folders(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"There is no folder .*unpacked"):
+    with pytest.raises(FileNotFoundError, match=r"missing does not exist: give .*unpacked"):
         load_speech_corpus(tmp_path / "missing", "emodb")
     file = write(tmp_path / "03a01Fa.wav")
-    with pytest.raises(NotADirectoryError, match="is a file: give the folder"):
+    with pytest.raises(NotADirectoryError, match="is a file: give"):
         load_speech_corpus(file, "emodb")
     with pytest.raises(ValueError, match=r"None of the 1 .* '?ravdess.*03a01Fa.wav: .*labels="):
         load_speech_corpus(tmp_path, "ravdess")

@@ -22,6 +22,8 @@ SHORT_NAMES = {"kitchen_&_housewares": "kitchen"}
 COUNTS_FILE, META_FILE = "amazon_counts5000.npz", "amazon_meta.npz"
 N_LOG_WORDS = 400
 WORD = re.compile(r"[a-z][a-z']+")
+# Not `split` alone: in latin-1 it takes the bytes of other encodings for spaces and ends of lines.
+SPACE = re.compile(r"[ \t\r]+")
 REVIEW_TEXT = re.compile(r"<review_text>(.*?)</review_text>", re.DOTALL)
 WHERE = (
     "It should hold sub-folders such as books/ and dvd/ with positive.review and negative.review "
@@ -77,6 +79,8 @@ def load_amazon_reviews(
     ------
     FileNotFoundError
         If the folder is not there, or has none of the layouts.
+    NotADirectoryError
+        If it is a file.
     ValueError
         If a file does not hold what it should.
     """
@@ -160,7 +164,7 @@ def _read_reviews(path: Path, label: str) -> list[Counter[str]]:
     else:
         reviews = [
             _parse_line(line, path, number, label)
-            for number, line in enumerate(text.splitlines(), start=1)
+            for number, line in enumerate(text.split("\n"), start=1)
             if line.strip()
         ]
     if not reviews:
@@ -177,7 +181,7 @@ def _count_words(text: str) -> Counter[str]:
 def _parse_line(line: str, path: Path, number: int, label: str) -> Counter[str]:
     counts: Counter[str] = Counter()
     stated = None
-    for part in line.split():
+    for part in SPACE.split(line.strip(" \t\r")):
         word, _, value = part.rpartition(":")
         if word == "#label#":
             stated = value

@@ -12,10 +12,13 @@ from sklearn.utils import Bunch
 
 def find_folder(folder: str | os.PathLike[str], where_to_get: str) -> Path:
     """Return a folder that is there, or say where to get what belongs in it."""
+    if not isinstance(folder, str | os.PathLike):
+        raise TypeError(f"folder must be a path, got {folder!r}.")
     path = Path(folder)
+    if not path.exists():
+        raise FileNotFoundError(f"{path} does not exist: give the data's folder. {where_to_get}")
     if not path.is_dir():
-        problem = "is a file, not a folder" if path.exists() else "does not exist"
-        raise FileNotFoundError(f"{path} {problem}: give the folder of the data. {where_to_get}")
+        raise NotADirectoryError(f"{path} is a file: give the data's folder. {where_to_get}")
     return path
 
 

@@ -54,6 +54,8 @@ def load_office_caltech(folder: str | os.PathLike[str]) -> Bunch:
     ------
     FileNotFoundError
         If the folder or a file is not there.
+    NotADirectoryError
+        If it is a file.
     ValueError
         If a file does not hold these arrays.
     """

@@ -5,7 +5,6 @@ import warnings
 from collections import Counter
 from collections.abc import Callable
 from numbers import Integral
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,14 @@ from sklearn.utils import Bunch
 
 from covshift.base import check_option
 from covshift.datasets.audio_files import require_soundfile
+from covshift.datasets.collection import find_folder
 from covshift.datasets.speech_cache import open_cache
 from covshift.datasets.speech_corpora import CORPORA
 from covshift.datasets.speech_extraction import Extraction, extract_all
 from covshift.datasets.speech_features import FEATURE_NAMES, RATE, check_backend, describe_settings
 from covshift.datasets.speech_recordings import OWN_TABLE, Recording, find_recordings
+
+WHERE = "It is the one in which the corpus was unpacked."
 
 
 def load_speech_corpus(
@@ -115,7 +117,7 @@ def load_speech_corpus(
     check_backend(backend, bandwidth)
     _check_jobs(n_jobs, progress)
     require_soundfile()
-    recordings, skipped = find_recordings(_check_folder(folder), corpus, labels)
+    recordings, skipped = find_recordings(find_folder(folder, WHERE), corpus, labels)
     extractions = extract_all(
         [recording.path for recording in recordings],
         backend=backend,
@@ -145,19 +147,6 @@ def _check_jobs(n_jobs: Any, progress: Any) -> None:
         raise ValueError("n_jobs must not be 0: 1 is one process, -1 one for each processor.")
     if progress is not None and not callable(progress):
         raise TypeError(f"progress must be callable as progress(done, total), got {progress!r}.")
-
-
-def _check_folder(folder: Any) -> Path:
-    if not isinstance(folder, str | os.PathLike):
-        raise TypeError(f"folder must be a path, got {folder!r}.")
-    path = Path(folder)
-    if not path.exists():
-        raise FileNotFoundError(
-            f"There is no folder {path}: give the one in which the corpus was unpacked."
-        )
-    if not path.is_dir():
-        raise NotADirectoryError(f"{path} is a file: give the folder that holds the recordings.")
-    return path
 
 
 def _nothing_usable(folder: Any, corpus: str, skipped: list[tuple[str, str]]) -> str:

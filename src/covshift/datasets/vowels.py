@@ -48,6 +48,8 @@ def load_vowels(folder: str | os.PathLike[str]) -> Bunch:
     ------
     FileNotFoundError
         If the folder or the file is not there.
+    NotADirectoryError
+        If it is a file.
     ValueError
         If the file does not hold these columns, or holds something else than numbers.
     """

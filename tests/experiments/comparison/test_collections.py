@@ -50,6 +50,8 @@ def test_named_domains_of_ones_own(tmp_path):
         ({"X": np.full((40, 3), np.nan)}, "missing or infinite values; fill them in"),
         ({"X": np.ones(40)}, "has X"),
         ({"y": np.ones(3)}, "has X"),
+        ({"y": np.ones((40, 2))}, "has X"),
+        ({"group": np.ones(41)}, "has X"),
         ({"domain": np.zeros(40)}, "holds one domain only"),
         ({"X": np.array([[None]] * 40)}, "does not hold X, y and domain"),
     ],

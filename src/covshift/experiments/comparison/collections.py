@@ -113,16 +113,16 @@ def _load_arrays(path: Path) -> Bunch:
             more = {"group": arrays["group"]} if "group" in arrays else {}
     except (KeyError, OSError, ValueError, zipfile.BadZipFile) as error:
         raise CollectionError(f"{path} does not hold X, y and domain ({error}).") from error
-    lengths = {len(part) if part.ndim else 0 for part in (X, y, domain, *more.values())}
-    if X.ndim != 2 or len(lengths) > 1 or X.dtype.kind not in "uif":
+    columns = (y, domain, *more.values())
+    if X.ndim != 2 or X.dtype.kind not in "uif" or any(one.shape != X.shape[:1] for one in columns):
         raise damaged(path, f"has X {X.shape} {X.dtype}, y {y.shape} and domain {domain.shape}")
     if not np.isfinite(X).all():
         raise CollectionError(f"{path}: X has missing or infinite values; fill them in first.")
     names = domain.astype(str)
     order = [str(name) for name in np.unique(domain)]
-    columns = [f"x{number}" for number in range(X.shape[1])]
+    features = [f"x{number}" for number in range(X.shape[1])]
     return make_collection(
-        X.astype(np.float64), y, names, order, feature_names=columns, description="", **more
+        X.astype(np.float64), y, names, order, feature_names=features, description="", **more
     )
 
 
