@@ -121,6 +121,7 @@ def test_tests_are_those_of_the_measures():
     assert one.clustered_holm == pytest.approx(5 * 2 / 128)
     assert one.verdict == "unclear"
     assert "no difference between PSF" in psf_verdict(results, "emodb")
+    assert "So few speakers can show no difference" in psf_verdict(results, "emodb")
     ranks = rank_systems(results, "emodb")
     order = sorted(SYSTEMS, key=lambda system: -uars[system].mean())
     assert [ranks[system] for system in order] == list(range(1, 8))
@@ -138,6 +139,7 @@ def test_verdicts_in_words(gain, word):
     text = psf_verdict(gather(records), "emodb")
     assert text.startswith(f"emodb: with the printed settings {word} (mean difference of UAR")
     assert "over 40 trials of 10 speakers" in text
+    assert "So few speakers" not in text
     assert "fitted with or without the target rows shows no difference" in text
     assert "The paper prints p = 9.5e-05, trained on other corpora." in text
 
@@ -165,6 +167,54 @@ def test_guesses_are_called_guesses():
     assert "chance" not in psf_verdict(knows, "emodb")
     one_speaker = [printed_record("PSF", seed, 0.5, "only") for seed in range(3)]
     assert above_chance(gather(one_speaker), "emodb") is None
+
+
+def test_what_is_left_with_one_speaker_does_not_lift_the_correction_of_others():
+    """DAE failed but for one speaker: the p-values of the others are corrected all the same."""
+    rng = np.random.RandomState(2)
+    base = rng.uniform(0.5, 0.6, 40)
+    records = []
+    for seed in range(40):
+        speaker = f"s{seed % 10}"
+        for system in ("SVM", "SF", "PSF", "SSA"):
+            gain = 0.0 if system == "SVM" else float(rng.uniform(-0.02, 0.06))
+            records.append(printed_record(system, seed, float(base[seed]) + gain, speaker))
+        if speaker == "s0":
+            records.append(printed_record("DAE", seed, float(base[seed]) + 0.1, speaker))
+    tests = compare_with_baselines(gather(records), "emodb")
+    assert list(tests) == ["SF", "PSF", "SSA", "DAE"]
+    raw = [tests[system].comparison.clustered for system in ("SF", "PSF", "SSA")]
+    found = [tests[system].clustered_holm for system in ("SF", "PSF", "SSA")]
+    assert found == holm(raw).tolist()
+    assert tests["DAE"].clustered_holm is None
+    assert tests["DAE"].verdict == "unclear"
+
+
+def test_tests_that_point_both_ways_are_no_verdict():
+    """Most trials gain a little, and the few trials of most speakers lose much."""
+    records = []
+    for seed in range(120):
+        often = seed < 100
+        speaker = "s0" if often else f"s{1 + seed % 10}"
+        jitter = 1e-4 * (seed % 7)
+        records.append(printed_record("SVM", seed, 0.5, speaker))
+        records.append(printed_record("PSF", seed, (0.53 if often else 0.45) + jitter, speaker))
+    tested = compare_with_baselines(gather(records), "emodb")["PSF"]
+    assert tested.comparison.difference > 0
+    assert tested.wilcoxon_holm < 0.05
+    assert tested.clustered_holm < 0.05
+    assert tested.verdict == "unclear"
+
+
+def test_ways_are_compared_on_the_same_trials():
+    """A printed trial that failed is not made up for by a later one."""
+    grid = {"system": "SF", "settings": [{"L": 4}], "costs": [0.1]}
+    scores = {"speaker": "a", "test_uar": [[0.1]], ORACLE_SCORES: [[0.5]]}
+    records = [record_of({"kind": "grid", **grid}, seed, scores) for seed in (0, 1)]
+    records += [printed_record("SF", seed, 0.5 + 0.1 * seed, "a") for seed in (1, 2, 3)]
+    results = gather(records)
+    assert results.n_trials == 2
+    assert [score.seed for score in results.scores("emodb", "SF", PRINTED_WAY)] == [1]
 
 
 def test_pairs_are_trials_that_both_have():

@@ -18,7 +18,6 @@ from covshift.experiments.speech.summary import (
     compare,
     compare_with_baselines,
     control_scores,
-    estimate,
 )
 from covshift.experiments.speech.tables import (
     choice_table,
@@ -28,6 +27,7 @@ from covshift.experiments.speech.tables import (
     score_evidence,
     score_table,
 )
+from covshift.experiments.synthetic.summary import estimate
 from covshift.report.document import make_document, make_section
 
 VERDICTS = {
@@ -161,6 +161,8 @@ def psf_verdict(results: SpeechResults, corpus: str) -> str:
         text += (
             f"; clustered by speaker p = {one.clustered:.2g}, by Holm {tested.clustered_holm:.2g})."
         )
+        if not tested.could_be_shown:
+            text += " So few speakers can show no difference at this level, however large."
     words = [text, *_chance_words(results, corpus), *_control_words(results, corpus)]
     return " ".join([*words, *_paper_words(corpus)])
 

@@ -3,8 +3,9 @@
 from typing import Any
 
 from covshift.experiments.grid_systems import SYSTEMS
-from covshift.experiments.speech.summary import WAYS, SpeechResults, estimate
+from covshift.experiments.speech.summary import WAYS, SpeechResults
 from covshift.experiments.speech.tables import WAY_LABELS
+from covshift.experiments.synthetic.summary import estimate
 from covshift.report.document import make_figure
 
 

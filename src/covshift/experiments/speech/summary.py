@@ -10,27 +10,21 @@ Three ways of choosing settings, each with its own standing:
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
 from covshift.experiments.grid_systems import BASELINES, SYSTEMS, best_setting
-from covshift.experiments.paper import Figure
 from covshift.experiments.speech.oracle import oracle_choice
 from covshift.experiments.speech.paper import Configuration
 from covshift.experiments.store import Record
-from covshift.measures import (
-    clustered_permutation_test,
-    holm,
-    mean_and_standard_error,
-    paired_wilcoxon,
-)
+from covshift.experiments.synthetic.summary import Verdict
+from covshift.measures import clustered_permutation_test, holm, paired_wilcoxon
 
 ORACLE, FOLDS, PRINTED_WAY = "oracle", "source folds", "printed"
 WAYS = (ORACLE, FOLDS, PRINTED_WAY)
 CHANCE = 0.5  # UAR of guesses, of two classes
 LEVEL = 0.05  # of both tests, after Holm's correction over the systems
-Verdict: TypeAlias = Literal["helps", "harms", "unclear"]
 
 
 class Score(NamedTuple):
@@ -53,12 +47,18 @@ class SpeechResults:
     printed: dict[tuple[str, str], list[Record]] = field(default_factory=dict)
     # By corpus, system and the speaker left out (None: the source is the same for all trials).
     folds: dict[tuple[str, str, str | None], list[Record]] = field(default_factory=dict)
-    n_trials: int = 0
+    seeds: frozenset[int] = frozenset()  # of the trials on which settings are chosen
+
+    @property
+    def n_trials(self) -> int:
+        """Trials of each corpus on which settings are chosen."""
+        return len(self.seeds)
 
     def scores(self, corpus: str, system: str, way: str) -> list[Score]:
         """Scores of the trials on which settings are chosen; fewer where trials failed."""
         if way == PRINTED_WAY:
-            return self.printed_scores(corpus, system)[: self.n_trials]
+            printed = self.printed_scores(corpus, system)
+            return [score for score in printed if score.seed in self.seeds]
         scores = []
         for record in self.grid.get((corpus, system), []):
             result = record.result or {}
@@ -98,10 +98,12 @@ def gather(records: Iterable[Record]) -> SpeechResults:
     settings = [record.trial.settings for record in records]
     corpora = sorted({one["corpus"] for one in settings})
     leave_out = settings[0]["leave_out"] if settings else "corpus"
-    n_trials = len(
-        {record.trial.seed for record in records if record.trial.settings["kind"] == "grid"}
+    seeds = frozenset(
+        record.trial.seed
+        for record, one in zip(records, settings, strict=True)
+        if one["kind"] == "grid"
     )
-    results = SpeechResults(corpora, leave_out, n_trials=n_trials)
+    results = SpeechResults(corpora, leave_out, seeds=seeds)
     for record, one in zip(records, settings, strict=True):
         if record.result is None:
             continue
@@ -120,13 +122,6 @@ def _configuration(record: Record, setting: int, cost: int) -> Configuration:
     return Configuration(settings["settings"][setting], costs[cost] if costs else None)
 
 
-def estimate(uars: Sequence[float]) -> Figure | None:
-    """Mean and standard error; of a single number no error, of none nothing."""
-    if len(uars) < 2:
-        return Figure(uars[0]) if uars else None
-    return Figure(*mean_and_standard_error(uars))
-
-
 class Comparison(NamedTuple):
     """Two systems on the same trials, the first less the second."""
 
@@ -134,7 +129,9 @@ class Comparison(NamedTuple):
     difference: float
     wilcoxon: float
     clustered: float | None  # None with a single speaker
+    smallest_clustered: float  # that so many speakers allow
     n_speakers: int
+    one_way: bool  # whether the means over trials and over speakers and the ranks agree in sign
 
 
 def compare(first: Sequence[Score], second: Sequence[Score]) -> Comparison | None:
@@ -147,15 +144,21 @@ def compare(first: Sequence[Score], second: Sequence[Score]) -> Comparison | Non
     differences = np.subtract(a, b)
     speakers = [score.speaker for score, _ in pairs]
     n_speakers = len(set(speakers))
-    clustered = None
+    ranks = paired_wilcoxon(a, b)
+    signs = [np.sign(differences.mean()), np.sign(ranks.effect_size)]
+    clustered, smallest = None, 1.0
     if n_speakers > 1:
-        clustered = clustered_permutation_test(differences, speakers, random_state=0).pvalue
+        flips = clustered_permutation_test(differences, speakers, random_state=0)
+        clustered, smallest = flips.pvalue, flips.smallest_pvalue
+        signs.append(np.sign(flips.statistic))
     return Comparison(
         len(pairs),
         float(differences.mean()),
-        paired_wilcoxon(a, b).pvalue,
+        ranks.pvalue,
         clustered,
+        smallest,
         n_speakers,
+        len(set(signs)) == 1,
     )
 
 
@@ -175,12 +178,20 @@ class Tested(NamedTuple):
     comparison: Comparison
     wilcoxon_holm: float
     clustered_holm: float | None
+    n_systems: int  # over which the clustered test is corrected
+
+    @property
+    def could_be_shown(self) -> bool:
+        """Whether so many speakers could show any difference, however large."""
+        return self.comparison.smallest_clustered * self.n_systems <= LEVEL
 
     @property
     def verdict(self) -> Verdict:
         """A difference is called one where both tests show it, the many systems considered."""
         pvalues = self.wilcoxon_holm, self.clustered_holm
         if any(pvalue is None or pvalue > LEVEL for pvalue in pvalues):
+            return "unclear"
+        if not self.comparison.one_way:  # both tests are two-sided
             return "unclear"
         return "helps" if self.comparison.difference > 0 else "harms"
 
@@ -195,12 +206,14 @@ def compare_with_baselines(results: SpeechResults, corpus: str) -> dict[str, Tes
     }
     known = {system: one for system, one in comparisons.items() if one is not None}
     wilcoxon = holm([one.wilcoxon for one in known.values()])
-    clustered: list[Any] = [one.clustered for one in known.values()]
-    if known and None not in clustered:
-        clustered = holm(clustered).tolist()
+    # What failed in part may be left with a single speaker: it has no such p-value to correct.
+    clustered = {
+        system: one.clustered for system, one in known.items() if one.clustered is not None
+    }
+    corrected = dict(zip(clustered, holm(list(clustered.values())).tolist(), strict=True))
     return {
-        system: Tested(one, float(first), second)
-        for (system, one), first, second in zip(known.items(), wilcoxon, clustered, strict=True)
+        system: Tested(one, float(pvalue), corrected.get(system), len(corrected))
+        for (system, one), pvalue in zip(known.items(), wilcoxon, strict=True)
     }
 
 

@@ -23,9 +23,9 @@ from covshift.experiments.speech.summary import (
     compare,
     compare_with_baselines,
     control_scores,
-    estimate,
 )
 from covshift.experiments.synthetic.cells import figure_text
+from covshift.experiments.synthetic.summary import estimate
 from covshift.report.document import make_cell, make_column, make_evidence, make_table
 
 WAY_LABELS = {way: f"{way} (reads target labels)" if way == ORACLE else way for way in WAYS}
@@ -72,7 +72,7 @@ def comparison_table(results: SpeechResults, corpus: str) -> Any:
         make_column("wilcoxon_holm", "by Holm", numeric=True, help="corrected for the systems"),
         make_column("clustered", "clustered p", numeric=True, help="speakers flipped as a whole"),
         make_column("clustered_holm", "by Holm", numeric=True),
-        make_column("verdict", help="a difference where both corrected p-values are below .05"),
+        make_column("verdict", help="a difference where both corrected p-values are at most .05"),
         make_column("said", "the paper says", help="of other training corpora"),
     ]
     ranks = rank_systems(results, corpus)
