@@ -24,6 +24,7 @@ from covshift.experiments.comparison.trials import (
     measure_system,
     run_comparison,
 )
+from covshift.experiments.recorded_warnings import recorded_warnings
 from covshift.experiments.trial import Trial
 from tests.datasets.made_folders import make_office, make_review_arrays, make_vowels
 from tests.experiments.made_records import record_of
@@ -147,6 +148,39 @@ def test_every_declared_trial_runs(vowels_folder, monkeypatch):
     assert [row[0] for row in table.groups[0]] == [
         "vowels", NONE, NONE_ON_COMPONENTS, BEST_UNADAPTED, *list(systems(5))[2:]
     ]  # fmt: skip
+
+
+def test_changed_data_and_constants_are_other_trials(tmp_path, monkeypatch):
+    folder = make_vowels(tmp_path, n_speakers=6)
+    before = declare([load_collection("vowels", str(folder))], 1)
+    make_vowels(tmp_path, n_speakers=6, seed=1)
+    after = declare([load_collection("vowels", str(folder))], 1)
+    assert not {task[0].key for task in before} & {task[0].key for task in after}
+    with pytest.raises(ValueError, match="has changed since the run began"):
+        run_comparison(list(before[0]), {"vowels": str(folder)})
+    monkeypatch.setattr(comparison, "C_VALUES", [1.0])
+    others = declare([load_collection("vowels", str(folder))], 1)
+    assert not {task[0].key for task in others} & {task[0].key for task in after}
+
+
+def test_a_regression_that_does_not_converge_is_recorded(vowels_folder, monkeypatch):
+    vowels = load_collection("vowels", vowels_folder)
+    (task,) = [
+        task
+        for task in declare([vowels], 1)
+        if task[0].settings["system"] == NONE
+        and (task[0].settings["source"], task[0].settings["target"]) == ("men", "boys")
+    ]
+
+    def hasty(C):
+        return common_estimator(C).set_params(logisticregression__max_iter=1)
+
+    monkeypatch.setattr(comparison, "common_estimator", hasty)
+    comparison._c_of_source.cache_clear()
+    with recorded_warnings() as counts:
+        run_comparison(task, {"vowels": vowels_folder})
+    comparison._c_of_source.cache_clear()
+    assert any("lbfgs failed to converge" in message for _, message in counts)
 
 
 def test_images_of_ten_classes_run(tmp_path):

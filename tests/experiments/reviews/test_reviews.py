@@ -106,7 +106,7 @@ def with_labels(reviews, rows, labels):
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_masked_labels_reach_the_oracle_alone(system, reviews):
     settings = {"kind": "target", "system": system, "source": "dvd", "target": "books"}
-    settings |= {"settings": SMALL.grids[system], "costs": [0.1, 1.0]}
+    settings |= {"settings": SMALL.grids[system], "costs": [0.1, 1.0], "n_words": 50}
     before = run_on_reviews(reviews, settings, 0)
     first, second = halves_of(reviews.collection, "books", 0)
     flipped = 1 - reviews.collection.y[first]
@@ -123,7 +123,7 @@ def test_masked_labels_reach_the_oracle_alone(system, reviews):
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_folds_read_no_label_of_a_target(system, reviews):
     settings = {"kind": "fold", "system": system, "source": "dvd", "fold": 0}
-    settings |= {"settings": SMALL.grids[system], "costs": [0.1]}
+    settings |= {"settings": SMALL.grids[system], "costs": [0.1], "n_words": 50}
     before = run_on_reviews(reviews, settings, 0)
     others = np.flatnonzero(reviews.collection.domain != reviews.collection.number_of("dvd"))
     changed = with_labels(reviews, others, 1 - reviews.collection.y[others])
@@ -180,6 +180,21 @@ def test_choices(records):
                 oracle = np.array(record.result["oracle_uar"])
                 index = np.unravel_index(np.argmax(oracle), oracle.shape)
                 assert choice.scores[record.trial.seed] == scores[index]
+
+
+def test_a_fold_that_failed_leaves_no_choice(records):
+    kept = [record for record in records if record.trial.settings.get("fold") != 2]
+    for choice in choices(kept):
+        assert bool(choice.scores) == (choice.chosen_by == ORACLE)
+
+
+def test_other_reviews_are_another_run(folder, reviews, tmp_path):
+    (one, *_), *_ = reviews_study(folder, SMALL, 0).tasks
+    words = reviews._replace(single=~reviews.single)  # the same counts of other words
+    assert words.fingerprint != reviews.fingerprint == one.settings["data"]
+    moved = make_review_arrays(tmp_path, n_rows=30, n_words=30, seed=1)
+    with pytest.raises(ValueError, match="has changed since the run began"):
+        reviews_trials.run_review_trials([one], str(moved))
 
 
 def test_differences_are_to_the_system_without_adaptation(records):

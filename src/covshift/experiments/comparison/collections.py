@@ -70,7 +70,6 @@ class Collection(NamedTuple):
         return next(number for number, name in self.domain_names.items() if name == domain)
 
 
-@lru_cache(maxsize=4)  # a worker runs many trials on few collections
 def load_collection(name: str, path: str) -> Collection:
     """Load a collection that has a loader, or a user's own file of arrays.
 
@@ -102,6 +101,15 @@ def load_collection(name: str, path: str) -> Collection:
     return Collection(
         name, found.data, found.target, found.domain, found.domain_names, found.get(grouping)
     )
+
+
+@lru_cache(maxsize=4)  # a worker runs many trials on few collections
+def load_declared(name: str, path: str, fingerprint: str) -> Collection:
+    """Load the collection that trials were declared on, once in each process."""
+    collection = load_collection(name, path)
+    if collection.fingerprint != fingerprint:
+        raise CollectionError(f"{path} has changed since the run began: start again.")
+    return collection
 
 
 def _load_arrays(path: Path) -> Bunch:

@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 from covshift.base import NothingToAdaptWarning
 from covshift.domains import stack_domains
-from covshift.experiments.comparison.collections import Collection, Draw, draw_pair, load_collection
+from covshift.experiments.comparison.collections import Collection, Draw, draw_pair, load_declared
 from covshift.experiments.comparison.recipes import (
     BEST_UNADAPTED,
     C_VALUES,
@@ -60,7 +60,14 @@ def declare(collections: Sequence[Collection], n_trials: int, seed: int = 0) -> 
     tasks = []
     seeds = range(seed, seed + n_trials)
     for collection in collections:
-        where = {"collection": collection.name, "data": collection.fingerprint}
+        where: dict[str, Any] = {"collection": collection.name, "data": collection.fingerprint}
+        # Results under other constants are other results: the key of a trial tells them apart.
+        where["protocol"] = {
+            "max_rows": MAX_ROWS,
+            "n_components": N_COMPONENTS,
+            "C_values": C_VALUES,
+            "folds": FOLDS,
+        }
         pairs = domain_pairs(collection, seed)
         for source in dict.fromkeys(source for source, _ in pairs):
             targets = [target for first, target in pairs if first == source]
@@ -85,12 +92,14 @@ def run_comparison(trials: list[Trial], paths: Mapping[str, str]) -> list[dict[s
     the same system fitted without target rows (``without_target``) where that makes sense.
     """
     name = trials[0].settings["collection"]
-    collection = load_collection(name, paths[name])
+    collection = load_declared(name, paths[name], trials[0].settings["data"])
     with warnings.catch_warnings():
         # Fixed numbers of iterations, few rows with most of the weight, nothing to adapt to in a
         # control: all of it is what is being measured.
         for category in (ConvergenceWarning, UnreliableWeightsWarning, NothingToAdaptWarning):
             warnings.simplefilter("ignore", category)
+        # The regression that all share is to converge: where it does not, the record says so.
+        warnings.filterwarnings("always", "lbfgs failed to converge", ConvergenceWarning)
         if trials[0].settings["system"] == BEST_UNADAPTED:
             return run_unadapted(collection, trials)
         return [_run_system(collection, paths[name], trial) for trial in trials]
@@ -99,7 +108,7 @@ def run_comparison(trials: list[Trial], paths: Mapping[str, str]) -> list[dict[s
 def _run_system(collection: Collection, path: str, trial: Trial) -> dict[str, Any]:
     settings = trial.settings
     draw = draw_pair(collection, settings["source"], settings["target"], trial.seed, MAX_ROWS)
-    C = _c_of_source(collection.name, path, settings["source"], trial.seed)
+    C = _c_of_source(collection.name, path, settings["data"], settings["source"], trial.seed)
     return measure_system(settings["recipe"], draw, C)
 
 
@@ -140,8 +149,8 @@ def common_estimator(C: float) -> Any:
 
 
 @lru_cache(maxsize=64)  # one choice serves all systems and targets of a source
-def _c_of_source(name: str, path: str, source: str, seed: int) -> float:
-    collection = load_collection(name, path)
+def _c_of_source(name: str, path: str, fingerprint: str, source: str, seed: int) -> float:
+    collection = load_declared(name, path, fingerprint)
     target = next(other for other in collection.domain_names.values() if other != source)
     return choose_c(draw_pair(collection, source, target, seed, MAX_ROWS))
 

@@ -11,6 +11,7 @@ Target rows are dealt into halves: one to adapt to, one to score. In a fold, a t
 rows plays the target. The classes are balanced as they are.
 """
 
+import hashlib
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -21,7 +22,12 @@ from sklearn.model_selection import KFold
 
 from covshift.datasets import load_amazon_reviews
 from covshift.domains import stack_domains
-from covshift.experiments.comparison.collections import Collection, draw_pair, halves_of
+from covshift.experiments.comparison.collections import (
+    Collection,
+    CollectionError,
+    draw_pair,
+    halves_of,
+)
 from covshift.experiments.grid_systems import TrainingRows
 from covshift.experiments.reviews.paper import N_FOLDS
 from covshift.kernels.arrays import BoolArray
@@ -33,6 +39,12 @@ class Reviews(NamedTuple):
     collection: Collection
     single: BoolArray
 
+    @property
+    def fingerprint(self) -> str:
+        """Of all that trials depend on: equal reviews have equal ones."""
+        parts = self.collection.fingerprint.encode() + self.single.tobytes()
+        return hashlib.sha256(parts).hexdigest()[:16]
+
 
 class ReviewTrial(NamedTuple):
     """Rows to fit on; rows to predict; labels of those, and of the rows that were adapted to."""
@@ -43,12 +55,20 @@ class ReviewTrial(NamedTuple):
     start: int
 
 
-@lru_cache(maxsize=2)
 def load_reviews(folder: str) -> Reviews:
-    """Load the counts; kept for the next trial of the same process."""
+    """Load the counts."""
     found = load_amazon_reviews(folder)
     collection = Collection("reviews", found.data, found.target, found.domain, found.domain_names)
     return Reviews(collection, np.array([" " not in word for word in found.feature_names]))
+
+
+@lru_cache(maxsize=2)
+def load_declared_reviews(folder: str, fingerprint: str) -> Reviews:
+    """Load the reviews that trials were declared on, once in each process."""
+    reviews = load_reviews(folder)
+    if reviews.fingerprint != fingerprint:
+        raise CollectionError(f"{folder} has changed since the run began: start again.")
+    return reviews
 
 
 def weigh_words(

@@ -12,8 +12,8 @@ from covshift.experiments.study import Study
 
 def reviews_study(folder: str, plan: ReviewPlan, seed: int) -> Study:
     """The study on the reviews in a folder."""
-    collection = load_reviews(folder).collection
-    domains = list(collection.domain_names.values())
+    reviews = load_reviews(folder)
+    domains = list(reviews.collection.domain_names.values())
     missing = [name for name in (SOURCE, *TARGETS) if name not in domains]
     if missing:
         raise CollectionError(
@@ -22,7 +22,7 @@ def reviews_study(folder: str, plan: ReviewPlan, seed: int) -> Study:
         )
     return Study(
         name="reviews",
-        tasks=declare(plan, collection.fingerprint, [SOURCE, *TARGETS], seed),
+        tasks=declare(plan, reviews.fingerprint, [SOURCE, *TARGETS], seed),
         # Where data lie is no part of what was measured: moved folders resume all the same.
         function=partial(run_review_trials, folder=folder),
         run_settings={"plan": plan.name, "seed": seed, "data": folder},

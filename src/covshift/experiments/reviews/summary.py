@@ -8,7 +8,7 @@ import numpy as np
 from covshift.experiments.comparison.summary import Difference, compare_pairs
 from covshift.experiments.grid_systems import BASELINES, SYSTEMS, best_setting
 from covshift.experiments.paper import Figure
-from covshift.experiments.reviews.paper import TARGETS, VOCABULARIES
+from covshift.experiments.reviews.paper import N_FOLDS, TARGETS, VOCABULARIES
 from covshift.experiments.store import Record
 from covshift.experiments.synthetic.summary import Verdict, estimate, paired_verdict
 
@@ -37,8 +37,8 @@ def choices(records: Sequence[Record]) -> list[Choice]:
                 scores, picked = {}, []
                 for record in own:
                     result = record.result or {}
-                    if chosen_by == BY_FOLDS and not folds:
-                        continue
+                    if chosen_by == BY_FOLDS and len(folds) < N_FOLDS:
+                        continue  # a choice by some of the folds would be another rule
                     criterion = (
                         np.mean(folds, axis=0) if chosen_by == BY_FOLDS else result["oracle_uar"]
                     )

@@ -36,7 +36,7 @@ from covshift.experiments.reviews.protocol import (
     Reviews,
     draw_review_fold,
     draw_review_trial,
-    load_reviews,
+    load_declared_reviews,
     target_half_labels,
 )
 from covshift.experiments.trial import Trial
@@ -54,6 +54,8 @@ def declare(plan: ReviewPlan, data: str, domains: Sequence[str], seed: int) -> l
             "source": SOURCE,
             "settings": plan.grids[system],
             "costs": [FIXED_COST] if system in WITHOUT_COST else list(plan.costs),
+            "n_words": N_WORDS,
+            "n_folds": N_FOLDS,
         }
         # Folds are of the training rows alone, and the same for every draw of halves.
         for fold in range(N_FOLDS):
@@ -71,7 +73,9 @@ def declare(plan: ReviewPlan, data: str, domains: Sequence[str], seed: int) -> l
                     "source": source,
                     "target": target,
                     "n_words": n_words,
+                    "keep_sparse": keep_sparse,
                     "setting": FIXED[system],
+                    "cost": FIXED_COST,
                 }
                 controls = [False, True] if system in WITHOUT_TARGET else [False]
                 for alone in controls:
@@ -81,8 +85,12 @@ def declare(plan: ReviewPlan, data: str, domains: Sequence[str], seed: int) -> l
 
 def run_review_trials(trials: list[Trial], folder: str) -> list[dict[str, Any]]:
     """Run trials on the reviews in the folder; one result for each."""
-    reviews = load_reviews(folder)
-    return [run_on_reviews(reviews, trial.settings, trial.seed) for trial in trials]
+    return [
+        run_on_reviews(
+            load_declared_reviews(folder, trial.settings["data"]), trial.settings, trial.seed
+        )
+        for trial in trials
+    ]
 
 
 def run_on_reviews(reviews: Reviews, settings: dict[str, Any], seed: int) -> dict[str, Any]:
@@ -91,7 +99,7 @@ def run_on_reviews(reviews: Reviews, settings: dict[str, Any], seed: int) -> dic
 
 
 def _run_fold(reviews: Reviews, settings: dict[str, Any], seed: int) -> dict[str, Any]:
-    drawn = draw_review_fold(reviews, settings["source"], settings["fold"], N_WORDS)
+    drawn = draw_review_fold(reviews, settings["source"], settings["fold"], settings["n_words"])
     predicted = predict_settings(
         settings["system"],
         settings["settings"],
@@ -105,7 +113,7 @@ def _run_fold(reviews: Reviews, settings: dict[str, Any], seed: int) -> dict[str
 
 def _run_target(reviews: Reviews, settings: dict[str, Any], seed: int) -> dict[str, Any]:
     source, target = settings["source"], settings["target"]
-    drawn = draw_review_trial(reviews, source, target, seed, N_WORDS, keep_sparse=False)
+    drawn = draw_review_trial(reviews, source, target, seed, settings["n_words"], keep_sparse=False)
     n_test = len(drawn.y_test)
     # The other half is predicted for the oracle. No prediction depends on the other rows.
     predicted = predict_settings(
@@ -124,19 +132,18 @@ def _run_target(reviews: Reviews, settings: dict[str, Any], seed: int) -> dict[s
 
 
 def _run_wide(reviews: Reviews, settings: dict[str, Any], seed: int) -> dict[str, Any]:
-    n_words = settings["n_words"]
     drawn = draw_review_trial(
         reviews,
         settings["source"],
         settings["target"],
         seed,
-        n_words,
-        keep_sparse=VOCABULARIES[n_words],
+        settings["n_words"],
+        keep_sparse=settings["keep_sparse"],
     )
     predicted = predict_settings(
         settings["system"],
         [settings["setting"]],
-        [FIXED_COST],
+        [settings["cost"]],
         drawn.training,
         drawn.X_test,
         random_state=drawn.start,
