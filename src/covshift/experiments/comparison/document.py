@@ -51,7 +51,8 @@ PROTOCOL = [
     "components, without any target row: where that does as well, the target rows are worth "
     "nothing.",
     "The intervals are over pairs, which share their domains: over new domains they would be "
-    "wider.",
+    "wider. They are not corrected for the number of adapters: of twenty adapters that change "
+    "nothing, one would be said to help or to harm.",
 ]
 
 

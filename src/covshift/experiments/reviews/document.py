@@ -86,7 +86,8 @@ def _protocol(plan: ReviewPlan) -> list[str]:
         f"single words most common in {SOURCE}; which words, and their weights, are learnt from "
         "the training rows alone. Half of a target's reviews are adapted to, without labels; the "
         f"other half is scored. {plan.n_draws} draws of the halves; a standard error is over these "
-        "draws of the same reviews, and says nothing of other reviews.",
+        "draws of the same reviews, and says nothing of other reviews. Nor are its marks corrected "
+        "for the number of cells.",
         f"Settings of each system: {settings}; C: {', '.join(f'{C:g}' for C in plan.costs)}. Under "
         "the default plan settings of PSF and DAE are drawn from their grids with seed 0, and "
         "fewer values of C are taken, by what they cost. By source folds: the setting with the "
