@@ -47,12 +47,12 @@ class Reviews(NamedTuple):
 
 
 class ReviewTrial(NamedTuple):
-    """Rows to fit on; rows to predict; labels of those, and of the rows that were adapted to."""
+    """Rows to fit on, rows to predict and their labels; no label of the rows adapted to."""
 
     training: TrainingRows
     X_test: Any
     y_test: Any
-    start: int
+    start: int  # seed of all that the systems draw
 
 
 def load_reviews(folder: str) -> Reviews:
