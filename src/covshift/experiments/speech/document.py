@@ -37,9 +37,10 @@ VERDICTS = {
 }
 WAYS_EXPLAINED = (
     "Settings are chosen three ways. Oracle: the best on the labelled target half, as the paper "
-    "did. That reads labels which whoever needs to adapt does not have: it is an upper mark, not "
-    "a result. Source folds: the best where the speakers of a third of the source play the target. "
-    "Printed: the configuration that the paper's table of model selection prints."
+    "did. That reads labels which whoever needs to adapt does not have: it is there to compare "
+    "with, and no bound, for a half has few rows to choose by. Source folds: the best where the "
+    "speakers of a third of the source play the target. Printed: the configuration that the "
+    "paper's table of model selection prints."
 )
 PROTOCOL = {
     "corpus": "Each trial draws a speaker of the tested corpus; all speakers of the other corpora "
