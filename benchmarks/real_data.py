@@ -12,19 +12,18 @@ import time
 import warnings
 
 import numpy as np
-from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from covshift import CorrelationAlignment, LinearMongeAlignment, SubspaceAlignment, stack_domains
 from covshift.experiments.comparison.collections import draw_pair, load_collection
-from covshift.experiments.comparison.recipes import N_COMPONENTS
+from covshift.experiments.comparison.recipes import COMPONENTS
 from covshift.experiments.comparison.trials import (
     MAX_ROWS,
     choose_c,
     common_estimator,
     domain_pairs,
+    input_steps,
 )
 from covshift.measures import mean_and_standard_error, unweighted_average_recall
 
@@ -60,12 +59,9 @@ def adapt(adapter, X, sample_domain, X_test):
 def measure(collection, source, target, seed):
     """Score and seconds of every adapter on one pair; seconds are of the adapter alone."""
     draw = draw_pair(collection, source, target, seed, MAX_ROWS)
-    data, C = draw.data, choose_c(draw)
+    data, C = draw.data, choose_c(draw, COMPONENTS)
     X, _, sample_domain = stack_domains(data.X_source, data.y_source, data.X_target)
-    steps = [StandardScaler()]
-    if X.shape[1] > N_COMPONENTS:
-        steps.append(PCA(N_COMPONENTS, svd_solver="covariance_eigh"))
-    components = make_pipeline(*steps).fit(X)
+    components = make_pipeline(*input_steps(COMPONENTS, draw)).fit(X)
     X, X_test = components.transform(X), components.transform(data.X_test)
     for method, both in adapters(X.shape[1]).items():
         for whose, adapter in both.items():

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from covshift.cli import build_app
 from covshift.experiments.comparison import trials as comparison
-from covshift.experiments.comparison.recipes import NONE, systems
+from covshift.experiments.comparison.recipes import NONE, systems, unadapted_models
 from covshift.experiments.reviews import trials as reviews_trials
 from tests.datasets.made_folders import make_review_arrays, make_vowels
 
@@ -30,7 +30,7 @@ def few(monkeypatch):
     """Two pairs and two systems, so that a whole run takes a moment."""
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr(comparison, "MAX_PAIRS", 2)
-    monkeypatch.setattr(comparison, "UNADAPTED", comparison.UNADAPTED[:2])
+    monkeypatch.setattr(comparison, "unadapted_models", lambda n: unadapted_models(n)[:2])
 
     def two(n_features):
         return {name: systems(n_features)[name] for name in (NONE, "DomainStandardScaler")}

@@ -9,11 +9,14 @@ from covshift.experiments.comparison import trials as comparison
 from covshift.experiments.comparison.collections import draw_pair, halves_of, load_collection
 from covshift.experiments.comparison.document import comparison_document, comparison_table
 from covshift.experiments.comparison.recipes import (
+    ALL,
     BEST_UNADAPTED,
     C_VALUES,
+    COMPONENTS,
     NONE,
     NONE_ON_COMPONENTS,
     systems,
+    unadapted_models,
 )
 from covshift.experiments.comparison.summary import compare_pairs, summarise
 from covshift.experiments.comparison.trials import (
@@ -21,6 +24,7 @@ from covshift.experiments.comparison.trials import (
     common_estimator,
     declare,
     domain_pairs,
+    input_steps,
     measure_system,
     run_comparison,
 )
@@ -70,7 +74,7 @@ def test_masked_labels_change_nothing_and_flipped_test_labels_mirror_the_score(n
 
 
 def test_best_without_adapting_reads_no_target_label(reviews):
-    settings = {"source": "dvd", "target": "books", "candidates": comparison.UNADAPTED[:3]}
+    settings = {"source": "dvd", "target": "books", "candidates": unadapted_models(71)[:3]}
     trials = [Trial("compare", settings, 0)]
     (before,) = comparison.run_unadapted(reviews, trials)
     y = reviews.y.copy()
@@ -89,6 +93,33 @@ def test_c_is_chosen_on_the_source(reviews):
     assert C in C_VALUES
     nonsense = draw.data._replace(y_test=1 - draw.data.y_test, X_test=-draw.data.X_test)
     assert choose_c(draw._replace(data=nonsense)) == C
+
+
+def test_c_is_chosen_on_what_a_system_sees(reviews, monkeypatch):
+    seen = []
+
+    def watch(model, draw):
+        seen.append([type(step).__name__ for step in model])
+        return 0.0
+
+    monkeypatch.setattr(comparison, "source_score", watch)
+    draw = draw_pair(reviews, "dvd", "books", 0)
+    choose_c(draw, ALL)
+    assert seen == [["Pipeline"]] * len(C_VALUES)
+    seen.clear()
+    choose_c(draw, COMPONENTS)
+    inputs = [type(step).__name__ for step in input_steps(COMPONENTS, draw)]
+    assert inputs[0] == "StandardScaler"
+    assert seen == [[*inputs, "Pipeline"]] * len(C_VALUES)
+
+
+def test_a_linear_svm_of_many_features_has_small_costs_only():
+    def costs(n_features):
+        models = unadapted_models(n_features)
+        return [one["params"]["C"] for one in models if one["name"] == "LinearSVC"]
+
+    assert max(costs(5)) == 10.0
+    assert max(costs(400)) == 0.01
 
 
 def test_controls_see_no_target_row(reviews):
@@ -133,7 +164,7 @@ def test_all_pairs_or_twelve(vowels_folder):
 
 def test_every_declared_trial_runs(vowels_folder, monkeypatch):
     monkeypatch.setattr(comparison, "MAX_PAIRS", 2)
-    monkeypatch.setattr(comparison, "UNADAPTED", comparison.UNADAPTED[:2])
+    monkeypatch.setattr(comparison, "unadapted_models", lambda n: unadapted_models(n)[:2])
     vowels = load_collection("vowels", vowels_folder)
     tasks = declare([vowels], n_trials=1)
     assert {task[0].settings["system"] for task in tasks} == {BEST_UNADAPTED, *systems(5)}

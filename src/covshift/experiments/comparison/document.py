@@ -41,9 +41,10 @@ PROTOCOL = [
     f"else. Of larger domains {MAX_ROWS} rows of the source and of each half are drawn, and of "
     f"more than {MAX_PAIRS} pairs that many.",
     "All systems share one estimator: logistic regression on features standardised by the adapted "
-    f"source rows, whose C (one of {', '.join(map(str, C_VALUES))}) is chosen on unadapted source "
-    f"rows in {FOLDS} folds. Adapters with covariance matrices, kernels or filters see "
-    f"{N_COMPONENTS} principal components of source and target rows together, if there are more "
+    f"source rows, whose C (one of {', '.join(f'{C:g}' for C in C_VALUES)}) is chosen on unadapted "
+    f"source rows in {FOLDS} folds, once for all features and once for components. Adapters with "
+    f"covariance matrices, kernels or filters see {N_COMPONENTS} principal components of source "
+    "and target rows together, if there are more "
     "features; they are compared with no adaptation on these components. Settings are fixed "
     "beforehand and stand beside every trial.",
     f'"{BEST_UNADAPTED}": the best of logistic regression, linear SVM, RBF SVM and gradient '

@@ -20,14 +20,15 @@ from covshift.base import NothingToAdaptWarning
 from covshift.domains import stack_domains
 from covshift.experiments.comparison.collections import Collection, Draw, draw_pair, load_declared
 from covshift.experiments.comparison.recipes import (
+    ALL,
     BEST_UNADAPTED,
     C_VALUES,
     COMPONENTS,
     FOLDS,
     N_COMPONENTS,
-    UNADAPTED,
     System,
     systems,
+    unadapted_models,
 )
 from covshift.experiments.paper import Part
 from covshift.experiments.recipes import build
@@ -71,7 +72,8 @@ def declare(collections: Sequence[Collection], n_trials: int, seed: int = 0) -> 
         pairs = domain_pairs(collection, seed)
         for source in dict.fromkeys(source for source, _ in pairs):
             targets = [target for first, target in pairs if first == source]
-            model: dict[str, Any] = {"system": BEST_UNADAPTED, "candidates": UNADAPTED}
+            candidates = unadapted_models(collection.X.shape[1])
+            model: dict[str, Any] = {"system": BEST_UNADAPTED, "candidates": candidates}
             for one in seeds:
                 tasks.append([
                     Trial(EXPERIMENT, {**where, "source": source, "target": target, **model}, one)
@@ -108,8 +110,8 @@ def run_comparison(trials: list[Trial], paths: Mapping[str, str]) -> list[dict[s
 def _run_system(collection: Collection, path: str, trial: Trial) -> dict[str, Any]:
     settings = trial.settings
     draw = draw_pair(collection, settings["source"], settings["target"], trial.seed, MAX_ROWS)
-    C = _c_of_source(collection.name, path, settings["data"], settings["source"], trial.seed)
-    return measure_system(settings["recipe"], draw, C)
+    where = settings["data"], settings["source"], trial.seed, settings["recipe"]["sees"]
+    return measure_system(settings["recipe"], draw, _c_of_source(collection.name, path, *where))
 
 
 def measure_system(recipe: System, draw: Draw, C: float) -> dict[str, Any]:
@@ -127,16 +129,21 @@ def measure_system(recipe: System, draw: Draw, C: float) -> dict[str, Any]:
 
 def _adapter(recipe: System, draw: Draw) -> Any:
     """The adapter, after what makes components of features; both are fitted on all rows."""
-    steps: list[Any] = []
-    if recipe["sees"] == COMPONENTS:
-        steps.append(StandardScaler())
-        n_rows, n_features = draw.data.X_source.shape
-        n_components = min(N_COMPONENTS, n_rows - 1)  # of the control too, which has no others
-        if n_features > n_components:
-            steps.append(PCA(n_components, svd_solver="covariance_eigh"))
+    steps = input_steps(recipe["sees"], draw)
     if recipe["adapter"] is not None:
         steps.append(build(recipe["adapter"], draw.data, draw.start))
     return make_pipeline(*steps) if steps else None
+
+
+def input_steps(sees: str, draw: Draw) -> list[Any]:
+    """What makes of features what an adapter sees."""
+    if sees != COMPONENTS:
+        return []
+    n_rows, n_features = draw.data.X_source.shape
+    # Of the folds that choose C, too, and of the control, which has no rows but the source's.
+    n_components = min(N_COMPONENTS, max(1, n_rows * (FOLDS - 1) // FOLDS - 1))
+    reduce = PCA(n_components, svd_solver="covariance_eigh")
+    return [StandardScaler(), *([reduce] if n_features > n_components else [])]
 
 
 def common_estimator(C: float) -> Any:
@@ -148,17 +155,22 @@ def common_estimator(C: float) -> Any:
         )
 
 
-@lru_cache(maxsize=64)  # one choice serves all systems and targets of a source
-def _c_of_source(name: str, path: str, fingerprint: str, source: str, seed: int) -> float:
+@lru_cache(maxsize=128)  # one choice serves all systems that see the same, and all targets
+def _c_of_source(
+    name: str, path: str, fingerprint: str, source: str, seed: int, sees: str
+) -> float:
     collection = load_declared(name, path, fingerprint)
     target = next(other for other in collection.domain_names.values() if other != source)
-    return choose_c(draw_pair(collection, source, target, seed, MAX_ROWS))
+    return choose_c(draw_pair(collection, source, target, seed, MAX_ROWS), sees)
 
 
-def choose_c(draw: Draw) -> float:
-    """The C of logistic regression with the best cross-validated score on the source rows."""
-    scores = [source_score(common_estimator(C), draw) for C in C_VALUES]
-    return C_VALUES[int(np.argmax(scores))]
+def choose_c(draw: Draw, sees: str = ALL) -> float:
+    """The C of logistic regression with the best cross-validated score on the source rows.
+
+    On what the systems see that it is for, without an adapter.
+    """
+    models = [make_pipeline(*input_steps(sees, draw), common_estimator(C)) for C in C_VALUES]
+    return C_VALUES[int(np.argmax([source_score(model, draw) for model in models]))]
 
 
 def source_score(model: Any, draw: Draw) -> float:
