@@ -76,7 +76,7 @@ def test_from_sounds_to_the_report_and_again(corpora, tmp_path):
     assert any(line.startswith("About 0 minutes from the start in 1 process,") for line in lines)
     assert lines[-1] == f"Report: {out / 'report.html'}"
     assert "emodb: with the printed settings" in result.stdout
-    names = {"report.html", "report.md", "report-uar-emodb.csv", "features.npz", "trials.csv"}
+    names = {"report.html", "report.md", "report-uar-emodb.csv", "trials.csv"}
     assert names <= set(os.listdir(out))
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "Does PSF help here?" in page

@@ -11,7 +11,10 @@ import numpy as np
 from covshift.experiments.speech.protocol import SpeechTable
 from covshift.output_files import write_whole
 
-FILE = "features.npz"
+
+def file_of(folder: Path, digest: str) -> Path:
+    """Where the tables of this digest lie: those of another run in the folder lie elsewhere."""
+    return folder / f"features-{digest}.npz"
 
 
 def table_of(bunch: Any) -> SpeechTable:
@@ -41,13 +44,14 @@ def save_tables(tables: Mapping[str, SpeechTable], folder: Path) -> None:
         for corpus, table in tables.items()
         for name, part in table._asdict().items()
     }
-    write_whole(folder / FILE, lambda file: np.savez(file, **arrays))
+    write_whole(file_of(folder, digest_of(tables)), lambda file: np.savez(file, **arrays))
 
 
 @lru_cache(maxsize=1)
 def load_tables(folder: str, digest: str) -> dict[str, SpeechTable]:
     """Read the tables of a run, once in each process, and check that they are those meant."""
-    with np.load(Path(folder) / FILE) as arrays:
+    path = file_of(Path(folder), digest)
+    with np.load(path) as arrays:
         corpora = dict.fromkeys(name.partition("/")[0] for name in arrays.files)
         tables = {
             corpus: SpeechTable(*(arrays[f"{corpus}/{name}"] for name in SpeechTable._fields))
@@ -55,7 +59,6 @@ def load_tables(folder: str, digest: str) -> dict[str, SpeechTable]:
         }
     if digest_of(tables) != digest:
         raise ValueError(
-            f"{Path(folder) / FILE} holds other features than those of this run: is another run "
-            "using the folder? Start again."
+            f"{path} does not hold what its name says: remove it, and run the same command again."
         )
     return tables
