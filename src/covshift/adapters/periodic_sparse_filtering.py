@@ -72,7 +72,8 @@ class PeriodicSparseFiltering(SparseFilter):
         minima: few filters need many starts.
     early_stopping : "ks" or None, default=None
         "ks": keep the iterate, the start included, with the smallest mean two-sample
-        Kolmogorov-Smirnov distance between source and target features.
+        Kolmogorov-Smirnov distance between source and target features. The paper's rule; on
+        product reviews it stopped after a few iterations, before much was learned, and harmed.
     stopping_window : int, default=50
         Iterations in which early stopping looks.
     pooling : {"role", "domain"}, default="role"
