@@ -140,6 +140,21 @@ def test_a_wav_file_that_was_cut_off_gives_the_seconds_that_are_there(tmp_path):
     assert load_speech_corpus(tmp_path, "emodb").data.shape == (2, 72)
 
 
+@pytest.mark.parametrize("length", [0, 2**36 - 1])
+def test_a_flac_file_with_a_false_length_is_listed(tmp_path, length):
+    """None at all, as programs write it that do not know the end; or more than memory holds."""
+    write(tmp_path / "03a01Fa.wav")
+    contents = bytearray(write(tmp_path / "03a02Fa.flac", 2).read_bytes())
+    contents[21] = contents[21] & 0xF0 | length >> 32  # 36 bits in the head
+    contents[22:26] = (length & 0xFFFFFFFF).to_bytes(4, "big")
+    (tmp_path / "03a02Fa.flac").write_bytes(contents)
+    speech = load_speech_corpus(tmp_path, "emodb")
+    assert set(speech.recording) == {"03a01Fa.wav"}
+    [(file, reason)] = speech.skipped
+    assert file == "03a02Fa.flac"
+    assert "how long it is" in reason
+
+
 def test_a_file_that_may_not_be_read_is_listed(tmp_path, monkeypatch):
     write_emodb(tmp_path, 3)
     read_bytes = Path.read_bytes

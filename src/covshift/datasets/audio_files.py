@@ -62,6 +62,10 @@ def decode(contents: bytes) -> tuple[FloatArray, int]:
         channels, rate = soundfile.read(io.BytesIO(contents), dtype="float64", always_2d=True)
     except soundfile.SoundFileError as error:
         raise UnusableRecordingError(f"damaged or cut off ({_cause(error)})") from error
+    except (MemoryError, ValueError) as error:  # FLAC files that were streamed have no length
+        raise UnusableRecordingError(
+            "its head does not say how long it is, or says too much: convert it to WAV"
+        ) from error
     if not (np.abs(channels) < LARGEST_SAMPLE).all():
         raise UnusableRecordingError(
             f"holds samples that are not numbers below {LARGEST_SAMPLE:.0e}"
