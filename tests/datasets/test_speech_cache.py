@@ -118,6 +118,17 @@ def test_a_cache_that_cannot_be_written_to(folder, tmp_path):
         load_speech_corpus(folder, "emodb", cache=tmp_path / "file")
 
 
+def test_a_user_without_a_home(folder, monkeypatch):
+    def unknown():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", unknown)
+    with pytest.raises(OSError, match=r"no folder to be kept in .*XDG_CACHE_HOME"):
+        load_speech_corpus(folder, "emodb")
+    assert len(load_speech_corpus(folder, "emodb", cache=False).data)
+
+
 def test_equal_files_in_threads(tmp_path):
     """Two workers that find the same contents do not get into each other's way."""
     for i in range(8):

@@ -19,6 +19,11 @@ def test_rows(tmp_path):
     assert labels == {"a.wav": ("Ann", "happy"), "deep/b c.flac": ("Bo", "sad")}
 
 
+def test_spaces_after_the_commas(tmp_path):
+    text = "file, speaker, label\na.wav, Ann, happy\n"
+    assert read_label_table(table(tmp_path, text), FILES) == {"a.wav": ("Ann", "happy")}
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
 @pytest.mark.parametrize("separator", ["/", "\\"])

@@ -15,10 +15,20 @@ import numpy as np
 from covshift.kernels.arrays import FloatArray
 from covshift.output_files import prepare_folder, write_whole
 
+WAY_OUT = (
+    "choose another folder by cache=... or by the environment variable XDG_CACHE_HOME, or "
+    "cache=False to keep none."
+)
+
 
 def default_cache_folder() -> Path:
     """``$XDG_CACHE_HOME/covshift/speech``, or ``~/.cache/covshift/speech`` if that is unset."""
-    above = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    above = os.environ.get("XDG_CACHE_HOME")
+    if not above:
+        try:
+            above = str(Path.home() / ".cache")
+        except RuntimeError as error:  # a user whom the system does not know, as in containers
+            raise OSError(f"Features have no folder to be kept in ({error}): {WAY_OUT}") from error
     return Path(above) / "covshift" / "speech"
 
 
@@ -33,8 +43,7 @@ def open_cache(cache: Any) -> Path | None:
         prepare_folder(folder)
     except OSError as error:
         raise OSError(
-            f"Features cannot be kept in {folder} ({error}): choose another folder by "
-            "cache=..., or cache=False to keep none."
+            f"Features cannot be kept in {folder} ({error.strerror or error}): {WAY_OUT}"
         ) from error
     return folder
 

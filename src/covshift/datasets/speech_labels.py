@@ -59,7 +59,8 @@ def _rows(table: Path) -> Iterable[tuple[int, tuple[str, str, str]]]:
     try:
         with table.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file)
-            header = reader.fieldnames or []
+            header = [name.strip() for name in reader.fieldnames or []]
+            reader.fieldnames = header
             missing = [column for column in COLUMNS if column not in header]
             if missing:
                 raise ValueError(
