@@ -59,6 +59,8 @@ def test_a_folder_that_is_not_there(load, tmp_path):
         load(tmp_path / "file")
     with pytest.raises(TypeError, match="folder must be a path, got 3"):
         load(3)
+    with pytest.raises(TypeError, match="folder must be a path, got None"):
+        load(None)
 
 
 # Vowels
@@ -104,12 +106,20 @@ def test_damaged_vowels(change, message, tmp_path):
         (b"type,speaker,vowel,dur,f0,f1,f2,f3\n", "has no rows"),
         (b"type,speaker,vowel,dur,f0,f1,f2,f3\nm,1,i,1\n", "is no number"),
         (b"\xff\xfe\x00", "is no text"),
+        (b"type,speaker,vowel,dur,f0,f1,f2,f3\nm," + 200_000 * b"1", "cannot be read as CSV"),
     ],
 )
 def test_other_files_as_vowels(contents, message, tmp_path):
     (tmp_path / "h95.csv").write_bytes(contents)
     with pytest.raises(ValueError, match=f"{message}.*fetch it again"):
         load_vowels(tmp_path)
+
+
+def test_vowels_saved_by_a_spreadsheet(tmp_path):
+    """With a mark of UTF-8 before the first column's name."""
+    path = make_vowels(tmp_path) / "h95.csv"
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert len(load_vowels(tmp_path).data) == 36
 
 
 # Images
@@ -140,6 +150,7 @@ def test_an_image_without_words_stays_zero(tmp_path):
         ({"fts": -np.ones((2, 12)), "labels": [[1], [2]]}, "below zero"),
         ({"fts": np.full((2, 12), np.nan), "labels": [[1], [2]]}, "not finite"),
         ({"fts": [["a", "b"]], "labels": [[1]]}, "else than numbers"),
+        ({"fts": sparse.csc_matrix(np.eye(12)), "labels": np.ones((12, 1))}, "sparse"),
     ],
 )
 def test_damaged_images(arrays, message, tmp_path):
@@ -149,7 +160,7 @@ def test_damaged_images(arrays, message, tmp_path):
         load_office_caltech(tmp_path)
 
 
-@pytest.mark.parametrize("keep", [0, 10, 200, 600])
+@pytest.mark.parametrize("keep", [0, 10, 50, 200, 600])
 def test_images_cut_off(keep, tmp_path):
     path = make_office(tmp_path) / "amazon_SURF_L10.mat"
     path.write_bytes(path.read_bytes()[:keep])
@@ -217,6 +228,8 @@ def test_processed_reviews(tmp_path):
         ("great:2 #label#:negative", "line 1: the label is 'negative'"),
         ("great #label#:positive", "'great' is no word:count"),
         ("great:x #label#:positive", "'great:x' is no word:count"),
+        ("great:" + 30 * "9" + " #label#:positive", "is no word:count"),
+        ("great:" + 5000 * "9" + " #label#:positive", "is no word:count"),
         ("\n", "holds no review"),
         ("<review>\n</review>", "holds no review"),
     ],
@@ -225,6 +238,15 @@ def test_damaged_texts(line, message, tmp_path):
     make_processed_reviews(tmp_path)
     (tmp_path / "dvd" / "positive.review").write_text(line)
     with pytest.raises(ValueError, match=message):
+        load_amazon_reviews(tmp_path)
+
+
+def test_reviews_without_a_word(tmp_path):
+    (tmp_path / "dvd").mkdir()
+    for label in ("negative", "positive"):
+        text = "<review><review_text>1 2</review_text></review>"
+        (tmp_path / "dvd" / f"{label}.review").write_text(text)
+    with pytest.raises(ValueError, match="without any word"):
         load_amazon_reviews(tmp_path)
 
 
@@ -251,6 +273,33 @@ def test_other_arrays_as_reviews(arrays, message, tmp_path):
         load_amazon_reviews(tmp_path)
 
 
+def test_names_as_bytes(tmp_path):
+    path = make_review_arrays(tmp_path) / "amazon_meta.npz"
+    before = load_amazon_reviews(tmp_path)
+    with np.load(path) as arrays:
+        names = {name: arrays[name].astype(bytes) for name in ("domain", "vocab")}
+        labels = arrays["y"]
+    np.savez(path, y=labels, **names)
+    after = load_amazon_reviews(tmp_path)
+    assert after.domain_names == before.domain_names
+    assert after.feature_names == before.feature_names
+
+
+@pytest.mark.parametrize("name", ["amazon_counts5000.npz", "amazon_meta.npz"])
+def test_files_that_are_no_archives_of_arrays(name, tmp_path):
+    path = make_review_arrays(tmp_path) / name
+    with np.load(path) as arrays:
+        np.savez_compressed(path, **arrays)
+    whole = bytearray(path.read_bytes())
+    place = whole.index(b".npy") + 40  # among the compressed bytes of the first array
+    whole[place : place + 20] = bytes(20)
+    np.save(tmp_path / "one.npy", np.eye(3))
+    for contents in (b"", bytes(whole), (tmp_path / "one.npy").read_bytes()):
+        path.write_bytes(contents)
+        with pytest.raises(ValueError, match=f"{name} .*fetch it again"):
+            load_amazon_reviews(tmp_path)
+
+
 def test_damaged_counts(tmp_path):
     path = make_review_arrays(tmp_path) / "amazon_counts5000.npz"
     whole = path.read_bytes()
@@ -259,6 +308,9 @@ def test_damaged_counts(tmp_path):
         load_amazon_reviews(tmp_path)
     sparse.save_npz(path, sparse.csr_matrix(-np.ones((80, 6))))
     with pytest.raises(ValueError, match="below zero"):
+        load_amazon_reviews(tmp_path)
+    sparse.save_npz(path, sparse.csr_matrix(1j * np.ones((80, 6))))
+    with pytest.raises(ValueError, match="complex128 in place of counts"):
         load_amazon_reviews(tmp_path)
     path.unlink()
     with pytest.raises(FileNotFoundError, match="amazon_counts5000"):

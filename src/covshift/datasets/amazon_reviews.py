@@ -2,7 +2,6 @@
 
 import os
 import re
-import zipfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -14,13 +13,20 @@ from scipy import sparse
 from sklearn.utils import Bunch
 
 from covshift.base import check_count, check_option
-from covshift.datasets.collection import damaged, find_file, find_folder, make_collection
+from covshift.datasets.collection import (
+    UNREADABLE_ARRAYS,
+    damaged,
+    find_file,
+    find_folder,
+    make_collection,
+)
 
 LABELS = {"negative": 0, "positive": 1}
 # Sub-folders of the archive whose names are longer than their domains'.
 SHORT_NAMES = {"kitchen_&_housewares": "kitchen"}
 COUNTS_FILE, META_FILE = "amazon_counts5000.npz", "amazon_meta.npz"
 N_LOG_WORDS = 400
+MOST_DIGITS = 9  # of a count
 WORD = re.compile(r"[a-z][a-z']+")
 # Not `split` alone: in latin-1 it takes the bytes of other encodings for spaces and ends of lines.
 SPACE = re.compile(r"[ \t\r]+")
@@ -118,12 +124,13 @@ def _read_arrays(folder: Path) -> _Reviews:
     try:
         with paths[0].open("rb") as file:  # NumPy leaves a damaged file open
             counts = sparse.csr_array(sparse.load_npz(file))
-    except (KeyError, OSError, TypeError, ValueError, zipfile.BadZipFile) as error:
+    except UNREADABLE_ARRAYS as error:
         raise damaged(paths[0], f"is no sparse matrix ({error})") from error
     try:
         with paths[1].open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             labels, domains, words = (arrays[name] for name in ("y", "domain", "vocab"))
-    except (KeyError, OSError, ValueError, zipfile.BadZipFile) as error:
+            domains, words = domains.astype(str), words.astype(str)  # files may hold them as bytes
+    except UNREADABLE_ARRAYS as error:
         raise damaged(paths[1], f"does not hold y, domain and vocab ({error})") from error
     n_rows, n_words = counts.shape
     if labels.shape != (n_rows,) or domains.shape != (n_rows,) or words.shape != (n_words,):
@@ -134,6 +141,8 @@ def _read_arrays(folder: Path) -> _Reviews:
         )
     if not np.isin(labels, list(LABELS.values())).all():
         raise damaged(paths[1], "has labels y that are neither 0 nor 1")
+    if counts.dtype.kind not in "buif":
+        raise damaged(paths[0], f"holds {counts.dtype} in place of counts")
     if not np.isfinite(counts.data).all() or (counts.data < 0).any():
         raise damaged(paths[0], "holds counts below zero or not finite")
     return _Reviews(counts.astype(np.float64), labels.astype(np.int64), domains, words)
@@ -153,6 +162,8 @@ def _read_texts(folder: Path, max_words: int) -> _Reviews:
             labels += [number] * len(reviews)
             domains += [SHORT_NAMES.get(domain.name, domain.name)] * len(reviews)
     words = _most_common(counted, max_words)
+    if not words:
+        raise damaged(folder, "has reviews without any word")
     return _Reviews(_count_matrix(counted, words), np.array(labels), domains, words)
 
 
@@ -185,7 +196,7 @@ def _parse_line(line: str, path: Path, number: int, label: str) -> Counter[str]:
         word, _, value = part.rpartition(":")
         if word == "#label#":
             stated = value
-        elif word and value.isdecimal():
+        elif word and value.isdecimal() and len(value) <= MOST_DIGITS:
             counts[word.replace("_", " ").strip()] += int(value)
         else:
             raise damaged(path, f"line {number}: {part!r} is no word:count")

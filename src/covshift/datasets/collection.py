@@ -1,6 +1,8 @@
 """What the loaders of users' folders share: finding files, and the Bunch they return."""
 
 import os
+import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,18 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.utils import Bunch
+
+# What NumPy raises for bytes that are no file .npz, or a damaged one, is not one thing.
+UNREADABLE_ARRAYS = (
+    EOFError,
+    KeyError,
+    NotImplementedError,
+    OSError,
+    TypeError,
+    ValueError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 def find_folder(folder: str | os.PathLike[str], where_to_get: str) -> Path:

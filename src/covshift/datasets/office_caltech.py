@@ -1,12 +1,11 @@
 """Images of ten kinds of objects from four places (Gong et al. 2012)."""
 
 import os
-import zlib
 from pathlib import Path
 
 import numpy as np
+from scipy import sparse
 from scipy.io import loadmat
-from scipy.io.matlab import MatReadError
 from sklearn.utils import Bunch
 
 from covshift.datasets.collection import damaged, find_file, find_folder, make_collection
@@ -90,11 +89,13 @@ def _read(path: Path) -> tuple[FloatArray, IntArray]:
     try:
         arrays = loadmat(path, variable_names=["fts", "labels"])
     # What SciPy raises for bytes that are no file of MATLAB, or end too soon, is not one thing.
-    except (MatReadError, NotImplementedError, OSError, TypeError, ValueError, zlib.error) as error:
+    except Exception as error:
         raise damaged(path, f"cannot be read ({error})") from error
     missing = [name for name in ("fts", "labels") if name not in arrays]
     if missing:
         raise damaged(path, f"has no array {' and '.join(missing)}")
+    if any(sparse.issparse(part) for part in arrays.values()):
+        raise damaged(path, "holds sparse matrices")
     counts, labels = arrays["fts"], arrays["labels"].ravel()
     if counts.ndim != 2 or counts.shape[0] != len(labels) or not len(labels):
         raise damaged(path, f"has fts {counts.shape} and labels {arrays['labels'].shape}")

@@ -55,7 +55,7 @@ def load_vowels(folder: str | os.PathLike[str]) -> Bunch:
     """
     path = find_file(find_folder(folder, WHERE), "h95.csv", WHERE)
     try:
-        with path.open(newline="", encoding="utf-8") as file:
+        with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.DictReader(file)
             missing = [name for name in COLUMNS if name not in (reader.fieldnames or [])]
             if missing:
@@ -63,6 +63,8 @@ def load_vowels(folder: str | os.PathLike[str]) -> Bunch:
             rows: list[dict[str, Any]] = list(reader)
     except UnicodeDecodeError:
         raise damaged(path, "is no text") from None
+    except csv.Error as error:
+        raise damaged(path, f"cannot be read as CSV ({error})") from None
     if not rows:
         raise damaged(path, "has no rows")
     for number, row in enumerate(rows, start=2):
