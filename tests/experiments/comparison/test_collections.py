@@ -52,6 +52,15 @@ def test_named_domains_of_ones_own(tmp_path):
         ({"y": np.ones(3)}, "has X"),
         ({"y": np.ones((40, 2))}, "has X"),
         ({"group": np.ones(41)}, "has X"),
+        ({"X": np.ones((40, 0))}, "has X"),
+        ({"X": np.full((40, 2), "a")}, r"has X .*must be numbers"),
+        ({"y": np.ones((40, 1))}, r"y must be \(40,\), one for each row"),
+        ({"domain": np.ones((40, 1))}, r"domain must be \(40,\)"),
+        ({"group": np.ones((40, 1))}, r"group must be \(40,\)"),
+        ({"y": np.resize([0, 1, np.nan], 40)}, "y has missing values; leave out"),
+        ({"y": np.linspace(0, 1, 40)}, "y must be labels of classes"),
+        ({"y": np.zeros(40)}, "needs two classes with 3 rows or more; 5, 7 have fewer"),
+        ({"y": np.resize([0, 0, 0, 1], 40), "domain": np.arange(40) // 36}, "; 1 has fewer"),
         ({"domain": np.zeros(40)}, "holds one domain only"),
         ({"X": np.array([[None]] * 40)}, "does not hold X, y and domain"),
     ],
@@ -61,12 +70,35 @@ def test_arrays_that_will_not_do(changes, message, tmp_path):
         load_collection("mine", save_arrays(tmp_path / "mine.npz", **changes))
 
 
+def test_names_as_bytes(tmp_path):
+    path = tmp_path / "mine.npz"
+    domain = np.repeat([b"here", b"there"], 20)
+    np.savez(path, X=np.ones((40, 2)), y=np.resize([b"no", b"yes"], 40), domain=domain)
+    collection = load_collection("mine", str(path))
+    assert list(collection.domain_names.values()) == ["here", "there"]
+    assert set(collection.y) == {"no", "yes"}
+
+
+def test_a_domain_without_rows_is_none(tmp_path):
+    path = make_vowels(tmp_path) / "h95.csv"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(line for line in lines if not line.startswith(("b,", "g,"))))
+    names = load_collection("vowels", str(tmp_path)).domain_names
+    assert list(names.values()) == ["men", "women"]
+
+
 def test_files_that_will_not_do(tmp_path):
     with pytest.raises(FileNotFoundError, match="there is no file"):
         load_collection("mine", str(tmp_path / "nothing.npz"))
     (tmp_path / "text.npz").write_text("X")
     with pytest.raises(CollectionError, match="does not hold X, y and domain"):
         load_collection("mine", str(tmp_path / "text.npz"))
+    np.save(tmp_path / "one.npy", np.eye(3))
+    (tmp_path / "one.npy").rename(tmp_path / "one.npz")
+    (tmp_path / "empty.npz").touch()
+    for name in ("one", "empty"):
+        with pytest.raises(CollectionError, match="does not hold X, y and domain"):
+            load_collection("mine", str(tmp_path / f"{name}.npz"))
     with pytest.raises(CollectionError, match="there is no loader for 'mine': there are reviews"):
         load_collection("mine", str(tmp_path))
 

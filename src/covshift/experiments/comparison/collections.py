@@ -1,7 +1,6 @@
 """Collections of labelled domains by name, and the draws of (source, target) pairs from them."""
 
 import hashlib
-import zipfile
 from collections.abc import Callable
 from functools import lru_cache, partial
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 from sklearn.utils import Bunch
+from sklearn.utils.multiclass import check_classification_targets
 
 from covshift.datasets import (
     ShiftedData,
@@ -18,7 +18,8 @@ from covshift.datasets import (
     load_speech_corpus,
     load_vowels,
 )
-from covshift.datasets.collection import damaged, make_collection
+from covshift.datasets.collection import UNREADABLE_ARRAYS, make_collection
+from covshift.experiments.comparison.recipes import FOLDS
 from covshift.kernels.arrays import IntArray
 
 
@@ -96,11 +97,28 @@ def load_collection(name: str, path: str) -> Collection:
             f"there is no loader for {name!r}: there are {', '.join(LOADERS)}; arrays of your own "
             "come as NAME=FILE.npz with X, y and domain."
         )
-    if len(found.domain_names) < 2:
+    held = {number: name for number, name in found.domain_names.items() if number in found.domain}
+    if len(held) < 2:
         raise CollectionError(f"{path} holds one domain only: two are needed.")
-    return Collection(
-        name, found.data, found.target, found.domain, found.domain_names, found.get(grouping)
-    )
+    thin = [
+        domain
+        for number, domain in held.items()
+        if not _can_train(found.target, found.domain, number)
+    ]
+    # Who brings arrays can leave rows out; of a folder, what the other domains say is still worth
+    # having, and trials of these fail with their reason.
+    if thin and (path.endswith(".npz") or len(held) - len(thin) < 2):
+        raise CollectionError(
+            f"{path}: every domain is a source in turn, and needs two classes with {FOLDS} rows or "
+            f"more; {', '.join(thin[:5])} {'has' if len(thin) == 1 else 'have'} fewer. Leave out "
+            "such domains, or join them to others."
+        )
+    return Collection(name, found.data, found.target, found.domain, held, found.get(grouping))
+
+
+def _can_train(y: Any, domain: IntArray, number: int) -> bool:
+    counts = np.unique(y[domain == number], return_counts=True)[1]
+    return int((counts >= FOLDS).sum()) >= 2
 
 
 @lru_cache(maxsize=4)  # a worker runs many trials on few collections
@@ -117,21 +135,44 @@ def _load_arrays(path: Path) -> Bunch:
         raise FileNotFoundError(f"there is no file {path}.")
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            X, y, domain = (arrays[name] for name in ("X", "y", "domain"))
-            more = {"group": arrays["group"]} if "group" in arrays else {}
-    except (KeyError, OSError, ValueError, zipfile.BadZipFile) as error:
+            X = arrays["X"]
+            named = {
+                name: _as_text(arrays[name])
+                for name in ("y", "domain", "group")
+                if name != "group" or name in arrays
+            }
+    except UNREADABLE_ARRAYS as error:
         raise CollectionError(f"{path} does not hold X, y and domain ({error}).") from error
-    columns = (y, domain, *more.values())
-    if X.ndim != 2 or X.dtype.kind not in "uif" or any(one.shape != X.shape[:1] for one in columns):
-        raise damaged(path, f"has X {X.shape} {X.dtype}, y {y.shape} and domain {domain.shape}")
+    if X.ndim != 2 or not X.size or X.dtype.kind not in "buif":
+        raise CollectionError(
+            f"{path} has X {X.shape} {X.dtype}: it must be numbers, rows by features."
+        )
+    for name, part in named.items():
+        if part.shape != X.shape[:1]:
+            raise CollectionError(
+                f"{path} has X {X.shape} and {name} {part.shape}: {name} must be ({len(X)},), one "
+                "for each row."
+            )
+        if part.dtype.kind in "fc" and not np.isfinite(part).all():
+            raise CollectionError(f"{path}: {name} has missing values; leave out such rows.")
     if not np.isfinite(X).all():
         raise CollectionError(f"{path}: X has missing or infinite values; fill them in first.")
+    y, domain = named.pop("y"), named.pop("domain")
+    try:
+        check_classification_targets(y)
+    except (TypeError, ValueError) as error:
+        raise CollectionError(f"{path}: y must be labels of classes ({error}).") from error
     names = domain.astype(str)
     order = [str(name) for name in np.unique(domain)]
     features = [f"x{number}" for number in range(X.shape[1])]
     return make_collection(
-        X.astype(np.float64), y, names, order, feature_names=features, description="", **more
+        X.astype(np.float64), y, names, order, feature_names=features, description="", **named
     )
+
+
+def _as_text(part: Any) -> Any:
+    """What is stored as bytes as text, and all else as it is."""
+    return part.astype(str) if part.dtype.kind == "S" else part
 
 
 class Draw(NamedTuple):
