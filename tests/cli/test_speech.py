@@ -118,6 +118,24 @@ def test_a_corpus_that_cannot_be_tested(tmp_path):
     assert "no half of any speaker's recordings in emodb has both classes" in result.stderr
 
 
+def test_corpora_that_leave_nobody_to_train_on(corpora, tmp_path):
+    one_speaker = [f"03a0{n}{letter}a" for n, letter in enumerate("FWNLFWNL")]
+    write_sounds(tmp_path / "speaker", one_speaker, 0)
+    one_class = [f"03-01-05-01-01-0{n}-{actor}" for n in (1, 2) for actor in ("01", "02")]
+    write_sounds(tmp_path / "class", one_class, 1)
+    for arguments, words in (
+        ([f"emodb={tmp_path / 'speaker'}"], "emodb has a single speaker"),
+        ([f"ravdess={tmp_path / 'class'}", corpora[0]], "recordings in ravdess has both classes"),
+        ([corpora[0], f"ravdess={tmp_path / 'class'}"], "all that trains for emodb is negative"),
+    ):
+        out = tmp_path / "out"
+        result = invoke("--corpora", *arguments, "--plan", "quick", "--out", out)
+        assert result.exit_code == 1
+        assert len(result.stderr.splitlines()) == 1
+        assert words in result.stderr
+        assert not os.listdir(out)
+
+
 @pytest.mark.skipif(os.name == "nt", reason="needs signals")
 def test_killed_while_features_are_extracted(corpora, tmp_path):
     """Features that are there are not computed again, and the run goes on to its end."""

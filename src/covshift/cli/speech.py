@@ -70,9 +70,9 @@ def speech(
         with naming_folder(COMMAND, out):
             prepare_folder(out)
         tables = _read_corpora(console, folders, jobs)
+        study = speech_study(tables, chosen, leave_out, seed, out)
         with naming_folder(COMMAND, out):
             save_tables(tables, out)
-        study = speech_study(tables, chosen, leave_out, seed, out)
     except KeyboardInterrupt:
         typer.echo("Interrupted. The same command goes on from here.", err=True)
         raise typer.Exit(INTERRUPTED) from None

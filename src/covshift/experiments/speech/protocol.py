@@ -80,6 +80,30 @@ def draw_halves(table: SpeechTable, corpus: str, rng: np.random.RandomState) -> 
     )
 
 
+def check_corpora(tables: Mapping[str, SpeechTable], leave_out: str, seed: int) -> None:
+    """Raise if speakers of a corpus cannot be tested at all, before any trial.
+
+    Raises
+    ------
+    ValueError
+        If no half of theirs has both classes, or nobody is left to train on, or one class only.
+    """
+    for corpus in corpora_to_test(list(tables)):
+        tested = draw_halves(tables[corpus], corpus, np.random.RandomState(seed)).speaker
+        source = source_speakers(tables, corpus, leave_out, without=tested)
+        if not source:
+            raise ValueError(
+                f"{corpus} has a single speaker, and nobody is left to train on: give a folder "
+                "with more speakers, or a second corpus with --leave-out corpus."
+            )
+        classes = np.unique(np.concatenate([y for _, y in source.values()]))
+        if len(classes) < 2:
+            raise ValueError(
+                f"all that trains for {corpus} is {classes[0]}: give more recordings, of both "
+                "classes."
+            )
+
+
 def draw_trial(
     tables: Mapping[str, SpeechTable], corpus: str, leave_out: str, seed: int
 ) -> DrawnTrial:

@@ -8,7 +8,7 @@ from typing import Any
 from covshift.experiments.speech.document import psf_verdict, speech_document, terminal_rows
 from covshift.experiments.speech.feature_tables import digest_of
 from covshift.experiments.speech.plans import Plan, declare
-from covshift.experiments.speech.protocol import SpeechTable
+from covshift.experiments.speech.protocol import SpeechTable, check_corpora
 from covshift.experiments.speech.summary import gather
 from covshift.experiments.speech.trials import run_speech_trials
 from covshift.experiments.store import Record
@@ -19,6 +19,7 @@ def speech_study(
     tables: Mapping[str, SpeechTable], plan: Plan, leave_out: str, seed: int, folder: Path
 ) -> Study:
     """The study of a plan; ``folder`` is where `save_tables` puts the features."""
+    check_corpora(tables, leave_out, seed)
     digest = digest_of(tables)
 
     def document(records: Sequence[Record], facts: Facts) -> Any:
