@@ -76,6 +76,26 @@ def test_compare_goes_on_where_it_was(few, folders, tmp_path):
     assert [(tmp_path / "out" / name).read_bytes() for name in ("trials.csv",)] == pages
 
 
+def test_brackets_in_names_are_no_markup(few, folders, tmp_path):
+    path = folders[1].partition("=")[2]
+    result = invoke("compare", "--data", f"[/red]={path}", "--out", tmp_path / "o", "--trials", 1)
+    assert result.exit_code == 0, result.output
+    assert "[/red]" in result.stdout
+
+
+def test_the_folder_of_another_study_is_left_alone(few, folders, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    arguments = ("compare", "--data", folders[0], "--out", out, "--trials", 1)
+    assert invoke(*arguments).exit_code == 0
+    page = (out / "report.html").read_bytes()
+    monkeypatch.setattr("covshift.experiments.reviews.study.run_review_trials", instant_reviews)
+    reviews = ("reproduce", "reviews", "--data", make_review_arrays(tmp_path / "r"), "--out", out)
+    assert_one_line(invoke(*reviews), "another study (compare)", "--fresh")
+    assert (out / "report.html").read_bytes() == page
+    assert invoke(*arguments).exit_code == 0  # more of its own is welcome
+    assert invoke(*reviews, "--fresh").exit_code == 0
+
+
 @pytest.mark.parametrize(
     ("data", "words"),
     [

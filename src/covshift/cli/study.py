@@ -12,13 +12,14 @@ from typing import NoReturn
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from covshift.cli import INTERRUPTED
 from covshift.cli.progress import trial_progress
 from covshift.experiments.results_table import write_table
 from covshift.experiments.runner import Outcome, WorkerDiedError, run_experiment
 from covshift.experiments.software_versions import software_versions
-from covshift.experiments.store import Record
+from covshift.experiments.store import Record, stored_experiments
 from covshift.experiments.store_file import StoreError
 from covshift.experiments.study import Study, TextTable
 from covshift.output_files import prepare_folder
@@ -89,6 +90,8 @@ def naming_folder(command: str, out: Path) -> Iterator[None]:
 def _run(
     command: str, study: Study, console: Console, out: Path, jobs: int, fresh: bool
 ) -> Outcome:
+    if not fresh:
+        _check_study(study, out)
     # Not by the console: it would take brackets in the name for markup, and wrap a long one.
     typer.echo(f"{sum(map(len, study.tasks))} trials; results are kept in {out / 'trials.sqlite'}")
     with trial_progress(console) as progress:
@@ -100,6 +103,17 @@ def _run(
             progress=progress,
             fresh=fresh,
             run_settings={"command": f"{command} {study.name}", **study.run_settings},
+        )
+
+
+def _check_study(study: Study, out: Path) -> None:
+    """Refuse the folder of another study, whose report would be replaced."""
+    own = {trial.experiment for task in study.tasks for trial in task}
+    others = stored_experiments(out / "trials.sqlite") - own
+    if others:
+        raise StoreError(
+            f"--out {out} holds the results of another study ({', '.join(sorted(others))}): choose "
+            "another folder, or drop them with --fresh."
         )
 
 
@@ -124,10 +138,10 @@ def _print_table(console: Console, text: TextTable) -> None:
         table.add_column(heading, no_wrap=True)
     for group in text.groups:
         for row in group:
-            table.add_row(*row)
+            table.add_row(*map(Text, row))  # names of users, whose brackets are no markup
         table.add_section()
     console.print(table)
-    console.print(text.note)
+    console.print(text.note, markup=False)
 
 
 def _failures(command: str, failures: Sequence[Record]) -> str:

@@ -199,6 +199,17 @@ def load_results(path: str | os.PathLike[str]) -> list[Record]:
         return _records(connection)
 
 
+def stored_experiments(path: str | os.PathLike[str]) -> set[str]:
+    """Return the names of the experiments that a file of results holds; none if it is missing."""
+    path = Path(path)
+    if not path.exists():
+        return set()
+    with closing(connect(path)) as connection, explaining(path):
+        check_origin(path, connection)
+        check_format(path, connection)
+        return {name for (name,) in connection.execute("SELECT DISTINCT experiment FROM trials")}
+
+
 def _warn_of_other_versions(
     path: Path, connection: sqlite3.Connection, versions: dict[str, str]
 ) -> None:
