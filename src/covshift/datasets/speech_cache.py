@@ -7,6 +7,8 @@ that a damaged entry is told from a good one, and is computed anew.
 
 import hashlib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -39,13 +41,20 @@ def open_cache(cache: Any) -> Path | None:
     if cache is not None and not isinstance(cache, str | os.PathLike):
         raise TypeError(f"cache must be a folder, None (the default one) or False, got {cache!r}.")
     folder = default_cache_folder() if cache is None else Path(cache)
-    try:
+    with _naming(folder):
         prepare_folder(folder)
+    return folder
+
+
+@contextmanager
+def _naming(folder: Path) -> Iterator[None]:
+    """Say of a failure to write which folder it is, and what to do."""
+    try:
+        yield
     except OSError as error:
         raise OSError(
             f"Features cannot be kept in {folder} ({error.strerror or error}): {WAY_OUT}"
         ) from error
-    return folder
 
 
 def entry_key(contents: bytes, settings: str) -> str:
@@ -68,4 +77,5 @@ def read_entry(folder: Path, key: str, n_features: int) -> FloatArray | None:
 def write_entry(folder: Path, key: str, features: FloatArray) -> None:
     """Keep the features; the entry is whole or not there."""
     values = features.astype("<f8").tobytes()
-    write_whole(folder / key, lambda file: file.write(hashlib.sha256(values).digest() + values))
+    with _naming(folder):
+        write_whole(folder / key, lambda file: file.write(hashlib.sha256(values).digest() + values))
