@@ -164,6 +164,13 @@ def test_reviews_says_what_is_wrong(options, word, tmp_path):
     assert_one_line(invoke("reproduce", "reviews", "--out", tmp_path / "out", *options), word)
 
 
+def test_too_few_reviews(tmp_path):
+    data = make_review_arrays(tmp_path / "data", n_rows=2)
+    result = invoke("reproduce", "reviews", "--data", data, "--out", tmp_path / "out")
+    assert_one_line(result, "too few reviews of books, dvd, electronics, kitchen", "3 positive")
+    assert not (tmp_path / "out").exists()
+
+
 def test_the_study_runs_its_own_trials(tmp_path):
     from covshift.experiments.reviews.paper import PLANS
     from covshift.experiments.reviews.study import reviews_study

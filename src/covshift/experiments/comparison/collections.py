@@ -1,7 +1,7 @@
 """Collections of labelled domains by name, and the draws of (source, target) pairs from them."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -100,11 +100,7 @@ def load_collection(name: str, path: str) -> Collection:
     held = {number: name for number, name in found.domain_names.items() if number in found.domain}
     if len(held) < 2:
         raise CollectionError(f"{path} holds one domain only: two are needed.")
-    thin = [
-        domain
-        for number, domain in held.items()
-        if not _can_train(found.target, found.domain, number)
-    ]
+    thin = thin_domains(found.target, found.domain, held)
     # Who brings arrays can leave rows out; of a folder, what the other domains say is still worth
     # having, and trials of these fail with their reason.
     if thin and (path.endswith(".npz") or len(held) - len(thin) < 2):
@@ -116,9 +112,14 @@ def load_collection(name: str, path: str) -> Collection:
     return Collection(name, found.data, found.target, found.domain, held, found.get(grouping))
 
 
-def _can_train(y: Any, domain: IntArray, number: int) -> bool:
-    counts = np.unique(y[domain == number], return_counts=True)[1]
-    return int((counts >= FOLDS).sum()) >= 2
+def thin_domains(y: Any, domain: IntArray, names: Mapping[int, str]) -> list[str]:
+    """Domains that cannot train: a model is chosen in folds, which want two classes in each."""
+    found = []
+    for number, name in names.items():
+        counts = np.unique(y[domain == number], return_counts=True)[1]
+        if (counts >= FOLDS).sum() < 2:
+            found.append(name)
+    return found
 
 
 @lru_cache(maxsize=4)  # a worker runs many trials on few collections
