@@ -1,6 +1,7 @@
 """What a person sees of `covshift compare` and `covshift reproduce reviews`."""
 
 import csv
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -118,6 +119,20 @@ def test_compare_says_what_is_wrong_with_the_data(data, words, tmp_path):
 def test_compare_checks_its_numbers(options, word, folders, tmp_path):
     result = invoke("compare", "--data", folders[0], "--out", tmp_path / "out", *options)
     assert_one_line(result, word)
+
+
+def test_a_folder_that_may_not_be_looked_at(folders, tmp_path, monkeypatch):
+    def forbidden(path):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "exists", forbidden)
+    result = invoke("compare", "--data", folders[0], "--out", tmp_path / "out")
+    assert_one_line(result, f"cannot write to --out {tmp_path / 'out'}: Permission denied")
+
+
+def test_names_with_line_breaks_take_one_line(tmp_path):
+    result = invoke("compare", "--data", "a=two\nlines.npz", "--out", tmp_path / "out")
+    assert_one_line(result, "there is no file two lines.npz")
 
 
 def test_reviews(tmp_path, monkeypatch):

@@ -54,7 +54,8 @@ def run_study(
 
 def fail(command: str, message: str) -> NoReturn:
     """End with one line that says what to do."""
-    typer.echo(f"covshift {command}: {message}", err=True)
+    line = message.replace("\n", " ")  # names of files may have line breaks
+    typer.echo(f"covshift {command}: {line}", err=True)
     raise typer.Exit(1)
 
 
@@ -72,7 +73,9 @@ def check_output(command: str, out: Path, jobs: int) -> None:
         fail(command, f"--jobs must be at least 1, or -1 for all processors, got {jobs}.")
     if not str(out).strip() or str(out) == ".":
         fail(command, "--out must name a folder of its own.")
-    if out.exists() and not out.is_dir():
+    with naming_folder(command, out):  # even to look may be forbidden
+        is_file = out.exists() and not out.is_dir()
+    if is_file:
         fail(command, f"--out {out} is a file, not a folder.")
 
 
