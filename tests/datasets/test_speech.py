@@ -169,6 +169,24 @@ def test_a_file_that_may_not_be_read_is_listed(tmp_path, monkeypatch):
     assert speech.skipped == [("08a01Wa.wav", "cannot be read (Permission denied)")]
 
 
+def test_a_file_that_may_not_be_looked_at_is_listed(tmp_path, monkeypatch):
+    """In a folder that can be listed, and no more."""
+    write_emodb(tmp_path, 3)
+
+    def refusing(method):
+        def refuse(path):
+            if path.name.startswith("08"):
+                raise PermissionError(13, "Permission denied")
+            return method(path)
+
+        return refuse
+
+    monkeypatch.setattr(Path, "is_file", refusing(Path.is_file))
+    monkeypatch.setattr(Path, "read_bytes", refusing(Path.read_bytes))
+    speech = load_speech_corpus(tmp_path, "emodb", cache=False)
+    assert speech.skipped == [("08a01Wa.wav", "cannot be read (Permission denied)")]
+
+
 def test_a_recording_counts_once(tmp_path):
     """Unpacked twice, or kept in two formats."""
     write(tmp_path / "Actor_01" / "03-01-03-01-01-01-01.wav")

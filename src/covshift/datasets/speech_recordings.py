@@ -29,7 +29,7 @@ def find_recordings(
         path.relative_to(folder).as_posix(): path
         for path in folder.rglob("*")
         if path.suffix.lower() in AUDIO_SUFFIXES
-        and path.is_file()
+        and _is_file(path)
         and not any(part.startswith(".") for part in path.relative_to(folder).parts)
     }
     table = None if labels is None else read_label_table(_check_table(labels), paths)
@@ -51,6 +51,13 @@ def find_recordings(
         else:
             recordings.append(Recording(file, path, *label, target))
     return recordings, skipped
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except PermissionError:  # in a folder that can be listed only: reading it will say so
+        return True
 
 
 def _check_table(labels: Any) -> Path:
