@@ -16,6 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 from covshift import (
     AdaptedClassifier,
     AdaptedRegressor,
+    AutoAdaptedClassifier,
     CorrelationAlignment,
     DenoisingAutoencoder,
     DomainQuantileTransformer,
@@ -66,7 +67,12 @@ READS_NO_LABELS = (
 # Fitted on all rows alike: which of them are target rows makes no difference.
 TREATS_DOMAINS_ALIKE = ("DenoisingAutoencoder",)
 
-NEEDS_TARGET = ("CorrelationAlignment", "LinearMongeAlignment", "SubspaceAlignment")
+NEEDS_TARGET = (
+    "AutoAdaptedClassifier",
+    "CorrelationAlignment",
+    "LinearMongeAlignment",
+    "SubspaceAlignment",
+)
 
 # scikit-learn's checks ask for good scores on blobs and on a linear function, where sparse
 # filtering's own assumption does not hold: these filters stay close to linear.
@@ -83,6 +89,9 @@ PREDICTORS = [
         LogisticRegression(C=100.0),
     ),
     LSPClassifier(random_state=0),
+    AutoAdaptedClassifier(
+        candidates=[(DomainStandardScaler(), LogisticRegression())], random_state=0
+    ),
     AdaptedRegressor(),
     AdaptedRegressor(MILD_FILTERS, Ridge(alpha=1e-3)),
 ]

@@ -13,7 +13,9 @@ from tests.shifted import make_problem
 every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
 every_filter = pytest.mark.parametrize("estimator", FILTERS, ids=repr)
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn.exceptions.ConvergenceWarning", "ignore::covshift.NothingToAdaptWarning"
+    "ignore::sklearn.exceptions.ConvergenceWarning",
+    "ignore::covshift.NothingToAdaptWarning",
+    "ignore::covshift.selection.NoRankedCandidateWarning",
 )
 
 

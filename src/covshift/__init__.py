@@ -19,6 +19,7 @@ from covshift.adapters import (
 from covshift.base import NothingToAdaptWarning
 from covshift.domains import SourceOnlySplit, StackedDomains, split_domains, stack_domains
 from covshift.predictors import AdaptedClassifier, AdaptedRegressor, LSPClassifier
+from covshift.selection import AutoAdaptedClassifier
 from covshift.weights import (
     ClassifierWeights,
     KLIEPWeights,
@@ -33,6 +34,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AdaptedClassifier",
     "AdaptedRegressor",
+    "AutoAdaptedClassifier",
     "ClassifierWeights",
     "CorrelationAlignment",
     "DenoisingAutoencoder",

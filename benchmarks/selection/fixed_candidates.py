@@ -1,0 +1,20 @@
+"""The fixed 33 candidates that regret is measured against, whatever the package's defaults are."""
+
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC, LinearSVC
+
+from covshift.selection.candidates import Candidate, pair
+from covshift.selection.default_candidates import default_adapters
+
+
+def fixed_candidates(n_source: int, n_features: int, n_classes: int) -> list[Candidate]:
+    """Candidates for so many source rows, features and classes."""
+    aligned, subspaces, filtered = default_adapters(n_source, n_features, n_classes)
+    LR = ("LR", LogisticRegression(max_iter=1000))
+    linear = ("linear SVM", LinearSVC(dual=False, max_iter=2000))
+    rbf = ("RBF SVM", SVC())
+    return [
+        *pair(aligned, [LR, linear, rbf]),
+        *pair(subspaces, [LR, rbf]),
+        *pair(filtered, [linear, rbf]),
+    ]

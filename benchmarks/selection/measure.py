@@ -1,0 +1,72 @@
+"""Run every candidate and every score on one task, and keep all that rules could be made of.
+
+What is kept of a task: the label-free scores; the logits of every candidate on source rows (left
+out of its fit), target rows and test rows; the labels of all three. Those of target and test rows
+are for judging, and for experiments with a few labelled rows: no score has seen them.
+"""
+
+import warnings
+
+import numpy as np
+from fixed_candidates import fixed_candidates
+
+from covshift.measures import classifier_two_sample_test
+from covshift.selection.bench import Bench
+from covshift.selection.disqualification import disqualify
+from covshift.selection.metrics import balanced_accuracy
+from covshift.selection.problem import Problem, make_scene
+from covshift.selection.scorers import SCORERS
+
+LARGEST_LOGIT = 60.0  # kept in half precision
+
+
+def measure(task, seed, candidates=None, scorers=SCORERS):
+    """Arrays of one task, as they are written to its file."""
+    classes = np.unique(task.y_source)
+    codes, target_codes, test_codes = (
+        np.searchsorted(classes, y) for y in (task.y_source, task.y_target, task.y_test)
+    )
+    problem = Problem(
+        task.X_source.astype(np.float64),
+        codes,
+        task.source_domain,
+        task.X_target.astype(np.float64),
+        np.full(len(task.X_target), -1),
+        len(classes),
+    )
+    if candidates is None:
+        candidates = fixed_candidates(*problem.X_source.shape, problem.n_classes)
+    bench = Bench(candidates, problem, balanced_accuracy, seed=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        scores = {name: scorer(bench) for name, scorer in scorers.items()}
+        X_test = task.X_test.astype(np.float64)
+        test = make_scene(*problem[:5], test=(X_test, np.full(len(X_test), -1)))
+        on_test = bench.run({"test": test})["test"]
+        auc = classifier_two_sample_test(problem.X_source, problem.X_target, random_state=0)
+    on_source = bench.outputs_left_out()
+    reasons = disqualify(bench.target, len(codes), len(classes))
+    return {
+        "names": np.array([one.name for one in candidates]),
+        "adapters": np.array([one.adapter_name for one in candidates]),
+        "score_names": np.array(list(scores)),
+        "scores": np.array(list(scores.values())),
+        "allowed": np.array([reason is None for reason in reasons]),
+        "auc": np.array(auc.statistic),
+        "source_logits": _stack(on_source, (len(codes), len(classes))),
+        "target_logits": _stack(_logits(bench.target), (len(target_codes), len(classes))),
+        "test_logits": _stack(_logits(on_test), (len(test_codes), len(classes))),
+        "seconds": np.array([output.seconds for output in bench.target]),
+        "codes": codes.astype(np.int16),
+        "target_codes": target_codes.astype(np.int16),
+        "test_codes": test_codes.astype(np.int16),
+    }
+
+
+def _logits(outputs):
+    return [output.logits for output in outputs]
+
+
+def _stack(logits, shape):
+    filled = [np.full(shape, np.nan) if one is None else one for one in logits]
+    return np.clip(np.array(filled), -LARGEST_LOGIT, LARGEST_LOGIT).astype(np.float16)

@@ -1,0 +1,96 @@
+"""Measure every made-up task, or every real one, in parallel, so that a stop costs little.
+
+    python benchmarks/selection/run_tasks.py --out FOLDER [--per-family 30] [--jobs 2]
+    python benchmarks/selection/run_tasks.py --out FOLDER --real DATA_FOLDER [--jobs 2]
+
+Each task becomes one file of the folder. Run the same again after a stop, and it goes on.
+"""
+
+import argparse
+from functools import lru_cache, partial
+from pathlib import Path
+
+import numpy as np
+from families import FAMILIES, make_task
+from measure import measure
+from real_tasks import declare_tasks, draw_task, read_collections
+
+from covshift.experiments.runner import run_experiment
+from covshift.experiments.trial import Trial
+
+
+def run_made_up(trials, folder):
+    """Measure made-up tasks; the results are in files, and their names are stored."""
+    results = []
+    for trial in trials:
+        family = trial.settings["family"]
+        arrays = measure(make_task(family, trial.seed), trial.seed)
+        path = Path(folder) / f"{family}-{trial.seed}.npz"
+        np.savez_compressed(path, **arrays)
+        results.append({"file": path.name})
+    return results
+
+
+def run_real(trials, folder, data):
+    """Measure real tasks, likewise."""
+    collections = _read_once(data)
+    results = []
+    for trial in trials:
+        where = trial.settings
+        task = draw_task(collections, where["collection"], where["sources"], where["target"])
+        sources = "+".join(where["sources"]) if len(where["sources"]) < 3 else "rest"
+        path = Path(folder) / f"{where['collection']}-{sources}>{where['target']}.npz"
+        np.savez_compressed(path, **measure(task, trial.seed))
+        results.append({"file": path.name})
+    return results
+
+
+@lru_cache(maxsize=1)
+def _read_once(data):
+    return read_collections(data)
+
+
+def main():
+    """Read the options and run what is left."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--per-family", type=int, default=30)
+    parser.add_argument("--real", help="folder of the real collections")
+    parser.add_argument("--jobs", type=int, default=2)
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    if options.real:
+        return run(options, declare_real(options.real), partial(run_real, data=options.real))
+    # Seed by seed over the families, so that a part of the run is a sample of the whole.
+    tasks = [
+        [Trial("selection", {"family": family}, seed)]
+        for seed in range(options.per_family)
+        for family in FAMILIES
+    ]
+    return run(options, tasks, run_made_up)
+
+
+def declare_real(data):
+    """Trials of the real tasks."""
+    return [
+        [Trial("selection", {"collection": name, "sources": sources, "target": target}, 0)]
+        for name, sources, target in declare_tasks(read_collections(data))
+    ]
+
+
+def run(options, tasks, function):
+    """Run what is left of the tasks."""
+    outcome = run_experiment(
+        tasks,
+        partial(function, folder=str(options.out)),
+        options.out / "tasks.sqlite",
+        n_jobs=options.jobs,
+        progress=lambda done, total, failed: print(
+            f"{done} of {total}, {failed} failed", flush=True
+        ),
+    )
+    print(outcome.summary())
+
+
+if __name__ == "__main__":
+    main()

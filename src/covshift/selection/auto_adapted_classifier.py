@@ -1,0 +1,345 @@
+"""The classifier that tries every adapter and lets the best of them vote."""
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from covshift.base import (
+    all_or_nothing,
+    check_count,
+    check_number,
+    check_option,
+    register_target,
+    warn_nothing_to_adapt,
+)
+from covshift.domains import FitDomains, check_fit_domains, check_new_domains, encode_classes
+from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.class_shares import estimate_shares, reweigh_classes
+from covshift.predictors._scored_classifier import ScoredClassifier
+from covshift.selection.bench import Bench
+from covshift.selection.candidates import Candidate, check_candidates
+from covshift.selection.choice import ScoreKind, choose
+from covshift.selection.default_candidates import candidates_around, default_candidates
+from covshift.selection.leaderboard import Leaderboard
+from covshift.selection.learned_score import METRIC, shipped_score
+from covshift.selection.members import FitData, fit_members, mean_probabilities
+from covshift.selection.metrics import resolve_metric
+from covshift.selection.problem import Problem
+
+
+class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
+    """Classifier that tries every adapter, scores them without target labels, and votes.
+
+    Candidates are pairs of an adapter and a model, "no adaptation" among them. Each is scored by
+    how it does where source rows play the target, whose labels are known: source domains, or
+    clusters of rows where there is one domain; the source rows most like target rows; source rows
+    moved like the target (`covshift.selection.pseudo_targets`). The best by the mean of these
+    vote, with probabilities calibrated on the source.
+
+    Parameters
+    ----------
+    estimator : classifier, default=None
+        Your own model: every adapter is tried around it. None: a linear, a kernel and a boosted
+        model.
+    candidates : list, default=None
+        Your own list of pairs (adapter, estimator), triples (name, adapter, estimator) or
+        `AdaptedClassifier`; None as adapter means no adaptation, which is added for each
+        estimator where it is missing. None: a default list.
+    vote : int, default=7
+        Number of candidates that vote; 1 picks the best.
+    scoring : {"balanced_accuracy", "accuracy", "f1_macro"} or callable, default="balanced_accuracy"
+        What "good" means; a callable gets true and predicted labels.
+    guard : float, default=0.0
+        Lead, in the combined score, over the best unadapted candidate below which nothing is
+        adapted. 0: no guard.
+    class_shares : {"source", "estimated"}, default="source"
+        Class shares that ``predict_proba`` is made for: those of the source, or those of the
+        target, estimated by expectation and maximisation, which assumes that nothing but the
+        shares is left of the shift.
+    max_rows : int, default=1000
+        Rows of each role that scores are computed on, drawn in proportion to domains and
+        classes. The members of the vote are fitted to all rows.
+    time_budget : float, default=None
+        Seconds for the scores: those not begun by then are left out, and ``leaderboard_`` has no
+        column for them. Fitting the members comes on top.
+    n_jobs : int, default=None
+        Processes, as in joblib. The result does not depend on it.
+    random_state : int, RandomState or None, default=None
+        Seed of everything that is drawn.
+    verbose : int, default=0
+        1 prints a line for each score as it begins.
+
+    Attributes
+    ----------
+    leaderboard_ : Leaderboard
+        Every candidate with its scores, combined score, weight, time, warnings, and the reason
+        if it was disqualified; the best first. ``leaderboard_.to_frame()`` for pandas.
+    chosen_ : list of str
+        Names of the members of the vote, the heaviest first.
+    members_ : list of Member
+        The fitted members with their weights.
+    score_kind_ : {"untrained", "learned", "source CV"}
+        What the combined score is: the mean over pseudo-targets, one learned on other tasks
+        (which this version does not have yet), or, without a target, cross-validation on the
+        source.
+    decision_ : str
+        What was decided, in words.
+    class_shares_ : ndarray of shape (n_classes,)
+        Shares that ``predict_proba`` is made for.
+    classes_, domains_, n_features_in_, feature_names_in_
+        As in `AdaptedClassifier`.
+
+    Notes
+    -----
+    Labels of target rows that ``label_mask`` declares known are used twice: to score candidates,
+    which are fitted without them for that, and to fit the members. Which structure continues in
+    the target cannot always be told from rows without labels; the vote hedges, no more.
+    Probabilities are calibrated on the source; how far that carries to the target is unknown.
+
+    Examples
+    --------
+    >>> from covshift import AutoAdaptedClassifier, stack_domains
+    >>> from covshift.datasets import make_smooth_shift
+    >>> data = make_smooth_shift(random_state=0)
+    >>> X, y, sample_domain = stack_domains(data.X_source, data.y_source, data.X_target)
+    >>> model = AutoAdaptedClassifier(max_rows=200, random_state=0)
+    >>> model = model.fit(X, y, sample_domain=sample_domain)
+    >>> bool(model.score(data.X_test, data.y_test) > 0.85)
+    True
+    >>> len(model.chosen_)
+    7
+    """
+
+    _requests = {"sample_domain": True}
+    __metadata_request__fit = {"sample_domain": True, "label_mask": True}
+    __metadata_request__predict = _requests
+    __metadata_request__predict_proba = _requests
+    __metadata_request__predict_log_proba = _requests
+    __metadata_request__score = _requests
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        candidates: Any = None,
+        *,
+        vote: int = 7,
+        scoring: Any = "balanced_accuracy",
+        guard: float = 0.0,
+        class_shares: str = "source",
+        max_rows: int = 1000,
+        time_budget: float | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.candidates = candidates
+        self.vote = vote
+        self.scoring = scoring
+        self.guard = guard
+        self.class_shares = class_shares
+        self.max_rows = max_rows
+        self.time_budget = time_budget
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, *, sample_domain: Any = None, label_mask: Any = None) -> Self:
+        """Score all candidates and fit the members of the vote.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows of all domains.
+        y : array-like of shape (n_samples,)
+            Labels; what rows without a known label hold is never read.
+        sample_domain : array-like of shape (n_samples,), default=None
+            Domain of each row: an integer, ``>= 0`` source, ``< 0`` target. None: one source
+            domain and nothing to adapt to, so that unadapted candidates vote, with a warning.
+        label_mask : array-like of bool of shape (n_samples,), default=None
+            Where the label is known; default: source rows.
+
+        Returns
+        -------
+        self : object
+        """
+        with all_or_nothing(self):
+            validate_data(self, X, y, skip_check_array=True)
+            X = validate_data(self, X, dtype=(np.float64, np.float32))
+            self._check_parameters()
+            domains = check_fit_domains(sample_domain, label_mask, X.shape[0])
+            if domains.given and not domains.has_target:
+                raise ValueError(
+                    "sample_domain has no target rows (negative entries) to adapt to. Add the "
+                    "rows of the target, or leave sample_domain out to fit without adapting."
+                )
+            if not domains.given:
+                warn_nothing_to_adapt(self, "unadapted candidates vote")
+            self.classes_, codes = encode_classes(y, domains.label_mask)
+            problem = self._problem(X, codes, domains)
+            rng = check_random_state(self.random_state)
+            bench = Bench(
+                self._list_candidates(X, problem, domains),
+                problem.thinned(self.max_rows, rng),
+                resolve_metric(self.scoring, self.classes_),
+                seed=int(rng.randint(2**31 - 1)),
+                n_jobs=self.n_jobs,
+            )
+            labelled = domains.target & domains.label_mask
+            choice = choose(
+                bench,
+                self._score_kind(domains),
+                n_members=self.vote,
+                guard=self.guard,
+                labelled=(X[labelled], domains.sample_domain[labelled], codes[labelled]),
+                time_budget=self.time_budget,
+                progress=self._print if self.verbose else None,
+            )
+            data = FitData(
+                X, codes, domains.sample_domain if domains.given else None, domains.label_mask
+            )
+            with warnings.catch_warnings():
+                # Said once, above; convergence and weights are told in the leaderboard.
+                warnings.simplefilter("ignore")
+                self.members_ = fit_members(bench, choice.weights, data, self.n_jobs)
+            self.leaderboard_ = Leaderboard.of(choice.table, choice.combined, choice.weights)
+            self.score_kind_, self.decision_ = choice.score_kind, choice.decision
+            self.chosen_ = [member.candidate.name for member in self.members_]
+            self.domains_ = domains.domains
+            self.domain_names_: dict[int, str] = {}
+            self._set_class_shares(problem)
+        return self
+
+    def predict(self, X: Any, *, sample_domain: Any = None) -> Any:
+        """Predict rows, each as a row of its domain.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        sample_domain : array-like of shape (n_samples,), int or str, default=None
+            Domain of each row, or the one of all rows. None: the target (the source, if the fit
+            saw no target).
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        P = self.predict_proba(X, sample_domain=sample_domain)
+        return self.classes_[P.argmax(axis=1)]
+
+    def predict_proba(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
+        """Class probabilities, calibrated on the source; parameters as in ``predict``."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        domain = self._domains_of(sample_domain, X.shape[0])
+        P = mean_probabilities(self.members_, X, len(self.classes_), domain)
+        return reweigh_classes(P, self._share_ratios)
+
+    def predict_log_proba(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
+        """Logarithms of the class probabilities; parameters as in ``predict``."""
+        P = self.predict_proba(X, sample_domain=sample_domain)
+        log_p: FloatArray = np.log(np.maximum(P, np.finfo(P.dtype).tiny))
+        return log_p
+
+    def adapt_target(self, X: Any, domain: int | str | None = None) -> Self:
+        """Learn a new target domain without the training data, if all members can.
+
+        Which candidates vote, and their weights, stay as they were chosen for the target of the
+        fit: how far that is right for another one, nothing here tells.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows of the new target.
+        domain : int, str or None, default=None
+            A negative integer or a name, by which ``predict`` will know it; None: it becomes the
+            target of rows without ``sample_domain``.
+
+        Returns
+        -------
+        self : object
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        with all_or_nothing(self):
+            unit = register_target(self, domain)
+            self.members_ = [
+                member.adapt_target(X, None if domain is None else unit) for member in self.members_
+            ]
+        return self
+
+    def _check_parameters(self) -> None:
+        if self.estimator is not None and self.candidates is not None:
+            raise ValueError("Give estimator or candidates, not both.")
+        check_count("vote", self.vote, minimum=1)
+        check_count("max_rows", self.max_rows, minimum=50)
+        check_number("guard", self.guard, minimum=0.0)
+        check_option("class_shares", self.class_shares, ("source", "estimated"))
+        if self.time_budget is not None:
+            check_number("time_budget", self.time_budget, minimum=0.0)
+
+    def _problem(self, X: FloatArray, codes: IntArray, domains: FitDomains) -> Problem:
+        n_classes = len(self.classes_)
+        if n_classes < 2:
+            raise ValueError(
+                f"AutoAdaptedClassifier can't train when only one class is present: the known "
+                f"labels are all {self.classes_[0]!r}."
+            )
+        source = domains.source & domains.label_mask & (codes >= 0)
+        # Without a target the source stands in: unadapted candidates look at it for nothing else.
+        target = domains.target if domains.has_target else source
+        target_domain = np.where(domains.target, domains.sample_domain, -1)[target]
+        return Problem(
+            X[source], codes[source], domains.sample_domain[source], X[target], target_domain,
+            n_classes,
+        )  # fmt: skip
+
+    def _list_candidates(
+        self, X: FloatArray, problem: Problem, domains: FitDomains
+    ) -> list[Candidate]:
+        shape = (*problem.X_source.shape, problem.n_classes)
+        if self.candidates is not None:
+            candidates = check_candidates(self.candidates)
+        elif self.estimator is not None:
+            candidates = candidates_around(self.estimator, *shape)
+        else:
+            candidates = default_candidates(*shape)
+        if domains.given:
+            return candidates
+        return [one for one in candidates if not one.adapts]
+
+    def _score_kind(self, domains: FitDomains) -> ScoreKind:
+        if not domains.given:
+            return "source CV"
+        learned = self.scoring == METRIC and shipped_score() is not None
+        return "learned" if learned else "untrained"
+
+    def _print(self, name: str, number: int, total: int) -> None:
+        print(f"[AutoAdaptedClassifier] score {number + 1} of {total}: {name}")
+
+    def _set_class_shares(self, problem: Problem) -> None:
+        shares = np.bincount(problem.codes, minlength=problem.n_classes) / len(problem.codes)
+        self.class_shares_: FloatArray = shares
+        self._share_ratios = np.ones(problem.n_classes)
+        if self.class_shares == "estimated":
+            P = mean_probabilities(
+                self.members_, problem.X_target, problem.n_classes, problem.target_domain
+            )
+            self.class_shares_ = estimate_shares(P, shares)
+            self._share_ratios = self.class_shares_ / shares
+
+    def _domains_of(self, sample_domain: Any, n_samples: int) -> Any:
+        """Domains of rows to predict; None, where nothing was said, is for the adapters."""
+        if sample_domain is None:
+            return None
+        return check_new_domains(
+            sample_domain, n_samples, has_target=True, domain_names=self.domain_names_
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "members_")

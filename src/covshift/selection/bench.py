@@ -1,0 +1,134 @@
+"""Where candidates are tried: scenes are run once, in parallel, whoever asks for them."""
+
+import zlib
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.distinct_rows import deal_folds
+from covshift.selection.candidates import Candidate
+from covshift.selection.outputs import Output, run_scene
+from covshift.selection.problem import Problem, Scene, make_scene, target_scene
+from covshift.solvers.blas_threads import one_blas_thread
+
+Metric: TypeAlias = Callable[[IntArray, IntArray], float]  # of true and predicted class numbers
+N_FOLDS = 3  # of the source
+
+
+class Bench:
+    """Candidates, the problem they are for, and the outputs of the scenes run so far.
+
+    Parameters
+    ----------
+    candidates : sequence of Candidate
+        What is to be scored.
+    problem : Problem
+        Rows; no label of the target is in it.
+    metric : callable
+        ``metric(true, predicted)`` of class numbers: what "good" means.
+    seed : int, default=0
+        Of everything that is drawn. Each scorer draws from its own stream, so that its scores do
+        not depend on which others are computed.
+    n_jobs : int, default=None
+        Processes, as in joblib.
+    """
+
+    def __init__(
+        self,
+        candidates: Sequence[Candidate],
+        problem: Problem,
+        metric: Metric,
+        *,
+        seed: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.candidates = list(candidates)
+        self.problem = problem
+        self.metric = metric
+        self.seed = seed
+        self.n_jobs = n_jobs
+        self._outputs: dict[Hashable, list[Output]] = {}
+
+    def rng(self, name: str) -> np.random.RandomState:
+        """The stream of random numbers of this name."""
+        return np.random.RandomState([self.seed, zlib.crc32(name.encode())])
+
+    @property
+    def target(self) -> list[Output]:
+        """What each candidate says of the target rows."""
+        return self.run({"target": target_scene(self.problem)})["target"]
+
+    def outputs_left_out(self) -> list[FloatArray | None]:
+        """Logits of the source rows, as source rows, by fits that left them out; by candidate."""
+        problem = self.problem
+        fold_of = deal_folds(problem.codes, N_FOLDS, self.rng("folds"))
+        scenes = {}
+        for fold in range(N_FOLDS):
+            left_out = fold_of == fold
+            scenes[f"fold {fold}"] = make_scene(
+                problem.X_source[~left_out],
+                problem.codes[~left_out],
+                problem.source_domain[~left_out],
+                problem.X_target,
+                problem.target_domain,
+                test=(problem.X_source[left_out], problem.source_domain[left_out]),
+            )
+        folds = list(self.run(scenes).values())
+        return [_join([fold[i] for fold in folds], fold_of) for i in range(len(self.candidates))]
+
+    def run(self, scenes: Mapping[str, Scene]) -> dict[str, list[Output]]:
+        """Outputs of every candidate in each of the named scenes."""
+        new = {name: scene for name, scene in scenes.items() if name not in self._outputs}
+        groups = self._groups()
+        tasks = [(group, scene) for scene in new.values() for group in groups]
+        results = iter(self.run_tasks(tasks))
+        for name in new:
+            outputs: dict[int, Output] = {}
+            for group in groups:
+                outputs.update(zip(group, next(results), strict=True))
+            self._outputs[name] = [outputs[number] for number in range(len(self.candidates))]
+        return {name: self._outputs[name] for name in scenes}
+
+    def run_tasks(self, tasks: Sequence[tuple[Sequence[int], Scene]]) -> list[list[Output]]:
+        """Outputs of some candidates, by number, in the scene that goes with them."""
+        calls = [
+            delayed(_run)([self.candidates[i] for i in group], scene, self.problem.n_classes)
+            for group, scene in tasks
+        ]
+        results: list[list[Output]] = Parallel(n_jobs=self.n_jobs)(calls) if calls else []
+        return results
+
+    def score(self, outputs: Sequence[Output], codes: IntArray) -> FloatArray:
+        """The metric of each candidate's output; NaN where it has none."""
+        return np.array(
+            [
+                np.nan if output.logits is None else self.metric(codes, output.codes)
+                for output in outputs
+            ]
+        )
+
+    def _groups(self) -> list[list[int]]:
+        """Numbers of the candidates that share an adapter."""
+        groups: dict[int, list[int]] = {}
+        for number, one in enumerate(self.candidates):
+            groups.setdefault(id(one.adapter), []).append(number)
+        return list(groups.values())
+
+
+def _join(folds: Sequence[Output], fold_of: IntArray) -> FloatArray | None:
+    """Logits of all rows from those of each fold; None, if a fold has none."""
+    logits = [output.logits for output in folds if output.logits is not None]
+    if len(logits) < len(folds):
+        return None
+    joined = np.empty((len(fold_of), logits[0].shape[1]))
+    for fold, part in enumerate(logits):
+        joined[fold_of == fold] = part
+    return joined
+
+
+def _run(candidates: Sequence[Candidate], scene: Scene, n_classes: int) -> list[Output]:
+    with one_blas_thread():
+        return run_scene(candidates, scene, n_classes)

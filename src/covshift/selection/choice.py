@@ -1,0 +1,119 @@
+"""From a bench of candidates to the weights of a vote, with the reasons."""
+
+import warnings
+from collections.abc import Callable
+from time import monotonic
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.selection.bench import Bench
+from covshift.selection.learned_score import shipped_score
+from covshift.selection.problem import make_scene
+from covshift.selection.score_table import (
+    UNTRAINED,
+    UNTRAINED_GROUPS,
+    ScoreTable,
+    score_table,
+    untrained_score,
+)
+from covshift.selection.vote import combine_with_labels, vote_weights
+
+ScoreKind: TypeAlias = Literal["learned", "untrained", "source CV", "oracle"]
+# Target rows whose labels are known: rows, domains, class numbers.
+Labelled: TypeAlias = tuple[FloatArray, IntArray, IntArray]
+
+
+class NoRankedCandidateWarning(UserWarning):
+    """Every candidate is degenerate on the target, and the first is used all the same."""
+
+
+class Choice(NamedTuple):
+    """Scores, the number made of them, the weights of the vote, and why."""
+
+    table: ScoreTable
+    combined: FloatArray
+    weights: FloatArray
+    score_kind: ScoreKind
+    decision: str
+
+
+def choose(
+    bench: Bench,
+    score_kind: ScoreKind,
+    *,
+    n_members: int,
+    guard: float = 0.0,
+    labelled: Labelled | None = None,
+    time_budget: float | None = None,
+    progress: Callable[[str, int, int], object] | None = None,
+) -> Choice:
+    """Score the candidates of a bench, and weigh those that are to vote."""
+    deadline = None if time_budget is None else monotonic() + time_budget
+    table = score_table(bench, _score_names(score_kind), deadline=deadline, progress=progress)
+    _check_some_allowed(table)
+    combined = _combine(table, score_kind)
+    if labelled is not None and len(labelled[2]):
+        X, domain, codes = labelled
+        scene = make_scene(*bench.problem[:5], test=(X, domain))
+        scores = bench.score(bench.run({"labelled": scene})["labelled"], codes)
+        combined = combine_with_labels(combined, scores, len(codes), table.allowed)
+    weights = vote_weights(combined, table.allowed, n_members)
+    weights, decision = guard_weights(table, combined, weights, guard)
+    return Choice(table, combined, weights, score_kind, decision)
+
+
+def guard_weights(
+    table: ScoreTable, combined: FloatArray, weights: FloatArray, guard: float
+) -> tuple[FloatArray, str]:
+    """Weights after the guard, which adapts nothing for a small lead, and the reason in words."""
+    names = [one.name for one in table.candidates]
+    adapts = np.array([one.adapts for one in table.candidates])
+    members = np.flatnonzero(weights)
+    decision = f"{len(members)} of {table.allowed.sum()} candidates vote"
+    plain = np.where(adapts | ~table.allowed | np.isnan(combined), -np.inf, combined)
+    if guard <= 0 or np.isneginf(plain).all() or not adapts[members].any():
+        return weights, f"{decision}, led by {names[weights.argmax()]}."
+    best = int(plain.argmax())
+    lead = float(weights @ np.where(weights > 0, combined, 0.0)) - combined[best]
+    if lead >= guard:
+        return weights, f"{decision}: they lead the best unadapted one by {lead:.3f}."
+    alone = np.zeros(len(weights))
+    alone[best] = 1.0
+    return alone, (
+        f"No adaptation: {names[best]} is used, since the vote would lead it by {lead:.3f}, less "
+        f"than the guard's {guard:.3f}."
+    )
+
+
+def _score_names(score_kind: ScoreKind) -> list[str]:
+    score = shipped_score()
+    if score_kind == "learned" and score is not None:
+        return list(score.names)
+    if score_kind == "untrained":
+        return [*UNTRAINED_GROUPS, *UNTRAINED, "source CV"]
+    return ["source CV"]
+
+
+def _combine(table: ScoreTable, score_kind: ScoreKind) -> FloatArray:
+    score = shipped_score()
+    if score_kind == "learned" and score is not None:
+        return score(table)
+    if score_kind == "untrained":
+        return untrained_score(table)
+    return table.scores.get("source CV", np.zeros(len(table.candidates)))
+
+
+def _check_some_allowed(table: ScoreTable) -> None:
+    if table.allowed.any():
+        return
+    pairs = list(zip(table.candidates, table.reasons, strict=True))[:3]
+    told = "; ".join(f"{one.name}: {reason}" for one, reason in pairs)
+    if all(output.logits is None for output in table.outputs):
+        raise ValueError(f"No candidate could be fitted. {told}")
+    warnings.warn(
+        f"No candidate may be ranked, so the first is used. {told}",
+        NoRankedCandidateWarning,
+        stacklevel=4,
+    )

@@ -1,0 +1,32 @@
+"""Candidates that no score should ever see: those that failed, and those that are degenerate.
+
+Scores of confidence and agreement can prefer a classifier that says the same of every row, and a
+fit on a handful of weighted rows can look well by luck.
+"""
+
+from collections.abc import Sequence
+
+from covshift.selection.outputs import Output
+
+MIN_EFFECTIVE_ROWS = 10.0  # of the source, behind weights
+MIN_EFFECTIVE_SHARE = 0.01
+
+
+def disqualify(outputs: Sequence[Output], n_source: int, n_classes: int) -> list[str | None]:
+    """Reason why a candidate may not be ranked, from its output on the target; None: it may."""
+    return [_reason(output, n_source, n_classes) for output in outputs]
+
+
+def _reason(output: Output, n_source: int, n_classes: int) -> str | None:
+    if output.logits is None:
+        return f"failed: {output.error}"
+    if output.n_effective is not None:
+        needed = max(MIN_EFFECTIVE_ROWS, MIN_EFFECTIVE_SHARE * n_source)
+        if output.n_effective < needed:
+            return (
+                f"its weights rest on about {output.n_effective:.0f} of {n_source} source rows "
+                f"(at least {needed:.0f} are asked for)"
+            )
+    if n_classes > 1 and len(output.codes) > 1 and (output.codes == output.codes[0]).all():
+        return f"predicts one class for all {len(output.codes)} target rows"
+    return None

@@ -1,0 +1,88 @@
+"""The members of a vote: fitted candidates whose scores are calibrated on the source."""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy.special import softmax
+
+from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
+from covshift.kernels.vector_scaling import Scaling, fit_scaling, scaled_probabilities
+from covshift.predictors import AdaptedClassifier
+from covshift.selection.bench import Bench
+from covshift.selection.candidates import Candidate
+from covshift.selection.outputs import class_logits
+
+
+class Member(NamedTuple):
+    """A fitted candidate, how its logits become probabilities, and its weight in the vote."""
+
+    candidate: Candidate
+    model: AdaptedClassifier
+    scaling: Scaling | None
+    weight: float
+
+    def probabilities(self, X: Any, n_classes: int, sample_domain: Any) -> FloatArray:
+        """Probabilities (n, n_classes), calibrated on the source where that could be done."""
+        where = {} if sample_domain is None else {"sample_domain": sample_domain}
+        logits = class_logits(self.model, X, n_classes, **where)
+        if self.scaling is None:
+            p: FloatArray = softmax(logits, axis=1)
+            return p
+        return scaled_probabilities(logits, self.scaling)
+
+    def adapt_target(self, X: Any, domain: Any) -> "Member":
+        """A copy that has learned a new target; one that adapts to nothing is left as it is."""
+        if not self.candidate.adapts:
+            return self
+        try:
+            return self._replace(model=deepcopy(self.model).adapt_target(X, domain=domain))
+        except ValueError as error:
+            raise ValueError(f"{self.candidate.name}, which votes: {error}") from error
+
+
+class FitData(NamedTuple):
+    """What members are fitted to: rows of all domains; codes are read where the mask says so."""
+
+    X: FloatArray
+    codes: IntArray
+    sample_domain: IntArray | None
+    label_mask: BoolArray
+
+
+def fit_members(
+    bench: Bench, weights: FloatArray, data: FitData, n_jobs: int | None
+) -> list[Member]:
+    """Fit the candidates that have weight to all rows, the heaviest first."""
+    chosen = np.argsort(-weights, kind="stable")[: int(np.count_nonzero(weights))]
+    candidates = [bench.candidates[i] for i in chosen]
+    models = Parallel(n_jobs=n_jobs)(delayed(_fit)(one, data) for one in candidates)
+    left_out = bench.outputs_left_out()
+    return [
+        Member(candidate, model, _calibrate(left_out[i], bench.problem.codes), float(weights[i]))
+        for i, candidate, model in zip(chosen, candidates, models, strict=True)
+    ]
+
+
+def mean_probabilities(
+    members: Sequence[Member], X: Any, n_classes: int, sample_domain: Any = None
+) -> FloatArray:
+    """Weighted mean of the members' probabilities."""
+    total = np.zeros((X.shape[0], n_classes))
+    for member in members:
+        total += member.weight * member.probabilities(X, n_classes, sample_domain)
+    return total / sum(member.weight for member in members)
+
+
+def _fit(candidate: Candidate, data: FitData) -> AdaptedClassifier:
+    model: AdaptedClassifier = candidate.model()
+    return model.fit(
+        data.X, data.codes, sample_domain=data.sample_domain, label_mask=data.label_mask
+    )
+
+
+def _calibrate(logits: FloatArray | None, codes: IntArray) -> Scaling | None:
+    """From logits of source rows by fits that left them out."""
+    return None if logits is None else fit_scaling(logits, codes, np.ones(len(codes)))

@@ -1,0 +1,139 @@
+"""Fitting candidates to a scene, and what they say of its rows: scores of every class.
+
+Probabilities and margins are brought to one form, logits, whose softmax are the probabilities where
+the classifier has some. So a linear SVM takes part in everything.
+"""
+
+import warnings
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import softmax
+from sklearn.base import clone
+
+from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.measures import effective_sample_size
+from covshift.predictors._adapting import fit_adapter, fit_weighted, represent, source_weights
+from covshift.selection.candidates import Candidate
+from covshift.selection.problem import Scene
+from covshift.weights import scale_to_mean_one
+
+SMALLEST_LOGIT = -30.0  # of a class the classifier has never seen: a probability of 1e-13
+
+
+class Output(NamedTuple):
+    """What one candidate says of the rows of a scene, or why it says nothing.
+
+    ``n_effective`` is the effective number of source rows, where the adapter weighs them.
+    """
+
+    logits: FloatArray | None
+    error: str | None = None
+    seconds: float = 0.0
+    warnings: tuple[str, ...] = ()
+    n_effective: float | None = None
+
+    @property
+    def codes(self) -> IntArray:
+        """Predicted class numbers."""
+        assert self.logits is not None
+        return self.logits.argmax(axis=1)
+
+    @property
+    def probabilities(self) -> FloatArray:
+        """Softmax of the logits."""
+        p: FloatArray = softmax(self.logits, axis=1)
+        return p
+
+
+def run_scene(candidates: Sequence[Candidate], scene: Scene, n_classes: int) -> list[Output]:
+    """Fit candidates to a scene; an adapter that several share is fitted once."""
+    adapted: dict[int, _Adapted] = {}
+    for one in candidates:
+        if id(one.adapter) not in adapted:
+            adapted[id(one.adapter)] = _adapt(one.adapter, scene)
+    return [_run(one.estimator, adapted[id(one.adapter)], scene, n_classes) for one in candidates]
+
+
+def class_logits(model: Any, X: Any, n_classes: int, **where: Any) -> FloatArray:
+    """Logits (n, n_classes) of rows by a classifier of class numbers."""
+    known = np.asarray(model.classes_)
+    if hasattr(model, "predict_proba"):
+        P = np.asarray(model.predict_proba(X, **where), dtype=np.float64)
+        scores = np.log(np.clip(P, np.exp(SMALLEST_LOGIT), None))
+    elif hasattr(model, "decision_function"):
+        scores = np.asarray(model.decision_function(X, **where), dtype=np.float64)
+        if scores.ndim == 1:
+            scores = np.column_stack([-scores / 2, scores / 2])
+    else:
+        scores = (np.asarray(model.predict(X, **where))[:, None] == known).astype(np.float64)
+    logits = np.full((len(scores), n_classes), min(SMALLEST_LOGIT, scores.min(initial=0.0)))
+    logits[:, known] = scores
+    return logits
+
+
+class _Adapted(NamedTuple):
+    """The rows of a scene as an adapter represents them, or why it does not."""
+
+    Z: Any = None  # labelled rows
+    Z_test: Any = None
+    weights: FloatArray | None = None
+    error: str | None = None
+    seconds: float = 0.0
+    warnings: tuple[str, ...] = ()
+
+
+def _adapt(adapter: Any, scene: Scene) -> _Adapted:
+    start = perf_counter()
+    labelled = scene.codes >= 0
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            fitted = clone(adapter) if adapter is not None else None
+            domains = {"sample_domain": scene.sample_domain}
+            fit_adapter(fitted, scene.X, scene.codes, label_mask=labelled, **domains)
+            # Source rows as source rows, all at once: norms of a batch are those of its domain.
+            Z = represent(fitted, scene.X, **domains)[labelled]
+            Z_test = represent(fitted, scene.X_test, sample_domain=scene.test_domain)
+        except Exception as error:  # whatever a user's adapter raises: the others go on
+            return _Adapted(error=_in_a_line(error), seconds=perf_counter() - start)
+    return _Adapted(
+        Z, Z_test, source_weights(fitted), None, perf_counter() - start, _messages(caught)
+    )
+
+
+def _run(estimator: Any, adapted: _Adapted, scene: Scene, n_classes: int) -> Output:
+    if adapted.error is not None:
+        return Output(None, adapted.error, adapted.seconds)
+    start = perf_counter()
+    weights = adapted.weights
+    n_effective = None if weights is None else effective_sample_size(weights)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            if weights is not None:
+                weights = scale_to_mean_one(weights)
+            codes = scene.codes[scene.codes >= 0]
+            model = fit_weighted(clone(estimator), adapted.Z, codes, weights)
+            logits = class_logits(model, adapted.Z_test, n_classes)
+            error = None if np.isfinite(logits).all() else "its scores are not finite"
+        except Exception as raised:
+            logits, error = None, _in_a_line(raised)
+    return Output(
+        None if error else logits,
+        error,
+        adapted.seconds + perf_counter() - start,
+        (*adapted.warnings, *_messages(caught)),
+        n_effective,
+    )
+
+
+def _in_a_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".partition("\n")[0]
+
+
+def _messages(caught: Sequence[warnings.WarningMessage]) -> tuple[str, ...]:
+    texts = [f"{one.category.__name__}: {one.message}".partition("\n")[0] for one in caught]
+    return tuple(dict.fromkeys(texts))

@@ -1,0 +1,78 @@
+"""What a scorer may see: labelled source rows, target rows, and no label of the latter."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.distinct_rows import draw_rows
+
+
+class Problem(NamedTuple):
+    """Rows to learn from and rows to adapt to. Classes are numbers from 0 to n_classes - 1."""
+
+    X_source: FloatArray
+    codes: IntArray
+    source_domain: IntArray
+    X_target: FloatArray
+    target_domain: IntArray
+    n_classes: int
+
+    @property
+    def source_domains(self) -> IntArray:
+        """Distinct source domains."""
+        return np.unique(self.source_domain)
+
+    def thinned(self, max_rows: int, rng: np.random.RandomState) -> "Problem":
+        """At most so many rows of each role, drawn in proportion to domains and classes."""
+        source = _draw(self.source_domain * self.n_classes + self.codes, max_rows, rng)
+        target = _draw(self.target_domain, max_rows, rng)
+        return self._replace(
+            X_source=self.X_source[source],
+            codes=self.codes[source],
+            source_domain=self.source_domain[source],
+            X_target=self.X_target[target],
+            target_domain=self.target_domain[target],
+        )
+
+
+class Scene(NamedTuple):
+    """One fit of every candidate: training rows, rows to adapt to (code -1), rows to predict."""
+
+    X: FloatArray
+    codes: IntArray
+    sample_domain: IntArray
+    X_test: FloatArray
+    test_domain: IntArray
+
+
+def make_scene(
+    X_source: FloatArray,
+    codes: IntArray,
+    source_domain: IntArray,
+    X_target: FloatArray,
+    target_domain: IntArray,
+    *,
+    test: tuple[FloatArray, IntArray] | None = None,
+) -> Scene:
+    """Stack source and target rows; the rows to predict are the target's, or others."""
+    X_test, test_domain = (X_target, target_domain) if test is None else test
+    return Scene(
+        np.concatenate([X_source, X_target]),
+        np.concatenate([codes, np.full(len(X_target), -1)]),
+        np.concatenate([source_domain, target_domain]),
+        X_test,
+        test_domain,
+    )
+
+
+def target_scene(problem: Problem) -> Scene:
+    """The problem itself: learn from the source, adapt to the target, predict the target."""
+    return make_scene(*problem[:5])
+
+
+def _draw(strata: Any, max_rows: int, rng: np.random.RandomState) -> IntArray:
+    if len(strata) <= max_rows:
+        return np.arange(len(strata))
+    _, numbers = np.unique(strata, return_inverse=True)
+    return np.sort(draw_rows(numbers, max_rows, rng))

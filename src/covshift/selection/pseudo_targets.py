@@ -1,0 +1,166 @@
+"""Source rows that play the target: their labels are known, so candidates can be scored on them.
+
+What no label of the target can say, these say by analogy, each with an assumption of its own: the
+next shift is like those between source domains (`source_domains`, `residual_clusters`), the target
+is like a part of the source (`target_like`), or like the source moved by the shift that is seen in
+the rows (`moved`).
+"""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from sklearn.cluster import KMeans
+
+from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
+from covshift.kernels.covariance import mean_and_covariance
+from covshift.kernels.distinct_rows import deal_folds
+from covshift.kernels.linear_monge import monge_matrix
+from covshift.kernels.quantile_map import feature_quantiles, quantile_ranks
+from covshift.measures import classifier_two_sample_test
+from covshift.selection.problem import Problem, Scene, make_scene
+
+MIN_ROWS = 10  # of a pseudo-target
+MAX_DOMAINS = 4  # source domains that play the target, one after the other
+N_CLUSTERS = 3
+TARGET_LIKE_SHARES = (0.3, 0.5)  # of each class, in one scene each
+N_QUANTILES = 100
+PSEUDO_TARGET = -1
+
+Move: TypeAlias = Callable[[Problem, FloatArray, IntArray], FloatArray]
+
+
+class PseudoTarget(NamedTuple):
+    """A scene whose rows to predict have known classes."""
+
+    scene: Scene
+    codes: IntArray
+
+
+def source_domains(problem: Problem, rng: np.random.RandomState) -> Iterator[PseudoTarget]:
+    """Each source domain in turn; nothing, if there is but one."""
+    domains = problem.source_domains
+    usable = [domain for domain in domains if _can_play(problem, problem.source_domain == domain)]
+    if len(usable) > MAX_DOMAINS:
+        usable = sorted(rng.choice(usable, MAX_DOMAINS, replace=False))
+    for domain in usable:
+        yield _played_by(problem, problem.source_domain == domain)
+
+
+def residual_clusters(problem: Problem, rng: np.random.RandomState) -> Iterator[PseudoTarget]:
+    """Clusters of rows about the means of their classes: groups that nobody named."""
+    means = np.stack([problem.X_source[problem.codes == k].mean(axis=0) for k in _classes(problem)])
+    position = np.searchsorted(_classes(problem), problem.codes)
+    residuals = _standardised(problem.X_source) - _standardised(problem.X_source, means)[position]
+    seed = rng.randint(2**31 - 1)
+    n_clusters = min(N_CLUSTERS, len(np.unique(residuals, axis=0)))
+    clusters = KMeans(n_clusters, n_init=3, random_state=seed).fit_predict(residuals)
+    for cluster in range(n_clusters):
+        if _can_play(problem, clusters == cluster):
+            yield _played_by(problem, clusters == cluster)
+
+
+def target_like(problem: Problem, rng: np.random.RandomState) -> Iterator[PseudoTarget]:
+    """The source rows of each class that a classifier most takes for target rows."""
+    if min(len(problem.X_source), len(problem.X_target)) < MIN_ROWS:
+        return
+    test = classifier_two_sample_test(problem.X_source, problem.X_target, random_state=rng)
+    for share in TARGET_LIKE_SHARES:
+        chosen = np.zeros(len(problem.codes), dtype=bool)
+        for k in _classes(problem):
+            rows = np.flatnonzero(problem.codes == k)
+            most_like_first = rows[np.argsort(-test.scores_A[rows], kind="stable")]
+            chosen[most_like_first[: round(share * len(rows))]] = True
+        if _can_play(problem, chosen):
+            yield _played_by(problem, chosen)
+
+
+def moved(problem: Problem, rng: np.random.RandomState, move: Move) -> Iterator[PseudoTarget]:
+    """Each half of the source, moved as the source must be moved to become like the target."""
+    halves = deal_folds(problem.codes, 2, rng)
+    for half in range(2):
+        train, played = halves != half, halves == half
+        if _can_play(problem, played):
+            X = move(problem, problem.X_source[played], problem.codes[played])
+            domain = np.full(len(X), PSEUDO_TARGET)
+            scene = make_scene(
+                problem.X_source[train],
+                problem.codes[train],
+                problem.source_domain[train],
+                X,
+                domain,
+            )
+            yield PseudoTarget(scene, problem.codes[played])
+
+
+def move_mean_and_scale(problem: Problem, X: FloatArray, codes: IntArray) -> FloatArray:
+    """Give every feature the target's mean and standard deviation."""
+    return _rescale(X, problem.X_source, problem.X_target)
+
+
+def move_quantiles(problem: Problem, X: FloatArray, codes: IntArray) -> FloatArray:
+    """Give every feature the target's distribution, value by value in the same order."""
+    n_quantiles = min(N_QUANTILES, len(problem.X_source), len(problem.X_target))
+    if n_quantiles < 2:
+        return X
+    ranks = quantile_ranks(X, feature_quantiles(problem.X_source, n_quantiles))
+    wanted = feature_quantiles(problem.X_target, n_quantiles)
+    references = np.linspace(0, 1, n_quantiles)
+    columns = [np.interp(ranks[:, j], references, wanted[:, j]) for j in range(X.shape[1])]
+    return np.column_stack(columns)
+
+
+def move_gaussian(problem: Problem, X: FloatArray, codes: IntArray) -> FloatArray:
+    """Give the rows the target's mean and covariance, by the least movement of a Gaussian."""
+    mean, covariance, _ = mean_and_covariance(problem.X_source, None)
+    target_mean, target_covariance, _ = mean_and_covariance(problem.X_target, None)
+    moved_rows: FloatArray = target_mean + (X - mean) @ monge_matrix(covariance, target_covariance)
+    return moved_rows
+
+
+def move_by_class(
+    problem: Problem, X: FloatArray, codes: IntArray, *, target_codes: IntArray
+) -> FloatArray:
+    """Give each class the means and spreads of the target rows that are taken for it.
+
+    A class that is hardly found there is moved as all rows are.
+    """
+    result = move_mean_and_scale(problem, X, codes)
+    for k in np.unique(codes):
+        source, target = problem.X_source[problem.codes == k], problem.X_target[target_codes == k]
+        if min(len(source), len(target)) >= MIN_ROWS:
+            result[codes == k] = _rescale(X[codes == k], source, target)
+    return result
+
+
+def _played_by(problem: Problem, played: BoolArray) -> PseudoTarget:
+    """The scene in which some source rows play the target, and the others stay the source."""
+    X, codes, domain = problem.X_source, problem.codes, problem.source_domain
+    scene = make_scene(
+        X[~played], codes[~played], domain[~played], X[played], np.full(played.sum(), PSEUDO_TARGET)
+    )
+    return PseudoTarget(scene, codes[played])
+
+
+def _can_play(problem: Problem, played: BoolArray) -> bool:
+    """Whether there is enough to score on, and something of every class left to learn from."""
+    left, taken = problem.codes[~played], problem.codes[played]
+    enough = len(taken) >= MIN_ROWS and len(left) >= MIN_ROWS
+    return enough and len(np.unique(taken)) > 1 and len(np.unique(left)) == len(_classes(problem))
+
+
+def _classes(problem: Problem) -> IntArray:
+    return np.unique(problem.codes)
+
+
+def _standardised(X: FloatArray, rows: FloatArray | None = None) -> FloatArray:
+    spread = X.std(axis=0)
+    scaled: FloatArray = (X if rows is None else rows) / np.where(spread > 0, spread, 1.0)
+    return scaled
+
+
+def _rescale(X: FloatArray, source: FloatArray, target: FloatArray) -> FloatArray:
+    spread = source.std(axis=0)
+    ratio = np.divide(target.std(axis=0), spread, out=np.ones_like(spread), where=spread > 0)
+    rescaled: FloatArray = target.mean(axis=0) + ratio * (X - source.mean(axis=0))
+    return rescaled

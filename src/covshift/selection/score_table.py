@@ -1,0 +1,86 @@
+"""All scores of all candidates, and the one number made of them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from time import monotonic
+from typing import NamedTuple
+
+import numpy as np
+
+from covshift.kernels.arrays import BoolArray, FloatArray
+from covshift.selection.bench import Bench
+from covshift.selection.candidates import Candidate
+from covshift.selection.disqualification import disqualify
+from covshift.selection.outputs import Output
+from covshift.selection.scorers import SCORERS
+
+# Without a learned score: the mean of what source rows say that play the target in four ways.
+UNTRAINED = ("target-like", "moved: mean and scale", "moved: quantiles")
+UNTRAINED_GROUPS = ("source domains", "residual clusters")  # the first that can tell
+
+
+class ScoreTable(NamedTuple):
+    """Scores by name, one number for each candidate, and why some may not be ranked."""
+
+    candidates: Sequence[Candidate]
+    scores: Mapping[str, FloatArray]
+    reasons: Sequence[str | None]
+    outputs: Sequence[Output]
+    skipped: Sequence[str]  # scores for which there was no time
+
+    @property
+    def allowed(self) -> BoolArray:
+        """Candidates that may be ranked."""
+        return np.array([reason is None for reason in self.reasons])
+
+    @property
+    def reference(self) -> int:
+        """The first unadapted candidate that may be ranked; the first of all, if none may."""
+        for number, one in enumerate(self.candidates):
+            if self.reasons[number] is None and not one.adapts:
+                return number
+        return 0
+
+
+def score_table(
+    bench: Bench,
+    names: Sequence[str],
+    *,
+    deadline: float | None = None,
+    progress: Callable[[str, int, int], object] | None = None,
+) -> ScoreTable:
+    """Compute scores by name; those due after the deadline (`time.monotonic`) are skipped.
+
+    ``progress`` is told the name, number and count of the scores as they begin.
+    """
+    outputs = bench.target
+    problem = bench.problem
+    reasons = disqualify(outputs, len(problem.X_source), problem.n_classes)
+    scores: dict[str, FloatArray] = {}
+    skipped = []
+    for number, name in enumerate(names):
+        if progress is not None:
+            progress(name, number, len(names))
+        if deadline is not None and monotonic() > deadline:
+            skipped.append(name)
+        else:
+            scores[name] = SCORERS[name](bench)
+    return ScoreTable(bench.candidates, scores, reasons, outputs, skipped)
+
+
+def untrained_score(table: ScoreTable) -> FloatArray:
+    """Mean of four pseudo-targets, in units of the metric; NaN where none could be played."""
+    groups = [name for name in UNTRAINED_GROUPS if _tells(table.scores.get(name))][:1]
+    used = [name for name in (*groups, *UNTRAINED) if _tells(table.scores.get(name))]
+    if not used:
+        used = [name for name in ("source CV",) if _tells(table.scores.get(name))]
+    if not used:
+        return np.zeros(len(table.candidates))
+    columns = np.array([table.scores[name] for name in used])
+    counts = (~np.isnan(columns)).sum(axis=0)
+    totals = np.nansum(columns, axis=0)
+    mean: FloatArray = np.divide(totals, counts, out=np.full(len(totals), np.nan), where=counts > 0)
+    return mean
+
+
+def _tells(scores: FloatArray | None) -> bool:
+    return scores is not None and not np.isnan(scores).all()

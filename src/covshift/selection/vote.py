@@ -1,0 +1,57 @@
+r"""Letting the best candidates vote.
+
+Candidates of near-equal scores are near-equal in truth, and which of them is best is mostly noise.
+The k best by the combined score s vote with weights
+
+.. math::
+
+    w_c \propto \exp\bigl((s_c - \max s) / \tau\bigr), \qquad \tau = 0.02,
+
+on calibrated probabilities. With the labels of m target rows, each candidate's score on them,
+:math:`a_c`, is one more measurement of what s predicts, and the two are averaged by their
+precisions, both about their means over the candidates:
+
+.. math::
+
+    s_c \leftarrow \frac{s_c / \sigma^2 + a_c / v_c}{1 / \sigma^2 + 1 / v_c}, \qquad
+    v_c = \frac{\bar a_c (1 - \bar a_c)}{m},
+
+with :math:`\bar a_c` shrunk to the middle by one success and one failure.
+"""
+
+import numpy as np
+
+from covshift.kernels.arrays import BoolArray, FloatArray
+
+TEMPERATURE = 0.02
+SCORE_ERROR = 0.05  # sigma: how far the combined score is off, in units of the metric
+
+
+def vote_weights(combined: FloatArray, allowed: BoolArray, n_members: int) -> FloatArray:
+    """Weights that sum to one, zero for all but the best; ties go to the earlier candidate."""
+    scores = np.where(allowed & ~np.isnan(combined), combined, -np.inf)
+    weights = np.zeros(len(scores))
+    if np.isneginf(scores).all():
+        weights[0] = 1.0
+        return weights
+    best = np.argsort(-scores, kind="stable")[:n_members]
+    best = best[~np.isneginf(scores[best])]
+    powers = np.exp((scores[best] - scores[best].max()) / TEMPERATURE)
+    weights[best] = powers / powers.sum()
+    return weights
+
+
+def combine_with_labels(
+    combined: FloatArray, label_scores: FloatArray, n_labels: int, allowed: BoolArray
+) -> FloatArray:
+    """Average the combined score with the scores on labelled target rows, by precision."""
+    able = allowed & ~np.isnan(combined) & ~np.isnan(label_scores)
+    if n_labels == 0 or not able.any():
+        return combined
+    shrunk = (label_scores[able] * n_labels + 1) / (n_labels + 2)
+    of_labels, of_score = n_labels / (shrunk * (1 - shrunk)), 1 / SCORE_ERROR**2  # precisions
+    s = combined[able] - combined[able].mean()
+    a = label_scores[able] - label_scores[able].mean()
+    result = np.full(len(combined), np.nan)
+    result[able] = (of_score * s + of_labels * a) / (of_score + of_labels)
+    return result

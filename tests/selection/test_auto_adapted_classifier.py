@@ -1,0 +1,307 @@
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import cohen_kappa_score
+from sklearn.svm import LinearSVC
+
+from covshift import AutoAdaptedClassifier, CorrelationAlignment, DomainStandardScaler
+from covshift.base import NothingToAdaptWarning
+from covshift.selection.default_candidates import default_candidates
+from covshift.selection.scorers import SCORERS
+from tests.selection.made_problems import Broken, make_moved
+
+FEW = [
+    (None, LogisticRegression()),
+    (DomainStandardScaler(), LogisticRegression()),
+    (CorrelationAlignment(), LinearSVC()),
+]
+
+
+def make_data(n=150, n_classes=2, seed=0):
+    """Stacked rows, labels as text, and rows and labels of the target to test on."""
+    problem, target_codes = make_moved(n, seed, n_classes=n_classes)
+    names = np.array(["bad", "good", "ugly"])
+    X = np.concatenate([problem.X_source, problem.X_target])
+    y = np.concatenate([names[problem.codes], np.full(n, "")])
+    sample_domain = np.repeat([0, -1], n)
+    return X, y, sample_domain, problem.X_target, names[target_codes]
+
+
+def fit(candidates=FEW, data=None, label_mask=None, **options):
+    X, y, sample_domain, *_ = data or make_data()
+    model = AutoAdaptedClassifier(candidates=candidates, random_state=0, **options)
+    return model.fit(X, y, sample_domain=sample_domain, label_mask=label_mask)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_adapts_where_that_is_what_is_needed(n_classes):
+    data = make_data(n_classes=n_classes)
+    model = fit(data=data)
+    assert model.score(data[3], data[4]) > 0.8
+    unadapted = LogisticRegression().fit(data[0][:150], data[1][:150])
+    assert unadapted.score(data[3], data[4]) < 0.6
+    assert model.leaderboard_[0]["adapter"] != "none"
+    assert model.chosen_[0] == model.leaderboard_[0]["candidate"]
+    assert model.score_kind_ == "untrained"
+
+
+@pytest.mark.slow
+def test_the_default_candidates():
+    data = make_data()
+    model = fit(candidates=None, data=data)
+    assert model.score(data[3], data[4]) > 0.8
+    assert len(model.chosen_) == 7
+    assert {row["estimator"] for row in model.leaderboard_} == {
+        "LR", "linear SVM", "RBF SVM", "boosting",
+    }  # fmt: skip
+
+
+def test_around_a_users_own_model():
+    X, y, sample_domain, X_test, y_test = make_data()
+    mine = RandomForestClassifier(10, random_state=0)
+    model = AutoAdaptedClassifier(mine, random_state=0, max_rows=60)
+    model.fit(X, y, sample_domain=sample_domain)
+    assert {row["estimator"] for row in model.leaderboard_} == {"RandomForestClassifier"}
+    assert sum(row["adapter"] == "none" for row in model.leaderboard_) == 1
+    assert model.score(X_test, y_test) > 0.75
+    assert not hasattr(mine, "classes_")  # clones are fitted
+
+
+def test_probabilities():
+    data = make_data()
+    model = fit(data=data)
+    P = model.predict_proba(data[3])
+    np.testing.assert_allclose(P.sum(axis=1), 1)
+    np.testing.assert_array_equal(model.classes_[P.argmax(axis=1)], model.predict(data[3]))
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(data[3])), P)
+    source = model.predict_proba(data[0][:150], sample_domain=0)
+    for low, high in ((0.0, 0.3), (0.3, 0.7), (0.7, 1.0)):  # calibrated on the source
+        chosen = (source[:, 1] >= low) & (source[:, 1] <= high)
+        if chosen.sum() >= 20:
+            truth = np.mean(data[1][:150][chosen] == "good")
+            assert abs(truth - source[chosen, 1].mean()) < 0.15
+
+
+def test_margins_are_calibrated_before_they_vote():
+    model = fit([(None, LinearSVC()), (DomainStandardScaler(), LinearSVC(C=100.0))])
+    assert all(member.scaling is not None for member in model.members_)
+    assert all(member.scaling.slope > 0 for member in model.members_)
+
+
+def test_the_same_seed_gives_the_same_model_with_any_number_of_processes():
+    data = make_data()
+    first, second, other = (fit(data=data, n_jobs=n_jobs) for n_jobs in (None, None, 2))
+    for model in (second, other):
+        np.testing.assert_array_equal(first.predict_proba(data[3]), model.predict_proba(data[3]))
+        assert model.chosen_ == first.chosen_
+
+
+def test_vote_of_one_picks():
+    model = fit(vote=1)
+    assert len(model.members_) == 1
+    assert model.members_[0].weight == 1
+    assert sum(row["weight"] > 0 for row in model.leaderboard_) == 1
+
+
+def test_a_candidate_that_fails_is_reported_and_does_not_vote():
+    model = fit([*FEW, ("mine", DomainStandardScaler(), Broken())])
+    (row,) = [row for row in model.leaderboard_ if row["adapter"] == "mine"]
+    assert row["disqualified"] == "failed: RuntimeError: out of luck"
+    assert row["weight"] == 0
+    assert "mine + Broken" not in model.chosen_
+    assert "out of luck" in repr(model.leaderboard_)
+
+
+def test_leaderboard_is_a_table():
+    model = fit()
+    frame = model.leaderboard_.to_frame()
+    assert len(frame) == len(model.leaderboard_) == 4  # no adaptation with the SVM is added
+    assert frame["weight"].sum() == pytest.approx(1)
+    assert {"candidate", "combined", "seconds", "warnings", "disqualified"} <= set(frame.columns)
+    assert {"source CV", "target-like"} <= set(frame.columns)
+    ranked = frame[frame["disqualified"].isna()]
+    assert ranked["combined"].is_monotonic_decreasing
+    assert frame["disqualified"].isna().is_monotonic_decreasing  # the others come last
+    text = repr(model.leaderboard_).splitlines()
+    assert len(text) == 5
+    assert model.chosen_[0] in text[1]
+
+
+def test_other_measures():
+    for scoring in ("accuracy", "f1_macro", cohen_kappa_score):
+        model = fit(scoring=scoring)
+        assert model.score_kind_ == "untrained"
+        assert model.leaderboard_[0]["adapter"] != "none"
+
+
+def test_a_measure_of_the_users_own_sees_labels():
+    seen = set()
+
+    def recall_of_good(y_true, y_pred):
+        seen.update(y_true)
+        return np.mean(y_pred[y_true == "good"] == "good")
+
+    fit(scoring=recall_of_good)
+    assert seen == {"bad", "good"}
+
+
+def make_covariate_shift(n=200):
+    """The rows have moved along the first feature, the boundary has not."""
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((2 * n, 3))
+    X[n:, 0] += 1.0
+    return (
+        X,
+        np.where(X[:, 0] + 0.3 * rng.standard_normal(2 * n) > 0, "good", "bad"),
+        np.repeat([0, -1], n),
+    )
+
+
+def test_the_guard_says_why_nothing_was_adapted():
+    model = fit(data=make_covariate_shift(), guard=9.0)
+    assert model.decision_.startswith("No adaptation: none + ")
+    assert model.leaderboard_[0]["adapter"] == "none"
+    assert len(model.members_) == 1
+
+
+def test_class_shares_of_the_target():
+    rng = np.random.RandomState(0)
+    y_target = (rng.uniform(size=600) < 0.9).astype(int)
+    y_source = np.arange(600) % 2
+    X = rng.standard_normal((1200, 2))
+    X[:, 0] += 2.5 * np.concatenate([y_source, y_target])
+    data = X, np.concatenate([y_source, np.full(600, -1)]), np.repeat([0, -1], 600)
+    candidates = [(None, LogisticRegression())]
+    plain, corrected = (
+        fit(candidates, data=data, class_shares=kind) for kind in ("source", "estimated")
+    )
+    np.testing.assert_allclose(plain.class_shares_, [0.5, 0.5])
+    np.testing.assert_allclose(corrected.class_shares_, [0.1, 0.9], atol=0.05)
+    accuracies = [model.score(X[600:], y_target) for model in (plain, corrected)]
+    assert accuracies[1] > accuracies[0]
+
+
+def test_labels_of_some_target_rows_count():
+    """Candidates disagree on the target; some labels say who is right."""
+    X, y, sample_domain = make_covariate_shift()
+    label_mask = sample_domain >= 0
+    label_mask[np.random.RandomState(0).choice(np.flatnonzero(~label_mask), 150)] = True
+    candidates = [(None, LogisticRegression()), (DomainStandardScaler(), LogisticRegression())]
+    blind, told = (
+        fit(candidates, (X, y, sample_domain), mask, scoring="accuracy", vote=1)
+        for mask in (None, label_mask)
+    )
+    assert blind.leaderboard_[0]["adapter"] == "DomainStandardScaler"
+    assert told.leaderboard_[0]["adapter"] == "none"
+
+
+def test_labels_in_rows_that_are_masked_are_not_read():
+    data = make_data()
+    X, y, sample_domain, X_test, _ = data
+    models = [fit(data=data)]
+    for word in ("good", "bad", "nonsense"):
+        other = np.where(sample_domain < 0, word, y)
+        models.append(fit(data=(X, other, sample_domain)))
+    for model in models[1:]:
+        np.testing.assert_array_equal(model.predict_proba(X_test), models[0].predict_proba(X_test))
+
+
+def test_without_domains_unadapted_candidates_vote():
+    X, y, *_ = make_data()
+    model = AutoAdaptedClassifier(candidates=FEW, random_state=0)
+    with pytest.warns(NothingToAdaptWarning, match="unadapted candidates vote"):
+        model.fit(X[:150], y[:150])
+    assert model.score_kind_ == "source CV"
+    assert {row["adapter"] for row in model.leaderboard_} == {"none"}
+    assert model.score(X[:150], y[:150]) > 0.85
+
+
+def test_a_new_target_without_the_training_data():
+    data = make_data()
+    model = fit([(DomainStandardScaler(), LogisticRegression())], data=data)
+    X_new, y_new = -3.0 * data[3] + 20.0, data[4]
+    before = model.predict(data[3])
+    assert model.score(X_new, y_new) < 0.7
+    assert model.adapt_target(-X_new, domain="new clinic") is model
+    assert model.score(-X_new, y_new, sample_domain="new clinic") > 0.8
+    np.testing.assert_array_equal(model.predict(data[3]), before)
+    with pytest.raises(ValueError, match="names no domain"):
+        model.predict(X_new, sample_domain="old clinic")
+
+
+def test_a_member_that_cannot_learn_a_new_target_says_so_and_nothing_changes():
+    model = fit([(CorrelationAlignment(), LogisticRegression())])
+    before = model.members_
+    with pytest.raises(
+        ValueError, match=r"CorrelationAlignment \+ LogisticRegression, which votes"
+    ):
+        model.adapt_target(make_data()[3])
+    assert model.members_ is before
+
+
+def test_time_budget():
+    model = fit(time_budget=0.0)
+    assert not set(model.leaderboard_[0]) & set(SCORERS)
+    assert model.predict(make_data()[3]).shape == (150,)
+
+
+def test_progress(capsys):
+    fit(verbose=1)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("[AutoAdaptedClassifier] score 1 of")
+    fit()
+    assert capsys.readouterr().out == ""
+
+
+def test_rows_for_the_scores_are_limited():
+    model = fit(data=make_data(400), max_rows=50)
+    assert model.predict(make_data()[3]).shape == (150,)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"vote": 0}, "vote"),
+        ({"vote": 2.5}, "vote"),
+        ({"guard": -1.0}, "guard"),
+        ({"class_shares": "target"}, "class_shares"),
+        ({"max_rows": 10}, "max_rows"),
+        ({"time_budget": -1.0}, "time_budget"),
+        ({"scoring": "r2"}, "scoring"),
+        ({"estimator": LogisticRegression()}, "not both"),
+        ({"candidates": []}, "candidates"),
+    ],
+)
+def test_bad_parameters(options, words):
+    X, y, sample_domain, *_ = make_data()
+    model = AutoAdaptedClassifier(**{"candidates": FEW, **options})
+    with pytest.raises((TypeError, ValueError), match=words):
+        model.fit(X, y, sample_domain=sample_domain)
+
+
+def test_one_class_is_an_error():
+    X, _, sample_domain, *_ = make_data()
+    with pytest.raises(ValueError, match="only one class"):
+        AutoAdaptedClassifier(candidates=FEW).fit(X, ["a"] * 300, sample_domain=sample_domain)
+
+
+def test_a_target_is_asked_for():
+    X, y, *_ = make_data()
+    with pytest.raises(ValueError, match="no target rows"):
+        AutoAdaptedClassifier(candidates=FEW).fit(X, y, sample_domain=np.zeros(300, dtype=int))
+
+
+@pytest.mark.parametrize("n_features", [2, 45, 70])
+def test_default_candidates_of_any_width(n_features):
+    candidates = default_candidates(200, n_features, 3)
+    names = [one.name for one in candidates]
+    assert len(set(names)) == len(names)
+    assert sum(not one.adapts for one in candidates) == 4
+
+
+def test_many_rows_get_a_kernel_machine_of_linear_cost():
+    (kernel,) = {one.estimator_name for one in default_candidates(50_000, 5, 2)} - {
+        "LR", "linear SVM", "boosting",
+    }  # fmt: skip
+    assert kernel == "RBF"

@@ -1,0 +1,252 @@
+"""Candidates, disqualification, the combined score, weights of the vote, the guard."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from covshift import AdaptedClassifier, CorrelationAlignment, DomainStandardScaler
+from covshift.selection.candidates import Candidate, check_candidates
+from covshift.selection.choice import NoRankedCandidateWarning, choose, guard_weights
+from covshift.selection.disqualification import disqualify
+from covshift.selection.learned_score import LearnedScore, score_features
+from covshift.selection.outputs import Output
+from covshift.selection.score_table import ScoreTable, score_table, untrained_score
+from covshift.selection.vote import SCORE_ERROR, combine_with_labels, vote_weights
+from tests.selection.made_problems import Broken, Constant, make_bench, plain, standardised
+
+NAN = np.nan
+
+
+def make_table(scores, adapters=("none", "A", "B"), reasons=None):
+    candidates = [Candidate(name, "LR", None, None) for name in adapters]
+    outputs = [Output(np.zeros((2, 2)))] * len(candidates)
+    reasons = reasons or [None] * len(candidates)
+    arrays = {name: np.array(values, dtype=float) for name, values in scores.items()}
+    return ScoreTable(candidates, arrays, reasons, outputs, [])
+
+
+# Candidates
+
+
+def test_a_users_list_in_every_form():
+    LR = LogisticRegression()
+    coral = CorrelationAlignment()
+    found = check_candidates(
+        [(None, LR), (coral, LR), ("mine", coral, SVC()), AdaptedClassifier(coral)]
+    )
+    assert [one.name for one in found] == [
+        "none + SVC",
+        "none + LogisticRegression",  # of the last entry, whose max_iter is another
+        "none + LogisticRegression (2)",
+        "CorrelationAlignment + LogisticRegression",
+        "mine + SVC",
+        "CorrelationAlignment + LogisticRegression (2)",
+    ]
+
+
+def test_no_adaptation_is_added_once_for_each_estimator():
+    coral, mean = CorrelationAlignment(), DomainStandardScaler()
+    found = check_candidates([(coral, LogisticRegression()), (mean, LogisticRegression())])
+    assert [one.adapts for one in found] == [False, True, True]
+
+
+def test_names_tell_pipelines():
+    adapter = make_pipeline(StandardScaler(), CorrelationAlignment())
+    (_, found) = check_candidates([(adapter, LogisticRegression())])
+    assert found.name == "StandardScaler > CorrelationAlignment + LogisticRegression"
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        ([], "at least one"),
+        (3, "at least one"),
+        ([LogisticRegression()], "candidates[0]"),
+        ([(None, LinearRegression())], "no classifier"),
+        ([(None, "LR")], "no classifier"),
+        ([(None, LogisticRegression()), (1, 2, 3, 4)], "candidates[1]"),
+    ],
+)
+def test_bad_candidates(bad, words):
+    with pytest.raises((TypeError, ValueError)) as error:
+        check_candidates(bad)
+    assert words in str(error.value)
+
+
+# Disqualification
+
+
+def test_degenerate_and_failed_candidates_are_named_with_the_reason():
+    bench = make_bench([plain(), plain(Constant()), plain(Broken()), standardised()])
+    table = score_table(bench, ["kappa"])
+    assert table.reasons[3] is None
+    assert table.reasons[1] == "predicts one class for all 120 target rows"
+    assert table.reasons[2] == "failed: RuntimeError: out of luck"
+    assert table.allowed[3]
+    assert not table.allowed[1:3].any()
+
+
+def test_collapsed_weights_are_disqualified():
+    logits = np.array([[0.0, 1.0], [1.0, 0.0]])
+    few, enough = Output(logits, n_effective=3.2), Output(logits, n_effective=50.0)
+    reasons = disqualify([few, enough], 1000, 2)
+    assert reasons == [
+        "its weights rest on about 3 of 1000 source rows (at least 10 are asked for)",
+        None,
+    ]
+    assert disqualify([enough], 10_000, 2)[0] is not None  # half a per cent
+
+
+# The combined score
+
+
+def test_features_are_differences_and_ranks():
+    scores = np.array([0.5, 0.7, NAN, 0.6, 0.9])
+    allowed = np.array([True, True, True, True, False])
+    difference, rank = score_features(scores, allowed, 0)
+    np.testing.assert_allclose(difference, [0, 0.2, 0, 0.1, 0])
+    np.testing.assert_allclose(rank, [-0.5, 0.5, 0, 0, 0])
+
+
+def test_ties_share_their_rank():
+    _, rank = score_features(np.array([1.0, 1.0, 2.0]), np.ones(3, dtype=bool), 0)
+    np.testing.assert_allclose(rank, [-0.25, -0.25, 0.5])
+
+
+def test_the_learned_score_is_the_formula():
+    table = make_table({"one": [0.5, 0.7, 0.6], "two": [0.1, 0.1, 0.4]})
+    score = LearnedScore(
+        ("one", "two", "absent"), np.array([1.0, 2.0, 9.0]), np.array([0.1, 0.0, 9.0])
+    )
+    np.testing.assert_allclose(score(table), [-0.05, 0.2 + 0.05, 0.1 + 0.6])
+
+
+def test_the_reference_is_the_first_unadapted_candidate_that_may_be_ranked():
+    table = make_table({}, ("A", "none", "none"), [None, "failed: x", None])
+    assert table.reference == 2
+    assert make_table({}, ("A", "B")).reference == 0
+
+
+def test_a_learned_score_is_used_where_there_is_one(monkeypatch):
+    score = LearnedScore(("kappa",), np.array([0.0]), np.array([-1.0]))
+    monkeypatch.setattr("covshift.selection.choice.shipped_score", lambda: score)
+    choice = choose(make_bench([plain(), standardised()]), "learned", n_members=1)
+    assert list(choice.table.scores) == ["kappa"]
+    np.testing.assert_array_equal(choice.combined, score(choice.table))
+
+
+def test_the_untrained_score_is_the_mean_of_four_pseudo_targets():
+    scores = {
+        "source domains": [NAN] * 3,
+        "residual clusters": [0.1, 0.2, 0.3],
+        "target-like": [0.3, 0.4, NAN],
+        "moved: mean and scale": [0.5, 0.6, 0.7],
+        "moved: quantiles": [0.7, 0.8, 0.8],
+        "kappa": [9, 9, 9],
+    }
+    np.testing.assert_allclose(untrained_score(make_table(scores)), [0.4, 0.5, 0.6])
+    scores["source domains"] = [0.3, 0.4, 0.6]
+    np.testing.assert_allclose(untrained_score(make_table(scores)), [0.45, 0.55, 0.7])
+
+
+def test_without_pseudo_targets_the_source_tells():
+    table = make_table({"source CV": [0.2, 0.3, 0.1], "target-like": [NAN] * 3})
+    np.testing.assert_allclose(untrained_score(table), [0.2, 0.3, 0.1])
+
+
+# The vote
+
+
+def test_weights_are_those_of_the_formula():
+    combined = np.array([0.10, 0.12, 0.14, NAN, 0.50])
+    allowed = np.array([True, True, True, True, False])
+    weights = vote_weights(combined, allowed, 2)
+    expected = np.exp([(0.12 - 0.14) / 0.02, 0])
+    np.testing.assert_allclose(weights, [0, *expected / expected.sum(), 0, 0])
+    np.testing.assert_array_equal(vote_weights(combined, allowed, 1), [0, 0, 1, 0, 0])
+
+
+def test_ties_go_to_the_earlier_candidate():
+    np.testing.assert_array_equal(vote_weights(np.ones(4), np.ones(4, dtype=bool), 1), [1, 0, 0, 0])
+
+
+def test_nobody_to_rank_leaves_the_first():
+    np.testing.assert_array_equal(vote_weights(np.zeros(3), np.zeros(3, dtype=bool), 3), [1, 0, 0])
+
+
+def test_few_labels_hardly_count_and_many_decide():
+    combined, labels = np.array([0.0, 0.1]), np.array([0.9, 0.5])
+    everybody = np.ones(2, dtype=bool)
+    assert combine_with_labels(combined, labels, 1, everybody).argmax() == 1
+    assert combine_with_labels(combined, labels, 500, everybody).argmax() == 0
+    np.testing.assert_array_equal(combine_with_labels(combined, labels, 0, everybody), combined)
+
+
+def test_labels_and_score_are_averaged_by_precision():
+    combined, labels, m = np.array([0.00, 0.06]), np.array([0.8, 0.7]), 10
+    found = combine_with_labels(combined, labels, m, np.ones(2, dtype=bool))
+    for c, s, a in ((0, -0.03, 0.05), (1, 0.03, -0.05)):
+        p = (labels[c] * m + 1) / (m + 2)
+        w, v = 1 / SCORE_ERROR**2, m / (p * (1 - p))
+        assert found[c] == pytest.approx((w * s + v * a) / (w + v))
+
+
+# The guard
+
+
+def test_the_guard_returns_to_no_adaptation_for_a_small_lead():
+    table = make_table({})
+    combined = np.array([0.10, 0.12, 0.13])
+    weights = vote_weights(combined, table.allowed, 2)
+    kept, decision = guard_weights(table, combined, weights, 0.0)
+    np.testing.assert_array_equal(kept, weights)
+    assert "2 of 3 candidates vote" in decision
+    alone, reason = guard_weights(table, combined, weights, 0.05)
+    np.testing.assert_array_equal(alone, [1, 0, 0])
+    assert reason.startswith(
+        "No adaptation: none + LR is used, since the vote would lead it by 0.02"
+    )
+    kept, reason = guard_weights(table, combined, weights, 0.01)
+    np.testing.assert_array_equal(kept, weights)
+    assert "lead the best unadapted one by 0.02" in reason
+
+
+def test_the_guard_needs_an_unadapted_candidate():
+    table = make_table({}, ("A", "B", "C"))
+    combined = np.array([0.1, 0.2, 0.3])
+    weights = vote_weights(combined, table.allowed, 3)
+    np.testing.assert_array_equal(guard_weights(table, combined, weights, 9.0)[0], weights)
+
+
+# All together
+
+
+def test_choosing_prefers_what_undoes_the_shift():
+    choice = choose(make_bench([plain(), standardised()]), "untrained", n_members=1)
+    assert choice.weights.tolist() == [0, 1]
+    assert "standardise" in choice.decision
+
+
+def test_no_time_leaves_out_scores_and_still_chooses():
+    choice = choose(
+        make_bench([plain(), standardised()]), "untrained", n_members=2, time_budget=0.0
+    )
+    assert choice.table.scores == {}
+    assert "target-like" in choice.table.skipped
+    assert choice.weights.sum() == pytest.approx(1)
+
+
+def test_nobody_left_is_an_error_that_says_why():
+    with pytest.raises(
+        ValueError, match=r"No candidate could be fitted\. none \+ LR: failed: Runtime"
+    ):
+        choose(make_bench([plain(Broken())]), "untrained", n_members=1)
+
+
+def test_only_degenerate_candidates_are_used_with_a_warning():
+    with pytest.warns(NoRankedCandidateWarning, match="No candidate may be ranked"):
+        choice = choose(make_bench([plain(Constant())]), "untrained", n_members=3)
+    assert choice.weights.tolist() == [1]
