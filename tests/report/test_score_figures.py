@@ -1,7 +1,7 @@
 import numpy as np
 
 from covshift.report.figures import png_bytes
-from covshift.report.score_figures import draw_scores
+from covshift.report.score_figures import draw_differences, draw_scores
 
 
 def test_points_with_errors_in_every_panel():
@@ -19,3 +19,19 @@ def test_points_with_errors_in_every_panel():
     assert points[0][1, 0] != points[1][0, 0]  # side by side, not on top of each other
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["oracle", "folds"]
     assert png_bytes(figure).startswith(b"\x89PNG")
+
+
+def test_differences_one_row_for_each_system():
+    panels = {"vowels": {"CORAL": (0.2, 0.1), "SF": (-0.3, None)}, "images": {"SF": (0.0, 0.02)}}
+    figure = draw_differences(panels, difference_name="balanced accuracy")
+    first, second = figure.axes
+    assert [axes.get_title() for axes in figure.axes] == ["vowels", "images"]
+    assert [label.get_text() for label in first.get_yticklabels()] == ["CORAL", "SF"]
+    np.testing.assert_allclose(first.containers[0][0].get_xydata(), [[0.2, 0], [-0.3, 1]])
+    np.testing.assert_allclose(second.containers[0][0].get_xydata(), [[0.0, 1]])
+    assert first.yaxis_inverted()
+    assert png_bytes(figure).startswith(b"\x89PNG")
+
+
+def test_nothing_to_draw_is_an_empty_figure():
+    assert png_bytes(draw_differences({}, difference_name="")).startswith(b"\x89PNG")

@@ -71,5 +71,42 @@ def draw_scores(
     return figure
 
 
+def draw_differences(
+    panels: Mapping[str, Mapping[str, tuple[float, float | None]]], *, difference_name: str
+) -> Figure:
+    """Draw differences with their intervals, systems below each other, panels side by side.
+
+    Parameters
+    ----------
+    panels : mapping
+        Title of the panel -> system -> (difference, half of its interval or None).
+    difference_name : str
+        What the horizontal axes show.
+
+    Returns
+    -------
+    Figure
+    """
+    systems = list(dict.fromkeys(system for panel in panels.values() for system in panel))
+    figure = Figure(figsize=(WIDTH, 1.2 + 0.28 * len(systems)), dpi=DPI, layout="constrained")
+    row = figure.subplots(1, max(1, len(panels)), squeeze=False, sharey=True)[0]
+    for axes, (title, panel) in zip(row, panels.items(), strict=False):
+        axes.axvline(0.0, color="grey", linewidth=1, linestyle=":")
+        axes.errorbar(
+            [difference for difference, _ in panel.values()],
+            [systems.index(system) for system in panel],
+            xerr=_errors(list(panel.values())),
+            linestyle="",
+            capsize=3,
+            **STYLES[1],
+        )
+        axes.set_title(title, fontsize=FONT_SIZE)
+        axes.set_xlabel(difference_name, fontsize=FONT_SIZE)
+        axes.tick_params(labelsize=FONT_SIZE - 1)
+    row[0].set_yticks(range(len(systems)), systems)
+    row[0].invert_yaxis()  # the first above
+    return figure
+
+
 def _errors(scores: Sequence[tuple[float, float | None]]) -> list[float]:
     return [0.0 if error is None else error for _, error in scores]

@@ -1,6 +1,6 @@
 """The comparison as a document, and as a table for a terminal."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from covshift.experiments.comparison.recipes import (
@@ -20,6 +20,7 @@ from covshift.report.document import (
     make_column,
     make_document,
     make_evidence,
+    make_figure,
     make_section,
     make_table,
 )
@@ -68,11 +69,33 @@ def comparison_document(records: Sequence[Record], facts: Facts) -> Any:
         "Adapters side by side",
         " ".join(_verdict(name, summaries[name]) for name in names),
         sections=[
+            make_section("differences", "At a glance", figures=[_draw_differences(summaries)]),
             make_section("protocol", "What was done", paragraphs=PROTOCOL),
             *(_section(name, summaries[name]) for name in names),
         ],
         facts=facts,
         evidence=evidence,
+    )
+
+
+def _draw_differences(summaries: Mapping[str, Sequence[SystemSummary]]) -> Any:
+    from covshift.report.figures import png_bytes  # needs an extra
+    from covshift.report.score_figures import draw_differences
+
+    panels: dict[str, dict[str, tuple[float, float | None]]] = {}
+    for name, found in summaries.items():
+        panels[name] = {}
+        for one in found:
+            if one.difference is not None:
+                mean, low = one.difference.mean, one.difference.low
+                panels[name][one.name] = mean, None if low is None else mean - low
+    return make_figure(
+        "differences",
+        "Difference to no adaptation of the same features: right of the line an adapter helps. "
+        "Bars are 95 % intervals over pairs.",
+        "Points with error bars, one row for each system and one panel for each collection, about "
+        "a dotted line at zero.",
+        png=png_bytes(draw_differences(panels, difference_name="balanced accuracy")),
     )
 
 
