@@ -6,6 +6,7 @@ import numpy as np
 
 from covshift.kernels.vector_scaling import fit_scaling, scaled_probabilities
 from covshift.selection.metrics import balanced_accuracy
+from covshift.selection.scorers import MOVED, mix_explanations
 
 
 class Measured(NamedTuple):
@@ -17,7 +18,7 @@ class Measured(NamedTuple):
     adapters: np.ndarray
     scores: dict
     allowed: np.ndarray
-    auc: float
+    explained: float  # by class shares, from 0 to 1
     codes: np.ndarray
     source_logits: np.ndarray
     target_logits: np.ndarray
@@ -68,14 +69,20 @@ def read_task(path):
         for name in ("source_logits", "target_logits", "test_logits")
     }
     codes = {name: arrays[name].astype(int) for name in ("codes", "target_codes", "test_codes")}
+    scores = dict(zip(arrays["score_names"].tolist(), arrays["scores"], strict=True))
+    scores["what explains"] = mix_explanations(
+        float(arrays["explained"]),
+        scores["resampled: class shares"],
+        [scores[name] for name in MOVED],
+    )
     return Measured(
         name=path.stem,
         collection=path.stem.rpartition("-")[0],
         candidates=arrays["names"].tolist(),
         adapters=arrays["adapters"],
-        scores=dict(zip(arrays["score_names"].tolist(), arrays["scores"], strict=True)),
+        scores=scores,
         allowed=arrays["allowed"],
-        auc=float(arrays["auc"]),
+        explained=float(arrays["explained"]),
         **logits,
         **codes,
     )

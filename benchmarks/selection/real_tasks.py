@@ -54,7 +54,10 @@ def declare_tasks(collections):
             pairs = []
         if len(domains) == 2:  # the same as pairs
             left_out = []
-        tasks += [(name, sources, target) for sources, target in pairs + left_out]
+        tasks += [
+            {"collection": name, "sources": sources, "target": target}
+            for sources, target in pairs + left_out
+        ]
     return tasks
 
 

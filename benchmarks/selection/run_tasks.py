@@ -3,7 +3,8 @@
     python benchmarks/selection/run_tasks.py --out FOLDER [--per-family 30] [--jobs 2]
     python benchmarks/selection/run_tasks.py --out FOLDER --real DATA_FOLDER [--jobs 2]
 
-Each task becomes one file of the folder. Run the same again after a stop, and it goes on.
+Each task becomes one file of the folder. Run the same again after a stop, and it goes on; after a
+score was added, and every file gets it.
 """
 
 import argparse
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from families import FAMILIES, make_task
-from measure import measure
+from measure import MEASURED, measure
 from real_tasks import declare_tasks, draw_task, read_collections
 
 from covshift.experiments.runner import run_experiment
@@ -24,10 +25,8 @@ def run_made_up(trials, folder):
     results = []
     for trial in trials:
         family = trial.settings["family"]
-        arrays = measure(make_task(family, trial.seed), trial.seed)
         path = Path(folder) / f"{family}-{trial.seed}.npz"
-        np.savez_compressed(path, **arrays)
-        results.append({"file": path.name})
+        results.append(_measure_into(path, make_task(family, trial.seed), trial.seed))
     return results
 
 
@@ -40,9 +39,17 @@ def run_real(trials, folder, data):
         task = draw_task(collections, where["collection"], where["sources"], where["target"])
         sources = "+".join(where["sources"]) if len(where["sources"]) < 3 else "rest"
         path = Path(folder) / f"{where['collection']}-{sources}>{where['target']}.npz"
-        np.savez_compressed(path, **measure(task, trial.seed))
-        results.append({"file": path.name})
+        results.append(_measure_into(path, task, trial.seed))
     return results
+
+
+def _measure_into(path, task, seed):
+    """Write the file of a task, or what it lacks."""
+    known = dict(np.load(path)) if path.exists() else None
+    unfinished = path.with_suffix(".part.npz")
+    np.savez_compressed(unfinished, **measure(task, seed, known))
+    unfinished.replace(path)
+    return {"file": path.name}
 
 
 @lru_cache(maxsize=1)
@@ -63,7 +70,7 @@ def main():
         return run(options, declare_real(options.real), partial(run_real, data=options.real))
     # Seed by seed over the families, so that a part of the run is a sample of the whole.
     tasks = [
-        [Trial("selection", {"family": family}, seed)]
+        [Trial("selection", {"family": family, "scores": sorted(MEASURED)}, seed)]
         for seed in range(options.per_family)
         for family in FAMILIES
     ]
@@ -73,8 +80,8 @@ def main():
 def declare_real(data):
     """Trials of the real tasks."""
     return [
-        [Trial("selection", {"collection": name, "sources": sources, "target": target}, 0)]
-        for name, sources, target in declare_tasks(read_collections(data))
+        [Trial("selection", {**where, "scores": sorted(MEASURED)}, 0)]
+        for where in declare_tasks(read_collections(data))
     ]
 
 

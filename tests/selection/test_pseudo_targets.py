@@ -8,6 +8,7 @@ from covshift.selection.pseudo_targets import (
     move_mean_and_scale,
     move_quantiles,
     moved,
+    resampled,
     residual_clusters,
     source_domains,
     target_like,
@@ -162,3 +163,20 @@ def test_halves_are_moved_in_turn():
 def test_too_few_rows_play_nothing(make):
     problem, _ = make_moved(n=12, n_domains=2)
     assert list(make(problem, rng())) == []
+
+
+def test_resampled_rows_have_the_shares_of_their_weights_and_only_rows_that_play():
+    problem, _ = make_moved(n=400)
+    weights = np.where(problem.codes == 1, 4.0, 1.0)
+    played = list(resampled(problem, rng(), weights))
+    assert len(played) == 2
+    for scene, codes in played:
+        assert codes.mean() == pytest.approx(0.8, abs=0.06)
+        training = scene.X[scene.sample_domain >= 0]
+        assert not (scene.X_test[:, None] == training).all(axis=2).any()
+
+
+@pytest.mark.parametrize("weights", [np.full(120, np.nan), np.zeros(120), np.arange(120) % 2 * 1.0])
+def test_weights_that_leave_nothing_to_score_play_nothing(weights):
+    problem, _ = make_moved()  # classes alternate, so that the last weights leave one
+    assert list(resampled(problem, rng(), weights)) == []

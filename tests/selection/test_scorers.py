@@ -7,6 +7,13 @@ from sklearn.svm import SVC, LinearSVC
 from covshift import CorrelationAlignment, DomainStandardScaler, ULSIFWeights
 from covshift.kernels.distinct_rows import deal_folds
 from covshift.selection.candidates import Candidate, pair
+from covshift.selection.explanations import (
+    class_share_weights,
+    explained_by_shares,
+    importance_weights,
+    left_unexplained,
+)
+from covshift.selection.problem import Problem
 from covshift.selection.scorers import SCORERS
 from tests.selection.made_problems import (
     Broken,
@@ -93,7 +100,8 @@ def test_margins_and_probabilities_and_neither_take_part(name):
     ]
     candidates = pair([("none", None), ("standardise", DomainStandardScaler())], estimators)
     problem, _ = make_moved(n=150, n_classes=3, n_domains=2)
-    scores = SCORERS[name](make_bench(candidates, problem))
+    near = problem._replace(X_target=problem.X_target - [8, 3, 0])  # all classes can be found
+    scores = SCORERS[name](make_bench(candidates, near))
     assert scores.shape == (8,)
     assert not np.isnan(scores[4:]).any()
 
@@ -165,3 +173,53 @@ def test_a_constant_candidate_has_no_kappa_with_anybody():
     bench = make_bench([plain(Constant()), *GOOD])
     assert SCORERS["kappa"](bench)[0] == 0
     assert np.isnan(SCORERS["reverse"](bench)[0])
+
+
+def make_other_shares(n=400, seed=0):
+    """The same classes, far more of the second in the target."""
+    rng = np.random.RandomState(seed)
+    codes = (rng.uniform(size=n) < 0.3).astype(int)
+    target_codes = (rng.uniform(size=n) < 0.9).astype(int)
+    X, T = (rng.standard_normal((n, 2)) + 3 * np.outer(c, [1, 0]) for c in (codes, target_codes))
+    return Problem(X, codes, np.zeros(n, dtype=int), T, np.full(n, -1), 2)
+
+
+def test_class_shares_are_estimated_and_explain_the_shift():
+    bench = make_bench([plain(), standardised()], make_other_shares())
+    weights = class_share_weights(bench)
+    codes = bench.problem.codes
+    shares = np.bincount(codes, weights) / weights.sum()
+    assert shares[1] == pytest.approx(0.9, abs=0.04)
+    assert left_unexplained(bench, np.ones(len(codes))) > 0.7
+    assert left_unexplained(bench, weights) < 0.55
+    assert explained_by_shares(bench) > 0.8
+
+
+def test_class_shares_do_not_explain_a_movement():
+    assert explained_by_shares(make_bench([plain(), standardised()])) == 0
+
+
+def test_weights_explain_what_depends_on_the_features():
+    rng = np.random.RandomState(0)
+    X, T = rng.standard_normal((2, 400, 2))
+    T[:, 0] += 0.7
+    problem = Problem(X, (X[:, 1] > 0).astype(int), np.zeros(400, int), T, np.full(400, -1), 2)
+    bench = make_bench([plain()], problem)
+    assert left_unexplained(bench, np.ones(400)) > 0.65
+    assert left_unexplained(bench, importance_weights(bench)) < 0.55
+
+
+@pytest.mark.parametrize("name", ["resampled: class shares", "what explains"])
+def test_where_class_shares_explain_the_shift_nothing_is_adapted(name):
+    bench = make_bench([plain(), standardised()], make_other_shares())
+    scores = SCORERS[name](bench)
+    assert scores[0] > scores[1] + 0.05
+    moved = SCORERS["moved: mean and scale"](bench)
+    assert moved[0] < moved[1]  # what fooled the others
+
+
+def test_without_an_unadapted_candidate_class_shares_cannot_be_told():
+    bench = make_bench([standardised()])
+    assert np.isnan(class_share_weights(bench)).all()
+    assert np.isnan(SCORERS["resampled: class shares"](bench)).all()
+    assert not np.isnan(SCORERS["what explains"](bench)).any()

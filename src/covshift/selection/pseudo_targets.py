@@ -2,8 +2,8 @@
 
 What no label of the target can say, these say by analogy, each with an assumption of its own: the
 next shift is like those between source domains (`source_domains`, `residual_clusters`), the target
-is like a part of the source (`target_like`), or like the source moved by the shift that is seen in
-the rows (`moved`).
+is like a part of the source (`target_like`), like the source with other rows more frequent
+(`resampled`), or like the source moved by the shift that is seen in the rows (`moved`).
 """
 
 from collections.abc import Callable, Iterator
@@ -64,7 +64,9 @@ def target_like(problem: Problem, rng: np.random.RandomState) -> Iterator[Pseudo
     """The source rows of each class that a classifier most takes for target rows."""
     if min(len(problem.X_source), len(problem.X_target)) < MIN_ROWS:
         return
-    test = classifier_two_sample_test(problem.X_source, problem.X_target, random_state=rng)
+    test = classifier_two_sample_test(
+        problem.X_source, problem.X_target, random_state=rng, n_importance_repeats=0
+    )
     for share in TARGET_LIKE_SHARES:
         chosen = np.zeros(len(problem.codes), dtype=bool)
         for k in _classes(problem):
@@ -79,18 +81,25 @@ def moved(problem: Problem, rng: np.random.RandomState, move: Move) -> Iterator[
     """Each half of the source, moved as the source must be moved to become like the target."""
     halves = deal_folds(problem.codes, 2, rng)
     for half in range(2):
-        train, played = halves != half, halves == half
+        played = halves == half
         if _can_play(problem, played):
             X = move(problem, problem.X_source[played], problem.codes[played])
-            domain = np.full(len(X), PSEUDO_TARGET)
-            scene = make_scene(
-                problem.X_source[train],
-                problem.codes[train],
-                problem.source_domain[train],
-                X,
-                domain,
-            )
-            yield PseudoTarget(scene, problem.codes[played])
+            yield _played_by(problem, played, X=X)
+
+
+def resampled(
+    problem: Problem, rng: np.random.RandomState, weights: FloatArray
+) -> Iterator[PseudoTarget]:
+    """Each half of the source, its rows drawn with replacement by their weights."""
+    if np.isnan(weights).any():
+        return
+    halves = deal_folds(problem.codes, 2, rng)
+    for half in range(2):
+        rows = np.flatnonzero(halves == half)
+        if weights[rows].sum() > 0 and _can_play(problem, halves == half):
+            drawn = rng.choice(rows, size=len(rows), p=weights[rows] / weights[rows].sum())
+            if len(np.unique(problem.codes[drawn])) > 1:
+                yield _played_by(problem, halves == half, drawn)
 
 
 def move_mean_and_scale(problem: Problem, X: FloatArray, codes: IntArray) -> FloatArray:
@@ -133,13 +142,25 @@ def move_by_class(
     return result
 
 
-def _played_by(problem: Problem, played: BoolArray) -> PseudoTarget:
-    """The scene in which some source rows play the target, and the others stay the source."""
-    X, codes, domain = problem.X_source, problem.codes, problem.source_domain
+def _played_by(
+    problem: Problem,
+    played: BoolArray,
+    rows: IntArray | None = None,
+    X: FloatArray | None = None,
+) -> PseudoTarget:
+    """The scene in which some source rows play the target, and the others stay the source.
+
+    The target gets the rows by number (None: all of them), or with other features X.
+    """
+    rows = np.flatnonzero(played) if rows is None else rows
     scene = make_scene(
-        X[~played], codes[~played], domain[~played], X[played], np.full(played.sum(), PSEUDO_TARGET)
+        problem.X_source[~played],
+        problem.codes[~played],
+        problem.source_domain[~played],
+        problem.X_source[rows] if X is None else X,
+        np.full(len(rows), PSEUDO_TARGET),
     )
-    return PseudoTarget(scene, codes[played])
+    return PseudoTarget(scene, problem.codes[rows])
 
 
 def _can_play(problem: Problem, played: BoolArray) -> bool:

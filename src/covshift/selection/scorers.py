@@ -20,12 +20,10 @@ models and datasets for transfer learning", ECML PKDD 2010 (reverse validation).
 modules named.
 """
 
-import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.kernels.label_agreement import committee_shares, pairwise_kappa
@@ -37,20 +35,24 @@ from covshift.kernels.prediction_confidence import (
 from covshift.kernels.spectral_weights import spectral_weights
 from covshift.kernels.weighted_risk import deep_embedded_validation, weighted_mean
 from covshift.selection.bench import Bench
+from covshift.selection.explanations import (
+    class_share_weights,
+    explained_by_shares,
+    importance_weights,
+)
 from covshift.selection.problem import make_scene
 from covshift.selection.pseudo_targets import (
-    MIN_ROWS,
     PseudoTarget,
     move_by_class,
     move_gaussian,
     move_mean_and_scale,
     move_quantiles,
     moved,
+    resampled,
     residual_clusters,
     source_domains,
     target_like,
 )
-from covshift.weights import ClassifierWeights, UnreliableWeightsWarning
 
 TEMPERATURE = 0.05  # of the soft neighbourhood density, as its authors set it
 
@@ -72,6 +74,35 @@ def rehearse_moved_by_class(bench: Bench) -> FloatArray:
     return rehearse(bench, "moved: by class", partial(moved, move=move))
 
 
+def rehearse_class_shares(bench: Bench) -> FloatArray:
+    """The source with the class shares that the target is estimated to have."""
+    make = partial(resampled, weights=class_share_weights(bench))
+    return rehearse(bench, "resampled: class shares", make)
+
+
+def rehearse_weighted(bench: Bench) -> FloatArray:
+    """The source with rows like the target's more frequent."""
+    make = partial(resampled, weights=importance_weights(bench))
+    return rehearse(bench, "resampled: weights", make)
+
+
+def rehearse_what_explains(bench: Bench) -> FloatArray:
+    """Class shares count as far as they explain the shift; for the rest, rows moved."""
+    by_movement = [REHEARSALS[name](bench) for name in MOVED]
+    return mix_explanations(explained_by_shares(bench), rehearse_class_shares(bench), by_movement)
+
+
+def mix_explanations(
+    explained: float, by_shares: FloatArray, by_movement: Sequence[FloatArray]
+) -> FloatArray:
+    """Mean of the scores with class shares and with rows moved, weighed by what is explained."""
+    movement: FloatArray = np.mean(by_movement, axis=0)
+    if explained == 0 or np.isnan(by_shares).all():
+        return movement
+    mixed: FloatArray = explained * by_shares + (1 - explained) * movement
+    return mixed
+
+
 def validate_on_source(bench: Bench) -> FloatArray:
     """Score on source rows left out, each as a row of its own domain."""
     return _validate(bench, lambda codes, predicted: bench.metric(codes, predicted))
@@ -79,7 +110,7 @@ def validate_on_source(bench: Bench) -> FloatArray:
 
 def validate_weighted(bench: Bench) -> FloatArray:
     """Recall on source rows left out, weighed like target rows, averaged over the classes."""
-    weights = _importance(bench)
+    weights = importance_weights(bench)
 
     def score(codes: IntArray, predicted: IntArray) -> float:
         recalls = [
@@ -93,7 +124,7 @@ def validate_weighted(bench: Bench) -> FloatArray:
 
 def validate_with_control_variate(bench: Bench) -> FloatArray:
     """One less the estimated risk, classes weighing the same, with DEV's control variate."""
-    weights = _importance(bench)
+    weights = importance_weights(bench)
     codes = bench.problem.codes
     shares = np.bincount(codes, minlength=bench.problem.n_classes) / len(codes)
     balance = 1 / (shares[codes] * len(np.unique(codes)))
@@ -180,22 +211,6 @@ def _validate(bench: Bench, score: Callable[[IntArray, IntArray], float]) -> Flo
     )
 
 
-def _importance(bench: Bench) -> FloatArray:
-    """How much more often rows like each source row are found in the target."""
-    problem = bench.problem
-    if min(len(problem.X_source), len(problem.X_target)) < MIN_ROWS:
-        return np.full(len(problem.X_source), np.nan)  # too few to tell
-    domain = np.concatenate([np.zeros(len(problem.X_source)), np.full(len(problem.X_target), -1.0)])
-    estimator = ClassifierWeights(random_state=bench.rng("weights"))
-    with warnings.catch_warnings():
-        # That few rows carry the weight is what these scores suffer from, and known for.
-        warnings.simplefilter("ignore", UnreliableWeightsWarning)
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        estimator.fit(np.concatenate([problem.X_source, problem.X_target]), sample_domain=domain)
-    weights: FloatArray = estimator.weights_
-    return weights
-
-
 def _committee(bench: Bench) -> FloatArray:
     """Share of the votes for each class of each target row; every adapter has one vote."""
     able, predictions = _predictions(bench)
@@ -227,12 +242,16 @@ PSEUDO_TARGETS: dict[str, Callable[..., Iterable[PseudoTarget]]] = {
     "moved: quantiles": partial(moved, move=move_quantiles),
     "moved: Gaussian": partial(moved, move=move_gaussian),
 }
+MOVED = ("moved: mean and scale", "moved: quantiles", "moved: Gaussian")
 REHEARSALS: dict[str, Callable[[Bench], FloatArray]] = {
     name: partial(rehearse, name=name, make=make) for name, make in PSEUDO_TARGETS.items()
 }
 SCORERS: dict[str, Callable[[Bench], FloatArray]] = {
     **REHEARSALS,
     "moved: by class": rehearse_moved_by_class,
+    "resampled: class shares": rehearse_class_shares,
+    "resampled: weights": rehearse_weighted,
+    "what explains": rehearse_what_explains,
     "source CV": validate_on_source,
     "weighted CV": validate_weighted,
     "DEV": validate_with_control_variate,

@@ -1,0 +1,88 @@
+r"""Shifts that weighing the source rows would explain, and how much they leave unexplained.
+
+Two explanations move no row, they only make some rows more frequent:
+
+- **class shares**: the target is the source with other shares of the classes. The shares are
+  estimated by expectation and maximisation (`covshift.kernels.class_shares`) from the calibrated
+  probabilities of the first unadapted candidate;
+- **weights**: the target is the source weighed by a function of the features
+  (`covshift.weights.ClassifierWeights`).
+
+What an explanation leaves is measured by a classifier that tells source rows, drawn by the weights,
+from target rows: an AUC of .5 leaves nothing. Where class shares leave little, adapters that make
+domains alike are the wrong cure, for they undo a difference that should be there. No data can
+prove it: a movement of the rows may look the same.
+"""
+
+import warnings
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from covshift.kernels.arrays import FloatArray
+from covshift.kernels.class_shares import estimate_shares
+from covshift.kernels.vector_scaling import fit_scaling, scaled_probabilities
+from covshift.measures import classifier_two_sample_test
+from covshift.selection.bench import Bench
+from covshift.weights import ClassifierWeights, UnreliableWeightsWarning
+
+MIN_ROWS = 10  # of either role, to tell anything
+# The AUC that class shares leave, from which on they explain the shift wholly, or not at all.
+WHOLLY, NOT_AT_ALL = 0.5, 0.75
+
+
+def class_share_weights(bench: Bench) -> FloatArray:
+    """Weight of each source row: estimated share of its class in the target over the source's.
+
+    NaN where no unadapted candidate could be fitted.
+    """
+    problem = bench.problem
+    n_rows, n_classes = len(problem.codes), problem.n_classes
+    left_out = bench.outputs_left_out()
+    for number, one in enumerate(bench.candidates):
+        on_source, on_target = left_out[number], bench.target[number].logits
+        if not one.adapts and on_source is not None and on_target is not None:
+            scaling = fit_scaling(on_source, problem.codes, np.ones(n_rows))
+            shares = np.bincount(problem.codes, minlength=n_classes) / n_rows
+            present = shares > 0
+            P = scaled_probabilities(on_target, scaling)[:, present]
+            ratios = np.zeros(n_classes)
+            ratios[present] = estimate_shares(P, shares[present]) / shares[present]
+            weights: FloatArray = ratios[problem.codes]
+            return weights
+    return np.full(n_rows, np.nan)
+
+
+def importance_weights(bench: Bench) -> FloatArray:
+    """How much more often rows like each source row are found in the target; NaN: too few rows."""
+    problem = bench.problem
+    if min(len(problem.X_source), len(problem.X_target)) < MIN_ROWS:
+        return np.full(len(problem.X_source), np.nan)
+    domain = np.concatenate([np.zeros(len(problem.X_source)), np.full(len(problem.X_target), -1.0)])
+    estimator = ClassifierWeights(random_state=bench.rng("weights"))
+    with warnings.catch_warnings():
+        # That few rows carry the weight is what these scores suffer from, and known for.
+        warnings.simplefilter("ignore", UnreliableWeightsWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        estimator.fit(np.concatenate([problem.X_source, problem.X_target]), sample_domain=domain)
+    weights: FloatArray = estimator.weights_
+    return weights
+
+
+def left_unexplained(bench: Bench, weights: FloatArray) -> float:
+    """AUC of telling source rows, drawn by these weights, from target rows; NaN: cannot tell."""
+    X, X_target = bench.problem.X_source, bench.problem.X_target
+    if not weights.sum() > 0 or min(len(X), len(X_target)) < MIN_ROWS:
+        return np.nan
+    rng = bench.rng("left unexplained")
+    drawn = rng.choice(len(X), size=len(X), p=weights / weights.sum())
+    test = classifier_two_sample_test(X[drawn], X_target, random_state=rng, n_importance_repeats=0)
+    return float(test.statistic)
+
+
+def explained_by_shares(bench: Bench) -> float:
+    """How far class shares explain the shift, from 0 to 1; 0 if that cannot be told."""
+    left = left_unexplained(bench, class_share_weights(bench))
+    return (
+        0.0 if np.isnan(left) else float(np.clip((NOT_AT_ALL - left) / (NOT_AT_ALL - WHOLLY), 0, 1))
+    )
