@@ -12,6 +12,7 @@ import warnings
 
 import numpy as np
 from fixed_candidates import fixed_candidates
+from sklearn import config_context, set_config
 
 from covshift.selection.bench import Bench
 from covshift.selection.disqualification import disqualify
@@ -27,11 +28,18 @@ from covshift.selection.scorers import SCORERS
 
 LARGEST_LOGIT = 60.0  # kept in half precision
 # Made of others: `measured_tasks` mixes it anew.
+SKADA_NAMES = tuple(
+    f"SKADA: {name}"
+    for name in ("importance weighted", "DEV", "circular", "MixVal", "entropy", "density")
+)
 MEASURED = {name: scorer for name, scorer in SCORERS.items() if name != "what explains"}
 
 
-def measure(task, seed, known=None):
-    """Arrays of one task, as they are written to its file; ``known``: those of an older one."""
+def measure(task, seed, known=None, *, skada=False):
+    """Arrays of one task, as they are written to its file; ``known``: those of an older one.
+
+    ``skada``: its scorers too, which take as long as all of ours.
+    """
     known = {} if known is None else known
     classes = np.unique(task.y_source)
     codes, target_codes, test_codes = (
@@ -51,6 +59,8 @@ def measure(task, seed, known=None):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         scores |= {name: scorer(bench) for name, scorer in MEASURED.items() if name not in scores}
+        if skada and SKADA_NAMES[0] not in scores:
+            scores |= _skada_scores(bench)
         arrays = {
             "score_names": np.array(list(scores)),
             "scores": np.array(list(scores.values())),
@@ -76,6 +86,14 @@ def measure(task, seed, known=None):
         "target_codes": target_codes.astype(np.int16),
         "test_codes": test_codes.astype(np.int16),
     }
+
+
+def _skada_scores(bench):
+    with config_context():  # importing SKADA turns metadata routing on, for all of scikit-learn
+        from skada_scores import skada_scores
+
+        set_config(enable_metadata_routing=True)
+        return skada_scores(bench)
 
 
 def _logits(outputs):

@@ -5,6 +5,7 @@ The data lie where a user keeps them: a folder with ``vowels_h95``, ``office_cal
 groups of rows (a speaker's vowels, a recording's seconds) are not parted.
 """
 
+from functools import lru_cache
 from itertools import permutations
 from pathlib import Path
 
@@ -23,6 +24,7 @@ EMODB_MEN = ("03", "10", "11", "12", "15")
 SEED = 0
 
 
+@lru_cache(maxsize=1)
 def read_collections(folder):
     """Rows, labels, domains (by name) and groups of every collection, by name."""
     folder = Path(folder)

@@ -1,19 +1,19 @@
 """Measure every made-up task, or every real one, in parallel, so that a stop costs little.
 
-    python benchmarks/selection/run_tasks.py --out FOLDER [--per-family 30] [--jobs 2]
-    python benchmarks/selection/run_tasks.py --out FOLDER --real DATA_FOLDER [--jobs 2]
+    python benchmarks/selection/run_tasks.py --out FOLDER [--per-family 30] [--jobs 2] [--skada]
+    python benchmarks/selection/run_tasks.py --out FOLDER --real DATA_FOLDER [--jobs 2] [--skada]
 
 Each task becomes one file of the folder. Run the same again after a stop, and it goes on; after a
 score was added, and every file gets it.
 """
 
 import argparse
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from families import FAMILIES, make_task
-from measure import MEASURED, measure
+from measure import MEASURED, SKADA_NAMES, measure
 from real_tasks import declare_tasks, draw_task, read_collections
 
 from covshift.experiments.runner import run_experiment
@@ -26,35 +26,31 @@ def run_made_up(trials, folder):
     for trial in trials:
         family = trial.settings["family"]
         path = Path(folder) / f"{family}-{trial.seed}.npz"
-        results.append(_measure_into(path, make_task(family, trial.seed), trial.seed))
+        results.append(_measure_into(path, make_task(family, trial.seed), trial))
     return results
 
 
 def run_real(trials, folder, data):
     """Measure real tasks, likewise."""
-    collections = _read_once(data)
+    collections = read_collections(data)
     results = []
     for trial in trials:
         where = trial.settings
         task = draw_task(collections, where["collection"], where["sources"], where["target"])
         sources = "+".join(where["sources"]) if len(where["sources"]) < 3 else "rest"
         path = Path(folder) / f"{where['collection']}-{sources}>{where['target']}.npz"
-        results.append(_measure_into(path, task, trial.seed))
+        results.append(_measure_into(path, task, trial))
     return results
 
 
-def _measure_into(path, task, seed):
+def _measure_into(path, task, trial):
     """Write the file of a task, or what it lacks."""
     known = dict(np.load(path)) if path.exists() else None
     unfinished = path.with_suffix(".part.npz")
-    np.savez_compressed(unfinished, **measure(task, seed, known))
+    skada = SKADA_NAMES[0] in trial.settings["scores"]
+    np.savez_compressed(unfinished, **measure(task, trial.seed, known, skada=skada))
     unfinished.replace(path)
     return {"file": path.name}
-
-
-@lru_cache(maxsize=1)
-def _read_once(data):
-    return read_collections(data)
 
 
 def main():
@@ -64,23 +60,26 @@ def main():
     parser.add_argument("--per-family", type=int, default=30)
     parser.add_argument("--real", help="folder of the real collections")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--skada", action="store_true", help="SKADA's scorers too")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
+    scores = sorted([*MEASURED, *SKADA_NAMES] if options.skada else MEASURED)
     if options.real:
-        return run(options, declare_real(options.real), partial(run_real, data=options.real))
+        tasks = declare_real(options.real, scores)
+        return run(options, tasks, partial(run_real, data=options.real))
     # Seed by seed over the families, so that a part of the run is a sample of the whole.
     tasks = [
-        [Trial("selection", {"family": family, "scores": sorted(MEASURED)}, seed)]
+        [Trial("selection", {"family": family, "scores": scores}, seed)]
         for seed in range(options.per_family)
         for family in FAMILIES
     ]
     return run(options, tasks, run_made_up)
 
 
-def declare_real(data):
+def declare_real(data, scores):
     """Trials of the real tasks."""
     return [
-        [Trial("selection", {**where, "scores": sorted(MEASURED)}, 0)]
+        [Trial("selection", {**where, "scores": scores}, 0)]
         for where in declare_tasks(read_collections(data))
     ]
 
