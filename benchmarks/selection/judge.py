@@ -1,150 +1,218 @@
 """Judge rules of choosing on measured tasks, each by a score that never saw its collection.
 
-    python benchmarks/selection/judge.py MADE_UP_FOLDER [REAL_FOLDER]
+    python benchmarks/selection/judge.py MADE_UP_FOLDER REAL_FOLDER --out FOLDER
 
-Regret is that against the best of all candidates on the test rows; "floor" is that of an oracle
-which sees half of the test labels and is judged on the other half. Harm: more than .01 below
-logistic regression without adaptation; "sure": the paired 95 % interval excludes zero as well.
+Writes ``report.json`` with the tables of ``docs/results/selection.md`` and prints them. Made-up
+tasks: each family by a score learned on the others. Real tasks: each collection by a score learned
+on all made-up tasks and no real one, since that is what is shipped.
 """
 
 import argparse
+import json
 from pathlib import Path
 
 import numpy as np
-from learning import learn, predict
+from labelled import label_table
+from learning import SHIPPED, learn, predict, unseen_scores
+from measure import MEASURED, SKADA_NAMES
 from measured_tasks import read_tasks
+from outcomes import judge_rule, lead, split_half_floor, summarise
+from rules import (
+    best_unadapted,
+    by_score,
+    equal_vote,
+    fixed_methods,
+    pick,
+    untrained,
+    vote,
+)
 
-from covshift.selection.metrics import balanced_accuracy
-from covshift.selection.vote import vote_weights
+from covshift.report.document import make_cell, make_column, make_section, make_table
+from covshift.report.markdown import table_markdown
 
-N_MEMBERS = 7
-MARGIN = 0.01
-CLOSE = 0.02
-N_SPLITS = 20
-ALL_SCORES = (
-    "source domains", "residual clusters", "target-like", "moved: mean and scale",
-    "moved: quantiles", "moved: Gaussian", "moved: by class", "source CV", "weighted CV", "DEV",
-    "reverse", "committee", "kappa", "spectral", "entropy", "information", "density",
-)  # fmt: skip
 GROUPS = {
-    "pseudo-targets: domains, clusters, target-like": ALL_SCORES[:3],
-    "pseudo-targets: moved": ALL_SCORES[3:7],
-    "validation on the source": ALL_SCORES[7:10],
+    "what explains (moved rows, class shares)": ("what explains",),
+    "source domains": ("source domains",),
+    "validation on the source": ("source CV", "weighted CV", "resampled: weights"),
     "reverse validation": ("reverse",),
-    "agreement": ALL_SCORES[11:14],
-    "confidence": ALL_SCORES[14:],
+    "agreement": ("committee", "kappa"),
 }
-UNTRAINED = ("target-like", "moved: mean and scale", "moved: quantiles")
+ADDED = {
+    "target-like rows": ("target-like",),
+    "clusters of rows": ("residual clusters",),
+    "each pseudo-target by itself": (
+        "moved: mean and scale", "moved: quantiles", "moved: Gaussian", "moved: by class",
+        "resampled: class shares",
+    ),
+    "DEV": ("DEV",),
+    "spectral weight": ("spectral",),
+    "confidence": ("entropy", "information", "density"),
+}  # fmt: skip
+COLUMNS = {
+    "rule": "rule", "score": "balanced accuracy", "regret": "regret", "above": "above the floor",
+    "close": "within .02", "harm LR": "harm", "sure LR": "sure harm", "worst LR": "worst loss",
+    "harm best unadapted": "harm (b)", "sure best unadapted": "sure (b)",
+    "worst best unadapted": "worst (b)",
+}  # fmt: skip
 
 
-def learned_scores(tasks, names, extra=()):
-    """Combined scores of each task, by coefficients learned on the other collections."""
-    combined = {}
-    for collection in sorted({task.collection for task in tasks}):
-        others = [task for task in [*tasks, *extra] if family(task) != family_name(collection)]
-        a, b, _ = learn(others, names, penalty=10.0)
-        for task in tasks:
-            if task.collection == collection:
-                combined[task.name] = predict(task, names, a, b)
-    return combined
+def judge_all(tasks, rule):
+    """Outcomes of a rule, a function of a task, in the order of the tasks."""
+    return [judge_rule(task, rule(task)) for task in tasks]
 
 
-def family(task):
-    """What must not be learned from when the task is judged: EMODB's four are one."""
-    return family_name(task.collection)
+def choosing_rules(tasks, combined):
+    """Rules that choose, by name; ``combined``: the learned score of each task."""
+    known = set.intersection(*(set(task.scores) for task in tasks))
+    rules = {
+        "vote of 7 by the learned score": lambda t: vote(t, combined[t.name]),
+        "pick by the learned score": lambda t: pick(t, combined[t.name]),
+        "vote of 7 by what explains": lambda t: vote(t, by_score(t, "what explains")),
+        "vote of 7 by four pseudo-targets": lambda t: vote(t, untrained(t)),
+        "equal vote of all": equal_vote,
+        "best unadapted, by the source": best_unadapted,
+    }
+    for name in (*MEASURED, "what explains", *SKADA_NAMES):
+        if name in known:
+            rules[f"pick by {name}"] = lambda t, name=name: pick(t, by_score(t, name))
+    return rules
 
 
-def family_name(collection):
-    """The part of the name before an underscore, of EMODB; else all of it."""
-    return "emodb" if collection.startswith("emodb") else collection
+def fixed_rules(tasks):
+    """Every fixed method, by name."""
+    names = fixed_methods(tasks[0])
+    return {name: lambda t, name=name: fixed_methods(t)[name] for name in names}
 
 
-def untrained(task):
-    """Mean of four pseudo-targets."""
-    domains = task.scores["source domains"]
-    groups = task.scores["residual clusters"] if np.isnan(domains).all() else domains
-    columns = [groups, *(task.scores[name] for name in UNTRAINED)]
-    return np.nanmean(columns, axis=0)
+def outcome_table(table_id, caption, outcomes, floor):
+    """The table of some rules."""
+    rows = []
+    for name, results in outcomes.items():
+        row = summarise(results)
+        row["above"] = row["regret"] - floor
+        rows.append({"rule": name, **{key: number(key, value) for key, value in row.items()}})
+    columns = [make_column(key, label, numeric=key != "rule") for key, label in COLUMNS.items()]
+    return make_table(table_id, caption, columns, rows)
 
 
-def pick(task, combined):
-    """Balanced accuracy of the best by a score."""
-    return task.truth[int(np.argmax(np.where(task.allowed, combined, -np.inf)))]
+def lead_table(table_id, caption, outcomes, tasks):
+    """By how much the vote leads every other rule."""
+    first, *others = outcomes
+    clusters = [task.family for task in tasks]
+    rows = []
+    for name in others:
+        mean, low, high = lead(outcomes[first], outcomes[name], clusters)
+        rows.append({"rule": name, "lead": signed(mean), "low": signed(low), "high": signed(high)})
+    columns = [make_column("rule", "rule")] + [
+        make_column(key, label, numeric=True)
+        for key, label in (("lead", f"lead of the {first}"), ("low", "from"), ("high", "to"))
+    ]
+    return make_table(table_id, caption, columns, rows)
 
 
-def vote(task, combined, n_members=N_MEMBERS):
-    """Balanced accuracy of the vote of the best."""
-    return task.vote(vote_weights(combined, task.allowed, n_members))
-
-
-def fixed(task, name):
-    """Balanced accuracy of a candidate by name; of one that is missing, of the first."""
-    return task.truth[task.candidates.index(name) if name in task.candidates else 0]
-
-
-def split_half_floor(task):
-    """Regret of an oracle that sees half of the test labels, on the other half."""
-    rng = np.random.RandomState(0)
-    regrets = []
-    predicted = task.test_logits.argmax(axis=2)
-    for _ in range(N_SPLITS):
-        seen = rng.uniform(size=len(task.test_codes)) < 0.5
-        halves = [
-            np.array([balanced_accuracy(task.test_codes[part], one[part]) for one in predicted])
-            for part in (seen, ~seen)
-        ]
-        regrets.append(np.nanmax(halves[1]) - halves[1][np.nanargmax(halves[0])])
-    return np.mean(regrets)
-
-
-def summarise(name, scores, tasks):
-    """One row: absolute score, regret, share within .02, harm, worst loss."""
-    best = np.array([np.nanmax(task.truth) for task in tasks])
-    base = np.array([task.truth[0] for task in tasks])
-    regret = best - scores
-    loss = base - scores
-    return (
-        f"| {name} | {scores.mean():.3f} | {regret.mean():.3f} | {np.mean(regret <= CLOSE):.2f} | "
-        f"{np.mean(loss > MARGIN):.2f} | {loss.max():.2f} |"
-    )
-
-
-def report(tasks, extra=()):
-    """Print the table of rules on some tasks; ``extra`` ones are learned from, not judged."""
-    print("| rule | score | regret | within .02 | harm | worst loss |\n|---|---|---|---|---|---|")
-    methods = ("none + LR", "standardise + LR", "ranks + LR", "CORAL + LR", "standardise + RBF SVM")
-    for method in methods:
-        print(summarise(method, np.array([fixed(task, method) for task in tasks]), tasks))
-    for name in ALL_SCORES:
-        found = [pick(t, np.nan_to_num(t.scores[name], nan=-9.0)) for t in tasks]
-        print(summarise(f"pick by {name}", np.array(found), tasks))
-    rules = {"mean of four pseudo-targets": {task.name: untrained(task) for task in tasks}}
-    rules["learned, all scores"] = learned_scores(tasks, ALL_SCORES, extra)
+def ablation_table(made_up, real):
+    """What the learned score is worth without each group of scores, and with more."""
+    variants = {"as shipped": SHIPPED}
     for group, names in GROUPS.items():
-        kept = [name for name in ALL_SCORES if name not in names]
-        rules[f"learned, without {group}"] = learned_scores(tasks, kept, extra)
-    for rule, combined in rules.items():
-        for how, choose in (("pick", pick), ("vote", vote)):
-            found = np.array([choose(task, combined[task.name]) for task in tasks])
-            print(summarise(f"{how} by {rule}", found, tasks))
-    equal = np.array([task.vote(task.allowed / task.allowed.sum()) for task in tasks])
-    print(summarise("equal vote of all", equal, tasks))
-    print(f"floor of a split-half oracle: {np.mean([split_half_floor(t) for t in tasks]):.3f}")
+        variants[f"without {group}"] = [name for name in SHIPPED if name not in names]
+    for group, names in ADDED.items():
+        variants[f"with {group}"] = [*SHIPPED, *names]
+    rows = []
+    for variant, names in variants.items():
+        row = {"variant": variant}
+        on_made_up = unseen_scores(made_up, names)
+        coefficients = learn(made_up, names)
+        on_real = {task.name: predict(task, names, *coefficients) for task in real}
+        for kind, tasks, combined in (("made", made_up, on_made_up), ("real", real, on_real)):
+            results = summarise([judge_rule(t, vote(t, combined[t.name])) for t in tasks])
+            row[f"{kind} regret"] = number("regret", results["regret"])
+            row[f"{kind} harm"] = number("harm", results["harm LR"])
+        rows.append(row)
+    columns = [make_column("variant", "learned score")] + [
+        make_column(f"{kind} {key}", f"{key}, {words}", numeric=True)
+        for kind, words in (("made", "made-up"), ("real", "real"))
+        for key in ("regret", "harm")
+    ]
+    return make_table("ablation", "Vote of 7 by scores learned from other features", columns, rows)
+
+
+def family_table(table_id, caption, outcomes, tasks):
+    """The vote, never adapting and the best fixed method, collection by collection."""
+    rows = []
+    for collection in sorted({task.collection for task in tasks}):
+        chosen = [i for i, task in enumerate(tasks) if task.collection == collection]
+        row = {"collection": collection, "tasks": make_cell(str(len(chosen)), value=len(chosen))}
+        for key, results in outcomes.items():
+            part = summarise([results[i] for i in chosen])
+            row[key] = number("score", part["score"])
+            if key == next(iter(outcomes)):
+                row["regret"] = number("regret", part["regret"])
+                row["harm"] = number("harm", part["harm LR"])
+        row["best"] = number("score", np.mean([np.nanmax(tasks[i].truth) for i in chosen]))
+        rows.append(row)
+    labels = {"collection": "collection", "tasks": "tasks", **{key: key for key in outcomes}}
+    labels |= {"best": "best of all, by the labels", "regret": "regret of the vote", "harm": "harm"}
+    columns = [
+        make_column(key, label, numeric=key != "collection") for key, label in labels.items()
+    ]
+    return make_table(table_id, caption, columns, rows)
+
+
+def number(key, value):
+    """A cell: shares in per cent, others with three decimals."""
+    share = key.startswith(("close", "harm", "sure"))
+    return make_cell(f"{value:.0%}" if share else f"{value:.3f}", value=float(value))
+
+
+def signed(value):
+    """A cell with its sign."""
+    return make_cell(f"{value:+.3f}", value=float(value))
+
+
+def judge_kind(kind, words, tasks, combined):
+    """Tables of one kind of tasks."""
+    floor = float(np.mean([split_half_floor(task) for task in tasks]))
+    chosen = {n: judge_all(tasks, rule) for n, rule in choosing_rules(tasks, combined).items()}
+    fixed = {n: judge_all(tasks, rule) for n, rule in fixed_rules(tasks).items()}
+    best_fixed = max(fixed, key=lambda name: summarise(fixed[name])["score"])
+    voted = next(iter(chosen))
+    shown = {voted: chosen[voted], "none + LR": fixed["none + LR"], best_fixed: fixed[best_fixed]}
+    caption = f"{words}; floor of a split-half oracle: {floor:.3f}"
+    return [
+        outcome_table(f"{kind}-rules", f"Rules that choose, {caption}", chosen, floor),
+        outcome_table(f"{kind}-fixed", f"Fixed methods, {caption}", fixed, floor),
+        lead_table(
+            f"{kind}-leads",
+            f"Lead of the vote in balanced accuracy, {words}, with 95 % intervals clustered by "
+            "collection",
+            chosen | fixed,
+            tasks,
+        ),
+        family_table(f"{kind}-families", f"By collection, {words}", shown, tasks),
+    ]
 
 
 def main():
     """Judge on both kinds of tasks."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("made_up", type=Path)
-    parser.add_argument("real", type=Path, nargs="?")
+    parser.add_argument("real", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
-    made_up = read_tasks(options.made_up)
-    print(f"\n{len(made_up)} made-up tasks, each family by a score learned on the others\n")
-    report(made_up)
-    if options.real:
-        real = read_tasks(options.real)
-        print(f"\n{len(real)} real tasks, each collection by a score that never saw it\n")
-        report(real, made_up)
+    made_up, real = read_tasks(options.made_up), read_tasks(options.real)
+    coefficients = learn(made_up, SHIPPED)
+    on_made_up = unseen_scores(made_up, SHIPPED)
+    on_real = {task.name: predict(task, SHIPPED, *coefficients) for task in real}
+    tables = [
+        *judge_kind("made-up", f"{len(made_up)} made-up tasks", made_up, on_made_up),
+        *judge_kind("real", f"{len(real)} real tasks", real, on_real),
+        ablation_table(made_up, real),
+        label_table(made_up, on_made_up, real, on_real),
+    ]
+    options.out.mkdir(parents=True, exist_ok=True)
+    document = {"sections": [make_section("selection", "Selection", tables=tables)]}
+    (options.out / "report.json").write_text(json.dumps(document, indent=1), encoding="utf-8")
+    print("\n\n".join(table_markdown(table) for table in tables))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-"""Measured tasks as rules see them, and what a rule is worth on one."""
+"""Measured tasks as rules see them."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -9,7 +10,8 @@ from covshift.selection.metrics import balanced_accuracy
 from covshift.selection.scorers import MOVED, mix_explanations
 
 
-class Measured(NamedTuple):
+@dataclass(frozen=True)
+class Measured:
     """One task: scores by name, who may be ranked, logits, and labels to judge by."""
 
     name: str
@@ -27,32 +29,49 @@ class Measured(NamedTuple):
     test_codes: np.ndarray
 
     @property
+    def family(self):
+        """What must not be learned from when the task is judged: EMODB's four are one."""
+        return "emodb" if self.collection.startswith("emodb") else self.collection
+
+    @cached_property
     def truth(self):
-        """Balanced accuracy of each candidate on the test rows."""
-        return np.array([self.score(logits) for logits in self.test_logits])
+        """Balanced accuracy of each candidate on the test rows; NaN for one that failed."""
+        return np.array([self.score(codes) for codes in self.predictions])
+
+    @cached_property
+    def predictions(self):
+        """Class numbers of the test rows by each candidate; None for one that failed."""
+        return [
+            None if np.isnan(logits).any() else logits.argmax(axis=1) for logits in self.test_logits
+        ]
 
     @property
     def reference(self):
         """The first unadapted candidate that may be ranked, as in `ScoreTable`."""
-        usable = np.flatnonzero(self.allowed & (self.adapters == "none"))
+        usable = np.flatnonzero(self.allowed & self.unadapted)
         return int(usable[0]) if len(usable) else 0
 
-    def score(self, logits):
-        """Balanced accuracy of logits or probabilities on the test rows."""
-        if np.isnan(logits).any():
-            return np.nan
-        return balanced_accuracy(self.test_codes, logits.argmax(axis=1))
+    @property
+    def unadapted(self):
+        """Which candidates adapt nothing."""
+        return self.adapters == "none"
 
-    def probabilities(self, number):
-        """Calibrated probabilities of one candidate on the test rows."""
-        scaling = fit_scaling(self.source_logits[number], self.codes, np.ones(len(self.codes)))
-        return scaled_probabilities(self.test_logits[number], scaling)
+    def score(self, codes):
+        """Balanced accuracy of class numbers of the test rows."""
+        return np.nan if codes is None else balanced_accuracy(self.test_codes, codes)
 
-    def vote(self, weights):
-        """Balanced accuracy of the vote with these weights of the candidates."""
-        members = np.flatnonzero(weights)
-        P = sum(weights[i] * self.probabilities(i) for i in members)
-        return balanced_accuracy(self.test_codes, P.argmax(axis=1))
+    @cached_property
+    def probabilities(self):
+        """Calibrated probabilities (candidates, test rows, classes); NaN for one that failed."""
+        ones = np.ones(len(self.codes))
+        P = np.full(self.test_logits.shape, np.nan, dtype=np.float32)
+        for number, (on_source, on_test) in enumerate(
+            zip(self.source_logits, self.test_logits, strict=True)
+        ):
+            if not (np.isnan(on_source).any() or np.isnan(on_test).any()):
+                scaling = fit_scaling(on_source.astype(float), self.codes, ones)
+                P[number] = scaled_probabilities(on_test.astype(float), scaling)
+        return P
 
 
 def read_tasks(folder):
@@ -64,17 +83,13 @@ def read_task(path):
     """One measured task; its collection is what comes before the last hyphen of its name."""
     with np.load(path) as file:
         arrays = {name: file[name] for name in file.files}
-    logits = {
-        name: arrays[name].astype(np.float64)
-        for name in ("source_logits", "target_logits", "test_logits")
-    }
+    logits = {name: arrays[name] for name in ("source_logits", "target_logits", "test_logits")}
     codes = {name: arrays[name].astype(int) for name in ("codes", "target_codes", "test_codes")}
+    explained = float(arrays["explained"])
     scores = dict(zip(arrays["score_names"].tolist(), arrays["scores"], strict=True))
-    scores["what explains"] = mix_explanations(
-        float(arrays["explained"]),
-        scores["resampled: class shares"],
-        [scores[name] for name in MOVED],
-    )
+    by_movement = [scores[name] for name in MOVED]
+    by_shares = scores["resampled: class shares"]
+    scores["what explains"] = mix_explanations(explained, by_shares, by_movement)
     return Measured(
         name=path.stem,
         collection=path.stem.rpartition("-")[0],
@@ -82,7 +97,7 @@ def read_task(path):
         adapters=arrays["adapters"],
         scores=scores,
         allowed=arrays["allowed"],
-        explained=float(arrays["explained"]),
+        explained=explained,
         **logits,
         **codes,
     )
