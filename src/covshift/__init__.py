@@ -18,6 +18,7 @@ from covshift.adapters import (
 )
 from covshift.base import NothingToAdaptWarning
 from covshift.domains import SourceOnlySplit, StackedDomains, split_domains, stack_domains
+from covshift.persistence import load, save
 from covshift.predictors import AdaptedClassifier, AdaptedRegressor, LSPClassifier
 from covshift.selection import AutoAdaptedClassifier
 from covshift.weights import (
@@ -55,6 +56,8 @@ __all__ = [
     "UnreliableWeightsWarning",
     "fit_each",
     "fit_many",
+    "load",
+    "save",
     "split_domains",
     "stack_domains",
 ]

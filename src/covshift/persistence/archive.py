@@ -1,0 +1,118 @@
+"""The archive of a model file: read once, and checked before any of it is decompressed."""
+
+import io
+import math
+import os
+import re
+import stat
+from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
+
+from numpy.lib import format as npy
+
+CARD, SCHEMA = "covshift.json", "schema.json"
+# The description of all objects. Parsed, JSON takes some ten times its size in memory.
+MAX_SCHEMA_BYTES = 128 * 2**20
+MAX_CARD_BYTES = 8 * 2**20
+# All members together, decompressed, and the file itself.
+MAX_BYTES = 2 * 2**30
+
+# The names that skops gives: a number for an array or a sparse matrix.
+MEMBER = re.compile(rf"[0-9]+\.np[yz]|{re.escape(CARD)}|{re.escape(SCHEMA)}")
+# Those of SciPy's files of sparse matrices, which are archives in the archive.
+SPARSE_MEMBER = re.compile(r"(data|indices|indptr|row|col|offsets|shape|format|_is_array)\.npy")
+ENCRYPTED = 0x1
+
+
+class ModelFileError(ValueError):
+    """A model file that is damaged, hostile, or of a kind that this version does not read."""
+
+
+def read_file(path: Path, max_bytes: int) -> io.BytesIO:
+    """Return the contents of a regular file, whatever happens to the file afterwards."""
+    if path.is_dir():
+        raise ModelFileError(f"{path} is a folder, not a model file.")
+    # A pipe would block here for ever, a device might never end.
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _BINARY)
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise ModelFileError(f"{path} is not a regular file.")
+        if status.st_size > max_bytes:
+            raise ModelFileError(_too_large(str(path), status.st_size, max_bytes))
+        return io.BytesIO(file.read(max_bytes))
+
+
+_BINARY = getattr(os, "O_BINARY", 0)  # Windows
+
+
+def check_members(archive: ZipFile, max_bytes: int, names: re.Pattern[str] = MEMBER) -> None:
+    """Refuse an archive with members that no model file has, or that are too large together."""
+    seen = set()
+    for member in archive.infolist():
+        name = member.filename
+        if not names.fullmatch(name):
+            raise ModelFileError(f"It has a member {name[:100]!r}, which no model file has.")
+        if name in seen:
+            raise ModelFileError(f"It has two members named {name}.")
+        seen.add(name)
+        if _is_odd(member):
+            raise ModelFileError(
+                f"Its member {name} is a link, encrypted, or compressed in an unusual way."
+            )
+    # What is declared is the most that is ever decompressed: Python's zipfile stops there.
+    limits = {SCHEMA: MAX_SCHEMA_BYTES, CARD: MAX_CARD_BYTES}
+    for member in archive.infolist():
+        limit = limits.get(member.filename, max_bytes)
+        if member.file_size > limit:
+            raise ModelFileError(
+                _too_large(f"Its member {member.filename}", member.file_size, limit)
+            )
+    total = sum(member.file_size for member in archive.infolist())
+    if total > max_bytes:
+        raise ModelFileError(_too_large("What it holds", total, max_bytes))
+
+
+def check_array(archive: ZipFile, name: str) -> None:
+    """Refuse an array whose header declares other than what follows it, or Python objects."""
+    with archive.open(name) as file:
+        read_header = {
+            (1, 0): npy.read_array_header_1_0,
+            (2, 0): npy.read_array_header_2_0,
+        }.get(npy.read_magic(file))
+        if read_header is None:
+            raise ModelFileError(f"Its array {name} is of an unknown version.")
+        shape, _, dtype = read_header(file)
+        n_bytes = archive.getinfo(name).file_size - file.tell()
+    # An itemsize of zero would allow any number of items.
+    if dtype.hasobject or dtype.itemsize == 0:
+        raise ModelFileError(f"Its array {name} is of type {dtype}, which no model file has.")
+    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != n_bytes:
+        raise ModelFileError(
+            f"Its array {name} declares shape {shape} of {dtype}, but {n_bytes} bytes follow."
+        )
+
+
+def check_sparse(archive: ZipFile, name: str, max_bytes: int) -> int:
+    """The same for a sparse matrix, an archive of arrays; return their bytes."""
+    with ZipFile(io.BytesIO(archive.read(name))) as inner:
+        check_members(inner, max_bytes, SPARSE_MEMBER)
+        for part in inner.namelist():
+            check_array(inner, part)
+        return sum(part.file_size for part in inner.infolist())
+
+
+def _is_odd(member: ZipInfo) -> bool:
+    kind = stat.S_IFMT(member.external_attr >> 16)
+    return (
+        kind not in (0, stat.S_IFREG)
+        or bool(member.flag_bits & ENCRYPTED)
+        or member.compress_type not in (ZIP_STORED, ZIP_DEFLATED)
+    )
+
+
+def _too_large(what: str, size: int, limit: int) -> str:
+    return (
+        f"{what} takes {size / 2**20:,.0f} MiB, more than the {limit / 2**20:,.0f} MiB allowed "
+        "(load and read_card take max_bytes; descriptions and cards have limits of their own)."
+    )

@@ -1,0 +1,234 @@
+"""Writing and reading model files."""
+
+import io
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
+
+import sklearn
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import InconsistentVersionWarning
+from sklearn.utils.validation import check_is_fitted
+
+from covshift.output_files import write_whole
+from covshift.persistence.archive import (
+    CARD,
+    MAX_BYTES,
+    SCHEMA,
+    ModelFileError,
+    check_members,
+    read_file,
+)
+from covshift.persistence.content_checks import check_contents
+from covshift.persistence.model_parts import without_cycles
+from covshift.persistence.schema_audit import SchemaAudit
+from covshift.persistence.trusted_types import TRUSTED
+
+
+class ModelVersionWarning(UserWarning):
+    """A model file was written by another version of scikit-learn."""
+
+
+def save(model: Any, path: str | PathLike[str], *, card: Mapping[str, Any] | None = None) -> None:
+    """Write a fitted model to a file that holds no code; needs the extra ``models``.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted estimator of covshift or scikit-learn, or a pipeline of them.
+    path : str or path
+        File to write, by custom ``*.skops``. It is whole or not there; an old one is replaced.
+    card : dict, default=None
+        What you want to say of the model: data, diagnosis, metrics, as texts, numbers, lists and
+        dictionaries. Class, features, classes, domains, versions and date are filled in.
+
+    Raises
+    ------
+    TypeError
+        If a part of the model cannot be written so that it would come back the same.
+
+    See Also
+    --------
+    load : Reads the model.
+    covshift.persistence.read_card : Reads the card alone.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from covshift import AdaptedClassifier, DomainStandardScaler, load, save, stack_domains
+    >>> from covshift.datasets import make_smooth_shift
+    >>> data = make_smooth_shift(random_state=0)
+    >>> X, y, sample_domain = stack_domains(data.X_source, data.y_source, data.X_target)
+    >>> model = AdaptedClassifier(DomainStandardScaler()).fit(X, y, sample_domain=sample_domain)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "model.skops")
+    ...     save(model, path, card={"made by": "the docs"})
+    ...     loaded = load(path)
+    >>> bool((loaded.predict(data.X_test) == model.predict(data.X_test)).all())
+    True
+    """
+    skops = _import_skops()
+    from covshift.persistence.card import make_document  # reads the version of the package
+
+    if not isinstance(model, BaseEstimator):
+        raise TypeError(f"save takes a fitted estimator, got {type(model).__name__}.")
+    check_is_fitted(model)
+    document = make_document(model, card, skops=skops.__version__)
+    try:
+        content = io.BytesIO(skops.io.dumps(without_cycles(model), compression=ZIP_DEFLATED))
+        with ZipFile(content, "a", ZIP_DEFLATED) as archive:
+            archive.writestr(CARD, document)
+        # What load would not read is not written.
+        with ZipFile(content) as archive:
+            size = sum(member.file_size for member in archive.infolist())
+            check_members(archive, size)
+            SchemaAudit(archive, 2 * size).check()
+    except Exception as error:  # whatever a part of the model, of any type, makes of it
+        raise TypeError(f"{type(model).__name__} cannot be saved: {_one_line(error)}") from error
+    write_whole(Path(path), lambda file: file.write(content.getbuffer()))
+
+
+def load(
+    path: str | PathLike[str], *, trusted: Sequence[str | type] = (), max_bytes: int = MAX_BYTES
+) -> Any:
+    """Read a model written by `save`; needs the extra ``models``.
+
+    Parameters
+    ----------
+    path : str or path
+        File written by `save`.
+    trusted : list of str or type, default=()
+        Types beyond those of covshift and scikit-learn that may be made, each by its name
+        ("package.module.Type"): your own estimators, say. Name only what you know: making a type
+        runs its code. The error that refuses a file names the types that it holds.
+    max_bytes : int, default=2 GiB
+        Largest size of the file, and of its contents decompressed.
+
+    Returns
+    -------
+    estimator
+        The fitted model.
+
+    Raises
+    ------
+    covshift.persistence.ModelFileError
+        If the file is damaged, hostile, of a newer format, or holds types that are not trusted.
+        Nothing has run then.
+
+    Warns
+    -----
+    covshift.persistence.ModelVersionWarning
+        If the file was written by another version of scikit-learn.
+    """
+    skops = _import_skops()
+    if isinstance(trusted, str | bool):
+        raise TypeError("trusted must be a list of names or types.")
+    names = [one if isinstance(one, str) else f"{one.__module__}.{one.__name__}" for one in trusted]
+    with _one_error(path):
+        content, card = _open(Path(path), max_bytes)
+        with ZipFile(content) as archive:
+            SchemaAudit(archive, max_bytes).check()
+        model = _build(skops, content, [*TRUSTED, *names])
+        if not isinstance(model, BaseEstimator):
+            raise ModelFileError(f"It holds a {type(model).__name__}, which is no model.")
+        check_contents(model)
+        written_by = _versions(card).get("scikit-learn", "an unknown version")
+    if written_by != sklearn.__version__:
+        warnings.warn(
+            f"{path} was written with scikit-learn {written_by!s:.50} and is read with "
+            f"{sklearn.__version__}, which may predict differently, or not at all. Compare some "
+            "predictions, or fit again.",
+            ModelVersionWarning,
+            stacklevel=2,
+        )
+    return model
+
+
+def read_card(path: str | PathLike[str], *, max_bytes: int = MAX_BYTES) -> dict[str, Any]:
+    """Read the card of a model file; needs no extra, and builds no model.
+
+    Parameters
+    ----------
+    path : str or path
+        File written by `save`.
+    max_bytes : int, default=2 GiB
+        As in `load`.
+
+    Returns
+    -------
+    dict
+        The entries given to `save`, and ``class_name``, ``model`` (as it prints), ``n_features``,
+        ``feature_names``, ``classes``, ``domains``, ``domain_names``, ``software`` and ``date``.
+    """
+    with _one_error(path):
+        _, card = _open(Path(path), max_bytes)
+    return card
+
+
+def _open(path: Path, max_bytes: int) -> tuple[io.BytesIO, dict[str, Any]]:
+    """Contents of a file whose members are checked, and its card."""
+    from covshift.persistence.card import read_document  # reads the version of the package
+
+    content = read_file(path, max_bytes)
+    with ZipFile(content) as archive:
+        check_members(archive, max_bytes)
+        missing = {CARD, SCHEMA} - set(archive.namelist())
+        if missing:
+            raise ModelFileError(f"It has no {missing.pop()}: save did not write it.")
+        return content, read_document(archive.read(CARD))
+
+
+def _build(skops: Any, content: io.BytesIO, trusted: list[str]) -> Any:
+    from skops.io.exceptions import UntrustedTypesFoundException
+
+    with warnings.catch_warnings():
+        # One of ours stands for those of all its parts.
+        warnings.simplefilter("ignore", InconsistentVersionWarning)
+        try:
+            return skops.io.load(content, trusted=trusted)
+        except UntrustedTypesFoundException:
+            unknown = set(skops.io.get_untrusted_types(data=content.getvalue()))
+    names = sorted(unknown - set(trusted))
+    raise ModelFileError(
+        f"It holds what covshift does not know: {', '.join(names)[:500]}. If you know it and trust "
+        f"whoever made the file: load(path, trusted={names[:20]})."
+    )
+
+
+def _versions(card: Mapping[str, Any]) -> Mapping[str, Any]:
+    software = card.get("software")
+    return software if isinstance(software, dict) else {}
+
+
+@contextmanager
+def _one_error(path: Any) -> Iterator[None]:
+    """Raise whatever a file makes go wrong as one error, in one line, that names the file."""
+    try:
+        yield
+    except ModelFileError as error:
+        raise ModelFileError(f"Cannot read the model {path}: {_one_line(error)}") from None
+    except Exception as error:  # the file decides what goes wrong: any error is its fault
+        if isinstance(error, OSError) and error.filename is not None:
+            raise  # no such file, no permission
+        raise ModelFileError(
+            f"Cannot read the model {path}: it is damaged, or save did not write it "
+            f"({type(error).__name__}: {_one_line(error)})"
+        ) from error
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:800]
+
+
+def _import_skops() -> Any:
+    try:
+        import skops.io
+    except ImportError as error:
+        raise ImportError(
+            'Saved models need skops, which is not installed: pip install "covshift[models]"'
+        ) from error
+    return skops

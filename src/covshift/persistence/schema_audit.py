@@ -1,0 +1,139 @@
+"""What ``schema.json`` may say, checked before skops reads it.
+
+skops describes objects as a tree of nodes; each names a loader, a type and, for an object that
+occurs several times, its number. skops checks the types. Here the tree itself is checked:
+
+- only loaders that put values into place; none that calls a method, a function or a constructor
+  of the file's choice;
+- names are names: no path that could be read in two ways;
+- an object that occurs again is described again, in full, as skops writes it. A mere reference
+  would let a small file stand for exponentially many nodes;
+- an array belongs to one object, so that the archive's size bounds what is read.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+from zipfile import ZipFile
+
+from covshift.persistence.archive import SCHEMA, ModelFileError, check_array, check_sparse
+
+# Files of format 1 are written by skops' protocol 2. Older protocols have other loaders.
+PROTOCOL = 2
+NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+MODULE = re.compile(rf"{NAME.pattern}(\.{NAME.pattern})*", re.ASCII)
+# JSON has texts for keys: true and false would both come back as True, null not at all.
+UNFAITHFUL_KEYS = ("bool", "bool_", "NoneType")
+SEED_POOL = 4  # words, NumPy's default; a file could ask for any number
+
+
+def _children_of_array(state: Mapping[str, Any]) -> list[Any]:
+    return [] if state["type"] == "numpy" else [*state["content"], state["shape"]]
+
+
+CHILDREN: dict[str, Callable[[Mapping[str, Any]], list[Any]]] = {
+    "DictNode": lambda state: [state["key_types"], *state["content"].values()],
+    "DTypeNode": lambda state: [state["content"]],
+    "FunctionNode": lambda state: [],
+    "JsonNode": lambda state: [],
+    "ListNode": lambda state: list(state["content"]),
+    "LossNode": lambda state: [state["content"], state["__reduce__"]["args"]],
+    "MaskedArrayNode": lambda state: [state["content"]["data"], state["content"]["mask"]],
+    "NdArrayNode": _children_of_array,
+    "ObjectNode": lambda state: [state["content"]] if state.get("content") is not None else [],
+    "RandomGeneratorNode": lambda state: [
+        state["content"]["bit_generator"],
+        state["content"]["seed_seq"],
+    ],
+    "RandomStateNode": lambda state: [state["content"]],
+    "SetNode": lambda state: list(state["content"]),
+    "SliceNode": lambda state: [],
+    "SparseMatrixNode": lambda state: [],
+    # scikit-learn's trees; skops trusts them only where the user names them.
+    "TreeNode": lambda state: [state["content"], state["__reduce__"]["args"]],
+    "TupleNode": lambda state: list(state["content"]),
+    "TypeNode": lambda state: [],
+}
+
+
+class SchemaAudit:
+    """One walk over the schema of an archive whose members are checked already."""
+
+    def __init__(self, archive: ZipFile, max_bytes: int) -> None:
+        self._archive = archive
+        self._bytes_left = max_bytes - sum(member.file_size for member in archive.infolist())
+        self._described: dict[int, Any] = {}
+        self._files: set[str] = set()
+
+    def check(self) -> None:
+        """Raise `ModelFileError` unless all is as skops writes it."""
+        schema = json.loads(self._archive.read(SCHEMA))
+        if schema["protocol"] != PROTOCOL:
+            raise ModelFileError(
+                f"It is of skops' protocol {schema['protocol']!r}; {PROTOCOL} is what is read here."
+            )
+        self._check_node(schema)
+
+    def _check_node(self, state: Any) -> None:
+        loader, module, name, number = (
+            state[key] for key in ("__loader__", "__module__", "__class__", "__id__")
+        )
+        if type(number) is not int or number <= 0:
+            raise ModelFileError(f"It numbers {module}.{name} by {number!r}.")
+        # skops takes what it read first for all that has this number.
+        if number in self._described:
+            if not _alike(self._described[number], state):
+                raise ModelFileError(f"It describes one object, {module}.{name}, in two ways.")
+            return
+        self._described[number] = state
+        if loader not in CHILDREN:
+            raise ModelFileError(
+                f"It holds {module}.{name} in a form ({loader}) that runs code, or that no "
+                "model needs."
+            )
+        if not (NAME.fullmatch(name) and MODULE.fullmatch(module)):
+            raise ModelFileError(
+                f"It holds {module}.{name}, which has no name to find it by: a lambda or a local "
+                "function or class must be moved to the top of a module."
+            )
+        self._check_details(state, loader)
+        for child in CHILDREN[loader](state):
+            self._check_node(child)
+
+    def _check_details(self, state: Mapping[str, Any], loader: str) -> None:
+        if loader == "SparseMatrixNode" or (loader == "NdArrayNode" and state["type"] == "numpy"):
+            self._check_file(state["file"], loader)
+        elif loader == "DictNode":
+            key_types = {key["__class__"] for key in state["key_types"]["content"]}
+            if key_types & set(UNFAITHFUL_KEYS):
+                raise ModelFileError(
+                    "It holds a dictionary with keys True, False or None, which files cannot keep "
+                    "apart. Use numbers or texts."
+                )
+        elif loader == "RandomGeneratorNode":
+            pool = state["content"]["seed_seq"]["content"]["pool_size"]
+            if pool["__loader__"] != "JsonNode" or json.loads(pool["content"]) != SEED_POOL:
+                raise ModelFileError("It holds a random generator with an unusual seed.")
+
+    def _check_file(self, name: str, loader: str) -> None:
+        if name in self._files:
+            raise ModelFileError(f"Two of its objects share the array {name}.")
+        self._files.add(name)
+        if loader == "SparseMatrixNode":
+            self._bytes_left -= check_sparse(self._archive, name, self._bytes_left)
+        else:
+            check_array(self._archive, name)
+
+
+def _alike(ours: Any, theirs: Any) -> bool:
+    """Whether two descriptions are the same, but for numbers and arrays made anew each time."""
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        keys = ours.keys() | theirs.keys()
+        # A text in this place tells a node from a dictionary of the user's that has such a key.
+        if isinstance(ours.get("__loader__"), str):
+            keys -= {"__id__", "file"}
+        return all(key in ours and key in theirs and _alike(ours[key], theirs[key]) for key in keys)
+    if isinstance(ours, list) and isinstance(theirs, list):
+        return len(ours) == len(theirs) and all(map(_alike, ours, theirs))
+    return type(ours) is type(theirs) and bool(ours == theirs)

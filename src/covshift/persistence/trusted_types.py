@@ -1,0 +1,59 @@
+"""The types that a model file may name, beyond those that skops itself trusts.
+
+skops trusts plain values and containers, arrays, NumPy's random states and ufuncs, and every
+public estimator of scikit-learn but for the arrays inside of trees. To be added here, a type must
+do nothing when it is made without its constructor and given attributes from a file, and index no
+memory by numbers from it, unless `covshift.persistence.content_checks` checks them.
+"""
+
+# Estimators, by module.
+ESTIMATORS = {
+    "covshift.adapters.correlation_alignment": ["CorrelationAlignment"],
+    "covshift.adapters.denoising_autoencoder": ["DenoisingAutoencoder"],
+    "covshift.adapters.domain_quantile_transformer": ["DomainQuantileTransformer"],
+    "covshift.adapters.domain_standard_scaler": ["DomainStandardScaler"],
+    "covshift.adapters.linear_monge_alignment": ["LinearMongeAlignment"],
+    "covshift.adapters.periodic_sparse_filtering": ["PeriodicSparseFiltering"],
+    "covshift.adapters.sparse_filtering": ["SparseFiltering"],
+    "covshift.adapters.subspace_alignment": ["SubspaceAlignment"],
+    "covshift.interop.skada": ["ReweightAdapter"],
+    "covshift.predictors.adapted_classifier": ["AdaptedClassifier"],
+    "covshift.predictors.adapted_regressor": ["AdaptedRegressor"],
+    "covshift.predictors.lsp_classifier": ["LSPClassifier"],
+    "covshift.selection.auto_adapted_classifier": ["AutoAdaptedClassifier"],
+    "covshift.selection.source_standard_scaler": ["SourceStandardScaler"],
+    "covshift.weights.classifier": ["ClassifierWeights"],
+    "covshift.weights.kliep": ["KLIEPWeights"],
+    "covshift.weights.kmm": ["KMMWeights"],
+    "covshift.weights.rulsif": ["RuLSIFWeights"],
+    "covshift.weights.ulsif": ["ULSIFWeights"],
+}
+
+# What estimators hold.
+PARTS = {
+    "covshift.domains.source_only_split": ["SourceOnlySplit"],
+    "covshift.kernels.vector_scaling": ["Scaling"],
+    "covshift.selection.candidates": ["Candidate"],
+    "covshift.selection.leaderboard": ["Leaderboard"],
+    "covshift.selection.members": ["Member"],
+    # scikit-learn's, of which skops knows the public ones only.
+    "sklearn.calibration": ["_CalibratedClassifier", "_SigmoidCalibration"],
+    "sklearn.ensemble._hist_gradient_boosting.predictor": ["TreePredictor"],
+    "sklearn.metrics._scorer": ["_PassthroughScorer"],
+    "sklearn.utils._metadata_requests": ["MetadataRequest", "MethodMetadataRequest"],
+    "sklearn.utils._bunch": ["Bunch"],
+    "numpy": ["dtype"],
+    "scipy.sparse._csr": ["csr_array", "csr_matrix"],
+}
+
+# Functions, which are looked up and not called.
+FUNCTIONS = {
+    "covshift.weights.classifier": ["_with_squares"],
+}
+
+TRUSTED = tuple(
+    f"{module}.{name}"
+    for table in (ESTIMATORS, PARTS, FUNCTIONS)
+    for module, names in table.items()
+    for name in names
+)
