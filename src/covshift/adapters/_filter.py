@@ -72,12 +72,7 @@ class SparseFilter(DomainTransformer):
         """
         check_is_fitted(self)
         X = self._validate_rows(X)
-        domain = check_new_domains(
-            sample_domain,
-            X.shape[0],
-            has_target=bool((self.domains_ < 0).any()) or "target" in self.norm_units_,
-            domain_names=self.domain_names_,
-        )
+        domain = self._domains_of(sample_domain, X.shape[0])
         F = self._activate(X)
         if self.normalization == "batch":
             norms = UnitNorms.measure(F, pooling_units(domain, self.pooling, self.min_domain_size))
@@ -112,6 +107,15 @@ class SparseFilter(DomainTransformer):
         if self.normalization == "domain":
             self._store_norms(self._stored_norms().replace(unit, self._activate(X)))
         return self
+
+    def _domains_of(self, sample_domain, n_samples):
+        """Domains of rows to transform, checked."""
+        return check_new_domains(
+            sample_domain,
+            n_samples,
+            has_target=bool((self.domains_ < 0).any()) or "target" in self.norm_units_,
+            domain_names=self.domain_names_,
+        )
 
     def _state_problem(self, X, y, sample_domain, label_mask=None):
         """Check parameters and data, and draw the starts."""

@@ -103,13 +103,7 @@ class UnitAdapter(DomainTransformer):
         """
         check_is_fitted(self)
         X = self._validate_rows(X)
-        domain = check_new_domains(
-            sample_domain,
-            X.shape[0],
-            has_target=bool((self.domains_ < 0).any()) or "target" in self.units_,
-            domain_names=self.domain_names_,
-        )
-        return self._transform_located(X, self._locate(domain))
+        return self._transform_located(X, self._units_of(sample_domain, X.shape[0]))
 
     def adapt_target(self, X: Any, domain: int | str | None = None) -> Self:
         """Learn the statistics of a new target domain, without the training data.
@@ -141,6 +135,16 @@ class UnitAdapter(DomainTransformer):
     def _learn(self, X: Any, units: Mapping[Unit, IntArray], sample_domain: IntArray) -> None:
         """Store what is learned from the rows of each unit."""
         self._store({unit: self._measure(pick_rows(X, rows)) for unit, rows in units.items()})
+
+    def _units_of(self, sample_domain: Any, n_samples: int) -> IntArray:
+        """Position of each row's unit, given the domains of rows to transform."""
+        domain = check_new_domains(
+            sample_domain,
+            n_samples,
+            has_target=bool((self.domains_ < 0).any()) or "target" in self.units_,
+            domain_names=self.domain_names_,
+        )
+        return self._locate(domain)
 
     def _locate(self, domain: IntArray) -> IntArray:
         """Position of each row's unit; -1 for rows that stay as they are."""
