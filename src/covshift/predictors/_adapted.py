@@ -224,7 +224,7 @@ class AdaptedEstimator(BaseEstimator):
         tags.regressor_tags = estimator.regressor_tags
         tags.target_tags.required = True
         if _represents(self):
-            tags.transformer_tags = get_tags(self.adapter).transformer_tags
+            tags.transformer_tags = first.transformer_tags
         return tags
 
 
