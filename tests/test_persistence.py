@@ -15,13 +15,20 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 from sklearn.base import clone, is_regressor
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+)
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 
 import covshift
 from covshift import (
@@ -302,9 +309,24 @@ def test_own_types_and_functions_must_be_named(tmp_path):
         load(path, trusted=True)
 
 
-def test_forests_must_be_named(tmp_path):
-    model = AdaptedClassifier(DomainStandardScaler(), RandomForestClassifier(3, random_state=0))
-    model.fit(X, Y, **WHERE)
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        DecisionTreeClassifier(random_state=0),
+        RandomForestClassifier(3, random_state=0),
+        ExtraTreesClassifier(3, max_leaf_nodes=4, random_state=0),
+        AdaBoostClassifier(n_estimators=3, random_state=0),
+    ],
+    ids=repr,
+)
+def test_trees_and_forests(estimator, tmp_path):
+    model = AdaptedClassifier(DomainStandardScaler(), estimator).fit(X, Y, **WHERE)
+    assert_same(round_trip(model, tmp_path), model, X_NEW)
+
+
+def test_trees_that_cannot_be_checked_must_be_named(tmp_path):
+    estimator = GradientBoostingClassifier(n_estimators=2, random_state=0)
+    model = AdaptedClassifier(DomainStandardScaler(), estimator).fit(X, Y, **WHERE)
     save(model, tmp_path / "model.skops")
     name = "sklearn.tree._tree.Tree"
     with pytest.raises(ModelFileError, match=re.escape(f"trusted=['{name}']")):

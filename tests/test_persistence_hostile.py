@@ -13,7 +13,7 @@ from zipfile import ZIP_DEFLATED, ZIP_LZMA, ZIP_STORED, ZipFile, ZipInfo
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
@@ -554,6 +554,79 @@ def test_boosted_trees_that_point_outside(path, field):
         refuse(path, "HistGradientBoostingClassifier does not fit together")
     write_array(path, members, name, nodes)
     load(path)
+
+
+@pytest.mark.parametrize("field", ["left_child", "right_child", "feature"])
+@pytest.mark.parametrize("value", [10**6, -7, 0])
+def test_forests_that_point_outside(path, field, value):
+    members, arrays = saved(RandomForestClassifier(1, random_state=0), path)
+    name, nodes = next((name, a) for name, a in arrays.items() if a.dtype.names)
+    inner = np.flatnonzero(nodes["left_child"] != -1)
+    nodes = nodes.copy()
+    nodes[field][inner] = value
+    write_array(path, members, name, nodes)
+    if (field, value) == ("feature", 0):
+        load(path)  # a tree of one feature
+    else:
+        refuse(path, "DecisionTreeClassifier does not fit together")
+
+
+def test_trees_that_are_made_from_too_little(path):
+    saved(RandomForestClassifier(1, random_state=0), path)
+
+    def tree_of(schema):
+        forest = attributes(schema)["estimator_"]["content"]["content"]
+        return forest["estimators_"]["content"][0]["content"]["content"]["tree_"]
+
+    def more_outputs(schema):
+        arguments = tree_of(schema)["__reduce__"]["args"]["content"]
+        arguments[2] = json_node(10**6, 77)
+
+    def fewer_nodes(schema):
+        tree_of(schema)["content"]["content"]["node_count"] = json_node(1, 77)
+
+    def more_features(schema):
+        tree_of(schema)["__reduce__"]["args"]["content"][0] = json_node(99, 77)
+
+    def other_arguments(schema):
+        tree_of(schema)["__reduce__"]["args"]["content"][1] = json_node([1, 2], 77)
+
+    def fewer_features_of_the_forest(schema):
+        forest = attributes(schema)["estimator_"]["content"]["content"]
+        forest["n_features_in_"] = json_node(1, 77)
+
+    def a_loose_tree(schema):
+        attributes(schema)["estimator_"] = tree_of(schema)
+
+    good = read_members(path)
+    for edit, match in (
+        (more_outputs, "numbers of classes do not fit"),
+        (fewer_nodes, "does not fit together"),
+        (more_features, "does not fit together"),
+        (other_arguments, "unusual way"),
+        (fewer_features_of_the_forest, "RandomForestClassifier does not fit together"),
+        (a_loose_tree, "cannot be checked"),
+    ):
+        write_members(path, good)
+        edit_schema(path, edit)
+        refuse(path, match)
+
+
+def test_one_object_cannot_have_two_arrays(path):
+    """The first description would be made, after the second was checked."""
+    saved(RandomForestClassifier(1, random_state=0), path)
+    members = read_members(path)
+    buffer = io.BytesIO()
+    np.save(buffer, np.zeros(7))
+    write_members(path, {**members, "123.npy": buffer.getvalue()})
+
+    def describe_twice(schema):
+        first = json.loads(json.dumps(attributes(schema)["domains_"]))
+        first["file"] = "123.npy"
+        attributes(schema)["adapter"] = first
+
+    edit_schema(path, describe_twice)
+    refuse(path, "in two ways")
 
 
 def test_kernel_machines_that_point_outside(path):

@@ -18,8 +18,8 @@ otherwise), headers of arrays, and the type of every object, by name, against an
 (`covshift.persistence.trusted_types`). No module is imported that the list does not name. What is
 built is checked again where scikit-learn would index memory by numbers from the file. A file
 that fails any of this raises `ModelFileError`, in one line. ``trusted=[...]`` adds types of your
-own: their construction runs their code. Decision trees and forests are such a type, since a forged
-one would make scikit-learn read outside of its arrays: ``trusted=["sklearn.tree._tree.Tree"]``.
+own: their construction runs their code. Some ensembles of trees (gradient boosting without
+histograms, isolation forests) cannot be checked that way and need ``trusted`` too.
 """
 
 from covshift.persistence.archive import ModelFileError

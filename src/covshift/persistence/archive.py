@@ -73,8 +73,8 @@ def check_members(archive: ZipFile, max_bytes: int, names: re.Pattern[str] = MEM
         raise ModelFileError(_too_large("What it holds", total, max_bytes))
 
 
-def check_array(archive: ZipFile, name: str) -> None:
-    """Refuse an array whose header declares other than what follows it, or Python objects."""
+def check_array(archive: ZipFile, name: str) -> tuple[int, ...]:
+    """Refuse an array whose header declares other than what follows, or objects; else its shape."""
     with archive.open(name) as file:
         read_header = {
             (1, 0): npy.read_array_header_1_0,
@@ -91,6 +91,7 @@ def check_array(archive: ZipFile, name: str) -> None:
         raise ModelFileError(
             f"Its array {name} declares shape {shape} of {dtype}, but {n_bytes} bytes follow."
         )
+    return shape
 
 
 def check_sparse(archive: ZipFile, name: str, max_bytes: int) -> int:

@@ -5,59 +5,48 @@ without a look at the bounds, a forged file could read or write outside of array
 that a trusted type has is checked here. Each check returns whether all is well.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
 from covshift.persistence.archive import ModelFileError
-from covshift.persistence.model_parts import parts_of
+from covshift.persistence.model_parts import children_of, parts_of
+from covshift.persistence.tree_checks import (
+    BOOSTED,
+    DECISION_TREES,
+    FORESTS,
+    TREE,
+    UNCHECKED,
+    boosted_trees_are_sound,
+    forest_is_sound,
+    holds_loose_trees,
+    tree_is_sound,
+)
 
-TREES = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
-MACHINES = (SVC, NuSVC, SVR, NuSVR, OneClassSVM)
 TWISTER_WORDS = 624
 
 
-def check_contents(model: Any) -> None:
-    """Raise `ModelFileError` if a part of the model points outside of its arrays."""
+def check_contents(model: Any, trusted: Collection[str] = ()) -> None:
+    """Raise `ModelFileError` if a part of the model points outside of its arrays.
+
+    Trees that the user trusts by name are left alone.
+    """
     for part in parts_of(model):
         for kinds, is_sound in CHECKS:
             if isinstance(part, kinds) and not is_sound(part):
                 raise ModelFileError(
                     f"Its {type(part).__name__} does not fit together: forged, or damaged."
                 )
-
-
-def boosted_trees_are_sound(model: Any) -> bool:
-    """Children come after their parents, features exist; trees on categories are not read."""
-    if not hasattr(model, "_predictors"):
-        return True  # not fitted
-    categorical = np.asarray(model._bin_mapper.is_categorical_)
-    if model._preprocessor is not None or categorical.any():
-        return False
-    return all(
-        _tree_is_sound(tree.nodes, model.n_features_in_)
-        for stage in model._predictors
-        for tree in stage
-    )
-
-
-def _tree_is_sound(nodes: Any, n_features: int) -> bool:
-    inner = nodes[nodes["is_leaf"] == 0]
-    parents = np.flatnonzero(nodes["is_leaf"] == 0)
-    return (
-        nodes.ndim == 1
-        and len(nodes) > 0
-        and all(
-            bool(((inner[side] > parents) & (inner[side] < len(nodes))).all())
-            for side in ("left", "right")
-        )
-        and bool(((inner["feature_idx"] >= 0) & (inner["feature_idx"] < n_features)).all())
-        and not nodes["is_categorical"].any()
-    )
+        if TREE not in trusted and (
+            isinstance(part, UNCHECKED) or holds_loose_trees(part, children_of(part))
+        ):
+            raise ModelFileError(
+                f"It holds trees in a {type(part).__name__}, whose contents cannot be checked. If "
+                f"you trust whoever made the file: load(path, trusted=['{TREE}'])."
+            )
 
 
 def machine_is_sound(model: Any) -> bool:
@@ -65,10 +54,10 @@ def machine_is_sound(model: Any) -> bool:
     if not hasattr(model, "support_vectors_"):
         return True
     n_vectors, n_columns = model.support_vectors_.shape
-    n_classes = len(model._n_support) if isinstance(model, SVC | NuSVC) else 2
-    n_pairs = n_classes * (n_classes - 1) // 2
+    classifies = isinstance(model, SVC | NuSVC)
     n_support = np.asarray(model._n_support)
-    of_vectors = not isinstance(model, SVC | NuSVC) or n_support.sum() == n_vectors
+    n_classes = len(n_support) if classifies else 2
+    n_pairs = n_classes * (n_classes - 1) // 2
     n_probabilities = {np.shape(model._probA), np.shape(model._probB)}
     return (
         # Of a kernel that is computed elsewhere, columns are rows of the fit.
@@ -76,7 +65,7 @@ def machine_is_sound(model: Any) -> bool:
         and n_columns == model.n_features_in_
         and n_classes >= 2
         and bool((n_support >= 0).all())
-        and bool(of_vectors)
+        and (not classifies or int(n_support.sum()) == n_vectors)
         and model.support_.shape == (n_vectors,)
         and model._dual_coef_.shape == (n_classes - 1, n_vectors)
         and np.shape(model._intercept_) == (n_pairs,)
@@ -95,7 +84,7 @@ def sparse_is_sound(matrix: Any) -> bool:
 
 def random_state_is_sound(state: Any) -> bool:
     """The Mersenne twister's position is inside of its words."""
-    generator = getattr(state, "bit_generator", state._bit_generator)
+    generator = getattr(state, "bit_generator", None) or state._bit_generator
     inside = generator.state
     if inside["bit_generator"] != "MT19937":
         return True
@@ -103,8 +92,10 @@ def random_state_is_sound(state: Any) -> bool:
 
 
 CHECKS: list[tuple[Any, Callable[[Any], bool]]] = [
-    (TREES, boosted_trees_are_sound),
-    (MACHINES, machine_is_sound),
+    (DECISION_TREES, tree_is_sound),
+    (FORESTS, forest_is_sound),
+    (BOOSTED, boosted_trees_are_sound),
+    ((SVC, NuSVC, SVR, NuSVR, OneClassSVM), machine_is_sound),
     ((sparse.spmatrix, sparse.sparray), sparse_is_sound),
     ((np.random.RandomState, np.random.Generator), random_state_is_sound),
 ]

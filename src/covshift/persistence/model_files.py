@@ -135,7 +135,7 @@ def load(
         model = _build(skops, content, [*TRUSTED, *names])
         if not isinstance(model, BaseEstimator):
             raise ModelFileError(f"It holds a {type(model).__name__}, which is no model.")
-        check_contents(model)
+        check_contents(model, names)
         written_by = _versions(card).get("scikit-learn", "an unknown version")
     if written_by != sklearn.__version__:
         warnings.warn(

@@ -13,19 +13,23 @@ def parts_of(model: Any) -> Iterator[Any]:
     waiting, seen = [model], set()
     while waiting:
         part = waiting.pop()
-        if id(part) in seen:
-            continue
-        seen.add(id(part))
-        yield part
-        if isinstance(part, dict):
-            waiting.extend(part.values())
-        elif isinstance(part, list | tuple | set):
-            waiting.extend(part)
-        elif isinstance(part, np.ndarray):
-            if part.dtype == object:
-                waiting.extend(part.flat)
-        elif hasattr(part, "__dict__") and not isinstance(part, type):
-            waiting.extend(vars(part).values())
+        if id(part) not in seen:
+            seen.add(id(part))
+            yield part
+            waiting.extend(children_of(part))
+
+
+def children_of(part: Any) -> list[Any]:
+    """What an object holds itself."""
+    if isinstance(part, dict):
+        return list(part.values())
+    if isinstance(part, list | tuple | set):
+        return list(part)
+    if isinstance(part, np.ndarray):
+        return list(part.flat) if part.dtype == object else []
+    if hasattr(part, "__dict__") and not isinstance(part, type):
+        return list(vars(part).values())
+    return []
 
 
 def without_cycles(model: Any) -> Any:

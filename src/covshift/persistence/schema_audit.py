@@ -50,7 +50,6 @@ CHILDREN: dict[str, Callable[[Mapping[str, Any]], list[Any]]] = {
     "SetNode": lambda state: list(state["content"]),
     "SliceNode": lambda state: [],
     "SparseMatrixNode": lambda state: [],
-    # scikit-learn's trees; skops trusts them only where the user names them.
     "TreeNode": lambda state: [state["content"], state["__reduce__"]["args"]],
     "TupleNode": lambda state: list(state["content"]),
     "TypeNode": lambda state: [],
@@ -83,7 +82,7 @@ class SchemaAudit:
             raise ModelFileError(f"It numbers {module}.{name} by {number!r}.")
         # skops takes what it read first for all that has this number.
         if number in self._described:
-            if not _alike(self._described[number], state):
+            if not self._alike(self._described[number], state):
                 raise ModelFileError(f"It describes one object, {module}.{name}, in two ways.")
             return
         self._described[number] = state
@@ -116,6 +115,21 @@ class SchemaAudit:
             if pool["__loader__"] != "JsonNode" or json.loads(pool["content"]) != SEED_POOL:
                 raise ModelFileError("It holds a random generator with an unusual seed.")
 
+        elif loader == "TreeNode":
+            self._check_tree(state["__reduce__"]["args"]["content"])
+
+    def _check_tree(self, arguments: Any) -> None:
+        """Refuse numbers of classes other than as many as a tree will read when it is made."""
+        n_features, n_classes, n_outputs = arguments
+        loaders = [one["__loader__"] for one in arguments]
+        if loaders != ["JsonNode", "NdArrayNode", "JsonNode"] or n_classes["type"] != "numpy":
+            raise ModelFileError("It holds a tree that is made in an unusual way.")
+        shape = check_array(self._archive, n_classes["file"])
+        if type(json.loads(n_features["content"])) is not int or shape != (
+            json.loads(n_outputs["content"]),
+        ):
+            raise ModelFileError("It holds a tree whose numbers of classes do not fit.")
+
     def _check_file(self, name: str, loader: str) -> None:
         if name in self._files:
             raise ModelFileError(f"Two of its objects share the array {name}.")
@@ -125,15 +139,23 @@ class SchemaAudit:
         else:
             check_array(self._archive, name)
 
+    def _alike(self, ours: Any, theirs: Any) -> bool:
+        """Whether two descriptions are the same, but for numbers and names made anew each time."""
+        if isinstance(ours, dict) and isinstance(theirs, dict):
+            keys = ours.keys() | theirs.keys()
+            # A text there tells a node from a dictionary of the user's that has such a key.
+            if isinstance(ours.get("__loader__"), str):
+                keys -= {"__id__", "file"}
+                names = [str(one.get("file")) for one in (ours, theirs)]
+                if names[0] != names[1] and not self._same_contents(*names):
+                    return False
+            return all(
+                key in ours and key in theirs and self._alike(ours[key], theirs[key])
+                for key in keys
+            )
+        if isinstance(ours, list) and isinstance(theirs, list):
+            return len(ours) == len(theirs) and all(map(self._alike, ours, theirs))
+        return type(ours) is type(theirs) and bool(ours == theirs)
 
-def _alike(ours: Any, theirs: Any) -> bool:
-    """Whether two descriptions are the same, but for numbers and arrays made anew each time."""
-    if isinstance(ours, dict) and isinstance(theirs, dict):
-        keys = ours.keys() | theirs.keys()
-        # A text in this place tells a node from a dictionary of the user's that has such a key.
-        if isinstance(ours.get("__loader__"), str):
-            keys -= {"__id__", "file"}
-        return all(key in ours and key in theirs and _alike(ours[key], theirs[key]) for key in keys)
-    if isinstance(ours, list) and isinstance(theirs, list):
-        return len(ours) == len(theirs) and all(map(_alike, ours, theirs))
-    return type(ours) is type(theirs) and bool(ours == theirs)
+    def _same_contents(self, ours: str, theirs: str) -> bool:
+        return self._archive.read(ours) == self._archive.read(theirs)

@@ -40,6 +40,7 @@ PARTS = {
     "sklearn.calibration": ["_CalibratedClassifier", "_SigmoidCalibration"],
     "sklearn.ensemble._hist_gradient_boosting.predictor": ["TreePredictor"],
     "sklearn.metrics._scorer": ["_PassthroughScorer"],
+    "sklearn.tree._tree": ["Tree"],
     "sklearn.utils._metadata_requests": ["MetadataRequest", "MethodMetadataRequest"],
     "sklearn.utils._bunch": ["Bunch"],
     "numpy": ["dtype"],
