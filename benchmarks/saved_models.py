@@ -48,9 +48,6 @@ def models():
         "AutoAdaptedClassifier, 7 votes; 500 + 250 rows": AutoAdaptedClassifier(random_state=0).fit(
             X, y, sample_domain=sample_domain
         ),
-        "AutoAdaptedClassifier, all 34 vote": AutoAdaptedClassifier(vote=34, random_state=0).fit(
-            X, y, sample_domain=sample_domain
-        ),
     }
 
 

@@ -31,7 +31,8 @@ def test_readme_prints_what_it_says():
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_readme_goes_on_as_shown():
+def test_readme_goes_on_as_shown(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # it writes model files
     first, *others = code_blocks("README.md", "python")
     names = {}
     exec(first, names)
@@ -44,6 +45,7 @@ def test_readme_goes_on_as_shown():
         sklearn.set_config(**config)
     assert np.isfinite(names["search"].best_score_)
     assert names["stacked_model"].transform(names["data"].X_test).shape == (500, 8)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["clinic.onnx", "model.skops"]
     assert names["sites"].adapter_.norm_units_ == [-1, 0, 1, "source", "target"]
 
 

@@ -392,6 +392,41 @@ def test_arrays_elsewhere(path, file):
     refuse(path)
 
 
+def test_spoiled_descriptions_are_refused_or_harmless(path):
+    """Parts taken out, exchanged, or put in place of others, at random."""
+    rng = np.random.RandomState(0)
+    members = read_members(path)
+    oddities = [None, 0, -1, 10**9, "x", [], {}, True, 1.5, "schema.json"]
+
+    def places(value):
+        keys = value if isinstance(value, dict) else range(len(value))
+        for key in list(keys):
+            yield value, key
+            if isinstance(value[key], dict | list):
+                yield from places(value[key])
+
+    refused = 0
+    for _ in range(500):
+        schema = json.loads(members["schema.json"])
+        known = list(places(schema))
+        value, key = known[rng.randint(len(known))]
+        other, other_key = known[rng.randint(len(known))]
+        spoiled = rng.randint(3)
+        if spoiled == 0:
+            value[key] = oddities[rng.randint(len(oddities))]
+        elif spoiled == 1:
+            value[key] = json.loads(json.dumps(other[other_key]))
+        else:
+            del value[key]
+        write_members(path, {**members, "schema.json": json.dumps(schema)})
+        try:
+            load(path)
+        except ModelFileError as error:
+            assert "\n" not in str(error)  # noqa: PT017 (either way is right)
+            refused += 1
+    assert refused > 100
+
+
 # Types.
 
 

@@ -28,6 +28,8 @@ from covshift.persistence.model_parts import without_cycles
 from covshift.persistence.schema_audit import SchemaAudit
 from covshift.persistence.trusted_types import TRUSTED
 
+LONGEST_MESSAGE = 4000  # a file can hold many types that have to be named, or one long name
+
 
 class ModelVersionWarning(UserWarning):
     """A model file was written by another version of scikit-learn."""
@@ -194,8 +196,8 @@ def _build(skops: Any, content: io.BytesIO, trusted: list[str]) -> Any:
             unknown = set(skops.io.get_untrusted_types(data=content.getvalue()))
     names = sorted(unknown - set(trusted))
     raise ModelFileError(
-        f"It holds what covshift does not know: {', '.join(names)[:500]}. If you know it and trust "
-        f"whoever made the file: load(path, trusted={names[:20]})."
+        "It holds types or functions that covshift does not know. If you know them and trust "
+        f"whoever made the file: load(path, trusted={names})."
     )
 
 
@@ -221,7 +223,7 @@ def _one_error(path: Any) -> Iterator[None]:
 
 
 def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:800]
+    return " ".join(str(error).split())[:LONGEST_MESSAGE]
 
 
 def _import_skops() -> Any:
