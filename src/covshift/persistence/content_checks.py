@@ -1,8 +1,10 @@
 """Numbers in a model file by which compiled code indexes memory, checked once they are loaded.
 
 An allow-list knows types, not contents. Where scikit-learn, SciPy or NumPy would follow an index
-without a look at the bounds, a forged file could read or write outside of arrays; every such place
-that a trusted type has is checked here. Each check returns whether all is well.
+without a look at the bounds, a forged file could read or write outside of arrays. Checked here are
+those places in what models of this package are commonly made of: trees, kernel machines, sparse
+matrices, random states. Other estimators are taken as skops takes them, by type. Each check
+returns whether all is well.
 """
 
 from collections.abc import Callable, Collection
@@ -88,7 +90,7 @@ def random_state_is_sound(state: Any) -> bool:
     inside = generator.state
     if inside["bit_generator"] != "MT19937":
         return True
-    return 0 <= inside["state"]["pos"] <= TWISTER_WORDS
+    return bool(0 <= inside["state"]["pos"] <= TWISTER_WORDS)
 
 
 CHECKS: list[tuple[Any, Callable[[Any], bool]]] = [
