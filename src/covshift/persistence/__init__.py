@@ -15,11 +15,12 @@ with a `ModelVersionWarning`, since scikit-learn itself promises nothing there.
 **What a file cannot do.** There is no pickle anywhere. Before anything is built, the whole file is
 checked: members of the archive, declared sizes (2 GiB in all, unless ``max_bytes`` says
 otherwise), headers of arrays, and the type of every object, by name, against an allow-list
-(`covshift.persistence.trusted_types`). No module is imported that the list does not name. What is
-built is checked again where scikit-learn would index memory by numbers from the file. A file
-that fails any of this raises `ModelFileError`, in one line. ``trusted=[...]`` adds types of your
-own: their construction runs their code. Some ensembles of trees (gradient boosting without
-histograms, isolation forests) cannot be checked that way and need ``trusted`` too.
+(`covshift.persistence.trusted_types`). No module is imported that the list does not name. Trees,
+kernel machines, sparse matrices and random states are checked again once they are built, since
+compiled code follows the numbers in them. A file that fails any of this raises `ModelFileError`,
+in one line. ``trusted=[...]`` adds types of your own: their construction runs their code. Some
+ensembles of trees (gradient boosting without histograms, isolation forests) cannot be checked and
+need ``trusted`` too. What is left to trust: docs/design/0016-saved-models.md.
 """
 
 from covshift.persistence.archive import ModelFileError

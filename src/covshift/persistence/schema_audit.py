@@ -114,7 +114,6 @@ class SchemaAudit:
             pool = state["content"]["seed_seq"]["content"]["pool_size"]
             if pool["__loader__"] != "JsonNode" or json.loads(pool["content"]) != SEED_POOL:
                 raise ModelFileError("It holds a random generator with an unusual seed.")
-
         elif loader == "TreeNode":
             self._check_tree(state["__reduce__"]["args"]["content"])
 
