@@ -36,6 +36,7 @@ from covshift.measures.scores import (
     percentage_change,
     unweighted_average_recall,
 )
+from covshift.measures.source_support import SourceSupport
 
 __all__ = [
     "ClassifierTest",
@@ -49,6 +50,7 @@ __all__ = [
     "Period",
     "PeriodShifts",
     "RepresentationBounds",
+    "SourceSupport",
     "SupportOverlap",
     "approximate_mmd",
     "check_cosine_neighbourhood",

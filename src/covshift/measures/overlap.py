@@ -4,12 +4,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.neighbors import NearestNeighbors
-from sklearn.preprocessing import StandardScaler
 
 from covshift.kernels.arrays import BoolArray, FloatArray
 from covshift.kernels.generalized_pareto import fit_generalized_pareto, shrink_shape
 from covshift.measures.samples import check_two_samples, check_weights
+from covshift.measures.source_support import SourceSupport
 
 # Vehtari et al. fit no tail of fewer weights.
 MIN_TAIL = 5
@@ -143,9 +142,7 @@ def support_overlap(
 
     Notes
     -----
-    Features are divided by their standard deviation over the source; one that is constant there
-    keeps its unit. A row is outside if its mean distance to the nearest source rows exceeds the
-    quantile of the same distances of the source rows, each to the *other* source rows.
+    Distances and threshold are those of `SourceSupport`, which judges new rows as well.
 
     References
     ----------
@@ -161,26 +158,14 @@ def support_overlap(
     array([False,  True])
     """
     X_source, X_target = check_two_samples(X_source, X_target, names=("X_source", "X_target"))
-    if not 1 <= n_neighbors < len(X_source):
-        raise ValueError(
-            f"n_neighbors must be at least 1 and fewer than the {len(X_source)} rows of X_source, "
-            f"got {n_neighbors}."
-        )
-    if not 0 < quantile < 1:
-        raise ValueError(f"quantile must be between 0 and 1, got {quantile}.")
-    scaler = StandardScaler().fit(X_source)
-    neighbors = NearestNeighbors(n_neighbors=n_neighbors).fit(scaler.transform(X_source))
-    own = neighbors.kneighbors()[0].mean(axis=1)  # without rows: each row's neighbours but itself
-    distances = neighbors.kneighbors(scaler.transform(X_target))[0].mean(axis=1)
-    # Distances from products of rows are not quite 0 between equal rows: up to 5e-8 sqrt(d).
-    rounding = 1e-7 * X_source.shape[1] ** 0.5
-    threshold = max(float(np.quantile(own, quantile)), rounding)
-    outside = distances > threshold
+    support = SourceSupport(n_neighbors=n_neighbors, quantile=quantile).fit(X_source)
+    distances = support.distances(X_target)
+    outside = distances > support.threshold_
     return SupportOverlap(
         outside=outside,
         share_outside=float(outside.mean()),
         distances=distances,
-        threshold=threshold,
+        threshold=support.threshold_,
     )
 
 

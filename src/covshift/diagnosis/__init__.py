@@ -1,0 +1,1 @@
+"""What moved, what holds, what to expect: evidence from which a verdict is made."""

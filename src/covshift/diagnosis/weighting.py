@@ -1,0 +1,110 @@
+"""Can weighting work? Whether source rows, some of them more often, could stand for the target.
+
+Weights need source rows wherever the target has some, in numbers that carry the estimate, and they
+must take the difference away. Each of the four figures has a threshold below; one that fails is
+named in ``obstacles``. That weighting can work says nothing of P(y | x): if it differs between
+source and target, weights are of no use and no figure here shows it.
+"""
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from covshift.diagnosis.plain import to_plain
+from covshift.diagnosis.support import fit_support
+from covshift.kernels.arrays import BoolArray, FloatArray
+from covshift.measures import SourceSupport, effective_sample_size, pareto_k
+from covshift.selection.bench import Bench
+from covshift.selection.explanations import MIN_ROWS, importance_weights, left_unexplained
+
+# No source row speaks for a target row outside the support. Where more than a fifth of the target
+# is there, what is learned from the others is no longer about the target.
+MIN_OVERLAP = 0.8
+# An accuracy estimated from n rows is known to within 1 / sqrt(n), that is .18 for 30; and with a
+# tenth of the rows, an unweighted fit that ignores the shift usually is the better one.
+MIN_EFFECTIVE_SIZE, MIN_EFFECTIVE_SHARE = 30, 0.1
+MAX_PARETO_K = 0.7  # above it weighted means are not to be trusted (Vehtari et al.)
+# Two normal samples that differ by .35 standard deviations have this AUC: less is hard to see.
+MAX_AUC_LEFT = 0.6
+
+
+class Weighting(NamedTuple):
+    """What `measure_weighting` found; NaN where there are too few rows to tell."""
+
+    possible: bool
+    obstacles: list[str]  # "rows", "overlap", "effective size", "tail", "left over"
+    n_source: int
+    n_target: int
+    overlap: float  # share of the target rows inside the support of the source
+    effective_size: float  # of the weighted source rows
+    effective_share: float
+    pareto_k: float  # infinite: too few rows carry weight to tell
+    auc_left: float  # of telling weighted source rows from target rows
+    outside: BoolArray  # target rows outside the support
+    weights: FloatArray  # of the source rows
+    support: SourceSupport | None  # judges new rows; None: fewer than two source rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain numbers, texts and lists, without the support."""
+        plain: dict[str, Any] = to_plain(self)
+        return plain
+
+
+def measure_weighting(bench: Bench) -> Weighting:
+    """Measure whether weighing the source rows could make them stand for the target's.
+
+    Parameters
+    ----------
+    bench : Bench
+        Only its problem and its streams of random numbers are used.
+
+    Returns
+    -------
+    Weighting
+    """
+    problem = bench.problem
+    n_source, n_target = len(problem.X_source), len(problem.X_target)
+    support = fit_support(problem.X_source)
+    outside = np.zeros(n_target, dtype=bool)
+    if support is not None:
+        outside = support.outside(problem.X_target)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of rows that are easily told apart
+        weights = importance_weights(bench)
+        auc_left = left_unexplained(bench, weights)
+    size = tail = np.nan
+    if np.isfinite(weights).all() and weights.any():
+        size, tail = effective_sample_size(weights), pareto_k(weights)
+    overlap = np.nan if support is None else float(1 - outside.mean())
+    found = find_obstacles(overlap, size, size / n_source, tail, auc_left)
+    if min(n_source, n_target) < MIN_ROWS:
+        found = ["rows"]
+    return Weighting(
+        possible=not found,
+        obstacles=found,
+        n_source=n_source,
+        n_target=n_target,
+        overlap=overlap,
+        effective_size=size,
+        effective_share=size / n_source,
+        pareto_k=tail,
+        auc_left=auc_left,
+        outside=outside,
+        weights=weights,
+        support=support,
+    )
+
+
+def find_obstacles(
+    overlap: float, size: float, share: float, tail: float, auc_left: float
+) -> list[str]:
+    """Names of the figures that are beyond their thresholds; a NaN is beyond any."""
+    holds = {
+        "overlap": overlap >= MIN_OVERLAP,
+        "effective size": size >= MIN_EFFECTIVE_SIZE and share >= MIN_EFFECTIVE_SHARE,
+        "tail": tail <= MAX_PARETO_K,
+        "left over": auc_left <= MAX_AUC_LEFT,
+    }
+    return [name for name, fine in holds.items() if not fine]
