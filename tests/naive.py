@@ -254,3 +254,34 @@ def mean_nearest_distances(X, Y, n_neighbors, leave_out=False):
         distances = [math.dist(x, y) for j, y in enumerate(Y) if not (leave_out and i == j)]
         means.append(sum(sorted(distances)[:n_neighbors]) / n_neighbors)
     return np.array(means)
+
+
+def weighted_recalls(codes, predicted, weights, n_classes, n_target):
+    """Accuracy, and mean recall over the classes expected among the target rows, by weights."""
+    total, hits, recalls = sum(weights), 0.0, []
+    for k in range(n_classes):
+        of_class = found = 0.0
+        for y, f, w in zip(codes, predicted, weights, strict=True):
+            of_class += w / total * (y == k)
+            found += w / total * (y == k) * (f == k)
+        hits += found
+        if n_target * of_class >= 1:
+            recalls.append(found / of_class)
+    return hits, sum(recalls) / len(recalls)
+
+
+def confident_recalls(codes, P, predicted, P_target, target_predicted):
+    """The same by probabilities of the target rows, corrected by their errors on the source."""
+    hits, recalls = 0.0, []
+    for k in range(P.shape[1]):
+        of_class = found = 0.0
+        for p, f in zip(P_target, target_predicted, strict=True):
+            of_class += p[k] / len(P_target)
+            found += p[k] * (f == k) / len(P_target)
+        for y, p, f in zip(codes, P, predicted, strict=True):
+            of_class += ((y == k) - p[k]) / len(P)
+            found += ((y == k) - p[k]) * (f == k) / len(P)
+        hits += found
+        if len(P_target) * of_class >= 1:
+            recalls.append(min(max(found / of_class, 0), 1))
+    return min(max(hits, 0), 1), sum(recalls) / len(recalls)

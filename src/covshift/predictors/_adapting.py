@@ -6,6 +6,7 @@ placeholder of an unlabelled row from a class.
 """
 
 from copy import deepcopy
+from typing import Any
 
 from sklearn import config_context
 from sklearn.pipeline import Pipeline
@@ -15,7 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 from covshift.base import DomainTransformer
 
 
-def fit_adapter(adapter, X, y, **domains):
+def fit_adapter(adapter: Any, X: Any, y: Any, **domains: Any) -> None:
     """Fit an adapter in place."""
     last = last_step(adapter)
     for step in steps_of(adapter):
@@ -38,7 +39,7 @@ def fit_adapter(adapter, X, y, **domains):
             X = represent(step, X, **domains)
 
 
-def represent(adapter, X, **domains):
+def represent(adapter: Any, X: Any, **domains: Any) -> Any:
     """Return rows as a fitted adapter represents them; one that weighs leaves them alone."""
     for step in steps_of(adapter):
         if not domains and isinstance(step, DomainTransformer):
@@ -49,7 +50,7 @@ def represent(adapter, X, **domains):
     return X
 
 
-def source_weights(adapter):
+def source_weights(adapter: Any) -> Any:
     """Return the weights of the source rows, from an adapter that ends in weighing them."""
     step = last_step(adapter)
     return step.weights_ if weighs(step) else None
@@ -75,7 +76,7 @@ def adapt_target_of(adapter, X, domain):
     return adapter
 
 
-def fit_weighted(estimator, X, y, sample_weight):
+def fit_weighted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     """Fit ``estimator``, with weights where there are some."""
     if sample_weight is None:
         return estimator.fit(X, y)
