@@ -1,6 +1,7 @@
 """Whether weighting can work, and which rows no source row speaks for."""
 
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from covshift.diagnosis.support import fit_support
 from covshift.diagnosis.weighting import find_obstacles, measure_weighting
 from covshift.measures import SourceSupport, effective_sample_size, pareto_k, support_overlap
+from covshift.selection.problem import Problem
 from tests.diagnosis.degenerate import DEGENERATE
 from tests.diagnosis.test_movement import normal_problem
 from tests.selection.made_problems import make_bench, plain
@@ -105,3 +107,18 @@ def test_the_same_seed_gives_the_same_numbers():
         for _ in range(2)
     )
     assert first == second
+
+
+def test_the_support_survives_pickling():
+    X = np.random.RandomState(0).standard_normal((60, 3))
+    support = fit_support(X)
+    loaded = pickle.loads(pickle.dumps(support))
+    np.testing.assert_array_equal(loaded.outside(2 * X), support.outside(2 * X))
+
+
+def test_no_stage_could_read_a_label_of_the_target():
+    """What the stages are given has no place for one."""
+    fields = {"X_source", "codes", "source_domain", "X_target", "target_domain", "n_classes"}
+    assert set(Problem._fields) == fields
+    problem = normal_problem(0.3)
+    assert len(problem.codes) == len(problem.X_source)
