@@ -17,8 +17,8 @@ class SourceSupport(BaseEstimator):  # type: ignore[misc]
     Features are divided by their standard deviation over the source; one that is constant there
     keeps its unit. A row is outside if its mean distance to the nearest source rows exceeds the
     quantile of the same distances of the source rows, each to the *other* source rows. So about
-    ``1 - quantile`` of new rows of the source's distribution are outside: in 2 to 50 features 1.0 to
-    1.2 % with 1,000 source rows, 1.5 to 3 % with 100, 3 to 9 % with 30. Copies of a row are each
+    ``1 - quantile`` of new rows of the source's distribution are outside: in 2 to 50 features 1.0
+    to 1.2 % with 1,000 source rows, 1.5 to 3 % with 100, 3 to 9 % with 30. Copies of a row are each
     other's neighbours: of a source in which rows repeat, new rows are called outside more often.
 
     Parameters
