@@ -114,7 +114,7 @@ def estimate_accuracy(
     Measured by ``benchmarks/diagnosis/expectation.py`` with logistic regression, unadapted and
     after standardising by domain. On seeds 20 to 29 of eight families (160 cases) one of both is
     given in 63 %, covers the accuracy in 87 % and the balanced accuracy in 88 %, and is .13 and .14
-    wide on average. These seeds had not been seen; the families had, when thresholds were tightened.
+    wide on average. The seeds had not been seen when thresholds were tightened, the families had.
 
     **On ten other families, seen by no threshold (100 cases), it is given in 30 % and covers in
     60 %.** It fails where P(y | x) changes and the rows hardly show it: classes that trade places
