@@ -1,0 +1,52 @@
+"""The one exception of this package, and what its messages share."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+MAX_SHOWN = 60  # characters of a cell or of a library's message that a line can take
+
+
+class TableError(ValueError):
+    """A table that cannot be read, matched or written; one line that says what to do."""
+
+
+def table_error(path: Any, message: str) -> TableError:
+    """Return the error for a file, on one line whatever its name holds."""
+    return TableError(f"{one_line(os.fspath(path), 500)}: {message}")
+
+
+def one_line(text: Any, limit: int = MAX_SHOWN) -> str:
+    """Return text for a message: no line breaks or control characters, and not too long."""
+    shown = "".join(character if character.isprintable() else " " for character in str(text))
+    shown = " ".join(shown.split())
+    return shown if len(shown) <= limit else f"{shown[: limit - 1]}…"
+
+
+def listed(names: Any, limit: int = 5) -> str:
+    """Return names for a sentence, the first few of many."""
+    names = list(names)
+    shown = ", ".join(f"'{one_line(name)}'" for name in names[:limit])
+    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
+
+
+@contextmanager
+def refused_as(path: str | Path, advice: str, *kinds: type[BaseException]) -> Iterator[None]:
+    """Turn errors of the file system and of the readers below into a `TableError`."""
+    try:
+        yield
+    except TableError:
+        raise
+    except FileNotFoundError:
+        raise table_error(path, "no such file; check the name and the folder.") from None
+    except IsADirectoryError:
+        raise table_error(path, "is a folder; name a file in it.") from None
+    except PermissionError:
+        raise table_error(path, "may not be opened; check its permissions.") from None
+    except Exception as error:
+        if not isinstance(error, (*kinds, OSError, MemoryError)):
+            raise
+        reason = one_line(getattr(error, "strerror", None) or error or type(error).__name__, 160)
+        raise table_error(path, f"{advice} ({reason})") from error

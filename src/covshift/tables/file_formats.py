@@ -1,0 +1,79 @@
+"""What a file is, told by its first bytes, not by its name."""
+
+import os
+import stat
+import zipfile
+from pathlib import Path
+from typing import Literal
+
+from covshift.tables.errors import refused_as, table_error
+
+Format = Literal["text", "gzip", "parquet", "arrow file", "arrow stream"]
+
+TABLES: dict[bytes, Format] = {
+    b"\x1f\x8b": "gzip",
+    b"PAR1": "parquet",
+    b"ARROW1": "arrow file",
+    b"\xff\xff\xff\xff": "arrow stream",
+}
+# What users give instead of a table, and what helps.
+OTHERS: dict[bytes, str] = {
+    b"\xd0\xcf\x11\xe0": "is an old spreadsheet (xls); save the sheet as CSV",
+    b"BZh": "is compressed with bzip2; decompress it first, or use gzip",
+    b"\xfd7zXZ": "is compressed with xz; decompress it first, or use gzip",
+    b"\x28\xb5\x2f\xfd": "is compressed with zstd; decompress it first, or use gzip",
+    b"7z\xbc\xaf": "is a 7z archive; unpack it and name the table inside",
+    b"%PDF": "is a PDF; export the table as CSV",
+    b"FEA1": "is of Feather's first version; write it again with a newer pyarrow",
+    b"SQLite format 3": "is an SQLite database; export the table as CSV",
+    b"\x89HDF": "is an HDF5 file; export the table as CSV or Parquet",
+    b"\x80\x04": "is a Python pickle, which is never loaded; write the table as CSV or Parquet",
+    b"\x80\x05": "is a Python pickle, which is never loaded; write the table as CSV or Parquet",
+    b"\x93NUMPY": "is a NumPy array; write it as a table with named columns",
+    b"$FL2": "is an SPSS file; export the table as CSV",
+    b"RDX": "is R's own format; write the table with write.csv",
+}
+MARKUP = (b"<!doctype", b"<html", b"<head", b"<body", b"<table", b"<?xml")
+HEAD_BYTES = 64
+
+
+def identify_file(path: Path) -> Format:
+    """Return what kind of table a file holds; raise `TableError` if none."""
+    with refused_as(path, "cannot be read."):
+        if stat.S_ISDIR(os.stat(path).st_mode):
+            raise IsADirectoryError
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise table_error(path, "is no regular file; save the table to a file first.")
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+    if not head:
+        raise table_error(path, "is empty; a table needs a row of names and rows below.")
+    for magic, kind in TABLES.items():
+        if head.startswith(magic):
+            return kind
+    if head.startswith(b"PK\x03\x04") or head.startswith(b"PK\x05\x06"):
+        raise table_error(path, _name_archive(path))
+    refuse_other_formats(path, head)
+    return "text"
+
+
+def refuse_other_formats(path: Path, head: bytes) -> None:
+    """Raise if the first bytes are those of something else than text with cells."""
+    for magic, advice in OTHERS.items():
+        if head.startswith(magic):
+            raise table_error(path, f"{advice}.")
+    if head.lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith(MARKUP):
+        raise table_error(path, "is a page (HTML or XML), not a table; export the table as CSV.")
+
+
+def _name_archive(path: Path) -> str:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+    except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile):
+        names = []
+    if any(name.startswith("xl/") for name in names):
+        return "is a spreadsheet (xlsx); save the sheet as CSV."
+    if "content.xml" in names:
+        return "is a spreadsheet (ods); save the sheet as CSV."
+    return "is a zip archive; unpack it and name the table inside."

@@ -1,0 +1,352 @@
+"""Reading a user's file, whole or chunk by chunk, with the kinds of its columns fixed first.
+
+Without a schema the file is read twice: once for the kinds, once for the values, so that the
+last row may be text without the first million having been numbers. With a schema, that of the
+training table, it is read once. pyarrow cuts the text into cells; `covshift.tables.cells` says
+what they mean.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from covshift.base import check_count, check_option
+from covshift.tables.batches import open_batches
+from covshift.tables.cells import (
+    ARROW_TYPES,
+    ColumnTypes,
+    Kind,
+    NumberStyle,
+    choose_style,
+    finite,
+    guess_style,
+    read_cells,
+    trim,
+)
+from covshift.tables.errors import TableError, listed, table_error
+from covshift.tables.extra import pandas as pd
+from covshift.tables.extra import pyarrow as pa
+from covshift.tables.schema import TableSchema
+
+CHUNK_BYTES = 4 << 20  # more gains no speed and takes memory
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table in memory.
+
+    Attributes
+    ----------
+    frame : pandas frame: float64, boolean, datetime64[us] and string columns.
+    schema : `TableSchema` of these columns.
+    notes : what was decided while reading, in plain sentences.
+    """
+
+    frame: Any
+    schema: TableSchema
+    notes: list[str]
+
+
+def read_table(
+    path: str | os.PathLike[str],
+    *,
+    schema: TableSchema | None = None,
+    separator: str | None = None,
+    decimal: str | None = None,
+    allow_absent: bool = False,
+) -> Table:
+    r"""Read a table into memory.
+
+    Parameters
+    ----------
+    path, schema, separator, decimal, allow_absent
+        As in `open_table`.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    TableError
+        If the file holds no table; the message says what to do.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from covshift.tables import read_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "sales.csv")
+    ...     _ = path.write_text("city;price\nRome;1.234,5\nOslo;NA\n")
+    ...     table = read_table(path)
+    >>> table.frame["price"].tolist()
+    [1234.5, nan]
+    >>> for note in table.notes:
+    ...     print(note)
+    Cells are separated by semicolon.
+    Numbers are read with a decimal comma, as in '1.234,5'.
+    """
+    reader = open_table(
+        path, schema=schema, separator=separator, decimal=decimal, allow_absent=allow_absent
+    )
+    frame = pd.concat(list(reader), ignore_index=True)
+    return Table(frame, reader.schema, reader.notes)
+
+
+def open_table(
+    path: str | os.PathLike[str],
+    *,
+    schema: TableSchema | None = None,
+    separator: str | None = None,
+    decimal: str | None = None,
+    allow_absent: bool = False,
+    chunk_bytes: int = CHUNK_BYTES,
+) -> "TableReader":
+    """Open a table for reading chunk by chunk, in bounded memory.
+
+    Parameters
+    ----------
+    path : path
+        CSV, TSV or other separated text, such text under gzip, Parquet, or Arrow (Feather).
+    schema : TableSchema or None
+        Columns to read and their kinds; others are left alone. Cells that do not fit are missing
+        values, counted in the notes. None: all columns, of the kinds that all their cells have.
+    separator : str or None
+        One character between cells; None: found out.
+    decimal : {".", ","} or None
+        Decimal sign of numbers; None: found out (`covshift.tables.cells`).
+    allow_absent : bool, default=False
+        Whether columns of ``schema`` may be absent from the file; then they are from the
+        frames too.
+    chunk_bytes : int
+        Size of a chunk in the file, about; 1 MiB at least.
+
+    Returns
+    -------
+    TableReader
+        Iterate it for pandas frames.
+
+    Raises
+    ------
+    TableError
+        If the file holds no table; the message says what to do.
+    """
+    if separator is not None and (len(separator) != 1 or separator in '"\r\n\0'):
+        raise TableError(f"separator must be one character, no quote or line break: {separator!r}.")
+    check_option("decimal", decimal, (".", ",", None))
+    check_count("chunk_bytes", chunk_bytes, minimum=1)
+    style: NumberStyle | None = {".": "point", ",": "comma", None: None}[decimal]  # type: ignore
+    batches = open_batches(Path(path), separator=separator, chunk_bytes=chunk_bytes)
+    return TableReader(batches, schema, style, allow_absent)
+
+
+class TableReader:
+    """Frames of a table, one after the other; made by `open_table`.
+
+    Attributes
+    ----------
+    schema : `TableSchema` of the frames.
+    notes : what was decided so far, in plain sentences; complete once all frames were read.
+    n_rows : rows read so far.
+    """
+
+    def __init__(
+        self, batches: Any, schema: TableSchema | None, style: NumberStyle | None, absent: bool
+    ):
+        self._batches = batches
+        self._style = style
+        self._fixed_notes = list(batches.notes)
+        self._unreadable: Counter[str] = Counter()
+        self._n_dropped = 0
+        self.n_rows = 0
+        if schema is None:
+            self.schema = self._find_schema()
+        else:
+            self.schema = self._take_schema(schema, absent)
+
+    @property
+    def notes(self) -> list[str]:
+        """What was decided so far, in plain sentences."""
+        notes = list(self._fixed_notes)
+        if self._style == "comma":
+            notes.append("Numbers are read with a decimal comma, as in '1.234,5'.")
+        for name, count in (+self._unreadable).items():
+            kind = self.schema.kinds[name]
+            notes.append(
+                f"Column {listed([name])}: {count} cells are no {kind}s and are read as missing."
+            )
+        if self._n_dropped:
+            notes.append(f"{self._n_dropped} empty rows at the end are left out.")
+        return notes
+
+    def __iter__(self) -> Iterator[Any]:
+        self._unreadable.clear()
+        self.n_rows = self._n_dropped = 0
+        empty: list[Any] = []  # rows that are left out if nothing follows
+        for batch in self._batches.read(self._fast_types()):
+            n_filled = _last_filled_row(batch)
+            if n_filled:
+                for piece in (*empty, batch.slice(0, n_filled)):
+                    self.n_rows += piece.num_rows
+                    yield self._to_frame(piece)
+                empty = []
+            if n_filled < batch.num_rows:
+                empty.append(batch.slice(n_filled))
+        self._n_dropped = sum(piece.num_rows for piece in empty)
+        if not self.n_rows:
+            raise table_error(self._batches.path, "has names of columns and no rows below them.")
+
+    def _to_frame(self, batch: Any) -> Any:
+        if self._style is None:
+            self._style = self._guess_style(batch)
+        arrays = []
+        for name, kind in self.schema.kinds.items():
+            column = _plain_column(batch.column(name))
+            values = _as_kind(column, kind, self._style)
+            if kind != "text" and values.null_count > column.null_count:
+                n_missing = trim(_as_text(column)).null_count
+                self._unreadable[name] += values.null_count - n_missing
+            arrays.append(values)
+        types = {pa.string(): pd.StringDtype("pyarrow"), pa.bool_(): pd.BooleanDtype()}
+        table = pa.RecordBatch.from_arrays(arrays, names=list(self.schema.kinds))
+        return table.to_pandas(types_mapper=types.get)
+
+    def _fast_types(self) -> dict[str, Any] | None:
+        """Return types that cells can be read as while they are cut, or None."""
+        if self._style == "comma":
+            return None
+        return {name: ARROW_TYPES[kind] for name, kind in self.schema.kinds.items()}
+
+    def _guess_style(self, batch: Any) -> NumberStyle:
+        columns = [batch.column(n) for n, kind in self.schema.kinds.items() if kind == "number"]
+        return guess_style([column for column in columns if pa.types.is_string(column.type)])
+
+    def _take_schema(self, schema: TableSchema, allow_absent: bool) -> TableSchema:
+        absent = [name for name in schema.kinds if name not in self._batches.names]
+        if absent and not allow_absent:
+            others = [name for name in self._batches.names if name not in schema.kinds]
+            hint = f"; it has {listed(others)} instead" if others else ""
+            raise table_error(
+                self._batches.path, f"has no column {listed(absent)}{hint}. Add or rename it."
+            )
+        kept = schema.without(absent)
+        if not kept.kinds:
+            raise table_error(self._batches.path, "has none of the columns that are wanted.")
+        if self._batches.typed:
+            types = dict(zip(self._batches.names, self._batches.types, strict=True))
+            unusable = [name for name in kept.kinds if _arrow_kind(types[name]) is None]
+            if unusable:
+                raise table_error(
+                    self._batches.path,
+                    f"column {listed(unusable)} holds lists, records or bytes; write plain values.",
+                )
+        return kept
+
+    def _find_schema(self) -> TableSchema:
+        source = self._batches
+        if source.typed:
+            found = dict(zip(source.names, map(_arrow_kind, source.types), strict=True))
+            unusable = [name for name, kind in found.items() if kind is None]
+            if unusable:
+                self._fixed_notes.append(
+                    f"Columns with lists, records or bytes are left out: {listed(unusable)}."
+                )
+            kinds = {name: kind for name, kind in found.items() if kind is not None}
+        else:
+            kinds = self._infer_kinds()
+        if row_names := [name for name in source.row_names if name in kinds]:
+            self._fixed_notes.append(f"Row names are left out: {listed(row_names)}.")
+        kinds = {name: kind for name, kind in kinds.items() if name not in row_names}
+        if not kinds:
+            raise table_error(source.path, "has no column that can be used.")
+        return TableSchema(kinds)
+
+    def _infer_kinds(self) -> dict[str, Kind]:
+        source = self._batches
+        columns = {name: ColumnTypes() for name in source.names}
+        n_rows = 0
+        for batch in source.read():
+            n_rows += batch.num_rows
+            for name, column in zip(source.names, batch.columns, strict=True):
+                columns[name].look_at(column)
+        if not n_rows:
+            raise table_error(source.path, "has names of columns and no rows below them.")
+        empty = [source.names[i] for i in source.nameless if not columns[source.names[i]].filled]
+        if not all(name in empty for name in columns):
+            for name in empty:
+                del columns[name]
+            if empty:
+                self._fixed_notes.append(
+                    f"{len(empty)} columns without name or cells are left out."
+                )
+        if self._style is None:
+            self._style = choose_style(list(columns.values()), source.separator)
+        kinds = {name: column.kind(self._style) for name, column in columns.items()}
+        if codes := [name for name, column in columns.items() if column.codes]:
+            self._fixed_notes.append(
+                f"Numbers that begin with a zero are codes, read as text: {listed(codes)}."
+            )
+        grouped = [n for n, c in columns.items() if c.has_comma and kinds[n] == "number"]
+        if self._style == "point" and grouped:
+            self._fixed_notes.append(
+                f"Commas are read as separators of thousands, as in '1,234' (if they are decimal "
+                f"signs, say so): {listed(grouped)}."
+            )
+        return kinds
+
+
+def _last_filled_row(batch: Any) -> int:
+    """Return the number of rows up to the last one with a cell that holds something."""
+    n_rows = batch.num_rows
+    while n_rows and not any(column[n_rows - 1].is_valid for column in batch.columns):
+        n_rows -= 1
+    return n_rows
+
+
+def _arrow_kind(kind: Any) -> Kind | None:
+    """Return what a type of Arrow is to us, or None."""
+    if pa.types.is_dictionary(kind):
+        return _arrow_kind(kind.value_type)
+    if pa.types.is_boolean(kind):
+        return "boolean"
+    if any(test(kind) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)):
+        return "number"
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        return "date"
+    texts = (
+        pa.types.is_string,
+        pa.types.is_large_string,
+        pa.types.is_string_view,
+        pa.types.is_null,
+    )
+    return "text" if any(test(kind) for test in texts) else None
+
+
+def _plain_column(column: Any) -> Any:
+    """Return a column of a file as one of our four types or as plain text."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    kind = _arrow_kind(column.type)
+    assert kind is not None
+    if column.type == ARROW_TYPES[kind]:
+        return column
+    # Nanoseconds are cut; no date of a table needs them.
+    return pa.compute.cast(column, ARROW_TYPES[kind], safe=False)
+
+
+def _as_text(column: Any) -> Any:
+    return column if pa.types.is_string(column.type) else pa.compute.cast(column, pa.string())
+
+
+def _as_kind(column: Any, kind: Kind, style: NumberStyle) -> Any:
+    if pa.types.is_string(column.type):
+        return read_cells(column, kind, style)
+    if column.type == ARROW_TYPES[kind]:
+        return finite(column) if kind == "number" else column
+    if kind == "number" and pa.types.is_boolean(column.type):
+        return pa.compute.cast(column, pa.float64())
+    # Whole numbers as text without ".0", as the training table would have had them.
+    return read_cells(_as_text(column), kind, "point")

@@ -1,0 +1,170 @@
+"""Text files of any encoding, as a stream of UTF-8.
+
+The encoding: a byte-order mark decides; without one, text that is valid UTF-8 is UTF-8, text
+with a zero in every other byte is UTF-16, and the rest is Windows-1252, or Latin-1 where it
+holds a byte that Windows-1252 has not. The whole file is looked at first, since one name with
+an accent may stand in its last row.
+"""
+
+import codecs
+import gzip
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from covshift.tables.errors import refused_as, table_error
+from covshift.tables.file_formats import HEAD_BYTES, refuse_other_formats
+
+BLOCK_BYTES = 4 << 20
+GZIP_ERRORS = (EOFError, zlib.error)
+DAMAGED_GZIP = "is damaged or cut short; compress it again."
+BYTE_ORDER_MARKS = {
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF32_LE: "utf-32-le",  # before UTF-16, with which it begins
+    codecs.BOM_UTF32_BE: "utf-32-be",
+    codecs.BOM_UTF16_LE: "utf-16-le",
+    codecs.BOM_UTF16_BE: "utf-16-be",
+}
+NO_WINDOWS_1252 = bytes([0x81, 0x8D, 0x8F, 0x90, 0x9D])
+# Text has none of them, but for the end-of-file mark of DOS.
+CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1a"))
+
+
+@dataclass(frozen=True)
+class TextFile:
+    """How to open a text file: its encoding, and what the first look at all of it found.
+
+    Attributes
+    ----------
+    encoding : name of a Python codec.
+    skipped_bytes : length of the byte-order mark.
+    odd_quotes : whether quotes come without their partner.
+    """
+
+    path: Path
+    compressed: bool
+    encoding: str
+    skipped_bytes: int
+    odd_quotes: bool
+
+    def open(self) -> "Utf8Stream":
+        """Return the contents as a stream of UTF-8 without byte-order mark."""
+        file = _open_bytes(self.path, self.compressed)
+        file.read(self.skipped_bytes)
+        return Utf8Stream(file, self.encoding)
+
+
+def examine_text(path: Path, *, compressed: bool) -> TextFile:
+    """Read a file through once, a block at a time, and find out its encoding."""
+    kinds = GZIP_ERRORS if compressed else ()
+    with refused_as(path, DAMAGED_GZIP if compressed else "cannot be read.", *kinds):
+        with _open_bytes(path, compressed) as file:
+            sample = file.read(4096)
+        if not sample:
+            raise table_error(path, "is empty; a table needs a row of names and rows below.")
+        refuse_other_formats(path, sample[:HEAD_BYTES])
+        if compressed and sample.startswith((b"PAR1", b"ARROW1", b"PK", b"\x1f\x8b")):
+            raise table_error(path, "holds no text under its compression; decompress it first.")
+        encoding, skipped = _guess_encoding(sample)
+        odd_quotes = _check_text(path, compressed, encoding, skipped)
+        if odd_quotes is None and encoding == "utf-8" and not skipped:
+            encoding = "cp1252"
+            odd_quotes = _check_text(path, compressed, encoding, skipped)
+            if odd_quotes is None:
+                encoding = "latin-1"
+                odd_quotes = _check_text(path, compressed, encoding, skipped)
+    if odd_quotes is None:
+        raise table_error(
+            path, f"says that it is {encoding.upper()} and is not; save it again as UTF-8."
+        )
+    return TextFile(path, compressed, encoding, skipped, odd_quotes)
+
+
+def _open_bytes(path: Path, compressed: bool) -> Any:
+    return gzip.open(path, "rb") if compressed else path.open("rb")
+
+
+def _guess_encoding(sample: bytes) -> tuple[str, int]:
+    for mark, encoding in BYTE_ORDER_MARKS.items():
+        if sample.startswith(mark):
+            return encoding, len(mark)
+    # Tables are mostly ASCII, of which UTF-16 makes every second byte a zero.
+    first, second = sample[0::2], sample[1::2]
+    for zeros, others, encoding in (
+        (second, first, "utf-16-le"),
+        (first, second, "utf-16-be"),
+    ):
+        if zeros.count(0) > len(zeros) / 2 and others.count(0) == 0:
+            return encoding, 0
+    return "utf-8", 0
+
+
+def _check_text(path: Path, compressed: bool, encoding: str, skipped: int) -> bool | None:
+    """Return whether quotes are odd in number, or None if this is not the encoding."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    single_byte = encoding in ("cp1252", "latin-1")
+    quotes = 0
+    with _open_bytes(path, compressed) as file:
+        file.read(skipped)
+        while True:
+            block = file.read(BLOCK_BYTES)
+            try:
+                text = decoder.decode(block, final=not block)
+            except UnicodeDecodeError:
+                return None
+            binary = single_byte and len(block.translate(None, CONTROLS)) < len(block)
+            if binary or "\0" in text:
+                raise table_error(
+                    path, "holds bytes that no text has (NUL or others); export it again as CSV."
+                )
+            quotes += text.count('"')
+            if not block:
+                return quotes % 2 == 1
+
+
+class Utf8Stream:
+    """A file-like object that gives UTF-8, whatever the encoding below."""
+
+    def __init__(self, file: IO[Any], encoding: str):
+        self._file = file
+        self._decoder = None if encoding == "utf-8" else codecs.getincrementaldecoder(encoding)()
+        self._waiting = b""
+        self._ended = False
+        self.closed = False
+
+    def read(self, size: int = -1) -> bytes:
+        """Return up to ``size`` bytes, fewer only at the end."""
+        parts = [self._waiting]
+        wanted = size - len(self._waiting)
+        while not self._ended and (size < 0 or wanted > 0):
+            block = self._file.read(BLOCK_BYTES if size < 0 else max(wanted, 4096))
+            self._ended = not block
+            if self._decoder is not None:
+                block = self._decoder.decode(block, final=self._ended).encode("utf-8")
+            parts.append(block)
+            wanted -= len(block)
+        data = b"".join(parts)
+        self._waiting = b"" if size < 0 else data[size:]
+        return data if size < 0 else data[:size]
+
+    def give_back(self, data: bytes) -> None:
+        """Put bytes in front of what comes next."""
+        self._waiting = data + self._waiting
+
+    def close(self) -> None:
+        """Close the file below."""
+        self._file.close()
+        self.closed = True
+
+    def readable(self) -> bool:
+        """Whether it can be read: always."""
+        return True
+
+    def writable(self) -> bool:
+        """Whether it can be written: never."""
+        return False
+
+    def seekable(self) -> bool:
+        """Whether one can go back: no."""
+        return False
