@@ -31,15 +31,16 @@ MISSING = (
     *("", "NA", "N/A", "n/a", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None"),
     *("#N/A", "#NA", "#N/A N/A", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"),
 )
-PATTERNS: dict[NumberStyle, str] = {
-    "point": r"^[+-]?(?:\d+|\d{1,3}(?:[,'\x{2019}]\d{3})+)(?:\.\d*)?(?:[eE][+-]?\d+)?$"
-    r"|^[+-]?\.\d+(?:[eE][+-]?\d+)?$",
-    "comma": r"^[+-]?(?:\d+|\d{1,3}(?:[. '\x{2019}\x{A0}\x{202F}]\d{3})+)(?:,\d*)?(?:[eE][+-]?\d+)?$"
-    r"|^[+-]?,\d+(?:[eE][+-]?\d+)?$",
-}
+# Patterns of RE2, which Arrow uses: \x{2019} is an apostrophe, \x{A0} and \x{202F} are spaces.
 GROUPING: dict[NumberStyle, str] = {
     "point": r"[,'\x{2019}]",
     "comma": r"[. '\x{2019}\x{A0}\x{202F}]",
+}
+DECIMAL: dict[NumberStyle, str] = {"point": r"\.", "comma": ","}
+PATTERNS: dict[NumberStyle, str] = {
+    style: rf"^[+-]?(?:(?:\d+|\d{{1,3}}(?:{GROUPING[style]}\d{{3}})+)(?:{DECIMAL[style]}\d*)?"
+    rf"|{DECIMAL[style]}\d+)(?:[eE][+-]?\d+)?$"
+    for style in GROUPING
 }
 CODE = r"^[+-]?0\d+$"
 ISO_DATE = r"^\d{4}-\d\d-\d\d(?:[T ]|$)"

@@ -14,22 +14,19 @@ from pathlib import Path
 from typing import Any
 
 from covshift.base import check_count, check_option
+from covshift.tables.arrow_columns import arrow_kind, as_kind, as_text, plain_column
 from covshift.tables.batches import open_batches
 from covshift.tables.cells import (
     ARROW_TYPES,
-    ColumnTypes,
-    Kind,
     NumberStyle,
-    choose_style,
-    finite,
     guess_style,
-    read_cells,
     trim,
 )
 from covshift.tables.errors import TableError, listed, table_error
 from covshift.tables.extra import pandas as pd
 from covshift.tables.extra import pyarrow as pa
 from covshift.tables.schema import TableSchema
+from covshift.tables.schema_finding import find_schema
 
 CHUNK_BYTES = 4 << 20  # more gains no speed and takes memory
 
@@ -149,6 +146,7 @@ class TableReader:
     Attributes
     ----------
     schema : `TableSchema` of the frames.
+    other_names : columns of the file that the schema has not.
     notes : what was decided so far, in plain sentences; complete once all frames were read.
     n_rows : rows read so far.
     """
@@ -163,9 +161,18 @@ class TableReader:
         self._n_dropped = 0
         self.n_rows = 0
         if schema is None:
-            self.schema = self._find_schema()
+            self.schema, self._style, notes = find_schema(batches, style)
+            self._fixed_notes += notes
         else:
             self.schema = self._take_schema(schema, absent)
+
+        self.other_names = [
+            name
+            for i, name in enumerate(batches.names)
+            if name not in self.schema.kinds
+            and name not in batches.row_names
+            and i not in batches.nameless
+        ]
 
     @property
     def notes(self) -> list[str]:
@@ -204,10 +211,10 @@ class TableReader:
             self._style = self._guess_style(batch)
         arrays = []
         for name, kind in self.schema.kinds.items():
-            column = _plain_column(batch.column(name))
-            values = _as_kind(column, kind, self._style)
+            column = plain_column(batch.column(name))
+            values = as_kind(column, kind, self._style)
             if kind != "text" and values.null_count > column.null_count:
-                n_missing = trim(_as_text(column)).null_count
+                n_missing = trim(as_text(column)).null_count
                 self._unreadable[name] += values.null_count - n_missing
             arrays.append(values)
         types = {pa.string(): pd.StringDtype("pyarrow"), pa.bool_(): pd.BooleanDtype()}
@@ -237,65 +244,13 @@ class TableReader:
             raise table_error(self._batches.path, "has none of the columns that are wanted.")
         if self._batches.typed:
             types = dict(zip(self._batches.names, self._batches.types, strict=True))
-            unusable = [name for name in kept.kinds if _arrow_kind(types[name]) is None]
+            unusable = [name for name in kept.kinds if arrow_kind(types[name]) is None]
             if unusable:
                 raise table_error(
                     self._batches.path,
                     f"column {listed(unusable)} holds lists, records or bytes; write plain values.",
                 )
         return kept
-
-    def _find_schema(self) -> TableSchema:
-        source = self._batches
-        if source.typed:
-            found = dict(zip(source.names, map(_arrow_kind, source.types), strict=True))
-            unusable = [name for name, kind in found.items() if kind is None]
-            if unusable:
-                self._fixed_notes.append(
-                    f"Columns with lists, records or bytes are left out: {listed(unusable)}."
-                )
-            kinds = {name: kind for name, kind in found.items() if kind is not None}
-        else:
-            kinds = self._infer_kinds()
-        if row_names := [name for name in source.row_names if name in kinds]:
-            self._fixed_notes.append(f"Row names are left out: {listed(row_names)}.")
-        kinds = {name: kind for name, kind in kinds.items() if name not in row_names}
-        if not kinds:
-            raise table_error(source.path, "has no column that can be used.")
-        return TableSchema(kinds)
-
-    def _infer_kinds(self) -> dict[str, Kind]:
-        source = self._batches
-        columns = {name: ColumnTypes() for name in source.names}
-        n_rows = 0
-        for batch in source.read():
-            n_rows += batch.num_rows
-            for name, column in zip(source.names, batch.columns, strict=True):
-                columns[name].look_at(column)
-        if not n_rows:
-            raise table_error(source.path, "has names of columns and no rows below them.")
-        empty = [source.names[i] for i in source.nameless if not columns[source.names[i]].filled]
-        if not all(name in empty for name in columns):
-            for name in empty:
-                del columns[name]
-            if empty:
-                self._fixed_notes.append(
-                    f"{len(empty)} columns without name or cells are left out."
-                )
-        if self._style is None:
-            self._style = choose_style(list(columns.values()), source.separator)
-        kinds = {name: column.kind(self._style) for name, column in columns.items()}
-        if codes := [name for name, column in columns.items() if column.codes]:
-            self._fixed_notes.append(
-                f"Numbers that begin with a zero are codes, read as text: {listed(codes)}."
-            )
-        grouped = [n for n, c in columns.items() if c.has_comma and kinds[n] == "number"]
-        if self._style == "point" and grouped:
-            self._fixed_notes.append(
-                f"Commas are read as separators of thousands, as in '1,234' (if they are decimal "
-                f"signs, say so): {listed(grouped)}."
-            )
-        return kinds
 
 
 def _last_filled_row(batch: Any) -> int:
@@ -304,49 +259,3 @@ def _last_filled_row(batch: Any) -> int:
     while n_rows and not any(column[n_rows - 1].is_valid for column in batch.columns):
         n_rows -= 1
     return n_rows
-
-
-def _arrow_kind(kind: Any) -> Kind | None:
-    """Return what a type of Arrow is to us, or None."""
-    if pa.types.is_dictionary(kind):
-        return _arrow_kind(kind.value_type)
-    if pa.types.is_boolean(kind):
-        return "boolean"
-    if any(test(kind) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)):
-        return "number"
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        return "date"
-    texts = (
-        pa.types.is_string,
-        pa.types.is_large_string,
-        pa.types.is_string_view,
-        pa.types.is_null,
-    )
-    return "text" if any(test(kind) for test in texts) else None
-
-
-def _plain_column(column: Any) -> Any:
-    """Return a column of a file as one of our four types or as plain text."""
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    kind = _arrow_kind(column.type)
-    assert kind is not None
-    if column.type == ARROW_TYPES[kind]:
-        return column
-    # Nanoseconds are cut; no date of a table needs them.
-    return pa.compute.cast(column, ARROW_TYPES[kind], safe=False)
-
-
-def _as_text(column: Any) -> Any:
-    return column if pa.types.is_string(column.type) else pa.compute.cast(column, pa.string())
-
-
-def _as_kind(column: Any, kind: Kind, style: NumberStyle) -> Any:
-    if pa.types.is_string(column.type):
-        return read_cells(column, kind, style)
-    if column.type == ARROW_TYPES[kind]:
-        return finite(column) if kind == "number" else column
-    if kind == "number" and pa.types.is_boolean(column.type):
-        return pa.compute.cast(column, pa.float64())
-    # Whole numbers as text without ".0", as the training table would have had them.
-    return read_cells(_as_text(column), kind, "point")

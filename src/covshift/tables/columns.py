@@ -1,0 +1,104 @@
+"""Columns of pandas frames, of whatever type, as numbers, dates or text."""
+
+from typing import Any
+
+import numpy as np
+
+from covshift.kernels.arrays import FloatArray
+from covshift.tables.cells import Kind, to_dates, to_numbers, trim
+from covshift.tables.extra import pandas as pd
+from covshift.tables.extra import pyarrow as pa
+
+OBJECT_KINDS: dict[str, Kind] = {
+    "boolean": "boolean",
+    "integer": "number",
+    "floating": "number",
+    "mixed-integer-float": "number",
+    "decimal": "number",
+    "date": "date",
+    "datetime": "date",
+    "datetime64": "date",
+}
+DAY = np.timedelta64(86_400_000_000, "us")
+
+
+def as_frame(X: Any) -> Any:
+    """Return rows as a pandas frame; polars frames and arrays will do."""
+    if isinstance(X, pd.DataFrame):
+        return X
+    if hasattr(X, "to_pandas"):
+        return X.to_pandas()
+    values = np.asarray(X)
+    if values.ndim != 2:
+        raise ValueError(f"Expected a frame, or rows and columns; got {values.ndim} dimensions.")
+    return pd.DataFrame(values, columns=[f"x{i}" for i in range(values.shape[1])])
+
+
+def column_kind(column: Any) -> Kind:
+    """Return what a pandas column holds."""
+    dtype = column.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        return column_kind(dtype.categories.to_series())
+    types = pd.api.types
+    if types.is_bool_dtype(dtype):
+        return "boolean"
+    if types.is_numeric_dtype(dtype) or types.is_timedelta64_dtype(dtype):
+        return "number"
+    if types.is_datetime64_any_dtype(dtype):
+        return "date"
+    if types.is_object_dtype(dtype):
+        return OBJECT_KINDS.get(types.infer_dtype(column, skipna=True), "text")
+    return "text"
+
+
+def column_numbers(column: Any) -> FloatArray:
+    """Return a column as numbers; what is none, or infinite, is NaN. Dates are none."""
+    dtype = column.dtype
+    if isinstance(dtype, np.dtype) and dtype.kind in "fiub":
+        numbers = column.to_numpy(dtype=np.float64)
+    elif pd.api.types.is_timedelta64_dtype(dtype):
+        numbers = column.to_numpy() / DAY
+    elif pd.api.types.is_datetime64_any_dtype(dtype):
+        return np.full(len(column), np.nan)
+    elif pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_bool_dtype(dtype):
+        numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    else:
+        numbers = to_numbers(column_text(column), "point").to_numpy(zero_copy_only=False)
+    if np.isinf(numbers).any():
+        numbers = np.where(np.isinf(numbers), np.nan, numbers)
+    return numbers
+
+
+def column_days(column: Any) -> FloatArray:
+    """Return a column of dates as days since 1970; what is no date is NaN."""
+    if not pd.api.types.is_datetime64_any_dtype(column.dtype):
+        if column_kind(column) not in ("text", "date"):
+            return np.full(len(column), np.nan)
+        dates = to_dates(column_text(column)).to_numpy(zero_copy_only=False)
+    else:
+        if getattr(column.dtype, "tz", None) is not None:
+            column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+        dates = column.to_numpy(dtype="datetime64[us]")
+    days = (dates - np.datetime64(0, "us")) / DAY
+    return np.where(np.isnat(dates), np.nan, days)
+
+
+def column_text(column: Any) -> Any:
+    """Return a column as text of Arrow, trimmed; whole numbers have no point."""
+    if isinstance(column.dtype, pd.StringDtype):
+        return trim(pa.array(column, type=pa.string()))
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return column_text(column.astype(column.cat.categories.dtype))
+    missing = column.isna().to_numpy()
+    shown = [
+        None if absent else _shown(value)
+        for value, absent in zip(column.tolist(), missing, strict=True)
+    ]
+    return trim(pa.array(shown, type=pa.string()))
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    # Text from other programs may hold halves of characters, which no file can.
+    return str(value).encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,242 @@
+"""A mixed table as float features, as a step of a model.
+
+========  ===================================  ==============================================
+column    features                             missing, and what does not fit
+========  ===================================  ==============================================
+number    itself                               the median, and a feature that says so if there
+                                               were missing values at fit
+boolean   0 or 1                               as for numbers
+date      days since 1970-01-01                as for numbers
+text      one per category, 0 or 1             a category of its own if there were missing
+                                               values at fit; else none
+========  ===================================  ==============================================
+
+Text keeps its ``max_categories`` most common categories with ``min_frequency`` rows or more; all
+others, and those never seen, are "(other)", if there were others at fit, and none otherwise.
+All of this is learned from source rows only, so that a category that only the target has is
+no feature: the labels could teach nothing about it.
+"""
+
+from collections import Counter
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from covshift.base import all_or_nothing, check_count
+from covshift.domains import check_fit_domains
+from covshift.kernels.arrays import FloatArray
+from covshift.tables.cells import Kind
+from covshift.tables.columns import (
+    as_frame,
+    column_days,
+    column_kind,
+    column_numbers,
+    column_text,
+)
+from covshift.tables.errors import listed
+
+MISSING_NAME, OTHER_NAME = "(missing)", "(other)"
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """Turn a frame of numbers, truth values, dates and text into float features.
+
+    Values that were not seen at fit never raise. See `covshift.tables.encoder` for the rules.
+
+    Parameters
+    ----------
+    max_categories : int, default=30
+        Categories of a text column that get a feature of their own, at most.
+    min_frequency : int, default=5
+        Rows that such a category must have.
+
+    Attributes
+    ----------
+    kinds_ : dict
+        Column -> "number", "boolean", "date" or "text".
+    fill_values_ : dict
+        Column -> what stands for missing numbers, truth values and dates (days).
+    with_indicator_ : list
+        Columns with a feature that says where they were missing.
+    categories_ : dict
+        Text column -> categories with a feature, "(other)" and "(missing)" last.
+    feature_names_in_, n_features_in_
+        Columns at fit. Later frames are matched by name; columns beyond these are left alone.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from covshift.tables import TableEncoder
+    >>> train = pd.DataFrame({"age": [30.0, None, 50.0], "city": ["Oslo", "Rome", "Rome"]})
+    >>> encoder = TableEncoder(min_frequency=1).fit(train)
+    >>> encoder.get_feature_names_out().tolist()
+    ['age', 'age=(missing)', 'city=Oslo', 'city=Rome']
+    >>> encoder.transform(pd.DataFrame({"city": ["Rome", "Bonn"], "age": [20.0, None]}))
+    array([[20.,  0.,  0.,  1.],
+           [40.,  1.,  0.,  0.]])
+    """
+
+    __metadata_request__fit = {"sample_domain": True}
+
+    def __init__(self, *, max_categories: int = 30, min_frequency: int = 5):
+        self.max_categories = max_categories
+        self.min_frequency = min_frequency
+
+    def fit(self, X: Any, y: Any = None, *, sample_domain: Any = None) -> Self:
+        """Learn categories and fill values.
+
+        Parameters
+        ----------
+        X : frame of shape (n_samples, n_columns)
+            Rows of all domains.
+        y : ignored
+        sample_domain : array-like of int or None
+            Only source rows (``>= 0``) are learned from; None: all are source rows.
+
+        Returns
+        -------
+        self
+        """
+        with all_or_nothing(self):
+            check_count("max_categories", self.max_categories, minimum=1)
+            check_count("min_frequency", self.min_frequency, minimum=1)
+            frame = as_frame(X)
+            names = [str(name) for name in frame.columns]
+            if len(set(names)) < len(names):
+                repeated = [name for name, count in Counter(names).items() if count > 1]
+                raise ValueError(
+                    f"Columns must have different names; repeated: {listed(repeated)}."
+                )
+            if not len(frame) or not names:
+                raise ValueError(f"TableEncoder needs rows and columns, got {frame.shape}.")
+            source = check_fit_domains(sample_domain, None, len(frame)).source
+            frame = frame.loc[source] if not source.all() else frame
+            self.kinds_: dict[str, Kind] = {}
+            self.fill_values_: dict[str, float] = {}
+            self.categories_: dict[str, list[str]] = {}
+            self.with_indicator_: list[str] = []
+            for i, name in enumerate(names):
+                self._learn_column(name, frame.iloc[:, i])
+            self.feature_names_in_ = np.array(names, dtype=object)
+            self.n_features_in_ = len(names)
+            if not len(self.get_feature_names_out()):
+                raise ValueError("No column has anything to encode: all are constant text.")
+        return self
+
+    def transform(self, X: Any) -> FloatArray:
+        """Return the features of rows.
+
+        Parameters
+        ----------
+        X : frame with the columns of the fit, in any order
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features_out)
+        """
+        check_is_fitted(self)
+        frame = as_frame(X)
+        positions = {str(name): i for i, name in enumerate(frame.columns)}
+        absent = [name for name in self.kinds_ if name not in positions]
+        if absent:
+            raise ValueError(f"Columns of the fit are absent: {listed(absent)}. Add them.")
+        features = np.zeros((len(frame), len(self.get_feature_names_out())))
+        start = 0
+        for name, kind in self.kinds_.items():
+            column = frame.iloc[:, positions[name]]
+            if kind == "text":
+                start += _write_categories(features, start, column, self.categories_[name])
+                continue
+            values = _to_floats(column, kind)
+            missing = np.isnan(values)
+            np.copyto(values, self.fill_values_[name], where=missing)
+            features[:, start] = values
+            start += 1
+            if name in self.with_indicator_:
+                features[:, start] = missing
+                start += 1
+        return features
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Return names like ``age``, ``age=(missing)``, ``city=Rome``.
+
+        Parameters
+        ----------
+        input_features : ignored
+
+        Returns
+        -------
+        ndarray of str
+        """
+        check_is_fitted(self, "categories_")
+        names: list[str] = []
+        for name, kind in self.kinds_.items():
+            if kind == "text":
+                names += [f"{name}={category}" for category in self.categories_[name]]
+            else:
+                indicator = [f"{name}={MISSING_NAME}"] if name in self.with_indicator_ else []
+                names += [name, *indicator]
+        return np.array(names, dtype=object)
+
+    def _learn_column(self, name: str, column: Any) -> None:
+        self.kinds_[name] = kind = column_kind(column)
+        if kind == "text":
+            self.categories_[name] = self._choose_categories(column)
+            return
+        values = _to_floats(column, kind)
+        missing = np.isnan(values)
+        self.fill_values_[name] = 0.0 if missing.all() else float(np.median(values[~missing]))
+        if missing.any() and not missing.all():
+            self.with_indicator_.append(name)
+
+    def _choose_categories(self, column: Any) -> list[str]:
+        counts = {entry["values"]: entry["counts"] for entry in _count(column)}
+        n_missing = counts.pop(None, 0)
+        common = [name for name, count in counts.items() if count >= self.min_frequency]
+        # Ties by name, so that the order of the rows decides nothing.
+        common = sorted(common, key=lambda name: (-counts[name], name))[: self.max_categories]
+        categories = sorted(common)
+        if len(common) < len(counts):
+            categories.append(OTHER_NAME)
+        if n_missing:
+            categories.append(MISSING_NAME)
+        return categories if len(categories) > 1 else []  # one alone would be constant
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+def _to_floats(column: Any, kind: str) -> FloatArray:
+    values = column_days(column) if kind == "date" else column_numbers(column)
+    return np.array(values)  # of our own: missing values are filled in place
+
+
+def _count(column: Any) -> list[dict[str, Any]]:
+    return column_text(column).value_counts().to_pylist()
+
+
+def _write_categories(features: FloatArray, start: int, column: Any, categories: list[str]) -> int:
+    """Set the feature of each row's category to 1; return the number of features."""
+    if not categories:
+        return 0
+    encoded = column_text(column).dictionary_encode(null_encoding="encode")
+    position = {name: i for i, name in enumerate(categories)}
+    other = position.get(OTHER_NAME, -1)
+    # What a value of this chunk means is looked up once, not once per row.
+    places = np.array(
+        [
+            position.get(MISSING_NAME, other) if value is None else position.get(value, other)
+            for value in encoded.dictionary.to_pylist()
+        ],
+        dtype=np.intp,
+    )
+    chosen = places[encoded.indices.to_numpy(zero_copy_only=False)]
+    rows = np.flatnonzero(chosen >= 0)
+    features[rows, start + chosen[rows]] = 1.0
+    return len(categories)

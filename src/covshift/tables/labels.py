@@ -1,0 +1,82 @@
+"""The label column of the training table -> labels, or why it cannot be one."""
+
+from typing import Any
+
+import numpy as np
+
+from covshift.domains import Labels
+from covshift.kernels.arrays import IntArray
+from covshift.tables.columns import column_kind, column_numbers, column_text
+from covshift.tables.errors import TableError, listed
+
+# More different numbers than this are a quantity, unless whole and each in many rows.
+MAX_NUMERIC_CLASSES = 20
+MIN_ROWS_PER_CLASS = 10
+
+
+def read_labels(column: Any, task: str, notes: list[str]) -> tuple[Labels, IntArray]:
+    """Return the labels of the rows that have one, and the positions of these rows.
+
+    Classes are text, truth values or whole numbers; other numbers become text. Numbers are taken
+    for a quantity, and refused as classes, if there are more than 20 different ones, and some are
+    not whole or they have fewer than ten rows each on average.
+    """
+    name, kind = listed([column.name]), column_kind(column)
+    if kind == "date":
+        raise TableError(f"The label {name} holds dates; classes or numbers are needed.")
+    if kind == "text":
+        values = column_text(column).to_numpy(zero_copy_only=False)
+        known = np.array([value is not None for value in values], dtype=bool)
+    else:
+        values = column_numbers(column)
+        known = ~np.isnan(values)
+    rows = np.flatnonzero(known)
+    if not len(rows):
+        raise TableError(f"No row of the training table has a label in {name}.")
+    if len(rows) < len(values):
+        n_dropped = len(values) - len(rows)
+        notes.append(f"{n_dropped} of {len(values)} training rows have no label and are left out.")
+    if task == "regression":
+        return _as_quantity(name, kind, values[rows]), rows
+    labels = _as_classes(name, kind, values[rows])
+    classes, counts = np.unique(labels, return_counts=True)
+    if len(classes) == 1:
+        raise TableError(
+            f"The label {name} has one class only, '{classes[0]}'; two are needed to learn."
+        )
+    if (rare := classes[counts == 1]).size:
+        notes.append(f"Classes with a single row: {listed(rare)}.")
+    return labels, rows
+
+
+def _as_quantity(name: str, kind: str, values: Any) -> Labels:
+    if kind == "text":
+        raise TableError(
+            f"The label {name} holds text ({listed(values[:1])}); a regression needs numbers."
+        )
+    return np.asarray(values, dtype=np.float64)
+
+
+def _as_classes(name: str, kind: str, values: Any) -> Labels:
+    n_rows, n_classes = len(values), len(set(values.tolist()))
+    if kind == "text":
+        if n_rows >= 20 and n_classes > n_rows / 2:
+            raise TableError(
+                f"The label {name} has {n_classes} different texts in {n_rows} rows: these are "
+                "no classes. Name another column."
+            )
+        return np.array(values.tolist(), dtype=str)
+    if kind == "boolean":
+        return np.asarray(values != 0)
+    whole = bool(np.all(values == np.floor(values)))
+    many = n_classes > MAX_NUMERIC_CLASSES
+    if many and (not whole or n_rows < MIN_ROWS_PER_CLASS * n_classes):
+        raise TableError(
+            f"The label {name} looks continuous ({n_classes} different numbers in {n_rows} rows): "
+            "ask for a regression, or put the numbers into classes first."
+        )
+    if whole and np.abs(values).max() < 2**53:
+        return values.astype(np.int64)
+    return np.array(
+        [f"{value:g}" for value in values]
+    )  # scikit-learn takes no fractions as classes

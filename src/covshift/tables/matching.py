@@ -1,0 +1,295 @@
+"""Two tables, one with labels and one without -> rows, labels and domains.
+
+The training table decides: its columns, less the label, the domain and what is left out, are
+the features, in its order and of its kinds. Every decision is a note, a plain sentence.
+"""
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from covshift.base import check_option
+from covshift.domains import Labels, StackedDomains, stack_domains
+from covshift.kernels.arrays import IntArray
+from covshift.tables.cells import Kind
+from covshift.tables.columns import as_frame, column_kind
+from covshift.tables.domain_codes import code_domains
+from covshift.tables.errors import TableError, listed, one_line
+from covshift.tables.extra import pandas as pd
+from covshift.tables.features import choose_features, convert_column, unseen_note
+from covshift.tables.labels import read_labels
+from covshift.tables.reading import open_table, read_table
+
+
+@dataclass(frozen=True)
+class MatchedTables:
+    """Rows of a training table and of a new one, with the same columns.
+
+    Attributes
+    ----------
+    X_train, X_new : pandas frames with the columns ``names``.
+    y : labels of the training rows.
+    source_domain, target_domain : one integer per row, ``>= 0`` and ``< 0``.
+    domain_names : integer -> name.
+    label : name of the label column.
+    kinds : column -> kind, in order.
+    train_rows : positions in the training table of the rows that have a label.
+    notes : what was decided, in plain sentences.
+    """
+
+    X_train: Any
+    y: Labels
+    source_domain: IntArray
+    X_new: Any
+    target_domain: IntArray
+    domain_names: dict[int, str]
+    label: str
+    kinds: dict[str, Kind]
+    train_rows: IntArray
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def names(self) -> list[str]:
+        """Columns used as features."""
+        return list(self.kinds)
+
+    def stack(self) -> StackedDomains:
+        """Return ``X, y, sample_domain`` for ``fit``: rows ordered by domain, sources first."""
+        sources = {
+            self.domain_names[number]: (
+                self.X_train[self.source_domain == number],
+                self.y[self.source_domain == number],
+            )
+            for number in range(int(self.source_domain.max()) + 1)
+        }
+        targets = {
+            self.domain_names[number]: self.X_new[self.target_domain == number]
+            for number in range(-1, int(self.target_domain.min()) - 1, -1)
+        }
+        return stack_domains(sources, target=targets)
+
+
+def match_tables(
+    train: Any,
+    new: Any,
+    *,
+    label: str,
+    domain: str | None = None,
+    ignore: Sequence[str] = (),
+    keep: Sequence[str] = (),
+    task: str = "classification",
+) -> MatchedTables:
+    """Match a table with labels and a table without.
+
+    Parameters
+    ----------
+    train, new : frame
+        From `read_table`, or any pandas or polars frame.
+    label : str
+        Label column of ``train``. One of ``new`` is never read.
+    domain : str or None
+        Column that names the site, user or sensor of each row; the finest unit.
+    ignore : sequence of str
+        Columns to leave out.
+    keep : sequence of str
+        Columns to keep that the rules of `covshift.tables.features` would leave out.
+    task : {"classification", "regression"}
+        What the labels are.
+
+    Returns
+    -------
+    MatchedTables
+
+    Raises
+    ------
+    TableError
+        If the tables cannot be used; the message says what to do.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from covshift.tables import match_tables
+    >>> train = pd.DataFrame(
+    ...     {
+    ...         "age": [30, 40, 50, 60, 70],
+    ...         "site": ["A", "A", "B", "B", "B"],
+    ...         "ill": ["no", "yes", "no", "yes", None],
+    ...     }
+    ... )
+    >>> new = pd.DataFrame({"site": ["C", "A"], "age": [35, 45], "ill": ["?", "?"]})
+    >>> matched = match_tables(train, new, label="ill", domain="site")
+    >>> X, y, sample_domain = matched.stack()
+    >>> y.tolist(), sample_domain.tolist()
+    (['no', 'yes', 'no', 'yes', '', ''], [0, 0, 1, 1, -1, -2])
+    >>> for note in matched.notes:
+    ...     print(note)
+    1 of 5 training rows have no label and are left out.
+    The new table has a column 'ill' too: it is not read.
+    Domain 'A' is in both tables: its new rows are a target of their own, 'A (new)'.
+    """
+    check_option("task", task, ("classification", "regression"))
+    train, new = _named_frame(train, "training"), _named_frame(new, "new")
+    ignore, keep = _names_given("ignore", ignore), _names_given("keep", keep)
+    _check_columns(train, label, domain, ignore, keep)
+    return _match(train, new, list(new.columns), label, domain, ignore, keep, task)
+
+
+def read_pair(
+    train_path: Any,
+    new_path: Any,
+    *,
+    label: str,
+    domain: str | None = None,
+    ignore: Sequence[str] = (),
+    keep: Sequence[str] = (),
+    task: str = "classification",
+    separator: str | None = None,
+    decimal: str | None = None,
+) -> MatchedTables:
+    """Read two files and match them; the kinds of the first are those of the second.
+
+    Text like ``01`` in a column that is text in training stays as it is written, and the label
+    column of the new file is not even read.
+
+    Parameters
+    ----------
+    train_path, new_path : path
+        Files, as in `open_table`.
+    label, domain, ignore, keep, task
+        As in `match_tables`.
+    separator, decimal
+        As in `open_table`, for both files.
+
+    Returns
+    -------
+    MatchedTables
+        Its notes begin with those of reading, each with the name of its file.
+
+    Raises
+    ------
+    TableError
+        If the files cannot be read or used; the message says what to do.
+    """
+    check_option("task", task, ("classification", "regression"))
+    ignore, keep = _names_given("ignore", ignore), _names_given("keep", keep)
+    table = read_table(train_path, separator=separator, decimal=decimal)
+    _check_columns(table.frame, label, domain, ignore, keep)
+    reader = open_table(
+        new_path,
+        schema=table.schema.without([label, *ignore]),
+        separator=separator,
+        decimal=decimal,
+        allow_absent=True,
+    )
+    new = pd.concat(list(reader), ignore_index=True)
+    names = [*new.columns, *reader.other_names]
+    matched = _match(table.frame, new, names, label, domain, ignore, keep, task)
+    read = [
+        f"{one_line(Path(path).name)}: {note}"
+        for path, notes in ((train_path, table.notes), (new_path, reader.notes))
+        for note in notes
+    ]
+    return replace(matched, notes=read + matched.notes)
+
+
+def _match(
+    train: Any,
+    new: Any,
+    new_names: list[str],
+    label: str,
+    domain: str | None,
+    ignore: Sequence[str],
+    keep: Sequence[str],
+    task: str,
+) -> MatchedTables:
+    """Match frames; ``new_names`` are all columns of the new table, read or not."""
+    notes: list[str] = []
+    y, train_rows = read_labels(train[label], task, notes)
+    train = train.iloc[train_rows].reset_index(drop=True)
+    new = new.reset_index(drop=True)
+    if label in new_names:
+        notes.append(f"The new table has a column {listed([label])} too: it is not read.")
+    source_domain, target_domain, domain_names = code_domains(train, new, domain, notes)
+
+    left_out = {label, *ignore} | ({domain} if domain else set())
+    candidates = [name for name in train.columns if name not in left_out]
+    _note_unmatched(candidates, [name for name in new_names if name not in left_out], notes)
+    candidates = [name for name in candidates if name in new.columns]
+    kinds = choose_features(train[candidates], new, keep, notes)
+    columns: dict[str, Any] = {}
+    for name, kind in list(kinds.items()):
+        converted = convert_column(new[name], kind)
+        if converted is None:
+            notes.append(
+                f"Column {listed([name])} holds {kind}s in the training table and "
+                f"{column_kind(new[name])} in the new one: it is left out."
+            )
+            del kinds[name]
+            continue
+        columns[name], note = converted
+        notes.extend(note)
+        if kind == "text":
+            notes.extend(unseen_note(train[name], columns[name]))
+    if not kinds:
+        raise TableError(
+            "No column is left to learn from: the two tables share none that varies. "
+            "Check the names of the columns, or keep some by name."
+        )
+    X_train = train[list(kinds)]
+    X_new = new[[]].assign(**columns)[list(kinds)]
+    return MatchedTables(
+        X_train,
+        y,
+        source_domain,
+        X_new,
+        target_domain,
+        domain_names,
+        label,
+        kinds,
+        train_rows,
+        notes,
+    )
+
+
+def _named_frame(X: Any, which: str) -> Any:
+    frame = as_frame(X)
+    names = [str(name) for name in frame.columns]
+    if len(set(names)) < len(names):
+        raise TableError(f"The {which} table has columns with the same name; rename them.")
+    if not len(frame):
+        raise TableError(f"The {which} table has no rows.")
+    return frame.set_axis(names, axis="columns")
+
+
+def _names_given(parameter: str, names: Any) -> tuple[str, ...]:
+    if isinstance(names, str):
+        raise TableError(f"{parameter} must be a list of names, got the text {names!r}.")
+    return tuple(names)
+
+
+def _check_columns(
+    train: Any, label: str, domain: str | None, ignore: Sequence[str], keep: Sequence[str]
+) -> None:
+    named = {"label": [label], "domain": [domain] if domain else [], "ignore": ignore, "keep": keep}
+    for role, names in named.items():
+        for name in names:
+            if name not in train.columns:
+                close = difflib.get_close_matches(str(name), train.columns, n=1)
+                hint = f"; is it '{close[0]}'?" if close else f"; it has {listed(train.columns)}."
+                raise TableError(f"{role}: the training table has no column '{name}'{hint}")
+    if label == domain or label in ignore or domain in ignore:
+        raise TableError("A column can be the label, the domain or ignored, not two of them.")
+
+
+def _note_unmatched(train_names: list[str], new_names: list[str], notes: list[str]) -> None:
+    only_train = [name for name in train_names if name not in new_names]
+    only_new = [name for name in new_names if name not in train_names]
+    folded = {"".join(name.split()).casefold(): name for name in only_new}
+    for which, names in (("training", only_train), ("new", only_new)):
+        if names:
+            notes.append(f"Only the {which} table has {listed(names)}: left out.")
+    for name in only_train:
+        if (twin := folded.get("".join(name.split()).casefold())) is not None:
+            notes.append(f"Is '{twin}' of the new table '{name}' of the training table? Rename it.")
