@@ -249,7 +249,8 @@ import covshift, covshift.datasets
 changed = [pair for pair in zip(before, state()) if pair[0] != pair[1]]
 assert not changed, changed
 extras = {
-    "matplotlib", "rich", "typer", "pandas", "polars", "torch", "jinja2", "skada", "skops", "onnx",
+    "matplotlib", "rich", "typer", "pandas", "pyarrow", "polars", "torch", "jinja2", "skada",
+    "skops", "onnx",
 }
 assert not extras & (set(sys.modules) - modules), extras & (set(sys.modules) - modules)
 """

@@ -103,9 +103,14 @@ class TextBatches:
                 for batch in self._parse(stream, types):
                     last = batch
                     yield batch
-        except TableError:
+        except TableError as error:
             if self._refused_row is not None:
                 raise self._ragged_error(self._refused_row) from None
+            if "straddling" in str(error):
+                limit = self.chunk_bytes >> 20
+                raise table_error(
+                    self.path, f"a row is longer than {limit} MiB; is a quote left open?"
+                ) from None
             raise
         finally:
             stream.close()

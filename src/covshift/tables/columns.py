@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from covshift.kernels.arrays import FloatArray
-from covshift.tables.cells import Kind, to_dates, to_numbers, trim
+from covshift.tables.cells import Kind, to_booleans, to_dates, to_numbers, trim
 from covshift.tables.extra import pandas as pd
 from covshift.tables.extra import pyarrow as pa
 
@@ -62,11 +62,23 @@ def column_numbers(column: Any) -> FloatArray:
         return np.full(len(column), np.nan)
     elif pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_bool_dtype(dtype):
         numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    elif column_kind(column) in ("number", "boolean"):  # objects
+        missing = column.isna().to_numpy()
+        pairs = zip(column.tolist(), missing, strict=True)
+        numbers = np.array([np.nan if absent else float(value) for value, absent in pairs])
     else:
         numbers = to_numbers(column_text(column), "point").to_numpy(zero_copy_only=False)
     if np.isinf(numbers).any():
         numbers = np.where(np.isinf(numbers), np.nan, numbers)
     return numbers
+
+
+def column_truth(column: Any) -> FloatArray:
+    """Return a column of truth values as 1 and 0; text that says neither is NaN."""
+    if column_kind(column) != "text":
+        return column_numbers(column)
+    truth = pa.compute.cast(to_booleans(column_text(column)), pa.float64())
+    return truth.to_numpy(zero_copy_only=False)
 
 
 def column_days(column: Any) -> FloatArray:
@@ -86,7 +98,12 @@ def column_days(column: Any) -> FloatArray:
 def column_text(column: Any) -> Any:
     """Return a column as text of Arrow, trimmed; whole numbers have no point."""
     if isinstance(column.dtype, pd.StringDtype):
-        return trim(pa.array(column, type=pa.string()))
+        try:
+            text = pa.array(column, type=pa.string())
+        except UnicodeEncodeError:
+            return column_text(column.astype(object))
+        # Frames put together of several have their chunks still.
+        return trim(text.combine_chunks() if isinstance(text, pa.ChunkedArray) else text)
     if isinstance(column.dtype, pd.CategoricalDtype):
         return column_text(column.astype(column.cat.categories.dtype))
     missing = column.isna().to_numpy()

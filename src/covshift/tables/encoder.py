@@ -34,6 +34,7 @@ from covshift.tables.columns import (
     column_kind,
     column_numbers,
     column_text,
+    column_truth,
 )
 from covshift.tables.errors import listed
 
@@ -213,8 +214,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
 
 def _to_floats(column: Any, kind: str) -> FloatArray:
-    values = column_days(column) if kind == "date" else column_numbers(column)
-    return np.array(values)  # of our own: missing values are filled in place
+    read = {"date": column_days, "boolean": column_truth, "number": column_numbers}[kind]
+    return np.array(read(column))  # of our own: missing values are filled in place
 
 
 def _count(column: Any) -> list[dict[str, Any]]:

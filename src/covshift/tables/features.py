@@ -19,7 +19,13 @@ from typing import Any
 import numpy as np
 
 from covshift.tables.cells import Kind, to_dates
-from covshift.tables.columns import column_days, column_kind, column_numbers, column_text
+from covshift.tables.columns import (
+    column_days,
+    column_kind,
+    column_numbers,
+    column_text,
+    column_truth,
+)
 from covshift.tables.errors import listed
 from covshift.tables.extra import pandas as pd
 
@@ -74,7 +80,7 @@ def convert_column(column: Any, kind: Kind) -> tuple[Any, list[str]] | None:
             return None
         values = to_dates(column_text(column)).to_pandas()
     else:
-        values = pd.Series(column_numbers(column))
+        values = pd.Series(column_truth(column) if kind == "boolean" else column_numbers(column))
     n_lost = n_filled - int(values.notna().sum())
     if n_lost > n_filled / 2:
         return None

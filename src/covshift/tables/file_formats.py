@@ -39,7 +39,7 @@ HEAD_BYTES = 64
 
 def identify_file(path: Path) -> Format:
     """Return what kind of table a file holds; raise `TableError` if none."""
-    with refused_as(path, "cannot be read."):
+    with refused_as(path, "cannot be read.", ValueError):  # a name with a zero character
         if stat.S_ISDIR(os.stat(path).st_mode):
             raise IsADirectoryError
         if not stat.S_ISREG(os.stat(path).st_mode):

@@ -59,7 +59,7 @@ def find_layout(sample: str, *, complete: bool, separator: str | None = None) ->
         separator = _sniff_separator(text, complete)
     names, length = _read_header(text, separator)
     if not complete and start + length >= len(sample):
-        raise TableError("the first row does not end; is this a table with a row of names?")
+        raise TableError("the first row does not end; is it a row of names?")
     if len(names) > MAX_COLUMNS:
         raise TableError(f"has {len(names)} columns, and {MAX_COLUMNS} at most are read.")
     if _reads_like_data(names):
@@ -144,9 +144,7 @@ def _read_header(text: str, separator: str) -> tuple[list[str], int]:
                 length = sum(map(len, lines[: reader.line_num]))
                 return [" ".join(cell.split()) for cell in row], length
     except csv.Error:
-        raise TableError(
-            "the first row holds a cell that does not end; check its quotes."
-        ) from None
+        raise TableError("the first row does not end; check its quotes.") from None
     raise TableError("holds no names of columns; a table needs a row of names and rows below.")
 
 

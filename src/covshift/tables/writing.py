@@ -9,7 +9,7 @@ return gets an apostrophe in front, which such programs show as text; text that 
 import gzip
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -98,8 +98,8 @@ def write_table(
 
     def write(file: IO[bytes]) -> None:
         nonlocal n_rows
-        writer = None
-        with _compressed(file, suffix) as sink:
+        with _compressed(file, suffix) as sink, ExitStack() as abandoned:
+            writer = None
             for frame in frames:
                 table = pa.Table.from_pandas(frame, preserve_index=False)
                 table = table.replace_schema_metadata(None)
@@ -108,12 +108,14 @@ def write_table(
                 if writer is None:
                     schema = table.schema
                     writer = _open_writer(sink, schema, suffix)
+                    abandoned.callback(_close_quietly, writer)
                 if table.column_names != schema.names:
                     raise table_error(path, "frames must have the same columns.")
                 writer.write_table(table.cast(schema))
                 n_rows += len(table)
             if writer is None:
                 raise table_error(path, "there are no rows to write.")
+            abandoned.pop_all()
             writer.close()
 
     with _only_write_errors(path):
@@ -130,6 +132,12 @@ def _only_write_errors(path: Path) -> Iterator[None]:
             raise table_error(path, "its folder is not there; make it first.") from None
         except PermissionError:
             raise table_error(path, "may not be written; check the folder's permissions.") from None
+
+
+def _close_quietly(writer: Any) -> None:
+    """Close after an error; another one, of the same full disk, would hide the first."""
+    with suppress(Exception):
+        writer.close()
 
 
 @contextmanager

@@ -1,0 +1,318 @@
+"""Two tables -> rows, labels, domains; every decision is said."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from covshift import AdaptedClassifier, DomainStandardScaler
+from covshift.tables import TableEncoder, TableError, match_tables, read_pair
+
+N = 60
+rng = np.random.RandomState(0)
+TRAIN = pd.DataFrame(
+    {
+        "age": rng.uniform(20, 60, N).round(1),
+        "city": rng.choice(["Oslo", "Rome"], N),
+        "site": np.repeat(["A", "B"], N // 2),
+        "churned": rng.choice(["no", "yes"], N),
+    }
+)
+NEW = pd.DataFrame(
+    {"site": ["C"] * 30, "city": rng.choice(["Oslo", "Rome"], 30), "age": rng.uniform(30, 70, 30)}
+)
+
+
+def match(train=TRAIN, new=NEW, label="churned", **options):
+    return match_tables(train, new, label=label, **options)
+
+
+def test_the_record():
+    matched = match(domain="site")
+    assert matched.names == ["age", "city"]
+    assert list(matched.X_new) == ["age", "city"]  # in the order of the training table
+    assert matched.kinds == {"age": "number", "city": "text"}
+    assert matched.domain_names == {0: "A", 1: "B", -1: "C"}
+    assert matched.source_domain.tolist() == [0] * 30 + [1] * 30
+    assert matched.target_domain.tolist() == [-1] * 30
+    assert matched.y.tolist() == TRAIN["churned"].tolist()
+    assert matched.notes == []
+
+
+def test_it_gives_what_fit_wants():
+    matched = match(domain="site")
+    X, y, sample_domain = matched.stack()
+    assert matched.stack().domain_names == matched.domain_names
+    encoder = TableEncoder().fit(X, sample_domain=sample_domain)
+    model = AdaptedClassifier(DomainStandardScaler(), LogisticRegression())
+    model.fit(encoder.transform(X), y, sample_domain=sample_domain)
+    assert set(model.predict(encoder.transform(matched.X_new))) <= {"no", "yes"}
+
+
+def test_rows_of_domains_that_alternate_stay_with_their_labels():
+    train = TRAIN.assign(site=["A", "B"] * 30, churned=["no", "yes"] * 30, age=np.arange(60) + 0.5)
+    stacked = match(train, domain="site").stack()
+    ages = stacked.X["age"][stacked.sample_domain >= 0]
+    assert set(ages[stacked.y[:60] == "no"]) == set(train["age"][train["churned"] == "no"])
+
+
+def test_frames_are_not_changed_and_polars_will_do():
+    train, new = TRAIN.copy(), NEW.copy()
+    expected = match(domain="site")
+    pd.testing.assert_frame_equal(train, TRAIN)
+    pd.testing.assert_frame_equal(new, NEW)
+    found = match(pl.from_pandas(TRAIN), pl.from_pandas(NEW), domain="site")
+    assert found.names == expected.names
+    assert found.y.tolist() == expected.y.tolist()
+
+
+def test_columns_in_one_table_only():
+    train, new = TRAIN.assign(Income=1.5), NEW.assign(income=2.5, other=1)
+    matched = match(train, new, domain="site")
+    assert matched.names == ["age", "city"]
+    assert matched.notes == [
+        "Only the training table has 'Income': left out.",
+        "Only the new table has 'income', 'other': left out.",
+        "Is 'income' of the new table 'Income' of the training table? Rename it.",
+    ]
+
+
+@pytest.mark.parametrize("labels", ["yes", None, 3.5])
+def test_labels_of_the_new_table_are_never_read(labels):
+    matched = match(new=NEW.assign(churned=labels), domain="site")
+    assert matched.notes == ["The new table has a column 'churned' too: it is not read."]
+    assert "churned" not in matched.X_new
+    pd.testing.assert_frame_equal(matched.X_new, match(domain="site").X_new)
+
+
+def test_rows_without_label_are_dropped():
+    train = TRAIN.copy()
+    train.loc[[3, 7], "churned"] = None
+    matched = match(train, domain="site")
+    assert len(matched.X_train) == len(matched.y) == len(matched.source_domain) == N - 2
+    assert 3 not in matched.train_rows
+    assert matched.notes == ["2 of 60 training rows have no label and are left out."]
+
+
+@pytest.mark.parametrize(
+    ("column", "reason"),
+    [
+        (np.full(N, 1.5), "constant"),
+        (np.full(N, np.nan), "constant"),
+        (["x"] * N, "constant"),
+        (np.arange(N) + 1000, "one after the other"),
+        ([f"user {i}" for i in range(N)], "nearly all texts differ"),
+        ([f"text {min(i, 55)}" for i in range(N)], "nearly all texts differ"),
+    ],
+)
+def test_columns_to_leave_out(column, reason):
+    train, new = TRAIN.assign(extra=column), NEW.assign(extra=column[0])
+    if not isinstance(column, list) and np.isnan(column).all():
+        new["extra"] = 1.0
+    matched = match(train, new, domain="site")
+    assert matched.names == ["age", "city"]
+    assert any(reason in note and "'extra'" in note for note in matched.notes)
+    assert "extra" in match(train, new, domain="site", keep=["extra"]).names
+
+
+def test_names_of_identifiers():
+    different = np.arange(N) * 7 % 1001
+    train = TRAIN.assign(customer_id=different, shopId=[1, 2] * 30)
+    matched = match(train, NEW.assign(customer_id=1, shopId=1), domain="site")
+    assert matched.names == ["age", "city", "shopId"]
+    assert matched.notes == [
+        "Left out, since like identifiers (all different, and by their names): 'customer_id'.",
+        "Named like identifiers, but kept: 'shopId'. Ignore them if they are.",
+    ]
+    ignored = match(train, NEW.assign(customer_id=1), domain="site", ignore=["shopId"])
+    assert "shopId" not in "".join(ignored.notes)
+
+
+def test_a_column_that_the_new_table_leaves_empty():
+    matched = match(new=NEW.assign(age=np.nan), domain="site", keep=["age"])
+    assert matched.names == ["city"]
+    assert matched.notes == ["Left out, since empty in the new table: 'age'."]
+
+
+def test_numbers_in_one_table_and_text_in_the_other():
+    some = NEW.assign(age=["30", "40.5", "old"] * 10)
+    matched = match(new=some, domain="site")
+    assert matched.X_new["age"].tolist()[:2] == [30.0, 40.5]
+    assert matched.notes == ["Column 'age': 10 new values are no numbers: missing."]
+    matched = match(new=NEW.assign(age=["old", "young", "3"] * 10), domain="site")
+    assert matched.names == ["city"]
+    assert "it is left out" in matched.notes[0]
+    codes = match(TRAIN.assign(city=["1", "2"] * 30), NEW.assign(city=[1, 2] * 15), domain="site")
+    assert codes.X_new["city"].tolist()[:2] == ["1", "2"]
+    assert codes.notes == []
+
+
+def test_dates_and_truth_values_of_other_types():
+    days = pd.date_range("2024-01-01", periods=N)
+    train = TRAIN.assign(day=days, flag=[True, False] * 30)
+    matched = match(train, NEW.assign(day="2024-05-01", flag=[0, 1] * 15), domain="site")
+    assert matched.names == ["age", "city", "day", "flag"]
+    assert (matched.X_new["day"] == pd.Timestamp("2024-05-01")).all()
+    assert match(train, NEW.assign(day=5, flag="x"), domain="site").names == ["age", "city"]
+
+
+def test_unseen_categories_are_said():
+    matched = match(new=NEW.assign(city=["Bonn", "Oslo"] * 15), domain="site")
+    assert matched.notes == [
+        "Column 'city': 15 new rows have values that no training row has: 'Bonn'."
+    ]
+
+
+def test_a_domain_in_both_tables():
+    matched = match(new=NEW.assign(site=["C", "A", None] * 10), domain="site")
+    assert matched.domain_names == {0: "A", 1: "B", -1: "C", -2: "A (new)", -3: "(missing)"}
+    assert matched.notes == [
+        "Domain 'A' is in both tables: its new rows are a target of their own, 'A (new)'."
+    ]
+    assert set(matched.target_domain) == {-1, -2, -3}
+
+
+def test_domains_as_numbers_and_absent_ones():
+    matched = match(TRAIN.assign(site=[1.0, 2.0] * 30), NEW.assign(site=3), domain="site")
+    assert matched.domain_names == {0: "1", 1: "2", -1: "3"}
+    matched = match(new=NEW.drop(columns="site"), domain="site")
+    assert matched.domain_names == {0: "A", 1: "B", -1: "new"}
+    assert matched.notes == ["The new table has no column 'site': its rows are one domain."]
+    matched = match(TRAIN.drop(columns="site"), NEW.drop(columns="site"))
+    assert matched.domain_names == {0: "training", -1: "new"}
+    many = match(TRAIN.assign(site=[f"s{i}" for i in range(N)]), domain="site")
+    assert "60 values in 60 training rows" in many.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("labels", "dtype", "classes"),
+    [
+        (["a", "b"], "U", ["a", "b"]),
+        ([True, False], "b", [False, True]),
+        ([0, 1], "i", [0, 1]),
+        ([-1.0, 1.0], "i", [-1, 1]),
+        ([0.5, 1.5], "U", ["0.5", "1.5"]),
+        (["1", "02"], "U", ["02", "1"]),
+    ],
+)
+def test_classes_of_any_type(labels, dtype, classes):
+    matched = match(TRAIN.assign(churned=labels * 30), domain="site")
+    assert matched.y.dtype.kind == dtype
+    assert np.unique(matched.y).tolist() == classes
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (["a"] * N, "one class only, 'a'"),
+        ([None] * N, "No row of the training table has a label"),
+        (np.linspace(0, 1, N), r"looks continuous \(60 different numbers in 60 rows\)"),
+        (np.arange(N) // 2, "looks continuous"),
+        ([f"note {i}" for i in range(N)], "these are no classes"),
+        (pd.date_range("2024-01-01", periods=N), "holds dates"),
+    ],
+)
+def test_labels_that_cannot_be(labels, message):
+    with pytest.raises(TableError, match=message):
+        match(TRAIN.assign(churned=labels))
+
+
+def test_many_whole_classes_with_enough_rows_each():
+    train = pd.concat([TRAIN] * 10, ignore_index=True)
+    train["churned"] = np.arange(600) % 30
+    assert len(np.unique(match(train, domain="site").y)) == 30
+
+
+def test_regression():
+    train = TRAIN.assign(churned=np.linspace(0, 1, N))
+    matched = match(train, domain="site", task="regression")
+    np.testing.assert_array_equal(matched.y, np.linspace(0, 1, N))
+    with pytest.raises(TableError, match="a regression needs numbers"):
+        match(task="regression")
+
+
+def test_a_rare_class_is_said():
+    train = TRAIN.copy()
+    train.loc[0, "churned"] = "maybe"
+    assert match(train, domain="site").notes == ["Classes with a single row: 'maybe'."]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"label": "churn"}, "label: the training table has no column 'churn'; is it 'churned'"),
+        ({"label": "zzz"}, "it has 'age', 'city', 'site', 'churned'"),
+        ({"domain": "sit"}, "domain: the training table has no column 'sit'"),
+        ({"ignore": ["x"]}, "ignore: the training table has no column 'x'"),
+        ({"keep": ["x"]}, "keep: the training table has no column 'x'"),
+        ({"ignore": "age"}, "ignore must be a list of names"),
+        ({"domain": "churned"}, "not two of them"),
+        ({"ignore": ["churned"]}, "not two of them"),
+        ({"ignore": ["age", "city", "site"]}, "No column is left"),
+        ({"new": NEW.iloc[:0]}, "The new table has no rows"),
+        ({"train": TRAIN.iloc[:0]}, "The training table has no rows"),
+        ({"new": pd.DataFrame({"other": [1]})}, "No column is left"),
+        ({"new": pd.concat([NEW, NEW], axis=1)}, "new table has columns with the same name"),
+        ({"task": "ranking"}, "task must be one of"),
+    ],
+)
+def test_what_is_refused(options, message):
+    with pytest.raises(ValueError, match=message) as raised:
+        match(**options)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.fixture
+def files(tmp_path):
+    TRAIN.to_csv(tmp_path / "train.csv", index=False)
+    NEW.to_csv(tmp_path / "new.csv", index=False)
+    return tmp_path / "train.csv", tmp_path / "new.csv"
+
+
+def test_files_give_what_their_frames_give(files):
+    matched, expected = read_pair(*files, label="churned", domain="site"), match(domain="site")
+    assert matched.names == expected.names
+    assert matched.y.tolist() == expected.y.tolist()
+    assert matched.domain_names == expected.domain_names
+    np.testing.assert_allclose(matched.X_new["age"], expected.X_new["age"], rtol=1e-12)
+    assert matched.notes == expected.notes
+
+
+def test_the_training_file_decides_the_kinds_of_the_new_one(files, tmp_path):
+    train = TRAIN.assign(zip=np.where(rng.rand(N) < 0.5, "01234", "9876"))
+    train.to_csv(files[0], index=False)
+    (tmp_path / "new.csv").write_text(
+        "site;city;age;zip;churned;more\n"
+        "C;Oslo;30,5;9876;=cmd();1\n"
+        "C;Rome;40,5;01234;;1\n"
+        "C;Rome;old;12;;1\n"
+    )
+    matched = read_pair(*files, label="churned", domain="site")
+    assert matched.X_new["zip"].tolist() == ["9876", "01234", "12"]
+    assert matched.X_new["age"].tolist()[:2] == [30.5, 40.5]
+    assert matched.notes == [
+        "train.csv: Numbers that begin with a zero are codes, read as text: 'zip'.",
+        "new.csv: Cells are separated by semicolon.",
+        "new.csv: Numbers are read with a decimal comma, as in '1.234,5'.",
+        "new.csv: Column 'age': 1 cells are no numbers and are read as missing.",
+        "The new table has a column 'churned' too: it is not read.",
+        "Only the new table has 'more': left out.",
+        "Column 'zip': 1 new rows have values that no training row has: '12'.",
+    ]
+
+
+def test_errors_of_files_name_the_file(files, tmp_path):
+    with pytest.raises(TableError, match=r"absent\.csv: no such file"):
+        read_pair(files[0], tmp_path / "absent.csv", label="churned")
+    with pytest.raises(TableError, match="is it 'churned'"):
+        read_pair(*files, label="churn")
+
+
+def test_a_model_from_files(files):
+    matched = read_pair(*files, label="churned", domain="site")
+    X, y, _ = matched.stack()
+    model = make_pipeline(TableEncoder(), LogisticRegression())
+    model.fit(X.iloc[: len(matched.y)], y[: len(matched.y)])
+    assert len(model.predict(matched.X_new)) == len(NEW)
