@@ -38,7 +38,7 @@ def code_domains(
         first = _free_name(f"{both[0]} (new)", source_names)
         notes.append(
             f"{whose} {listed(both)} {verb} in both tables: its new rows are a target of their "
-            f"own, '{first}'."
+            f"own, {listed([first])}."
         )
     for i, name in enumerate(target_names):
         new_name = f"{name} (new)" if name in both else name

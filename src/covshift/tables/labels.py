@@ -42,7 +42,7 @@ def read_labels(column: Any, task: str, notes: list[str]) -> tuple[Labels, IntAr
     classes, counts = np.unique(labels, return_counts=True)
     if len(classes) == 1:
         raise TableError(
-            f"The label {name} has one class only, '{classes[0]}'; two are needed to learn."
+            f"The label {name} has one class only, {listed(classes)}; two are needed to learn."
         )
     if (rare := classes[counts == 1]).size:
         notes.append(f"Classes with a single row: {listed(rare)}.")

@@ -6,8 +6,7 @@ the features, in its order and of its kinds. Every decision is a note, a plain s
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any
 
 from covshift.base import check_option
@@ -16,11 +15,9 @@ from covshift.kernels.arrays import IntArray
 from covshift.tables.cells import Kind
 from covshift.tables.columns import as_frame, column_kind
 from covshift.tables.domain_codes import code_domains
-from covshift.tables.errors import TableError, listed, one_line
-from covshift.tables.extra import pandas as pd
+from covshift.tables.errors import TableError, listed
 from covshift.tables.features import choose_features, convert_column, unseen_note
 from covshift.tables.labels import read_labels
-from covshift.tables.reading import open_table, read_table
 
 
 @dataclass(frozen=True)
@@ -131,70 +128,12 @@ def match_tables(
     """
     check_option("task", task, ("classification", "regression"))
     train, new = _named_frame(train, "training"), _named_frame(new, "new")
-    ignore, keep = _names_given("ignore", ignore), _names_given("keep", keep)
-    _check_columns(train, label, domain, ignore, keep)
-    return _match(train, new, list(new.columns), label, domain, ignore, keep, task)
+    ignore, keep = names_given("ignore", ignore), names_given("keep", keep)
+    check_columns(train, label, domain, ignore, keep)
+    return match_frames(train, new, list(new.columns), label, domain, ignore, keep, task)
 
 
-def read_pair(
-    train_path: Any,
-    new_path: Any,
-    *,
-    label: str,
-    domain: str | None = None,
-    ignore: Sequence[str] = (),
-    keep: Sequence[str] = (),
-    task: str = "classification",
-    separator: str | None = None,
-    decimal: str | None = None,
-) -> MatchedTables:
-    """Read two files and match them; the kinds of the first are those of the second.
-
-    Text like ``01`` in a column that is text in training stays as it is written, and the label
-    column of the new file is not even read.
-
-    Parameters
-    ----------
-    train_path, new_path : path
-        Files, as in `open_table`.
-    label, domain, ignore, keep, task
-        As in `match_tables`.
-    separator, decimal
-        As in `open_table`, for both files.
-
-    Returns
-    -------
-    MatchedTables
-        Its notes begin with those of reading, each with the name of its file.
-
-    Raises
-    ------
-    TableError
-        If the files cannot be read or used; the message says what to do.
-    """
-    check_option("task", task, ("classification", "regression"))
-    ignore, keep = _names_given("ignore", ignore), _names_given("keep", keep)
-    table = read_table(train_path, separator=separator, decimal=decimal)
-    _check_columns(table.frame, label, domain, ignore, keep)
-    reader = open_table(
-        new_path,
-        schema=table.schema.without([label, *ignore]),
-        separator=separator,
-        decimal=decimal,
-        allow_absent=True,
-    )
-    new = pd.concat(list(reader), ignore_index=True)
-    names = [*new.columns, *reader.other_names]
-    matched = _match(table.frame, new, names, label, domain, ignore, keep, task)
-    read = [
-        f"{one_line(Path(path).name)}: {note}"
-        for path, notes in ((train_path, table.notes), (new_path, reader.notes))
-        for note in notes
-    ]
-    return replace(matched, notes=read + matched.notes)
-
-
-def _match(
+def match_frames(
     train: Any,
     new: Any,
     new_names: list[str],
@@ -263,22 +202,26 @@ def _named_frame(X: Any, which: str) -> Any:
     return frame.set_axis(names, axis="columns")
 
 
-def _names_given(parameter: str, names: Any) -> tuple[str, ...]:
+def names_given(parameter: str, names: Any) -> tuple[str, ...]:
+    """Return names of columns as given; one text would be taken apart into letters."""
     if isinstance(names, str):
         raise TableError(f"{parameter} must be a list of names, got the text {names!r}.")
     return tuple(names)
 
 
-def _check_columns(
+def check_columns(
     train: Any, label: str, domain: str | None, ignore: Sequence[str], keep: Sequence[str]
 ) -> None:
+    """Raise unless the training table has the columns named, each in one role."""
     named = {"label": [label], "domain": [domain] if domain else [], "ignore": ignore, "keep": keep}
     for role, names in named.items():
         for name in names:
             if name not in train.columns:
                 close = difflib.get_close_matches(str(name), train.columns, n=1)
-                hint = f"; is it '{close[0]}'?" if close else f"; it has {listed(train.columns)}."
-                raise TableError(f"{role}: the training table has no column '{name}'{hint}")
+                hint = (
+                    f"; is it {listed(close)}?" if close else f"; it has {listed(train.columns)}."
+                )
+                raise TableError(f"{role}: the training table has no column {listed([name])}{hint}")
     if label == domain or label in ignore or domain in ignore:
         raise TableError("A column can be the label, the domain or ignored, not two of them.")
 
@@ -292,4 +235,7 @@ def _note_unmatched(train_names: list[str], new_names: list[str], notes: list[st
             notes.append(f"Only the {which} table has {listed(names)}: left out.")
     for name in only_train:
         if (twin := folded.get("".join(name.split()).casefold())) is not None:
-            notes.append(f"Is '{twin}' of the new table '{name}' of the training table? Rename it.")
+            notes.append(
+                f"Is {listed([twin])} of the new table {listed([name])} of the training table? "
+                "Rename it."
+            )
