@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from covshift.tables.cells import ColumnTypes, choose_style, to_booleans, to_dates, to_numbers
+from covshift.tables.cells import (
+    ColumnTypes,
+    choose_style,
+    guess_style,
+    to_booleans,
+    to_dates,
+    to_numbers,
+)
 
 DIGITS = "0123456789"
 
@@ -102,6 +109,8 @@ def columns(*lists):
     [
         ([["1,5"], ["x"]], ",", "comma"),
         ([["1,5"], ["2.5"], ["3.5"]], ",", "point"),
+        ([["1,5", *["7"] * 30]], ",", "comma"),
+        ([["1.5", *["7"] * 30]], ";", "point"),
         ([["12,345"]], ",", "point"),
         ([["12,345"]], ";", "comma"),
         ([["12,345"], ["1.234"]], ";", "point"),
@@ -123,3 +132,16 @@ def test_kinds_over_several_chunks():
     column.look_at(pa.array(["1.5", None]))
     assert column.kind("point") == "text"
     assert column.filled == 4
+
+
+def test_the_usual_style_decides_only_where_both_serve():
+    assert guess_style([pa.array(["12,345", None])], "point") == "point"
+    assert guess_style([pa.array(["12,345", "x"])], "comma") == "comma"
+    assert guess_style([pa.array(["1,5", "x", "y"])], "point") == "comma"
+    assert guess_style([], "point") == "point"
+
+
+@pytest.mark.parametrize(("n_others", "kind"), [(0, "number"), (5, "number"), (6, "text")])
+def test_a_few_cells_that_are_no_numbers(n_others, kind):
+    (column,) = columns(["unknown"] * n_others + ["1.5"] * (100 - n_others))
+    assert column.kind("point") == kind

@@ -155,7 +155,7 @@ def test_kinds(write, cells, kind):
 
 
 def test_the_last_row_decides_the_kind_too(write):
-    path = write("a,b\n" + "1,2\n" * 400_000 + "x,2\n")
+    path = write("a,b\n" + "1,2\n" * 400_000 + "x,2\n" * 30_000)
     reader = open_table(path, chunk_bytes=1)
     frames = list(reader)
     assert len(frames) > 1
@@ -384,6 +384,32 @@ def test_a_schema_and_decimal_commas(write):
     assert read_table(path, schema=SCHEMA).frame["age"].tolist() == [1.5, 2.5]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a;b\n12,345;x\n1,000;y\n",
+        'a,b\n"12,345",x\n"1,000",y\n',
+        "a;b\n1.234;0,5\n2.345;0,7\n",
+        "a;b\n1.234;0.5\n2.345;0.7\n",
+    ],
+)
+def test_a_table_read_with_its_own_schema_is_the_same(write, text):
+    """What could be read both ways is read as in training."""
+    table = read_table(write(text))
+    again = read_table(write(text), schema=TableSchema.from_dict(table.schema.to_dict()))
+    pd.testing.assert_frame_equal(again.frame, table.frame)
+    first_row = "".join(text.splitlines(keepends=True)[:2])
+    pd.testing.assert_frame_equal(
+        read_table(write(first_row), schema=table.schema).frame, table.frame.iloc[:1]
+    )
+
+
+def test_a_few_cells_that_are_no_numbers(write):
+    table = read_table(write("a,b\n" + "1.5,x\n" * 40 + "unknown,y\n"))
+    assert table.frame["a"].isna().sum() == 1
+    assert table.notes == ["Column 'a': 1 cells are no numbers and are read as missing."]
+
+
 def test_a_schema_and_columns_that_are_absent(write):
     path = write("age,cod\n1,a\n")
     with pytest.raises(TableError, match=r"has no column 'code', 'day', 'flag'; it has 'cod'"):
@@ -433,6 +459,8 @@ def test_a_reader_can_be_read_twice(write):
 def test_schemas_are_checked():
     with pytest.raises(TableError, match="one of number, boolean, date, text"):
         TableSchema({"a": "colour"})
+    with pytest.raises(TableError, match="decimal sign"):
+        TableSchema({"a": "text"}, decimal="x")
     for data in ({}, None, {"columns": 3}, {"columns": [1]}, {"columns": [["a"]]}):
         with pytest.raises(TableError, match="no schema of a table"):
             TableSchema.from_dict(data)

@@ -17,7 +17,7 @@ FRAME = pd.DataFrame(
     {
         "row": [1, 2, 3],
         "score": [-0.25, 1e-300, np.nan],
-        "label": ["yes", 'a "b", c', None],
+        "label": pd.array(["yes", 'a "b", c', None], dtype=pd.StringDtype("pyarrow")),
         "day": pd.to_datetime(["2024-01-01", None, "2024-01-03"]),
         "sure": [True, False, True],
     }

@@ -9,10 +9,11 @@ point    ``[+-]1234[.5][e-3]``, ``.5``, ``1,234,567.8``  comma, apostrophe
 comma    ``[+-]1234[,5][e-3]``, ``,5``, ``1.234.567,8``  point, space, apostrophe
 =======  ==============================================  ======================
 
-A separator of thousands stands before each group of three digits or it is none. A whole
-number with a zero in front is a code (``007``, a postcode): its column is text. Dates are
-ISO 8601, ``2024-05-01``, with or without time and zone (read as UTC); truth values are ``true``
-and ``false`` in any case. Infinite numbers are missing values.
+A separator of thousands stands before each group of three digits or it is none. A whole number
+with a zero in front is a code (``007``, a postcode): its column is text. A column of numbers may
+hold other things, such as ``unknown``, in one cell of twenty: they are missing values. Infinite
+numbers are missing values too. Dates are ISO 8601, ``2024-05-01``, with or without time and zone
+(read as UTC); truth values are ``true`` and ``false`` in any case.
 """
 
 from typing import Any, Literal
@@ -42,6 +43,8 @@ PATTERNS: dict[NumberStyle, str] = {
     rf"|{DECIMAL[style]}\d+)(?:[eE][+-]?\d+)?$"
     for style in GROUPING
 }
+NUMBER_SHARE = 0.95  # of the cells of a column of numbers that must be numbers
+POSSIBLE_SHARE = 0.5  # below which a column is not looked at further
 CODE = r"^[+-]?0\d+$"
 ISO_DATE = r"^\d{4}-\d\d-\d\d(?:[T ]|$)"
 ARROW_TYPES = {
@@ -127,35 +130,35 @@ class ColumnTypes:
     Attributes
     ----------
     filled : number of cells that hold something.
-    styles : the styles under which all of them are numbers.
+    numbers : how many of them are numbers, in each style that is still possible.
     has_comma, has_point : whether numbers are written with one.
     codes : whether it would be numbers, were it not for zeros in front.
     """
 
     def __init__(self) -> None:
         self.filled = 0
-        self.styles: set[NumberStyle] = {"point", "comma"}
+        self.numbers: dict[NumberStyle, int] = dict.fromkeys(PATTERNS, 0)
         self.others: set[Kind] = {"boolean", "date"}
         self.has_comma = self.has_point = self.codes = False
 
     def look_at(self, cells: Any) -> None:
         """Take in one chunk."""
-        if not self.styles and not self.others:
+        if not self.numbers and not self.others:
             self.filled += len(cells) - cells.null_count
             return
         cells = pa.compute.drop_null(cells)
-        if not len(cells):
-            return
-        if not self._plain_numbers(cells):
+        if len(cells) and not self._take_plain_numbers(cells):
             cells = pa.compute.drop_null(trim(cells))
-            if not len(cells):
-                return
-            self._look_closely(cells)
+            if len(cells):
+                self._look_closely(cells)
         self.filled += len(cells)
+        for style, count in list(self.numbers.items()):
+            if count < POSSIBLE_SHARE * self.filled:
+                del self.numbers[style]
 
-    def _plain_numbers(self, cells: Any) -> bool:
+    def _take_plain_numbers(self, cells: Any) -> bool:
         """Take in a chunk of numbers that need no closer look: most chunks of most columns."""
-        if "point" not in self.styles:
+        if "point" not in self.numbers:
             return False
         try:
             numbers = pa.compute.cast(cells, pa.float64()).to_numpy(zero_copy_only=False)
@@ -165,22 +168,20 @@ class ColumnTypes:
         if np.array_equal(numbers[:1000], np.floor(numbers[:1000])) and _has_codes(cells):
             return False
         self.others.clear()
-        if "comma" in self.styles and _any(pa.compute.match_substring(cells, ".")):
-            self.has_point = True
-            if not _all(pa.compute.match_substring_regex(cells, PATTERNS["comma"])):
-                self.styles.discard("comma")
+        self.numbers["point"] += len(cells)
+        if "comma" in self.numbers:
+            points = _any(pa.compute.match_substring(cells, "."))
+            self.has_point |= points
+            self.numbers["comma"] += _count_numbers(cells, "comma") if points else len(cells)
         return True
 
     def _look_closely(self, cells: Any) -> None:
-        for style in tuple(self.styles):
-            if not _all(pa.compute.match_substring_regex(cells, PATTERNS[style])):
-                self.styles.discard(style)
-        if self.styles:
+        for style in self.numbers:
+            self.numbers[style] += _count_numbers(cells, style)
+        if self.numbers:
             self.has_comma |= _any(pa.compute.match_substring(cells, ","))
             self.has_point |= _any(pa.compute.match_substring(cells, "."))
-            if _has_codes(cells):
-                self.codes = True
-                self.styles.clear()
+            self.codes |= _has_codes(cells)
         if "boolean" in self.others:
             lower = pa.compute.utf8_lower(cells)
             if not _all(pa.compute.is_in(lower, value_set=pa.array(["true", "false"]))):
@@ -188,24 +189,27 @@ class ColumnTypes:
         if "date" in self.others and to_dates(cells).null_count:
             self.others.discard("date")
 
+    def is_number(self, style: NumberStyle) -> bool:
+        """Whether the cells are numbers of this style, but for a few."""
+        share = self.numbers.get(style, 0) / max(self.filled, 1)
+        return share >= NUMBER_SHARE and not self.codes
+
     def kind(self, style: NumberStyle) -> Kind:
         """Return the kind, all chunks seen; a column without any cell is text."""
-        if not self.filled:
-            return "text"
-        if style in self.styles and not self.codes:
+        if self.is_number(style):
             return "number"
-        return next((kind for kind in KINDS if kind in self.others), "text")
+        return next((kind for kind in KINDS if kind in self.others and self.filled), "text")
 
 
 def choose_style(columns: list[ColumnTypes], separator: str) -> NumberStyle:
-    """Return the style under which more columns are numbers.
+    """Return the style under which more cells of columns of numbers can be read.
 
-    Where both serve alike, as for ``12,345``, commas are decimal only in a file that has another
-    reason to separate its cells by semicolons, and no number with a point.
+    Where both serve alike, as for ``12,345``, commas are decimal only in a file that has a reason
+    to separate its cells by semicolons, and no number with a point.
     """
-    numeric = [column for column in columns if column.styles and column.filled]
-    n_point = sum("point" in column.styles for column in numeric)
-    n_comma = sum("comma" in column.styles for column in numeric)
+    numeric = [column for column in columns if any(map(column.is_number, PATTERNS))]
+    n_point = sum(column.numbers.get("point", 0) for column in numeric)
+    n_comma = sum(column.numbers.get("comma", 0) for column in numeric)
     if n_point != n_comma:
         return "point" if n_point > n_comma else "comma"
     commas = any(column.has_comma for column in numeric)
@@ -213,13 +217,23 @@ def choose_style(columns: list[ColumnTypes], separator: str) -> NumberStyle:
     return "comma" if separator == ";" and commas and not points else "point"
 
 
-def guess_style(cells: list[Any]) -> NumberStyle:
-    """Return the style under which more cells of columns known to be numbers can be read."""
-    readable = {
-        style: sum(len(column) - to_numbers(column, style).null_count for column in cells)
-        for style in PATTERNS
-    }
-    return "comma" if readable["comma"] > readable["point"] else "point"
+def guess_style(columns: list[Any], usual: NumberStyle) -> NumberStyle:
+    """Return the style under which more cells of columns known to be numbers can be read.
+
+    Where both serve alike it is the ``usual`` one, that of the training table.
+    """
+    trimmed = [pa.compute.drop_null(trim(column)) for column in columns]
+    n_point = sum(_count_numbers(column, "point") for column in trimmed)
+    n_comma = sum(_count_numbers(column, "comma") for column in trimmed)
+    if n_point == n_comma:
+        return usual
+    return "point" if n_point > n_comma else "comma"
+
+
+def _count_numbers(cells: Any, style: NumberStyle) -> int:
+    return int(
+        pa.compute.sum(pa.compute.match_substring_regex(cells, PATTERNS[style])).as_py() or 0
+    )
 
 
 def _has_codes(cells: Any) -> bool:

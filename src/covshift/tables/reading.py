@@ -16,12 +16,7 @@ from typing import Any
 from covshift.base import check_count, check_option
 from covshift.tables.arrow_columns import arrow_kind, as_kind, as_text, plain_column
 from covshift.tables.batches import open_batches
-from covshift.tables.cells import (
-    ARROW_TYPES,
-    NumberStyle,
-    guess_style,
-    trim,
-)
+from covshift.tables.cells import ARROW_TYPES, NumberStyle, guess_style, trim
 from covshift.tables.errors import TableError, listed, table_error
 from covshift.tables.extra import pandas as pd
 from covshift.tables.extra import pyarrow as pa
@@ -223,13 +218,16 @@ class TableReader:
 
     def _fast_types(self) -> dict[str, Any] | None:
         """Return types that cells can be read as while they are cut, or None."""
-        if self._style == "comma":
+        if self._style == "comma" or (self._style is None and self.schema.decimal == ","):
             return None
         return {name: ARROW_TYPES[kind] for name, kind in self.schema.kinds.items()}
 
     def _guess_style(self, batch: Any) -> NumberStyle:
+        """Return the style of the numbers that came as text; none came so if all are plain."""
         columns = [batch.column(n) for n, kind in self.schema.kinds.items() if kind == "number"]
-        return guess_style([column for column in columns if pa.types.is_string(column.type)])
+        texts = [column for column in columns if pa.types.is_string(column.type)]
+        usual = self.schema.decimal == "," and bool(texts)
+        return guess_style(texts, "comma" if usual else "point")
 
     def _take_schema(self, schema: TableSchema, allow_absent: bool) -> TableSchema:
         absent = [name for name in schema.kinds if name not in self._batches.names]

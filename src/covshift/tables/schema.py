@@ -12,6 +12,9 @@ from covshift.tables.errors import TableError
 class TableSchema:
     """Columns of a table, in order: ``kinds`` maps each name to its kind.
 
+    ``decimal`` is the decimal sign of its numbers, which decides where another table could be
+    read both ways.
+
     The kinds are "number" (float64), "boolean", "date" (without zone) and "text". A table read
     with the schema of another has that one's columns and kinds; cells that do not fit are
     missing values.
@@ -25,8 +28,11 @@ class TableSchema:
     """
 
     kinds: Mapping[str, Kind]
+    decimal: str = "."
 
     def __post_init__(self) -> None:
+        if self.decimal not in (".", ","):
+            raise TableError(f"The decimal sign of a schema is '.' or ',', not {self.decimal!r}.")
         for name, kind in self.kinds.items():
             if not isinstance(name, str) or kind not in KINDS:
                 raise TableError(
@@ -37,17 +43,19 @@ class TableSchema:
     def without(self, names: Any) -> "TableSchema":
         """Return the schema less some columns."""
         dropped = set(names)
-        return TableSchema({name: kind for name, kind in self.kinds.items() if name not in dropped})
+        kinds = {name: kind for name, kind in self.kinds.items() if name not in dropped}
+        return TableSchema(kinds, self.decimal)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data, for JSON."""
-        return {"columns": [[name, kind] for name, kind in self.kinds.items()]}
+        columns = [[name, kind] for name, kind in self.kinds.items()]
+        return {"columns": columns, "decimal": self.decimal}
 
     @classmethod
     def from_dict(cls, data: Any) -> "TableSchema":
         """Return the schema that `to_dict` wrote."""
         try:
-            pairs = [(name, kind) for name, kind in data["columns"]]
+            pairs, decimal = [(name, kind) for name, kind in data["columns"]], data["decimal"]
         except (KeyError, TypeError, ValueError):
             raise TableError("This is no schema of a table: expected {'columns': ...}.") from None
-        return cls(dict(pairs))
+        return cls(dict(pairs), decimal)

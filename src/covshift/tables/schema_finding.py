@@ -22,7 +22,7 @@ def find_schema(
     kinds = {name: kind for name, kind in kinds.items() if name not in row_names}
     if not kinds:
         raise table_error(source.path, "has no column that can be used.")
-    return TableSchema(kinds), style, notes
+    return TableSchema(kinds, "," if style == "comma" else "."), style, notes
 
 
 def _typed_kinds(source: Any, notes: list[str]) -> dict[str, Kind]:
