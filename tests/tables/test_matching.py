@@ -8,7 +8,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from covshift import AdaptedClassifier, DomainStandardScaler
-from covshift.tables import TableEncoder, TableError, match_tables, read_pair
+from covshift.tables import (
+    TableEncoder,
+    TableError,
+    TableSchema,
+    match_tables,
+    read_pair,
+    read_table,
+)
 
 N = 60
 rng = np.random.RandomState(0)
@@ -301,6 +308,23 @@ def test_the_training_file_decides_the_kinds_of_the_new_one(files, tmp_path):
         "Only the new table has 'more': left out.",
         "Column 'zip': 1 new rows have values that no training row has: '12'.",
     ]
+
+
+def test_domains_that_are_numbers_in_one_file_and_names_in_the_other(files):
+    TRAIN.assign(site=[1, 2] * 30).to_csv(files[0], index=False)
+    NEW.assign(site=["C", "2"] * 15).to_csv(files[1], index=False)
+    matched = read_pair(*files, label="churned", domain="site")
+    assert matched.domain_names == {0: "1", 1: "2", -1: "C", -2: "2 (new)"}
+
+
+def test_later_files_are_read_as_the_training_file_was(files, tmp_path):
+    for path, frame in zip(files, (TRAIN, NEW), strict=True):
+        frame.to_csv(path, index=False, sep=";", decimal=",")
+    matched = read_pair(*files, label="churned", domain="site")
+    assert matched.schema == TableSchema({"age": "number", "city": "text"}, decimal=",")
+    (tmp_path / "later.csv").write_text("city;age\nOslo;12,345\n")
+    later = read_table(tmp_path / "later.csv", schema=matched.schema)
+    assert later.frame["age"].tolist() == [12.345]
 
 
 def test_errors_of_files_name_the_file(files, tmp_path):

@@ -18,6 +18,7 @@ from covshift.tables.domain_codes import code_domains
 from covshift.tables.errors import TableError, listed
 from covshift.tables.features import choose_features, convert_column, unseen_note
 from covshift.tables.labels import read_labels
+from covshift.tables.schema import TableSchema
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class MatchedTables:
     kinds : column -> kind, in order.
     train_rows : positions in the training table of the rows that have a label.
     notes : what was decided, in plain sentences.
+    decimal : decimal sign of the training file.
     """
 
     X_train: Any
@@ -46,6 +48,12 @@ class MatchedTables:
     kinds: dict[str, Kind]
     train_rows: IntArray
     notes: list[str] = field(default_factory=list)
+    decimal: str = "."
+
+    @property
+    def schema(self) -> TableSchema:
+        """The features as a schema: with it later files are read as these were."""
+        return TableSchema(self.kinds, self.decimal)
 
     @property
     def names(self) -> list[str]:

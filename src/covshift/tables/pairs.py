@@ -10,6 +10,7 @@ from covshift.tables.errors import one_line
 from covshift.tables.extra import pandas as pd
 from covshift.tables.matching import MatchedTables, check_columns, match_frames, names_given
 from covshift.tables.reading import open_table, read_table
+from covshift.tables.schema import TableSchema
 
 
 def read_pair(
@@ -52,9 +53,12 @@ def read_pair(
     ignore, keep = names_given("ignore", ignore), names_given("keep", keep)
     table = read_table(train_path, separator=separator, decimal=decimal)
     check_columns(table.frame, label, domain, ignore, keep)
+    schema = table.schema.without([label, *ignore])
+    if domain is not None:  # sites 1 and 2 in training do not make site C of the new file nameless
+        schema = TableSchema({**schema.kinds, domain: "text"}, schema.decimal)
     reader = open_table(
         new_path,
-        schema=table.schema.without([label, *ignore]),
+        schema=schema,
         separator=separator,
         decimal=decimal,
         allow_absent=True,
@@ -67,4 +71,4 @@ def read_pair(
         for path, notes in ((train_path, table.notes), (new_path, reader.notes))
         for note in notes
     ]
-    return replace(matched, notes=read + matched.notes)
+    return replace(matched, notes=read + matched.notes, decimal=table.schema.decimal)
