@@ -57,11 +57,17 @@ ARROW_TYPES = {
 
 def trim(cells: Any) -> Any:
     """Return text without the spaces around it; what stands for nothing is missing."""
+    # Each different text once: words repeat, and mostly there is nothing to do.
+    different = pa.compute.unique(cells)
+    if _trim_all(different).equals(different):
+        return cells
+    return _trim_all(cells)
+
+
+def _trim_all(cells: Any) -> Any:
     trimmed = pa.compute.utf8_trim_whitespace(cells)
     missing = pa.compute.is_in(trimmed, value_set=pa.array(MISSING, pa.string()))
-    if pa.compute.any(missing).as_py():
-        return pa.compute.if_else(missing, pa.scalar(None, pa.string()), trimmed)
-    return trimmed
+    return pa.compute.if_else(missing, pa.scalar(None, pa.string()), trimmed)
 
 
 def to_numbers(cells: Any, style: NumberStyle) -> Any:

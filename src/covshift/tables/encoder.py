@@ -238,6 +238,8 @@ def _write_categories(features: FloatArray, start: int, column: Any, categories:
         dtype=np.intp,
     )
     chosen = places[encoded.indices.to_numpy(zero_copy_only=False)]
-    rows = np.flatnonzero(chosen >= 0)
-    features[rows, start + chosen[rows]] = 1.0
+    n_rows, width = features.shape
+    cells = np.arange(start, start + n_rows * width, width) + chosen
+    # By position in the whole array, which is faster than by row and column.
+    features.reshape(-1)[cells if chosen.min(initial=0) >= 0 else cells[chosen >= 0]] = 1.0
     return len(categories)
