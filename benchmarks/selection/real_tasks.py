@@ -20,6 +20,7 @@ from covshift.datasets import (
 )
 
 MAX_ROWS = 600  # of the source, of the target and of the test rows, drawn by the seed
+WIDE, MAX_WIDE_ROWS = 200, 300  # features above which source and target have fewer: time
 EMODB_MEN = ("03", "10", "11", "12", "15")
 SEED = 0
 
@@ -69,12 +70,13 @@ def draw_task(collections, name, sources, target):
     X = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
     rng = np.random.RandomState([SEED, sorted(collections).index(name), len(sources)])
     source = np.concatenate([np.flatnonzero(domain == one) for one in sources])
-    source = np.sort(rng.permutation(source)[:MAX_ROWS])
+    at_most = MAX_WIDE_ROWS if X.shape[1] > WIDE else MAX_ROWS
+    source = np.sort(rng.permutation(source)[:at_most])
     rows = rng.permutation(np.flatnonzero(domain == target))
     units = rows if groups is None else groups[rows]
     half = rng.permutation(np.unique(units))
     adapted = np.isin(units, half[: len(half) // 2])
-    unlabelled, test = rows[adapted][:MAX_ROWS], rows[~adapted][:MAX_ROWS]
+    unlabelled, test = rows[adapted][:at_most], rows[~adapted][:MAX_ROWS]
     known = np.isin(y[test], y[source])  # of other classes nobody could know
     test, unlabelled = test[known], unlabelled[np.isin(y[unlabelled], y[source])]
     numbers = np.searchsorted(sorted(sources), domain[source])
