@@ -47,7 +47,7 @@ from covshift import (
 )
 from covshift.persistence import ModelFileError, ModelVersionWarning, read_card
 from covshift.persistence.trusted_types import ESTIMATORS as TRUSTED_ESTIMATORS
-from covshift.selection.default_candidates import default_candidates, sampled_kernel_machine
+from covshift.selection.default_candidates import default_candidates, kernel_machine
 from tests.estimators import ESTIMATORS
 from tests.shifted import make_problem
 from tests.weights.estimators import WEIGHTS
@@ -113,7 +113,7 @@ def test_the_table_of_types_lists_every_public_estimator():
         CalibratedClassifierCV(LinearSVC(), cv=3),
         LSPClassifier(random_state=0),
         make_pipeline(StandardScaler(), LogisticRegression()),
-        sampled_kernel_machine().set_params(nystroem__n_components=10),
+        kernel_machine(10**6)[1].set_params(nystroem__n_components=10),
     ],
     ids=repr,
 )

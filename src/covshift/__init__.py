@@ -17,6 +17,7 @@ from covshift.adapters import (
     fit_many,
 )
 from covshift.base import NothingToAdaptWarning
+from covshift.diagnosis import Diagnosis, diagnose
 from covshift.domains import SourceOnlySplit, StackedDomains, split_domains, stack_domains
 from covshift.persistence import load, save
 from covshift.predictors import AdaptedClassifier, AdaptedRegressor, LSPClassifier
@@ -39,6 +40,7 @@ __all__ = [
     "ClassifierWeights",
     "CorrelationAlignment",
     "DenoisingAutoencoder",
+    "Diagnosis",
     "DomainQuantileTransformer",
     "DomainStandardScaler",
     "KLIEPWeights",
@@ -54,6 +56,7 @@ __all__ = [
     "SubspaceAlignment",
     "ULSIFWeights",
     "UnreliableWeightsWarning",
+    "diagnose",
     "fit_each",
     "fit_many",
     "load",

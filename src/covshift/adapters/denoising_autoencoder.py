@@ -146,7 +146,7 @@ class DenoisingAutoencoder(DomainTransformer):
         init="glorot",
         random_state=None,
         verbose=0,
-    ):
+    ) -> None:
         self.n_components = n_components
         self.activation = activation
         self.decoder = decoder

@@ -143,7 +143,7 @@ loss_curve_, history_, n_iter_, kept_iteration_, restart_losses_
         n_jobs=None,
         random_state=None,
         verbose=0,
-    ):
+    ) -> None:
         self.n_components = n_components
         self.activation = activation
         self.label_reward = label_reward

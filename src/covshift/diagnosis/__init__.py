@@ -1,1 +1,6 @@
-"""What moved, what holds, what to expect: evidence from which a verdict is made."""
+"""What moved, what holds, what to do: evidence from which a verdict is made."""
+
+from covshift.diagnosis.diagnose import diagnose
+from covshift.diagnosis.diagnosis import Diagnosis
+
+__all__ = ["Diagnosis", "diagnose"]

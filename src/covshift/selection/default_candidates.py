@@ -44,7 +44,7 @@ def default_candidates(n_source: int, n_features: int, n_classes: int) -> list[C
     LR = ("LR", logistic_regression())
     linear = ("linear SVM", linear_machine(n_features))
     linear_in_filters = ("linear SVM", linear_machine(FILTERED_FEATURES))
-    kernel = ("RBF SVM", SVC()) if n_source <= LARGEST_EXACT else ("RBF", sampled_kernel_machine())
+    kernel = kernel_machine(n_source)
     trees = ("boosting", HistGradientBoostingClassifier(random_state=0))
     plain = [one for one in aligned if one[0] in (NO_ADAPTATION, "standardise", "ranks")]
     return [
@@ -124,8 +124,10 @@ def linear_machine(n_features: int) -> Any:
     return LinearSVC(dual=False, max_iter=2000)
 
 
-def sampled_kernel_machine() -> Any:
-    """A model on Gaussian kernels at a sample of the rows, linear in their number."""
+def kernel_machine(n_source: int) -> tuple[str, Any]:
+    """A model on Gaussian kernels with its name; for many rows, at a sample of them."""
+    if n_source <= LARGEST_EXACT:
+        return "RBF SVM", SVC()
     with config_context(enable_metadata_routing=True):
         last = logistic_regression().set_fit_request(sample_weight=True)
-    return make_pipeline(Nystroem(n_components=N_BASES, random_state=0), last)
+    return "RBF", make_pipeline(Nystroem(n_components=N_BASES, random_state=0), last)

@@ -25,8 +25,15 @@ class Problem(NamedTuple):
 
     def thinned(self, max_rows: int, rng: np.random.RandomState) -> "Problem":
         """At most so many rows of each role, drawn in proportion to domains and classes."""
+        return self.take(*self.draw_rows(max_rows, rng))
+
+    def draw_rows(self, max_rows: int, rng: np.random.RandomState) -> tuple[IntArray, IntArray]:
+        """Numbers of the source rows and of the target rows that `thinned` keeps."""
         source = _draw(self.source_domain * self.n_classes + self.codes, max_rows, rng)
-        target = _draw(self.target_domain, max_rows, rng)
+        return source, _draw(self.target_domain, max_rows, rng)
+
+    def take(self, source: IntArray, target: IntArray) -> "Problem":
+        """The problem of some of the rows."""
         return self._replace(
             X_source=self.X_source[source],
             codes=self.codes[source],

@@ -1,0 +1,187 @@
+"""Made-up tasks for judging verdicts: what is shared is known, and whether anybody could know it.
+
+``DECIDABLE``: several source domains, each with its own draw of the same kind of shift, or one that
+the target overlaps with. ``UNDECIDABLE``: one source domain and a target elsewhere. In families
+whose names begin with "nothing", no adapter can help.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+sys.path.append(str(Path(__file__).parents[1] / "selection"))
+from families import FAMILIES, Task, World, _groups, _shift_and_scale
+from scipy.stats import ortho_group
+
+from covshift.datasets import make_diagonal_shift, make_periodic_shift
+
+
+def shifted_groups(world):
+    """Every domain moves and stretches by its own, and far."""
+    return _by_maps(world, lambda: _shift_and_scale(world, 1.2))
+
+
+def affine_groups(world):
+    """Every domain is mapped by a linear map of its own."""
+    rng, d = world.rng, world.n_informative
+
+    def draw_map():
+        A = np.eye(d) + rng.uniform(0.2, 0.5) * rng.standard_normal((d, d))
+        move = 1.5 * rng.standard_normal(d)
+        return lambda X: X @ A + move
+
+    return _by_maps(world, draw_map)
+
+
+def warped_groups(world):
+    """Every domain bends each feature by a growing function of its own."""
+    rng, d = world.rng, world.n_informative
+
+    def draw_map():
+        power = np.exp(rng.uniform(-0.9, 0.9, size=d))
+        scale, move = np.exp(0.4 * rng.standard_normal(d)), 1.5 * rng.standard_normal(d)
+        return lambda X: scale * np.sign(X) * np.abs(X) ** power + move
+
+    return _by_maps(world, draw_map)
+
+
+def radial_groups(world):
+    """Classes by direction up to sign; every domain lies on a side of its own, near or far."""
+    rng, d = world.rng, min(world.n_informative, 4)
+    axes = ortho_group.rvs(max(d, world.n_classes), random_state=rng)[: world.n_classes, :d]
+
+    def draw_group():
+        side, size = 0.8 * rng.standard_normal(d), np.exp(rng.uniform(-1.5, 1.5))
+
+        def draw(n):
+            X = (rng.standard_normal((n, d)) + side) * size
+            return X, np.argmax(np.abs(X @ axes.T), axis=1)
+
+        return draw
+
+    world.n_noise = 0
+    return _groups(world, draw_group)
+
+
+def periodic_groups(world):
+    """Classes repeat along one direction; every domain lies some periods away from the others."""
+    rng, d = world.rng, min(world.n_informative, 5)
+    direction = rng.standard_normal(d)
+    direction /= np.linalg.norm(direction)
+    period, n_classes = rng.uniform(1.5, 4.0), 2
+    places = list(rng.permutation(np.arange(-4, 5)))
+    world.n_classes, world.n_noise = n_classes, 0
+
+    def draw_group():
+        centre = period * (places.pop() + rng.uniform(-0.3, 0.3))
+
+        def draw(n):
+            t = centre + period * rng.uniform(-0.8, 0.8, size=n)
+            X = 0.5 * rng.standard_normal((n, d))
+            X += np.outer(t - X @ direction, direction)
+            return X, np.floor(np.mod(t, period) / period * n_classes).astype(int) % n_classes
+
+        return draw
+
+    return _groups(world, draw_group)
+
+
+def nothing_groups(world):
+    """In every domain the classes are elsewhere."""
+    rng, shape = world.rng, world.centres.shape
+
+    def draw_group():
+        centres = 2.5 * rng.standard_normal(shape) / np.sqrt(shape[2]) * 1.5
+        move = 1.5 * rng.standard_normal(shape[2])
+
+        def draw(n):
+            y = rng.choice(world.n_classes, size=n, p=world.shares)
+            cluster = rng.randint(shape[1], size=n)
+            return centres[y, cluster] + rng.standard_normal((n, shape[2])) + move, y
+
+        return draw
+
+    return _groups(world, draw_group)
+
+
+def nothing_but_shares(world):
+    """Domains differ in their class shares alone."""
+    return FAMILIES["groups_class_shares"](world)
+
+
+def overlapping(world):
+    """True covariate shift on a common support, one source domain."""
+    world.n_domains = 1
+    return FAMILIES["selection_bias"](world)
+
+
+def overlapping_subpopulations(world):
+    """The same clusters in other proportions, one source domain."""
+    world.n_domains = 1
+    return FAMILIES["subpopulations"](world)
+
+
+def shifted_alone(world):
+    """One source domain; the target is moved and stretched, far."""
+    world.n_domains = 1
+    return FAMILIES["shift_and_scale"](world)
+
+
+def _by_maps(world, draw_map):
+    def draw_group():
+        mapping = draw_map()
+
+        def draw(n):
+            X, y = world.draw(n)
+            return mapping(X), y
+
+        return draw
+
+    return _groups(world, draw_group)
+
+
+def _printed_task(make, variant):
+    def draw(seed):
+        # Half of the test rows play the target: their labels are known to whoever is asked.
+        data = make(random_state=seed, variant=variant)
+        zeros, half = np.zeros(len(data.X_source), dtype=int), len(data.X_test) // 2
+        target, test = np.split(data.X_test, [half])
+        y_target, y_test = np.split(data.y_test, [half])
+        return Task(data.X_source, data.y_source, zeros, target, y_target, test, y_test)
+
+    return draw
+
+
+SET_ON = (shifted_groups, periodic_groups, nothing_but_shares, overlapping)
+JUDGED = (
+    affine_groups,
+    warped_groups,
+    radial_groups,
+    nothing_groups,
+    overlapping_subpopulations,
+)
+WORLDS = {family.__name__: family for family in (*SET_ON, *JUDGED, shifted_alone)}
+UNDECIDABLE = {
+    f"{name}, {variant}": _printed_task(make, variant)
+    for name, make in (("periodic", make_periodic_shift), ("diagonal", make_diagonal_shift))
+    for variant in ("printed", "reconstructed")
+}
+
+
+def draw_task(family, seed):
+    """A task of the family, anew while a class is missing where it is needed."""
+    if family in UNDECIDABLE:
+        return UNDECIDABLE[family](seed)
+    rng = np.random.RandomState([seed, sorted(WORLDS).index(family)])
+    for _ in range(100):
+        world = World(rng)
+        world.n_source = max(world.n_source, 300)
+        world.n_domains = int(rng.choice([3, 4, 5]))
+        parts, domain = WORLDS[family](world)
+        (X, y), (T, y_target), (X_test, y_test) = world.finish(parts)
+        counts = [np.bincount(y[domain == one], minlength=world.n_classes) for one in set(domain)]
+        enough = np.min(counts) >= 4 and len(np.unique(y_test)) == world.n_classes
+        if enough and len(set(y)) == world.n_classes:
+            return Task(X, y, domain, T, y_target, X_test, y_test)
+    raise RuntimeError(f"{family} gives no usable task with seed {seed}")

@@ -1,0 +1,271 @@
+"""`Diagnosis`: what was found, what follows, and the rows to label where nobody can know."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from covshift.diagnosis.decidability import Decidability
+from covshift.diagnosis.evidence import Evidence
+from covshift.diagnosis.expectation import Expectation, estimate_accuracy
+from covshift.diagnosis.gains import Gains
+from covshift.diagnosis.hypotheses import HYPOTHESES
+from covshift.diagnosis.labelling import LabelEvidence, rows_to_label, weigh_labels
+from covshift.diagnosis.left_out import predict_left_out
+from covshift.diagnosis.movement import Movement
+from covshift.diagnosis.plain import to_plain
+from covshift.diagnosis.verdict import Verdict, decide_by_labels
+from covshift.diagnosis.weighting import Weighting
+from covshift.diagnosis.words import describe, summarise
+from covshift.kernels.arrays import BoolArray, IntArray
+from covshift.predictors import AdaptedClassifier
+from covshift.selection import AutoAdaptedClassifier
+from covshift.selection.bench import Bench
+from covshift.selection.candidates import Candidate
+
+
+class Stages(NamedTuple):
+    """What each stage found."""
+
+    movement: Movement
+    weighting: Weighting
+    decidability: Decidability
+    evidence: Evidence
+    verdict: Verdict
+    labels: LabelEvidence | None
+    skipped: list[str]  # kinds of evidence for which there was no time
+
+
+class Diagnosis:
+    """What moved, which assumption holds, what to do; made by `diagnose`.
+
+    Attributes
+    ----------
+    verdict : Verdict
+        ``kind`` is "adapt", "no adaptation", "not moved" or "undecidable".
+    leading : str or None
+        Name of the hypothesis that leads.
+    recommended : AdaptedClassifier or AutoAdaptedClassifier
+        The model to fit: with the leading adapter where all others are refuted, else a vote of
+        those that survive; without adapter where nothing is to be gained, or nothing is known.
+    movement, weighting, decidability, evidence, labels
+        What the stages found.
+    expectations : list of Expectation
+        Accuracy of the recommended model on the target, estimated without labels, or why not.
+    """
+
+    def __init__(
+        self,
+        stages: Stages,
+        bench: Bench,
+        hypothesis_of: IntArray,
+        *,
+        classes: Any,
+        target_rows: IntArray,
+        n_rows: tuple[int, int],
+        feature_names: Sequence[str] | None,
+        domain_names: dict[int, str],
+        asked: tuple[IntArray, IntArray] | None = None,
+    ) -> None:
+        self.stages = stages
+        self.movement, self.weighting, self.decidability = stages[:3]
+        self.evidence, self.verdict, self.labels, self.skipped = stages[3:]
+        self.classes = classes
+        self.target_rows = target_rows
+        self.n_rows = n_rows
+        self.feature_names = feature_names
+        self.domain_names = domain_names
+        self._bench = bench
+        self._hypothesis_of = hypothesis_of
+        # Numbers of the target rows that have labels, and their classes.
+        self._asked = (np.array([], int), np.array([], int)) if asked is None else asked
+
+    @property
+    def leading(self) -> str | None:
+        """Name of the leading hypothesis."""
+        number = self.verdict.leading
+        return None if number is None else HYPOTHESES[number].name
+
+    @property
+    def surviving(self) -> list[str]:
+        """Names of the hypotheses that are not refuted."""
+        return [HYPOTHESES[number].name for number in self.verdict.surviving]
+
+    @cached_property
+    def variants(self) -> list[Candidate | None]:
+        """For each hypothesis, the adapter and model that serve it best; None: none can be fitted.
+
+        By the evidence that decides; where none does, by source rows moved like the target.
+        """
+        return [None if c < 0 else self._bench.candidates[c] for c in self._variant_numbers]
+
+    @property
+    def recommended(self) -> Any:
+        """An unfitted model: fit it with ``fit(X, y, sample_domain=...)``."""
+        verdict, plain = self.verdict, self.variants[0]
+        assert plain is not None
+        leader = None if verdict.leading is None else self.variants[verdict.leading]
+        if verdict.kind != "adapt" or leader is None:
+            return AdaptedClassifier(None, plain.estimator)
+        if verdict.clearly:
+            return leader.model()
+        members = [
+            (one.name, one.adapter, one.estimator)
+            for one, hypothesis in zip(self._bench.candidates, self._hypothesis_of, strict=True)
+            if hypothesis in verdict.surviving and one.adapts
+        ]
+        return AutoAdaptedClassifier(candidates=members, random_state=0)
+
+    @cached_property
+    def expectations(self) -> list[Expectation]:
+        """Accuracy on the target to expect of the leading variant, estimated without labels."""
+        number = self._variant_numbers[self.verdict.leading or 0]
+        left_out = None if number < 0 else predict_left_out(self._bench, int(number))
+        if left_out is None:
+            return []
+        return estimate_accuracy(
+            self._bench.problem,
+            left_out.source_logits,
+            left_out.target_logits,
+            self.weighting,
+            representations=left_out.representations,
+        )
+
+    @property
+    def table(self) -> list[dict[str, Any]]:
+        """One row for each hypothesis: what it assumes, its remedy, its gains, its fate."""
+        rows = []
+        for number, hypothesis in enumerate(HYPOTHESES):
+            variant = self.variants[number]
+            row: dict[str, Any] = {
+                "hypothesis": hypothesis.name,
+                "assumption": hypothesis.assumption,
+                "remedy": hypothesis.remedy,
+                "variant": None if variant is None else variant.name,
+                "survives": number in self.verdict.surviving,
+                "leads": number == self.verdict.leading,
+            }
+            for kind, gains in self.evidence.items():
+                row[f"gain: {kind}"] = to_plain(gains.gains[number])
+                row[f"interval: {kind}"] = to_plain(gains.intervals[number])
+                row[f"p-value: {kind}"] = to_plain(gains.pvalues[number])
+            if self.labels is not None:
+                row["gain: labels"] = to_plain(self.labels.gains[number])
+            rows.append(row)
+        return rows
+
+    def rows_to_label(self, n_rows: int = 20) -> IntArray:
+        """Positions in X of the target rows whose labels would tell most, the most telling first.
+
+        Between the surviving hypotheses, or, where one is left, between it and all others. Fewer
+        come back where these agree on all other rows.
+        """
+        between = self.verdict.surviving if len(self.verdict.surviving) > 1 else self._able
+        rng = self._bench.rng("rows to label")
+        chosen = rows_to_label(self._predictions[between], n_rows, rng, self._asked[0])
+        return self.target_rows[chosen]
+
+    def update(self, rows: Any, labels: Any) -> "Diagnosis":
+        """Use the labels of some target rows; returns a new diagnosis.
+
+        Parameters
+        ----------
+        rows : array-like of int
+            Positions in X, from `rows_to_label` or any target rows that were looked at
+            (``target_rows``).
+        labels : array-like
+            Their labels.
+
+        Returns
+        -------
+        Diagnosis
+        """
+        rows, labels = np.atleast_1d(rows), np.atleast_1d(labels)
+        if rows.shape != labels.shape:
+            raise ValueError(f"There are {len(rows)} rows but {len(labels)} labels.")
+        place = {int(row): number for number, row in enumerate(self.target_rows)}
+        unknown = [int(row) for row in rows if int(row) not in place]
+        if unknown:
+            raise ValueError(
+                f"Row {unknown[0]} is no target row that this diagnosis looked at: see "
+                "rows_to_label() and target_rows."
+            )
+        codes = np.searchsorted(self.classes, labels)
+        codes = np.minimum(codes, len(self.classes) - 1)
+        # A class the source does not have: no hypothesis can be right about it.
+        codes[self.classes[codes] != labels] = -1
+        known = dict(zip(*self._asked, strict=True))
+        known |= {place[int(row)]: int(code) for row, code in zip(rows, codes, strict=True)}
+        asked = np.array(list(known)), np.array(list(known.values()))
+        evidence = weigh_labels(self._predictions, *asked)
+        verdict = decide_by_labels(evidence, self._able)
+        return Diagnosis(
+            self.stages._replace(labels=evidence, verdict=verdict),
+            self._bench,
+            self._hypothesis_of,
+            classes=self.classes,
+            target_rows=self.target_rows,
+            n_rows=self.n_rows,
+            feature_names=self.feature_names,
+            domain_names=self.domain_names,
+            asked=asked,
+        )
+
+    def outside_support(self, X: Any) -> BoolArray:
+        """Which rows lie where the source has none: what is predicted there is extrapolation."""
+        support = self.weighting.support
+        if support is None:
+            return np.zeros(len(X), dtype=bool)
+        return support.outside(np.asarray(X, dtype=np.float64))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain numbers, texts and lists."""
+        return {
+            "verdict": to_plain(self.verdict)
+            | {"leading": self.leading, "surviving": self.surviving},
+            "summary": summarise(self),
+            "hypotheses": self.table,
+            "movement": self.movement.to_dict(),
+            "weighting": self.weighting.to_dict(),
+            "decidability": to_plain(self.decidability),
+            "expectations": [one.to_dict() for one in self.expectations],
+            "labels": None if self.labels is None else to_plain(self.labels),
+            "skipped": list(self.skipped),
+        }
+
+    def __repr__(self) -> str:
+        return describe(self)
+
+    @cached_property
+    def _variant_numbers(self) -> IntArray:
+        for gains in self._by_worth():
+            if gains is not None:
+                return gains.variants
+        first = [np.flatnonzero(self._hypothesis_of == h) for h in range(len(HYPOTHESES))]
+        return np.array([numbers[0] if len(numbers) else -1 for numbers in first])
+
+    def _by_worth(self) -> list[Gains | None]:
+        """Evidence to choose variants by: what can decide comes before what cannot."""
+        domains, overlap, moved = self.evidence
+        decidability = self.decidability
+        worthy = [domains if decidability.by_domains else None]
+        worthy.append(overlap if decidability.by_overlap else None)
+        return [*worthy, moved, overlap, domains]
+
+    @property
+    def _able(self) -> list[int]:
+        """Hypotheses whose variant predicts the target."""
+        return [
+            h
+            for h, c in enumerate(self._variant_numbers)
+            if c >= 0 and self._bench.target[c].logits is not None
+        ]
+
+    @cached_property
+    def _predictions(self) -> IntArray:
+        """Class numbers of the target rows by each hypothesis; -2 where it predicts none."""
+        predictions = np.full((len(HYPOTHESES), len(self._bench.problem.X_target)), -2)
+        for h in self._able:
+            predictions[h] = self._bench.target[self._variant_numbers[h]].codes
+        return predictions

@@ -1,0 +1,140 @@
+r"""What a hypothesis gains over no adaptation where source rows play the target.
+
+Scene by scene every hypothesis is tried on the same rows, so that all comparisons are paired. In
+scene s the score of hypothesis h is that of one of its variants (an adapter with a model), the one
+that does best in the *other* scenes: a hypothesis with many variants has no advantage of luck.
+With :math:`r_{hsi}` = 1 where row i is predicted rightly, the gain over hypothesis 0 is
+
+.. math::
+
+    g_h = \frac{1}{S} \sum_s \frac{1}{K_s} \sum_k \operatorname{mean}_{i \in k}
+          \left( r_{hsi} - r_{0si} \right),
+
+a difference of balanced accuracies. Its distribution is that of a bootstrap which draws scenes, and
+rows by class within them: domains differ more than rows do.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
+from covshift.measures import holm
+
+N_RESAMPLES = 999
+
+
+class PlayedScene(NamedTuple):
+    """Classes of the rows that played the target, and who was right: (candidates, rows)."""
+
+    codes: IntArray
+    right: FloatArray  # NaN where a candidate could not be fitted
+
+    @property
+    def scores(self) -> FloatArray:
+        """Balanced accuracy of each candidate."""
+        of_class = [self.right[:, self.codes == k].mean(axis=1) for k in np.unique(self.codes)]
+        scores: FloatArray = np.mean(of_class, axis=0)
+        return scores
+
+
+class Gains(NamedTuple):
+    """Scores of the hypotheses, and their gains over the first, with intervals.
+
+    ``pvalues`` are of a gain of zero, ``behind`` of being as good as the best; both by Holm.
+    """
+
+    scores: FloatArray  # (H,), mean over the scenes
+    by_scene: FloatArray  # (S, H)
+    gains: FloatArray
+    intervals: FloatArray  # (H, 2), 95 %
+    pvalues: FloatArray
+    behind: FloatArray
+    variants: IntArray  # (H,): the candidate that does best over all scenes, -1: none
+
+
+def measure_gains(
+    scenes: Sequence[PlayedScene],
+    hypothesis_of: IntArray,
+    n_hypotheses: int,
+    rng: np.random.RandomState,
+) -> Gains:
+    """Gains of hypotheses from scenes; ``hypothesis_of`` has that of each candidate."""
+    scores = np.array([scene.scores for scene in scenes])  # (S, candidates)
+    chosen = np.array(
+        [
+            [_best_elsewhere(scores, hypothesis_of == h, s) for h in range(n_hypotheses)]
+            for s in range(len(scenes))
+        ]
+    )
+    by_scene = np.array(
+        [[np.nan if c < 0 else scores[s, c] for c in chosen[s]] for s in range(len(scenes))]
+    )
+    able = ~np.isnan(by_scene).any(axis=0)
+    means = np.where(able, by_scene.mean(axis=0), np.nan)
+    drawn = _resample(scenes, chosen, able, rng)  # (resamples, H)
+    gains = means - means[0]
+    differences = drawn - drawn[:, :1]
+    best = int(np.nanargmax(means))
+    return Gains(
+        scores=means,
+        by_scene=by_scene,
+        gains=gains,
+        intervals=np.where(
+            able[:, None], np.quantile(np.nan_to_num(differences), [0.025, 0.975], axis=0).T, np.nan
+        ),
+        pvalues=_adjusted(_two_sided(differences), able & (np.arange(n_hypotheses) > 0)),
+        behind=_adjusted(
+            _share(drawn >= drawn[:, [best]]), able & (np.arange(n_hypotheses) != best)
+        ),
+        variants=np.array(
+            [_best_elsewhere(scores, hypothesis_of == h, None) for h in range(n_hypotheses)]
+        ),
+    )
+
+
+def _best_elsewhere(scores: FloatArray, members: BoolArray, scene: int | None) -> int:
+    """The candidate of a hypothesis that does best in the other scenes; -1, if none can."""
+    others = scores if scene is None or len(scores) == 1 else np.delete(scores, scene, axis=0)
+    means = np.where(members & ~np.isnan(scores).any(axis=0), others.mean(axis=0), np.nan)
+    return -1 if np.isnan(means).all() else int(np.nanargmax(means))
+
+
+def _resample(
+    scenes: Sequence[PlayedScene], chosen: IntArray, able: BoolArray, rng: np.random.RandomState
+) -> FloatArray:
+    """Mean scores of the hypotheses over drawn scenes with drawn rows."""
+    by_scene = np.full((len(scenes), N_RESAMPLES, len(able)), np.nan)
+    for s, (codes, right) in enumerate(scenes):
+        recalls = []
+        for k in np.unique(codes):
+            rows = right[np.ix_(chosen[s][able], codes == k)]  # (able hypotheses, n_k)
+            n = rows.shape[1]
+            counts = rng.multinomial(n, np.full(n, 1 / n), size=N_RESAMPLES)
+            recalls.append(counts @ rows.T / n)
+        by_scene[s][:, able] = np.mean(recalls, axis=0)
+    picked = rng.randint(len(scenes), size=(N_RESAMPLES, len(scenes)))
+    drawn: FloatArray = by_scene[picked, np.arange(N_RESAMPLES)[:, None]].mean(axis=1)
+    return drawn
+
+
+def _share(true: BoolArray) -> FloatArray:
+    """Share of resamples, never quite zero."""
+    share: FloatArray = (1 + true.sum(axis=0)) / (1 + len(true))
+    return share
+
+
+def _two_sided(differences: FloatArray) -> FloatArray:
+    p: FloatArray = np.minimum(
+        1, 2 * np.minimum(_share(differences <= 0), _share(differences >= 0))
+    )
+    return p
+
+
+def _adjusted(pvalues: FloatArray, tested: BoolArray) -> FloatArray:
+    """Holm over the tested hypotheses; the others have nothing to be refuted by."""
+    adjusted = np.ones(len(pvalues))
+    if tested.any():
+        adjusted[tested] = holm(pvalues[tested])
+    return adjusted

@@ -1,0 +1,95 @@
+"""From evidence to a verdict: what survives, what leads, what it gains, or that nobody can know."""
+
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from covshift.diagnosis.decidability import Decidability
+from covshift.diagnosis.evidence import Evidence
+from covshift.diagnosis.gains import Gains
+from covshift.diagnosis.labelling import LabelEvidence
+from covshift.diagnosis.movement import Movement
+
+VerdictKind: TypeAlias = Literal["not moved", "adapt", "no adaptation", "undecidable"]
+LEVEL = 0.05
+# A gain below is not worth an adapter, whatever its p-value.
+WORTHWHILE = 0.02
+
+
+class Verdict(NamedTuple):
+    """What was decided, by which evidence; hypotheses are numbers in `HYPOTHESES`."""
+
+    kind: VerdictKind
+    decided_by: str  # a kind of evidence, "labels", or "" where nothing decides
+    leading: int | None
+    surviving: list[int]
+    gain: float  # of the leading hypothesis over no adaptation; NaN: not known
+    gain_interval: tuple[float, float]
+    clearly: bool  # whether all others are refuted
+
+
+def reach_verdict(movement: Movement, decidability: Decidability, evidence: Evidence) -> Verdict:
+    """Decide by source domains, else by the common support, else not at all."""
+    if not movement.moved:
+        return Verdict("not moved", "", 0, [0], 0.0, (np.nan, np.nan), True)
+    if decidability.by_domains and evidence.source_domains is not None:
+        return decide(evidence.source_domains, "source domains")
+    if decidability.by_overlap and evidence.common_support is not None:
+        return decide(evidence.common_support, "common support")
+    able = [h for h, score in enumerate(_any_scores(evidence)) if not np.isnan(score)]
+    return Verdict("undecidable", "", None, able, np.nan, (np.nan, np.nan), False)
+
+
+def decide(gains: Gains, decided_by: str) -> Verdict:
+    """The verdict by one kind of evidence.
+
+    Adapting is advised for a gain that is sure (by Holm) and worthwhile; else nothing is adapted.
+    """
+    able = ~np.isnan(gains.scores)
+    leading = int(np.nanargmax(gains.scores))
+    sure = (gains.pvalues <= LEVEL) & (gains.gains >= WORTHWHILE)
+    if not sure[leading]:
+        leading = 0
+    surviving = [h for h in np.flatnonzero(able) if gains.behind[h] > LEVEL or h == leading]
+    low, high = gains.intervals[leading]
+    return Verdict(
+        kind="no adaptation" if leading == 0 else "adapt",
+        decided_by=decided_by,
+        leading=leading,
+        surviving=[int(h) for h in surviving],
+        gain=float(gains.gains[leading]),
+        gain_interval=(float(low), float(high)),
+        clearly=surviving == [leading],
+    )
+
+
+def decide_by_labels(labels: LabelEvidence, able: list[int]) -> Verdict:
+    """The verdict by labels of target rows, which outweigh all other evidence.
+
+    The hypothesis that is right most often leads. It is adapted to once its gain over no adaptation
+    is sure; until then the case stays open, unless nothing leads "no adaptation".
+    """
+    leading = max(able, key=lambda h: labels.right[h])
+    if labels.right[leading] == labels.right[0]:
+        leading = 0
+    surviving = [h for h in able if labels.behind[h] > LEVEL or h == leading]
+    sure = labels.pvalues[leading] <= LEVEL and labels.gains[leading] >= WORTHWHILE
+    kind: VerdictKind = "adapt" if sure else "undecidable"
+    if leading == 0:
+        kind = "no adaptation"
+    low, high = labels.intervals[leading]
+    return Verdict(
+        kind=kind,
+        decided_by="labels",
+        leading=leading,
+        surviving=surviving,
+        gain=float(labels.gains[leading]),
+        gain_interval=(float(low), float(high)),
+        clearly=surviving == [leading],
+    )
+
+
+def _any_scores(evidence: Evidence) -> list[float]:
+    for _, gains in evidence.items():
+        return [float(score) for score in gains.scores]
+    return [0.0]

@@ -1,0 +1,125 @@
+"""What a diagnosis says, in words: for the terminal, the notebook and the report."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from covshift.diagnosis.expectation import choose_expectation
+from covshift.diagnosis.hypotheses import HYPOTHESES
+from covshift.diagnosis.labelling import labels_needed
+
+if TYPE_CHECKING:
+    from covshift.diagnosis.diagnosis import Diagnosis
+
+OBSTACLES = {
+    "rows": "there are too few rows",
+    "overlap": "too many target rows lie where the source has none",
+    "effective size": "too few source rows would carry the weight",
+    "tail": "a few source rows would carry nearly all of the weight",
+    "left over": "weighted source rows still differ from the target's",
+}
+
+
+def summarise(diagnosis: "Diagnosis") -> list[str]:
+    """Sentences: what moved, what holds, what to do, in this order."""
+    return [say_moved(diagnosis), say_weighting(diagnosis), *say_verdict(diagnosis)]
+
+
+def describe(diagnosis: "Diagnosis") -> str:
+    """The sentences as a text of several lines."""
+    n_source, n_target = diagnosis.n_rows
+    head = f"Diagnosis of {n_source} source and {n_target} target rows"
+    return "\n".join([head, *(f"- {sentence}" for sentence in summarise(diagnosis))])
+
+
+def say_moved(diagnosis: "Diagnosis") -> str:
+    """Whether the rows have moved, and by how much."""
+    movement = diagnosis.movement
+    if not movement.moved:
+        return "The rows have not moved: source and target cannot be told apart."
+    told = f"The rows have moved: a row's side is told with AUC {movement.auc:.2f}"
+    features = f"{movement.n_features_moved} of {movement.n_features} features moved"
+    names = ", ".join(one.name for one in movement.features[: min(3, movement.n_features_moved)])
+    sentence = f"{told}; {features}{f', {names} most' if names else ''}."
+    if movement.share_explained >= 0.8:
+        sentence += (
+            " Other class shares alone would explain it; that they do cannot be seen in the rows."
+        )
+    return sentence
+
+
+def say_weighting(diagnosis: "Diagnosis") -> str:
+    """Whether weights can work."""
+    weighting = diagnosis.weighting
+    outside = f"{1 - weighting.overlap:.0%} of the target rows lie where the source has none"
+    if weighting.possible:
+        return f"Weighting can work: {outside}."
+    reasons = "; ".join(OBSTACLES[name] for name in weighting.obstacles)
+    return f"Weighting cannot work: {reasons} ({outside})."
+
+
+def say_verdict(diagnosis: "Diagnosis") -> list[str]:
+    """What to do, and what to expect of it."""
+    verdict = diagnosis.verdict
+    if verdict.kind == "undecidable":
+        return say_undecidable(diagnosis)
+    if verdict.kind == "not moved":
+        return ["No adaptation is needed.", *say_expected(diagnosis)]
+    if verdict.kind == "no adaptation":
+        return [
+            f"No adaptation: by the {verdict.decided_by}, nothing is sure to help here.",
+            *say_expected(diagnosis),
+        ]
+    assert verdict.leading is not None
+    leading = HYPOTHESES[verdict.leading]
+    low, high = verdict.gain_interval
+    sentences = [
+        f"Adapt: by the {verdict.decided_by}, {leading.name} leads ({leading.assumption}). Use "
+        f"{leading.remedy}: {verdict.gain:+.3f} balanced accuracy ({low:+.3f} to {high:+.3f})."
+    ]
+    others = [name for name in diagnosis.surviving if name != leading.name]
+    if others:
+        sentences.append(f"Not refuted either: {', '.join(others)}; so they vote together.")
+    return [*sentences, *say_expected(diagnosis)]
+
+
+def say_undecidable(diagnosis: "Diagnosis") -> list[str]:
+    """Why nobody can know, what would follow from each hypothesis, and what would decide."""
+    decidability, labels = diagnosis.decidability, diagnosis.labels
+    if labels is not None:
+        why = f"{labels.n_labels} labelled rows do not decide yet."
+    elif diagnosis.skipped:
+        why = f"There was no time for the evidence of {', '.join(diagnosis.skipped)}."
+    elif decidability.n_domains < 2:
+        why = "There is one source domain, and the target lies where it has too few rows."
+    else:
+        why = (
+            "The source domains differ from each other far less than the target from them "
+            f"({decidability.domain_shift:.2f} against {decidability.target_shift:.2f} standard "
+            "deviations), and the target lies where they have too few rows."
+        )
+    sentences = [f"Undecidable from these data. {why}"]
+    moved = diagnosis.evidence.rows_moved
+    for number in diagnosis.verdict.surviving[1:]:
+        hypothesis = HYPOTHESES[number]
+        if moved is not None and not np.isnan(moved.gains[number]):
+            sentences.append(
+                f"If {hypothesis.assumption}: {hypothesis.remedy}; nothing here tests that."
+            )
+    sentences.append(
+        f"Label the target rows of rows_to_label() and call update(): about {labels_needed()} of "
+        "them settle between two hypotheses."
+    )
+    return sentences
+
+
+def say_expected(diagnosis: "Diagnosis") -> list[str]:
+    """The accuracy to expect, or nothing."""
+    found = choose_expectation(diagnosis.expectations)
+    if found is None:
+        return ["What accuracy to expect on the target cannot be told without labels."]
+    low, high = found.balanced_accuracy_interval
+    return [
+        f"Expected balanced accuracy on the target: {found.balanced_accuracy:.2f} ({low:.2f} to "
+        f"{high:.2f}), if {found.assumption}."
+    ]
