@@ -121,6 +121,28 @@ def test_everything_is_plain(shifted, undecided):
         assert [row["hypothesis"] for row in plain["hypotheses"]] == [h.name for h in HYPOTHESES]
 
 
+def test_the_report_says_what_moved_what_holds_and_what_to_do(shifted, undecided, tmp_path):
+    for one, words in ((shifted, "Adapt: shift and scale"), (undecided, "Undecidable")):
+        page = one.to_html(tmp_path / "report.html", facts=[("made by", "a <test>")])
+        assert (tmp_path / "report.html").read_text(encoding="utf-8") == page
+        assert words in page
+        places = [page.index(f">{title}<") for title in ("What moved", "What holds", "What to do")]
+        assert places == sorted(places)
+        assert "a &lt;test&gt;" in page
+        assert page.count("data:image/png") == 2
+
+
+def test_a_notebook_shows_sentences_and_gains(shifted):
+    shown = shifted._repr_html_()
+    assert shown.count("<tr>") == 1 + len(HYPOTHESES)
+    assert "<li>Adapt: by the source domains" in shown
+
+
+def test_the_figure_has_a_panel_for_each_kind_of_evidence(shifted):
+    titles = [axes.get_title() for axes in shifted.plot().axes]
+    assert titles == ["source domains", "common support", "rows moved"]
+
+
 def test_a_vote_is_recommended_where_several_survive(shifted):
     verdict = shifted.verdict._replace(surviving=[SHIFT, SHIFT + 1], clearly=False)
     several = run(shifted_sites()[0], max_rows=50)

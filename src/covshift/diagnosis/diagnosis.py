@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,11 +15,13 @@ from covshift.diagnosis.hypotheses import HYPOTHESES
 from covshift.diagnosis.labelling import LabelEvidence, rows_to_label, weigh_labels
 from covshift.diagnosis.left_out import predict_left_out
 from covshift.diagnosis.movement import Movement
+from covshift.diagnosis.pictures import draw_gains
 from covshift.diagnosis.plain import to_plain
 from covshift.diagnosis.verdict import Verdict, decide_by_labels
 from covshift.diagnosis.weighting import Weighting
-from covshift.diagnosis.words import describe, summarise
+from covshift.diagnosis.words import describe, describe_html, summarise
 from covshift.kernels.arrays import BoolArray, IntArray
+from covshift.output_files import write_whole
 from covshift.predictors import AdaptedClassifier
 from covshift.selection import AutoAdaptedClassifier
 from covshift.selection.bench import Bench
@@ -234,8 +237,29 @@ class Diagnosis:
             "skipped": list(self.skipped),
         }
 
+    def plot(self) -> Any:
+        """A matplotlib figure of the gains of all hypotheses. The extra ``report``."""
+        return draw_gains(self)
+
+    def to_html(self, path: Any = None, *, facts: Sequence[tuple[str, str]] = ()) -> str:
+        """The report as one self-contained page; also written to ``path``. The extra ``report``.
+
+        ``facts`` are pairs of a name and a text to be shown at the head.
+        """
+        from covshift.diagnosis.document import make_report
+        from covshift.report.page import render_page
+
+        page = render_page(make_report(self, facts))
+        if path is not None:
+            write_whole(Path(path), lambda file: file.write(page.encode()))
+        return page
+
     def __repr__(self) -> str:
         return describe(self)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the sentences and the table of hypotheses."""
+        return describe_html(self)
 
     @cached_property
     def _variant_numbers(self) -> IntArray:

@@ -1,5 +1,6 @@
 """What a diagnosis says, in words: for the terminal, the notebook and the report."""
 
+from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,6 +31,20 @@ def describe(diagnosis: "Diagnosis") -> str:
     n_source, n_target = diagnosis.n_rows
     head = f"Diagnosis of {n_source} source and {n_target} target rows"
     return "\n".join([head, *(f"- {sentence}" for sentence in summarise(diagnosis))])
+
+
+def describe_html(diagnosis: "Diagnosis") -> str:
+    """The sentences as a list, and the hypotheses with their gains, for a notebook."""
+    sentences = "".join(f"<li>{escape(one)}</li>" for one in summarise(diagnosis))
+    kinds = [kind for kind, _ in diagnosis.evidence.items()]
+    head = "".join(f"<th>{escape(one)}</th>" for one in ("hypothesis", *kinds, "survives"))
+    rows = ""
+    for row in diagnosis.table:
+        gains = [row[f"gain: {kind}"] for kind in kinds]
+        shown = ["" if gain is None else f"{gain:+.3f}" for gain in gains]
+        cells = [row["hypothesis"], *shown, "yes" if row["survives"] else "no"]
+        rows += "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
+    return f"<ul>{sentences}</ul><table><tr>{head}</tr>{rows}</table>"
 
 
 def say_moved(diagnosis: "Diagnosis") -> str:

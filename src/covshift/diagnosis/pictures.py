@@ -1,0 +1,86 @@
+"""Pictures of a diagnosis: rows before and after, and gains with their intervals."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+
+from covshift.diagnosis.hypotheses import HYPOTHESES
+from covshift.kernels.arrays import FloatArray
+from covshift.predictors._adapting import fit_adapter, represent
+from covshift.selection.problem import Problem, target_scene
+
+if TYPE_CHECKING:
+    from covshift.diagnosis.diagnosis import Diagnosis
+
+MAX_FEATURES = 50  # above which two axes show too little to be worth a picture
+MAX_CLASSES = 2  # told apart in colours
+
+
+def draw_gains(diagnosis: "Diagnosis") -> Any:
+    """A figure of the gains of all hypotheses, one panel for each kind of evidence."""
+    from covshift.report.plane_figures import draw_intervals
+
+    panels = {}
+    for kind, gains in diagnosis.evidence.items():
+        panels[kind] = {
+            hypothesis.name: (gains.gains[number], *gains.intervals[number])
+            for number, hypothesis in enumerate(HYPOTHESES)
+            if number and not np.isnan(gains.gains[number])
+        }
+    return draw_intervals(panels, name="gain over no adaptation")
+
+
+def draw_rows(diagnosis: "Diagnosis") -> Any | None:
+    """A figure of source and target before and after the leading adapter; None: too many features.
+
+    Above two features, the first two principal axes of all rows shown.
+    """
+    from covshift.report.plane_figures import draw_planes
+
+    problem = diagnosis._bench.problem
+    n_features = problem.X_source.shape[1]
+    if not 2 <= n_features <= MAX_FEATURES:
+        return None
+    planes = {"before": _plane(problem.X_source, problem.X_target)}
+    variant = diagnosis.variants[diagnosis.verdict.leading or 0]
+    if diagnosis.verdict.kind == "adapt" and variant is not None:
+        planes[f"after {variant.adapter_name}"] = _plane(*_adapted(variant.adapter, problem))
+    axes = ("first axis", "second axis")
+    if n_features == 2 and len(planes) == 1:
+        names = diagnosis.feature_names or ["x0", "x1"]
+        axes = (names[0], names[1])
+    return draw_planes({title: _kinds(*rows, problem) for title, rows in planes.items()}, axes)
+
+
+def _adapted(adapter: Any, problem: Problem) -> tuple[FloatArray, FloatArray]:
+    scene = target_scene(problem)
+    adapter = clone(adapter)
+    fit_adapter(
+        adapter,
+        scene.X,
+        scene.codes,
+        label_mask=scene.codes >= 0,
+        sample_domain=scene.sample_domain,
+    )
+    Z = np.asarray(represent(adapter, scene.X, sample_domain=scene.sample_domain))
+    return Z[: len(problem.X_source)], Z[len(problem.X_source) :]
+
+
+def _plane(A: FloatArray, B: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Both samples in two dimensions: as they are, or on their first two principal axes."""
+    if A.shape[1] > 2:
+        rows = np.concatenate([A, B])
+        spread = rows.std(axis=0)
+        rows = PCA(2, random_state=0).fit_transform(rows / np.where(spread > 0, spread, 1.0))
+        return rows[: len(A)], rows[len(A) :]
+    return A[:, :2], B[:, :2]
+
+
+def _kinds(A: FloatArray, B: FloatArray, problem: Problem) -> dict[str, FloatArray]:
+    """Source rows by class, if these are two, and target rows."""
+    if problem.n_classes > MAX_CLASSES:
+        return {"source": A, "target": B}
+    kinds = {f"source, class {k + 1}": A[problem.codes == k] for k in range(problem.n_classes)}
+    return kinds | {"target": B}

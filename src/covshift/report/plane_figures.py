@@ -1,0 +1,81 @@
+"""Figures of rows in the plane, before and after, and of intervals, drawn from plain arrays."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy.typing as npt
+from matplotlib.figure import Figure
+
+from covshift.report.figures import DPI, FONT_SIZE, WIDTH
+from covshift.report.score_figures import STYLES
+
+SHOWN = 400  # rows of each kind: more only hide each other
+
+
+def draw_planes(
+    panels: Mapping[str, Mapping[str, npt.NDArray[Any]]], axis_names: tuple[str, str]
+) -> Figure:
+    """Draw rows of several kinds in the plane, one panel beside the other.
+
+    Parameters
+    ----------
+    panels : mapping
+        Title of the panel -> kind of rows -> array of shape (n, 2). Every kind has its colour and
+        shape; of each, the first 400 rows are drawn.
+    axis_names : pair of str
+        Names of the axes.
+
+    Returns
+    -------
+    Figure
+    """
+    figure = Figure(figsize=(WIDTH, 4.6), dpi=DPI, layout="constrained")
+    kinds = list(dict.fromkeys(kind for rows in panels.values() for kind in rows))
+    for axes, (title, rows_of) in zip(
+        figure.subplots(1, len(panels), squeeze=False).flat, panels.items(), strict=True
+    ):
+        for kind, rows in rows_of.items():
+            style = STYLES[kinds.index(kind) % len(STYLES)]
+            axes.scatter(*rows[:SHOWN].T, s=14, alpha=0.6, linewidths=0, label=kind, **style)
+        axes.set_title(title, fontsize=FONT_SIZE)
+        axes.set_xlabel(axis_names[0], fontsize=FONT_SIZE)
+        axes.set_ylabel(axis_names[1], fontsize=FONT_SIZE)
+        axes.tick_params(labelsize=FONT_SIZE - 2)
+    handles, names = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper center", ncols=len(kinds), fontsize=FONT_SIZE)
+    return figure
+
+
+def draw_intervals(
+    panels: Mapping[str, Mapping[str, tuple[float, float, float]]], *, name: str
+) -> Figure:
+    """Draw values with their intervals, one panel beside the other, about zero.
+
+    Parameters
+    ----------
+    panels : mapping
+        Title of the panel -> row -> (value, low end, high end), in the order from above.
+    name : str
+        What the horizontal axis shows.
+
+    Returns
+    -------
+    Figure
+    """
+    rows: Sequence[str] = list(dict.fromkeys(row for panel in panels.values() for row in panel))
+    height = 1.2 + 0.42 * len(rows)
+    figure = Figure(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
+    shared = figure.subplots(1, len(panels), squeeze=False, sharex=True, sharey=True)
+    for axes, (title, values) in zip(shared.flat, panels.items(), strict=True):
+        places = [rows.index(row) for row in values]
+        middles = [value for value, _, _ in values.values()]
+        below = [max(0.0, value - low) for value, low, _ in values.values()]
+        above = [max(0.0, high - value) for value, _, high in values.values()]
+        axes.errorbar(middles, places, xerr=[below, above], linestyle="", capsize=3, **STYLES[1])
+        axes.axvline(0, color="0.6", linewidth=1)
+        axes.set_title(title, fontsize=FONT_SIZE)
+        axes.set_xlabel(name, fontsize=FONT_SIZE)
+        axes.set_yticks(range(len(rows)), rows)
+        axes.tick_params(labelsize=FONT_SIZE - 1)
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+    return figure
