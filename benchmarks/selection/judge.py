@@ -18,34 +18,31 @@ from measure import MEASURED, SKADA_NAMES
 from measured_tasks import read_tasks
 from outcomes import judge_rule, lead, split_half_floor, summarise
 from rules import (
+    balanced,
     best_unadapted,
     by_score,
     equal_vote,
     fixed_methods,
+    four_pseudo_targets,
     pick,
     untrained,
     vote,
+    vote_guarded,
 )
 
 from covshift.report.document import make_cell, make_column, make_section, make_table
 from covshift.report.markdown import table_markdown
 
-GROUPS = {
-    "what explains (moved rows, class shares)": ("what explains",),
-    "source domains": ("source domains",),
-    "validation on the source": ("source CV", "weighted CV", "resampled: weights"),
-    "reverse validation": ("reverse",),
-    "agreement": ("committee", "kappa"),
-}
 ADDED = {
     "target-like rows": ("target-like",),
     "clusters of rows": ("residual clusters",),
     "each pseudo-target by itself": (
         "moved: mean and scale", "moved: quantiles", "moved: Gaussian", "moved: by class",
-        "resampled: class shares",
+        "resampled: class shares", "resampled: weights",
     ),
-    "DEV": ("DEV",),
-    "spectral weight": ("spectral",),
+    "weighted validation and DEV": ("weighted CV", "DEV"),
+    "reverse validation": ("reverse",),
+    "agreement": ("committee", "kappa", "spectral"),
     "confidence": ("entropy", "information", "density"),
 }  # fmt: skip
 COLUMNS = {
@@ -68,8 +65,12 @@ def choosing_rules(tasks, combined):
         "vote of 7 by the learned score": lambda t: vote(t, combined[t.name]),
         "pick by the learned score": lambda t: pick(t, combined[t.name]),
         "vote of 7 by what explains": lambda t: vote(t, by_score(t, "what explains")),
-        "vote of 7 by four pseudo-targets": lambda t: vote(t, untrained(t)),
+        "vote of 7 by the untrained score": lambda t: vote(t, untrained(t)),
+        "the same with a guard of .02": lambda t: vote_guarded(t, untrained(t), 0.02),
+        "vote of 7 by four pseudo-targets": lambda t: vote(t, four_pseudo_targets(t)),
         "equal vote of all": equal_vote,
+        "none + LR, balanced": lambda t: balanced(t, "none + LR"),
+        "standardise groups + LR, balanced": lambda t: balanced(t, "standardise groups + LR"),
         "best unadapted, by the source": best_unadapted,
     }
     for name in (*MEASURED, "what explains", *SKADA_NAMES):
@@ -113,8 +114,11 @@ def lead_table(table_id, caption, outcomes, tasks):
 def ablation_table(made_up, real):
     """What the learned score is worth without each group of scores, and with more."""
     variants = {"as shipped": SHIPPED}
-    for group, names in GROUPS.items():
-        variants[f"without {group}"] = [name for name in SHIPPED if name not in names]
+    for name in SHIPPED:
+        variants[f"without {name}"] = [other for other in SHIPPED if other != name]
+    moved = ("moved: mean and scale", "moved: quantiles", "moved: Gaussian")
+    variants["rows moved, without class shares"] = [*moved, *SHIPPED[1:]]
+    variants["all"] = [*SHIPPED, *(name for names in ADDED.values() for name in names)]
     for group, names in ADDED.items():
         variants[f"with {group}"] = [*SHIPPED, *names]
     rows = []

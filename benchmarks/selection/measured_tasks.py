@@ -56,6 +56,12 @@ class Measured:
         """Which candidates adapt nothing."""
         return self.adapters == "none"
 
+    @property
+    def source_shares(self):
+        """Share of each class in the source; none is zero."""
+        counts = np.bincount(self.codes, minlength=self.test_logits.shape[2])
+        return np.maximum(counts, 0.5) / len(self.codes)
+
     def score(self, codes):
         """Balanced accuracy of class numbers of the test rows."""
         return np.nan if codes is None else balanced_accuracy(self.test_codes, codes)

@@ -2,10 +2,13 @@
 
 import numpy as np
 
-from covshift.selection.score_table import UNTRAINED, UNTRAINED_GROUPS
+from covshift.selection.score_table import UNTRAINED
 from covshift.selection.vote import vote_weights
 
 N_MEMBERS = 7
+# A mean of pseudo-targets that an earlier pilot found best without learning.
+GROUPS = ("source domains", "residual clusters")
+OTHERS = ("target-like", "moved: mean and scale", "moved: quantiles")
 SUBSPACES = ("SA 8", "SA 30")  # as they are called where there are features enough
 
 
@@ -20,10 +23,27 @@ def vote(task, combined, n_members=N_MEMBERS):
 
 
 def vote_with(task, weights):
-    """The vote with these weights of the candidates."""
+    """The vote with these weights of the candidates, for balanced accuracy."""
     members = np.flatnonzero(weights)
     P = np.tensordot(weights[members], task.probabilities[members], axes=1)
-    return P.argmax(axis=1)
+    return (P / task.source_shares).argmax(axis=1)
+
+
+def balanced(task, name):
+    """One candidate by name, its calibrated probabilities divided by class shares likewise."""
+    return vote_with(task, (np.array(task.candidates) == name) * 1.0)
+
+
+def vote_guarded(task, combined, guard):
+    """The vote, unless it leads the best unadapted candidate by less than the guard.
+
+    As `covshift.selection.choice.guard_weights`, in units of the combined score.
+    """
+    weights = vote_weights(combined, task.allowed, N_MEMBERS)
+    plain = np.where(task.allowed & task.unadapted, combined, -np.inf)
+    if weights @ combined - plain.max() < guard:
+        weights = (np.arange(len(weights)) == plain.argmax()) * 1.0
+    return vote_with(task, weights)
 
 
 def equal_vote(task):
@@ -37,9 +57,14 @@ def by_score(task, name):
 
 
 def untrained(task):
-    """Mean of four pseudo-targets."""
-    groups = next(name for name in UNTRAINED_GROUPS if not np.isnan(task.scores[name]).all())
-    return np.nanmean([task.scores[name] for name in (groups, *UNTRAINED)], axis=0)
+    """The weighted mean that needs no learning."""
+    return sum(w * by_score(task, name) for name, w in UNTRAINED.items()) / sum(UNTRAINED.values())
+
+
+def four_pseudo_targets(task):
+    """Mean of source domains (or clusters), target-like rows, and two ways of moving rows."""
+    groups = next(name for name in GROUPS if not np.isnan(task.scores[name]).all())
+    return np.nanmean([task.scores[name] for name in (groups, *OTHERS)], axis=0)
 
 
 def unadapted_regression(task):

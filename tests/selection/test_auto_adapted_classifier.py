@@ -43,7 +43,7 @@ def test_adapts_where_that_is_what_is_needed(n_classes):
     assert unadapted.score(data[3], data[4]) < 0.6
     assert model.leaderboard_[0]["adapter"] != "none"
     assert model.chosen_[0] == model.leaderboard_[0]["candidate"]
-    assert model.score_kind_ == "untrained"
+    assert model.score_kind_ == "learned"
 
 
 @pytest.mark.slow
@@ -119,7 +119,7 @@ def test_leaderboard_is_a_table():
     assert len(frame) == len(model.leaderboard_) == 4  # no adaptation with the SVM is added
     assert frame["weight"].sum() == pytest.approx(1)
     assert {"candidate", "combined", "seconds", "warnings", "disqualified"} <= set(frame.columns)
-    assert {"source CV", "target-like"} <= set(frame.columns)
+    assert {"source CV", "what explains"} <= set(frame.columns)
     ranked = frame[frame["disqualified"].isna()]
     assert ranked["combined"].is_monotonic_decreasing
     assert frame["disqualified"].isna().is_monotonic_decreasing  # the others come last
@@ -133,6 +133,30 @@ def test_other_measures():
         model = fit(scoring=scoring)
         assert model.score_kind_ == "untrained"
         assert model.leaderboard_[0]["adapter"] != "none"
+
+
+def test_for_balanced_accuracy_rare_classes_count_as_much():
+    """One class in ten: predicting by probability alone would find few of them."""
+    rng = np.random.RandomState(0)
+    y = (np.arange(400) % 10 == 0).astype(int)
+    X = rng.standard_normal((400, 2)) + 1.2 * y[:, None]
+    domain = np.repeat([0, -1], 200)
+    models = {
+        scoring: fit(data=(X, y, domain), scoring=scoring)
+        for scoring in ("balanced_accuracy", "accuracy")
+    }
+    target = domain < 0
+    found = {
+        scoring: model.predict(X[target])[y[target] == 1].mean()
+        for scoring, model in models.items()
+    }
+    assert found["balanced_accuracy"] > found["accuracy"] + 0.3
+    P = models["balanced_accuracy"].predict_proba(X[target])
+    shares = models["balanced_accuracy"].class_shares_
+    by_rule = (P / shares).argmax(axis=1)
+    np.testing.assert_array_equal(models["balanced_accuracy"].predict(X[target]), by_rule)
+    P = models["accuracy"].predict_proba(X[target])
+    np.testing.assert_array_equal(models["accuracy"].predict(X[target]), P.argmax(axis=1))
 
 
 def test_a_measure_of_the_users_own_sees_labels():
@@ -174,7 +198,8 @@ def test_class_shares_of_the_target():
     data = X, np.concatenate([y_source, np.full(600, -1)]), np.repeat([0, -1], 600)
     candidates = [(None, LogisticRegression())]
     plain, corrected = (
-        fit(candidates, data=data, class_shares=kind) for kind in ("source", "estimated")
+        fit(candidates, data=data, class_shares=kind, scoring="accuracy")
+        for kind in ("source", "estimated")
     )
     np.testing.assert_allclose(plain.class_shares_, [0.5, 0.5])
     np.testing.assert_allclose(corrected.class_shares_, [0.1, 0.9], atol=0.05)
@@ -185,6 +210,7 @@ def test_class_shares_of_the_target():
 def test_labels_of_some_target_rows_count():
     """Candidates disagree on the target; some labels say who is right."""
     X, y, sample_domain = make_covariate_shift()
+    X[sample_domain < 0, 2] += 3.0  # no share of the classes explains that: it looks like a move
     label_mask = sample_domain >= 0
     label_mask[np.random.RandomState(0).choice(np.flatnonzero(~label_mask), 150)] = True
     candidates = [(None, LogisticRegression()), (DomainStandardScaler(), LogisticRegression())]

@@ -1,5 +1,8 @@
 """Candidates, disqualification, the combined score, weights of the vote, the guard."""
 
+import json
+from importlib.resources import files
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -11,9 +14,15 @@ from covshift import AdaptedClassifier, CorrelationAlignment, DomainStandardScal
 from covshift.selection.candidates import Candidate, check_candidates
 from covshift.selection.choice import NoRankedCandidateWarning, choose, guard_weights
 from covshift.selection.disqualification import disqualify
-from covshift.selection.learned_score import LearnedScore, score_features
+from covshift.selection.learned_score import (
+    DATA_FILE,
+    LearnedScore,
+    score_features,
+    shipped_score,
+)
 from covshift.selection.outputs import Output
 from covshift.selection.score_table import ScoreTable, score_table, untrained_score
+from covshift.selection.scorers import SCORERS
 from covshift.selection.vote import SCORE_ERROR, combine_with_labels, vote_weights
 from tests.selection.made_problems import Broken, Constant, make_bench, plain, standardised
 
@@ -138,23 +147,33 @@ def test_a_learned_score_is_used_where_there_is_one(monkeypatch):
     np.testing.assert_array_equal(choice.combined, score(choice.table))
 
 
-def test_the_untrained_score_is_the_mean_of_four_pseudo_targets():
-    scores = {
-        "source domains": [NAN] * 3,
-        "residual clusters": [0.1, 0.2, 0.3],
-        "target-like": [0.3, 0.4, NAN],
-        "moved: mean and scale": [0.5, 0.6, 0.7],
-        "moved: quantiles": [0.7, 0.8, 0.8],
-        "kappa": [9, 9, 9],
-    }
-    np.testing.assert_allclose(untrained_score(make_table(scores)), [0.4, 0.5, 0.6])
-    scores["source domains"] = [0.3, 0.4, 0.6]
-    np.testing.assert_allclose(untrained_score(make_table(scores)), [0.45, 0.55, 0.7])
+def test_the_untrained_score_is_a_weighted_mean():
+    scores = {"what explains": [0.4, 0.5, NAN], "source CV": [0.1, 0.8, 0.6], "kappa": [9, 9, 9]}
+    np.testing.assert_allclose(untrained_score(make_table(scores)), [0.3, 0.6, 0.6])
 
 
 def test_without_pseudo_targets_the_source_tells():
-    table = make_table({"source CV": [0.2, 0.3, 0.1], "target-like": [NAN] * 3})
+    table = make_table({"source CV": [0.2, 0.3, 0.1], "what explains": [NAN] * 3})
     np.testing.assert_allclose(untrained_score(table), [0.2, 0.3, 0.1])
+
+
+def test_without_any_score_all_are_alike():
+    np.testing.assert_array_equal(untrained_score(make_table({})), 0)
+
+
+def test_the_shipped_score_knows_its_scores_and_prefers_what_they_praise():
+    score = shipped_score()
+    assert set(score.names) <= set(SCORERS)
+    good = make_table({name: [0.5, 0.5, 0.9] for name in score.names})
+    assert score(good).argmax() == 2
+
+
+def test_the_shipped_score_says_where_it_comes_from():
+    data = json.loads(files("covshift.selection").joinpath(DATA_FILE).read_text(encoding="utf-8"))
+    provenance = data["provenance"]
+    assert provenance["tasks"] == sum(provenance["made-up tasks by family"].values()) >= 500
+    assert "learn.py" in provenance["command"]
+    assert provenance["real data"] == "none"
 
 
 # The vote
@@ -235,7 +254,7 @@ def test_no_time_leaves_out_scores_and_still_chooses():
         make_bench([plain(), standardised()]), "untrained", n_members=2, time_budget=0.0
     )
     assert choice.table.scores == {}
-    assert "target-like" in choice.table.skipped
+    assert choice.table.skipped == ["what explains", "source CV"]
     assert choice.weights.sum() == pytest.approx(1)
 
 

@@ -35,10 +35,10 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
     """Classifier that tries every adapter, scores them without target labels, and votes.
 
     Candidates are pairs of an adapter and a model, "no adaptation" among them. Each is scored by
-    how it does where source rows play the target, whose labels are known: source domains, or
-    clusters of rows where there is one domain; the source rows most like target rows; source rows
-    moved like the target (`covshift.selection.pseudo_targets`). The best by the mean of these
-    vote, with probabilities calibrated on the source.
+    how it does where source rows play the target, whose labels are known: source rows moved like
+    the target and, the more class shares alone would explain the shift, source rows with the
+    target's estimated class shares; source domains; source rows left out. The best by a combined
+    score (`covshift.selection.learned_score`) vote, with probabilities calibrated on the source.
 
     Parameters
     ----------
@@ -52,7 +52,10 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
     vote : int, default=7
         Number of candidates that vote; 1 picks the best.
     scoring : {"balanced_accuracy", "accuracy", "f1_macro"} or callable, default="balanced_accuracy"
-        What "good" means; a callable gets true and predicted labels.
+        What "good" means; a callable gets true and predicted labels. With balanced accuracy,
+        where a row of a rare class counts more, ``predict`` divides probabilities by class
+        shares, and so need not give the most probable class. The learned score is for balanced
+        accuracy; others use the untrained one (``score_kind_``).
     guard : float, default=0.0
         Lead, in the combined score, over the best unadapted candidate below which nothing is
         adapted. 0: no guard.
@@ -83,9 +86,8 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
     members_ : list of Member
         The fitted members with their weights.
     score_kind_ : {"untrained", "learned", "source CV"}
-        What the combined score is: the mean over pseudo-targets, one learned on other tasks
-        (which this version does not have yet), or, without a target, cross-validation on the
-        source.
+        What the combined score is: learned on other tasks; their untrained mean; or, without a
+        target, cross-validation on the source.
     decision_ : str
         What was decided, in words.
     class_shares_ : ndarray of shape (n_classes,)
@@ -230,6 +232,8 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         ndarray of shape (n_samples,)
         """
         P = self.predict_proba(X, sample_domain=sample_domain)
+        if self.scoring == "balanced_accuracy":
+            P = reweigh_classes(P, 1 / self.class_shares_)
         return self.classes_[P.argmax(axis=1)]
 
     def predict_proba(self, X: Any, *, sample_domain: Any = None) -> FloatArray:

@@ -13,7 +13,6 @@ from covshift.selection.learned_score import shipped_score
 from covshift.selection.problem import make_scene
 from covshift.selection.score_table import (
     UNTRAINED,
-    UNTRAINED_GROUPS,
     ScoreTable,
     score_table,
     untrained_score,
@@ -92,7 +91,7 @@ def _score_names(score_kind: ScoreKind) -> list[str]:
     if score_kind == "learned" and score is not None:
         return list(score.names)
     if score_kind == "untrained":
-        return [*UNTRAINED_GROUPS, *UNTRAINED, "source CV"]
+        return list(UNTRAINED)
     return ["source CV"]
 
 
