@@ -67,10 +67,12 @@ def test_one_source_domain_and_a_target_elsewhere_is_undecidable(undecided):
 
 def test_labels_of_the_rows_it_asks_for_decide(undecided):
     data, y_target = alone()
-    rows = undecided.rows_to_label(20)
+    rows = undecided.rows_to_label(40)
     assert (data.sample_domain[rows] < 0).all()
     first_target = np.flatnonzero(data.sample_domain < 0)[0]
-    updated = undecided.update(rows, y_target[rows - first_target])
+    labels = y_target[rows - first_target]
+    assert undecided.update(rows[:20], labels[:20]).leading == "shift and scale"
+    updated = undecided.update(rows, labels)
     assert updated.verdict.decided_by == "labels"
     assert updated.verdict.kind == "adapt"
     assert updated.leading == "shift and scale"

@@ -213,6 +213,18 @@ def test_labels_and_score_are_averaged_by_precision():
         assert found[c] == pytest.approx((w * s + v * a) / (w + v))
 
 
+def test_labels_that_contradict_the_score_say_how_far_it_is_off():
+    combined, labels, m = np.array([0.3, 0.0, 0.0]), np.array([0.2, 0.8, 0.8]), 40
+    found = combine_with_labels(combined, labels, m, np.ones(3, dtype=bool))
+    s, a = combined - combined.mean(), labels - labels.mean()
+    p = (labels * m + 1) / (m + 2)
+    v = p * (1 - p) / m
+    sigma2 = np.mean((a - s) ** 2) - v.mean()
+    assert sigma2 > SCORE_ERROR**2
+    np.testing.assert_allclose(found, (s / sigma2 + a / v) / (1 / sigma2 + 1 / v))
+    assert found.argmax() == 1
+
+
 # The guard
 
 

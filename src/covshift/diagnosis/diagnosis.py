@@ -20,7 +20,7 @@ from covshift.diagnosis.plain import to_plain
 from covshift.diagnosis.verdict import Verdict, decide_by_labels
 from covshift.diagnosis.weighting import Weighting
 from covshift.diagnosis.words import describe, describe_html, summarise
-from covshift.kernels.arrays import BoolArray, IntArray
+from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
 from covshift.output_files import write_whole
 from covshift.predictors import AdaptedClassifier
 from covshift.selection import AutoAdaptedClassifier
@@ -69,7 +69,7 @@ class Diagnosis:
         n_rows: tuple[int, int],
         feature_names: Sequence[str] | None,
         domain_names: dict[int, str],
-        asked: tuple[IntArray, IntArray] | None = None,
+        asked: FloatArray | None = None,
     ) -> None:
         self.stages = stages
         self.movement, self.weighting, self.decidability = stages[:3]
@@ -81,8 +81,8 @@ class Diagnosis:
         self.domain_names = domain_names
         self._bench = bench
         self._hypothesis_of = hypothesis_of
-        # Numbers of the target rows that have labels, and their classes.
-        self._asked = (np.array([], int), np.array([], int)) if asked is None else asked
+        # Numbers of the target rows that have labels, their classes, and their weights.
+        self._asked = np.empty((3, 0)) if asked is None else asked
 
     @property
     def leading(self) -> str | None:
@@ -164,10 +164,13 @@ class Diagnosis:
         Between the surviving hypotheses, or, where one is left, between it and all others. Fewer
         come back where these agree on all other rows.
         """
+        return self.target_rows[self._ask(n_rows)[0]]
+
+    def _ask(self, n_rows: int) -> tuple[IntArray, FloatArray]:
+        """Numbers of the target rows to label, and their weights."""
         between = self.verdict.surviving if len(self.verdict.surviving) > 1 else self._able
         rng = self._bench.rng("rows to label")
-        chosen = rows_to_label(self._predictions[between], n_rows, rng, self._asked[0])
-        return self.target_rows[chosen]
+        return rows_to_label(self._predictions[between], n_rows, rng, self._asked[0].astype(int))
 
     def update(self, rows: Any, labels: Any) -> "Diagnosis":
         """Use the labels of some target rows; returns a new diagnosis.
@@ -198,10 +201,13 @@ class Diagnosis:
         codes = np.minimum(codes, len(self.classes) - 1)
         # A class the source does not have: no hypothesis can be right about it.
         codes[self.classes[codes] != labels] = -1
-        known = dict(zip(*self._asked, strict=True))
-        known |= {place[int(row)]: int(code) for row, code in zip(rows, codes, strict=True)}
-        asked = np.array(list(known)), np.array(list(known.values()))
-        evidence = weigh_labels(self._predictions, *asked)
+        numbers = np.array([place[int(row)] for row in rows], dtype=int)
+        asked = self._with_labels(numbers, codes)
+        rng = self._bench.rng("turns of signs")
+        labelled, classes, weights = asked
+        evidence = weigh_labels(
+            self._predictions, labelled.astype(int), classes.astype(int), weights, rng
+        )
         verdict = decide_by_labels(evidence, self._able)
         return Diagnosis(
             self.stages._replace(labels=evidence, verdict=verdict),
@@ -214,6 +220,19 @@ class Diagnosis:
             domain_names=self.domain_names,
             asked=asked,
         )
+
+    def _with_labels(self, numbers: IntArray, codes: IntArray) -> FloatArray:
+        """Rows, classes and weights of all labels so far; new labels replace old ones.
+
+        Rows that were asked for have the weights they were drawn with, as one asked for so many.
+        Others are taken for a random draw.
+        """
+        known = {int(row): (code, weight) for row, code, weight in self._asked.T}
+        drawn = dict(zip(*self._ask(len(numbers)), strict=True))
+        usual = float(np.mean(list(drawn.values()))) if drawn else 1.0
+        for number, code in zip(numbers, codes, strict=True):
+            known[int(number)] = (code, drawn.get(number, usual))
+        return np.array([(row, code, weight) for row, (code, weight) in known.items()]).T
 
     def outside_support(self, X: Any) -> BoolArray:
         """Which rows lie where the source has none: what is predicted there is extrapolation."""

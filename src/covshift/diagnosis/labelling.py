@@ -1,22 +1,24 @@
 r"""Which target rows to label, and what their labels decide.
 
-Hypotheses differ where their predictions do. A row on which all agree tells nothing about which of
-them is right; so rows are asked for one by one, the next being that with the largest
+Hypotheses differ where their predictions do: a row on which all agree tells nothing about which of
+them is right. Rows are drawn without replacement, with chances in proportion to
 
 .. math::
 
-    \sum_{h < h'} \frac{\mathbb{1}[\hat y_h(x) \ne \hat y_{h'}(x)]}{1 + n_{hh'}},
+    u(x) = \sum_{h < h'} \frac{\mathbb{1}[\hat y_h(x) \ne \hat y_{h'}(x)]}{q_{hh'}},
 
-:math:`n_{hh'}` being the number of rows asked for so far on which h and h' differ: no pair is
-forgotten. Between two hypotheses the labels decide by the rows on which just one of them is right
-(a sign test, exact). Over the whole target the gain of h over h' is the share of rows on which they
-differ, times the mean of who was right on those of them that were labelled.
+:math:`q_{hh'}` being the share of target rows on which h and h' differ, so that no pair is
+forgotten. Such rows are not like the others; so each weighs :math:`1 / u(x)` in what follows.
+(Taking the rows of largest u, without drawing, would favour whoever is right just there.) Over the
+target the gain of h over h' is :math:`q_{hh'}` times the weighted mean, over labelled rows on which
+they differ, of who was right. Whether one is better than the other is tested by turning the signs
+of these differences at random.
 """
 
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import binomtest, norm
+from scipy.stats import norm
 
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.measures import holm
@@ -25,13 +27,14 @@ LEVEL, POWER = 0.05, 0.9
 # Of two hypotheses that differ on a row, the better one is taken to be right in so many of those
 # rows on which just one is right.
 RIGHT_OFTEN = 0.8
+N_TURNS = 1999  # of signs
 
 
 class LabelEvidence(NamedTuple):
     """What labels say of each hypothesis; hypotheses that predict nothing have NaN."""
 
     n_labels: int
-    right: FloatArray  # (H,): share of the labelled rows
+    right: FloatArray  # (H,): weighted share of the labelled rows
     gains: FloatArray  # (H,): over the first hypothesis, on the whole target
     intervals: FloatArray  # (H, 2)
     pvalues: FloatArray  # (H,): of no gain, by Holm
@@ -40,28 +43,24 @@ class LabelEvidence(NamedTuple):
 
 def rows_to_label(
     predictions: IntArray, n_rows: int, rng: np.random.RandomState, taken: IntArray | None = None
-) -> IntArray:
-    """Numbers of the target rows to label, the most telling first.
+) -> tuple[IntArray, FloatArray]:
+    """Numbers of the target rows to label, and their weights.
 
     ``predictions``: (H, n) of the hypotheses; ``taken``: rows that have labels already. Fewer rows
-    come back where there are not as many on which any two differ.
+    come back where there are not as many on which any two differ. Of a longer list from the same
+    random numbers, a shorter one is the beginning.
     """
     first, second = np.triu_indices(len(predictions), k=1)
     differs = predictions[first] != predictions[second]  # (pairs, n)
-    open_rows = differs.any(axis=0)
-    counts = np.zeros(len(first))
+    shares = differs.mean(axis=1, keepdims=True)
+    chances = np.divide(differs, shares, out=np.zeros(differs.shape), where=shares > 0).sum(axis=0)
     if taken is not None and len(taken):
-        counts += differs[:, taken].sum(axis=1)
-        open_rows[taken] = False
-    order = rng.permutation(predictions.shape[1])  # ties: any row
-    chosen: list[int] = []
-    while len(chosen) < n_rows and open_rows.any():
-        worth = (differs[:, order] / (1 + counts)[:, None]).sum(axis=0) * open_rows[order]
-        row = int(order[worth.argmax()])
-        chosen.append(row)
-        open_rows[row] = False
-        counts += differs[:, row]
-    return np.array(chosen, dtype=int)
+        chances[taken] = 0.0
+    # The largest of log-chances with Gumbel noise are a draw without replacement.
+    with np.errstate(divide="ignore"):
+        keys = np.log(chances) + rng.gumbel(size=len(chances))
+    chosen = np.argsort(-keys, kind="stable")[: min(n_rows, int((chances > 0).sum()))]
+    return chosen, 1 / chances[chosen]
 
 
 def labels_needed() -> int:
@@ -71,20 +70,28 @@ def labels_needed() -> int:
     return int(np.ceil(z**2 * (1 - lead**2) / lead**2)) + 1
 
 
-def weigh_labels(predictions: IntArray, rows: IntArray, codes: IntArray) -> LabelEvidence:
-    """Compare hypotheses (H, n) by the labels of some target rows."""
+def weigh_labels(
+    predictions: IntArray,
+    rows: IntArray,
+    codes: IntArray,
+    weights: FloatArray,
+    rng: np.random.RandomState,
+) -> LabelEvidence:
+    """Compare hypotheses (H, n) by the labels of some target rows with weights."""
     right = (predictions[:, rows] == codes).astype(float)
-    shares = right.mean(axis=1)
+    shares = right @ weights / weights.sum()
     H = len(predictions)
     best = int(shares.argmax())
+    # The same turns of signs for every pair: the results do not depend on the order of the pairs.
+    signs = rng.choice([-1.0, 1.0], size=(N_TURNS, len(rows)))
     gains, intervals = np.zeros(H), np.zeros((H, 2))
     pvalues, behind = np.ones(H), np.ones(H)
     for h in range(1, H):
-        gains[h], intervals[h] = _gain(predictions, rows, right, h, 0)
-        pvalues[h] = _sign_test(right[h], right[0], "two-sided")
+        gains[h], intervals[h] = _gain(predictions[[0, h]], rows, right[h] - right[0], weights)
+        pvalues[h] = _turned(weights * (right[h] - right[0]), signs, two_sided=True)
     for h in range(H):
         if h != best:
-            behind[h] = _sign_test(right[best], right[h], "greater")
+            behind[h] = _turned(weights * (right[best] - right[h]), signs, two_sided=False)
     pvalues[1:] = holm(pvalues[1:])
     others = np.arange(H) != best
     behind[others] = holm(behind[others])
@@ -92,25 +99,24 @@ def weigh_labels(predictions: IntArray, rows: IntArray, codes: IntArray) -> Labe
 
 
 def _gain(
-    predictions: IntArray, rows: IntArray, right: FloatArray, h: int, base: int
+    two: IntArray, rows: IntArray, differences: FloatArray, weights: FloatArray
 ) -> tuple[float, tuple[float, float]]:
-    """Gain of h over the base on all target rows, and its 95 % interval."""
-    differ = predictions[h] != predictions[base]
-    labelled = differ[rows]
-    share = float(differ.mean())
-    n = int(labelled.sum())
-    if share == 0 or n == 0:
+    """Gain of the second over the first on all target rows, and its 95 % interval."""
+    differ = two[0] != two[1]
+    share, labelled = float(differ.mean()), differ[rows]
+    if not labelled.any():
         return 0.0, (-share, share)
-    differences = (right[h] - right[base])[labelled]
-    mean = float(differences.mean())
-    # As if one more row had gone either way: no certainty from few rows.
-    spread = np.sqrt((differences**2).sum() + 2) / (n + 2)
-    reach = float(norm.ppf(0.975)) * spread
+    d, w = differences[labelled], weights[labelled]
+    mean = float(w @ d / w.sum())
+    # As if two more rows of mean weight had gone either way: no certainty from few rows.
+    spread = np.sqrt(w**2 @ (d - mean) ** 2 + 2 * (w**2).mean()) / (w.sum() + 2 * w.mean())
+    reach = float(norm.ppf(0.975)) * float(spread)
     return share * mean, (share * max(-1.0, mean - reach), share * min(1.0, mean + reach))
 
 
-def _sign_test(a: FloatArray, b: FloatArray, alternative: str) -> float:
-    wins, losses = int((a > b).sum()), int((a < b).sum())
-    if wins + losses == 0:
-        return 1.0
-    return float(binomtest(wins, wins + losses, alternative=alternative).pvalue)
+def _turned(terms: FloatArray, signs: FloatArray, *, two_sided: bool) -> float:
+    """Share of turns of signs that sum to as much, itself among them."""
+    total, turned = terms.sum(), signs @ terms
+    if two_sided:
+        total, turned = abs(total), np.abs(turned)
+    return float((1 + (turned >= total - 1e-12).sum()) / (1 + len(signs)))

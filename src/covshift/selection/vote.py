@@ -14,9 +14,12 @@ precisions, both about their means over the candidates:
 .. math::
 
     s_c \leftarrow \frac{s_c / \sigma^2 + a_c / v_c}{1 / \sigma^2 + 1 / v_c}, \qquad
-    v_c = \frac{\bar a_c (1 - \bar a_c)}{m},
+    v_c = \frac{\bar a_c (1 - \bar a_c)}{m}, \qquad
+    \sigma^2 = \max\bigl(\sigma_0^2, \operatorname{mean}_c (a_c - s_c)^2
+        - \operatorname{mean}_c v_c\bigr),
 
-with :math:`\bar a_c` shrunk to the middle by one success and one failure.
+with :math:`\bar a_c` shrunk to the middle by one success and one failure. The score is mostly near
+the truth and at times far off: how far, the labels themselves tell.
 """
 
 import numpy as np
@@ -24,8 +27,8 @@ import numpy as np
 from covshift.kernels.arrays import BoolArray, FloatArray
 
 TEMPERATURE = 0.02
-# sigma: how far the combined score is off, in units of the metric: its root mean square error
-# among the ten best of a task, on families it was not learned from.
+# sigma_0: the root mean square error of the combined score among the ten best candidates of a task,
+# in units of the metric, on families it was not learned from.
 SCORE_ERROR = 0.04
 
 
@@ -51,9 +54,10 @@ def combine_with_labels(
     if n_labels == 0 or not able.any():
         return combined
     shrunk = (label_scores[able] * n_labels + 1) / (n_labels + 2)
-    of_labels, of_score = n_labels / (shrunk * (1 - shrunk)), 1 / SCORE_ERROR**2  # precisions
+    of_labels = shrunk * (1 - shrunk) / n_labels  # variances
     s = combined[able] - combined[able].mean()
     a = label_scores[able] - label_scores[able].mean()
+    of_score = max(SCORE_ERROR**2, float(np.mean((a - s) ** 2) - of_labels.mean()))
     result = np.full(len(combined), np.nan)
-    result[able] = (of_score * s + of_labels * a) / (of_score + of_labels)
+    result[able] = (s / of_score + a / of_labels) / (1 / of_score + 1 / of_labels)
     return result
