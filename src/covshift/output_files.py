@@ -1,5 +1,6 @@
 """Writing results so that a file is whole or not there, in a folder that was tried first."""
 
+import errno
 import os
 import shutil
 import tempfile
@@ -9,7 +10,10 @@ from typing import IO
 
 
 def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:
-    """Write a file under a temporary name first, so that it is whole or not there.
+    """Write a file that is whole or not there, also after a kill or a loss of power.
+
+    Where the system can, the file has no name until it is whole, so that a process that dies
+    leaves nothing behind; elsewhere it has a hidden, temporary one.
 
     Parameters
     ----------
@@ -20,11 +24,39 @@ def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     """
     temporary = temporary_beside(path)
     try:
-        with temporary.open("wb") as file:
-            write(file)
+        unnamed = open_unnamed(path.parent)
+        if unnamed is None:
+            with temporary.open("wb") as file:
+                write(file)
+        else:
+            with unnamed:
+                write(unnamed)
+                unnamed.flush()
+                _give_name(unnamed.fileno(), temporary)
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def open_unnamed(folder: Path) -> IO[bytes] | None:
+    """Return a new file in the folder that has no name yet, or None where that cannot be."""
+    if not hasattr(os, "O_TMPFILE") or not os.path.isdir("/proc/self/fd"):
+        return None
+    try:
+        descriptor = os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o666)
+    except (IsADirectoryError, NotADirectoryError):  # old kernels do not know the request
+        return None
+    except OSError as error:
+        if error.errno in (errno.EOPNOTSUPP, errno.EINVAL):  # the file system does not
+            return None
+        raise
+    return os.fdopen(descriptor, "w+b")
+
+
+def _give_name(descriptor: int, path: Path) -> None:
+    path.unlink(missing_ok=True)  # of an earlier process with our number
+    # With a folder given, Python follows the link to the open file instead of linking the link.
+    os.link(f"/proc/self/fd/{descriptor}", path, src_dir_fd=descriptor)
 
 
 def temporary_beside(path: Path) -> Path:

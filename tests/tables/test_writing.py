@@ -109,6 +109,8 @@ write_table(sys.argv[1], frames())
     process.wait()
     process.stdout.close()
     assert not path.exists()
+    if sys.platform == "linux":
+        assert os.listdir(tmp_path) == []  # nor a hidden part of it
 
 
 @pytest.mark.parametrize(
@@ -148,7 +150,12 @@ def test_outputs_are_tried_first(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-def test_a_full_disk_is_said(tmp_path, monkeypatch):
+@pytest.mark.parametrize("unnamed", [False, True])
+def test_a_full_disk_is_said(tmp_path, monkeypatch, unnamed):
+    full = FullDisk(tmp_path)
+    monkeypatch.setattr(
+        "covshift.output_files.open_unnamed", lambda folder: full.open("wb") if unnamed else None
+    )
     monkeypatch.setattr("covshift.output_files.temporary_beside", lambda path: FullDisk(path))
     with pytest.raises(TableError, match=r"cannot be written\. \(No space left on device\)"):
         write_table(tmp_path / "a.csv", [FRAME])

@@ -34,9 +34,14 @@ def build_app() -> Any:
     """Return the Typer application, importing its extra only now."""
     import typer
 
+    from covshift.cli.adapt import adapt
     from covshift.cli.compare import compare
     from covshift.cli.demo import demo
+    from covshift.cli.monitor import monitor
+    from covshift.cli.predict import predict
     from covshift.cli.reproduce import reproduce
+    from covshift.cli.score import score
+    from covshift.cli.show import show
 
     # No pretty tracebacks: errors of the user have one line, those of the program are shown
     # by Python as ever.
@@ -44,7 +49,6 @@ def build_app() -> Any:
         name="covshift",
         help="Covariate shift adaptation whose assumptions you can check.",
         no_args_is_help=True,
-        add_completion=False,
         pretty_exceptions_enable=False,
     )
 
@@ -61,7 +65,8 @@ def build_app() -> Any:
     ) -> None:
         pass
 
-    app.command()(demo)
-    app.command()(compare)
+    # In the order in which they are used on files of one's own; the paper comes after.
+    for command in (adapt, predict, score, monitor, show, demo, compare):
+        app.command()(command)
     app.add_typer(reproduce)
     return app

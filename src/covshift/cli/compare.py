@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from covshift.cli.errors import fail
 from covshift.cli.options import Draws, FirstSeed, Fresh, Jobs, Out
-from covshift.cli.study import check_draws, check_output, fail, run_study
+from covshift.cli.study import check_draws, check_output, run_study
 from covshift.experiments.comparison.collections import LOADERS
 from covshift.experiments.comparison.study import comparison_study
 

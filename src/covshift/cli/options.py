@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+import csv
 from pathlib import Path
 from typing import Annotated
 
@@ -10,3 +11,23 @@ Draws = Annotated[int, typer.Option(help="Draws of each data set, at least 1.")]
 FirstSeed = Annotated[int, typer.Option(help="Seed of the first draw; the next is one more.")]
 Jobs = Annotated[int, typer.Option(help="Processes; -1: all processors.")]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Drop the results that the folder holds.")]
+
+# Of the commands on users' files.
+OutFile = Annotated[Path, typer.Option("--out", help="File to write; appears when it is whole.")]
+Domain = Annotated[
+    str | None,
+    typer.Option(metavar="COL", help="Column that names each row's site, user or sensor."),
+]
+Separator = Annotated[
+    str | None, typer.Option(help="Character between cells of a text file; else it is found out.")
+]
+Decimal = Annotated[str | None, typer.Option(help='Decimal sign, "." or ","; else found out.')]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the whole traceback of an error.")]
+Seed = Annotated[int, typer.Option(help="Seed of everything that is drawn.")]
+
+
+def column_names(texts: list[str] | None) -> list[str]:
+    """Take lists of columns apart: commas between names, a name with a comma in quotes."""
+    names = [name for text in texts or [] for name in next(csv.reader([text]), [])]
+    return [name.strip() for name in names if name.strip()]

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 from types import ModuleType
-from typing import NoReturn
 
 import typer
 from rich.console import Console
@@ -15,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from covshift.cli import INTERRUPTED
+from covshift.cli.errors import fail
 from covshift.cli.progress import trial_progress
 from covshift.experiments.results_table import write_table
 from covshift.experiments.runner import Outcome, WorkerDiedError, run_experiment
@@ -50,13 +50,6 @@ def run_study(
     typer.echo(f"Report: {page}")
     if outcome.failures:
         raise typer.Exit(1)
-
-
-def fail(command: str, message: str) -> NoReturn:
-    """End with one line that says what to do."""
-    line = message.replace("\n", " ")  # names of files may have line breaks
-    typer.echo(f"covshift {command}: {line}", err=True)
-    raise typer.Exit(1)
 
 
 def check_draws(command: str, n_trials: int, seed: int) -> None:

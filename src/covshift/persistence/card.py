@@ -67,6 +67,12 @@ def describe(model: Any) -> dict[str, Any]:
     }
 
 
+def given_entries(card: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a card less what `make_document` fills in: what its maker said."""
+    filled = {*describe(None), "software", "date"}
+    return {name: value for name, value in card.items() if name not in filled}
+
+
 def _as_list(values: Any) -> list[Any] | None:
     if values is None:
         return None

@@ -73,7 +73,7 @@ def save(model: Any, path: str | PathLike[str], *, card: Mapping[str, Any] | Non
     >>> bool((loaded.predict(data.X_test) == model.predict(data.X_test)).all())
     True
     """
-    skops = _import_skops()
+    skops = import_skops()
     from covshift.persistence.card import make_document  # reads the version of the package
 
     if not isinstance(model, BaseEstimator):
@@ -126,7 +126,7 @@ def load(
     covshift.persistence.ModelVersionWarning
         If the file was written by another version of scikit-learn.
     """
-    skops = _import_skops()
+    skops = import_skops()
     if isinstance(trusted, str | bool):
         raise TypeError("trusted must be a list of names or types.")
     names = [one if isinstance(one, str) else f"{one.__module__}.{one.__name__}" for one in trusted]
@@ -226,7 +226,17 @@ def _one_line(error: Exception) -> str:
     return " ".join(str(error).split())[:LONGEST_MESSAGE]
 
 
-def _import_skops() -> Any:
+def is_model_file(path: str | PathLike[str]) -> bool:
+    """Whether a file looks like one that `save` wrote: an archive; tables are none."""
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(4) == b"PK\x03\x04"
+    except OSError:
+        return False  # whoever reads it will say what is wrong
+
+
+def import_skops() -> Any:
+    """Import skops, or say which extra is missing."""
     try:
         import skops.io
     except ImportError as error:

@@ -22,6 +22,8 @@ ESTIMATORS = {
     "covshift.predictors.lsp_classifier": ["LSPClassifier"],
     "covshift.selection.auto_adapted_classifier": ["AutoAdaptedClassifier"],
     "covshift.selection.source_standard_scaler": ["SourceStandardScaler"],
+    "covshift.tables.classifier": ["TableClassifier"],
+    "covshift.tables.encoder": ["TableEncoder"],
     "covshift.weights.classifier": ["ClassifierWeights"],
     "covshift.weights.kliep": ["KLIEPWeights"],
     "covshift.weights.kmm": ["KMMWeights"],

@@ -3,25 +3,38 @@
 Needs the extra ``cli`` (pandas and pyarrow).
 """
 
+from covshift.tables.adapting import adapt_model, adapt_tables, choose_estimator, describe_model
+from covshift.tables.classifier import TableClassifier
 from covshift.tables.encoder import TableEncoder
 from covshift.tables.errors import TableError
 from covshift.tables.matching import MatchedTables, match_tables
+from covshift.tables.monitoring import monitor_batch
 from covshift.tables.pairs import read_pair
+from covshift.tables.predicting import predict_file
 from covshift.tables.reading import Table, TableReader, open_table, read_table
 from covshift.tables.schema import TableSchema
+from covshift.tables.scoring import score_file
 from covshift.tables.writing import check_output, write_table
 
 __all__ = [
     "MatchedTables",
     "Table",
+    "TableClassifier",
     "TableEncoder",
     "TableError",
     "TableReader",
     "TableSchema",
+    "adapt_model",
+    "adapt_tables",
     "check_output",
+    "choose_estimator",
+    "describe_model",
     "match_tables",
+    "monitor_batch",
     "open_table",
+    "predict_file",
     "read_pair",
     "read_table",
+    "score_file",
     "write_table",
 ]

@@ -1,6 +1,6 @@
 """The domain column of two tables -> the integers of the domain contract."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from covshift.tables.columns import column_text
 from covshift.tables.errors import listed
 
 MISSING_DOMAIN = "(missing)"
+NEW = " (new)"  # of a domain that is in both tables
 
 
 def code_domains(
@@ -35,15 +36,36 @@ def code_domains(
     if both:
         whose = "Domain" if len(both) == 1 else "Domains"
         verb = "is" if len(both) == 1 else "are"
-        first = _free_name(f"{both[0]} (new)", source_names)
+        first = _free_name(both[0] + NEW, source_names)
         notes.append(
             f"{whose} {listed(both)} {verb} in both tables: its new rows are a target of their "
             f"own, {listed([first])}."
         )
     for i, name in enumerate(target_names):
-        new_name = f"{name} (new)" if name in both else name
+        new_name = name + NEW if name in both else name
         names[-1 - i] = _free_name(new_name, list(names.values()))
     return sources, -1 - positions, names
+
+
+def known_numbers(domain_names: Mapping[int, str]) -> dict[str, int]:
+    """Return the domain that a name in a later table stands for.
+
+    A target before a source: rows of today are not those of the training table.
+    """
+    sources = {name: number for number, name in domain_names.items() if number >= 0}
+    targets = {name: number for number, name in domain_names.items() if number < 0}
+    returned = {
+        name.removesuffix(NEW): number
+        for name, number in targets.items()
+        if name.endswith(NEW) and name.removesuffix(NEW) in sources
+    }
+    return {**sources, **returned, **targets}
+
+
+def domain_texts(column: Any) -> list[str]:
+    """Return a domain column of a table as names."""
+    names: list[str] = column_text(column).fill_null(MISSING_DOMAIN).to_pylist()
+    return names
 
 
 def _number(column: Any) -> tuple[IntArray, list[str]]:
@@ -55,5 +77,5 @@ def _number(column: Any) -> tuple[IntArray, list[str]]:
 
 def _free_name(name: str, taken: Sequence[str]) -> str:
     while name in taken:
-        name += " (new)"
+        name += NEW
     return name

@@ -25,7 +25,13 @@ FORMULA = r"^[=+\-@\t\r]"
 PLAIN_NUMBER = r"^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$"
 
 
-def check_output(path: str | os.PathLike[str], *, inputs: Iterable[Any] = ()) -> Path:
+def check_output(
+    path: str | os.PathLike[str],
+    *,
+    inputs: Iterable[Any] = (),
+    any_name: bool = False,
+    min_free_bytes: int = 0,
+) -> Path:
     """Try an output before anything is computed; return it as a path.
 
     Parameters
@@ -34,6 +40,10 @@ def check_output(path: str | os.PathLike[str], *, inputs: Iterable[Any] = ()) ->
         File to write, its folder made if missing; its name says the format.
     inputs : paths
         Files that must not be overwritten.
+    any_name : bool, default=False
+        Whether the name is free: the file is no table.
+    min_free_bytes : int, default=0
+        Room that must be free.
 
     Raises
     ------
@@ -41,13 +51,21 @@ def check_output(path: str | os.PathLike[str], *, inputs: Iterable[Any] = ()) ->
         If nothing can be written there; the message says what to do.
     """
     path = Path(path)
-    _suffix(path)
-    if path.is_dir():
+    if not any_name:
+        _suffix(path)
+    with refused_as(path, "cannot be written.", ValueError):  # a name with a NUL, say
+        is_folder, is_odd = path.is_dir(), path.exists() and not path.is_file()
+    if is_folder:
         raise table_error(path, "is a folder; name a file in it.")
+    if is_odd:
+        raise table_error(path, "is no ordinary file; name another one to write.")
     if any(os.path.realpath(path) == os.path.realpath(os.fspath(other)) for other in inputs):
         raise table_error(path, "is read too; name another file to write.")
     with refused_as(path, "cannot be written."):
-        prepare_folder(path.parent)
+        try:
+            prepare_folder(path.parent, min_free_bytes)
+        except PermissionError:
+            raise table_error(path, "may not be written; check the folder's permissions.") from None
     return path
 
 

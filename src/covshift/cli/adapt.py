@@ -1,0 +1,164 @@
+"""``covshift adapt``: two tables to a model file; a model file and another table to another one."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from covshift.cli.errors import fail, one_line_errors
+from covshift.cli.options import (
+    AsJson,
+    Debug,
+    Decimal,
+    Domain,
+    Jobs,
+    OutFile,
+    Seed,
+    Separator,
+    column_names,
+)
+from covshift.cli.printing import counted, print_json, print_notes, print_table, working
+
+COMMAND = "adapt"
+MIN_FREE_BYTES = 32 << 20  # of a model's file, generously
+ADAPTERS_HELP = (
+    "auto: tries all, scores them without labels of the new rows, lets the best vote. Or one by "
+    "name: none, standardise, standardise-domains, ranks, coral, monge, sa, sf, psf, ulsif, kliep, "
+    "kmm, classifier-weights."
+)
+
+
+def adapt(
+    first: Annotated[
+        Path, typer.Argument(metavar="TRAIN", help="Table with labels, or a model file.")
+    ],
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="Table of rows to adapt to.")],
+    out: OutFile,
+    label: Annotated[
+        str | None, typer.Option(metavar="COL", help="Label column of TRAIN; NEW needs none.")
+    ] = None,
+    domain: Domain = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLS", help="Columns to leave out, commas between, or repeated."),
+    ] = None,
+    use: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLS", help="Columns to use though they look like identifiers."),
+    ] = None,
+    adapter: Annotated[str | None, typer.Option(metavar="NAME", help=ADAPTERS_HELP)] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(help="linear, rbf or boosting; by default auto tries all, others use linear."),
+    ] = None,
+    reference_rows: Annotated[
+        int | None,
+        typer.Option(
+            help="Encoded rows of NEW that the model keeps for `covshift monitor`, at most; by "
+            "default 1000; 0: none."
+        ),
+    ] = None,
+    time_budget: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="For the scores of auto.")
+    ] = None,
+    seed: Seed = 0,
+    jobs: Jobs = 1,
+    separator: Separator = None,
+    decimal: Decimal = None,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Learn from TRAIN a model for the rows of NEW, and save it.
+
+    TRAIN may be a model file of an earlier run: the model then learns NEW as a target of its
+    own, without the training rows (--domain: each of its sites).
+    """
+    reading = {"separator": separator, "decimal": decimal}
+    with one_line_errors(COMMAND, debug) as warned:
+        from covshift.persistence.model_files import is_model_file
+        from covshift.tables import check_output
+
+        check_output(out, inputs=[first, new], any_name=True, min_free_bytes=MIN_FREE_BYTES)
+        if is_model_file(first):
+            given = {
+                "--label": label, "--ignore": ignore, "--use": use, "--adapter": adapter,
+                "--model": model, "--reference-rows": reference_rows, "--time-budget": time_budget,
+            }  # fmt: skip
+            for option, value in given.items():
+                if value is not None:
+                    fail(COMMAND, f"{first} is a model file: {option} is for a training table.")
+            result = _adapt_model(first, new, out, domain, reading)
+        else:
+            if label is None:
+                fail(COMMAND, f"--label COL is needed: the column of {first} to predict.")
+            settings = {"seed": seed, "n_jobs": jobs, "time_budget": time_budget}
+            columns = {"ignore": column_names(ignore), "keep": column_names(use)}
+            result = _adapt_tables(
+                (first, new), out, (adapter or "auto", model), settings,
+                1000 if reference_rows is None else reference_rows,
+                {"label": label, "domain": domain, **columns, **reading},
+            )  # fmt: skip
+    result["warnings"] = warned
+    result["model"] = str(out)
+    if as_json:
+        print_json(result)
+        return
+    _print(result)
+
+
+def _adapt_tables(
+    files: tuple[Path, Path],
+    out: Path,
+    names: tuple[str, str | None],
+    settings: dict[str, Any],
+    n_reference: int,
+    matching: dict[str, Any],
+) -> dict[str, Any]:
+    from covshift.persistence import save
+    from covshift.persistence.model_files import import_skops
+    from covshift.tables import adapt_tables, choose_estimator, describe_model, read_pair
+
+    import_skops()  # now, not after the work
+    with working("reading"):
+        tables = read_pair(*files, **matching)
+    estimator = choose_estimator(tables, *names, **settings)
+    with working(f"learning from {len(tables.X_train):,} rows"):
+        fitted = adapt_tables(tables, estimator, max_reference_rows=n_reference)
+    card = describe_model(fitted, tables, files)
+    save(fitted, out, card=card)
+    return card
+
+
+def _adapt_model(
+    path: Path, new: Path, out: Path, domain: str | None, reading: dict[str, Any]
+) -> dict[str, Any]:
+    from covshift.persistence import load, read_card, save
+    from covshift.persistence.card import given_entries
+    from covshift.tables import adapt_model
+
+    with working("adapting"):
+        model, target = adapt_model(load(path), new, domain=domain, **reading)
+    card = given_entries(read_card(path))
+    card["later targets"] = [*card.get("later targets", []), target]
+    card["reference rows"] = len(model.reference_)
+    save(model, out, card=card)
+    return {"target": target, "notes": target["notes"]}
+
+
+def _print(result: dict[str, Any]) -> None:
+    if "target" in result:
+        target = result["target"]
+        typer.echo(f"Learned as a target, from {target['file']}: {counted(target['rows'])} rows.")
+    else:
+        data = result["data"]
+        typer.echo(
+            f"Training rows: {data['training rows']:,}; new rows: {data['new rows']:,}; "
+            f"columns to learn from: {len(data['columns'])}, as {data['features']} features."
+        )
+        typer.echo(f"Rows of each class: {counted(data['rows of each class'])}.")
+    print_notes([*result["notes"], *result["warnings"]])
+    if "decision" in result:
+        typer.echo(result["decision"])
+        rows = [(one["candidate"], one["weight"]) for one in result["chosen"]]
+        print_table(["in use", "weight"], rows)
+    typer.echo(f"Model: {result['model']}")

@@ -1,0 +1,71 @@
+"""``covshift monitor``: whether the target has moved since the model was made."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from covshift.cli.errors import MOVED, one_line_errors
+from covshift.cli.options import AsJson, Debug, Decimal, Domain, Seed, Separator
+from covshift.cli.printing import print_json, print_notes, print_table, working
+
+COMMAND = "monitor"
+
+
+def monitor(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="File of `covshift adapt`.")],
+    batch: Annotated[Path, typer.Argument(metavar="BATCH", help="Table of rows of today.")],
+    domain: Domain = None,
+    level: Annotated[
+        float, typer.Option(help="How often a batch that has not moved may give an alarm.")
+    ] = 0.01,
+    seed: Seed = 0,
+    separator: Separator = None,
+    decimal: Decimal = None,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Compare BATCH with the target rows that the model keeps. Exit code 0: unmoved, 3: moved.
+
+    1 is an error. The model keeps up to 1,000 target rows, drawn at random when it was made; at
+    most 1,000 rows of the batch, drawn at random too, are compared with them, by a classifier that
+    tells old from new and by Kolmogorov-Smirnov tests of each feature.
+    """
+    with one_line_errors(COMMAND, debug) as warned:
+        from covshift.persistence import load
+        from covshift.tables import monitor_batch
+
+        fitted = load(model)
+        with working("comparing"):
+            found = monitor_batch(
+                fitted,
+                batch,
+                domain=domain,
+                level=level,
+                seed=seed,
+                separator=separator,
+                decimal=decimal,
+            )
+    if as_json:
+        print_json({**found, "warnings": warned})
+    else:
+        print_notes([*found["notes"], *warned])
+        typer.echo(
+            f"{'Moved' if found['moved'] else 'Not moved'}: {found['rows_compared']:,} of "
+            f"{found['rows']:,} rows against {found['reference_rows']:,} kept in the model, "
+            f"p = {found['pvalue']:.2g} at level {level:g}."
+        )
+        typer.echo(
+            f"Old and new rows are told apart with an AUC of {found['auc']:.3f} "
+            f"({found['auc_low']:.3f} to {found['auc_high']:.3f}); .5 is chance."
+        )
+        if found["moved"] and found["features"]:
+            print_table(
+                ["feature", "KS distance", "mean before", "mean now"],
+                [
+                    (one["feature"], one["distance"], one["mean_before"], one["mean_now"])
+                    for one in found["features"]
+                ],
+            )
+    if found["moved"]:
+        raise typer.Exit(MOVED)

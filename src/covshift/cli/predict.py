@@ -1,0 +1,62 @@
+"""``covshift predict``: a model file and a table to a file of predictions."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from covshift.cli.errors import one_line_errors
+from covshift.cli.options import AsJson, Debug, Decimal, Domain, OutFile, Separator, column_names
+from covshift.cli.printing import counted, print_json, print_notes, working
+
+COMMAND = "predict"
+ROOM = 50  # predictions take about this part of the table's room; more is not asked for
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="File of `covshift adapt`.")],
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="Table of rows to predict.")],
+    out: OutFile,
+    proba: Annotated[
+        bool, typer.Option("--proba", help="Add the probability of each class.")
+    ] = False,
+    domain: Domain = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLS", help="Columns of NEW to repeat, such as an identifier."),
+    ] = None,
+    separator: Separator = None,
+    decimal: Decimal = None,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Predict the rows of NEW: one line each, in the same order, in bounded memory.
+
+    --out ends in .csv, .tsv, .csv.gz, .tsv.gz or .parquet. In text files, cells that a spreadsheet
+    program would run as formulas get an apostrophe in front.
+    """
+    with one_line_errors(COMMAND, debug) as warned:
+        from covshift.persistence import load
+        from covshift.tables import check_output, predict_file
+
+        size = new.stat().st_size if new.is_file() else 0
+        check_output(out, inputs=[model, new], min_free_bytes=(1 << 20) + size // ROOM)
+        fitted = load(model)
+        with working("predicting") as update:
+            result = predict_file(
+                fitted,
+                new,
+                out,
+                keep=column_names(keep),
+                probabilities=proba,
+                domain=domain,
+                progress=lambda n_rows: update(f"predicting: {n_rows:,} rows"),
+                separator=separator,
+                decimal=decimal,
+            )
+    if as_json:
+        print_json({**result, "warnings": warned})
+        return
+    print_notes([*result["notes"], *warned])
+    typer.echo(f"Rows predicted: {result['rows']:,} ({counted(result['counts'])})")
+    typer.echo(f"Predictions: {out}")

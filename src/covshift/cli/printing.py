@@ -1,0 +1,74 @@
+"""What the commands on users' files print: text for people, JSON for programs."""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+from rich.console import Console
+
+from covshift.cli.errors import printable
+
+MAX_TEXT = 200
+MAX_ENTRIES = 12  # of a list or table that a screen can take
+
+
+def print_json(result: Mapping[str, Any]) -> None:
+    """Print a result for a program: ASCII, so that no name in it steers a terminal."""
+    typer.echo(json.dumps(result, indent=1, default=_plain))
+
+
+def print_notes(notes: Sequence[str]) -> None:
+    """Print what was decided, a line each."""
+    for note in notes:
+        typer.echo(f"- {printable(note, 600)}")
+
+
+def print_table(headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Print a table in columns, numbers to the right."""
+    cells = [[shown(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(headings, *cells, strict=True)]
+    right = [bool(rows) and isinstance(cell, int | float) for cell in (rows[0] if rows else ())]
+    for line in ([*headings], *cells):
+        padded = [
+            text.rjust(width) if numeric else text.ljust(width)
+            for text, width, numeric in zip(line, widths, right or [False] * len(line), strict=True)
+        ]
+        typer.echo(f"  {'  '.join(padded)}".rstrip())
+
+
+def interval(figure: Mapping[str, float]) -> str:
+    """A figure with its interval."""
+    return f"{figure['value']:.3f} ({figure['low']:.3f} to {figure['high']:.3f})"
+
+
+def counted(counts: Mapping[str, int]) -> str:
+    """Names with their numbers of rows, the first few of many."""
+    shown_counts = [f"{printable(name, 40)} {n:,}" for name, n in counts.items()]
+    rest = len(shown_counts) - MAX_ENTRIES
+    return ", ".join(shown_counts[:MAX_ENTRIES]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def shown(value: Any) -> str:
+    """A value of any kind as short text."""
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "-"}[value]
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    return f"{value:,}" if isinstance(value, int) else printable(value, MAX_TEXT)
+
+
+@contextmanager
+def working(message: str) -> Iterator[Any]:
+    """Show that something goes on, on a terminal only; yield what changes the message."""
+    if not sys.stderr.isatty():
+        yield lambda text: None
+        return
+    with Console(stderr=True).status(message) as status:
+        yield status.update
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else str(value)

@@ -1,0 +1,112 @@
+r"""How good predictions are where the truth is known: as a whole, per class, per domain.
+
+Each figure comes with a 95 % interval for rows that are independent of each other. Shares
+(accuracy, recall) have Wilson's,
+
+.. math:: \frac{\hat p + z^2 / 2n \pm z \sqrt{\hat p (1 - \hat p) / n + z^2 / 4n^2}}{1 + z^2 / n},
+
+balanced accuracy, the mean of C recalls :math:`r_c` over :math:`n_c` rows each, that of the normal
+with variance :math:`\frac{1}{C^2} \sum_c \tilde r_c (1 - \tilde r_c) / (n_c + 2)`, where
+:math:`\tilde r_c` is the recall with one right and one wrong row added: a recall of 1 from three
+rows is not certain.
+Rows of one person or site are not independent, and their interval is too short; the mean over
+domains has one by the bootstrap over whole domains.
+"""
+
+from typing import Any
+
+import numpy as np
+from scipy.stats import binomtest, norm
+
+from covshift.kernels.arrays import BoolArray
+from covshift.measures.clustered_bootstrap import clustered_bootstrap_interval
+
+CONFIDENCE = 0.95
+MIN_DOMAINS = 4  # for an interval over domains
+
+
+def score_predictions(y_true: Any, y_pred: Any, domain: Any = None) -> dict[str, Any]:
+    """Score predictions against the truth.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n_rows,)
+        Classes.
+    domain : array-like of shape (n_rows,), default=None
+        Name of each row's domain.
+
+    Returns
+    -------
+    dict
+        ``n_rows``; ``accuracy`` and ``balanced_accuracy``, each with ``value``, ``low``, ``high``;
+        ``classes``: for each true class ``name``, ``n_rows``, ``n_predicted`` and ``recall``;
+        ``domains``: for each ``name``, ``n_rows``, ``accuracy``, ``balanced_accuracy``; with four
+        domains or more ``mean_over_domains``, of their accuracies.
+
+    Examples
+    --------
+    >>> from covshift.measures.prediction_scores import score_predictions
+    >>> scores = score_predictions(["a", "a", "a", "b"], ["a", "a", "b", "b"])
+    >>> scores["accuracy"]["value"], round(scores["balanced_accuracy"]["value"], 3)
+    (0.75, 0.833)
+    """
+    truth, predicted = np.asarray(y_true), np.asarray(y_pred)
+    if truth.shape != predicted.shape or truth.ndim != 1 or not len(truth):
+        raise ValueError(
+            f"Expected as many predictions as labels, one at least: got {predicted.shape} and "
+            f"{truth.shape}."
+        )
+    right = truth == predicted
+    scores = _whole(truth, right)
+    scores["classes"] = [
+        {
+            "name": name,
+            "n_rows": int((truth == name).sum()),
+            "n_predicted": int((predicted == name).sum()),
+            "recall": _share(right[truth == name]),
+        }
+        for name in np.unique(truth)
+    ]
+    if domain is not None:
+        domains = np.asarray(domain)
+        names = np.unique(domains)
+        scores["domains"] = [
+            {"name": str(name), **_whole(truth[domains == name], right[domains == name])}
+            for name in names
+        ]
+        if len(names) >= MIN_DOMAINS:
+            low, high = clustered_bootstrap_interval(
+                right.astype(float), domains, confidence=CONFIDENCE, random_state=0
+            )
+            means = [one["accuracy"]["value"] for one in scores["domains"]]
+            scores["mean_over_domains"] = _figure(float(np.mean(means)), low, high)
+    return scores
+
+
+def _whole(truth: Any, right: BoolArray) -> dict[str, Any]:
+    return {
+        "n_rows": len(right),
+        "accuracy": _share(right),
+        "balanced_accuracy": _balanced(truth, right),
+    }
+
+
+def _share(right: BoolArray) -> dict[str, float]:
+    test = binomtest(int(right.sum()), len(right))
+    interval = test.proportion_ci(confidence_level=CONFIDENCE, method="wilson")
+    return _figure(float(right.mean()), interval.low, interval.high)
+
+
+def _balanced(truth: Any, right: BoolArray) -> dict[str, float]:
+    names = np.unique(truth)
+    n_rows = np.array([(truth == name).sum() for name in names])
+    n_right = np.array([right[truth == name].sum() for name in names])
+    value = float((n_right / n_rows).mean())
+    careful = (n_right + 1) / (n_rows + 2)
+    error = np.sqrt((careful * (1 - careful) / (n_rows + 2)).sum()) / len(names)
+    margin = float(norm.ppf((1 + CONFIDENCE) / 2) * error)
+    return _figure(value, max(0.0, value - margin), min(1.0, value + margin))
+
+
+def _figure(value: float, low: float, high: float) -> dict[str, float]:
+    return {"value": value, "low": float(low), "high": float(high)}

@@ -1,0 +1,218 @@
+"""Two files -> a fitted model and its card; a model and another file -> a model for that target."""
+
+from collections import Counter
+from collections.abc import Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from covshift.base import check_option
+from covshift.selection import AutoAdaptedClassifier
+from covshift.selection.named_adapters import ADAPTERS, MODELS, named_classifier, named_model
+from covshift.tables.classifier import TableClassifier
+from covshift.tables.domain_codes import domain_texts
+from covshift.tables.encoder import TableEncoder
+from covshift.tables.errors import TableError, one_line
+from covshift.tables.matching import MatchedTables
+from covshift.tables.model_frames import notes_of, open_for_model, read_all
+
+AUTO = "auto"
+LEADERBOARD_HEAD = 10
+MAX_LISTED = 50  # classes and domains of a card
+
+
+def choose_estimator(
+    tables: MatchedTables,
+    adapter: str = AUTO,
+    model: str | None = None,
+    *,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    time_budget: float | None = None,
+) -> Any:
+    """Return the unfitted classifier for two tables by names.
+
+    Parameters
+    ----------
+    tables : MatchedTables
+        For their size.
+    adapter : str, default="auto"
+        "auto", or one of `covshift.selection.named_adapters.ADAPTERS`.
+    model : {"linear", "rbf", "boosting"} or None, default=None
+        None: all three for "auto", "linear" for a named adapter.
+    seed, n_jobs, time_budget
+        Of `AutoAdaptedClassifier`.
+
+    Returns
+    -------
+    AutoAdaptedClassifier or AdaptedClassifier
+    """
+    check_option("adapter", adapter, (AUTO, *ADAPTERS))
+    check_option("model", model, (None, *MODELS))
+    n_source = len(tables.X_train)
+    if adapter == AUTO:
+        around = None if model is None else named_model(model, n_source)
+        return AutoAdaptedClassifier(
+            around, random_state=seed, n_jobs=n_jobs, time_budget=time_budget
+        )
+    n_features = len(TableEncoder().fit(tables.X_train).get_feature_names_out())
+    return named_classifier(adapter, model or "linear", n_source=n_source, n_features=n_features)
+
+
+def adapt_tables(
+    tables: MatchedTables, estimator: Any, *, max_reference_rows: int = 1000
+) -> TableClassifier:
+    """Fit a `TableClassifier` to two tables; errors about the rows say which tables.
+
+    Parameters
+    ----------
+    tables : MatchedTables
+        From `read_pair` or `match_tables`.
+    estimator : classifier
+        From `choose_estimator`, or any that `TableClassifier` takes.
+    max_reference_rows : int, default=1000
+        As in `TableClassifier`.
+
+    Returns
+    -------
+    TableClassifier
+    """
+    return TableClassifier(estimator, max_reference_rows=max_reference_rows).fit_tables(tables)
+
+
+def describe_model(
+    model: TableClassifier, tables: MatchedTables, files: Sequence[Any]
+) -> dict[str, Any]:
+    """Return the card: data, notes of matching, what was chosen and why.
+
+    Parameters
+    ----------
+    model : TableClassifier
+        Fitted to the tables.
+    tables : MatchedTables
+        What it was fitted to.
+    files : sequence of two paths
+        Their files; the card has their names, not their folders.
+
+    Returns
+    -------
+    dict
+        For ``card`` in `covshift.save`.
+    """
+    estimator = model.estimator_
+    card: dict[str, Any] = {
+        "label": tables.label,
+        "data": {
+            "training file": one_line(Path(files[0]).name, 200),
+            "new file": one_line(Path(files[1]).name, 200),
+            "training rows": len(tables.X_train),
+            "new rows": len(tables.X_new),
+            "columns": dict(tables.kinds),
+            "features": len(model.encoder_.get_feature_names_out()),
+            "rows of each class": _counts(tables.y.tolist()),
+            "rows of each training domain": _counts(
+                [tables.domain_names[number] for number in tables.source_domain.tolist()]
+            ),
+            "rows of each new domain": _counts(
+                [tables.domain_names[number] for number in tables.target_domain.tolist()]
+            ),
+        },
+        "notes": list(tables.notes),
+        "reference rows": len(model.reference_),
+        "later targets": [],
+    }
+    if isinstance(estimator, AutoAdaptedClassifier):
+        card["decision"] = estimator.decision_
+        card["score"] = estimator.score_kind_
+        card["chosen"] = [
+            {"candidate": member.candidate.name, "weight": round(member.weight, 4)}
+            for member in estimator.members_
+        ]
+        card["leaderboard"] = [
+            {key: _finite(row[key]) for key in ("candidate", "combined", "weight", "disqualified")}
+            for row in estimator.leaderboard_[:LEADERBOARD_HEAD]
+        ]
+    else:
+        card["decision"] = "The adapter was named, nothing was compared."
+        card["chosen"] = [{"candidate": _one_name(estimator), "weight": 1.0}]
+    return card
+
+
+def adapt_model(
+    model: TableClassifier, path: Any, *, domain: str | None = None, **options: Any
+) -> tuple[TableClassifier, dict[str, Any]]:
+    """Return a model for the rows of another file, learned without the training rows.
+
+    Parameters
+    ----------
+    model : TableClassifier
+        Stays as it is.
+    path : path
+        Rows of the new target.
+    domain : str or None, default=None
+        Column that names each row's site: each becomes a target that rows can be predicted as.
+        None: all rows are one target, the one of rows without domain from now on.
+    **options
+        ``separator`` and ``decimal``, as in `open_table`.
+
+    Returns
+    -------
+    model : TableClassifier
+    summary : dict
+        ``file``, ``rows`` (of each domain) and ``notes``.
+    """
+    reader = open_for_model(model, path, extra=[domain] if domain else [], **options)
+    frame = read_all(reader)
+    adapted = deepcopy(model)
+    names = domain_texts(frame[domain]) if domain else None
+    notes = [f"{one_line(Path(path).name)}: {note}" for note in notes_of(model, reader)]
+    if not model.adapts_:
+        notes.append(
+            "The model adapts to nothing, so that it predicts as before; what batches are "
+            "compared with has changed."
+        )
+    try:
+        if names is None:
+            adapted.adapt_target(frame)
+        else:
+            rows_of = np.array(names)
+            for name in dict.fromkeys(names):
+                adapted.adapt_target(frame[rows_of == name], domain=name)
+    except (ValueError, AttributeError) as error:
+        raise TableError(
+            f"This model cannot learn a new target from new rows alone: {_short(error)} To refit: "
+            "covshift adapt TRAIN NEW --label COL --out MODEL; a model made with --adapter "
+            "standardise, ranks, coral, monge, sf or psf can."
+        ) from error
+    counts = _counts(names if names is not None else ["(default target)"] * len(frame))
+    return adapted, {"file": one_line(Path(path).name, 200), "rows": counts, "notes": notes}
+
+
+def _one_name(estimator: Any) -> str:
+    adapter, model = getattr(estimator, "adapter", None), getattr(estimator, "estimator", None)
+    return f"{_types(adapter)} + {_types(model)}"
+
+
+def _types(estimator: Any) -> str:
+    steps = [step for _, step in getattr(estimator, "steps", [("", estimator)])]
+    return " > ".join("none" if step is None else type(step).__name__ for step in steps)
+
+
+def _counts(names: list[Any]) -> dict[str, int]:
+    counts = Counter(map(str, names)).most_common()
+    shown = dict(counts[:MAX_LISTED])
+    if len(counts) > MAX_LISTED:
+        rest = counts[MAX_LISTED:]
+        shown[f"({len(rest)} more)"] = sum(count for _, count in rest)
+    return shown
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def _short(error: Exception) -> str:
+    text = one_line(error, 300)
+    return text if text.endswith((".", "…")) else f"{text}."

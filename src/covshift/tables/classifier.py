@@ -1,0 +1,299 @@
+"""A classifier of tables: encoder, adapted model, and what later files are compared with."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from covshift.base import all_or_nothing, check_count
+from covshift.domains import check_fit_domains, check_new_domains, new_target_domain
+from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.predictors._scored_classifier import ScoredClassifier
+from covshift.selection import AutoAdaptedClassifier
+from covshift.selection.source_standard_scaler import SourceStandardScaler
+from covshift.tables.domain_codes import known_numbers
+from covshift.tables.encoder import TableEncoder
+from covshift.tables.matching import MatchedTables
+from covshift.tables.schema import TableSchema
+
+
+def _estimator_has_probabilities(self):
+    estimator = getattr(self, "estimator_", None) or self._base_estimator()
+    return hasattr(estimator, "predict_proba")
+
+
+class TableClassifier(ScoredClassifier, BaseEstimator):
+    """Classifier of frames with mixed columns; what ``covshift adapt`` saves.
+
+    Parameters
+    ----------
+    estimator : AdaptedClassifier, AutoAdaptedClassifier or None, default=None
+        What learns from the encoded rows; None: an `AutoAdaptedClassifier`.
+    encoder : TableEncoder or None, default=None
+        How columns become features; None: a `TableEncoder` as it comes.
+    max_reference_rows : int, default=1000
+        Encoded rows of each target that are kept in the model, drawn at random, for later
+        batches to be compared with (`covshift.tables.monitor_batch`). 0: none.
+    random_state : int, RandomState or None, default=0
+        Which rows are kept.
+
+    Attributes
+    ----------
+    encoder_, estimator_ : the fitted parts.
+    classes_ : ndarray of shape (n_classes,)
+    label_ : str or None
+        Name of the label column, from ``fit_tables``.
+    decimal_ : {".", ","}
+        Decimal sign of the training file, from ``fit_tables``.
+    domains_, domain_names_ : domains known, and integer -> name.
+    reference_ : ndarray of shape (n_kept, n_features)
+        Encoded target rows that were kept, and ``reference_domain_``, the domain of each.
+    feature_names_in_, n_features_in_
+        Columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from covshift import AdaptedClassifier, DomainStandardScaler
+    >>> from covshift.tables import TableClassifier, match_tables
+    >>> rng = np.random.default_rng(0)
+    >>> train = pd.DataFrame({"age": rng.normal(40, 9, 200), "city": ["Oslo", "Rome"] * 100})
+    >>> train["ill"] = np.where(train["age"] > 40, "yes", "no")
+    >>> new = pd.DataFrame({"age": rng.normal(60, 9, 100), "city": ["Rome", "Oslo"] * 50})
+    >>> model = TableClassifier(AdaptedClassifier(DomainStandardScaler()))
+    >>> model = model.fit_tables(match_tables(train, new, label="ill"))
+    >>> model.predict(pd.DataFrame({"city": ["Rome", "Rome"], "age": [50, 70]})).tolist()
+    ['no', 'yes']
+    """
+
+    _requests = {"sample_domain": True}
+    __metadata_request__fit = {"sample_domain": True, "label_mask": True}
+    __metadata_request__predict = _requests
+    __metadata_request__predict_proba = _requests
+    __metadata_request__score = _requests
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        encoder: Any = None,
+        *,
+        max_reference_rows: int = 1000,
+        random_state: Any = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.encoder = encoder
+        self.max_reference_rows = max_reference_rows
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_domain: Any = None,
+        label_mask: Any = None,
+        domain_names: Mapping[int, str] | None = None,
+    ) -> Self:
+        """Learn the encoding from source rows, then the model from all rows.
+
+        Parameters
+        ----------
+        X : frame of shape (n_samples, n_columns)
+            Rows of all domains.
+        y : array-like of shape (n_samples,)
+            Labels; those of target rows are not read.
+        sample_domain, label_mask
+            As in `AdaptedClassifier`.
+        domain_names : mapping of int to str, default=None
+            Names of the domains, by which rows may be predicted.
+
+        Returns
+        -------
+        self : object
+        """
+        with all_or_nothing(self):
+            check_count("max_reference_rows", self.max_reference_rows, minimum=0)
+            encoder = TableEncoder() if self.encoder is None else clone(self.encoder)
+            self.encoder_ = encoder.fit(X, sample_domain=sample_domain)
+            Z = encoder.transform(X)
+            self.estimator_ = clone(self._base_estimator()).fit(
+                Z, y, sample_domain=sample_domain, label_mask=label_mask
+            )
+            domains = check_fit_domains(sample_domain, label_mask, len(Z))
+            self.feature_names_in_ = encoder.feature_names_in_
+            self.n_features_in_ = encoder.n_features_in_
+            self.label_: str | None = None
+            self.decimal_ = "."
+            self.domains_ = domains.domains
+            self.domain_names_ = dict(domain_names or {})
+            rows = domains.target if domains.has_target else domains.source
+            self.reference_ = np.empty((0, Z.shape[1]))
+            self.reference_domain_ = np.empty(0, dtype=np.int64)
+            self._keep(Z[rows], domains.sample_domain[rows])
+        return self
+
+    def fit_tables(self, tables: MatchedTables) -> Self:
+        """Fit to two matched tables, and remember names and decimal sign for later files.
+
+        Parameters
+        ----------
+        tables : MatchedTables
+            From `covshift.tables.match_tables` or `covshift.tables.read_pair`.
+
+        Returns
+        -------
+        self : object
+        """
+        stacked = tables.stack()
+        with all_or_nothing(self):
+            self.fit(
+                stacked.X,
+                stacked.y,
+                sample_domain=stacked.sample_domain,
+                domain_names=stacked.domain_names,
+            )
+            self.label_, self.decimal_ = tables.label, tables.decimal
+        return self
+
+    @property
+    def classes_(self) -> Any:
+        """Classes, in the order of the columns of ``predict_proba``."""
+        return self.estimator_.classes_
+
+    @property
+    def schema_(self) -> TableSchema:
+        """Columns and kinds: how later files are read."""
+        return TableSchema(dict(self.encoder_.kinds_), self.decimal_)
+
+    @property
+    def adapts_(self) -> bool:
+        """Whether the model does anything about the target; where nothing is known of it: yes."""
+        if isinstance(self.estimator_, AutoAdaptedClassifier):
+            return any(member.candidate.adapts for member in self.estimator_.members_)
+        adapter = getattr(self.estimator_, "adapter_", self.estimator_)
+        return adapter is not None and not isinstance(adapter, SourceStandardScaler)
+
+    def predict(self, X: Any, *, sample_domain: Any = None) -> Any:
+        """Predict rows, each as a row of its domain.
+
+        Parameters
+        ----------
+        X : frame with the columns of the fit, in any order
+            Rows.
+        sample_domain : array-like of int or str, int, str or None, default=None
+            Domain of each row, or the one of all rows, by number or by name
+            (``domain_numbers``). None: the target.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        Z = self.encode(X)
+        domain = self._domains_of(sample_domain, len(Z))
+        return self.estimator_.predict(Z, sample_domain=domain)
+
+    @available_if(_estimator_has_probabilities)
+    def predict_proba(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
+        """Class probabilities of rows; parameters as in ``predict``."""
+        Z = self.encode(X)
+        domain = self._domains_of(sample_domain, len(Z))
+        probabilities: FloatArray = self.estimator_.predict_proba(Z, sample_domain=domain)
+        return probabilities
+
+    def encode(self, X: Any) -> FloatArray:
+        """Return the features of rows, as the model inside gets them."""
+        check_is_fitted(self)
+        features: FloatArray = self.encoder_.transform(X)
+        return features
+
+    def domain_numbers(self, names: Sequence[str]) -> IntArray:
+        """Return the domains of rows by their names.
+
+        A name that is a target's stands for it, also where it was a source in training and is
+        ``A (new)`` since; else it is the source of that name. One that the model does not know is
+        a target without statistics of its own.
+
+        Parameters
+        ----------
+        names : sequence of str
+            One per row.
+
+        Returns
+        -------
+        ndarray of int
+        """
+        check_is_fitted(self)
+        known = known_numbers(self.domain_names_)
+        unknown = int(min([0, *self.domains_, *self.domain_names_])) - 1
+        return np.array([known.get(str(name), unknown) for name in names], dtype=np.int64)
+
+    def adapt_target(self, X: Any, domain: int | str | None = None) -> Self:
+        """Learn a new target without the training rows, if the adapter can.
+
+        Parameters
+        ----------
+        X : frame
+            Rows of the new target.
+        domain : int, str or None, default=None
+            Its number or name; None: it becomes the target of rows without ``sample_domain``,
+            and batches are compared with it alone from now on.
+
+        Returns
+        -------
+        self : object
+        """
+        Z = self.encode(X)
+        with all_or_nothing(self):
+            number = new_target_domain(domain, self.domains_.tolist(), self.domain_names_)
+            if self.adapts_:
+                # By number: the model inside knows no names.
+                self.estimator_.adapt_target(Z, domain=None if domain is None else number)
+            if domain is None:
+                number = int(min([0, *self.domains_, *self.domain_names_])) - 1
+                self._drop_reference(np.ones(len(self.reference_domain_), dtype=bool))
+            else:
+                self._drop_reference(self.reference_domain_ == number)
+            self.domains_ = np.union1d(self.domains_, number)
+            if isinstance(domain, str):
+                self.domain_names_ = {**self.domain_names_, number: domain}
+            self._keep(Z, np.full(len(Z), number))
+        return self
+
+    def _keep(self, Z: FloatArray, domain: IntArray) -> None:
+        """Add rows to those that later batches are compared with."""
+        rng = check_random_state(self.random_state)
+        kept = np.sort(rng.permutation(len(Z))[: self.max_reference_rows])
+        self.reference_ = np.concatenate([self.reference_, Z[kept]])
+        self.reference_domain_ = np.concatenate([self.reference_domain_, domain[kept]])
+
+    def _drop_reference(self, rows: Any) -> None:
+        self.reference_ = self.reference_[~rows]
+        self.reference_domain_ = self.reference_domain_[~rows]
+
+    def _domains_of(self, sample_domain: Any, n_samples: int) -> Any:
+        if sample_domain is None:
+            return None
+        values = np.asarray(sample_domain)
+        if values.ndim == 1 and len(values) and all(isinstance(one, str) for one in values):
+            sample_domain = self.domain_numbers(values.tolist())
+        return check_new_domains(
+            sample_domain, n_samples, has_target=True, domain_names=self.domain_names_
+        )
+
+    def _base_estimator(self) -> Any:
+        return AutoAdaptedClassifier(random_state=0) if self.estimator is None else self.estimator
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "reference_domain_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags

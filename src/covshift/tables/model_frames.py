@@ -1,0 +1,81 @@
+"""Files read as a saved model wants them: its columns, and some more that are asked for."""
+
+import difflib
+from collections.abc import Sequence
+from typing import Any
+
+from covshift.tables.cells import Kind
+from covshift.tables.classifier import TableClassifier
+from covshift.tables.errors import TableError, listed, table_error
+from covshift.tables.extra import pandas as pd
+from covshift.tables.reading import TableReader, open_table
+from covshift.tables.schema import TableSchema
+
+
+def open_for_model(
+    model: Any, path: Any, *, extra: Sequence[str] = (), label: str | None = None, **options: Any
+) -> TableReader:
+    """Open a file for a model, chunk by chunk.
+
+    Parameters
+    ----------
+    model : TableClassifier
+        Whose columns and kinds are read.
+    path : path
+        As in `open_table`.
+    extra : sequence of str
+        More columns, read as text, just as they are written.
+    label : str or None
+        Label column, read as the model's classes are.
+    **options
+        ``separator`` and ``decimal``, as in `open_table`.
+
+    Returns
+    -------
+    TableReader
+
+    Raises
+    ------
+    TableError
+        If columns are missing; the nearest name is said.
+    """
+    if not isinstance(model, TableClassifier):
+        raise TableError(
+            f"The model is a {type(model).__name__}, not one made by covshift adapt: it takes "
+            "arrays. Use it in Python, covshift.load."
+        )
+    kinds: dict[str, Kind] = dict(model.schema_.kinds)
+    wanted: dict[str, Kind] = {name: "text" for name in extra}
+    if label is not None:
+        wanted[label] = label_kind(model)
+    # A column of the model keeps its kind.
+    schema = TableSchema({**wanted, **kinds}, model.decimal_)
+    reader = open_table(path, schema=schema, allow_absent=True, **options)
+    absent = [name for name in schema.kinds if name not in reader.schema.kinds]
+    if absent:
+        others = [*reader.other_names, *(name for name in wanted if name not in absent)]
+        close = difflib.get_close_matches(absent[0], others, n=1)
+        hint = f"; is it {listed(close)}?" if close else f"; it has {listed(others)} instead."
+        if not close and not others:
+            hint = "."
+        raise table_error(path, f"has no column {listed(absent)}{hint} Add or rename it.")
+    return reader
+
+
+def notes_of(model: TableClassifier, reader: TableReader) -> list[str]:
+    """Return the notes of a file that was read, one on a label column that was not among them."""
+    notes = list(reader.notes)
+    if model.label_ is not None and model.label_ in reader.other_names:
+        notes.append(f"The file has a column {listed([model.label_])}: it is not read.")
+    return notes
+
+
+def read_all(reader: TableReader) -> Any:
+    """Return all rows of a reader as one frame."""
+    return pd.concat(list(reader), ignore_index=True)
+
+
+def label_kind(model: TableClassifier) -> Kind:
+    """Return the kind of column that the model's classes came from."""
+    kinds: dict[str, Kind] = {"b": "boolean", "i": "number", "u": "number", "f": "number"}
+    return kinds.get(model.classes_.dtype.kind, "text")

@@ -1,0 +1,88 @@
+"""A model and a file with labels -> how good the model is there."""
+
+from typing import Any
+
+import numpy as np
+
+from covshift.measures.prediction_scores import score_predictions
+from covshift.tables.classifier import TableClassifier
+from covshift.tables.columns import column_numbers, column_text
+from covshift.tables.domain_codes import domain_texts
+from covshift.tables.errors import TableError, listed, table_error
+from covshift.tables.model_frames import label_kind, open_for_model
+from covshift.tables.predicting import chunks
+
+
+def score_file(
+    model: TableClassifier,
+    path: Any,
+    *,
+    label: str | None = None,
+    domain: str | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Predict the rows of a file and compare with their labels.
+
+    Parameters
+    ----------
+    model : TableClassifier
+        From `covshift.load`.
+    path : path
+        Rows with labels.
+    label : str or None, default=None
+        Label column; None: that of the training table.
+    domain : str or None, default=None
+        Column that names each row's domain.
+    **options
+        ``separator`` and ``decimal``, as in `open_table`.
+
+    Returns
+    -------
+    dict
+        What `covshift.measures.prediction_scores.score_predictions` gives, and ``notes``.
+    """
+    label = label if label is not None else getattr(model, "label_", None)
+    if label is None:
+        raise TableError("The model does not know its label column: name it with --label.")
+    if label in getattr(model, "feature_names_in_", ()):
+        raise TableError(f"{listed([label])} is a column that the model predicts from.")
+    extra = [domain] if domain else []
+    reader = open_for_model(model, path, extra=extra, label=label, **options)
+    truths, predictions, domains = [], [], []
+    n_unlabelled = 0
+    for frame in chunks(reader):
+        truth, known = _labels(model, frame[label])
+        n_unlabelled += int((~known).sum())
+        frame, truth = frame[known], truth[known]
+        if not len(frame):
+            continue
+        where = None
+        if domain:
+            names = domain_texts(frame[domain])
+            domains += names
+            where = model.domain_numbers(names)
+        truths.append(truth)
+        predictions.append(model.predict(frame, sample_domain=where))
+    if not truths:
+        raise table_error(path, f"no row has a label in {listed([label])}.")
+    notes = list(reader.notes)
+    truth, prediction = np.concatenate(truths), np.concatenate(predictions)
+    if n_unlabelled:
+        notes.append(f"{n_unlabelled} rows have no label and are left out.")
+    strangers = [name for name in np.unique(truth).tolist() if name not in model.classes_]
+    if strangers:
+        notes.append(f"Classes that the model has never seen count as errors: {listed(strangers)}.")
+    scores = score_predictions(truth, prediction, np.array(domains) if domain else None)
+    return {"label": label, **scores, "notes": notes}
+
+
+def _labels(model: TableClassifier, column: Any) -> tuple[Any, Any]:
+    """Return labels as the model's classes are written, and where there are some."""
+    if label_kind(model) == "text":
+        texts = column_text(column).to_pylist()
+        known = np.array([text is not None for text in texts], dtype=bool)
+        return np.array([text or "" for text in texts], dtype=str), known
+    numbers = column_numbers(column)
+    known = ~np.isnan(numbers)
+    values = np.where(known, numbers, 0)
+    return (values != 0 if label_kind(model) == "boolean" else values), known
