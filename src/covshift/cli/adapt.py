@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from covshift.cli.checks import check_jobs, check_seed
 from covshift.cli.errors import fail, one_line_errors
 from covshift.cli.options import (
     AsJson,
@@ -73,6 +74,8 @@ def adapt(
     TRAIN may be a model file of an earlier run: the model then learns NEW as a target of its
     own, without the training rows (--domain: each of its sites).
     """
+    check_jobs(COMMAND, jobs)
+    check_seed(COMMAND, seed)
     reading = {"separator": separator, "decimal": decimal}
     with one_line_errors(COMMAND, debug) as warned:
         from covshift.persistence.model_files import is_model_file

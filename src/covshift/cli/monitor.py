@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from covshift.cli.checks import check_seed
 from covshift.cli.errors import MOVED, one_line_errors
 from covshift.cli.options import AsJson, Debug, Decimal, Domain, Seed, Separator
 from covshift.cli.printing import print_json, print_notes, print_table, working
@@ -31,6 +32,7 @@ def monitor(
     most 1,000 rows of the batch, drawn at random too, are compared with them, by a classifier that
     tells old from new and by Kolmogorov-Smirnov tests of each feature.
     """
+    check_seed(COMMAND, seed)
     with one_line_errors(COMMAND, debug) as warned:
         from covshift.persistence import load
         from covshift.tables import monitor_batch

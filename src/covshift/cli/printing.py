@@ -28,6 +28,7 @@ def print_notes(notes: Sequence[str]) -> None:
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """Print a table in columns, numbers to the right."""
+    headings = [printable(heading, 60) for heading in headings]
     cells = [[shown(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(headings, *cells, strict=True)]
     right = [bool(rows) and isinstance(cell, int | float) for cell in (rows[0] if rows else ())]

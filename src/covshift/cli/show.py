@@ -8,11 +8,13 @@ import typer
 
 from covshift.cli.errors import one_line_errors, printable
 from covshift.cli.options import AsJson, Debug
-from covshift.cli.printing import MAX_ENTRIES, print_json, shown
+from covshift.cli.printing import MAX_ENTRIES, print_json, print_table, shown
 
 COMMAND = "show"
 MAX_DEPTH = 4
-LAST = ("model", "feature_names", "software")  # long, and seldom asked for
+FIRST = ("class_name", "date", "label", "classes", "decision", "chosen", "data", "notes")
+LAST = ("domain_names", "model", "feature_names", "software")  # long, and seldom asked for
+ONE_LINE = 80  # characters of a list that is not taken apart
 
 
 def show(
@@ -25,12 +27,12 @@ def show(
         from covshift.persistence import read_card
 
         card = read_card(model)
-    if as_json:
-        print_json(card)
-        return
-    names = [name for name in card if name not in LAST] + [name for name in LAST if name in card]
-    for name in names:
-        _print(name, card[name], 0)
+        if as_json:
+            print_json(card)
+            return
+        middle = [name for name in card if name not in FIRST + LAST]
+        for name in [name for name in (*FIRST, *middle, *LAST) if name in card]:
+            _print(name, card[name], 0)
 
 
 def _print(name: str, value: Any, depth: int) -> None:
@@ -41,13 +43,29 @@ def _print(name: str, value: Any, depth: int) -> None:
         for key, inner in list(value.items())[:MAX_ENTRIES]:
             _print(str(key), inner, depth + 1)
         _print_rest(len(value), depth)
-    elif isinstance(value, list) and any(isinstance(one, dict | str) for one in value):
+    elif _is_table(value):
+        typer.echo(start)
+        print_table(list(value[0]), [list(one.values()) for one in value[:MAX_ENTRIES]])
+        _print_rest(len(value), depth)
+    elif isinstance(value, list) and (
+        len(_flat(value)) > ONE_LINE or any(isinstance(one, dict) for one in value)
+    ):
         typer.echo(start)
         for one in value[:MAX_ENTRIES]:
             typer.echo(f"{'  ' * depth}  - {_flat(one)}")
         _print_rest(len(value), depth)
     else:
         typer.echo(f"{start} {_flat(value)}")
+
+
+def _is_table(value: Any) -> bool:
+    """Whether a list has rows with the same columns of plain values."""
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(one, dict) and one and list(one) == list(value[0]) for one in value)
+        and not any(isinstance(cell, list | dict) for one in value for cell in one.values())
+    )
 
 
 def _print_rest(n_entries: int, depth: int) -> None:

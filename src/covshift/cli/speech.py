@@ -9,10 +9,11 @@ from joblib import effective_n_jobs
 from rich.console import Console
 
 from covshift.cli import INTERRUPTED
+from covshift.cli.checks import LARGEST_SEED
 from covshift.cli.errors import fail
 from covshift.cli.options import FirstSeed, Fresh, Jobs, Out
 from covshift.cli.progress import trial_progress
-from covshift.cli.study import LARGEST_SEED, check_output, naming_folder, run_study
+from covshift.cli.study import check_output, naming_folder, run_study
 from covshift.datasets import load_speech_corpus
 from covshift.datasets.speech_corpora import CORPORA
 from covshift.experiments.runner import Progress

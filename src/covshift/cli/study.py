@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from covshift.cli import INTERRUPTED
+from covshift.cli.checks import LARGEST_SEED, check_jobs
 from covshift.cli.errors import fail
 from covshift.cli.progress import trial_progress
 from covshift.experiments.results_table import write_table
@@ -23,8 +24,6 @@ from covshift.experiments.store import Record, stored_experiments
 from covshift.experiments.store_file import StoreError
 from covshift.experiments.study import Study, TextTable
 from covshift.output_files import prepare_folder
-
-LARGEST_SEED = 2**32 - 1  # that NumPy's RandomState takes
 
 
 def run_study(
@@ -62,8 +61,7 @@ def check_draws(command: str, n_trials: int, seed: int) -> None:
 
 def check_output(command: str, out: Path, jobs: int) -> None:
     """Refuse numbers of processes and folders that cannot be, before any work."""
-    if jobs == 0 or jobs < -1:
-        fail(command, f"--jobs must be at least 1, or -1 for all processors, got {jobs}.")
+    check_jobs(command, jobs)
     if not str(out).strip() or str(out) == ".":
         fail(command, "--out must name a folder of its own.")
     with naming_folder(command, out):  # even to look may be forbidden

@@ -51,15 +51,19 @@ def open_for_model(
     # A column of the model keeps its kind.
     schema = TableSchema({**wanted, **kinds}, model.decimal_)
     reader = open_table(path, schema=schema, allow_absent=True, **options)
-    absent = [name for name in schema.kinds if name not in reader.schema.kinds]
-    if absent:
-        others = [*reader.other_names, *(name for name in wanted if name not in absent)]
-        close = difflib.get_close_matches(absent[0], others, n=1)
-        hint = f"; is it {listed(close)}?" if close else f"; it has {listed(others)} instead."
-        if not close and not others:
-            hint = "."
-        raise table_error(path, f"has no column {listed(absent)}{hint} Add or rename it.")
+    for names, others in ((wanted, [*reader.schema.kinds]), (kinds, [])):
+        absent = [name for name in names if name not in reader.schema.kinds]
+        if absent:
+            raise table_error(path, _absent(absent, [*reader.other_names, *others]))
     return reader
+
+
+def _absent(absent: list[str], others: list[str]) -> str:
+    """Say which columns are missing, and what there is instead."""
+    close = difflib.get_close_matches(absent[0], others, n=1)
+    if close:
+        return f"has no column {listed(absent)}; is it {listed(close)}?"
+    return f"has no column {listed(absent)}{f'; it has {listed(others)}' if others else ''}."
 
 
 def notes_of(model: TableClassifier, reader: TableReader) -> list[str]:

@@ -1,0 +1,17 @@
+"""Numbers that several commands take, checked before any work."""
+
+from covshift.cli.errors import fail
+
+LARGEST_SEED = 2**32 - 1  # that NumPy's RandomState takes
+
+
+def check_jobs(command: str, jobs: int) -> None:
+    """Refuse numbers of processes that cannot be."""
+    if jobs == 0 or jobs < -1:
+        fail(command, f"--jobs must be at least 1, or -1 for all processors, got {jobs}.")
+
+
+def check_seed(command: str, seed: int) -> None:
+    """Refuse seeds that cannot be."""
+    if not 0 <= seed <= LARGEST_SEED:
+        fail(command, f"--seed must be from 0 to {LARGEST_SEED}, got {seed}.")
