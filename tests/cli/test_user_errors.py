@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections import namedtuple
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -207,7 +208,8 @@ def test_outputs_that_cannot_be_are_found_first(made, tmp_path, monkeypatch):
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 @pytest.mark.parametrize("command", ["adapt", "predict"])
 def test_a_disk_that_fills_up(made, tmp_path, monkeypatch, command):
-    monkeypatch.setattr("covshift.output_files.open_unnamed", lambda _: open("/dev/full", "wb"))
+    full = Path("/dev/full")
+    monkeypatch.setattr("covshift.output_files.open_unnamed", lambda _: full.open("wb"))
     out = tmp_path / "out.csv"
     out.write_text("old")
     first = [made["train"], made["new"], *QUICK]

@@ -5,18 +5,24 @@ Each figure comes with a 95 % interval for rows that are independent of each oth
 
 .. math:: \frac{\hat p + z^2 / 2n \pm z \sqrt{\hat p (1 - \hat p) / n + z^2 / 4n^2}}{1 + z^2 / n},
 
-balanced accuracy, the mean of C recalls :math:`r_c` over :math:`n_c` rows each, that of the normal
-with variance :math:`\frac{1}{C^2} \sum_c \tilde r_c (1 - \tilde r_c) / (n_c + 2)`, where
-:math:`\tilde r_c` is the recall with one right and one wrong row added: a recall of 1 from three
-rows is not certain.
+balanced accuracy, the mean of C recalls :math:`r_c`, has the one that recovers variances from the
+limits :math:`l_c, u_c` of these (Zou and Donner),
+
+.. math:: \frac1C \sum_c r_c - \frac1C \sqrt{\sum_c (r_c - l_c)^2}, \qquad
+          \frac1C \sum_c r_c + \frac1C \sqrt{\sum_c (u_c - r_c)^2}.
+
 Rows of one person or site are not independent, and their interval is too short; the mean over
 domains has one by the bootstrap over whole domains.
+
+References: E. B. Wilson (1927). Probable inference, the law of succession, and statistical
+inference. JASA 22, 209-212. G. Y. Zou, A. Donner (2008). Construction of confidence limits about
+effect measures: a general approach. Statistics in Medicine 27, 1693-1702.
 """
 
 from typing import Any
 
 import numpy as np
-from scipy.stats import binomtest, norm
+from scipy.stats import binomtest
 
 from covshift.kernels.arrays import BoolArray
 from covshift.measures.clustered_bootstrap import clustered_bootstrap_interval
@@ -65,7 +71,7 @@ def score_predictions(y_true: Any, y_pred: Any, domain: Any = None) -> dict[str,
             "n_predicted": int((predicted == name).sum()),
             "recall": _share(right[truth == name]),
         }
-        for name in np.unique(truth)
+        for name in np.unique(truth).tolist()
     ]
     if domain is not None:
         domains = np.asarray(domain)
@@ -98,14 +104,11 @@ def _share(right: BoolArray) -> dict[str, float]:
 
 
 def _balanced(truth: Any, right: BoolArray) -> dict[str, float]:
-    names = np.unique(truth)
-    n_rows = np.array([(truth == name).sum() for name in names])
-    n_right = np.array([right[truth == name].sum() for name in names])
-    value = float((n_right / n_rows).mean())
-    careful = (n_right + 1) / (n_rows + 2)
-    error = np.sqrt((careful * (1 - careful) / (n_rows + 2)).sum()) / len(names)
-    margin = float(norm.ppf((1 + CONFIDENCE) / 2) * error)
-    return _figure(value, max(0.0, value - margin), min(1.0, value + margin))
+    recalls = [_share(right[truth == name]) for name in np.unique(truth)]
+    value = float(np.mean([one["value"] for one in recalls]))
+    below = np.linalg.norm([one["value"] - one["low"] for one in recalls]) / len(recalls)
+    above = np.linalg.norm([one["high"] - one["value"] for one in recalls]) / len(recalls)
+    return _figure(value, value - float(below), value + float(above))
 
 
 def _figure(value: float, low: float, high: float) -> dict[str, float]:

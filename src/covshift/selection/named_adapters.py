@@ -30,7 +30,7 @@ from covshift.selection.default_candidates import (
 from covshift.selection.source_standard_scaler import SourceStandardScaler
 from covshift.weights import ClassifierWeights, KLIEPWeights, KMMWeights, ULSIFWeights
 
-MAX_SUBSPACE = 30
+MAX_SUBSPACE = 30  # directions; by default half of the features
 
 
 def _scaled(step: Any) -> Any:
@@ -45,7 +45,7 @@ ADAPTERS: dict[str, Callable[[int], Any]] = {
     "ranks": lambda n: DomainQuantileTransformer(),
     "coral": lambda n: _scaled(CorrelationAlignment(direction="target_to_source")),
     "monge": lambda n: _scaled(LinearMongeAlignment(direction="target_to_source")),
-    "sa": lambda n: _scaled(SubspaceAlignment(n_components=min(MAX_SUBSPACE, n))),
+    "sa": lambda n: _scaled(SubspaceAlignment(MAX_SUBSPACE if n > 2 * MAX_SUBSPACE else None)),
     "sf": lambda n: _scaled(SparseFiltering(random_state=0)),
     "psf": lambda n: _scaled(PeriodicSparseFiltering(random_state=0)),
     "ulsif": lambda n: _scaled(ULSIFWeights(random_state=0)),

@@ -1,0 +1,96 @@
+"""Batches against what a model keeps: level, power, rows drawn from a stream."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from covshift import AdaptedClassifier, DomainStandardScaler
+from covshift.tables import TableClassifier, TableError, match_tables, monitor_batch
+from covshift.tables.monitoring import Sample
+
+rng = np.random.RandomState(0)
+
+
+def rows(n, moved=0.0, site="C"):
+    X = rng.standard_normal((n, 3)) + np.array([moved, 0, 0])
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    return frame.assign(city=rng.choice(["Oslo", "Rome"], n), site=site)
+
+
+@pytest.fixture(scope="module")
+def model():
+    train = rows(200, site="A").assign(label=["x", "y"] * 100)
+    new = pd.concat([rows(300), rows(300, 2, "D")])
+    matched = match_tables(train, new, label="label", domain="site")
+    return TableClassifier(AdaptedClassifier(DomainStandardScaler())).fit_tables(matched)
+
+
+def monitor(model, frame, tmp_path, **options):
+    frame.to_csv(tmp_path / "batch.csv", index=False)
+    return monitor_batch(model, tmp_path / "batch.csv", **options)
+
+
+def test_what_moved_is_named(model, tmp_path):
+    found = monitor(model, rows(300, 1), tmp_path, domain="site")
+    assert found["moved"]
+    assert found["features"][0]["feature"] == "a"
+    assert found["reference_rows"] == 300
+    assert found["auc_low"] < found["auc"] < found["auc_high"]
+    assert found["pvalue"] < 1e-6
+
+
+def test_the_domains_of_the_batch_decide_what_it_is_compared_with(model, tmp_path):
+    batch = rows(300, 2, "D")
+    assert not monitor(model, batch, tmp_path, domain="site")["moved"]
+    assert monitor(model, batch, tmp_path)["moved"]  # against C and D together
+    strange = monitor(model, batch.assign(site="Z"), tmp_path, domain="site")
+    assert strange["reference_rows"] == 600
+    assert "no rows of these domains" in strange["notes"][0]
+
+
+def test_a_category_that_becomes_common(model, tmp_path):
+    found = monitor(model, rows(300).assign(city="Rome"), tmp_path, domain="site")
+    assert found["moved"]
+    assert {one["feature"] for one in found["features"]} == {"city=Oslo", "city=Rome"}
+
+
+@pytest.mark.slow
+def test_alarms_of_batches_that_have_not_moved(tmp_path):
+    """At most as many as the level allows, up to chance."""
+    alarms = 0
+    for _ in range(300):
+        train = rows(100, site="A").assign(label=["x", "y"] * 50)
+        matched = match_tables(train, rows(200), label="label", ignore=["site"])
+        model = TableClassifier(AdaptedClassifier(DomainStandardScaler())).fit_tables(matched)
+        alarms += monitor(model, rows(200), tmp_path, level=0.05)["moved"]
+    assert alarms / 300 < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 300)
+
+
+def test_the_same_seed_gives_the_same(model, tmp_path):
+    batch = rows(2500)
+    first, second = (monitor(model, batch, tmp_path) for _ in range(2))
+    assert first == second
+    assert first["rows"] == 2500
+    assert first["rows_compared"] == 1000
+    assert monitor(model, batch, tmp_path, seed=1)["auc"] != first["auc"]
+
+
+def test_samples_of_a_stream_are_fair():
+    hits = np.zeros(100)
+    generator = np.random.RandomState(0)
+    for _ in range(400):
+        sample = Sample(20, generator)
+        for start in (0, 10, 70):
+            stop = {0: 10, 10: 70, 70: 100}[start]
+            sample.add(np.arange(start, stop, dtype=float)[:, None])
+        assert len(sample.rows) == 20
+        assert sample.n_seen == 100
+        hits[sample.rows[:, 0].astype(int)] += 1
+    # Each row is drawn 80 times on average, with a standard deviation of 8.
+    assert 80 - 5 * 8 < hits.min() <= hits.max() < 80 + 5 * 8
+
+
+def test_models_of_other_kinds(tmp_path):
+    rows(20).to_csv(tmp_path / "batch.csv", index=False)
+    with pytest.raises(TableError, match="not one made by covshift adapt"):
+        monitor_batch(AdaptedClassifier(), tmp_path / "batch.csv")
