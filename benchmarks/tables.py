@@ -4,7 +4,8 @@ python benchmarks/tables.py [--megabytes 500] [--file FILE] [--out results.json]
 
 Each is timed in a process of its own, in turns, three times; the median counts. "with schema" is
 what prediction does (one pass); "without" reads the file twice, for the kinds first. "to features
-and written" is a prediction less the model: read, encode, write one column.
+and written" is a prediction less the model: read, encode, write one column; "predicted" is what
+`covshift predict` does, with a logistic regression behind a scaler.
 """
 
 import argparse
@@ -23,11 +24,18 @@ ROWS = 100_000
 PROGRAM = """
 import json, sys, time
 import pandas as pd
-from covshift.tables import TableEncoder, TableSchema, open_table, write_table
+from covshift import AdaptedClassifier, DomainStandardScaler
+from covshift.tables import (
+    TableClassifier, TableEncoder, TableSchema, open_table, predict_file, write_table
+)
 
 path, out, kinds = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
 schema = TableSchema.from_dict(kinds)
-encoder = TableEncoder().fit(next(iter(open_table(path, schema=schema))))
+first = next(iter(open_table(path, schema=schema)))
+encoder = TableEncoder().fit(first)
+model = TableClassifier(AdaptedClassifier(DomainStandardScaler()))
+role = -(first.index.to_numpy() % 2)
+model.fit(first, (first["x0"] + first["x1"] > 0).to_numpy(), sample_domain=role)
 
 def predictions():
     for frame in open_table(path, schema=schema):
@@ -49,6 +57,7 @@ STATEMENTS = {
     "with schema": "n = sum(len(frame) for frame in open_table(path, schema=schema))",
     "without": "n = sum(len(frame) for frame in open_table(path))",
     "to features and written": "write_table(out, predictions())",
+    "predicted": "predict_file(model, path, out)",
 }
 
 
@@ -107,15 +116,17 @@ def main():
         print(f"{name:24s} {seconds:7.2f} s {size / seconds:7.0f} MB/s {peak:7.0f} MB at most")
     rates = {name: results["pandas"][0] / seconds for name, (seconds, _) in results.items()}
     peaks = {name: peak for name, (_, peak) in results.items()}
-    what = f"{size:.0f} MB of CSV:"
+    what, encoded = f"{size:.0f} MB of CSV:", "to features and written"
     report(
         [
             (f"{what} rate with schema / pandas.read_csv", rates["with schema"], ">=", 0.5, 1),
             (f"{what} rate without schema / pandas.read_csv", rates["without"], ">=", 0.25),
-            (f"{what} rate to features and written / pandas", rates[list(rates)[-1]], ">=", 0.5),
+            (f"{what} rate to features and written / pandas", rates[encoded], ">=", 0.5),
+            (f"{what} rate of predict / pandas.read_csv", rates["predicted"], ">=", 0.5),
             (f"{what} peak MB with schema", peaks["with schema"], "<=", 1000, 400),
             (f"{what} peak MB without schema", peaks["without"], "<=", 1000, 400),
-            (f"{what} peak MB to features and written", peaks[list(peaks)[-1]], "<=", 1000, 400),
+            (f"{what} peak MB to features and written", peaks[encoded], "<=", 1000, 400),
+            (f"{what} peak MB of predict", peaks["predicted"], "<=", 1000, 500),
         ]
     )
 

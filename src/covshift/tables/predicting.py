@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,8 @@ def predict_file(
                 known = known_numbers(model.domain_names_)
                 strangers.update(name for name in texts if name not in known)
             written = _predicted(model, frame, where, list(keep), probabilities)
-            counts.update(written[PREDICTION].astype(str))
+            for name, count in written[PREDICTION].value_counts().items():
+                counts[str(name)] += int(count)
             n_rows += len(frame)
             if progress is not None:
                 progress(n_rows)
@@ -93,10 +95,18 @@ def predict_file(
 
 
 def chunks(reader: TableReader) -> Iterator[Any]:
-    """Yield the frames of a reader in pieces of a size that any model can predict."""
-    for frame in reader:
-        for start in range(0, len(frame), CHUNK_ROWS):
-            yield frame.iloc[start : start + CHUNK_ROWS]
+    """Yield the frames of a reader in pieces of a size that any model can predict.
+
+    The next frame is read, in a thread, while a piece is in use: cutting text into cells and
+    predicting take about the same time.
+    """
+    frames = iter(reader)
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        coming = thread.submit(next, frames, None)
+        while (frame := coming.result()) is not None:
+            coming = thread.submit(next, frames, None)
+            for start in range(0, len(frame), CHUNK_ROWS):
+                yield frame.iloc[start : start + CHUNK_ROWS]
 
 
 def _probability_names(model: TableClassifier) -> list[str]:
