@@ -1,6 +1,7 @@
 """Install the built wheel into an empty environment and use it from outside the repository."""
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -55,6 +56,24 @@ def main():
         assert bare.returncode != 0, bare
         assert "covshift[cli]" in bare.stderr + bare.stdout, bare
         assert "Traceback" not in bare.stderr, bare.stderr
+        # With it, the page on users' files is run as a user would.
+        run(*install[:-1], f"{wheel}[cli]", check=True)
+        page = (ROOT / "docs" / "your-own-files.md").read_text(encoding="utf-8")
+        folder = room / "files"
+        folder.mkdir()
+        make_files = re.search(r"```python\n(.*?)```", page, flags=re.DOTALL)[1]
+        options = {"cwd": folder, "env": environment, "capture_output": True, "text": True}
+        subprocess.run([python, "-c", make_files], check=True, **options)
+        commands = re.findall(r"^\$ covshift (.*)$", page, flags=re.MULTILINE)
+        for command in commands:
+            result = subprocess.run([python.with_name("covshift"), *command.split()], **options)
+            print(f"covshift {command}: {result.returncode}")
+            moved = command == "monitor model.skops west.csv"
+            assert result.returncode == (3 if moved else 0), result
+            assert result.stderr == "", result
+        written = re.findall(r"--out (\S+)", " ".join(commands))
+        tables = {"train.csv", "new.csv", "checked.csv", "west.csv"}
+        assert set(os.listdir(folder)) == tables | set(written), os.listdir(folder)
     print("The wheel installs, runs and names the extra that is missing.")
 
 

@@ -45,7 +45,7 @@ def adapt(paths, out, *options):
         (["--label", "age"], ["looks continuous"]),
         ([*QUICK, "--adapter", "magic"], ["'auto', 'none', 'standardise'"]),
         ([*QUICK, "--model", "deep"], ["'linear', 'rbf', 'boosting'"]),
-        ([*QUICK, "--reference-rows", "-1"], ["max_reference_rows"]),
+        ([*QUICK, "--reference-rows", "-1"], ["--reference-rows"]),
         ([*QUICK, "--decimal", ";"], ["decimal must be one of"]),
         ([*QUICK, "--separator", ";;"], ["separator must be one character"]),
         (["--label", "churned", "--jobs", "0", "--model", "linear"], ["--jobs"]),

@@ -1,5 +1,6 @@
 """The commands on users' files, one after the other, as a user drives them."""
 
+import io
 import json
 import os
 import re
@@ -12,6 +13,7 @@ import pandas as pd
 import pytest
 
 from covshift import load
+from covshift.cli.printing import working
 from covshift.tables import TableClassifier, read_table
 from tests.cli.user_files import LAYOUTS, make_tables, run, succeed, write_tables
 
@@ -151,6 +153,59 @@ def test_scores_per_class_and_domain(made):
     assert re.search(r"Accuracy: +0\.\d{3} \(0\.\d{3} to [01]\.\d{3}\)", text)
     assert re.search(r"^  C +120 ", text, flags=re.MULTILINE)
     assert re.search(r"^  yes +\d+ ", text, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("classes", [(0, 1), (True, False), (-1, 7), ("0.5", "1.5")])
+def test_classes_of_every_kind(classes, tmp_path):
+    tables = make_tables()
+    for name in ("train", "labelled"):
+        tables[name]["churned"] = np.where(tables[name]["churned"] == "yes", *classes)
+    paths = {name: tmp_path / f"{name}.csv" for name in tables}
+    for name, frame in tables.items():
+        frame.to_csv(paths[name], index=False)
+    model, out = tmp_path / "m", tmp_path / "p.csv"
+    succeed("adapt", paths["train"], paths["new"], "--label", "churned", *QUICK, "--out", model)
+    succeed("predict", model, paths["labelled"], "--out", out)
+    scores = json.loads(succeed("score", model, paths["labelled"], "--json"))
+    assert scores["accuracy"]["value"] > 0.9
+    assert {one["name"] for one in scores["classes"]} == set(classes)
+    predicted = pd.read_csv(out, dtype=str)["prediction"].str.capitalize()
+    assert set(predicted) == {str(name) for name in classes}
+    truth = tables["labelled"]["churned"].astype(str)
+    assert (predicted == truth).mean() == scores["accuracy"]["value"]
+
+
+def test_few_new_rows_are_said(tmp_path):
+    paths = write_tables(tmp_path)
+    make_tables()["new"].head(12).to_csv(paths["new"], index=False)
+    options = ["--label", "churned", *QUICK, "--out", tmp_path / "m"]
+    assert "There are 12 new rows" in succeed("adapt", paths["train"], paths["new"], *options)
+
+
+def test_columns_to_keep_are_repeated_as_they_are(made, tmp_path):
+    frame = make_tables()["new"]
+    frame["code"] = [f"{number:05d}" for number in range(len(frame))]
+    frame['a "b", c'] = " x"
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    out = tmp_path / "out.csv"
+    keep = ["--keep", 'code,"a ""b"", c"', "--keep", "age"]
+    succeed("predict", made["model"], tmp_path / "new.csv", "--out", out, *keep)
+    written = pd.read_csv(out, dtype=str)
+    assert list(written) == ["code", 'a "b", c', "age", "prediction"]
+    assert written["code"].tolist() == frame["code"].tolist()
+    assert written["age"].astype(float).tolist() == frame["age"].tolist()
+
+
+def test_progress_is_for_terminals(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    for stream, shows in ((Terminal(), True), (io.StringIO(), False)):
+        monkeypatch.setattr("sys.stderr", stream)
+        with working("learning") as update:
+            update("still learning")
+        assert bool(stream.getvalue()) == shows
 
 
 def test_domains_that_the_model_does_not_know_are_said(made, tmp_path):

@@ -117,11 +117,16 @@ def _adapt_tables(
     n_reference: int,
     matching: dict[str, Any],
 ) -> dict[str, Any]:
+    from covshift.base import check_count
     from covshift.persistence import save
     from covshift.persistence.model_files import import_skops
     from covshift.tables import adapt_tables, choose_estimator, describe_model, read_pair
+    from covshift.tables.adapting import check_choice
 
-    import_skops()  # now, not after the work
+    # Now, not after the work.
+    import_skops()
+    check_choice(*names)
+    check_count("--reference-rows", n_reference, minimum=0)
     with working("reading"):
         tables = read_pair(*files, **matching)
     estimator = choose_estimator(tables, *names, **settings)

@@ -20,7 +20,14 @@ from covshift.tables.model_frames import notes_of, open_for_model, read_all
 
 AUTO = "auto"
 LEADERBOARD_HEAD = 10
+FEW_ROWS = 30  # of which means and spreads are uncertain by a fifth of a standard deviation
 MAX_LISTED = 50  # classes and domains of a card
+
+
+def check_choice(adapter: str, model: str | None) -> None:
+    """Refuse names of adapters and models that there are not; before anything is read."""
+    check_option("adapter", adapter, (AUTO, *ADAPTERS))
+    check_option("model", model, (None, *MODELS))
 
 
 def choose_estimator(
@@ -49,8 +56,7 @@ def choose_estimator(
     -------
     AutoAdaptedClassifier or AdaptedClassifier
     """
-    check_option("adapter", adapter, (AUTO, *ADAPTERS))
-    check_option("model", model, (None, *MODELS))
+    check_choice(adapter, model)
     n_source = len(tables.X_train)
     if adapter == AUTO:
         around = None if model is None else named_model(model, n_source)
@@ -119,7 +125,7 @@ def describe_model(
                 [tables.domain_names[number] for number in tables.target_domain.tolist()]
             ),
         },
-        "notes": list(tables.notes),
+        "notes": [*tables.notes, *_few_rows_note(len(tables.X_new))],
         "reference rows": len(model.reference_),
         "later targets": [],
     }
@@ -188,6 +194,12 @@ def adapt_model(
         ) from error
     counts = _counts(names if names is not None else ["(default target)"] * len(frame))
     return adapted, {"file": one_line(Path(path).name, 200), "rows": counts, "notes": notes}
+
+
+def _few_rows_note(n_new: int) -> list[str]:
+    if n_new >= FEW_ROWS:
+        return []
+    return [f"There are {n_new} new rows: what can be learned of them is little more than chance."]
 
 
 def _one_name(estimator: Any) -> str:

@@ -85,4 +85,7 @@ def _labels(model: TableClassifier, column: Any) -> tuple[Any, Any]:
     numbers = column_numbers(column)
     known = ~np.isnan(numbers)
     values = np.where(known, numbers, 0)
-    return (values != 0 if label_kind(model) == "boolean" else values), known
+    if label_kind(model) == "boolean":
+        return values != 0, known
+    whole = bool(np.all(values == np.floor(values)) and np.abs(values).max(initial=0) < 2**53)
+    return (values.astype(np.int64) if whole else values), known
