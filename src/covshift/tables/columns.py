@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from covshift.kernels.arrays import FloatArray
+from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.tables.cells import Kind, to_booleans, to_dates, to_numbers, trim
 from covshift.tables.extra import pandas as pd
 from covshift.tables.extra import pyarrow as pa
@@ -97,21 +97,33 @@ def column_days(column: Any) -> FloatArray:
 
 def column_text(column: Any) -> Any:
     """Return a column as text of Arrow, trimmed; whole numbers have no point."""
+    return trim(_as_text(column))
+
+
+def column_categories(column: Any) -> tuple[list[str | None], IntArray]:
+    """Return the different texts of a column, some perhaps twice, and each row's place there."""
+    encoded = _as_text(column).dictionary_encode(null_encoding="encode")
+    # Trimmed once each, not once per row: two texts may be alike then.
+    texts: list[str | None] = trim(encoded.dictionary).to_pylist()
+    return texts, encoded.indices.to_numpy(zero_copy_only=False)
+
+
+def _as_text(column: Any) -> Any:
     if isinstance(column.dtype, pd.StringDtype):
         try:
             text = pa.array(column, type=pa.string())
         except UnicodeEncodeError:
-            return column_text(column.astype(object))
+            return _as_text(column.astype(object))
         # Frames put together of several have their chunks still.
-        return trim(text.combine_chunks() if isinstance(text, pa.ChunkedArray) else text)
+        return text.combine_chunks() if isinstance(text, pa.ChunkedArray) else text
     if isinstance(column.dtype, pd.CategoricalDtype):
-        return column_text(column.astype(column.cat.categories.dtype))
+        return _as_text(column.astype(column.cat.categories.dtype))
     missing = column.isna().to_numpy()
     shown = [
         None if absent else _shown(value)
         for value, absent in zip(column.tolist(), missing, strict=True)
     ]
-    return trim(pa.array(shown, type=pa.string()))
+    return pa.array(shown, type=pa.string())
 
 
 def _shown(value: Any) -> str:

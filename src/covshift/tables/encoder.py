@@ -30,6 +30,7 @@ from covshift.kernels.arrays import FloatArray
 from covshift.tables.cells import Kind
 from covshift.tables.columns import (
     as_frame,
+    column_categories,
     column_days,
     column_kind,
     column_numbers,
@@ -226,18 +227,18 @@ def _write_categories(features: FloatArray, start: int, column: Any, categories:
     """Set the feature of each row's category to 1; return the number of features."""
     if not categories:
         return 0
-    encoded = column_text(column).dictionary_encode(null_encoding="encode")
+    texts, rows = column_categories(column)
     position = {name: i for i, name in enumerate(categories)}
     other = position.get(OTHER_NAME, -1)
     # What a value of this chunk means is looked up once, not once per row.
     places = np.array(
         [
             position.get(MISSING_NAME, other) if value is None else position.get(value, other)
-            for value in encoded.dictionary.to_pylist()
+            for value in texts
         ],
         dtype=np.intp,
     )
-    chosen = places[encoded.indices.to_numpy(zero_copy_only=False)]
+    chosen = places[rows]
     n_rows, width = features.shape
     cells = np.arange(start, start + n_rows * width, width) + chosen
     # By position in the whole array, which is faster than by row and column.

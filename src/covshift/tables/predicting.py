@@ -15,7 +15,7 @@ from covshift.tables.reading import TableReader
 from covshift.tables.writing import write_table
 
 PREDICTION = "prediction"
-CHUNK_ROWS = 20_000  # of which some models need a matrix of kernels
+CHUNK_ROWS = 50_000  # of which some models need a matrix of kernels
 
 
 def predict_file(
