@@ -9,7 +9,6 @@ from typing import Any
 
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.svm import SVC
 
 from covshift.adapters import (
     CorrelationAlignment,
@@ -23,9 +22,8 @@ from covshift.adapters import (
 from covshift.base import check_option
 from covshift.predictors import AdaptedClassifier
 from covshift.selection.default_candidates import (
-    LARGEST_EXACT,
+    kernel_machine,
     logistic_regression,
-    sampled_kernel_machine,
 )
 from covshift.selection.source_standard_scaler import SourceStandardScaler
 from covshift.weights import ClassifierWeights, KLIEPWeights, KMMWeights, ULSIFWeights
@@ -56,7 +54,7 @@ ADAPTERS: dict[str, Callable[[int], Any]] = {
 # Name -> what makes it for so many source rows.
 MODELS: dict[str, Callable[[int], Any]] = {
     "linear": lambda n: logistic_regression(),
-    "rbf": lambda n: SVC() if n <= LARGEST_EXACT else sampled_kernel_machine(),
+    "rbf": lambda n: kernel_machine(n)[1],
     "boosting": lambda n: HistGradientBoostingClassifier(random_state=0),
 }
 
