@@ -18,6 +18,7 @@ from covshift.selection.score_table import (
     untrained_score,
 )
 from covshift.selection.vote import combine_with_labels, vote_weights
+from covshift.solvers.blas_threads import one_blas_thread
 
 ScoreKind: TypeAlias = Literal["learned", "untrained", "source CV", "oracle"]
 # Target rows whose labels are known: rows, domains, class numbers.
@@ -50,7 +51,8 @@ def choose(
 ) -> Choice:
     """Score the candidates of a bench, and weigh those that are to vote."""
     deadline = None if time_budget is None else monotonic() + time_budget
-    table = score_table(bench, _score_names(score_kind), deadline=deadline, progress=progress)
+    with one_blas_thread():  # threads for the small products of the scores cost more than they give
+        table = score_table(bench, _score_names(score_kind), deadline=deadline, progress=progress)
     _check_some_allowed(table)
     combined = _combine(table, score_kind)
     if labelled is not None and len(labelled[2]):

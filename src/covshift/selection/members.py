@@ -14,6 +14,7 @@ from covshift.predictors import AdaptedClassifier
 from covshift.selection.bench import Bench
 from covshift.selection.candidates import Candidate
 from covshift.selection.outputs import class_logits
+from covshift.solvers.blas_threads import one_blas_thread
 
 
 class Member(NamedTuple):
@@ -78,9 +79,10 @@ def mean_probabilities(
 
 def _fit(candidate: Candidate, data: FitData) -> AdaptedClassifier:
     model: AdaptedClassifier = candidate.model()
-    return model.fit(
-        data.X, data.codes, sample_domain=data.sample_domain, label_mask=data.label_mask
-    )
+    with one_blas_thread():  # members are fitted side by side, and most products are small
+        return model.fit(
+            data.X, data.codes, sample_domain=data.sample_domain, label_mask=data.label_mask
+        )
 
 
 def _calibrate(logits: FloatArray | None, codes: IntArray) -> Scaling | None:
