@@ -252,7 +252,7 @@ def test_the_page_shows_what_happens(tmp_path, monkeypatch):
     exec(make_files, {})
     commands = list(console_blocks())
     assert {command.split()[1] for command, _ in commands if command.startswith("covshift")} == {
-        "adapt", "predict", "score", "monitor", "show",
+        "diagnose", "adapt", "predict", "score", "monitor", "show",
     }  # fmt: skip
     last = None
     for command, expected in commands:
@@ -265,7 +265,7 @@ def test_the_page_shows_what_happens(tmp_path, monkeypatch):
         else:
             last = run(*command.split()[1:])
             got = last.output
-        if "show" in command:  # the page has its beginning
+        if {"show", "diagnose"} & set(command.split()):  # the page has its beginning
             got = "".join(got.splitlines(keepends=True)[: expected.count("\n")])
         got, expected = (re.sub(r"date: .*\n", "", text) for text in (got, expected))
         (skeleton, numbers), (wanted, wanted_numbers) = map(numbers_apart, (got, expected))

@@ -37,6 +37,7 @@ def build_app() -> Any:
     from covshift.cli.adapt import adapt
     from covshift.cli.compare import compare
     from covshift.cli.demo import demo
+    from covshift.cli.diagnose import diagnose
     from covshift.cli.monitor import monitor
     from covshift.cli.predict import predict
     from covshift.cli.reproduce import reproduce
@@ -66,7 +67,7 @@ def build_app() -> Any:
         pass
 
     # In the order in which they are used on files of one's own; the paper comes after.
-    for command in (adapt, predict, score, monitor, show, demo, compare):
+    for command in (diagnose, adapt, predict, score, monitor, show, demo, compare):
         app.command()(command)
     app.add_typer(reproduce)
     return app

@@ -5,6 +5,7 @@ Needs the extra ``cli`` (pandas and pyarrow).
 
 from covshift.tables.adapting import adapt_model, adapt_tables, choose_estimator, describe_model
 from covshift.tables.classifier import TableClassifier
+from covshift.tables.diagnosing import diagnose_tables
 from covshift.tables.encoder import TableEncoder
 from covshift.tables.errors import TableError
 from covshift.tables.matching import MatchedTables, match_tables
@@ -29,6 +30,7 @@ __all__ = [
     "check_output",
     "choose_estimator",
     "describe_model",
+    "diagnose_tables",
     "match_tables",
     "monitor_batch",
     "open_table",

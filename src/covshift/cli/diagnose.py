@@ -1,0 +1,108 @@
+"""``covshift diagnose``: what moved between two tables, what holds, what to do."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from covshift.cli.checks import check_jobs, check_seed
+from covshift.cli.errors import one_line_errors
+from covshift.cli.options import (
+    AsJson,
+    Debug,
+    Decimal,
+    Domain,
+    Jobs,
+    Seed,
+    Separator,
+    column_names,
+)
+from covshift.cli.printing import print_json, print_notes, print_table, working
+
+COMMAND = "diagnose"
+MIN_FREE_BYTES = 8 << 20  # of a report, generously
+
+
+def diagnose(
+    train: Annotated[Path, typer.Argument(metavar="TRAIN", help="Table with labels.")],
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="Table of rows to work on.")],
+    label: Annotated[str, typer.Option(metavar="COL", help="Label column; NEW needs none.")],
+    domain: Domain = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLS", help="Columns to leave out, commas between, or repeated."),
+    ] = None,
+    use: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLS", help="Columns to use though they look like identifiers."),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a page with tables and pictures.")
+    ] = None,
+    ask: Annotated[
+        int, typer.Option(help="Rows of NEW to name whose labels would tell most.")
+    ] = 20,
+    time_budget: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Evidence that is late is left out.")
+    ] = None,
+    seed: Seed = 0,
+    jobs: Jobs = 1,
+    separator: Separator = None,
+    decimal: Decimal = None,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Tell what moved from TRAIN to NEW, which assumption the data meet, and what to do.
+
+    Source domains (--domain) are what most of the evidence comes from: without them, and
+    where NEW lies elsewhere, nobody can know.
+    """
+    check_jobs(COMMAND, jobs)
+    check_seed(COMMAND, seed)
+    with one_line_errors(COMMAND, debug) as warned:
+        from covshift.tables import check_output, diagnose_tables, read_pair
+        from covshift.tables.diagnosing import rows_to_label
+
+        if report is not None:
+            import_report()
+            check_output(report, inputs=[train, new], any_name=True, min_free_bytes=MIN_FREE_BYTES)
+        with working("reading"):
+            tables = read_pair(
+                train, new, label=label, domain=domain, ignore=column_names(ignore),
+                keep=column_names(use), separator=separator, decimal=decimal,
+            )  # fmt: skip
+        with working(f"diagnosing {len(tables.X_train):,} and {len(tables.X_new):,} rows"):
+            found = diagnose_tables(tables, random_state=seed, n_jobs=jobs, time_budget=time_budget)
+            result = found.to_dict()
+        rows = rows_to_label(found, tables, ask) if ask else []
+        if report is not None:
+            found.to_html(report, facts=[("files", f"{train.name}, {new.name}")])
+    result |= {"notes": tables.notes, "rows to label": rows, "warnings": warned}
+    if as_json:
+        print_json(result)
+        return
+    print_notes([*tables.notes, *warned])
+    for sentence in result["summary"]:
+        typer.echo(sentence)
+    kinds = [kind for kind, _ in found.evidence.items()]
+    print_table(
+        ["what may be shared", *(f"gain: {kind}" for kind in kinds), "verdict"],
+        [
+            (
+                row["hypothesis"],
+                *(row[f"gain: {kind}"] for kind in kinds),
+                "leads" if row["leads"] else "survives" if row["survives"] else "refuted",
+            )
+            for row in found.table
+        ],
+    )
+    if found.verdict.kind == "undecidable" and rows:
+        typer.echo(f"Rows of {new.name} to label (the first is 1): {', '.join(map(str, rows))}")
+    if report is not None:
+        typer.echo(f"Report: {report}")
+
+
+def import_report() -> None:
+    """Fail now, not after the work, where the extra is missing."""
+    import covshift.report.figures
+    import covshift.report.page  # noqa: F401

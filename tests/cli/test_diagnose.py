@@ -1,0 +1,79 @@
+"""``covshift diagnose``: verdict, report, JSON, rows to label, refusals."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.cli.user_files import LAYOUTS, assert_refused, customers, run, succeed, write_tables
+
+
+@pytest.fixture
+def files(tmp_path):
+    return write_tables(tmp_path)
+
+
+def diagnosed(files, *options):
+    return succeed(
+        "diagnose", files["train"], files["new"], "--label", "churned", "--domain", "site",
+        "--ignore", "since", *options,
+    )  # fmt: skip
+
+
+def test_verdict_and_report(files, tmp_path):
+    printed = diagnosed(files, "--report", tmp_path / "report.html")
+    assert "The rows have moved" in printed
+    assert "Undecidable from these data" in printed  # sites A and B hardly differ
+    assert f"Report: {tmp_path / 'report.html'}" in printed
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "What moved" in page
+    assert "income" in page
+
+
+def test_rows_to_label_are_rows_of_the_new_table(files):
+    result = json.loads(diagnosed(files, "--json", "--ask", 7))
+    rows = result["rows to label"]
+    assert len(set(rows)) == 7
+    assert min(rows) >= 1
+    assert max(rows) <= 120
+    assert result["verdict"]["kind"] == "undecidable"
+    assert len(result["hypotheses"]) == 7
+
+
+@pytest.mark.parametrize("layout", list(LAYOUTS))
+def test_the_same_of_every_layout(tmp_path, layout):
+    files = write_tables(tmp_path, layout)
+    result = json.loads(diagnosed(files, "--json", "--time-budget", 0))
+    moved = [one["name"] for one in result["movement"]["features"][:2]]
+    assert sorted(moved) == ["age", "income"]
+    assert result["skipped"] == ["source domains", "common support", "rows moved"]
+
+
+def test_class_names_and_columns_are_text_in_the_report(tmp_path):
+    rng = np.random.default_rng(0)
+    train = pd.concat([customers(60, "A", 0, rng), customers(60, "B", 1, rng)])
+    train["churned"] = train["churned"].map({"yes": "<script>alert(1)</script>", "no": "=cmd()"})
+    train = train.rename(columns={"income": "<b>income</b>"}).drop(columns="since")
+    new = customers(60, "C", 2, rng).rename(columns={"income": "<b>income</b>"})
+    train.to_csv(tmp_path / "train.csv", index=False)
+    new.drop(columns=["churned", "since"]).to_csv(tmp_path / "new.csv", index=False)
+    files = {"train": tmp_path / "train.csv", "new": tmp_path / "new.csv"}
+    succeed(
+        "diagnose", files["train"], files["new"], "--label", "churned", "--domain", "site",
+        "--report", tmp_path / "r.html", "--time-budget", 0,
+    )  # fmt: skip
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "<b>income" not in page
+    assert "<script>alert" not in page
+
+
+def test_refusals(files, tmp_path):
+    train, new = files["train"], files["new"]
+    assert_refused(run("diagnose", train, new, "--label", "churn"), "diagnose", "'churned'")
+    refused = run("diagnose", train, new, "--label", "churned", "--report", tmp_path)
+    assert_refused(refused, "diagnose", str(tmp_path))
+    few = tmp_path / "few.csv"
+    pd.read_csv(new).head(5).to_csv(few, index=False)
+    refused = run("diagnose", train, few, "--label", "churned")
+    assert_refused(refused, "diagnose", "at least 20")
