@@ -28,7 +28,7 @@ FILTERED_FEATURES = 40  # and where filters are fitted
 SUBSPACES = (8, 30)
 FILTER_ITERATIONS = 50
 # Above which a linear SVM is solved in the dual, and to a coarser tolerance: of 600 rows with 800
-# features the primal takes 55 s, the dual 16 s, the dual so .4 s, and all predict the same. For few
+# features the primal takes 55 s, the dual 16 s, the dual so .4 s, with the same accuracy. For few
 # features the dual converges slowly or not at all.
 FEW_FEATURES = 100
 COARSE = 1e-2
