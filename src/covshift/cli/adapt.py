@@ -12,10 +12,12 @@ from covshift.cli.options import (
     Debug,
     Decimal,
     Domain,
+    Ignore,
     Jobs,
     OutFile,
     Seed,
     Separator,
+    Use,
     column_names,
 )
 from covshift.cli.printing import counted, print_json, print_notes, print_table, working
@@ -39,14 +41,8 @@ def adapt(
         str | None, typer.Option(metavar="COL", help="Label column of TRAIN; NEW needs none.")
     ] = None,
     domain: Domain = None,
-    ignore: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLS", help="Columns to leave out, commas between, or repeated."),
-    ] = None,
-    use: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLS", help="Columns to use though they look like identifiers."),
-    ] = None,
+    ignore: Ignore = None,
+    use: Use = None,
     adapter: Annotated[str | None, typer.Option(metavar="NAME", help=ADAPTERS_HELP)] = None,
     model: Annotated[
         str | None,

@@ -12,9 +12,11 @@ from covshift.cli.options import (
     Debug,
     Decimal,
     Domain,
+    Ignore,
     Jobs,
     Seed,
     Separator,
+    Use,
     column_names,
 )
 from covshift.cli.printing import print_json, print_notes, print_table, working
@@ -28,14 +30,8 @@ def diagnose(
     new: Annotated[Path, typer.Argument(metavar="NEW", help="Table of rows to work on.")],
     label: Annotated[str, typer.Option(metavar="COL", help="Label column; NEW needs none.")],
     domain: Domain = None,
-    ignore: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLS", help="Columns to leave out, commas between, or repeated."),
-    ] = None,
-    use: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLS", help="Columns to use though they look like identifiers."),
-    ] = None,
+    ignore: Ignore = None,
+    use: Use = None,
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a page with tables and pictures.")
     ] = None,

@@ -18,6 +18,14 @@ Domain = Annotated[
     str | None,
     typer.Option(metavar="COL", help="Column that names each row's site, user or sensor."),
 ]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLS", help="Columns to leave out, commas between, or repeated."),
+]
+Use = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLS", help="Columns to use though they look like identifiers."),
+]
 Separator = Annotated[
     str | None, typer.Option(help="Character between cells of a text file; else it is found out.")
 ]

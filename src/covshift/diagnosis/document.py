@@ -1,7 +1,7 @@
 """A diagnosis as a document: what moved, what holds, what to do, in this order."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -226,10 +226,10 @@ def _rows_figure(diagnosis: "Diagnosis") -> list[Figure]:
     return [_picture(figure, "rows", caption, "Scatter of source and target rows in the plane.")]
 
 
-def _picture(figure: object, figure_id: str, caption: str, alt: str) -> Figure:
+def _picture(figure: Any, figure_id: str, caption: str, alt: str) -> Figure:
     from covshift.report.figures import png_bytes
 
-    return make_figure(figure_id, caption, alt, png=png_bytes(figure))  # type: ignore[arg-type]
+    return make_figure(figure_id, caption, alt, png=png_bytes(figure))
 
 
 def _number(value: float, form: str = "{:.2f}") -> Cell:
