@@ -1,8 +1,9 @@
 """Made-up tasks for judging verdicts: what is shared is known, and whether anybody could know it.
 
-``DECIDABLE``: several source domains, each with its own draw of the same kind of shift, or one that
-the target overlaps with. ``UNDECIDABLE``: one source domain and a target elsewhere. In families
-whose names begin with "nothing", no adapter can help.
+Families of groups have several source domains, each with its own draw of the same kind of shift;
+"overlapping" ones have a single source domain with which the target overlaps. ``ALONE`` and
+``UNDECIDABLE``: one source domain and a target elsewhere. In families whose names begin with
+"nothing", no adapter can help.
 """
 
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.append(str(Path(__file__).parents[1] / "selection"))
-from families import FAMILIES, Task, World, _groups, _shift_and_scale
+from families import FAMILIES, Task, World, draw_groups, draw_shift_and_scale
 from scipy.stats import ortho_group
 
 from covshift.datasets import make_diagonal_shift, make_periodic_shift
@@ -19,7 +20,7 @@ from covshift.datasets import make_diagonal_shift, make_periodic_shift
 
 def shifted_groups(world):
     """Every domain moves and stretches by its own, and far."""
-    return _by_maps(world, lambda: _shift_and_scale(world, 1.2))
+    return _by_maps(world, lambda: draw_shift_and_scale(world, 1.2))
 
 
 def affine_groups(world):
@@ -61,7 +62,7 @@ def radial_groups(world):
         return draw
 
     world.n_noise = 0
-    return _groups(world, draw_group)
+    return draw_groups(world, draw_group)
 
 
 def periodic_groups(world):
@@ -84,7 +85,90 @@ def periodic_groups(world):
 
         return draw
 
-    return _groups(world, draw_group)
+    return draw_groups(world, draw_group)
+
+
+def axial_groups(world):
+    """Classes lie along axes of their own, on either side of the origin, domain by domain."""
+    rng, d = world.rng, int(world.rng.randint(2, 5))
+    world.n_classes, world.n_noise = int(rng.randint(2, d + 1)), 0
+    axes = ortho_group.rvs(d, random_state=rng)[: world.n_classes]
+
+    def draw_group():
+        sides, size = rng.choice([-1, 1], size=world.n_classes), np.exp(rng.uniform(-1, 1))
+
+        def draw(n):
+            y = rng.randint(world.n_classes, size=n)
+            length = rng.uniform(1.0, 3.0, size=(n, 1))
+            X = sides[y, None] * length * axes[y] + 0.4 * rng.standard_normal((n, d))
+            return size * X, y
+
+        return draw
+
+    return draw_groups(world, draw_group)
+
+
+def striped_groups(world):
+    """Stripes of unequal width that repeat; every domain sees two periods or so, elsewhere."""
+    rng, d = world.rng, int(world.rng.randint(2, 5))
+    direction = rng.standard_normal(d)
+    direction /= np.linalg.norm(direction)
+    period, share = rng.uniform(1.0, 3.0), rng.uniform(0.4, 0.6)
+    places = list(rng.permutation(np.arange(-6, 7)))
+    world.n_classes, world.n_noise = 2, 0
+
+    def draw_group():
+        centre, spread = period * places.pop(), period * rng.uniform(0.8, 1.2)
+
+        def draw(n):
+            t = centre + spread * rng.uniform(-1, 1, size=n)
+            X = rng.uniform(0.3, 1.0) * rng.standard_normal((n, d))
+            X += np.outer(t - X @ direction, direction)
+            return X, (np.mod(t, period) < share * period).astype(int)
+
+        return draw
+
+    return draw_groups(world, draw_group)
+
+
+def gained_groups(world):
+    """Sensors of skewed readings, each with a gain and an offset of its own in every domain."""
+    rng, d = world.rng, world.n_informative
+
+    def draw_map():
+        gain, offset = np.exp(0.7 * rng.standard_normal(d)), 3 * rng.standard_normal(d)
+        return lambda X: gain * np.logaddexp(0, X) + offset
+
+    return _by_maps(world, draw_map)
+
+
+def correlated_groups(world):
+    """Every domain has its own correlations: a symmetric, positive map of the rows, and a move."""
+    rng, d = world.rng, world.n_informative
+
+    def draw_map():
+        Q = ortho_group.rvs(max(d, 2), random_state=rng)[:d, :d]
+        A = (Q * np.exp(0.8 * rng.standard_normal(d))) @ Q.T
+        move = 1.5 * rng.standard_normal(d)
+        return lambda X: X @ A + move
+
+    return _by_maps(world, draw_map)
+
+
+def nothing_but_names(world):
+    """In every domain the classes have changed their names, and the rows have moved."""
+    rng = world.rng
+
+    def draw_group():
+        names, mapping = rng.permutation(world.n_classes), draw_shift_and_scale(world, 0.7)
+
+        def draw(n):
+            X, y = world.draw(n)
+            return mapping(X), names[y]
+
+        return draw
+
+    return draw_groups(world, draw_group)
 
 
 def nothing_groups(world):
@@ -102,7 +186,7 @@ def nothing_groups(world):
 
         return draw
 
-    return _groups(world, draw_group)
+    return draw_groups(world, draw_group)
 
 
 def nothing_but_shares(world):
@@ -122,6 +206,19 @@ def overlapping_subpopulations(world):
     return FAMILIES["subpopulations"](world)
 
 
+def radial_alone(world):
+    """One source domain; the target lies on the other side, farther out."""
+    world.n_domains = 1
+    return FAMILIES["radial"](world)
+
+
+def swapped_alone(world):
+    """One source domain; in the target, moved and stretched, the classes have changed places."""
+    parts, domain = shifted_alone(world)
+    source, *target = parts
+    return [source, *((X, (y + 1) % world.n_classes) for X, y in target)], domain
+
+
 def shifted_alone(world):
     """One source domain; the target is moved and stretched, far."""
     world.n_domains = 1
@@ -138,7 +235,7 @@ def _by_maps(world, draw_map):
 
         return draw
 
-    return _groups(world, draw_group)
+    return draw_groups(world, draw_group)
 
 
 def _printed_task(make, variant):
@@ -153,15 +250,18 @@ def _printed_task(make, variant):
     return draw
 
 
+# Thresholds were set on SET_ON. FIRST_JUDGED had been looked at when they were; UNSEEN had not.
 SET_ON = (shifted_groups, periodic_groups, nothing_but_shares, overlapping)
-JUDGED = (
+FIRST_JUDGED = (
     affine_groups,
     warped_groups,
     radial_groups,
     nothing_groups,
     overlapping_subpopulations,
 )
-WORLDS = {family.__name__: family for family in (*SET_ON, *JUDGED, shifted_alone)}
+UNSEEN = (axial_groups, striped_groups, gained_groups, correlated_groups, nothing_but_names)
+ALONE = (shifted_alone, swapped_alone, radial_alone)
+WORLDS = {family.__name__: family for family in (*SET_ON, *FIRST_JUDGED, *UNSEEN, *ALONE)}
 UNDECIDABLE = {
     f"{name}, {variant}": _printed_task(make, variant)
     for name, make in (("periodic", make_periodic_shift), ("diagonal", make_diagonal_shift))
@@ -173,7 +273,7 @@ def draw_task(family, seed):
     """A task of the family, anew while a class is missing where it is needed."""
     if family in UNDECIDABLE:
         return UNDECIDABLE[family](seed)
-    rng = np.random.RandomState([seed, sorted(WORLDS).index(family)])
+    rng = np.random.RandomState([seed, list(WORLDS).index(family)])
     for _ in range(100):
         world = World(rng)
         world.n_source = max(world.n_source, 300)

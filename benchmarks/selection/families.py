@@ -96,7 +96,7 @@ def _one_source(world, make_source, make_target):
     return [source, make_target(world.n_side), make_target(world.n_side)], domain
 
 
-def _groups(world, draw_group):
+def draw_groups(world, draw_group):
     """Each source domain by its own draw, and the target by another."""
     n_domains = max(2, world.n_domains)
     sizes = np.full(n_domains, world.n_source // n_domains)
@@ -116,7 +116,8 @@ def _mapped(world, mapping):
     return _one_source(world, world.draw, target)
 
 
-def _shift_and_scale(world, strength=1.0):
+def draw_shift_and_scale(world, strength=1.0):
+    """Draw a map that moves and stretches every feature by its own."""
     rng = world.rng
     move = strength * rng.uniform(0.5, 2.5) * rng.standard_normal(world.n_informative)
     scale = np.exp(strength * 0.5 * rng.standard_normal(world.n_informative))
@@ -125,7 +126,7 @@ def _shift_and_scale(world, strength=1.0):
 
 def shift_and_scale(world):
     """Every feature moves and stretches by its own."""
-    return _mapped(world, _shift_and_scale(world))
+    return _mapped(world, draw_shift_and_scale(world))
 
 
 def affine(world):
@@ -220,7 +221,7 @@ def groups_shift_and_scale(world):
     """Every domain, source or target, moves and stretches by its own."""
 
     def draw_group():
-        mapping = _shift_and_scale(world, 0.7)
+        mapping = draw_shift_and_scale(world, 0.7)
 
         def draw(n):
             X, y = world.draw(n)
@@ -228,7 +229,7 @@ def groups_shift_and_scale(world):
 
         return draw
 
-    return _groups(world, draw_group)
+    return draw_groups(world, draw_group)
 
 
 def groups_class_shares(world):
@@ -238,7 +239,7 @@ def groups_class_shares(world):
         shares = world.rng.dirichlet(np.full(world.n_classes, 2.0))
         return lambda n: world.draw(n, shares)
 
-    return _groups(world, draw_group)
+    return draw_groups(world, draw_group)
 
 
 def no_shift(world):
@@ -292,7 +293,7 @@ def classes_move(world):
 
 def shares_and_shift(world):
     """Class shares and features move together."""
-    shares, mapping = world.other_shares(), _shift_and_scale(world, 0.8)
+    shares, mapping = world.other_shares(), draw_shift_and_scale(world, 0.8)
 
     def target(n):
         X, y = world.draw(n, shares)

@@ -14,6 +14,7 @@ from covshift.diagnosis.diagnosis import Diagnosis, Stages
 from covshift.diagnosis.evidence import gather_evidence
 from covshift.diagnosis.hypotheses import hypothesis_candidates
 from covshift.diagnosis.movement import measure_movement
+from covshift.diagnosis.stability import measure_stability
 from covshift.diagnosis.verdict import reach_verdict
 from covshift.diagnosis.weighting import measure_weighting
 from covshift.domains import check_fit_domains, encode_classes
@@ -150,7 +151,7 @@ def run_stages(
     deadline: float | None,
     tell: Callable[[str], object],
 ) -> Stages:
-    """Movement, weighting, evidence, verdict."""
+    """Movement, weighting, stability, evidence, verdict."""
     skipped: list[str] = []
 
     def out_of_time(stage: str) -> bool:
@@ -164,11 +165,13 @@ def run_stages(
     movement = measure_movement(bench, names, domain_names)
     tell("can weighting work?")
     weighting = measure_weighting(bench)
+    tell("is P(y | x) the same in all source domains?")
+    stability = measure_stability(bench)
     evidence = gather_evidence(bench, hypothesis_of, out_of_time)
     n_played = 0 if evidence.source_domains is None else len(evidence.source_domains.by_scene)
     decidability = judge_decidability(bench.problem, n_played, weighting)
     verdict = reach_verdict(movement, decidability, evidence)
-    return Stages(movement, weighting, decidability, evidence, verdict, None, skipped)
+    return Stages(movement, weighting, stability, decidability, evidence, verdict, None, skipped)
 
 
 def _check_enough(n_source: int, n_target: int, classes: Any) -> None:

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from covshift.diagnosis.decidability import Decidability
-from covshift.diagnosis.evidence import Evidence
+from covshift.diagnosis.domain_expectation import PlayedLogits, expect_by_domains
+from covshift.diagnosis.evidence import Evidence, play
 from covshift.diagnosis.expectation import Expectation, estimate_accuracy
 from covshift.diagnosis.gains import Gains
 from covshift.diagnosis.hypotheses import HYPOTHESES
@@ -17,6 +18,7 @@ from covshift.diagnosis.left_out import predict_left_out
 from covshift.diagnosis.movement import Movement
 from covshift.diagnosis.pictures import draw_gains
 from covshift.diagnosis.plain import to_plain
+from covshift.diagnosis.stability import Stability
 from covshift.diagnosis.verdict import Verdict, decide_by_labels
 from covshift.diagnosis.weighting import Weighting
 from covshift.diagnosis.words import describe, describe_html, summarise
@@ -33,6 +35,7 @@ class Stages(NamedTuple):
 
     movement: Movement
     weighting: Weighting
+    stability: Stability
     decidability: Decidability
     evidence: Evidence
     verdict: Verdict
@@ -48,11 +51,11 @@ class Diagnosis:
     verdict : Verdict
         ``kind`` is "adapt", "no adaptation", "not moved" or "undecidable".
     leading : str or None
-        Name of the hypothesis that leads.
+        Name of the hypothesis that leads, be its gain sure or not.
     recommended : AdaptedClassifier or AutoAdaptedClassifier
         The model to fit: with the leading adapter where all others are refuted, else a vote of
         those that survive; without adapter where nothing is to be gained, or nothing is known.
-    movement, weighting, decidability, evidence, labels
+    movement, weighting, stability, decidability, evidence, labels
         What the stages found.
     expectations : list of Expectation
         Accuracy of the recommended model on the target, estimated without labels, or why not.
@@ -72,8 +75,8 @@ class Diagnosis:
         asked: FloatArray | None = None,
     ) -> None:
         self.stages = stages
-        self.movement, self.weighting, self.decidability = stages[:3]
-        self.evidence, self.verdict, self.labels, self.skipped = stages[3:]
+        self.movement, self.weighting, self.stability, self.decidability = stages[:4]
+        self.evidence, self.verdict, self.labels, self.skipped = stages[4:]
         self.classes = classes
         self.target_rows = target_rows
         self.n_rows = n_rows
@@ -108,8 +111,8 @@ class Diagnosis:
         """An unfitted model: fit it with ``fit(X, y, sample_domain=...)``."""
         verdict, plain = self.verdict, self.variants[0]
         assert plain is not None
-        leader = None if verdict.leading is None else self.variants[verdict.leading]
-        if verdict.kind != "adapt" or leader is None:
+        leader = self.variants[verdict.followed]
+        if verdict.followed == 0 or leader is None:
             return AdaptedClassifier(None, plain.estimator)
         if verdict.clearly:
             return leader.model()
@@ -122,18 +125,28 @@ class Diagnosis:
 
     @cached_property
     def expectations(self) -> list[Expectation]:
-        """Accuracy on the target to expect of the leading variant, estimated without labels."""
-        number = self._variant_numbers[self.verdict.leading or 0]
-        left_out = None if number < 0 else predict_left_out(self._bench, int(number))
+        """Accuracy on the target to expect of what is advised, estimated without labels."""
+        number = int(self._variant_numbers[self.verdict.followed])
+        found = [self._expected_by_domains(number)] if self.decidability.by_domains else []
+        left_out = None if number < 0 else predict_left_out(self._bench, number)
         if left_out is None:
-            return []
-        return estimate_accuracy(
+            return found
+        return found + estimate_accuracy(
             self._bench.problem,
             left_out.source_logits,
             left_out.target_logits,
             self.weighting,
             representations=left_out.representations,
         )
+
+    def _expected_by_domains(self, number: int) -> Expectation:
+        """Of the candidate of this number."""
+        played = []
+        for codes, outputs in play(self._bench, "source domains"):
+            logits = outputs[number].logits
+            if logits is not None:
+                played.append(PlayedLogits(logits, codes))
+        return expect_by_domains(played, self._bench.target[number].logits)
 
     @property
     def table(self) -> list[dict[str, Any]]:
@@ -250,6 +263,7 @@ class Diagnosis:
             "hypotheses": self.table,
             "movement": self.movement.to_dict(),
             "weighting": self.weighting.to_dict(),
+            "stability": self.stability.to_dict(),
             "decidability": to_plain(self.decidability),
             "expectations": [one.to_dict() for one in self.expectations],
             "labels": None if self.labels is None else to_plain(self.labels),

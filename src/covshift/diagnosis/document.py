@@ -9,7 +9,7 @@ from covshift.diagnosis.expectation import Expectation
 from covshift.diagnosis.gains import Gains
 from covshift.diagnosis.hypotheses import HYPOTHESES
 from covshift.diagnosis.pictures import draw_gains, draw_rows
-from covshift.diagnosis.words import say_moved, say_verdict, say_weighting
+from covshift.diagnosis.words import say_moved, say_stability, say_verdict, say_weighting
 from covshift.report.document import (
     make_cell,
     make_column,
@@ -81,7 +81,7 @@ def _holds(diagnosis: "Diagnosis") -> Section:
     return make_section(
         "holds",
         "What holds",
-        paragraphs=[WHAT_KINDS_SAY],
+        paragraphs=[*say_stability(diagnosis), WHAT_KINDS_SAY],
         tables=[_hypotheses(diagnosis)],
         figures=figures,
     )
@@ -166,7 +166,7 @@ def _hypotheses(diagnosis: "Diagnosis") -> Table:
 
 def _fate(diagnosis: "Diagnosis", number: int) -> str:
     if number == diagnosis.verdict.leading:
-        return "leads"
+        return "leads" if number == diagnosis.verdict.followed else "leads, not for sure"
     return "survives" if number in diagnosis.verdict.surviving else "refuted"
 
 

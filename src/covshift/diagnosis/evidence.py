@@ -21,6 +21,8 @@ from covshift.diagnosis.hypotheses import HYPOTHESES
 from covshift.kernels.arrays import IntArray
 from covshift.selection.bench import Bench
 from covshift.selection.explanations import importance_weights
+from covshift.selection.outputs import Output
+from covshift.selection.problem import Problem, Scene
 from covshift.selection.pseudo_targets import (
     PseudoTarget,
     move_gaussian,
@@ -55,42 +57,62 @@ def gather_evidence(
 
     ``skip(kind)``: whether there is no time for a kind of scenes.
     """
-    weights = importance_weights(bench)
-    kinds: dict[str, list[tuple[str, Callable[..., Iterable[PseudoTarget]]]]] = {
-        "source domains": [("source domains", source_domains)],
-        "common support": [
-            ("target-like", target_like),
-            ("resampled: weights", partial(resampled, weights=weights)),
-        ],
-        "rows moved": [
-            ("moved: mean and scale", partial(moved, move=move_mean_and_scale)),
-            ("moved: Gaussian", partial(moved, move=move_gaussian)),
-        ],
-    }
     return Evidence(
-        *(None if skip(name) else _play(bench, name, kinds[name], hypothesis_of) for name in KINDS)
+        *(None if skip(kind) else _measure(bench, kind, hypothesis_of) for kind in KINDS)
     )
 
 
-def _play(
-    bench: Bench,
-    kind: str,
-    makers: Iterable[tuple[str, Callable[..., Iterable[PseudoTarget]]]],
-    hypothesis_of: IntArray,
-) -> Gains | None:
-    played = [
-        (f"{name} {number}", one)
-        for name, make in makers
+def play(bench: Bench, kind: str) -> list[tuple[IntArray, list[Output]]]:
+    """Classes of the rows that play the target, and what each candidate says; scene by scene."""
+    played = {
+        f"{name} {number}": one
+        for name, make in _makers(bench, kind)
         for number, one in enumerate(make(bench.problem, bench.rng(name)))
+    }
+    scenes = {name: _in_proportion(one.scene, bench.problem) for name, one in played.items()}
+    return [(played[name].codes, outputs) for name, outputs in bench.run(scenes).items()]
+
+
+def _makers(bench: Bench, kind: str) -> list[tuple[str, Callable[..., Iterable[PseudoTarget]]]]:
+    if kind == "source domains":
+        return [("source domains", source_domains)]
+    if kind == "common support":
+        weights = importance_weights(bench)
+        return [
+            ("target-like", target_like),
+            ("resampled: weights", partial(resampled, weights=weights)),
+        ]
+    return [
+        ("moved: mean and scale", partial(moved, move=move_mean_and_scale)),
+        ("moved: Gaussian", partial(moved, move=move_gaussian)),
     ]
+
+
+def _measure(bench: Bench, kind: str, hypothesis_of: IntArray) -> Gains | None:
+    played = play(bench, kind)
     if not played:
         return None
-    outputs = bench.run({name: one.scene for name, one in played})
     scenes = []
-    for name, (_, codes) in played:
+    for codes, outputs in played:
         right = [
             np.full(len(codes), np.nan) if out.logits is None else (out.codes == codes) * 1.0
-            for out in outputs[name]
+            for out in outputs
         ]
         scenes.append(PlayedScene(codes, np.array(right)))
     return measure_gains(scenes, hypothesis_of, len(HYPOTHESES), bench.rng(f"gains: {kind}"))
+
+
+def _in_proportion(scene: Scene, problem: Problem) -> Scene:
+    """The scene with its target rows repeated until they are as many, for the source, as they are.
+
+    Adapters that learn from all rows follow the many: a filter that does well on a source domain a
+    third the size of the others may be led astray by a target of the source's own size.
+    """
+    target = scene.codes < 0
+    wanted = len(problem.X_target) / len(problem.X_source) * np.sum(~target)
+    copies = np.where(target, max(1, round(wanted / np.sum(target))), 1)
+    return scene._replace(
+        X=np.repeat(scene.X, copies, axis=0),
+        codes=np.repeat(scene.codes, copies),
+        sample_domain=np.repeat(scene.sample_domain, copies),
+    )

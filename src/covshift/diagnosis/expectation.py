@@ -1,11 +1,15 @@
 """What to expect: accuracy on the target, estimated without its labels, or why it cannot be.
 
-Two estimates (`covshift.kernels.unlabelled_accuracy`), from rows that took no part in the fit
-(`left_out`):
+Three estimates (`covshift.kernels.unlabelled_accuracy`), from rows that took no part in the fit:
 
+- **by domains** (`domain_expectation`) assumes that rows of equal logits have equal class
+  probabilities in the target and in source domains that played it, and that it is off there as
+  far as here;
 - **by weights** assumes that P(y | x) is the same in both roles, and that weighted source rows are
   like target rows, to the model as well;
 - **by confidence** assumes that rows of equal logits have equal class probabilities in both roles.
+
+The last two (`left_out`) need one source domain only.
 
 No data can prove an assumption; they can refute it. Where source and target can be told apart by
 the logits, or by the representation that these are made of, confidence means nothing. A model that
@@ -13,8 +17,8 @@ treats the roles differently (standardising by domain) is found out by the same 
 weighted source logits with target logits. A change of P(y | x) that leaves the rows alone is
 seen by neither.
 
-Intervals are for the accuracy on as many rows as the target has, labels drawn anew. What is left of
-a difference between the roles widens that by confidence.
+Intervals are of 90 %, for the accuracy on as many rows as the target has, labels drawn anew. What
+is left of a difference between the roles widens that by confidence.
 """
 
 import warnings
@@ -46,17 +50,18 @@ MAX_AUC_REPRESENTATION = 0.63  # the same of the represented rows, mean over the
 # of them; that by confidence also by the second times (AUC of the logits - .5).
 MARGIN, WIDENING = 0.01, 0.2
 MAX_WIDTH = 0.22  # of an interval worth stating
-REACH = float(norm.ppf(0.975))
+REACH = float(norm.ppf(0.95))
 
 
 class Expectation(NamedTuple):
     """One estimate, or why there is none: ``refuted``, ``reasons``, and NaN for all numbers.
 
     ``reasons`` are of: "rows" (too few), "overlap", "effective size", "tail", "left over" (what
-    `Weighting` found), "predictions differ", "representation differs", "too wide".
+    `Weighting` found), "predictions differ", "representation differs", "domains" (too few),
+    "too wide".
     """
 
-    method: str  # "weights" or "confidence"
+    method: str  # "domains", "weights" or "confidence"
     assumption: str
     refuted: bool
     reasons: list[str]
@@ -73,6 +78,8 @@ class Expectation(NamedTuple):
 
 
 ASSUMPTIONS = {
+    "domains": "rows with equal scores have equal class probabilities in the target and in the "
+    "source domains that played it",
     "weights": "P(y | x) is the same, and weighted source rows are like target rows",
     "confidence": "rows with equal scores have equal class probabilities in source and target",
 }
@@ -124,7 +131,7 @@ def estimate_accuracy(
     """
     codes = problem.codes
     if min(len(codes), len(target_logits)) < MIN_ROWS or len(np.unique(codes)) < 2:
-        return [_refuted(method, ["rows"], {}) for method in ASSUMPTIONS]
+        return [refuse(method, ["rows"], {}) for method in ("weights", "confidence")]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return [
@@ -134,9 +141,9 @@ def estimate_accuracy(
 
 
 def choose_expectation(expectations: Sequence[Expectation]) -> Expectation | None:
-    """The estimate to state first: by confidence, else by weights; None, if both are refuted."""
+    """The estimate to state first: by domains, by confidence, by weights; None: all refuted."""
     given = {one.method: one for one in expectations if not one.refuted}
-    return given.get("confidence", given.get("weights"))
+    return next((given[one] for one in ("domains", "confidence", "weights") if one in given), None)
 
 
 def _by_weights(
@@ -153,17 +160,17 @@ def _by_weights(
     }
     weights = weighting.weights
     if not np.isfinite(weights).all() or not weights.any():
-        return _refuted("weights", reasons or ["rows"], evidence)
+        return refuse("weights", reasons or ["rows"], evidence)
     rng = np.random.RandomState(seed)
     drawn = rng.choice(len(codes), size=len(codes), p=weights / weights.sum())
     evidence["auc_logits"] = _tell_apart(source[drawn], target, seed)
     if not evidence["auc_logits"] <= MAX_AUC_LOGITS:
         reasons.append("predictions differ")
     if reasons:
-        return _refuted("weights", reasons, evidence)
+        return refuse("weights", reasons, evidence)
     predicted = source.argmax(axis=1)
     scores = weighted_scores(codes, predicted, weights, source.shape[1], len(target))
-    return _state("weights", scores, 0.0, evidence)
+    return _state_scores("weights", scores, 0.0, evidence)
 
 
 def _by_confidence(
@@ -182,38 +189,55 @@ def _by_confidence(
         if evidence["auc_representation"] > MAX_AUC_REPRESENTATION:
             reasons.append("representation differs")
     if reasons:
-        return _refuted("confidence", reasons, evidence)
+        return refuse("confidence", reasons, evidence)
     widening = WIDENING * max(evidence["auc_logits"] - 0.5, 0.0)
     scaling = fit_scaling(source, codes, np.ones(len(codes)))
     P, P_target = (scaled_probabilities(logits, scaling) for logits in (source, target))
     scores = confident_scores(codes, P, source.argmax(axis=1), P_target, target.argmax(axis=1))
-    return _state("confidence", scores, widening, evidence)
+    return _state_scores("confidence", scores, widening, evidence)
 
 
-def _state(method: str, scores: Scores, widening: float, evidence: dict[str, float]) -> Expectation:
-    interval = _interval(scores.accuracy, scores.variance, widening)
-    balanced = _interval(scores.balanced_accuracy, scores.balanced_variance, widening)
+def _state_scores(
+    method: str, scores: Scores, widening: float, evidence: dict[str, float]
+) -> Expectation:
+    halves = [
+        REACH * float(np.sqrt(variance)) + MARGIN + widening
+        for variance in (scores.variance, scores.balanced_variance)
+    ]
+    return state(
+        method, (scores.accuracy, halves[0]), (scores.balanced_accuracy, halves[1]), evidence
+    )
+
+
+def state(
+    method: str,
+    accuracy: tuple[float, float],
+    balanced_accuracy: tuple[float, float],
+    evidence: dict[str, float],
+) -> Expectation:
+    """An expectation from values and half widths of their intervals, unless these are too wide."""
+    interval, balanced = _interval(*accuracy), _interval(*balanced_accuracy)
     if not max(np.ptp(interval), np.ptp(balanced)) <= MAX_WIDTH:
-        return _refuted(method, ["too wide"], evidence)
+        return refuse(method, ["too wide"], evidence)
     return Expectation(
         method,
         ASSUMPTIONS[method],
         False,
         [],
-        scores.accuracy,
+        accuracy[0],
         interval,
-        scores.balanced_accuracy,
+        balanced_accuracy[0],
         balanced,
         evidence,
     )
 
 
-def _interval(value: float, variance: float, widening: float) -> tuple[float, float]:
-    half = REACH * float(np.sqrt(variance)) + MARGIN + widening
+def _interval(value: float, half: float) -> tuple[float, float]:
     return max(0.0, value - half), min(1.0, value + half)
 
 
-def _refuted(method: str, reasons: list[str], evidence: dict[str, float]) -> Expectation:
+def refuse(method: str, reasons: list[str], evidence: dict[str, float]) -> Expectation:
+    """No number, and why."""
     return Expectation(
         method, ASSUMPTIONS[method], True, reasons, *NO_ESTIMATE, *NO_ESTIMATE, evidence=evidence
     )

@@ -44,7 +44,7 @@ def draw_rows(diagnosis: "Diagnosis") -> Any | None:
     if not 2 <= n_features <= MAX_FEATURES:
         return None
     planes = {"before": _plane(problem.X_source, problem.X_target)}
-    variant = diagnosis.variants[diagnosis.verdict.leading or 0]
+    variant = diagnosis.variants[diagnosis.verdict.followed]
     if diagnosis.verdict.kind == "adapt" and variant is not None:
         planes[f"after {variant.adapter_name}"] = _plane(*_adapted(variant.adapter, problem))
     axes = ("first axis", "second axis")

@@ -21,11 +21,16 @@ class Verdict(NamedTuple):
 
     kind: VerdictKind
     decided_by: str  # a kind of evidence, "labels", or "" where nothing decides
-    leading: int | None
+    leading: int | None  # best by the evidence, be its gain sure or not; None: no evidence
     surviving: list[int]
     gain: float  # of the leading hypothesis over no adaptation; NaN: not known
     gain_interval: tuple[float, float]
     clearly: bool  # whether all others are refuted
+
+    @property
+    def followed(self) -> int:
+        """The hypothesis to act on: the leading one where it is sure to gain, else the first."""
+        return self.leading if self.kind == "adapt" and self.leading is not None else 0
 
 
 def reach_verdict(movement: Movement, decidability: Decidability, evidence: Evidence) -> Verdict:
@@ -43,17 +48,17 @@ def reach_verdict(movement: Movement, decidability: Decidability, evidence: Evid
 def decide(gains: Gains, decided_by: str) -> Verdict:
     """The verdict by one kind of evidence.
 
-    Adapting is advised for a gain that is sure (by Holm) and worthwhile; else nothing is adapted.
+    The best one leads if its gain would be worthwhile, else the first. Adapting is advised where
+    that gain is sure (by Holm) as well.
     """
     able = ~np.isnan(gains.scores)
     leading = int(np.nanargmax(gains.scores))
-    sure = (gains.pvalues <= LEVEL) & (gains.gains >= WORTHWHILE)
-    if not sure[leading]:
+    if gains.gains[leading] < WORTHWHILE:
         leading = 0
     surviving = [h for h in np.flatnonzero(able) if gains.behind[h] > LEVEL or h == leading]
     low, high = gains.intervals[leading]
     return Verdict(
-        kind="no adaptation" if leading == 0 else "adapt",
+        kind="adapt" if gains.pvalues[leading] <= LEVEL else "no adaptation",
         decided_by=decided_by,
         leading=leading,
         surviving=[int(h) for h in surviving],

@@ -23,7 +23,12 @@ OBSTACLES = {
 
 def summarise(diagnosis: "Diagnosis") -> list[str]:
     """Sentences: what moved, what holds, what to do, in this order."""
-    return [say_moved(diagnosis), say_weighting(diagnosis), *say_verdict(diagnosis)]
+    return [
+        say_moved(diagnosis),
+        say_weighting(diagnosis),
+        *say_stability(diagnosis),
+        *say_verdict(diagnosis),
+    ]
 
 
 def describe(diagnosis: "Diagnosis") -> str:
@@ -73,6 +78,29 @@ def say_weighting(diagnosis: "Diagnosis") -> str:
     return f"Weighting cannot work: {reasons} ({outside})."
 
 
+def say_stability(diagnosis: "Diagnosis") -> list[str]:
+    """Whether P(y | x) is the same in all source domains; nothing, if there is but one."""
+    stability = diagnosis.stability
+    if stability.obstacle == "one domain":
+        return []
+    if not stability.tested:
+        return [
+            "Whether the label depends on the features in the same way in all source domains "
+            "cannot be seen: their rows lie apart."
+        ]
+    p = f"p = {stability.pvalue:.2g}"
+    if stability.refuted:
+        return [
+            f"The label depends on the features in different ways in the source domains ({p}), by "
+            "other class shares or otherwise: no single rule for the rows as they are is right in "
+            "all of them."
+        ]
+    return [
+        "No difference was seen between the source domains in how the label depends on the "
+        f"features ({p})."
+    ]
+
+
 def say_verdict(diagnosis: "Diagnosis") -> list[str]:
     """What to do, and what to expect of it."""
     verdict = diagnosis.verdict
@@ -81,12 +109,9 @@ def say_verdict(diagnosis: "Diagnosis") -> list[str]:
     if verdict.kind == "not moved":
         return ["No adaptation is needed.", *say_expected(diagnosis)]
     if verdict.kind == "no adaptation":
-        return [
-            f"No adaptation: by the {verdict.decided_by}, nothing is sure to help here.",
-            *say_expected(diagnosis),
-        ]
-    assert verdict.leading is not None
-    leading = HYPOTHESES[verdict.leading]
+        sentence = f"No adaptation: by the {verdict.decided_by}, nothing is sure to help here."
+        return [sentence, *say_unsure(diagnosis), *say_expected(diagnosis)]
+    leading = HYPOTHESES[verdict.followed]
     low, high = verdict.gain_interval
     sentences = [
         f"Adapt: by the {verdict.decided_by}, {leading.name} leads ({leading.assumption}). Use "
@@ -96,6 +121,20 @@ def say_verdict(diagnosis: "Diagnosis") -> list[str]:
     if others:
         sentences.append(f"Not refuted either: {', '.join(others)}; so they vote together.")
     return [*sentences, *say_expected(diagnosis)]
+
+
+def say_unsure(diagnosis: "Diagnosis") -> list[str]:
+    """What leads without being sure to help, if anything."""
+    verdict = diagnosis.verdict
+    if not verdict.leading:
+        return []
+    leading = HYPOTHESES[verdict.leading]
+    low, high = verdict.gain_interval
+    return [
+        f"What comes nearest is {leading.name} ({leading.remedy}): {verdict.gain:+.3f} balanced "
+        f"accuracy ({low:+.3f} to {high:+.3f}). More source domains, or some labels of target "
+        "rows, would tell."
+    ]
 
 
 def say_undecidable(diagnosis: "Diagnosis") -> list[str]:

@@ -1,0 +1,116 @@
+"""Whether P(y | x) is the same in all source domains.
+
+If it is, a row's domain says nothing of its class that the row itself does not say: y and the
+domain are independent given x (`covshift.kernels.generalized_covariance`). That can be tested only
+where domains overlap; where every row gives its domain away, x and the domain are one, and nothing
+can be known. If it is not, one rule for all rows, weighted or not, cannot be right everywhere.
+
+A difference may be of class shares alone: they change P(y | x) too, where classes overlap.
+"""
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+from covshift.diagnosis.plain import to_plain
+from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.distinct_rows import deal_folds
+from covshift.kernels.generalized_covariance import largest_covariance, residual_products
+from covshift.selection.bench import N_FOLDS, Bench
+from covshift.solvers.blas_threads import one_blas_thread
+
+LEVEL = 0.05
+N_RESAMPLES = 499
+N_LANDMARKS = 100
+# How bent a rule may be, C and width of the kernel times the features: whatever fits rows left out.
+SETTINGS = ((1.0, 1.0), (100.0, 8.0))
+# A row that may be of several domains counts for one, a row that gives its domain away for none.
+MIN_SHARED_ROWS = 30
+MIN_DOMAIN_ROWS = 10
+
+
+class Stability(NamedTuple):
+    """What `measure_stability` found; NaN where nothing can be tested."""
+
+    tested: bool
+    obstacle: str  # "one domain", "no overlap", or "" where it is tested
+    statistic: float
+    pvalue: float
+    n_shared: float  # rows, as far as they might as well be of another domain
+
+    @property
+    def refuted(self) -> bool:
+        """Whether P(y | x) differs between source domains."""
+        return self.tested and self.pvalue <= LEVEL
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain numbers and texts."""
+        plain: dict[str, Any] = to_plain(self)
+        return plain | {"refuted": self.refuted}
+
+
+def measure_stability(bench: Bench) -> Stability:
+    """Test whether P(y | x) is the same in the source domains of the bench's problem."""
+    problem, rng = bench.problem, bench.rng("stability")
+    sizes = {one: int(np.sum(problem.source_domain == one)) for one in problem.source_domains}
+    large = [one for one, size in sizes.items() if size >= MIN_DOMAIN_ROWS]
+    if len(large) < 2:
+        return _untested("one domain", np.nan)
+    rows = np.isin(problem.source_domain, large)
+    X, codes = problem.X_source[rows], problem.codes[rows]
+    domain = np.searchsorted(large, problem.source_domain[rows])
+    fold_of = deal_folds(codes * len(large) + domain, N_FOLDS, rng)
+    seed = int(rng.randint(2**31 - 1))
+    with one_blas_thread(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        P_domain = _left_out_probabilities(X, domain, fold_of, seed)
+        # The largest doubt there can be, with M domains alike, is 1 - 1 / M.
+        doubt = (1 - np.square(P_domain).sum(axis=1)) / (1 - 1 / len(large))
+        n_shared = float(doubt.sum())
+        if n_shared < MIN_SHARED_ROWS:
+            return _untested("no overlap", n_shared)
+        P_class = _left_out_probabilities(X, codes, fold_of, seed)
+    R = np.eye(P_class.shape[1])[codes] - P_class
+    D = np.eye(len(large))[domain] - P_domain
+    # A rule that is turned round where it was sure has no mean residual, but one where it was sure.
+    W = np.hstack([np.ones((len(X), 1)), P_class])
+    statistic, pvalue = largest_covariance(residual_products(R, D, W), N_RESAMPLES, rng)
+    return Stability(True, "", statistic, pvalue, n_shared)
+
+
+def _left_out_probabilities(
+    X: FloatArray, codes: IntArray, fold_of: IntArray, seed: int
+) -> FloatArray:
+    """Probabilities (n, K) of rows by fits that left them out: the setting with the least loss."""
+    tried = [_cross_fit(X, codes, fold_of, seed, *setting) for setting in SETTINGS]
+    rows = np.arange(len(X))
+    losses = [-np.mean(np.log(np.maximum(P[rows, codes], 1e-12))) for P in tried]
+    return tried[int(np.argmin(losses))]
+
+
+def _cross_fit(
+    X: FloatArray, codes: IntArray, fold_of: IntArray, seed: int, C: float, width: float
+) -> FloatArray:
+    P = np.zeros((len(X), int(codes.max()) + 1))
+    for fold in range(N_FOLDS):
+        left_out = fold_of == fold
+        n_landmarks = min(N_LANDMARKS, int((~left_out).sum()))
+        bent = Nystroem(gamma=width / X.shape[1], n_components=n_landmarks, random_state=seed)
+        model = make_pipeline(
+            StandardScaler(),
+            make_union(FunctionTransformer(), bent),
+            LogisticRegression(C=C, max_iter=100),
+        )
+        model.fit(X[~left_out], codes[~left_out])
+        P[np.ix_(left_out, model.classes_)] = model.predict_proba(X[left_out])
+    return P
+
+
+def _untested(obstacle: str, n_shared: float) -> Stability:
+    return Stability(False, obstacle, np.nan, np.nan, n_shared)
