@@ -5,7 +5,9 @@ domain are independent given x (`covshift.kernels.generalized_covariance`). That
 where domains overlap; where every row gives its domain away, x and the domain are one, and nothing
 can be known. If it is not, one rule for all rows, weighted or not, cannot be right everywhere.
 
-A difference may be of class shares alone: they change P(y | x) too, where classes overlap.
+A difference may be of class shares alone: they change P(y | x) too, where classes overlap. And a
+rule more bent than the fits can follow is taken for a difference where domains lie apart: on the
+made-up `periodic_groups`, with one rule for all domains, it was refuted in 7 of 16 tasks.
 """
 
 import warnings

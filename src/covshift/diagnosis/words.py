@@ -91,9 +91,9 @@ def say_stability(diagnosis: "Diagnosis") -> list[str]:
     p = f"p = {stability.pvalue:.2g}"
     if stability.refuted:
         return [
-            f"The label depends on the features in different ways in the source domains ({p}), by "
-            "other class shares or otherwise: no single rule for the rows as they are is right in "
-            "all of them."
+            f"The label depends on the features in different ways in the source domains ({p}), be "
+            "it by other class shares alone, or in a way too bent to be seen: no single rule "
+            "learned from the rows as they are was right in all of them."
         ]
     return [
         "No difference was seen between the source domains in how the label depends on the "

@@ -1,0 +1,75 @@
+"""Accuracy expected by source domains that played the target."""
+
+import numpy as np
+import pytest
+from scipy.stats import t as student_t
+
+from covshift.diagnosis.domain_expectation import (
+    MIN_SCENES,
+    PRIOR_DOMAINS,
+    PRIOR_ERROR,
+    PlayedLogits,
+    expect_by_domains,
+    promise,
+)
+
+
+def draw_domain(seed, *, n=200, noise=1.0, trust=1.0):
+    """Logits that are ``trust`` times those of the truth: calibrated after one rescaling."""
+    rng = np.random.RandomState(seed)
+    logit = rng.normal(scale=2.0, size=n) + noise * rng.standard_normal()
+    codes = (rng.uniform(size=n) < 1 / (1 + np.exp(-logit))).astype(int)
+    return PlayedLogits(trust * np.column_stack([np.zeros(n), logit]), codes)
+
+
+def true_scores(domain):
+    predicted = domain.logits.argmax(axis=1)
+    recalls = [np.mean(predicted[domain.codes == k] == k) for k in np.unique(domain.codes)]
+    return np.mean(predicted == domain.codes), np.mean(recalls)
+
+
+@pytest.mark.parametrize("trust", [1.0, 5.0])
+def test_intervals_cover_where_domains_are_alike(trust):
+    covered = []
+    for seed in range(40):
+        *played, target = (draw_domain(10 * seed + i, trust=trust) for i in range(5))
+        found = expect_by_domains(played, target.logits)
+        assert not found.refuted
+        for (low, high), true in zip(
+            (found.accuracy_interval, found.balanced_accuracy_interval),
+            true_scores(target),
+            strict=True,
+        ):
+            covered.append(low <= true <= high)
+    assert np.mean(covered) >= 0.85
+
+
+def test_the_interval_equals_its_formula():
+    played = [draw_domain(seed) for seed in range(4)]
+    target = draw_domain(9)
+    found = expect_by_domains(played, target.logits)
+    errors = []
+    for i in range(4):
+        others = played[:i] + played[i + 1 :]
+        errors.append(promise(others, played[i].logits).accuracy - true_scores(played[i])[0])
+    degrees = PRIOR_DOMAINS + 4
+    squares = PRIOR_DOMAINS * PRIOR_ERROR**2 + sum(error**2 for error in errors)
+    half = student_t.ppf(0.95, degrees) * (squares / degrees) ** 0.5
+    estimate = promise(played, target.logits).accuracy
+    assert found.accuracy == pytest.approx(estimate)
+    assert found.accuracy_interval == pytest.approx((estimate - half, min(estimate + half, 1)))
+
+
+def test_domains_that_break_the_promise_take_the_number_away():
+    played = [draw_domain(seed) for seed in range(4)]
+    played[1] = played[1]._replace(codes=1 - played[1].codes)
+    found = expect_by_domains(played, draw_domain(9).logits)
+    assert found.refuted
+    assert found.reasons == ["too wide"]
+    assert found.evidence["worst_error"] > 0.3
+
+
+def test_two_domains_are_too_few_and_no_logits_give_no_number():
+    played = [draw_domain(seed) for seed in range(MIN_SCENES)]
+    assert expect_by_domains(played[1:], played[0].logits).reasons == ["domains"]
+    assert expect_by_domains(played, None).refuted
