@@ -12,6 +12,7 @@ from covshift.diagnosis.domain_expectation import (
     expect_by_domains,
     promise,
 )
+from covshift.diagnosis.expectation import refuse, refuse_contradicted, state
 
 
 def draw_domain(seed, *, n=200, noise=1.0, trust=1.0):
@@ -73,3 +74,16 @@ def test_two_domains_are_too_few_and_no_logits_give_no_number():
     played = [draw_domain(seed) for seed in range(MIN_SCENES)]
     assert expect_by_domains(played[1:], played[0].logits).reasons == ["domains"]
     assert expect_by_domains(played, None).refuted
+
+
+def test_numbers_that_the_domains_speak_against_are_not_given():
+    played = [draw_domain(seed) for seed in range(4)]
+    by_domains = expect_by_domains(played, draw_domain(9).logits)
+    low, high = by_domains.balanced_accuracy_interval
+    near = state("weights", (0.5, 0.05), (high + 0.01, 0.05), {})
+    far = state("confidence", (0.5, 0.05), (low - 0.2, 0.05), {"auc_logits": 0.5})
+    found = refuse_contradicted(by_domains, [near, far, refuse("weights", ["rows"], {})])
+    assert found[:2] == [by_domains, near]
+    assert found[2].reasons == ["domains say otherwise"]
+    assert found[2].evidence == far.evidence
+    assert found[3].reasons == ["rows"]

@@ -10,7 +10,11 @@ import numpy as np
 from covshift.diagnosis.decidability import Decidability
 from covshift.diagnosis.domain_expectation import PlayedLogits, expect_by_domains
 from covshift.diagnosis.evidence import Evidence, play
-from covshift.diagnosis.expectation import Expectation, estimate_accuracy
+from covshift.diagnosis.expectation import (
+    Expectation,
+    estimate_accuracy,
+    refuse_contradicted,
+)
 from covshift.diagnosis.gains import Gains
 from covshift.diagnosis.hypotheses import HYPOTHESES
 from covshift.diagnosis.labelling import LabelEvidence, rows_to_label, weigh_labels
@@ -127,17 +131,19 @@ class Diagnosis:
     def expectations(self) -> list[Expectation]:
         """Accuracy on the target to expect of what is advised, estimated without labels."""
         number = int(self._variant_numbers[self.verdict.followed])
-        found = [self._expected_by_domains(number)] if self.decidability.by_domains else []
         left_out = None if number < 0 else predict_left_out(self._bench, number)
-        if left_out is None:
-            return found
-        return found + estimate_accuracy(
-            self._bench.problem,
-            left_out.source_logits,
-            left_out.target_logits,
-            self.weighting,
-            representations=left_out.representations,
-        )
+        found = []
+        if left_out is not None:
+            found = estimate_accuracy(
+                self._bench.problem,
+                left_out.source_logits,
+                left_out.target_logits,
+                self.weighting,
+                representations=left_out.representations,
+            )
+        if number >= 0 and self.decidability.by_domains:
+            found = refuse_contradicted(self._expected_by_domains(number), found)
+        return found
 
     def _expected_by_domains(self, number: int) -> Expectation:
         """Of the candidate of this number."""

@@ -58,7 +58,7 @@ class Expectation(NamedTuple):
 
     ``reasons`` are of: "rows" (too few), "overlap", "effective size", "tail", "left over" (what
     `Weighting` found), "predictions differ", "representation differs", "domains" (too few),
-    "too wide".
+    "domains say otherwise", "too wide".
     """
 
     method: str  # "domains", "weights" or "confidence"
@@ -144,6 +144,19 @@ def choose_expectation(expectations: Sequence[Expectation]) -> Expectation | Non
     """The estimate to state first: by domains, by confidence, by weights; None: all refuted."""
     given = {one.method: one for one in expectations if not one.refuted}
     return next((given[one] for one in ("domains", "confidence", "weights") if one in given), None)
+
+
+def refuse_contradicted(
+    by_domains: Expectation, others: Sequence[Expectation]
+) -> list[Expectation]:
+    """All of them, without numbers of the others that real shifts between domains speak against."""
+    low, high = by_domains.balanced_accuracy_interval
+    kept = [by_domains]
+    for one in others:
+        its_low, its_high = one.balanced_accuracy_interval
+        apart = its_high < low or high < its_low  # never of NaN
+        kept.append(refuse(one.method, ["domains say otherwise"], one.evidence) if apart else one)
+    return kept
 
 
 def _by_weights(
