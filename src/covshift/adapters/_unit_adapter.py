@@ -151,13 +151,11 @@ class UnitAdapter(DomainTransformer):
         return locate_units(self.units_, domain)
 
     def _transform_located(self, X: Any, position: IntArray) -> Any:
-        units = np.unique(position).tolist()
-        if len(units) == 1:  # the usual case needs no picking of rows
-            return (
-                X.copy() if units[0] < 0 else self._apply(X, units[0]).astype(X.dtype, copy=False)
-            )
+        unit = position[0]  # validation lets no X without rows through
+        if (position == unit).all():  # the usual case needs no picking of rows
+            return X.copy() if unit < 0 else self._apply(X, unit).astype(X.dtype, copy=False)
         Z = np.empty((X.shape[0], self._n_features_out), dtype=X.dtype)
-        for unit in units:
+        for unit in np.unique(position).tolist():
             rows = position == unit
             Z[rows] = X[rows] if unit < 0 else self._apply(X[rows], unit)
         return Z

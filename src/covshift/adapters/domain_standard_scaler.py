@@ -90,7 +90,9 @@ class DomainStandardScaler(UnitAdapter):
 
     def _apply(self, X, unit):
         mean, scale = self.means_[unit].astype(X.dtype), self.scales_[unit].astype(X.dtype)
-        return (X - mean) / scale
+        Z = X - mean
+        Z /= scale
+        return Z
 
     def _accepts_sparse(self):
         return not self.with_mean

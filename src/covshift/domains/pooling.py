@@ -47,7 +47,11 @@ def locate_units(units: Sequence[Unit], sample_domain: IntArray) -> IntArray:
     """Return the position of each row's unit: its own, else its role's, else the source's."""
     position = {unit: index for index, unit in enumerate(units)}
     fallback = position.get("source", 0)
-    domains, row_domain = np.unique(sample_domain, return_inverse=True)
+    if len(sample_domain) and (sample_domain == sample_domain[0]).all():
+        # The usual case when predicting, which needs no sorting.
+        domains, row_domain = sample_domain[:1], np.zeros(len(sample_domain), dtype=np.intp)
+    else:
+        domains, row_domain = np.unique(sample_domain, return_inverse=True)
     located = [
         position.get(domain, position.get(_role(domain), fallback)) for domain in domains.tolist()
     ]

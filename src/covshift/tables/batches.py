@@ -114,7 +114,7 @@ class TextBatches:
             raise
         finally:
             stream.close()
-        if last is not None and last.num_rows and self.file.odd_quotes:
+        if last is not None and last.num_rows and self.file.n_quotes % 2:
             self._check_last_row(last)
 
     def _parse(self, stream: Any, types: dict[str, Any]) -> Iterator[Any]:
@@ -127,7 +127,9 @@ class TextBatches:
                 ),
                 parse_options=pa.csv.ParseOptions(
                     delimiter=self.separator,
-                    newlines_in_values=True,
+                    # Without quotes no cell holds a line break, and cutting is simpler.
+                    quote_char='"' if self.file.n_quotes else False,
+                    newlines_in_values=bool(self.file.n_quotes),
                     # In a table of one column an empty line is a row.
                     ignore_empty_lines=len(self.names) > 1,
                     invalid_row_handler=self._refuse_row,

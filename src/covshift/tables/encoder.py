@@ -140,21 +140,21 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         frame = as_frame(X)
-        positions = {str(name): i for i, name in enumerate(frame.columns)}
-        absent = [name for name in self.kinds_ if name not in positions]
+        columns = {str(name): column for name, column in frame.items()}
+        absent = [name for name in self.kinds_ if name not in columns]
         if absent:
             raise ValueError(f"Columns of the fit are absent: {listed(absent)}. Add them.")
-        features = np.zeros((len(frame), len(self.get_feature_names_out())))
+        # Column by column in memory, as they are written and as frames hold them.
+        features = np.zeros((len(self.get_feature_names_out()), len(frame))).T
         start = 0
         for name, kind in self.kinds_.items():
-            column = frame.iloc[:, positions[name]]
             if kind == "text":
-                start += _write_categories(features, start, column, self.categories_[name])
+                start += _write_categories(features, start, columns[name], self.categories_[name])
                 continue
-            values = _to_floats(column, kind)
+            values = features[:, start]
+            values[:] = _to_floats(columns[name], kind)
             missing = np.isnan(values)
-            np.copyto(values, self.fill_values_[name], where=missing)
-            features[:, start] = values
+            values[missing] = self.fill_values_[name]
             start += 1
             if name in self.with_indicator_:
                 features[:, start] = missing
@@ -216,7 +216,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
 def _to_floats(column: Any, kind: str) -> FloatArray:
     read = {"date": column_days, "boolean": column_truth, "number": column_numbers}[kind]
-    return np.array(read(column))  # of our own: missing values are filled in place
+    return read(column)
 
 
 def _count(column: Any) -> list[dict[str, Any]]:
@@ -239,8 +239,9 @@ def _write_categories(features: FloatArray, start: int, column: Any, categories:
         dtype=np.intp,
     )
     chosen = places[rows]
-    n_rows, width = features.shape
-    cells = np.arange(start, start + n_rows * width, width) + chosen
-    # By position in the whole array, which is faster than by row and column.
-    features.reshape(-1)[cells if chosen.min(initial=0) >= 0 else cells[chosen >= 0]] = 1.0
+    n_rows = len(features)
+    block = features[:, start : start + len(categories)].T.reshape(-1)
+    # By position in the block of this column, which is faster than by row and column.
+    cells = chosen * n_rows + np.arange(n_rows)
+    block[cells if chosen.min(initial=0) >= 0 else cells[chosen >= 0]] = 1.0
     return len(categories)

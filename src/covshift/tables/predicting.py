@@ -116,11 +116,10 @@ def _probability_names(model: TableClassifier) -> list[str]:
 def _predicted(
     model: TableClassifier, frame: Any, where: Any, keep: list[str], probabilities: bool
 ) -> Any:
-    written = frame[keep].reset_index(drop=True)
-    if probabilities:
-        P = model.predict_proba(frame, sample_domain=where)
-        written[PREDICTION] = model.classes_[P.argmax(axis=1)]
-        columns = pd.DataFrame(P, columns=_probability_names(model))
-        return pd.concat([written, columns], axis="columns")
-    written[PREDICTION] = model.predict(frame, sample_domain=where)
-    return written
+    written = {name: frame[name].array for name in keep}
+    if not probabilities:
+        written[PREDICTION] = model.predict(frame, sample_domain=where)
+        return pd.DataFrame(written)
+    P = model.predict_proba(frame, sample_domain=where)
+    written[PREDICTION] = model.classes_[P.argmax(axis=1)]
+    return pd.DataFrame(written | dict(zip(_probability_names(model), P.T, strict=True)))

@@ -214,7 +214,8 @@ class TableReader:
             arrays.append(values)
         types = {pa.string(): pd.StringDtype("pyarrow"), pa.bool_(): pd.BooleanDtype()}
         table = pa.RecordBatch.from_arrays(arrays, names=list(self.schema.kinds))
-        return table.to_pandas(types_mapper=types.get)
+        # Columns stay where they are: gathering them in blocks would copy all numbers.
+        return table.to_pandas(types_mapper=types.get, split_blocks=True)
 
     def _fast_types(self) -> dict[str, Any] | None:
         """Return types that cells can be read as while they are cut, or None."""

@@ -16,7 +16,7 @@ from typing import IO, Any
 from covshift.tables.errors import refused_as, table_error
 from covshift.tables.file_formats import HEAD_BYTES, refuse_other_formats
 
-BLOCK_BYTES = 4 << 20
+BLOCK_BYTES = 1 << 16  # a block and its text stay in the processor's cache
 GZIP_ERRORS = (EOFError, zlib.error)
 DAMAGED_GZIP = "is damaged or cut short; compress it again."
 BYTE_ORDER_MARKS = {
@@ -39,14 +39,14 @@ class TextFile:
     ----------
     encoding : name of a Python codec.
     skipped_bytes : length of the byte-order mark.
-    odd_quotes : whether quotes come without their partner.
+    n_quotes : number of quotes; odd if one has no partner.
     """
 
     path: Path
     compressed: bool
     encoding: str
     skipped_bytes: int
-    odd_quotes: bool
+    n_quotes: int
 
     def open(self) -> "Utf8Stream":
         """Return the contents as a stream of UTF-8 without byte-order mark."""
@@ -67,18 +67,18 @@ def examine_text(path: Path, *, compressed: bool) -> TextFile:
         if compressed and sample.startswith((b"PAR1", b"ARROW1", b"PK", b"\x1f\x8b")):
             raise table_error(path, "holds no text under its compression; decompress it first.")
         encoding, skipped = _guess_encoding(sample)
-        odd_quotes = _check_text(path, compressed, encoding, skipped)
-        if odd_quotes is None and encoding == "utf-8" and not skipped:
+        n_quotes = _count_quotes(path, compressed, encoding, skipped)
+        if n_quotes is None and encoding == "utf-8" and not skipped:
             encoding = "cp1252"
-            odd_quotes = _check_text(path, compressed, encoding, skipped)
-            if odd_quotes is None:
+            n_quotes = _count_quotes(path, compressed, encoding, skipped)
+            if n_quotes is None:
                 encoding = "latin-1"
-                odd_quotes = _check_text(path, compressed, encoding, skipped)
-    if odd_quotes is None:
+                n_quotes = _count_quotes(path, compressed, encoding, skipped)
+    if n_quotes is None:
         raise table_error(
             path, f"says that it is {encoding.upper()} and is not; save it again as UTF-8."
         )
-    return TextFile(path, compressed, encoding, skipped, odd_quotes)
+    return TextFile(path, compressed, encoding, skipped, n_quotes)
 
 
 def _open_bytes(path: Path, compressed: bool) -> Any:
@@ -100,11 +100,11 @@ def _guess_encoding(sample: bytes) -> tuple[str, int]:
     return "utf-8", 0
 
 
-def _check_text(path: Path, compressed: bool, encoding: str, skipped: int) -> bool | None:
-    """Return whether quotes are odd in number, or None if this is not the encoding."""
+def _count_quotes(path: Path, compressed: bool, encoding: str, skipped: int) -> int | None:
+    """Return the number of quotes in the text, or None if this is not its encoding."""
     decoder = codecs.getincrementaldecoder(encoding)()
     single_byte = encoding in ("cp1252", "latin-1")
-    quotes = 0
+    n_quotes = 0
     with _open_bytes(path, compressed) as file:
         file.read(skipped)
         while True:
@@ -118,9 +118,9 @@ def _check_text(path: Path, compressed: bool, encoding: str, skipped: int) -> bo
                 raise table_error(
                     path, "holds bytes that no text has (NUL or others); export it again as CSV."
                 )
-            quotes += text.count('"')
+            n_quotes += text.count('"') if '"' in text else 0  # to look is faster than to count
             if not block:
-                return quotes % 2 == 1
+                return n_quotes
 
 
 class Utf8Stream:
@@ -135,6 +135,8 @@ class Utf8Stream:
 
     def read(self, size: int = -1) -> bytes:
         """Return up to ``size`` bytes, fewer only at the end."""
+        if self._decoder is None and not self._waiting:
+            return bytes(self._file.read(size))
         parts = [self._waiting]
         wanted = size - len(self._waiting)
         while not self._ended and (size < 0 or wanted > 0):
