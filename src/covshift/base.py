@@ -25,6 +25,10 @@ class NothingToAdaptWarning(UserWarning):
     """An adapter was fitted so that it adapts to nothing."""
 
 
+class RefitNeededError(ValueError):
+    """An adapter cannot learn a new target without the training rows."""
+
+
 @contextmanager
 def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
     """Undo every change to ``estimator`` if the block fails or is interrupted.
@@ -75,7 +79,7 @@ class DomainTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
         This one cannot: its fit needs source and target rows together.
         """
-        raise ValueError(
+        raise RefitNeededError(
             f"{type(self).__name__} cannot learn a new target on its own: refit it on the "
             "source rows and the rows of the new target."
         )

@@ -6,8 +6,9 @@ from sklearn.metrics import cohen_kappa_score
 from sklearn.svm import LinearSVC
 
 from covshift import AutoAdaptedClassifier, CorrelationAlignment, DomainStandardScaler
-from covshift.base import NothingToAdaptWarning
+from covshift.base import NothingToAdaptWarning, RefitNeededError
 from covshift.selection.default_candidates import default_candidates
+from covshift.selection.members import FewerMembersWarning
 from covshift.selection.scorers import SCORERS
 from tests.selection.made_problems import Broken, make_moved
 
@@ -264,6 +265,55 @@ def test_a_member_that_cannot_learn_a_new_target_says_so_and_nothing_changes():
     ):
         model.adapt_target(make_data()[3])
     assert model.members_ is before
+
+
+def vote_of(*members):
+    """Return a fitted vote of these candidates with these weights."""
+    fitted = [fit([candidate]) for candidate, _ in members]
+    model = fitted[0]
+    model.members_ = [
+        one.members_[0]._replace(weight=weight)
+        for one, (_, weight) in zip(fitted, members, strict=True)
+    ]
+    model.chosen_ = [member.candidate.name for member in model.members_]
+    return model
+
+
+CAN = (DomainStandardScaler(), LogisticRegression())
+CANNOT = (CorrelationAlignment(), LogisticRegression())
+PLAIN = (None, LogisticRegression())
+
+
+def test_members_that_cannot_learn_a_new_target_leave_the_vote():
+    data = make_data()
+    model = vote_of((CAN, 0.6), (CANNOT, 0.4))
+    alone = fit([CAN], data=data)
+    with pytest.warns(FewerMembersWarning, match="CorrelationAlignment.*Refit"):
+        model.adapt_target(data[3] + 9.0, domain="new clinic")
+    alone.adapt_target(data[3] + 9.0, domain="new clinic")
+    assert model.chosen_ == alone.chosen_
+    assert [member.weight for member in model.members_] == [1.0]
+    np.testing.assert_allclose(
+        model.predict_proba(data[3] + 9.0, sample_domain="new clinic"),
+        alone.predict_proba(data[3] + 9.0, sample_domain="new clinic"),
+    )
+
+
+@pytest.mark.filterwarnings("ignore::covshift.selection.choice.NoRankedCandidateWarning")
+@pytest.mark.parametrize("members", [((CAN, 0.4), (CANNOT, 0.6)), ((PLAIN, 0.6), (CANNOT, 0.4))])
+def test_a_vote_that_would_be_another_is_refused(members):
+    model = vote_of(*members)
+    before = model.members_
+    with pytest.raises(RefitNeededError, match="another model"):
+        model.adapt_target(make_data()[3])
+    assert model.members_ is before
+    assert len(model.chosen_) == 2
+
+
+def test_few_rows_are_no_reason_to_leave_the_vote():
+    model = vote_of((CAN, 0.6), (CANNOT, 0.4))
+    with pytest.raises(ValueError, match="too few to learn"):
+        model.adapt_target(make_data()[3][:3])
 
 
 def test_time_budget():

@@ -10,7 +10,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from covshift.adapters._filter_fit import FilterProblem, minimize_filters
 from covshift.adapters._filter_parameters import check_filter_parameters
 from covshift.adapters._unit_norms import UnitNorms
-from covshift.base import DomainTransformer, all_or_nothing, check_magnitude, register_target
+from covshift.base import (
+    DomainTransformer,
+    RefitNeededError,
+    all_or_nothing,
+    check_magnitude,
+    register_target,
+)
 from covshift.domains import (
     check_fit_domains,
     check_new_domains,
@@ -98,7 +104,7 @@ class SparseFilter(DomainTransformer):
         """
         check_is_fitted(self)
         if self.normalization == "joint":
-            raise ValueError(
+            raise RefitNeededError(
                 "With normalization='joint' all domains share one set of norms: refit with the "
                 "rows of the new target, or use normalization='domain'."
             )

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils import check_scalar
 
 from covshift.adapters._unit_adapter import UnitAdapter, role_of
-from covshift.base import check_option
+from covshift.base import RefitNeededError, check_option
 from covshift.domains import locate_units, pick_rows
 from covshift.kernels.covariance import mean_and_covariance
 
@@ -42,7 +42,7 @@ class LinearAlignment(UnitAdapter):
         self : object
         """
         if self.direction == "source_to_target":
-            raise ValueError(
+            raise RefitNeededError(
                 f"{type(self).__name__} with direction='source_to_target' moved the source onto "
                 "the old target: refit it on the source rows and the rows of the new target, or "
                 "use direction='target_to_source'."

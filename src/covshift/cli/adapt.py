@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from covshift.cli.checks import check_jobs, check_seed
-from covshift.cli.errors import fail, one_line_errors
+from covshift.cli.errors import fail, one_line_errors, printable
 from covshift.cli.options import (
     AsJson,
     Debug,
@@ -20,7 +20,7 @@ from covshift.cli.options import (
     Use,
     column_names,
 )
-from covshift.cli.printing import counted, print_json, print_notes, print_table, working
+from covshift.cli.printing import MAX_TEXT, counted, print_json, print_notes, print_table, working
 
 COMMAND = "adapt"
 MIN_FREE_BYTES = 32 << 20  # of a model's file, generously
@@ -28,6 +28,11 @@ ADAPTERS_HELP = (
     "auto: tries all, scores them without labels of the new rows, lets the best vote. Or one by "
     "name: none, standardise, standardise-domains, ranks, coral, monge, sa, sf, psf, ulsif, kliep, "
     "kmm, classifier-weights."
+)
+LEFT_THE_VOTE = (
+    "no longer in the vote, for any target: they cannot learn a new one without the "
+    "training rows; the others share their weight. To compare all candidates for these rows: "
+    "covshift adapt TRAIN NEW --label COL --out MODEL."
 )
 
 
@@ -68,7 +73,8 @@ def adapt(
     """Learn from TRAIN a model for the rows of NEW, and save it.
 
     TRAIN may be a model file of an earlier run: the model then learns NEW as a target of its
-    own, without the training rows (--domain: each of its sites).
+    own, without the training rows (--domain: each of its sites). Members of its vote that cannot
+    do so leave it, and are named; if they have more than half of the weight, nothing is written.
     """
     check_jobs(COMMAND, jobs)
     check_seed(COMMAND, seed)
@@ -139,20 +145,25 @@ def _adapt_model(
     from covshift.persistence import load, read_card, save
     from covshift.persistence.card import given_entries
     from covshift.tables import adapt_model
+    from covshift.tables.adapting import list_members
 
     with working("adapting"):
         model, target = adapt_model(load(path), new, domain=domain, **reading)
     card = given_entries(read_card(path))
     card["later targets"] = [*card.get("later targets", []), target]
     card["reference rows"] = len(model.reference_)
+    card["chosen"] = list_members(model)
     save(model, out, card=card)
-    return {"target": target, "notes": target["notes"]}
+    return {"target": target, "notes": target["notes"], "chosen": card["chosen"]}
 
 
 def _print(result: dict[str, Any]) -> None:
     if "target" in result:
         target = result["target"]
         typer.echo(f"Learned as a target, from {target['file']}: {counted(target['rows'])} rows.")
+        if target["left the vote"]:
+            names = printable(", ".join(target["left the vote"]), MAX_TEXT)
+            typer.echo(f"{names}: {LEFT_THE_VOTE}", err=True)
     else:
         data = result["data"]
         typer.echo(
@@ -163,6 +174,7 @@ def _print(result: dict[str, Any]) -> None:
     print_notes([*result["notes"], *result["warnings"]])
     if "decision" in result:
         typer.echo(result["decision"])
+    if "decision" in result or result["target"]["left the vote"]:
         rows = [(one["candidate"], one["weight"]) for one in result["chosen"]]
         print_table(["in use", "weight"], rows)
     typer.echo(f"Model: {result['model']}")

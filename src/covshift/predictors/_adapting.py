@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
 
-from covshift.base import DomainTransformer
+from covshift.base import DomainTransformer, RefitNeededError
 
 
 def fit_adapter(adapter: Any, X: Any, y: Any, **domains: Any) -> None:
@@ -60,14 +60,14 @@ def adapt_target_of(adapter, X, domain):
     """Return a copy of a fitted adapter that has learned a new target domain."""
     adapter = deepcopy(adapter)
     if not any(knows_domains(step) for step in steps_of(adapter)):
-        raise ValueError(
+        raise RefitNeededError(
             f"{type(adapter).__name__} keeps nothing per domain, so it cannot learn a new "
             "target: refit on the source rows and the rows of the new target."
         )
     for step in steps_of(adapter):
         if knows_domains(step):
             if not hasattr(step, "adapt_target"):
-                raise ValueError(
+                raise RefitNeededError(
                     f"{type(step).__name__} cannot learn a new target: refit on the source rows "
                     "and the rows of the new target."
                 )

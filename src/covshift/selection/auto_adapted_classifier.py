@@ -26,7 +26,13 @@ from covshift.selection.choice import ScoreKind, choose
 from covshift.selection.default_candidates import candidates_around, default_candidates
 from covshift.selection.leaderboard import Leaderboard
 from covshift.selection.learned_score import METRIC, shipped_score
-from covshift.selection.members import FitData, fit_members, mean_probabilities
+from covshift.selection.members import (
+    FewerMembersWarning,
+    FitData,
+    adapt_members,
+    fit_members,
+    mean_probabilities,
+)
 from covshift.selection.metrics import resolve_metric
 from covshift.selection.problem import Problem
 
@@ -251,10 +257,12 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         return log_p
 
     def adapt_target(self, X: Any, domain: int | str | None = None) -> Self:
-        """Learn a new target domain without the training data, if all members can.
+        """Learn a new target domain without the training data.
 
-        Which candidates vote, and their weights, stay as they were chosen for the target of the
-        fit: how far that is right for another one, nothing here tells.
+        Members that cannot leave the vote, for all targets, with a `FewerMembersWarning`; the
+        others share their weight. If these have less than half of it, it is an error: refit.
+        Apart from that, which candidates vote stays as it was chosen for the target of the fit:
+        how far that is right for another one, nothing here tells.
 
         Parameters
         ----------
@@ -272,9 +280,16 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
         with all_or_nothing(self):
             unit = register_target(self, domain)
-            self.members_ = [
-                member.adapt_target(X, None if domain is None else unit) for member in self.members_
-            ]
+            members = adapt_members(self.members_, X, None if domain is None else unit)
+            self.members_, left = members
+            self.chosen_ = [member.candidate.name for member in self.members_]
+        if left:
+            warnings.warn(
+                "No longer in the vote, since they cannot learn a new target: "
+                f"{', '.join(one.candidate.name for one in left)}. Refit to have them vote.",
+                FewerMembersWarning,
+                stacklevel=2,
+            )
         return self
 
     def _check_parameters(self) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy.special import softmax
 
+from covshift.base import RefitNeededError
 from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
 from covshift.kernels.vector_scaling import Scaling, fit_scaling, scaled_probabilities
 from covshift.predictors import AdaptedClassifier
@@ -15,6 +16,12 @@ from covshift.selection.bench import Bench
 from covshift.selection.candidates import Candidate
 from covshift.selection.outputs import class_logits
 from covshift.solvers.blas_threads import one_blas_thread
+
+MIN_WEIGHT_KEPT = 0.5  # of the vote, by members that can learn a new target
+
+
+class FewerMembersWarning(UserWarning):
+    """Members of a vote left it, since they cannot learn a new target."""
 
 
 class Member(NamedTuple):
@@ -38,10 +45,7 @@ class Member(NamedTuple):
         """A copy that has learned a new target; one that adapts to nothing is left as it is."""
         if not self.candidate.adapts:
             return self
-        try:
-            return self._replace(model=deepcopy(self.model).adapt_target(X, domain=domain))
-        except ValueError as error:
-            raise ValueError(f"{self.candidate.name}, which votes: {error}") from error
+        return self._replace(model=deepcopy(self.model).adapt_target(X, domain=domain))
 
 
 class FitData(NamedTuple):
@@ -65,6 +69,31 @@ def fit_members(
         Member(candidate, model, _calibrate(left_out[i], bench.problem.codes), float(weights[i]))
         for i, candidate, model in zip(chosen, candidates, models, strict=True)
     ]
+
+
+def adapt_members(
+    members: Sequence[Member], X: Any, domain: Any
+) -> tuple[list[Member], list[Member]]:
+    """Members that have learned a new target, with weights that sum to one, and the others.
+
+    One that adapts to nothing stays. It is an error if none that adapts can learn the target, or
+    if those that stay have less than half of the weight: what is left was not chosen then.
+    """
+    kept: list[Member] = []
+    left: list[Member] = []
+    for member in members:
+        try:
+            kept.append(member.adapt_target(X, domain))
+        except RefitNeededError as error:
+            left.append(member)
+            reason = f"{member.candidate.name}, which votes: {error}"
+    total = sum(member.weight for member in kept)
+    if left and (total < MIN_WEIGHT_KEPT or not any(one.candidate.adapts for one in kept)):
+        raise RefitNeededError(
+            f"Members that have {1 - total:.2f} of the vote's weight cannot learn a new target, "
+            f"and what is left would be another model. {reason}"
+        )
+    return [member._replace(weight=member.weight / total) for member in kept], left
 
 
 def mean_probabilities(

@@ -1,5 +1,6 @@
 """Two files -> a fitted model and its card; a model and another file -> a model for that target."""
 
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from copy import deepcopy
@@ -10,6 +11,7 @@ import numpy as np
 
 from covshift.base import check_option
 from covshift.selection import AutoAdaptedClassifier
+from covshift.selection.members import FewerMembersWarning
 from covshift.selection.named_adapters import ADAPTERS, MODELS, named_classifier, named_model
 from covshift.solvers.blas_threads import one_blas_thread
 from covshift.tables.classifier import TableClassifier
@@ -133,28 +135,38 @@ def describe_model(
         "notes": [*tables.notes, *_few_rows_note(len(tables.X_new))],
         "reference rows": len(model.reference_),
         "later targets": [],
+        "chosen": list_members(model),
     }
     if isinstance(estimator, AutoAdaptedClassifier):
         card["decision"] = estimator.decision_
         card["score"] = estimator.score_kind_
-        card["chosen"] = [
-            {"candidate": member.candidate.name, "weight": round(member.weight, 4)}
-            for member in estimator.members_
-        ]
         card["leaderboard"] = [
             {key: _finite(row[key]) for key in ("candidate", "combined", "weight", "disqualified")}
             for row in estimator.leaderboard_[:LEADERBOARD_HEAD]
         ]
     else:
         card["decision"] = "The adapter was named, nothing was compared."
-        card["chosen"] = [{"candidate": _one_name(estimator), "weight": 1.0}]
     return card
+
+
+def list_members(model: TableClassifier) -> list[dict[str, Any]]:
+    """Return what predicts, with weights: the members of a vote, or the one classifier."""
+    estimator = model.estimator_
+    if not isinstance(estimator, AutoAdaptedClassifier):
+        return [{"candidate": _one_name(estimator), "weight": 1.0}]
+    return [
+        {"candidate": member.candidate.name, "weight": round(member.weight, 4)}
+        for member in estimator.members_
+    ]
 
 
 def adapt_model(
     model: TableClassifier, path: Any, *, domain: str | None = None, **options: Any
 ) -> tuple[TableClassifier, dict[str, Any]]:
     """Return a model for the rows of another file, learned without the training rows.
+
+    Members of a vote that cannot learn a new target leave it, which the summary says; if the
+    others have less than half of its weight, the model is refused.
 
     Parameters
     ----------
@@ -172,7 +184,7 @@ def adapt_model(
     -------
     model : TableClassifier
     summary : dict
-        ``file``, ``rows`` (of each domain) and ``notes``.
+        ``file``, ``rows`` (of each domain), ``left the vote`` (names) and ``notes``.
     """
     reader = open_for_model(model, path, extra=[domain] if domain else [], **options)
     frame = read_all(reader)
@@ -185,20 +197,32 @@ def adapt_model(
             "compared with has changed."
         )
     try:
-        if names is None:
-            adapted.adapt_target(frame)
-        else:
-            rows_of = np.array(names)
-            for name in dict.fromkeys(names):
-                adapted.adapt_target(frame[rows_of == name], domain=name)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FewerMembersWarning)  # told in the summary
+            if names is None:
+                adapted.adapt_target(frame)
+            else:
+                rows_of = np.array(names)
+                for name in dict.fromkeys(names):
+                    adapted.adapt_target(frame[rows_of == name], domain=name)
     except (ValueError, AttributeError) as error:
         raise TableError(
             f"This model cannot learn a new target from new rows alone: {_short(error)} To refit: "
             "covshift adapt TRAIN NEW --label COL --out MODEL; a model made with --adapter "
             "standardise, ranks, coral, monge, sf or psf can."
         ) from error
-    counts = _counts(names if names is not None else ["(default target)"] * len(frame))
-    return adapted, {"file": one_line(Path(path).name, 200), "rows": counts, "notes": notes}
+    summary = {
+        "file": one_line(Path(path).name, 200),
+        "rows": _counts(names if names is not None else ["(default target)"] * len(frame)),
+        "left the vote": _left_the_vote(model, adapted),
+        "notes": notes,
+    }
+    return adapted, summary
+
+
+def _left_the_vote(before: TableClassifier, after: TableClassifier) -> list[str]:
+    names = [one["candidate"] for one in list_members(after)]
+    return [one["candidate"] for one in list_members(before) if one["candidate"] not in names]
 
 
 def _few_rows_note(n_new: int) -> list[str]:
