@@ -1,7 +1,7 @@
 """What all estimators of the package share."""
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any, Self
@@ -161,8 +161,8 @@ def bandwidth_candidates(sigmas: Any, A: FloatArray, B: FloatArray) -> FloatArra
     return candidates
 
 
-def check_magnitude(X: Any) -> None:
-    """Refuse rows whose squares, summed, would overflow."""
+def check_magnitude(X: Any, names: Sequence[str] | None = None) -> None:
+    """Refuse rows whose squares, summed, would overflow; ``names`` are those of the columns."""
     values = X.data if sparse.issparse(X) else X
     # The cube root leaves a third of the exponents for the number of rows and for factors.
     limit = float(np.finfo(X.dtype).max) ** (1 / 3)
@@ -173,7 +173,10 @@ def check_magnitude(X: Any) -> None:
         return
     largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
     if largest > limit:
+        column = int(np.argmax(abs(X).max(axis=0)))
         raise ValueError(
-            f"X holds magnitudes up to {largest:.1e}; above {limit:.0e} they overflow {X.dtype} "
-            "once squared and summed. Scale the features first, e.g. by StandardScaler."
+            f"Column {column if names is None else repr(str(names[column]))} holds magnitudes up "
+            f"to {largest:.1e}; above {limit:.0e} they overflow {X.dtype} once squared and summed. "
+            "Scale the features, e.g. divide the column by a power of ten, in all rows alike, or "
+            "remove values that are errors."
         )

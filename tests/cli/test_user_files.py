@@ -155,8 +155,22 @@ def test_scores_per_class_and_domain(made):
     assert re.search(r"^  yes +\d+ ", text, flags=re.MULTILINE)
 
 
-@pytest.mark.parametrize("classes", [(0, 1), (True, False), (-1, 7), ("0.5", "1.5")])
-def test_classes_of_every_kind(classes, tmp_path):
+@pytest.mark.parametrize(
+    "classes",
+    [
+        (0, 1),
+        ("True", "False"),
+        ("TRUE", "FALSE"),
+        (-1, 7),
+        ("0.5", "1.5"),
+        ("0.50", "1.50"),
+        ("1.0", "2.0"),
+        ("1e-7", "2.5E-7"),
+        ("0.12345678", "0.12345679"),
+        ("1,000", "2,000"),
+    ],
+)
+def test_classes_are_written_as_they_stood(classes, tmp_path):
     tables = make_tables()
     for name in ("train", "labelled"):
         tables[name]["churned"] = np.where(tables[name]["churned"] == "yes", *classes)
@@ -169,7 +183,7 @@ def test_classes_of_every_kind(classes, tmp_path):
     scores = json.loads(succeed("score", model, paths["labelled"], "--json"))
     assert scores["accuracy"]["value"] > 0.9
     assert {one["name"] for one in scores["classes"]} == set(classes)
-    predicted = pd.read_csv(out, dtype=str)["prediction"].str.capitalize()
+    predicted = pd.read_csv(out, dtype=str)["prediction"]
     assert set(predicted) == {str(name) for name in classes}
     truth = tables["labelled"]["churned"].astype(str)
     assert (predicted == truth).mean() == scores["accuracy"]["value"]

@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -7,6 +8,7 @@ from sklearn.svm import LinearSVC
 
 from covshift import AutoAdaptedClassifier, CorrelationAlignment, DomainStandardScaler
 from covshift.base import NothingToAdaptWarning, RefitNeededError
+from covshift.selection.choice import NoRankedCandidateWarning
 from covshift.selection.default_candidates import default_candidates
 from covshift.selection.members import FewerMembersWarning
 from covshift.selection.scorers import SCORERS
@@ -354,6 +356,27 @@ def test_bad_parameters(options, words):
     model = AutoAdaptedClassifier(**{"candidates": FEW, **options})
     with pytest.raises((TypeError, ValueError), match=words):
         model.fit(X, y, sample_domain=sample_domain)
+
+
+def test_numbers_too_large_to_square_are_refused_by_column():
+    X, y, sample_domain, X_test, _ = make_data()
+    frame = pd.DataFrame(X, columns=[f"feature {i}" for i in range(X.shape[1])])
+    frame.iloc[3, 1] = -1e150
+    with pytest.raises(ValueError, match=r"Column 'feature 1' .* 1\.0e\+150; above 6e\+102"):
+        fit(data=(frame, y, sample_domain))
+    model = fit(data=(X, y, sample_domain))
+    with pytest.raises(ValueError, match=r"Column 0 .*power of ten"):
+        model.predict(X_test * 1e200)
+    large = fit([CAN], data=(X * 1e98, y, sample_domain))
+    assert large.predict(X_test * 1e98).shape == (150,)
+
+
+def test_a_target_on_which_nobody_can_be_ranked():
+    X, y, sample_domain, *_ = make_data()
+    X = np.where((sample_domain < 0)[:, None], 1.0, X)
+    with pytest.warns(NoRankedCandidateWarning):
+        model = fit(data=(X, y, sample_domain))
+    assert model.decision_.startswith("No candidate may be ranked, so ")
 
 
 def test_one_class_is_an_error():

@@ -1,5 +1,6 @@
 """The classifier of tables: encoding, domains by name, new targets, what is kept."""
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
@@ -35,6 +36,17 @@ def make_model(adapter=None, **options):
 @pytest.fixture(scope="module")
 def model():
     return make_model().fit_tables(MATCHED)
+
+
+def test_numbers_too_large_are_refused_by_the_name_of_their_column():
+    frame = pd.DataFrame({"city": ["Oslo", "Rome"] * 20, "income": np.arange(40.0)})
+    y = np.arange(40) // 2 % 2
+    model = TableClassifier(AdaptedClassifier(DomainStandardScaler()))
+    model.fit(frame, y, sample_domain=-(np.arange(40) % 2))
+    frame.loc[7, "income"] = 1e150
+    for method in (model.predict, lambda X: model.fit(X, y, sample_domain=-(np.arange(40) % 2))):
+        with pytest.raises(ValueError, match=r"Column 'income' .* 1\.0e\+150; above 6e\+102"):
+            method(frame)
 
 
 def test_it_is_encoder_and_estimator_in_one(model):

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _get_feature_names, check_array
 
-from covshift.base import check_count, check_number
+from covshift.base import check_count, check_magnitude, check_number
 from covshift.diagnosis.decidability import judge_decidability
 from covshift.diagnosis.diagnosis import Diagnosis, Stages
 from covshift.diagnosis.evidence import gather_evidence
@@ -90,6 +90,7 @@ def diagnose(
         check_number("time_budget", time_budget, minimum=0.0)
     names = _get_feature_names(X)
     X = check_array(X, dtype=np.float64)
+    check_magnitude(X, names)
     rng = check_random_state(random_state)
     domains = check_fit_domains(sample_domain, label_mask, X.shape[0])
     if not domains.given or not domains.has_target:

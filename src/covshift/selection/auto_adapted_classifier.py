@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from covshift.base import (
     all_or_nothing,
     check_count,
+    check_magnitude,
     check_number,
     check_option,
     register_target,
@@ -177,7 +178,7 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         """
         with all_or_nothing(self):
             validate_data(self, X, y, skip_check_array=True)
-            X = validate_data(self, X, dtype=(np.float64, np.float32))
+            X = self._validate_rows(X, reset=True)
             self._check_parameters()
             domains = check_fit_domains(sample_domain, label_mask, X.shape[0])
             if domains.given and not domains.has_target:
@@ -245,7 +246,7 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
     def predict_proba(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
         """Class probabilities, calibrated on the source; parameters as in ``predict``."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        X = self._validate_rows(X)
         domain = self._domains_of(sample_domain, X.shape[0])
         P = mean_probabilities(self.members_, X, len(self.classes_), domain)
         return reweigh_classes(P, self._share_ratios)
@@ -277,7 +278,7 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         self : object
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        X = self._validate_rows(X)
         with all_or_nothing(self):
             unit = register_target(self, domain)
             members = adapt_members(self.members_, X, None if domain is None else unit)
@@ -291,6 +292,13 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
                 stacklevel=2,
             )
         return self
+
+    def _validate_rows(self, X: Any, *, reset: bool = False) -> FloatArray:
+        X = validate_data(self, X, reset=reset, dtype=(np.float64, np.float32))
+        if X.dtype == np.float64:  # scores and moves square; float32 rows are small enough
+            check_magnitude(X, getattr(self, "feature_names_in_", None))
+        rows: FloatArray = X
+        return rows
 
     def _check_parameters(self) -> None:
         if self.estimator is not None and self.candidates is not None:

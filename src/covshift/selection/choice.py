@@ -72,6 +72,8 @@ def guard_weights(
     names = [one.name for one in table.candidates]
     adapts = np.array([one.adapts for one in table.candidates])
     members = np.flatnonzero(weights)
+    if not table.allowed.any():
+        return weights, f"No candidate may be ranked, so {names[members[0]]} is used."
     decision = f"{len(members)} of {table.allowed.sum()} candidates vote"
     plain = np.where(adapts | ~table.allowed | np.isnan(combined), -np.inf, combined)
     if guard <= 0 or np.isneginf(plain).all() or not adapts[members].any():

@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from covshift.base import all_or_nothing, check_count
+from covshift.base import all_or_nothing, check_count, check_magnitude
 from covshift.domains import check_fit_domains, check_new_domains, new_target_domain
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.predictors._scored_classifier import ScoredClassifier
@@ -120,7 +120,7 @@ class TableClassifier(ScoredClassifier, BaseEstimator):
             check_count("max_reference_rows", self.max_reference_rows, minimum=0)
             encoder = TableEncoder() if self.encoder is None else clone(self.encoder)
             self.encoder_ = encoder.fit(X, sample_domain=sample_domain)
-            Z = encoder.transform(X)
+            Z = self._encode(X)
             self.estimator_ = clone(self._base_estimator()).fit(
                 Z, y, sample_domain=sample_domain, label_mask=label_mask
             )
@@ -208,8 +208,7 @@ class TableClassifier(ScoredClassifier, BaseEstimator):
     def encode(self, X: Any) -> FloatArray:
         """Return the features of rows, as the model inside gets them."""
         check_is_fitted(self)
-        features: FloatArray = self.encoder_.transform(X)
-        return features
+        return self._encode(X)
 
     def domain_numbers(self, names: Sequence[str]) -> IntArray:
         """Return the domains of rows by their names.
@@ -263,6 +262,12 @@ class TableClassifier(ScoredClassifier, BaseEstimator):
                 self.domain_names_ = {**self.domain_names_, number: domain}
             self._keep(Z, np.full(len(Z), number))
         return self
+
+    def _encode(self, X: Any) -> FloatArray:
+        features: FloatArray = self.encoder_.transform(X)
+        # Here, where columns have names: the model inside would refuse them without.
+        check_magnitude(features, self.encoder_.get_feature_names_out())
+        return features
 
     def _keep(self, Z: FloatArray, domain: IntArray) -> None:
         """Add rows to those that later batches are compared with."""

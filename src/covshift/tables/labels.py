@@ -1,5 +1,6 @@
 """The label column of the training table -> labels, or why it cannot be one."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,38 @@ def read_labels(column: Any, task: str, notes: list[str]) -> tuple[Labels, IntAr
     return labels, rows
 
 
+def as_written(labels: Labels, texts: Sequence[str | None]) -> Labels:
+    """Return labels as their cells are written, so that predictions can be written so too.
+
+    Whole numbers stay numbers where they are written plainly (``-1``, ``12``). So does everything
+    if a class is written in two ways, as ``1`` and ``1.0``.
+    """
+    spellings = set(zip(labels.tolist(), texts, strict=True))
+    plain = labels.dtype.kind == "i" and all(str(value) == text for value, text in spellings)
+    if plain or len(spellings) > len({value for value, _ in spellings}):
+        return labels
+    return np.array(texts, dtype=str)
+
+
+def match_spellings(texts: Sequence[str | None], classes: Sequence[str]) -> list[str | None]:
+    """Return texts as the classes of the same value are written: ``0.5`` for ``0.50``."""
+    known = set(classes)
+    by_value = {_value(name): name for name in classes}
+    if len(by_value) < len(known):
+        return list(texts)
+    return [
+        text if text is None or text in known else by_value.get(_value(text), text)
+        for text in texts
+    ]
+
+
+def _value(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text.lower() if text.lower() in ("true", "false") else text
+
+
 def _as_quantity(name: str, kind: str, values: Any) -> Labels:
     if kind == "text":
         raise TableError(
@@ -77,6 +110,5 @@ def _as_classes(name: str, kind: str, values: Any) -> Labels:
         )
     if whole and np.abs(values).max() < 2**53:
         return values.astype(np.int64)
-    return np.array(
-        [f"{value:g}" for value in values]
-    )  # scikit-learn takes no fractions as classes
+    # scikit-learn takes no fractions as classes
+    return np.array([repr(value).removesuffix(".0") for value in values.tolist()])

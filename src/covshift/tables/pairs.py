@@ -8,6 +8,8 @@ from typing import Any
 from covshift.base import check_option
 from covshift.tables.errors import one_line
 from covshift.tables.extra import pandas as pd
+from covshift.tables.file_formats import identify_file
+from covshift.tables.labels import as_written
 from covshift.tables.matching import MatchedTables, check_columns, match_frames, names_given
 from covshift.tables.reading import open_table, read_table
 from covshift.tables.schema import TableSchema
@@ -27,8 +29,9 @@ def read_pair(
 ) -> MatchedTables:
     """Read two files and match them; the kinds of the first are those of the second.
 
-    Text like ``01`` in a column that is text in training stays as it is written, and the label
-    column of the new file is not even read.
+    Classes stay as they are written: ``0.50`` is the text "0.50", and only plain whole numbers are
+    numbers. Text like ``01`` in a column that is text in training stays as it is written, and the
+    label column of the new file is not even read.
 
     Parameters
     ----------
@@ -71,4 +74,10 @@ def read_pair(
         for path, notes in ((train_path, table.notes), (new_path, reader.notes))
         for note in notes
     ]
+    numeric = task == "classification" and table.schema.kinds[label] != "text"
+    if numeric and identify_file(Path(train_path)) in ("text", "gzip"):
+        spelled = TableSchema({label: "text"}, table.schema.decimal)
+        cells = read_table(train_path, schema=spelled, separator=separator).frame[label]
+        texts = cells.iloc[matched.train_rows].tolist()
+        matched = replace(matched, y=as_written(matched.y, texts))
     return replace(matched, notes=read + matched.notes, decimal=table.schema.decimal)

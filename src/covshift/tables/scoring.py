@@ -9,6 +9,7 @@ from covshift.tables.classifier import TableClassifier
 from covshift.tables.columns import column_numbers, column_text
 from covshift.tables.domain_codes import domain_texts
 from covshift.tables.errors import TableError, listed, table_error
+from covshift.tables.labels import match_spellings
 from covshift.tables.model_frames import label_kind, open_for_model
 from covshift.tables.predicting import chunks
 
@@ -79,7 +80,7 @@ def score_file(
 def _labels(model: TableClassifier, column: Any) -> tuple[Any, Any]:
     """Return labels as the model's classes are written, and where there are some."""
     if label_kind(model) == "text":
-        texts = column_text(column).to_pylist()
+        texts = match_spellings(column_text(column).to_pylist(), model.classes_.tolist())
         known = np.array([text is not None for text in texts], dtype=bool)
         return np.array([text or "" for text in texts], dtype=str), known
     numbers = column_numbers(column)
