@@ -41,6 +41,49 @@ def test_rows_to_label_are_rows_of_the_new_table(files):
     assert len(result["hypotheses"]) == 7
 
 
+def test_labels_are_asked_for_in_a_file_and_given_back(files, tmp_path):
+    to_label, page = tmp_path / "to label.csv", tmp_path / "report.html"
+    printed = diagnosed(files, "--to-label", to_label, "--ask", 40, "--report", page)
+    assert "rows_to_label()" not in printed
+    assert "rows_to_label()" not in page.read_text(encoding="utf-8")
+    assert "give them back with --labels FILE" in printed
+    assert f"To label: {to_label}" in printed
+    asked = pd.read_csv(to_label, dtype=str)
+    assert list(asked.columns[:3]) == ["row_to_label", "churned", "customer_id"]
+    assert asked["churned"].isna().all()
+    new = pd.read_csv(files["new"], dtype=str)
+    numbers = asked["row_to_label"].astype(int) - 1
+    assert (new["customer_id"].iloc[numbers].to_numpy() == asked["customer_id"]).all()
+
+    # The site's own means divide the classes: shift and scale is right.
+    ages, incomes = new["age"].astype(float), new["income"].astype(float)
+    truth = (ages - 55) / 10 + (incomes - 5000) / 800 > 0
+    asked["churned"] = np.where(truth.iloc[numbers], "yes", "no")
+    asked.loc[3, "churned"] = ""
+    asked.to_csv(to_label, index=False, sep=";")
+    told = json.loads(diagnosed(files, "--labels", to_label, "--json"))
+    assert told["labels"]["n_labels"] == 39
+    assert told["verdict"]["kind"] == "adapt"
+
+
+def test_files_of_labels_that_cannot_be_used(files, tmp_path):
+    path = tmp_path / "labels.csv"
+    options = ["--label", "churned", "--domain", "site", "--time-budget", 0, "--labels", path]
+    for text, words in {
+        "row_to_label,churned\n1,\n": "no row has a label yet: fill in the column 'churned'",
+        "row_to_label,churned\n,yes\n": "no number in the column 'row_to_label'; put it back",
+        "row_to_label,churned\n999,yes\n": "row 999 of the new table was not looked at",
+        "churned\nyes\n": "has no column 'row_to_label'",
+    }.items():
+        path.write_text(text)
+        assert_refused(run("diagnose", files["train"], files["new"], *options), "diagnose", words)
+    path.write_text("row_to_label,churned\n1,maybe\n2,yes\n")
+    printed = succeed("diagnose", files["train"], files["new"], *options)
+    assert "No training row has these labels; all are wrong there: 'maybe'." in printed
+    over = ["--label", "churned", "--to-label", files["new"]]
+    assert_refused(run("diagnose", files["train"], files["new"], *over), "diagnose", "is read too")
+
+
 @pytest.mark.parametrize("layout", list(LAYOUTS))
 def test_the_same_of_every_layout(tmp_path, layout):
     files = write_tables(tmp_path, layout)

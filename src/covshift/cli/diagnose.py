@@ -1,12 +1,12 @@
 """``covshift diagnose``: what moved between two tables, what holds, what to do."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from covshift.cli.checks import check_jobs, check_seed
-from covshift.cli.errors import one_line_errors
+from covshift.cli.errors import fail, one_line_errors
 from covshift.cli.options import (
     AsJson,
     Debug,
@@ -23,6 +23,10 @@ from covshift.cli.printing import print_json, print_notes, print_table, working
 
 COMMAND = "diagnose"
 MIN_FREE_BYTES = 8 << 20  # of a report, generously
+HOW_TO_LABEL = (
+    "Let --to-label FILE write rows of NEW, fill in their labels, and give them back with "
+    "--labels FILE"
+)
 
 
 def diagnose(
@@ -38,6 +42,16 @@ def diagnose(
     ask: Annotated[
         int, typer.Option(help="Rows of NEW to name whose labels would tell most.")
     ] = 20,
+    to_label: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write these rows here, with an empty label column."),
+    ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="The file of --to-label with labels filled in; some will do."
+        ),
+    ] = None,
     time_budget: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Evidence that is late is left out.")
     ] = None,
@@ -51,33 +65,54 @@ def diagnose(
     """Tell what moved from TRAIN to NEW, which assumption the data meet, and what to do.
 
     Source domains (--domain) are what most of the evidence comes from: without them, and
-    where NEW lies elsewhere, nobody can know.
+    where NEW lies elsewhere, nobody can know. Then labels of a few rows of NEW tell: --to-label
+    writes which, --labels takes them back, all other options being the same.
     """
     check_jobs(COMMAND, jobs)
     check_seed(COMMAND, seed)
     with one_line_errors(COMMAND, debug) as warned:
+        from covshift.base import check_count
+        from covshift.diagnosis.words import summarise
         from covshift.tables import check_output, diagnose_tables, read_pair
-        from covshift.tables.diagnosing import rows_to_label
+        from covshift.tables.diagnosing import (
+            rows_to_label,
+            update_from_file,
+            write_rows_to_label,
+        )
 
+        check_count("--ask", ask, minimum=1 if to_label else 0)
+        inputs = [one for one in (train, new, labels) if one is not None]
+        reading: dict[str, Any] = {"separator": separator, "decimal": decimal}
         if report is not None:
             import_report()
-            check_output(report, inputs=[train, new], any_name=True, min_free_bytes=MIN_FREE_BYTES)
+            check_output(report, inputs=inputs, any_name=True, min_free_bytes=MIN_FREE_BYTES)
+        if to_label is not None:
+            check_output(to_label, inputs=inputs, min_free_bytes=MIN_FREE_BYTES)
         with working("reading"):
             tables = read_pair(
                 train, new, label=label, domain=domain, ignore=column_names(ignore),
-                keep=column_names(use), separator=separator, decimal=decimal,
+                keep=column_names(use), **reading,
             )  # fmt: skip
         with working(f"diagnosing {len(tables.X_train):,} and {len(tables.X_new):,} rows"):
             found = diagnose_tables(tables, random_state=seed, n_jobs=jobs, time_budget=time_budget)
-            result = found.to_dict()
+        notes = list(tables.notes)
+        if labels is not None:
+            found, more = update_from_file(found, tables, labels, **reading)
+            notes += more
         rows = rows_to_label(found, tables, ask) if ask else []
+        result = found.to_dict() | {"summary": summarise(found, HOW_TO_LABEL)}
+        if to_label is not None:
+            if not rows:
+                fail(COMMAND, "there is no row to label: whatever may hold predicts the same.")
+            write_rows_to_label(to_label, new, rows, label, **reading)
         if report is not None:
-            found.to_html(report, facts=[("files", f"{train.name}, {new.name}")])
-    result |= {"notes": tables.notes, "rows to label": rows, "warnings": warned}
+            facts = [("files", f"{train.name}, {new.name}")]
+            found.to_html(report, facts=facts, how_to_label=HOW_TO_LABEL)
+    result |= {"notes": notes, "rows to label": rows, "warnings": warned}
     if as_json:
         print_json(result)
         return
-    print_notes([*tables.notes, *warned])
+    print_notes([*notes, *warned])
     for sentence in result["summary"]:
         typer.echo(sentence)
     kinds = [kind for kind, _ in found.evidence.items()]
@@ -94,6 +129,8 @@ def diagnose(
     )
     if found.verdict.kind == "undecidable" and rows:
         typer.echo(f"Rows of {new.name} to label (the first is 1): {', '.join(map(str, rows))}")
+    if to_label is not None:
+        typer.echo(f"To label: {to_label}")
     if report is not None:
         typer.echo(f"Report: {report}")
 

@@ -25,7 +25,7 @@ from covshift.diagnosis.plain import to_plain
 from covshift.diagnosis.stability import Stability
 from covshift.diagnosis.verdict import Verdict, decide_by_labels
 from covshift.diagnosis.weighting import Weighting
-from covshift.diagnosis.words import describe, describe_html, summarise
+from covshift.diagnosis.words import HOW_TO_LABEL, describe, describe_html, summarise
 from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
 from covshift.output_files import write_whole
 from covshift.predictors import AdaptedClassifier
@@ -280,15 +280,22 @@ class Diagnosis:
         """A matplotlib figure of the gains of all hypotheses. The extra ``report``."""
         return draw_gains(self)
 
-    def to_html(self, path: Any = None, *, facts: Sequence[tuple[str, str]] = ()) -> str:
+    def to_html(
+        self,
+        path: Any = None,
+        *,
+        facts: Sequence[tuple[str, str]] = (),
+        how_to_label: str = HOW_TO_LABEL,
+    ) -> str:
         """The report as one self-contained page; also written to ``path``. The extra ``report``.
 
-        ``facts`` are pairs of a name and a text to be shown at the head.
+        ``facts`` are pairs of a name and a text to be shown at the head; ``how_to_label`` tells
+        the reader how to bring in labels, where they are wanted.
         """
         from covshift.diagnosis.document import make_report
         from covshift.report.page import render_page
 
-        page = render_page(make_report(self, facts))
+        page = render_page(make_report(self, facts, how_to_label))
         if path is not None:
             write_whole(Path(path), lambda file: file.write(page.encode()))
         return page

@@ -9,7 +9,13 @@ from covshift.diagnosis.expectation import Expectation
 from covshift.diagnosis.gains import Gains
 from covshift.diagnosis.hypotheses import HYPOTHESES
 from covshift.diagnosis.pictures import draw_gains, draw_rows
-from covshift.diagnosis.words import say_moved, say_stability, say_verdict, say_weighting
+from covshift.diagnosis.words import (
+    HOW_TO_LABEL,
+    say_moved,
+    say_stability,
+    say_verdict,
+    say_weighting,
+)
 from covshift.report.document import (
     make_cell,
     make_column,
@@ -38,7 +44,11 @@ WHAT_KINDS_SAY = (
 )
 
 
-def make_report(diagnosis: "Diagnosis", facts: Sequence[tuple[str, str]] = ()) -> Document:
+def make_report(
+    diagnosis: "Diagnosis",
+    facts: Sequence[tuple[str, str]] = (),
+    how_to_label: str = HOW_TO_LABEL,
+) -> Document:
     """The document of a diagnosis; ``facts`` are pairs of a name and a text."""
     headline = HEADLINES[diagnosis.verdict.kind].format(leading=diagnosis.leading)
     n_source, n_target = diagnosis.n_rows
@@ -50,7 +60,7 @@ def make_report(diagnosis: "Diagnosis", facts: Sequence[tuple[str, str]] = ()) -
     return make_document(
         headline,
         " ".join(say_verdict(diagnosis)[:1]),
-        sections=[_moved(diagnosis), _holds(diagnosis), _to_do(diagnosis)],
+        sections=[_moved(diagnosis), _holds(diagnosis), _to_do(diagnosis, how_to_label)],
         facts=[*counts, *facts],
         evidence=_scenes(diagnosis),
     )
@@ -87,11 +97,11 @@ def _holds(diagnosis: "Diagnosis") -> Section:
     )
 
 
-def _to_do(diagnosis: "Diagnosis") -> Section:
+def _to_do(diagnosis: "Diagnosis", how_to_label: str) -> Section:
     return make_section(
         "do",
         "What to do",
-        paragraphs=say_verdict(diagnosis),
+        paragraphs=say_verdict(diagnosis, how_to_label),
         tables=[_expected(diagnosis.expectations)],
     )
 

@@ -21,13 +21,20 @@ OBSTACLES = {
 }
 
 
-def summarise(diagnosis: "Diagnosis") -> list[str]:
-    """Sentences: what moved, what holds, what to do, in this order."""
+HOW_TO_LABEL = "Label the target rows of rows_to_label() and call update()"
+
+
+def summarise(diagnosis: "Diagnosis", how_to_label: str = HOW_TO_LABEL) -> list[str]:
+    """Sentences: what moved, what holds, what to do, in this order.
+
+    ``how_to_label`` tells the reader how to bring in labels; those of a program differ.
+    """
+    verdict = say_verdict(diagnosis, how_to_label)
     return [
         say_moved(diagnosis),
         say_weighting(diagnosis),
         *say_stability(diagnosis),
-        *say_verdict(diagnosis),
+        *verdict,
     ]
 
 
@@ -101,11 +108,11 @@ def say_stability(diagnosis: "Diagnosis") -> list[str]:
     ]
 
 
-def say_verdict(diagnosis: "Diagnosis") -> list[str]:
+def say_verdict(diagnosis: "Diagnosis", how_to_label: str = HOW_TO_LABEL) -> list[str]:
     """What to do, and what to expect of it."""
     verdict = diagnosis.verdict
     if verdict.kind == "undecidable":
-        return say_undecidable(diagnosis)
+        return say_undecidable(diagnosis, how_to_label)
     if verdict.kind == "not moved":
         return ["No adaptation is needed.", *say_expected(diagnosis)]
     if verdict.kind == "no adaptation":
@@ -137,7 +144,7 @@ def say_unsure(diagnosis: "Diagnosis") -> list[str]:
     ]
 
 
-def say_undecidable(diagnosis: "Diagnosis") -> list[str]:
+def say_undecidable(diagnosis: "Diagnosis", how_to_label: str = HOW_TO_LABEL) -> list[str]:
     """Why nobody can know, what would follow from each hypothesis, and what would decide."""
     decidability, labels = diagnosis.decidability, diagnosis.labels
     if labels is not None:
@@ -161,8 +168,7 @@ def say_undecidable(diagnosis: "Diagnosis") -> list[str]:
                 f"If {hypothesis.assumption}: {hypothesis.remedy}; nothing here tests that."
             )
     sentences.append(
-        f"Label the target rows of rows_to_label() and call update(): about {labels_needed()} of "
-        "them settle between two hypotheses."
+        f"{how_to_label}: about {labels_needed()} of them settle between two hypotheses."
     )
     return sentences
 

@@ -1,5 +1,6 @@
-"""Two tables -> a `Diagnosis`, and the rows of the new table that it asks to be labelled."""
+"""Two tables -> a `Diagnosis`; rows of the new table to be labelled, as a file, and back."""
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,14 @@ import numpy as np
 from covshift.diagnosis import Diagnosis, diagnose
 from covshift.domains import placeholder_label
 from covshift.tables.encoder import TableEncoder
+from covshift.tables.errors import listed, table_error
+from covshift.tables.labels import class_kind, read_known_labels
 from covshift.tables.matching import MatchedTables
+from covshift.tables.reading import open_table, read_table
+from covshift.tables.schema import TableSchema
+from covshift.tables.writing import write_table
+
+ROW = "row_to_label"  # column with the number of a row in the new table
 
 
 def diagnose_tables(tables: MatchedTables, **options: Any) -> Diagnosis:
@@ -41,3 +49,84 @@ def diagnose_tables(tables: MatchedTables, **options: Any) -> Diagnosis:
 def rows_to_label(diagnosis: Diagnosis, tables: MatchedTables, n_rows: int) -> list[int]:
     """Rows of the new table to label, the first row being 1, the most telling first."""
     return [int(row) - len(tables.X_train) + 1 for row in diagnosis.rows_to_label(n_rows)]
+
+
+def write_rows_to_label(
+    out: Any, new_path: Any, rows: Sequence[int], label: str, **options: Any
+) -> None:
+    """Write rows of a table as they stand there, with their numbers and an empty label.
+
+    Parameters
+    ----------
+    out : path
+        As in `write_table`.
+    new_path : path
+        The new table.
+    rows : sequence of int
+        From `rows_to_label`; so are they ordered.
+    label : str
+        Name of the column to fill in.
+    **options
+        ``separator`` and ``decimal``, as in `open_table`.
+    """
+    import pandas as pd
+
+    names = open_table(new_path, **options).schema.kinds
+    # As text, so that cells come out as they went in.
+    reader = open_table(new_path, schema=TableSchema(dict.fromkeys(names, "text")), **options)
+    found = pd.concat(_numbered(reader, rows)).set_index(ROW).loc[list(rows)].reset_index()
+    found = found.drop(columns=label, errors="ignore")
+    found.insert(1, label, pd.array([pd.NA] * len(found), dtype="string"))
+    write_table(out, [found])
+
+
+def _numbered(reader: Any, rows: Sequence[int]) -> Iterator[Any]:
+    start = 1
+    for frame in reader:
+        numbered = frame.drop(columns=ROW, errors="ignore")
+        numbered.insert(0, ROW, np.arange(start, start + len(frame)))
+        yield numbered[numbered[ROW].isin(rows)]
+        start += len(frame)
+
+
+def update_from_file(
+    diagnosis: Diagnosis, tables: MatchedTables, path: Any, **options: Any
+) -> tuple[Diagnosis, list[str]]:
+    """Use the labels of a file of `write_rows_to_label` that somebody has filled in.
+
+    Parameters
+    ----------
+    diagnosis : Diagnosis
+        Of `diagnose_tables`, with the same options as when the rows were asked for.
+    tables : MatchedTables
+        What it is the diagnosis of.
+    path : path
+        Table with the numbers of rows and their labels; rows without a label are left alone.
+    **options
+        ``separator`` and ``decimal``, as in `open_table`.
+
+    Returns
+    -------
+    diagnosis : Diagnosis
+    notes : list of str
+    """
+    schema = TableSchema({ROW: "number", tables.label: class_kind(diagnosis.classes)})
+    table = read_table(path, schema=schema, **options)
+    labels, known = read_known_labels(table.frame[tables.label], diagnosis.classes)
+    if not known.any():
+        raise table_error(path, f"no row has a label yet: fill in the column {tables.label!r}.")
+    numbers, labels = table.frame[ROW].to_numpy()[known], labels[known]
+    if np.isnan(numbers).any():
+        raise table_error(path, f"a labelled row has no number in the column {ROW!r}; put it back.")
+    looked_at = np.isin(numbers + len(tables.X_train) - 1, diagnosis.target_rows)
+    if not looked_at.all():
+        raise table_error(
+            path,
+            f"row {numbers[~looked_at][0]:g} of the new table was not looked at: give the same "
+            "tables, options and seed as when the rows were asked for.",
+        )
+    notes = list(table.notes)
+    strangers = [name for name in np.unique(labels).tolist() if name not in diagnosis.classes]
+    if strangers:
+        notes.append(f"No training row has these labels; all are wrong there: {listed(strangers)}.")
+    return diagnosis.update(numbers.astype(int) + len(tables.X_train) - 1, labels), notes

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from covshift.domains import Labels
-from covshift.kernels.arrays import IntArray
+from covshift.kernels.arrays import BoolArray, IntArray
+from covshift.tables.cells import Kind
 from covshift.tables.columns import column_kind, column_numbers, column_text
 from covshift.tables.errors import TableError, listed
 
@@ -61,6 +62,28 @@ def as_written(labels: Labels, texts: Sequence[str | None]) -> Labels:
     if plain or len(spellings) > len({value for value, _ in spellings}):
         return labels
     return np.array(texts, dtype=str)
+
+
+def class_kind(classes: Any) -> Kind:
+    """Return the kind of column that classes came from."""
+    kinds: dict[str, Kind] = {"b": "boolean", "i": "number", "u": "number", "f": "number"}
+    return kinds.get(classes.dtype.kind, "text")
+
+
+def read_known_labels(column: Any, classes: Any) -> tuple[Labels, BoolArray]:
+    """Return a column of `class_kind` as these classes are written, and which cells hold one."""
+    kind = class_kind(classes)
+    if kind == "text":
+        texts = match_spellings(column_text(column).to_pylist(), classes.tolist())
+        known = np.array([text is not None for text in texts], dtype=bool)
+        return np.array([text or "" for text in texts], dtype=str), known
+    numbers = column_numbers(column)
+    known = ~np.isnan(numbers)
+    values = np.where(known, numbers, 0)
+    if kind == "boolean":
+        return values != 0, known
+    whole = bool(np.all(values == np.floor(values)) and np.abs(values).max(initial=0) < 2**53)
+    return (values.astype(np.int64) if whole else values), known
 
 
 def match_spellings(texts: Sequence[str | None], classes: Sequence[str]) -> list[str | None]:

@@ -8,6 +8,7 @@ from covshift.tables.cells import Kind
 from covshift.tables.classifier import TableClassifier
 from covshift.tables.errors import TableError, listed, table_error
 from covshift.tables.extra import pandas as pd
+from covshift.tables.labels import class_kind
 from covshift.tables.reading import TableReader, open_table
 from covshift.tables.schema import TableSchema
 
@@ -47,7 +48,7 @@ def open_for_model(
     kinds: dict[str, Kind] = dict(model.schema_.kinds)
     wanted: dict[str, Kind] = {name: "text" for name in extra}
     if label is not None:
-        wanted[label] = label_kind(model)
+        wanted[label] = class_kind(model.classes_)
     # A column of the model keeps its kind.
     schema = TableSchema({**wanted, **kinds}, model.decimal_)
     reader = open_table(path, schema=schema, allow_absent=True, **options)
@@ -77,9 +78,3 @@ def notes_of(model: TableClassifier, reader: TableReader) -> list[str]:
 def read_all(reader: TableReader) -> Any:
     """Return all rows of a reader as one frame."""
     return pd.concat(list(reader), ignore_index=True)
-
-
-def label_kind(model: TableClassifier) -> Kind:
-    """Return the kind of column that the model's classes came from."""
-    kinds: dict[str, Kind] = {"b": "boolean", "i": "number", "u": "number", "f": "number"}
-    return kinds.get(model.classes_.dtype.kind, "text")

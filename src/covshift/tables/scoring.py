@@ -6,11 +6,10 @@ import numpy as np
 
 from covshift.measures.prediction_scores import score_predictions
 from covshift.tables.classifier import TableClassifier
-from covshift.tables.columns import column_numbers, column_text
 from covshift.tables.domain_codes import domain_texts
 from covshift.tables.errors import TableError, listed, table_error
-from covshift.tables.labels import match_spellings
-from covshift.tables.model_frames import label_kind, open_for_model
+from covshift.tables.labels import read_known_labels
+from covshift.tables.model_frames import open_for_model
 from covshift.tables.predicting import chunks
 
 
@@ -52,7 +51,7 @@ def score_file(
     truths, predictions, domains = [], [], []
     n_unlabelled = 0
     for frame in chunks(reader):
-        truth, known = _labels(model, frame[label])
+        truth, known = read_known_labels(frame[label], model.classes_)
         n_unlabelled += int((~known).sum())
         frame, truth = frame[known], truth[known]
         if not len(frame):
@@ -75,18 +74,3 @@ def score_file(
         notes.append(f"Classes that the model has never seen count as errors: {listed(strangers)}.")
     scores = score_predictions(truth, prediction, np.array(domains) if domain else None)
     return {"label": label, **scores, "notes": notes}
-
-
-def _labels(model: TableClassifier, column: Any) -> tuple[Any, Any]:
-    """Return labels as the model's classes are written, and where there are some."""
-    if label_kind(model) == "text":
-        texts = match_spellings(column_text(column).to_pylist(), model.classes_.tolist())
-        known = np.array([text is not None for text in texts], dtype=bool)
-        return np.array([text or "" for text in texts], dtype=str), known
-    numbers = column_numbers(column)
-    known = ~np.isnan(numbers)
-    values = np.where(known, numbers, 0)
-    if label_kind(model) == "boolean":
-        return values != 0, known
-    whole = bool(np.all(values == np.floor(values)) and np.abs(values).max(initial=0) < 2**53)
-    return (values.astype(np.int64) if whole else values), known
