@@ -12,6 +12,7 @@ ROOT = Path(covshift.__file__).parent
 ORDER = [
     "kernels",
     "solvers",
+    "streams",
     "measures",
     "domains",
     "base",

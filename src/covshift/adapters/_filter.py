@@ -23,6 +23,8 @@ from covshift.domains import (
     pooling_units,
 )
 from covshift.kernels.activations import activate
+from covshift.kernels.row_blocks import are_kept
+from covshift.streams import ArrayRows, RowStream, bring_home, is_streamed, map_rows, open_rows
 
 
 class SparseFilter(DomainTransformer):
@@ -35,8 +37,9 @@ class SparseFilter(DomainTransformer):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows of all domains.
+        X : {array-like, sparse matrix, Dask array} of shape (n_samples, n_features)
+            Rows of all domains. A Dask array, and a memory map of more than 256 MB, are passed
+            over in blocks and never copied.
         y : array-like of shape (n_samples,), default=None
             Labels; read only where ``label_mask`` allows it, and only by
             `PeriodicSparseFiltering`.
@@ -62,7 +65,7 @@ class SparseFilter(DomainTransformer):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, Dask array} of shape (n_samples, n_features)
             Rows.
         sample_domain : array-like of shape (n_samples,), int or str, default=None
             Domain of each row, or the one of all rows. None: the target (the source, if the
@@ -74,9 +77,17 @@ class SparseFilter(DomainTransformer):
         Returns
         -------
         Z : ndarray of shape (n_samples, n_components)
-            Every row is non-negative and, with ``norm_epsilon=0``, of length one.
+            Every row is non-negative and, with ``norm_epsilon=0``, of length one. A Dask array
+            of blocks yet to be computed, if X is one.
         """
         check_is_fitted(self)
+        if is_streamed(X):
+            if self.normalization == "batch":
+                raise ValueError(
+                    "normalization='batch' takes the norms of all rows of a call, which come in "
+                    "blocks here: fit with normalization='domain' or 'joint'."
+                )
+            return map_rows(self, "transform", X, sample_domain=sample_domain)
         X = self._validate_rows(X)
         domain = self._domains_of(sample_domain, X.shape[0])
         F = self._activate(X)
@@ -108,10 +119,11 @@ class SparseFilter(DomainTransformer):
                 "With normalization='joint' all domains share one set of norms: refit with the "
                 "rows of the new target, or use normalization='domain'."
             )
-        X = self._validate_rows(X)
+        X = open_rows(self, X, reset=False) if is_streamed(X) else self._validate_rows(X)
         unit = register_target(self, domain, X.shape[0])
         if self.normalization == "domain":
-            self._store_norms(self._stored_norms().replace(unit, self._activate(X)))
+            new = self._measure_norms(X, {unit: np.arange(X.shape[0])})
+            self._store_norms(self._stored_norms().replace(new))
         return self
 
     def _domains_of(self, sample_domain, n_samples):
@@ -125,11 +137,17 @@ class SparseFilter(DomainTransformer):
 
     def _state_problem(self, X, y, sample_domain, label_mask=None):
         """Check parameters and data, and draw the starts."""
-        X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32))
-        self._check_parameters()
-        check_magnitude(X)
+        if is_streamed(X):
+            self._check_parameters()  # before a pass over all rows
+            self._check_streamable()
+            X = open_rows(self, X, reset=True)
+        else:
+            X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32))
+            self._check_parameters()
+            check_magnitude(X)
+        sample_domain, label_mask = bring_home(sample_domain), bring_home(label_mask)
         domains = check_fit_domains(sample_domain, label_mask, X.shape[0])
-        reward = self._read_labels(y, domains.label_mask)
+        reward = self._read_labels(bring_home(y), domains.label_mask)
         return FilterProblem.of(self, X, domains, reward)
 
     def _keep_best(self, problem, paths):
@@ -138,7 +156,7 @@ class SparseFilter(DomainTransformer):
         self.components_ = best.x
         stored = "joint" if self.normalization != "domain" else self.pooling
         units = pooling_units(problem.domains.sample_domain, stored, self.min_domain_size)
-        self._store_norms(UnitNorms.measure(self._activate(problem.X), units))
+        self._store_norms(self._measure_norms(problem.X, units))
         self.domains_ = problem.domains.domains
         self.domain_names_: dict[int, str] = {}
         self.loss_ = best.loss
@@ -172,6 +190,22 @@ class SparseFilter(DomainTransformer):
     def _activate(self, X):
         H = X @ self.components_.astype(X.dtype, copy=False).T
         return activate(H, self.activation, self.epsilon)
+
+    def _measure_norms(self, X, units):
+        if not (isinstance(X, RowStream) or are_kept(self.components_[:, 0].nbytes, X.shape[0])):
+            X = ArrayRows(X)
+        if isinstance(X, RowStream):
+            W, epsilon = self.components_, self.epsilon
+            return UnitNorms.measure_stream(X, W, self.activation, epsilon, units)
+        return UnitNorms.measure(self._activate(X), units)
+
+    def _check_streamable(self):
+        """Refuse what needs all rows at once."""
+        if self.early_stopping is not None:
+            raise ValueError(
+                "early_stopping='ks' compares all rows at every iteration: fit a sample of the "
+                "rows in memory, or set max_iter in its place."
+            )
 
     def _store_norms(self, norms):
         self.norm_units_ = norms.units

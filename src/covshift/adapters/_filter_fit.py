@@ -14,10 +14,12 @@ from covshift.base import warn_nothing_to_adapt
 from covshift.domains import FitDomains, Labels, pooling_units
 from covshift.kernels.activations import activate
 from covshift.kernels.arrays import BoolArray, FloatArray, IntArray, Rows
-from covshift.kernels.filter_losses import filter_losses
+from covshift.kernels.filter_losses import Losses, filter_losses, streamed_losses
 from covshift.kernels.ks_distance import mean_ks_distance
+from covshift.kernels.row_blocks import are_kept
 from covshift.solvers.lbfgs import Path, minimize_lbfgs
 from covshift.solvers.threads import Run, run_tasks
+from covshift.streams import ArrayRows, RowStream
 
 # Filters evaluated together: 100 starts of four. Enough of them keep NumPy's overhead small beside
 # its work; more would only make the blocks of rows shorter.
@@ -153,26 +155,10 @@ def _batches(problems: Sequence[FilterProblem]) -> list[list[Start]]:
 
 def _minimize_batch(batch: list[Start], run: Run, should_stop: Any) -> list[Path]:
     problems = [start.problem for start in batch]
-    first, rewards = problems[0], [problem.reward for problem in problems]
-    shared = all(problem.X is first.X for problem in problems)
-    unlabelled = np.full(first.X.shape[0], -1)
-    codes = [unlabelled if reward.codes is None else reward.codes for reward in rewards]
-    same_codes = shared and all(np.array_equal(code, codes[0]) for code in codes)
-    X = first.X if shared else np.stack([problem.X for problem in problems])
+    first = problems[0]
     starts = np.stack([problem.starts[restart] for problem, restart in batch])
     size = starts.shape[0] * starts.shape[1] * first.X.shape[0]
-    losses = filter_losses(
-        X,
-        codes[0] if same_codes else np.stack(codes),
-        np.stack([reward.groups for reward in rewards]),
-        np.stack([reward.label_reward for reward in rewards]),
-        loss=first.filter_._loss_name(),
-        activation=first.filter_.activation,
-        epsilon=first.filter_.epsilon,
-        norm_epsilon=first.filter_.norm_epsilon,
-        alpha=np.array([problem.filter_.alpha for problem in problems]),
-        run=run if size >= MIN_THREADED_SIZE else map,
-    )
+    losses = _batch_losses(problems, starts, run if size >= MIN_THREADED_SIZE else map)
 
     def distance(position: int, W: FloatArray) -> float:
         return problems[position].distance(W)
@@ -201,6 +187,40 @@ def _minimize_batch(batch: list[Start], run: Run, should_stop: Any) -> list[Path
                 f"{path.iteration} of {path.n_iter}"
             )
     return paths
+
+
+def _batch_losses(problems: list[FilterProblem], starts: FloatArray, run: Run) -> Losses:
+    """The losses of problems that are evaluated together, as functions of their filters."""
+    first, rewards = problems[0], [problem.reward for problem in problems]
+    shared = all(problem.X is first.X for problem in problems)
+    unlabelled = np.full(first.X.shape[0], -1)
+    codes = [unlabelled if reward.codes is None else reward.codes for reward in rewards]
+    same_codes = shared and all(
+        code is codes[0] or np.array_equal(code, codes[0]) for code in codes
+    )
+    groups = np.stack([reward.groups for reward in rewards])
+    label_reward = np.stack([reward.label_reward for reward in rewards])
+    settings: dict[str, Any] = {
+        "loss": first.filter_._loss_name(),
+        "activation": first.filter_.activation,
+        "epsilon": first.filter_.epsilon,
+        "norm_epsilon": first.filter_.norm_epsilon,
+        "alpha": np.array([problem.filter_.alpha for problem in problems]),
+    }
+    stream = first.X if isinstance(first.X, RowStream) else None
+    if stream is None and same_codes and not are_kept(starts[..., 0].nbytes, first.X.shape[0]):
+        stream = ArrayRows(first.X)  # as fast as passes that keep nothing, and copies nothing
+    if stream is None:
+        X = first.X if shared else np.stack([problem.X for problem in problems])
+        all_codes = codes[0] if same_codes else np.stack(codes)
+        return filter_losses(X, all_codes, groups, label_reward, run=run, **settings)
+    split = stream.split(np.where(codes[0] < 0, groups.shape[1], codes[0]))
+    settings["dtype"] = stream.dtype
+
+    def sums(function: Any, *arguments: Any) -> Any:
+        return stream.sums(function, split, *arguments, run=run)
+
+    return streamed_losses(sums, stream.shape, stream.is_sparse, groups, label_reward, **settings)
 
 
 def _stopping_window(filter_, domains: FitDomains) -> int | None:

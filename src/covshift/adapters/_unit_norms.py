@@ -4,9 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from covshift.domains import Unit, locate_units
+from covshift.domains import Unit, locate_units, unit_codes
+from covshift.kernels.activations import Activation
 from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.filter_streams import ActivationRule, squares_by_code
 from covshift.kernels.normalization import normalize_by, root_mean_squares, stored_norms
+from covshift.streams import RowStream
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,25 @@ class UnitNorms:
             counts=np.array([len(rows) for rows in units.values()]),
         )
 
+    @classmethod
+    def measure_stream(
+        cls,
+        stream: RowStream,
+        W: FloatArray,
+        activation: Activation,
+        epsilon: float,
+        units: dict[Unit, IntArray],
+    ) -> "UnitNorms":
+        """Measure the norms of the activations of filters W (L, m), in a pass over the rows."""
+        rule = ActivationRule(activation, epsilon, half_angle=False)
+        squares, counts = np.zeros((len(units), len(W))), np.zeros(len(units), dtype=np.int64)
+        for positions, codes in unit_codes(units, stream.shape[0]):
+            arguments = (W.astype(stream.dtype)[None], rule, len(positions))
+            sums = stream.sums(squares_by_code, stream.split(codes), *arguments)
+            squares[positions], counts[positions] = sums
+        root_means = np.sqrt(squares / counts[:, None]).astype(stream.dtype)
+        return cls(list(units), root_means, counts)
+
     def normalize(self, F: FloatArray, sample_domain: IntArray, norm_epsilon: float) -> FloatArray:
         """Overwrite F with its representation, each row under the norms of its unit."""
         norms = stored_norms(self.root_means, self.counts, norm_epsilon).astype(F.dtype)
@@ -41,11 +63,11 @@ class UnitNorms:
         one_unit = (unit == unit[0]).all()
         return normalize_by(F, norms[unit[0]] if one_unit else norms[unit], norm_epsilon)
 
-    def replace(self, unit: Unit, F: FloatArray) -> "UnitNorms":
-        """Return the norms with those of ``unit`` learned from F, added or exchanged."""
-        others = [index for index, name in enumerate(self.units) if name != unit]
+    def replace(self, new: "UnitNorms") -> "UnitNorms":
+        """Return the norms with those of the units of ``new`` added or exchanged."""
+        others = [index for index, name in enumerate(self.units) if name not in new.units]
         return UnitNorms(
-            units=[*(self.units[index] for index in others), unit],
-            root_means=np.vstack([self.root_means[others], root_mean_squares(F)]),
-            counts=np.append(self.counts[others], F.shape[0]),
+            units=[*(self.units[index] for index in others), *new.units],
+            root_means=np.vstack([self.root_means[others], new.root_means]),
+            counts=np.append(self.counts[others], new.counts),
         )

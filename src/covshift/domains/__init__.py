@@ -20,7 +20,7 @@ from covshift.domains.labels import (
     known_labels,
     placeholder_label,
 )
-from covshift.domains.pooling import Unit, locate_units, pick_rows, pooling_units
+from covshift.domains.pooling import Unit, locate_units, pick_rows, pooling_units, unit_codes
 from covshift.domains.roles import (
     SOME_SOURCE,
     SOME_TARGET,
@@ -53,4 +53,5 @@ __all__ = [
     "pooling_units",
     "split_domains",
     "stack_domains",
+    "unit_codes",
 ]

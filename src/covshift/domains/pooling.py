@@ -1,6 +1,6 @@
 """Who shares statistics with whom."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -35,6 +35,23 @@ def pooling_units(
         if len(own) >= min_domain_size
     }
     return units | roles
+
+
+def unit_codes(units: dict[Unit, IntArray], n_rows: int) -> Iterator[tuple[list[int], Any]]:
+    """Yield sets of units that share no row: their positions, and which of them each row is in.
+
+    Domains are one such set and the roles, to which their rows belong as well, another. A row
+    that is in none of a set has the number of its units as code.
+    """
+    names = list(units)
+    domains = [index for index, name in enumerate(names) if not isinstance(name, str)]
+    roles = [index for index, name in enumerate(names) if isinstance(name, str)]
+    for positions in (domains, roles):
+        if positions:
+            codes = np.full(n_rows, len(positions), dtype=np.int32)
+            for code, index in enumerate(positions):
+                codes[units[names[index]]] = code
+            yield positions, codes
 
 
 def pick_rows(X: Any, rows: IntArray) -> Any:

@@ -9,6 +9,7 @@ from scipy import sparse
 from covshift.kernels.activations import Activation, half_angle_is_cheaper
 from covshift.kernels.arrays import BoolArray, FloatArray, IntArray, Rows
 from covshift.kernels.filter_passes import FilterLoss, three_passes
+from covshift.kernels.filter_streams import ActivationRule, Gram, Sums, sum_of_products, two_passes
 from covshift.kernels.psf_blockwise_loss import psf_blockwise_loss
 from covshift.kernels.psf_loss import psf_loss
 from covshift.kernels.row_blocks import Run, cut_rows, keep_problems, sort_by_class
@@ -56,12 +57,11 @@ def filter_losses(
     K, C, L = groups.shape
     dtype = X.dtype
     label_reward, alpha = label_reward.astype(dtype), alpha.astype(dtype)[:, None, None]
-    gram = gram_matrix(X) if _gram_pays(X, loss, activation, epsilon) else None
+    gram = gram_matrix(X) if _gram_pays(X.shape, _sparse(X), loss, activation, epsilon) else None
     passes = 3 if gram is None else 1
     X, codes = sort_by_class(X, np.where(codes < 0, C, codes))
     all_rows = cut_rows(X, codes, K, L, passes=passes)
-    # Without any epsilon a filter may be exactly zero everywhere, and half angles round.
-    half_angle = activation != "abs" and epsilon + norm_epsilon > 0 and half_angle_is_cheaper(dtype)
+    half_angle = _use_half_angle(activation, epsilon + norm_epsilon, dtype)
     present: dict[str, Any] = {}
 
     def select(which: IntArray) -> None:
@@ -89,12 +89,47 @@ def filter_losses(
             half_angle=half_angle,
             run=run,
         )
-        if alpha.any():
-            losses = losses + 0.5 * np.einsum("klm,klm,kij->k", W, W, alpha[which])
-            gradients = gradients + alpha[which] * W
-        return losses, gradients
+        return _add_penalty(losses, gradients, W, alpha[which])
 
     select(np.arange(K))
+    return evaluate
+
+
+def streamed_losses(
+    sums: Sums,
+    shape: tuple[int, int],
+    is_sparse: bool,
+    groups: BoolArray,
+    label_reward: FloatArray,
+    *,
+    dtype: Any,
+    loss: Loss,
+    activation: Activation,
+    epsilon: float,
+    norm_epsilon: float,
+    alpha: FloatArray,
+) -> Losses:
+    """Prepare K problems whose rows (n, m) are passed over in parts: see `filter_streams`.
+
+    Parameters
+    ----------
+    sums : calls a function on the rows and the codes of every part, with further arguments, and
+        adds up what it returns. Rows without a label have code C.
+    shape, is_sparse, dtype : of the rows; dtype is the working precision.
+    groups, label_reward, loss, activation, epsilon, norm_epsilon, alpha : as in `filter_losses`.
+    """
+    label_reward, alpha = label_reward.astype(dtype), alpha.astype(dtype)[:, None, None]
+    half_angle = _use_half_angle(activation, epsilon + norm_epsilon, dtype)
+    rule = ActivationRule(activation, epsilon, half_angle)
+    gram: Gram | None = None
+    if _gram_pays(shape, is_sparse, loss, activation, epsilon):
+        gram = (*sums(sum_of_products, dtype), shape[0])
+
+    def evaluate(W: FloatArray, which: IntArray) -> tuple[FloatArray, FloatArray]:
+        problem = LOSSES[loss](groups[which], label_reward[which], norm_epsilon)
+        losses, gradients = two_passes(W, sums, problem, rule, gram)
+        return _add_penalty(losses, gradients, W, alpha[which])
+
     return evaluate
 
 
@@ -127,7 +162,26 @@ def filter_loss(
     return float(losses[0]), gradients[0]
 
 
-def _gram_pays(X: Rows, loss: Loss, activation: Activation, epsilon: float) -> bool:
-    """Whether one pass with X'X is possible, and cheaper than three without."""
-    possible = loss == "joint" and activation == "abs" and epsilon > 0 and not sparse.issparse(X)
-    return possible and 2 * X.shape[-1] <= X.shape[-2]
+def _add_penalty(
+    losses: FloatArray, gradients: FloatArray, W: FloatArray, alpha: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    if not alpha.any():
+        return losses, gradients
+    return losses + 0.5 * np.einsum("klm,klm,kij->k", W, W, alpha), gradients + alpha * W
+
+
+def _use_half_angle(activation: Activation, epsilons: float, dtype: Any) -> bool:
+    # Without any epsilon a filter may be exactly zero everywhere, and half angles round.
+    return activation != "abs" and epsilons > 0 and half_angle_is_cheaper(dtype)
+
+
+def _sparse(X: Rows) -> bool:
+    return bool(sparse.issparse(X))
+
+
+def _gram_pays(
+    shape: tuple[int, ...], is_sparse: bool, loss: Loss, activation: Activation, epsilon: float
+) -> bool:
+    """Whether X'X is possible, and saves more than it costs."""
+    possible = loss == "joint" and activation == "abs" and epsilon > 0 and not is_sparse
+    return possible and 2 * shape[-1] <= shape[-2]

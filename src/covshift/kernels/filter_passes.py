@@ -67,13 +67,16 @@ class FilterLoss(NamedTuple):
     n_classes : C.
     norms : (K, L, C + 1) sums of F^2 over the rows of each class -> what the others need.
     row_factors : norms, F and F^2 of a block (K, L, b), the block -> `RowFactors`.
-    filter_factors : norms, sums over all rows (K, P, L) -> A (K, L, a) and B (K, L, e).
+    filter_factors : norms, sums over all rows (K, P, L) -> A (K, L, a) and B (K, L, e), whose
+        first half does not depend on the sums.
+    n_parts : P, of which the last normalises all rows and the others those of each class.
     """
 
     n_classes: int
     norms: Callable[[FloatArray], Norms]
     row_factors: Callable[[Norms, FloatArray, FloatArray, Block], RowFactors]
     filter_factors: Callable[[Norms, FloatArray], tuple[FloatArray, FloatArray]]
+    n_parts: int
 
 
 def three_passes(

@@ -47,7 +47,8 @@ def psf_blockwise_loss(
     ones = np.ones((len(groups), 1), label_reward.dtype)
     upstream = np.concatenate([-label_reward, ones], axis=1)[..., None]
     norms = partial(block_norms, groups=groups, upstream=upstream, norm_epsilon=norm_epsilon)
-    return FilterLoss(groups.shape[1], norms, row_factors, filter_factors)
+    C = groups.shape[1]
+    return FilterLoss(C, norms, row_factors, filter_factors, n_parts=C + 1)
 
 
 def block_norms(

@@ -53,7 +53,7 @@ def psf_loss(groups: BoolArray, label_reward: FloatArray, norm_epsilon: float) -
     upstream = np.ones((K, C + 1, L), label_reward.dtype)  # the last row: without a label
     upstream[:, :-1] -= label_reward[..., None] * groups
     norms = partial(joint_norms, upstream=upstream, norm_epsilon=norm_epsilon)
-    return FilterLoss(C, norms, row_factors, filter_factors)
+    return FilterLoss(C, norms, row_factors, filter_factors, n_parts=1)
 
 
 def joint_norms(squares: FloatArray, upstream: FloatArray, norm_epsilon: float) -> JointNorms:

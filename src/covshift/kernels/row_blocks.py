@@ -116,11 +116,10 @@ def cut_rows(
     n_rows, n_features = X.shape[-2:]
     row_entries = n_problems * n_filters
     row_bytes = row_entries * X.dtype.itemsize
-    # Each block adds to the gradient, which costs as much as a product over few rows.
-    width = max(MIN_BLOCK_ROWS, BLOCK_BYTES // row_bytes, n_features)
+    width = block_width(row_bytes, n_features)
     bounds = _cut_evenly(codes, width)
     n_blocks = len(bounds) - 1
-    keep = passes > 1 and 2 * row_bytes * n_rows <= KEPT_BYTES
+    keep = passes > 1 and are_kept(row_bytes, n_rows)
     lanes = []
     runs = np.array_split(np.arange(n_blocks), min(LANES, n_blocks))
     for number, run in enumerate(runs):
@@ -130,15 +129,39 @@ def cut_rows(
             size = row_entries * (part.stop - part.start)
             kept = np.empty((2, size), X.dtype) if keep else None
             rows = X[part] if X.ndim == 2 else np.ascontiguousarray(X[:, part])
-            present = np.unique(codes[..., part])
-            classes = (codes[..., None, part] == present[:, None]).astype(X.dtype)
-            factors = np.empty((2 * len(present) + 3) * n_problems * classes.shape[-1], X.dtype)
-            first, last = int(present[0]), int(present[-1])
-            in_a_row = last - first + 1 == len(present)  # then a slice, which copies nothing
-            columns = slice(first, last + 1) if in_a_row else present
-            blocks.append(Block(rows, present, columns, classes, factors, kept))
+            block = make_block(rows, codes[..., part], n_problems, X.dtype)
+            blocks.append(replace(block, kept=kept))
         lanes.append(Lane(number, blocks))
     return BlockedRows(lanes, n_rows, int(np.diff(bounds).max()) * row_entries, X.dtype)
+
+
+def block_width(row_bytes: int, n_features: int) -> int:
+    """Rows of a block, given the bytes of a row's activations."""
+    # Each block adds to the gradient, which costs as much as a product over few rows.
+    return max(MIN_BLOCK_ROWS, BLOCK_BYTES // row_bytes, n_features)
+
+
+def are_kept(row_bytes: int, n_rows: int) -> bool:
+    """Whether activations and slopes are few enough to be kept between the passes."""
+    return 2 * row_bytes * n_rows <= KEPT_BYTES
+
+
+def make_block(
+    rows: Rows, codes: IntArray, n_problems: int, dtype: Any, factors: FloatArray | None = None
+) -> Block:
+    """A block of these rows, whose activations are not kept.
+
+    ``factors`` is used again if it is large enough.
+    """
+    present = np.unique(codes)
+    classes = (codes[..., None, :] == present[:, None]).astype(dtype)
+    size = (2 * len(present) + 3) * n_problems * classes.shape[-1]
+    if factors is None or len(factors) < size:
+        factors = np.empty(size, dtype)
+    first, last = int(present[0]), int(present[-1])
+    in_a_row = last - first + 1 == len(present)  # then a slice, which copies nothing
+    columns = slice(first, last + 1) if in_a_row else present
+    return Block(rows, present, columns, classes, factors, kept=None)
 
 
 def _cut_evenly(codes: IntArray, width: int) -> IntArray:

@@ -1,0 +1,181 @@
+r"""Loss and gradient of filters from sums over parts of the rows, which may lie anywhere.
+
+`filter_passes` keeps factors of every row between its passes. Here nothing of a row is kept, so
+that parts of the rows may be read from a disk, or sit in other machines, and what travels is of
+the size of W. The term of the gradient that needs a sum over all rows first,
+
+.. math::
+
+    - \frac{s_j}{t_j^3} \sum_i F_{ji}\, g'(h_{ji})\, x_i = - \frac{s_j}{t_j^3} D_j,
+
+has a factor D that does not depend on it. So two passes suffice, each a sum over the rows:
+
+1. :math:`\sum_i F_{ji}^2` by class, and D;
+2. the loss, s, and the rest of the gradient.
+
+They cost four products of W and the rows where three passes that keep nothing cost as many, and
+two activations in place of three. For the soft absolute value :math:`F g' = h`: both sums of the
+first pass follow from :math:`X^\top X` (`sf_one_pass`), computed once, and one pass is left.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from covshift.kernels.activations import Activation, activate_block
+from covshift.kernels.arrays import FloatArray, IntArray, Rows
+from covshift.kernels.filter_passes import FilterLoss, Norms, sum_by_class
+from covshift.kernels.row_blocks import (
+    Block,
+    block_width,
+    make_block,
+    project,
+    project_back,
+    room,
+)
+from covshift.kernels.row_views import view_rows
+from covshift.kernels.sf_one_pass import is_accurate
+
+# Rows of a tile of X'X: enough for the speed of the product, few enough for the cache.
+GRAM_ROWS = 4096
+# A function of rows, codes (and more arguments) -> arrays, summed over all parts of the rows.
+Sums: TypeAlias = Callable[..., tuple[Any, ...]]
+
+
+Gram: TypeAlias = tuple[FloatArray, int]
+
+
+class ActivationRule(NamedTuple):
+    """How activations are computed: see `activate_block`."""
+
+    activation: Activation
+    epsilon: float
+    half_angle: bool
+
+
+def two_passes(
+    W: FloatArray, sums: Sums, loss: FilterLoss, rule: ActivationRule, gram: Gram | None
+) -> tuple[FloatArray, FloatArray]:
+    """Losses (K,) and gradients (K, L, m) at W (K, L, m).
+
+    Parameters
+    ----------
+    sums : calls a function of this module on every part of the rows and adds up the results.
+    gram : X'X (m, m) and the number of rows, where they may take the place of the first pass.
+    """
+    known = None if gram is None else first_sums_from_gram(W, gram, rule.epsilon)
+    squares, D = known or sums(first_sums, W, rule, loss.n_classes, loss.n_parts)
+    norms = loss.norms(squares)
+    losses, s, gradient = sums(second_sums, W, rule, loss, norms)
+    _, B = loss.filter_factors(norms, s)
+    for part in range(loss.n_parts):  # the first half of B was in the second pass already
+        gradient = gradient - B[..., loss.n_parts + part, None] * D[:, part]
+    return losses, gradient.astype(W.dtype)
+
+
+def first_sums(
+    rows: Rows, codes: IntArray, W: FloatArray, rule: ActivationRule, n_classes: int, n_parts: int
+) -> tuple[FloatArray, FloatArray]:
+    """Squared activations by class (K, L, C + 1), and D (K, P, L, m).
+
+    The last of D is of all rows; those before, if the loss has any, of the rows of each class.
+    """
+    squares = np.zeros((*W.shape[:2], n_classes + 1))
+    D = np.zeros((W.shape[0], n_parts, *W.shape[1:]))
+    for block, F, slopes, scratch in activated_blocks(rows, codes, W, rule):
+        squared = np.square(F, out=room(scratch[0], *F.shape))
+        squares[..., block.columns] += sum_by_class(squared, block.classes)
+        slopes *= F
+        D[:, -1] += project_back(slopes, block.rows)
+        if n_parts > 1:
+            for code, members in zip(block.present, block.classes, strict=True):
+                if code < n_classes:
+                    D[:, code] += project_back(slopes * members, block.rows)
+    return squares, D
+
+
+def first_sums_from_gram(
+    W: FloatArray, gram: Gram, epsilon: float
+) -> tuple[FloatArray, FloatArray] | None:
+    """The same for the soft absolute value from X'X; None, where that loses digits."""
+    products, n_rows = gram
+    D = np.matmul(W.astype(np.float64, copy=False), products)
+    squares = np.einsum("klm,klm->kl", D, W)
+    if not is_accurate(W, products, squares):
+        return None
+    return squares[..., None] + n_rows * epsilon, D[:, None]
+
+
+def second_sums(
+    rows: Rows,
+    codes: IntArray,
+    W: FloatArray,
+    rule: ActivationRule,
+    loss: FilterLoss,
+    norms: Norms,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Losses (K,), the terms of s (K, P, L), and the gradient but for D (K, L, m)."""
+    A, B = loss.filter_factors(norms, np.zeros((*W.shape[:1], loss.n_parts, W.shape[1])))
+    losses = np.zeros(len(W))
+    s = np.zeros((len(W), loss.n_parts, W.shape[1]))
+    gradient = np.zeros(W.shape)
+    for block, F, slopes, scratch in activated_blocks(rows, codes, W, rule):
+        squares = np.square(F, out=room(scratch[0], *F.shape))
+        part = loss.row_factors(norms, F, squares, block)
+        losses += part.losses
+        s += part.sums
+        n_known = part.V.shape[1] // 2
+        of_A, of_B = part.columns
+        curved = np.matmul(B[..., of_B][..., :n_known], part.V[:, :n_known], out=squares)
+        curved *= F
+        dH = np.matmul(A[..., of_A], part.U, out=room(scratch[1], *F.shape))
+        dH -= curved
+        dH *= slopes
+        gradient += project_back(dH, block.rows)
+    return losses, s, gradient
+
+
+def squares_by_code(
+    rows: Rows, codes: IntArray, W: FloatArray, rule: ActivationRule, n_codes: int
+) -> tuple[FloatArray, IntArray]:
+    """Squared activations (U, L) of the rows of each code, and their numbers (U,).
+
+    W is (1, L, m); rows with a code of U belong to none.
+    """
+    squares = np.zeros((W.shape[1], n_codes + 1))
+    for block, F, _, _ in activated_blocks(rows, codes, W, rule):
+        squares[:, block.columns] += sum_by_class(np.square(F, out=F), block.classes)[0]
+    return squares[:, :-1].T, np.bincount(codes, minlength=n_codes + 1)[:-1]
+
+
+def sum_of_products(rows: Rows, codes: IntArray, dtype: Any) -> tuple[FloatArray]:
+    """X'X (m, m) in double precision, of rows in this working precision."""
+    total = np.zeros((rows.shape[1], rows.shape[1]))
+    for start in range(0, rows.shape[0], GRAM_ROWS):
+        tile = view_rows(rows, start, start + GRAM_ROWS, dtype)
+        tile = tile.astype(np.float64, copy=False)
+        total += tile.T @ tile
+    return (total,)
+
+
+def activated_blocks(
+    rows: Rows, codes: IntArray, W: FloatArray, rule: ActivationRule
+) -> Iterator[tuple[Block, FloatArray, FloatArray, FloatArray]]:
+    """Blocks that stay in the cache, their F and g' (K, L, b), and two buffers of that size."""
+    scaled = W * W.dtype.type(0.5) if rule.half_angle else W
+    n_problems, n_filters, n_features = W.shape
+    n_rows = rows.shape[0]
+    width = min(n_rows, block_width(n_problems * n_filters * W.dtype.itemsize, n_features))
+    buffers = np.empty((4, n_problems * n_filters * width), W.dtype)
+    factors = np.empty(0, W.dtype)
+    for start in range(0, n_rows, width):
+        stop = min(n_rows, start + width)
+        part = view_rows(rows, start, stop, W.dtype)
+        block = make_block(part, codes[start:stop], n_problems, W.dtype, factors)
+        factors = block.factors
+        shape = (n_problems, n_filters, stop - start)
+        F, slopes = room(buffers[2], *shape), room(buffers[3], *shape)
+        project(scaled, part, F)
+        activate_block(F, slopes, rule.activation, rule.epsilon, half_angle=rule.half_angle)
+        yield block, F, slopes, buffers

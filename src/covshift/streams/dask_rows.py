@@ -1,0 +1,110 @@
+"""Rows of a Dask array: each block is summed where it lies, and the sums travel.
+
+What goes out in a pass is the argument of the sums, of the size of the filters; what comes back is
+the like, added up as a tree on the way. A worker that is lost costs its blocks: Dask has the graph
+and computes them anew. Nothing is scattered, for what is scattered is lost with its worker.
+"""
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from covshift.solvers.blas_threads import one_blas_thread
+from covshift.streams.row_stream import RowStream, Run, add_up, working_dtype
+
+# Sums added up by one task of the tree: fewer take more rounds, more take longer each.
+FAN_IN = 8
+# Share of the workers' memory that the blocks may take; Dask spills to disk near three quarters.
+PERSISTED_SHARE = 0.6
+
+
+class DaskRows(RowStream):
+    """Parts are the blocks of a Dask array ``X`` (n, m), kept by the workers if there are any."""
+
+    def __init__(self, X: Any) -> None:
+        import dask
+
+        self.shape = X.shape
+        self.dtype = working_dtype(X.dtype)
+        self.is_sparse = bool(sparse.issparse(X._meta))
+        lengths = np.array(X.chunks[0])
+        filled = np.flatnonzero(lengths)
+        ends = np.cumsum(lengths)[filled].tolist()
+        self._bounds = list(pairwise([0, *ends]))
+        # Workers forget blocks that nobody refers to.
+        self._kept = _keep_in_cluster(X)
+        blocks = self._kept.to_delayed(optimize_graph=False).ravel()
+        self._blocks = [blocks[index] for index in filled]
+        self._delayed = dask.delayed
+
+    def split(self, codes: Any) -> Any:
+        """Codes of each block, in as few bytes as they need."""
+        import dask
+
+        codes = np.asarray(codes)
+        low, high = int(codes.min(initial=0)), int(codes.max(initial=0))
+        compact = codes.astype(np.promote_types(np.min_scalar_type(low), np.min_scalar_type(high)))
+        parts = [self._delayed(compact[start:stop]) for start, stop in self._bounds]
+        return dask.persist(*parts)
+
+    def sums(
+        self, function: Callable[..., tuple[Any, ...]], codes: Any, *arguments: Any, run: Run = map
+    ) -> tuple[Any, ...]:
+        """Sum ``function(rows, codes, *arguments)`` over all blocks; Dask runs them."""
+        shared = self._delayed(_Call(function, arguments), pure=False)
+        apply, add = self._delayed(_apply, pure=False), self._delayed(add_up, pure=False)
+        parts = [apply(shared, block, own) for block, own in zip(self._blocks, codes, strict=True)]
+        while len(parts) > 1:
+            parts = [add(parts[i : i + FAN_IN]) for i in range(0, len(parts), FAN_IN)]
+        result: tuple[Any, ...] = parts[0].compute()
+        return result
+
+    def pick(self, rows: Any) -> Any:
+        """These rows as an array in memory."""
+        rows = np.asarray(rows)
+        place = self._delayed(_pick)
+        parts = [
+            place(block, rows[(rows >= start) & (rows < stop)] - start)
+            for block, (start, stop) in zip(self._blocks, self._bounds, strict=True)
+        ]
+        import dask
+
+        picked = dask.compute(*parts)
+        stack = sparse.vstack if self.is_sparse else np.vstack
+        return stack(picked).astype(self.dtype, copy=False)
+
+
+class _Call:
+    """A function and its arguments, as one value that travels once to each worker."""
+
+    def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        self.function, self.arguments = function, arguments
+
+
+def _apply(call: _Call, rows: Any, codes: Any) -> Any:
+    # A worker's threads are its own: BLAS must not take more.
+    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        return call.function(rows, codes, *call.arguments)
+
+
+def _pick(block: Any, rows: Any) -> Any:
+    return block[rows]
+
+
+def _keep_in_cluster(X: Any) -> Any:
+    """The same array, kept by the workers of a cluster where they have room for it.
+
+    Without a cluster, or where they have not, every pass reads the blocks from where they come.
+    """
+    try:
+        from distributed import get_client
+
+        client = get_client()
+    except (ImportError, ValueError):
+        return X
+    limits = [worker["memory_limit"] for worker in client.scheduler_info()["workers"].values()]
+    room = PERSISTED_SHARE * sum(limits) if all(limits) else np.inf
+    return X.persist() if X.nbytes <= room else X
