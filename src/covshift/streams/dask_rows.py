@@ -9,6 +9,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
+import dask
 import numpy as np
 from scipy import sparse
 
@@ -25,8 +26,6 @@ class DaskRows(RowStream):
     """Parts are the blocks of a Dask array ``X`` (n, m), kept by the workers if there are any."""
 
     def __init__(self, X: Any) -> None:
-        import dask
-
         self.shape = X.shape
         self.dtype = working_dtype(X.dtype)
         self.is_sparse = bool(sparse.issparse(X._meta))
@@ -38,24 +37,21 @@ class DaskRows(RowStream):
         self._kept = _keep_in_cluster(X)
         blocks = self._kept.to_delayed(optimize_graph=False).ravel()
         self._blocks = [blocks[index] for index in filled]
-        self._delayed = dask.delayed
 
     def split(self, codes: Any) -> Any:
         """Codes of each block, in as few bytes as they need."""
-        import dask
-
         codes = np.asarray(codes)
         low, high = int(codes.min(initial=0)), int(codes.max(initial=0))
         compact = codes.astype(np.promote_types(np.min_scalar_type(low), np.min_scalar_type(high)))
-        parts = [self._delayed(compact[start:stop]) for start, stop in self._bounds]
+        parts = [dask.delayed(compact[start:stop]) for start, stop in self._bounds]
         return dask.persist(*parts)
 
     def sums(
         self, function: Callable[..., tuple[Any, ...]], codes: Any, *arguments: Any, run: Run = map
     ) -> tuple[Any, ...]:
         """Sum ``function(rows, codes, *arguments)`` over all blocks; Dask runs them."""
-        shared = self._delayed(_Call(function, arguments), pure=False)
-        apply, add = self._delayed(_apply, pure=False), self._delayed(add_up, pure=False)
+        shared = dask.delayed(_Call(function, arguments), pure=False)
+        apply, add = dask.delayed(_apply, pure=False), dask.delayed(add_up, pure=False)
         parts = [apply(shared, block, own) for block, own in zip(self._blocks, codes, strict=True)]
         while len(parts) > 1:
             parts = [add(parts[i : i + FAN_IN]) for i in range(0, len(parts), FAN_IN)]
@@ -65,13 +61,11 @@ class DaskRows(RowStream):
     def pick(self, rows: Any) -> Any:
         """These rows as an array in memory."""
         rows = np.asarray(rows)
-        place = self._delayed(_pick)
+        place = dask.delayed(_pick)
         parts = [
             place(block, rows[(rows >= start) & (rows < stop)] - start)
             for block, (start, stop) in zip(self._blocks, self._bounds, strict=True)
         ]
-        import dask
-
         picked = dask.compute(*parts)
         stack = sparse.vstack if self.is_sparse else np.vstack
         return stack(picked).astype(self.dtype, copy=False)

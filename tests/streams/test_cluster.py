@@ -1,0 +1,83 @@
+"""Filters fitted by processes: equal to those in memory, whatever is lost on the way."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from covshift import PeriodicSparseFiltering
+from covshift.streams.dask_rows import DaskRows
+from tests.streams.cluster import local_cluster
+
+da = pytest.importorskip("dask.array")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    # Sockets and processes that Dask leaves to the garbage collector.
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+N_ROWS, N_FEATURES, N_BLOCKS = 40_000, 20, 16
+
+
+@pytest.fixture(scope="module")
+def client():
+    with local_cluster(n_workers=2) as client:
+        yield client
+
+
+def make_block(block_info=None):
+    """Rows of one block, from its own seed: no worker is sent any."""
+    ((start, stop), _) = block_info[None]["array-location"]
+    rng = np.random.default_rng(start)
+    return rng.standard_normal((stop - start, N_FEATURES))
+
+
+def made_rows():
+    size = N_ROWS // N_BLOCKS
+    return da.map_blocks(
+        make_block, chunks=((size,) * N_BLOCKS, (N_FEATURES,)), dtype=np.float64,
+        meta=np.empty((0, N_FEATURES)),
+    )  # fmt: skip
+
+
+def labels_of(X):
+    return (X[:, 0] > 0).astype(int), np.where(np.arange(len(X)) % 4 == 0, -1, 0)
+
+
+PSF = PeriodicSparseFiltering(12, max_iter=8, n_restarts=1, init_scale=0.3, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def in_memory():
+    X = made_rows().compute(scheduler="synchronous")
+    y, sample_domain = labels_of(X)
+    with pytest.warns(Warning, match="max_iter"):
+        return X, y, sample_domain, clone(PSF).fit(X, y, sample_domain=sample_domain)
+
+
+def test_a_cluster_fits_what_one_machine_does(client, in_memory):
+    X, y, sample_domain, theirs = in_memory
+    ours = clone(PSF).fit(made_rows(), y, sample_domain=sample_domain)
+    assert abs(ours.loss_ - theirs.loss_) <= 1e-6 * abs(theirs.loss_)
+    assert abs(ours.loss_curve_[0] - theirs.loss_curve_[0]) <= 1e-10 * abs(theirs.loss_curve_[0])
+    Z = ours.transform(made_rows())
+    np.testing.assert_allclose(Z[:100].compute(), theirs.transform(X[:100]), rtol=1e-4)
+
+
+def test_a_worker_killed_in_the_middle_costs_a_recomputation(client, in_memory, monkeypatch):
+    _, y, sample_domain, theirs = in_memory
+    passes, sums = [], DaskRows.sums
+
+    def kill_in_the_eighth_pass(self, *arguments, **options):
+        passes.append(True)
+        if len(passes) == 8:
+            _, process = client.run(os.getpid).popitem()
+            os.kill(process, signal.SIGKILL)
+        return sums(self, *arguments, **options)
+
+    monkeypatch.setattr(DaskRows, "sums", kill_in_the_eighth_pass)
+    ours = clone(PSF).fit(made_rows(), y, sample_domain=sample_domain)
+    assert len(passes) > 16
+    assert abs(ours.loss_ - theirs.loss_) <= 1e-6 * abs(theirs.loss_)
