@@ -22,6 +22,7 @@ from covshift.domains import SourceOnlySplit, StackedDomains, split_domains, sta
 from covshift.persistence import load, save
 from covshift.predictors import AdaptedClassifier, AdaptedRegressor, LSPClassifier
 from covshift.selection import AutoAdaptedClassifier
+from covshift.streams import SampledRowsWarning
 from covshift.weights import (
     ClassifierWeights,
     KLIEPWeights,
@@ -50,6 +51,7 @@ __all__ = [
     "NothingToAdaptWarning",
     "PeriodicSparseFiltering",
     "RuLSIFWeights",
+    "SampledRowsWarning",
     "SourceOnlySplit",
     "SparseFiltering",
     "StackedDomains",

@@ -109,10 +109,10 @@ def test_squares_by_code():
 
 def test_what_is_counted_before_a_fit():
     X = np.ones((1000, 3), dtype=np.float32)
-    assert look_at(X, None, np.float32) == (0, 0, 0)
+    assert look_at(X, None, np.float32, 1e12) == (0, 0, 0)
     X[3, 1], X[999, 2], X[500, 0] = np.nan, -np.inf, 1e30
-    assert look_at(X, None, np.float32) == (1, 1, 2)
-    assert look_at(sparse.csr_array(X), None, np.float32) == (1, 1, 2)
+    assert look_at(X, None, np.float32, 1e12) == (1, 1, 2)
+    assert look_at(sparse.csr_array(X), None, np.float32, 1e12) == (1, 1, 2)
 
 
 def test_views_of_rows_copy_nothing():

@@ -5,10 +5,12 @@ from numbers import Real
 import numpy as np
 from sklearn.utils import check_scalar
 
-from covshift.adapters._unit_adapter import UnitAdapter, role_of
+from covshift.adapters._unit_adapter import UnitAdapter, measure_stream, role_of
 from covshift.base import RefitNeededError, check_option
 from covshift.domains import locate_units, pick_rows
 from covshift.kernels.covariance import mean_and_covariance
+from covshift.streams import RowStream
+from covshift.streams.moments import stream_moments
 
 ROLES = {"source_to_target": ("source", "target"), "target_to_source": ("target", "source")}
 
@@ -61,20 +63,35 @@ class LinearAlignment(UnitAdapter):
 
     def _learn(self, X, units, sample_domain):
         moving, still = ROLES[self.direction]
-        if still in units:
-            mean, covariance, _ = self._moments(pick_rows(X, units[still]))
-            self.reference_mean_, self.reference_covariance_ = mean, covariance
         own = {unit: rows for unit, rows in units.items() if role_of(unit) == moving}
-        super()._learn(X, own if still in units else {}, sample_domain)
+        if still not in units:
+            self._store({})
+            return
+        if isinstance(X, RowStream):  # all of them in the same passes
+            moments = measure_stream(self._moments_of_stream, X, own | {still: units[still]})
+            self.reference_mean_, self.reference_covariance_, _ = moments.pop(still)
+            self._store({unit: self._map_from(*known) for unit, known in moments.items()})
+            return
+        mean, covariance, _ = mean_and_covariance(pick_rows(X, units[still]), self._intensity())
+        self.reference_mean_, self.reference_covariance_ = mean, covariance
+        super()._learn(X, own, sample_domain)
 
     def _measure(self, X):
-        mean, covariance, shrinkage = self._moments(X)
+        return self._map_from(*mean_and_covariance(X, self._intensity()))
+
+    def _measure_stream(self, stream, codes, n_units):
+        return [self._map_from(*known) for known in self._moments_of_stream(stream, codes, n_units)]
+
+    def _moments_of_stream(self, stream, codes, n_units):
+        return stream_moments(stream, stream.split(codes), n_units, self._intensity())
+
+    def _map_from(self, mean, covariance, shrinkage):
+        """What is stored of a unit with these moments."""
         matrix = self._matrix(covariance, self.reference_covariance_)
         return mean, matrix, self._shift(mean, self.reference_mean_), np.asarray(shrinkage)
 
-    def _moments(self, X):
-        intensity = {"auto": None, None: 0.0}.get(self.shrinkage, self.shrinkage)
-        return mean_and_covariance(X, intensity)
+    def _intensity(self):
+        return {"auto": None, None: 0.0}.get(self.shrinkage, self.shrinkage)
 
     def _locate(self, domain):
         # The role that stays comes first, and so does a role of which nothing is known.

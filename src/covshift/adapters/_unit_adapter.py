@@ -1,7 +1,7 @@
 """What adapters with statistics per pooling unit share: fitting, finding units, new targets."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -25,8 +25,10 @@ from covshift.domains import (
     locate_units,
     pick_rows,
     pooling_units,
+    unit_codes,
 )
 from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.streams import RowStream, bring_home, is_streamed, map_rows, open_rows
 
 
 class UnitAdapter(DomainTransformer):
@@ -51,8 +53,9 @@ class UnitAdapter(DomainTransformer):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows of all domains.
+        X : {array-like, Dask array} of shape (n_samples, n_features)
+            Rows of all domains. A Dask array, and a memory map of more than 256 MB, are passed
+            over in blocks and never copied.
         y : None
             Never read.
         sample_domain : array-like of shape (n_samples,), default=None
@@ -68,6 +71,7 @@ class UnitAdapter(DomainTransformer):
         with all_or_nothing(self):
             X = self._validate_rows(X, reset=True)
             self._check_parameters()
+            sample_domain, label_mask = bring_home(sample_domain), bring_home(label_mask)
             domains = check_fit_domains(sample_domain, label_mask, X.shape[0])
             if self._without_target is not None and not domains.has_target:
                 if domains.given:
@@ -88,7 +92,7 @@ class UnitAdapter(DomainTransformer):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, Dask array} of shape (n_samples, n_features)
             Rows.
         sample_domain : array-like of shape (n_samples,), int or str, default=None
             Domain of each row, or the one of all rows. None: the target (the source, if the
@@ -100,8 +104,11 @@ class UnitAdapter(DomainTransformer):
         Returns
         -------
         Z : ndarray of shape (n_samples, n_features_out)
+            A Dask array of blocks yet to be computed, if X is one.
         """
         check_is_fitted(self)
+        if is_streamed(X):
+            return map_rows(self, "transform", X, sample_domain=sample_domain)
         X = self._validate_rows(X)
         return self._transform_located(X, self._units_of(sample_domain, X.shape[0]))
 
@@ -125,7 +132,7 @@ class UnitAdapter(DomainTransformer):
         X = self._validate_rows(X)
         with all_or_nothing(self):
             unit = register_target(self, domain, X.shape[0])
-            self._store({**self._stored(), unit: self._measure(X)})
+            self._store(self._stored() | self._measure_units(X, {unit: np.arange(X.shape[0])}))
         return self
 
     def _check_parameters(self) -> None:
@@ -134,7 +141,13 @@ class UnitAdapter(DomainTransformer):
 
     def _learn(self, X: Any, units: Mapping[Unit, IntArray], sample_domain: IntArray) -> None:
         """Store what is learned from the rows of each unit."""
-        self._store({unit: self._measure(pick_rows(X, rows)) for unit, rows in units.items()})
+        self._store(self._measure_units(X, units))
+
+    def _measure_units(self, X: Any, units: Mapping[Unit, IntArray]) -> dict[Unit, Any]:
+        """Return the statistics of each unit."""
+        if not isinstance(X, RowStream):
+            return {unit: self._measure(pick_rows(X, rows)) for unit, rows in units.items()}
+        return measure_stream(self._measure_stream, X, units)
 
     def _units_of(self, sample_domain: Any, n_samples: int) -> IntArray:
         """Position of each row's unit, given the domains of rows to transform."""
@@ -164,6 +177,13 @@ class UnitAdapter(DomainTransformer):
     def _measure(self, X: Any) -> tuple[Any, ...]:
         """Return the statistics of the rows of one unit."""
 
+    def _measure_stream(self, stream: RowStream, codes: IntArray, n_units: int) -> list[Any]:
+        """Return the statistics of the rows of each code, in passes over a stream."""
+        raise ValueError(
+            f"{type(self).__name__} needs all rows at once: fit it to a sample of the rows, in "
+            "memory. Its transform takes rows in blocks."
+        )
+
     @abstractmethod
     def _apply(self, X: FloatArray, unit: int) -> FloatArray:
         """Transform rows by the statistics of the unit at that position."""
@@ -186,6 +206,9 @@ class UnitAdapter(DomainTransformer):
         return dict(zip(self.units_, zip(*columns, strict=True), strict=True))
 
     def _validate_rows(self, X: Any, *, reset: bool = False) -> Any:
+        if is_streamed(X):
+            squared_in = np.float64 if self._squares_rows else None
+            return open_rows(self, X, reset=reset, squared_in=squared_in, allow_nan=self._allow_nan)
         X = validate_data(
             self,
             X,
@@ -211,6 +234,19 @@ class UnitAdapter(DomainTransformer):
         tags.input_tags.allow_nan = self._allow_nan
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def measure_stream(
+    measure: Callable[[RowStream, IntArray, int], list[Any]],
+    stream: RowStream,
+    units: Mapping[Unit, IntArray],
+) -> dict[Unit, Any]:
+    """What ``measure`` finds of each unit, those that share no row in the same passes."""
+    names, found = list(units), {}
+    for positions, codes in unit_codes(units, stream.shape[0]):
+        measured = measure(stream, codes, len(positions))
+        found.update({names[index]: one for index, one in zip(positions, measured, strict=True)})
+    return {name: found[name] for name in names}
 
 
 def role_of(unit: Unit) -> str:

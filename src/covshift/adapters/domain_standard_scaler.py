@@ -4,6 +4,7 @@ import numpy as np
 from scipy import sparse
 
 from covshift.adapters._unit_adapter import UnitAdapter, mean_and_scale
+from covshift.streams.moments import stream_scales
 
 
 class DomainStandardScaler(UnitAdapter):
@@ -74,6 +75,12 @@ class DomainStandardScaler(UnitAdapter):
 
     def _measure(self, X):
         return mean_and_scale(X, with_mean=self.with_mean, with_std=self.with_std)
+
+    def _measure_stream(self, stream, codes, n_units):
+        split = stream.split(codes)
+        return stream_scales(
+            stream, split, n_units, with_mean=self.with_mean, with_std=self.with_std
+        )
 
     def _complete(self, own, role):
         return tuple(

@@ -2,10 +2,14 @@
 
 import warnings
 
+import numpy as np
+
 from covshift.adapters._unit_adapter import UnitAdapter, mean_and_scale, role_of
 from covshift.base import DomainTransformer, NothingToAdaptWarning, check_count
 from covshift.domains import pick_rows
-from covshift.kernels.subspace_alignment import principal_directions
+from covshift.kernels.subspace_alignment import directions_of_scatter, principal_directions
+from covshift.streams import RowStream
+from covshift.streams.moments import stream_scales, stream_scatter
 
 
 class SubspaceAlignment(UnitAdapter):
@@ -105,23 +109,35 @@ class SubspaceAlignment(UnitAdapter):
         super()._learn(X, units, sample_domain)
         n_rows = min(len(units[role]) for role in ("source", "target") if role in units)
         self.n_components_ = self._count_components(n_rows, X.shape[1])
-        Z = X
-        if self.center or self.scale:
-            Z = self._standardise(X, self._locate(sample_domain))
-        P = self.n_components_
-        self.source_components_ = principal_directions(pick_rows(Z, units["source"]), P)
-        self.target_components_ = self.source_components_
-        if "target" in units:
-            self.target_components_ = principal_directions(pick_rows(Z, units["target"]), P)
-            if self.n_components_ == X.shape[1]:
-                warnings.warn(
-                    f"n_components={self.n_components_} is the number of features: the alignment "
-                    "is one rotation of all rows alike and changes nothing. Use fewer.",
-                    NothingToAdaptWarning,
-                    stacklevel=3,
-                )
+        directions = self._find_directions(X, units, sample_domain)
+        self.source_components_ = directions["source"]
+        self.target_components_ = directions.get("target", self.source_components_)
+        if "target" in units and self.n_components_ == X.shape[1]:
+            warnings.warn(
+                f"n_components={self.n_components_} is the number of features: the alignment "
+                "is one rotation of all rows alike and changes nothing. Use fewer.",
+                NothingToAdaptWarning,
+                stacklevel=3,
+            )
         self.alignment_ = self.source_components_ @ self.target_components_.T
         self._n_features_out = self.n_components_
+
+    def _find_directions(self, X, units, sample_domain):
+        """Principal directions of the standardised rows of each role."""
+        roles = [role for role in ("source", "target") if role in units]
+        position = self._locate(sample_domain)
+        if isinstance(X, RowStream):
+            role_of_unit = np.array([roles.index(role_of(unit)) for unit in self.units_])
+            scatter = stream_scatter(X, position, self.means_, self.scales_, role_of_unit)
+            return {
+                role: directions_of_scatter(S, self.n_components_)
+                for role, S in zip(roles, scatter, strict=True)
+            }
+        Z = self._standardise(X, position) if self.center or self.scale else X
+        return {
+            role: principal_directions(pick_rows(Z, units[role]), self.n_components_)
+            for role in roles
+        }
 
     def _count_components(self, n_rows, n_features):
         if self.n_components is None:
@@ -135,6 +151,10 @@ class SubspaceAlignment(UnitAdapter):
 
     def _measure(self, X):
         return mean_and_scale(X, with_mean=self.center, with_std=self.scale)
+
+    def _measure_stream(self, stream, codes, n_units):
+        split = stream.split(codes)
+        return stream_scales(stream, split, n_units, with_mean=self.center, with_std=self.scale)
 
     def _standardise(self, X, position):
         if not (self.center or self.scale):

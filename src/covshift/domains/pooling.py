@@ -1,6 +1,6 @@
 """Who shares statistics with whom."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -37,7 +37,7 @@ def pooling_units(
     return units | roles
 
 
-def unit_codes(units: dict[Unit, IntArray], n_rows: int) -> Iterator[tuple[list[int], Any]]:
+def unit_codes(units: Mapping[Unit, IntArray], n_rows: int) -> Iterator[tuple[list[int], Any]]:
     """Yield sets of units that share no row: their positions, and which of them each row is in.
 
     Domains are one such set and the roles, to which their rows belong as well, another. A row

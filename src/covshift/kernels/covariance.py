@@ -41,11 +41,16 @@ def mean_and_covariance(
     covariance = scatter(X, mean) / len(X)
     if shrinkage is None:
         shrinkage = ledoit_wolf_intensity(X, mean, covariance)
+    shrink(covariance, shrinkage)
+    return mean, covariance, shrinkage
+
+
+def shrink(covariance: FloatArray, shrinkage: float) -> None:
+    """Shrink a covariance (m, m) towards its diagonal, in place."""
     if shrinkage > 0:
         variances = np.diagonal(covariance).copy()
         covariance *= 1 - shrinkage
         np.fill_diagonal(covariance, variances)
-    return mean, covariance, shrinkage
 
 
 def column_means(X: FloatArray) -> FloatArray:
@@ -74,13 +79,26 @@ def ledoit_wolf_intensity(X: FloatArray, mean: FloatArray, covariance: FloatArra
     The fourth powers of the rows' lengths take the place of the second m x m product over
     the rows that `sklearn.covariance.ledoit_wolf_shrinkage` makes; the value is the same.
     """
-    n, m = X.shape
-    variances = np.diagonal(covariance)
-    precisions = np.divide(1, variances, out=np.zeros(m), where=variances > TINY)
+    precisions = precisions_of(covariance)
     fourths = sum(
         float(np.square(np.square(centred, out=centred) @ precisions).sum())  # of lengths of z
         for centred in _centred_tiles(X, mean)
     )
+    return intensity_from(fourths, len(X), covariance)
+
+
+def precisions_of(covariance: FloatArray) -> FloatArray:
+    """One over each variance (m,); zero where there is none."""
+    variances = np.diagonal(covariance)
+    precisions: FloatArray = np.divide(
+        1, variances, out=np.zeros(len(variances)), where=variances > TINY
+    )
+    return precisions
+
+
+def intensity_from(fourths: float, n: int, covariance: FloatArray) -> float:
+    """Intensity a from the sum of the fourth powers of the lengths of the n rows z."""
+    precisions, variances, m = precisions_of(covariance), np.diagonal(covariance), len(covariance)
     roots = np.sqrt(precisions)
     R_squares = float(np.square(roots[:, None] * covariance * roots).sum())
     trace = float((variances * precisions).sum())

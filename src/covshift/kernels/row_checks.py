@@ -11,17 +11,17 @@ from covshift.kernels.row_views import view_rows
 TILE_BYTES = 2**22  # near the cache
 
 
-def look_at(rows: Rows, codes: IntArray, dtype: Any) -> tuple[int, int, int]:
-    """Numbers of entries that are NaN, infinite, or too large to be squared and summed."""
+def look_at(rows: Rows, codes: IntArray, dtype: Any, limit: float) -> tuple[int, int, int]:
+    """Numbers of entries that are NaN, infinite, or of a magnitude above the limit."""
     n_nan = n_infinite = n_large = 0
-    limit = largest_magnitude(dtype)
     step = max(1, TILE_BYTES // (rows.shape[1] * np.dtype(dtype).itemsize))
     for start in range(0, rows.shape[0], step):
         tile = view_rows(rows, start, start + step, dtype)
         values = (tile.data if sparse.issparse(tile) else tile).ravel()
         with np.errstate(over="ignore", invalid="ignore"):
             squares = float(values @ values)
-        if squares < limit**2 / 2:  # one pass was enough: NaN and large values fail this
+        # One look is enough for most: NaN and large values fail this.
+        if squares < np.inf and squares <= limit**2 / 2:
             continue
         n_nan += int(np.isnan(values).sum())
         n_infinite += int(np.isinf(values).sum())

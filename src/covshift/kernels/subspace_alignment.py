@@ -29,11 +29,17 @@ def principal_directions(X: FloatArray, n_components: int) -> FloatArray:
     mean = column_means(X)
     n, m = X.shape
     if n >= m:
-        _, vectors = np.linalg.eigh(_scatter_in_range(X, mean))
-        directions = vectors[:, ::-1].T
-    else:
-        directions = np.linalg.svd(X - mean, full_matrices=False)[2]
-    directions = directions[:n_components]
+        return directions_of_scatter(_scatter_in_range(X, mean), n_components)
+    return _signed(np.linalg.svd(X - mean, full_matrices=False)[2][:n_components])
+
+
+def directions_of_scatter(S: FloatArray, n_components: int) -> FloatArray:
+    """The same from the scatter matrix S (m, m) of the rows."""
+    _, vectors = np.linalg.eigh(S)
+    return _signed(vectors[:, ::-1].T[:n_components])
+
+
+def _signed(directions: FloatArray) -> FloatArray:
     largest = np.abs(directions).argmax(axis=1)
     flipped: FloatArray = directions * np.where(
         directions[np.arange(len(directions)), largest] < 0, -1.0, 1.0

@@ -4,5 +4,14 @@ from covshift.streams.array_rows import ArrayRows
 from covshift.streams.mapping import map_rows
 from covshift.streams.opening import bring_home, is_streamed, open_rows
 from covshift.streams.row_stream import RowStream
+from covshift.streams.sampling import SampledRowsWarning
 
-__all__ = ["ArrayRows", "RowStream", "bring_home", "is_streamed", "map_rows", "open_rows"]
+__all__ = [
+    "ArrayRows",
+    "RowStream",
+    "SampledRowsWarning",
+    "bring_home",
+    "is_streamed",
+    "map_rows",
+    "open_rows",
+]

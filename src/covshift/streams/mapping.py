@@ -73,5 +73,6 @@ def _call(rows: Any, domain: Any, estimator: Any, method: str) -> Any:
     if rows.shape[0] == 0:
         like = getattr(estimator, method)(np.zeros((1, rows.shape[1])))
         return np.asarray(like)[:0]
-    result = getattr(estimator, method)(rows, sample_domain=domain)
+    where = {} if domain is None else {"sample_domain": domain}
+    result = getattr(estimator, method)(rows, **where)
     return result if sparse.issparse(result) else np.asarray(result)

@@ -35,18 +35,26 @@ def is_mapped(X: Any) -> bool:
 
 
 def open_rows(
-    estimator: Any, X: Any, *, reset: bool, squared: bool = True, allow_nan: bool = False
+    estimator: Any,
+    X: Any,
+    *,
+    reset: bool,
+    squared_in: Any = "their own precision",
+    allow_nan: bool = False,
 ) -> RowStream:
     """Check rows as scikit-learn's `validate_data` does, in one pass and without a copy.
 
-    ``squared`` rows are to be squared and summed, which must not overflow.
+    Rows are to be squared and summed in the precision ``squared_in`` (None: never), which must
+    not overflow.
     """
     stream = _open(X)
     n_rows, n_features = stream.shape
     # scikit-learn's checks of shapes, on an array of the same width.
     validate_data(estimator, np.zeros((min(n_rows, 1), n_features)), reset=reset)
     no_codes = stream.split(np.zeros(n_rows, dtype=np.int8))
-    n_nan, n_infinite, n_large = stream.sums(look_at, no_codes, stream.dtype)
+    precision = stream.dtype if isinstance(squared_in, str) else squared_in
+    limit = np.inf if precision is None else largest_magnitude(precision)
+    n_nan, n_infinite, n_large = stream.sums(look_at, no_codes, stream.dtype, limit)
     if n_infinite:
         raise ValueError(f"Input X contains infinity, in {n_infinite} places.")
     if n_nan and not allow_nan:
@@ -54,11 +62,10 @@ def open_rows(
             f"Input X contains NaN, in {n_nan} places: fill them, or drop those rows. "
             f"{type(estimator).__name__} takes no missing values."
         )
-    if n_large and squared:
+    if n_large:
         raise ValueError(
-            f"X holds {n_large} values of a magnitude above {largest_magnitude(stream.dtype):.0e}: "
-            f"they overflow {stream.dtype} once squared and summed. Scale the features first, e.g. "
-            "by StandardScaler."
+            f"X holds {n_large} values of a magnitude above {limit:.0e}: they overflow {precision} "
+            "once squared and summed. Scale the features first, e.g. by StandardScaler."
         )
     return stream
 
