@@ -15,7 +15,7 @@ from covshift import (
 )
 from covshift.adapters import domain_quantile_transformer
 from covshift.kernels.moment_sums import first_moments, fourth_powers, scatter_about
-from covshift.streams import ArrayRows, opening
+from covshift.streams import ArrayRows
 from covshift.streams.moments import stream_moments
 from tests.adapters.alignment_twins import mean_and_covariance
 from tests.shifted import make_problem
@@ -34,20 +34,6 @@ ADAPTERS = [
     DomainQuantileTransformer(n_quantiles=20),
 ]
 every_adapter = pytest.mark.parametrize("adapter", ADAPTERS, ids=repr)
-
-
-@pytest.fixture(params=["map", "dask"])
-def streamed(request, tmp_path, monkeypatch):
-    """A function that turns an array into one whose rows come in blocks."""
-    monkeypatch.setattr(opening, "SMALL_BYTES", 0)
-
-    def turn(X):
-        if request.param == "dask":
-            return pytest.importorskip("dask.array").from_array(X, chunks=(70, -1))
-        np.save(tmp_path / "rows.npy", X)
-        return np.load(tmp_path / "rows.npy", mmap_mode="r")
-
-    return turn
 
 
 @every_adapter

@@ -37,7 +37,10 @@ for robust distribution comparison", Neural Computation 25, 2013.
 import numpy as np
 from scipy.linalg import eigh, solve
 
-from covshift.kernels.arrays import FloatArray
+from covshift.kernels.arrays import FloatArray, IntArray, Rows
+from covshift.kernels.gaussian_bases import gaussian, squares_to_bases
+from covshift.kernels.mmd import TILE_ROWS
+from covshift.kernels.row_views import view_rows
 
 
 def fit_coefficients(
@@ -47,9 +50,33 @@ def fit_coefficients(
     H = (1 - alpha) / len(P_source) * (P_source.T @ P_source)
     if alpha > 0:
         H += alpha / len(P_target) * (P_target.T @ P_target)
+    return solve_ridge(H, P_target.mean(axis=0), regularization)
+
+
+def solve_ridge(H: FloatArray, h: FloatArray, regularization: float) -> FloatArray:
+    r""":math:`(H + \lambda I)^{-1} h`; H is overwritten."""
     H[np.diag_indices_from(H)] += regularization
-    coefficients: FloatArray = solve(H, P_target.mean(axis=0), assume_a="pos")
+    coefficients: FloatArray = solve(H, h, assume_a="pos")
     return coefficients
+
+
+def basis_sums(
+    rows: Rows, codes: IntArray, bases: FloatArray, bandwidth: float
+) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Sums of basis functions (2, b), of their products (2, b, b), and numbers of rows (2,).
+
+    Of source rows, whose code is 0, and of target rows, whose code is 1.
+    """
+    sums, products = np.zeros((2, len(bases))), np.zeros((2, len(bases), len(bases)))
+    for start in range(0, rows.shape[0], TILE_ROWS):
+        tile = view_rows(rows, start, start + TILE_ROWS, np.float64)
+        own = codes[start : start + TILE_ROWS]
+        values = gaussian(squares_to_bases(tile, bases), bandwidth)
+        for role in (0, 1):
+            P = values[own == role]
+            sums[role] += P.sum(axis=0)
+            products[role] += P.T @ P
+    return sums, products, np.bincount(codes, minlength=2)
 
 
 def leave_one_out_scores(

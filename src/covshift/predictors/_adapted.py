@@ -24,6 +24,8 @@ from covshift.predictors._adapting import (
     represent,
     source_weights,
 )
+from covshift.predictors._streamed_rows import as_blocks, check_rowwise, represent_some
+from covshift.streams import bring_home, is_streamed, map_rows
 from covshift.weights import scale_to_mean_one
 
 
@@ -64,8 +66,11 @@ class AdaptedEstimator(BaseEstimator):
 
         Parameters
         ----------
-        X : array, frame or sparse matrix of shape (n_samples, n_features)
-            Rows of all domains, as adapter and estimator take them.
+        X : array, frame, sparse matrix or Dask array of shape (n_samples, n_features)
+            Rows of all domains, as adapter and estimator take them. Of a Dask array, or a memory
+            map of more than 256 MB, the adapter is fitted to all rows, in blocks; the estimator
+            to as many labelled ones, adapted, as fit into 256 MB, with a warning if those are not
+            all.
         y : array-like of shape (n_samples,)
             Labels; what rows without a known label hold is never read.
         sample_domain : array-like of shape (n_samples,), default=None
@@ -81,8 +86,9 @@ class AdaptedEstimator(BaseEstimator):
         -------
         self : object
         """
+        y, sample_domain, label_mask = map(bring_home, (y, sample_domain, label_mask))
         with all_or_nothing(self):
-            X = _as_rows(X)
+            X = as_blocks(X) if is_streamed(X) else _as_rows(X)
             validate_data(self, X, y, skip_check_array=True)
             domains = check_fit_domains(sample_domain, label_mask, X.shape[0])
             labels = known_labels(y, domains.label_mask, kind=self._label_kind)
@@ -91,10 +97,14 @@ class AdaptedEstimator(BaseEstimator):
             adapter = self._fit_adapter(X, labels, domains)
 
             where = {"sample_domain": domains.sample_domain} if domains.given else {}
-            # All rows at once: norms of a batch are those of the whole domain.
-            Z = represent(adapter, X, **where)
-            Z = _safe_indexing(Z, np.flatnonzero(domains.label_mask))
             weights = _combine_weights(weights, source_weights(adapter), domains)
+            if is_streamed(X):
+                Z, chosen = represent_some(adapter, X, domains.label_mask, **where)
+                labels, weights = labels[chosen], None if weights is None else weights[chosen]
+            else:
+                # All rows at once: norms of a batch are those of the whole domain.
+                Z = represent(adapter, X, **where)
+                Z = _safe_indexing(Z, np.flatnonzero(domains.label_mask))
             self.estimator_ = fit_weighted(clone(self._base_estimator()), Z, labels, weights)
             self.adapter_ = adapter
             self.domains_ = domains.domains
@@ -106,7 +116,7 @@ class AdaptedEstimator(BaseEstimator):
 
         Parameters
         ----------
-        X : array, frame or sparse matrix of shape (n_samples, n_features)
+        X : array, frame, sparse matrix or Dask array of shape (n_samples, n_features)
             Rows.
         sample_domain : array-like of shape (n_samples,), int or str, default=None
             Domain of each row, or the one of all rows. None: the target (the source, if the
@@ -115,13 +125,15 @@ class AdaptedEstimator(BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
+            A Dask array of blocks yet to be computed, if X is one.
         """
-        Z = self._adapt(X, sample_domain)
-        return self.estimator_.predict(Z)
+        return self._predict_by("predict", X, sample_domain)
 
     @available_if(_represents)
     def transform(self, X: Any, *, sample_domain: Any = None) -> Any:
         """Return the rows as the estimator sees them; parameters as in ``predict``."""
+        if is_streamed(X):
+            return self._in_blocks("transform", X, sample_domain)
         return self._adapt(X, sample_domain)
 
     @available_if(_represents)
@@ -183,6 +195,17 @@ class AdaptedEstimator(BaseEstimator):
             given["sample_domain"] = domains.sample_domain
         fit_adapter(adapter, X, y, **given)
         return adapter
+
+    def _predict_by(self, method, X, sample_domain):
+        """What a method of the estimator says of the adapted rows."""
+        if is_streamed(X):
+            return self._in_blocks(method, X, sample_domain)
+        return getattr(self.estimator_, method)(self._adapt(X, sample_domain))
+
+    def _in_blocks(self, method, X, sample_domain):
+        check_is_fitted(self)
+        check_rowwise(self.adapter_)
+        return map_rows(self, method, X, sample_domain=sample_domain)
 
     def _adapt(self, X, sample_domain):
         check_is_fitted(self)

@@ -14,6 +14,7 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
 
 from covshift.base import DomainTransformer, RefitNeededError
+from covshift.streams import is_streamed
 
 
 def fit_adapter(adapter: Any, X: Any, y: Any, **domains: Any) -> None:
@@ -24,6 +25,11 @@ def fit_adapter(adapter: Any, X: Any, y: Any, **domains: Any) -> None:
             raise TypeError(
                 f"{type(step).__name__} is no adapter: it has no transform, and does not weigh "
                 "the source rows either (score_weights)."
+            )
+        if is_streamed(X) and not (isinstance(step, DomainTransformer) or weighs(step)):
+            raise TypeError(
+                f"{type(step).__name__} takes no rows in blocks: use an adapter of covshift, such "
+                "as DomainStandardScaler, or fit to a sample of the rows, in memory."
             )
         labels = y if _may_see_labels(step) else None
         try:

@@ -6,6 +6,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 
 from covshift.domains import check_no_placeholders
+from covshift.streams import bring_home
 
 
 class ScoredClassifier(ClassifierMixin):
@@ -32,6 +33,7 @@ class ScoredClassifier(ClassifierMixin):
         -------
         float
         """
-        prediction = self.predict(X, sample_domain=sample_domain)
+        y, sample_domain = bring_home(y), bring_home(sample_domain)
+        prediction = bring_home(self.predict(X, sample_domain=sample_domain))
         check_no_placeholders(y, self._domains_of(sample_domain, len(prediction)), self.classes_)
         return float(accuracy_score(y, prediction, sample_weight=sample_weight))

@@ -69,17 +69,14 @@ class AdaptedClassifier(ScoredClassifier, AdaptedEstimator):
     @available_if(_estimator_has("predict_proba"))
     def predict_proba(self, X: Any, *, sample_domain: Any = None) -> Any:
         """Class probabilities of rows; parameters as in ``predict``."""
-        Z = self._adapt(X, sample_domain)
-        return self.estimator_.predict_proba(Z)
+        return self._predict_by("predict_proba", X, sample_domain)
 
     @available_if(_estimator_has("predict_log_proba"))
     def predict_log_proba(self, X: Any, *, sample_domain: Any = None) -> Any:
         """Logarithms of the class probabilities; parameters as in ``predict``."""
-        Z = self._adapt(X, sample_domain)
-        return self.estimator_.predict_log_proba(Z)
+        return self._predict_by("predict_log_proba", X, sample_domain)
 
     @available_if(_estimator_has("decision_function"))
     def decision_function(self, X: Any, *, sample_domain: Any = None) -> Any:
         """Margins of rows; parameters as in ``predict``."""
-        Z = self._adapt(X, sample_domain)
-        return self.estimator_.decision_function(Z)
+        return self._predict_by("decision_function", X, sample_domain)

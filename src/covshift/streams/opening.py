@@ -47,7 +47,7 @@ def open_rows(
     Rows are to be squared and summed in the precision ``squared_in`` (None: never), which must
     not overflow.
     """
-    stream = _open(X)
+    stream = open_stream(X)
     n_rows, n_features = stream.shape
     # scikit-learn's checks of shapes, on an array of the same width.
     validate_data(estimator, np.zeros((min(n_rows, 1), n_features)), reset=reset)
@@ -70,7 +70,8 @@ def open_rows(
     return stream
 
 
-def _open(X: Any) -> RowStream:
+def open_stream(X: Any) -> RowStream:
+    """Rows as a stream, whose values are not looked at."""
     check_rows_of(X)
     if is_dask(X):
         from covshift.streams.dask_rows import DaskRows

@@ -9,12 +9,16 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from covshift.base import all_or_nothing, check_magnitude, warn_nothing_to_adapt
-from covshift.domains import check_fit_domains
+from covshift.domains import FitDomains, check_fit_domains
 from covshift.kernels.arrays import FloatArray
 from covshift.measures import effective_sample_size
+from covshift.streams import RowStream, bring_home, is_streamed, map_rows, open_rows
+from covshift.streams.sampling import sample_rows, warn_sampled
 
 # Weights average one, where they are right; a mean below this is an underflow.
 NEGLIGIBLE = 1e-6
+# Rows of each role that weights are learned from, where rows come in blocks.
+SAMPLED_ROWS = 20_000
 LOW_SHARE = 0.05  # of the source rows: a smaller effective sample is warned about
 
 
@@ -39,8 +43,9 @@ class WeightEstimator(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows of all domains.
+        X : {array-like, Dask array} of shape (n_samples, n_features)
+            Rows of all domains. Of a Dask array, or a memory map of more than 256 MB, 20,000 rows
+            of each role are learned from, with a warning, and all source rows weighed.
         y : None
             Never read.
         sample_domain : array-like of shape (n_samples,), default=None
@@ -54,8 +59,9 @@ class WeightEstimator(BaseEstimator):
         self : object
         """
         with all_or_nothing(self):
-            X = self._validate_rows(X, reset=True)
+            given, X = X, self._validate_rows(X, reset=True)
             self._check_parameters()
+            sample_domain, label_mask = bring_home(sample_domain), bring_home(label_mask)
             domains = check_fit_domains(sample_domain, label_mask, X.shape[0])
             if domains.given and not domains.has_target:
                 raise ValueError(
@@ -63,16 +69,18 @@ class WeightEstimator(BaseEstimator):
                     "rows of the target, or leave sample_domain out."
                 )
             self.domains_ = domains.domains
-            if domains.has_target:
+            if domains.has_target and isinstance(X, RowStream):
+                weights = self._estimate_streamed(X, given, domains)
+            elif domains.has_target:
                 # Masks copy: what is learned from never shares memory with the caller's rows.
                 source = X[domains.source].astype(np.float64, copy=False)
                 target = X[domains.target].astype(np.float64, copy=False)
                 weights = self._estimate(source, target)
-                if not weights.any():
-                    self._warn("all weights are zero: no source row is like the target")
             else:
                 warn_nothing_to_adapt(self, "all weights are one")
                 weights = np.ones(X.shape[0])
+            if not weights.any():
+                self._warn("all weights are zero: no source row is like the target")
             self.weights_ = weights.astype(X.dtype)
             self.mean_weight_ = float(weights.mean())
             self.share_zero_ = float(np.mean(weights == 0))
@@ -98,10 +106,33 @@ class WeightEstimator(BaseEstimator):
             Estimates of the density ratio, not normalised; ones, if the fit saw no target.
         """
         check_is_fitted(self)
+        if is_streamed(X):
+            return map_rows(self, "score_weights", X)
         X = self._validate_rows(X)
         if not (self.domains_ < 0).any():
             return np.ones(X.shape[0], dtype=X.dtype)
         return self._evaluate(X.astype(np.float64)).astype(X.dtype)
+
+    def _estimate_streamed(self, stream: RowStream, X: Any, domains: FitDomains) -> FloatArray:
+        """Learn from a sample of each role, then weigh every source row."""
+        drawn = [sample_rows(role, SAMPLED_ROWS) for role in (domains.source, domains.target)]
+        source, target = (stream.pick(rows).astype(np.float64, copy=False) for rows in drawn)
+        weights = self._estimate(source, target)
+        n_drawn = len(source) + len(target)
+        if n_drawn == stream.shape[0]:
+            return weights
+        warn_sampled(
+            f"{type(self).__name__} is learned", n_drawn, stream.shape[0],
+            "an average over that many has a standard error of "
+            f"{min(len(source), len(target)) ** -0.5:.1%} of the spread of what is averaged",
+        )  # fmt: skip
+        self._refine(stream, domains.target.astype(np.int8))
+        self.weights_ = weights  # those of the sample: what follows asks whether this is fitted
+        every: FloatArray = np.asarray(bring_home(self.score_weights(X)))
+        return every[domains.source]
+
+    def _refine(self, stream: RowStream, is_target: Any) -> None:
+        """Improve what a sample has taught by a pass over all rows, where that can be done."""
 
     @abstractmethod
     def _check_parameters(self) -> None:
@@ -119,6 +150,8 @@ class WeightEstimator(BaseEstimator):
         warnings.warn(f"{type(self).__name__}: {what}.", UnreliableWeightsWarning, stacklevel=4)
 
     def _validate_rows(self, X: Any, *, reset: bool = False) -> Any:
+        if is_streamed(X):
+            return open_rows(self, X, reset=reset, squared_in=np.float64)
         X = validate_data(self, X, reset=reset, dtype=(np.float64, np.float32))
         if X.dtype == np.float64:  # float32 rows are squared in double precision
             check_magnitude(X)

@@ -5,9 +5,15 @@ from typing import Any
 import numpy as np
 
 from covshift.base import check_candidates, check_option
-from covshift.kernels.arrays import FloatArray
+from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.kernels.gaussian_bases import gaussian
-from covshift.kernels.ulsif import fit_coefficients, leave_one_out_scores
+from covshift.kernels.ulsif import (
+    basis_sums,
+    fit_coefficients,
+    leave_one_out_scores,
+    solve_ridge,
+)
+from covshift.streams import RowStream
 from covshift.weights._bases import GaussianBasesWeights
 
 # Decades around the size of the entries of H, which are at most one.
@@ -60,3 +66,11 @@ class LeastSquaresWeights(GaussianBasesWeights):
             self.alpha,
         )
         self.coefficients_ = np.maximum(theta, 0) if clipped else theta
+
+    def _refine(self, stream: RowStream, is_target: IntArray) -> None:
+        """Coefficients from the sums over all rows, at what a sample has chosen."""
+        split = stream.split(is_target)
+        sums, products, counts = stream.sums(basis_sums, split, self.bases_, self.bandwidth_)
+        H = (1 - self.alpha) / counts[0] * products[0] + self.alpha / counts[1] * products[1]
+        theta = solve_ridge(H, sums[1] / counts[1], self.regularization_)
+        self.coefficients_ = np.maximum(theta, 0) if self.clip == "coefficients" else theta
