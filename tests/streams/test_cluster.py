@@ -3,12 +3,15 @@
 import os
 import signal
 
+import joblib
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 
-from covshift import PeriodicSparseFiltering
+from covshift import AutoAdaptedClassifier, DomainStandardScaler, PeriodicSparseFiltering
 from covshift.streams.dask_rows import DaskRows
+from tests.shifted import make_problem
 from tests.streams.cluster import local_cluster
 
 da = pytest.importorskip("dask.array")
@@ -81,3 +84,28 @@ def test_a_worker_killed_in_the_middle_costs_a_recomputation(client, in_memory, 
     ours = clone(PSF).fit(made_rows(), y, sample_domain=sample_domain)
     assert len(passes) > 16
     assert abs(ours.loss_ - theirs.loss_) <= 1e-6 * abs(theirs.loss_)
+
+
+def test_restarts_go_to_the_cluster(client, monkeypatch):
+    """Starts that are too many to be evaluated together; the result is the same to the last bit."""
+    monkeypatch.setattr("covshift.adapters._filter_fit.BATCH_FILTERS", 8)
+    X, y, sample_domain, _ = make_problem(n=60)
+    psf = PeriodicSparseFiltering(4, n_restarts=6, max_iter=5, random_state=0)
+    theirs = clone(psf).fit(X, y, sample_domain=sample_domain)
+    with joblib.parallel_config("dask", client=client):
+        ours = clone(psf).fit(X, y, sample_domain=sample_domain)
+    np.testing.assert_array_equal(ours.restart_losses_, theirs.restart_losses_)
+    np.testing.assert_array_equal(ours.components_, theirs.components_)
+
+
+def test_candidates_go_to_the_cluster(client):
+    X, y, sample_domain, X_new = make_problem(n=60)
+    model = AutoAdaptedClassifier(
+        candidates=[(None, LogisticRegression()), (DomainStandardScaler(), LogisticRegression())],
+        vote=2, random_state=0,
+    )  # fmt: skip
+    theirs = clone(model).fit(X, y, sample_domain=sample_domain)
+    with joblib.parallel_config("dask", client=client):
+        ours = clone(model).fit(X, y, sample_domain=sample_domain)
+    assert ours.chosen_ == theirs.chosen_
+    np.testing.assert_array_equal(ours.predict_proba(X_new), theirs.predict_proba(X_new))

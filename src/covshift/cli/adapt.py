@@ -14,6 +14,7 @@ from covshift.cli.options import (
     Domain,
     Ignore,
     Jobs,
+    MaxRows,
     OutFile,
     Seed,
     Separator,
@@ -63,6 +64,7 @@ def adapt(
     time_budget: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="For the scores of auto.")
     ] = None,
+    max_rows: MaxRows = None,
     seed: Seed = 0,
     jobs: Jobs = 1,
     separator: Separator = None,
@@ -88,6 +90,7 @@ def adapt(
             given = {
                 "--label": label, "--ignore": ignore, "--use": use, "--adapter": adapter,
                 "--model": model, "--reference-rows": reference_rows, "--time-budget": time_budget,
+                "--max-rows": max_rows,
             }  # fmt: skip
             for option, value in given.items():
                 if value is not None:
@@ -101,7 +104,7 @@ def adapt(
             result = _adapt_tables(
                 (first, new), out, (adapter or "auto", model), settings,
                 1000 if reference_rows is None else reference_rows,
-                {"label": label, "domain": domain, **columns, **reading},
+                {"label": label, "domain": domain, "max_rows": max_rows, **columns, **reading},
             )  # fmt: skip
     result["warnings"] = warned
     result["model"] = str(out)
@@ -129,8 +132,8 @@ def _adapt_tables(
     import_skops()
     check_choice(*names)
     check_count("--reference-rows", n_reference, minimum=0)
-    with working("reading"):
-        tables = read_pair(*files, **matching)
+    with working("reading") as update:
+        tables = read_pair(*files, progress=update, **matching)
     estimator = choose_estimator(tables, *names, **settings)
     with working(f"learning from {len(tables.X_train):,} rows"):
         fitted = adapt_tables(tables, estimator, max_reference_rows=n_reference)

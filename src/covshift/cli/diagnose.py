@@ -14,6 +14,7 @@ from covshift.cli.options import (
     Domain,
     Ignore,
     Jobs,
+    MaxRows,
     Seed,
     Separator,
     Use,
@@ -55,6 +56,7 @@ def diagnose(
     time_budget: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Evidence that is late is left out.")
     ] = None,
+    max_rows: MaxRows = None,
     seed: Seed = 0,
     jobs: Jobs = 1,
     separator: Separator = None,
@@ -88,10 +90,10 @@ def diagnose(
             check_output(report, inputs=inputs, any_name=True, min_free_bytes=MIN_FREE_BYTES)
         if to_label is not None:
             check_output(to_label, inputs=inputs, min_free_bytes=MIN_FREE_BYTES)
-        with working("reading"):
+        with working("reading") as update:
             tables = read_pair(
                 train, new, label=label, domain=domain, ignore=column_names(ignore),
-                keep=column_names(use), **reading,
+                keep=column_names(use), max_rows=max_rows, progress=update, **reading,
             )  # fmt: skip
         with working(f"diagnosing {len(tables.X_train):,} and {len(tables.X_new):,} rows"):
             found = diagnose_tables(tables, random_state=seed, n_jobs=jobs, time_budget=time_budget)

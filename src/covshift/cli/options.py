@@ -30,6 +30,10 @@ Separator = Annotated[
     str | None, typer.Option(help="Character between cells of a text file; else it is found out.")
 ]
 Decimal = Annotated[str | None, typer.Option(help='Decimal sign, "." or ","; else found out.')]
+MaxRows = Annotated[
+    int | None,
+    typer.Option(help="Rows of each table to use, drawn at random; else up to 20 million cells."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the whole traceback of an error.")]
 Seed = Annotated[int, typer.Option(help="Seed of everything that is drawn.")]

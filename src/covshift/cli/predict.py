@@ -15,7 +15,9 @@ ROOM = 50  # predictions take about this part of the table's room; more is not a
 
 def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="File of `covshift adapt`.")],
-    new: Annotated[Path, typer.Argument(metavar="NEW", help="Table of rows to predict.")],
+    new: Annotated[
+        Path, typer.Argument(metavar="NEW", help="Table of rows to predict, or folder of Parquet.")
+    ],
     out: OutFile,
     proba: Annotated[
         bool, typer.Option("--proba", help="Add the probability of each class.")
@@ -39,7 +41,8 @@ def predict(
         from covshift.persistence import load
         from covshift.tables import check_output, predict_file
 
-        size = new.stat().st_size if new.is_file() else 0
+        files = [new] if new.is_file() else new.glob("*") if new.is_dir() else []
+        size = sum(file.stat().st_size for file in files)
         check_output(out, inputs=[model, new], min_free_bytes=(1 << 20) + size // ROOM)
         fitted = load(model)
         with working("predicting") as update:

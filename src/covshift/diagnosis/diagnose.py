@@ -21,6 +21,8 @@ from covshift.domains import check_fit_domains, encode_classes
 from covshift.selection.bench import Bench
 from covshift.selection.metrics import balanced_accuracy
 from covshift.selection.problem import Problem
+from covshift.streams import bring_home, is_streamed
+from covshift.streams.sampling import draw_in_memory
 
 MIN_ROWS = 20  # of either role: with fewer nothing can be told apart from chance
 
@@ -42,8 +44,9 @@ def diagnose(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
-        Rows of all domains, numbers only.
+    X : {array-like, Dask array} of shape (n_samples, n_features)
+        Rows of all domains, numbers only. Of a Dask array, or a memory map of more than 256 MB, as
+        many rows as fit into 256 MB are drawn first, with a warning.
     y : array-like of shape (n_samples,)
         Class labels; what rows without a known label hold is never read.
     sample_domain : array-like of shape (n_samples,)
@@ -89,6 +92,12 @@ def diagnose(
     if time_budget is not None:
         check_number("time_budget", time_budget, minimum=0.0)
     names = _get_feature_names(X)
+    y, sample_domain, label_mask = map(bring_home, (y, sample_domain, label_mask))
+    rows_of = None
+    if is_streamed(X):
+        X, y, sample_domain, label_mask, rows_of = draw_in_memory(
+            X, y, sample_domain, label_mask, what="The diagnosis is made"
+        )
     X = check_array(X, dtype=np.float64)
     check_magnitude(X, names)
     rng = check_random_state(random_state)
@@ -127,19 +136,20 @@ def diagnose(
         deadline=None if time_budget is None else monotonic() + time_budget,
         tell=_print if verbose else _say_nothing,
     )
+    numbers = np.arange(len(X)) if rows_of is None else rows_of
     diagnosis = Diagnosis(
         stages,
         bench,
         hypothesis_of,
         classes=classes,
-        target_rows=target[drawn_target],
+        target_rows=numbers[target[drawn_target]],
         n_rows=(len(source), len(target)),
         feature_names=None if names is None else list(names),
         domain_names=domain_names or {},
     )
     if len(labelled):
         rows = target[labelled]
-        diagnosis = diagnosis.update(rows, classes[codes[rows]])
+        diagnosis = diagnosis.update(numbers[rows], classes[codes[rows]])
     return diagnosis
 
 

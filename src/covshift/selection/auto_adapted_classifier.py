@@ -21,6 +21,7 @@ from covshift.domains import FitDomains, check_fit_domains, check_new_domains, e
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.kernels.class_shares import estimate_shares, reweigh_classes
 from covshift.predictors._scored_classifier import ScoredClassifier
+from covshift.predictors._streamed_rows import check_rowwise
 from covshift.selection.bench import Bench
 from covshift.selection.candidates import Candidate, check_candidates
 from covshift.selection.choice import ScoreKind, choose
@@ -36,6 +37,8 @@ from covshift.selection.members import (
 )
 from covshift.selection.metrics import resolve_metric
 from covshift.selection.problem import Problem
+from covshift.streams import bring_home, is_streamed, map_rows
+from covshift.streams.sampling import draw_in_memory
 
 
 class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
@@ -162,8 +165,9 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows of all domains.
+        X : {array-like, Dask array} of shape (n_samples, n_features)
+            Rows of all domains. Of a Dask array, or a memory map of more than 256 MB, as many rows
+            as fit into 256 MB are drawn, with a warning; predictions take all, in blocks.
         y : array-like of shape (n_samples,)
             Labels; what rows without a known label hold is never read.
         sample_domain : array-like of shape (n_samples,), default=None
@@ -176,6 +180,11 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         -------
         self : object
         """
+        y, sample_domain, label_mask = map(bring_home, (y, sample_domain, label_mask))
+        if is_streamed(X):
+            X, y, sample_domain, label_mask, _ = draw_in_memory(
+                X, y, sample_domain, label_mask, what="AutoAdaptedClassifier is fitted"
+            )
         with all_or_nothing(self):
             validate_data(self, X, y, skip_check_array=True)
             X = self._validate_rows(X, reset=True)
@@ -238,6 +247,8 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         -------
         ndarray of shape (n_samples,)
         """
+        if is_streamed(X):
+            return self._in_blocks("predict", X, sample_domain)
         P = self.predict_proba(X, sample_domain=sample_domain)
         if self.scoring == "balanced_accuracy":
             P = reweigh_classes(P, 1 / self.class_shares_)
@@ -246,6 +257,8 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
     def predict_proba(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
         """Class probabilities, calibrated on the source; parameters as in ``predict``."""
         check_is_fitted(self)
+        if is_streamed(X):
+            return self._in_blocks("predict_proba", X, sample_domain)
         X = self._validate_rows(X)
         domain = self._domains_of(sample_domain, X.shape[0])
         P = mean_probabilities(self.members_, X, len(self.classes_), domain)
@@ -253,6 +266,8 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
 
     def predict_log_proba(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
         """Logarithms of the class probabilities; parameters as in ``predict``."""
+        if is_streamed(X):
+            return self._in_blocks("predict_log_proba", X, sample_domain)
         P = self.predict_proba(X, sample_domain=sample_domain)
         log_p: FloatArray = np.log(np.maximum(P, np.finfo(P.dtype).tiny))
         return log_p
@@ -299,6 +314,12 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
             check_magnitude(X, getattr(self, "feature_names_in_", None))
         rows: FloatArray = X
         return rows
+
+    def _in_blocks(self, method: str, X: Any, sample_domain: Any) -> Any:
+        check_is_fitted(self)
+        for member in self.members_:
+            check_rowwise(member.model.adapter_)
+        return map_rows(self, method, X, sample_domain=sample_domain)
 
     def _check_parameters(self) -> None:
         if self.estimator is not None and self.candidates is not None:

@@ -7,7 +7,7 @@ from threading import Event
 from typing import Any, TypeAlias
 
 import numpy as np
-from joblib import effective_n_jobs
+from joblib import Parallel, delayed, effective_n_jobs, parallel
 
 from covshift.solvers.blas_threads import one_blas_thread
 
@@ -22,7 +22,11 @@ def run_tasks(tasks: Sequence[Task], n_jobs: int | None) -> list[Any]:
     Several tasks share the threads; a single one gets them for its parts. BLAS sums in
     another order when it uses another number of threads, so it is held at one here. Tasks are
     told to stop when another fails or the call is interrupted, lest they go on for nobody.
+
+    Inside ``joblib.parallel_config("dask")`` several tasks are sent to the cluster.
     """
+    if len(tasks) > 1 and _has_cluster():
+        return list(Parallel(n_jobs=n_jobs)(delayed(_run_alone)(task) for task in tasks))
     n_threads = effective_n_jobs(n_jobs)
     stop = Event()
     with one_blas_thread():
@@ -38,6 +42,22 @@ def run_tasks(tasks: Sequence[Task], n_jobs: int | None) -> list[Any]:
                 stop.set()
                 pool.shutdown(cancel_futures=True)
                 raise
+
+
+def _has_cluster() -> bool:
+    """Whether joblib was told to use a cluster; threads are then of no use to several tasks."""
+    backend, _ = parallel.get_active_backend()
+    return type(backend).__name__ == "DaskDistributedBackend"
+
+
+def _run_alone(task: Task) -> Any:
+    """Run a task in another process, in one thread."""
+    with one_blas_thread():
+        return task(map, _never)
+
+
+def _never() -> bool:
+    return False
 
 
 def _map_quietly(pool: ThreadPoolExecutor, function: Any, parts: Sequence[Any]) -> Iterable[Any]:

@@ -6,6 +6,7 @@ and computes them anew. Nothing is scattered, for what is scattered is lost with
 """
 
 from collections.abc import Callable
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -33,10 +34,16 @@ class DaskRows(RowStream):
         filled = np.flatnonzero(lengths)
         ends = np.cumsum(lengths)[filled].tolist()
         self._bounds = list(pairwise([0, *ends]))
-        # Workers forget blocks that nobody refers to.
-        self._kept = _keep_in_cluster(X)
-        blocks = self._kept.to_delayed(optimize_graph=False).ravel()
-        self._blocks = [blocks[index] for index in filled]
+        self._X, self._filled = X, filled
+
+    @cached_property
+    def _kept(self) -> Any:
+        # Workers forget what nobody refers to: these are referred to here.
+        return _keep_in_cluster(self._X)
+
+    def _blocks_of(self, X: Any) -> list[Any]:
+        blocks = X.to_delayed(optimize_graph=False).ravel()
+        return [blocks[index] for index in self._filled]
 
     def split(self, codes: Any) -> Any:
         """Codes of each block, in as few bytes as they need."""
@@ -52,7 +59,10 @@ class DaskRows(RowStream):
         """Sum ``function(rows, codes, *arguments)`` over all blocks; Dask runs them."""
         shared = dask.delayed(_Call(function, arguments), pure=False)
         apply, add = dask.delayed(_apply, pure=False), dask.delayed(add_up, pure=False)
-        parts = [apply(shared, block, own) for block, own in zip(self._blocks, codes, strict=True)]
+        parts = [
+            apply(shared, block, own)
+            for block, own in zip(self._blocks_of(self._kept), codes, strict=True)
+        ]
         while len(parts) > 1:
             parts = [add(parts[i : i + FAN_IN]) for i in range(0, len(parts), FAN_IN)]
         result: tuple[Any, ...] = parts[0].compute()
@@ -64,7 +74,7 @@ class DaskRows(RowStream):
         place = dask.delayed(_pick)
         parts = [
             place(block, rows[(rows >= start) & (rows < stop)] - start)
-            for block, (start, stop) in zip(self._blocks, self._bounds, strict=True)
+            for block, (start, stop) in zip(self._blocks_of(self._X), self._bounds, strict=True)
         ]
         picked = dask.compute(*parts)
         stack = sparse.vstack if self.is_sparse else np.vstack

@@ -19,7 +19,8 @@ from covshift.tables.domain_codes import domain_texts
 from covshift.tables.encoder import TableEncoder
 from covshift.tables.errors import TableError, one_line
 from covshift.tables.matching import MatchedTables
-from covshift.tables.model_frames import notes_of, open_for_model, read_all
+from covshift.tables.model_frames import notes_of, open_for_model, read_most
+from covshift.tables.row_sample import sample_note
 
 AUTO = "auto"
 LEADERBOARD_HEAD = 10
@@ -187,10 +188,14 @@ def adapt_model(
         ``file``, ``rows`` (of each domain), ``left the vote`` (names) and ``notes``.
     """
     reader = open_for_model(model, path, extra=[domain] if domain else [], **options)
-    frame = read_all(reader)
+    table = read_most(reader)
+    frame = table.frame
     adapted = deepcopy(model)
     names = domain_texts(frame[domain]) if domain else None
-    notes = [f"{one_line(Path(path).name)}: {note}" for note in notes_of(model, reader)]
+    read = notes_of(model, reader)
+    if table.rows is not None:
+        read.append(sample_note(len(table.rows), reader.n_rows))
+    notes = [f"{one_line(Path(path).name)}: {note}" for note in read]
     if not model.adapts_:
         notes.append(
             "The model adapts to nothing, so that it predicts as before; what batches are "

@@ -7,6 +7,7 @@ import numpy as np
 
 from covshift.diagnosis import Diagnosis, diagnose
 from covshift.domains import placeholder_label
+from covshift.kernels.arrays import IntArray
 from covshift.tables.encoder import TableEncoder
 from covshift.tables.errors import listed, table_error
 from covshift.tables.labels import class_kind, read_known_labels
@@ -48,7 +49,10 @@ def diagnose_tables(tables: MatchedTables, **options: Any) -> Diagnosis:
 
 def rows_to_label(diagnosis: Diagnosis, tables: MatchedTables, n_rows: int) -> list[int]:
     """Rows of the new table to label, the first row being 1, the most telling first."""
-    return [int(row) - len(tables.X_train) + 1 for row in diagnosis.rows_to_label(n_rows)]
+    rows = diagnosis.rows_to_label(n_rows) - len(tables.X_train)
+    if tables.new_rows is not None:  # a sample was read
+        rows = tables.new_rows[rows]
+    return [int(row) + 1 for row in rows]
 
 
 def write_rows_to_label(
@@ -118,7 +122,8 @@ def update_from_file(
     numbers, labels = table.frame[ROW].to_numpy()[known], labels[known]
     if np.isnan(numbers).any():
         raise table_error(path, f"a labelled row has no number in the column {ROW!r}; put it back.")
-    looked_at = np.isin(numbers + len(tables.X_train) - 1, diagnosis.target_rows)
+    rows = _rows_of_both(tables, numbers)
+    looked_at = np.isin(rows, diagnosis.target_rows)
     if not looked_at.all():
         raise table_error(
             path,
@@ -129,4 +134,13 @@ def update_from_file(
     strangers = [name for name in np.unique(labels).tolist() if name not in diagnosis.classes]
     if strangers:
         notes.append(f"No training row has these labels; all are wrong there: {listed(strangers)}.")
-    return diagnosis.update(numbers.astype(int) + len(tables.X_train) - 1, labels), notes
+    return diagnosis.update(rows, labels), notes
+
+
+def _rows_of_both(tables: MatchedTables, numbers: IntArray) -> IntArray:
+    """Positions, after the training rows, of rows of the new table; -1: not read."""
+    rows = numbers.astype(int) - 1
+    if tables.new_rows is not None:  # a sample was read
+        places = np.minimum(np.searchsorted(tables.new_rows, rows), len(tables.new_rows) - 1)
+        rows = np.where(tables.new_rows[places] == rows, places, -len(tables.X_train) - 1)
+    return rows + len(tables.X_train)

@@ -36,6 +36,7 @@ class MatchedTables:
     train_rows : positions in the training table of the rows that have a label.
     notes : what was decided, in plain sentences.
     decimal : decimal sign of the training file.
+    new_rows : positions in the new table of the rows of ``X_new``; None: all of them.
     """
 
     X_train: Any
@@ -49,6 +50,7 @@ class MatchedTables:
     train_rows: IntArray
     notes: list[str] = field(default_factory=list)
     decimal: str = "."
+    new_rows: IntArray | None = None
 
     @property
     def schema(self) -> TableSchema:

@@ -7,9 +7,9 @@ from typing import Any
 from covshift.tables.cells import Kind
 from covshift.tables.classifier import TableClassifier
 from covshift.tables.errors import TableError, listed, table_error
-from covshift.tables.extra import pandas as pd
 from covshift.tables.labels import class_kind
-from covshift.tables.reading import TableReader, open_table
+from covshift.tables.reading import Table, TableReader, open_table, read_rows
+from covshift.tables.row_sample import default_rows
 from covshift.tables.schema import TableSchema
 
 
@@ -75,6 +75,6 @@ def notes_of(model: TableClassifier, reader: TableReader) -> list[str]:
     return notes
 
 
-def read_all(reader: TableReader) -> Any:
-    """Return all rows of a reader as one frame."""
-    return pd.concat(list(reader), ignore_index=True)
+def read_most(reader: TableReader) -> Table:
+    """Return all rows of a reader, or a sample if they are more than 20 million cells."""
+    return read_rows(reader, default_rows(len(reader.schema.kinds)))

@@ -7,19 +7,23 @@ what they mean.
 """
 
 import os
+import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from covshift.base import check_count, check_option
+from covshift.kernels.arrays import IntArray
 from covshift.tables.arrow_columns import arrow_kind, as_kind, as_text, plain_column
 from covshift.tables.batches import open_batches
 from covshift.tables.cells import ARROW_TYPES, NumberStyle, guess_style, trim
 from covshift.tables.errors import TableError, listed, table_error
 from covshift.tables.extra import pandas as pd
 from covshift.tables.extra import pyarrow as pa
+from covshift.tables.folders import FolderBatches, parquet_files
+from covshift.tables.row_sample import sample_frames, sample_note
 from covshift.tables.schema import TableSchema
 from covshift.tables.schema_finding import find_schema
 
@@ -35,11 +39,13 @@ class Table:
     frame : pandas frame: float64, boolean, datetime64[us] and string columns.
     schema : `TableSchema` of these columns.
     notes : what was decided while reading, in plain sentences.
+    rows : numbers of the rows in the file, from 0; None: all of them.
     """
 
     frame: Any
     schema: TableSchema
     notes: list[str]
+    rows: IntArray | None = None
 
 
 def read_table(
@@ -49,6 +55,8 @@ def read_table(
     separator: str | None = None,
     decimal: str | None = None,
     allow_absent: bool = False,
+    max_rows: int | None = None,
+    progress: Callable[[int], object] | None = None,
 ) -> Table:
     r"""Read a table into memory.
 
@@ -56,6 +64,11 @@ def read_table(
     ----------
     path, schema, separator, decimal, allow_absent
         As in `open_table`.
+    max_rows : int or None, default=None
+        Rows to keep: if there are more, that many are drawn at random while the file is read, in
+        bounded memory, and a note says so. None: all.
+    progress : callable or None, default=None
+        Gets the number of rows read so far.
 
     Returns
     -------
@@ -84,8 +97,22 @@ def read_table(
     reader = open_table(
         path, schema=schema, separator=separator, decimal=decimal, allow_absent=allow_absent
     )
-    frame = pd.concat(list(reader), ignore_index=True)
-    return Table(frame, reader.schema, reader.notes)
+    return read_rows(reader, max_rows, progress)
+
+
+def read_rows(
+    reader: "TableReader",
+    max_rows: int | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> Table:
+    """Read all rows of an open table, or a sample of them; arguments as in `read_table`."""
+    if max_rows is not None:
+        check_count("max_rows", max_rows, minimum=1)
+    frame, rows = sample_frames(reader, max_rows or sys.maxsize, progress=progress)
+    notes = reader.notes
+    if rows is not None:
+        notes = [*notes, sample_note(len(rows), reader.n_rows)]
+    return Table(frame, reader.schema, notes, rows)
 
 
 def open_table(
@@ -102,7 +129,8 @@ def open_table(
     Parameters
     ----------
     path : path
-        CSV, TSV or other separated text, such text under gzip, Parquet, or Arrow (Feather).
+        CSV, TSV or other separated text, such text under gzip, Parquet, or Arrow (Feather); or a
+        folder of Parquet files with the same columns, read in the order of their names.
     schema : TableSchema or None
         Columns to read and their kinds; others are left alone. Cells that do not fit are missing
         values, counted in the notes. None: all columns, of the kinds that all their cells have.
@@ -131,7 +159,11 @@ def open_table(
     check_option("decimal", decimal, (".", ",", None))
     check_count("chunk_bytes", chunk_bytes, minimum=1)
     style: NumberStyle | None = {".": "point", ",": "comma", None: None}[decimal]  # type: ignore
-    batches = open_batches(Path(path), separator=separator, chunk_bytes=chunk_bytes)
+    files = parquet_files(Path(path)) if os.path.isdir(path) else []
+    if files:
+        batches: Any = FolderBatches(Path(path), files)
+    else:
+        batches = open_batches(Path(path), separator=separator, chunk_bytes=chunk_bytes)
     return TableReader(batches, schema, style, allow_absent)
 
 
