@@ -101,3 +101,32 @@ def test_a_variant_that_fails_in_one_scene_serves_in_none():
 def test_one_scene():
     found = gains_of([scene([0.5, 0.5, 0.9, 0.5, 0.5], 0)])
     assert found.gains[1] > 0.2
+
+
+def test_the_prediction_equals_its_formula():
+    found = gains_of([scene([0.5, 0.5, 0.5, 0.9, 0.5], seed) for seed in range(4)])
+    gains = [row[1] - row[0] for row in found.by_scene.tolist()]
+    mean = sum(gains) / 4
+    variance = (8 * 0.1**2 + sum((one - mean) ** 2 for one in gains)) / (8 + 3)
+    half = 1.795885 * (variance * 5 / 4) ** 0.5  # Student's t, .95, 11 degrees
+    assert found.predicted[1] == pytest.approx([mean - half, mean + half], abs=1e-6)
+    assert found.predicted[0] == pytest.approx([-half_of_prior(4), half_of_prior(4)])
+
+
+def half_of_prior(n_scenes):
+    """Where all scenes agree, the prior alone."""
+    return 1.795885 * (8 * 0.1**2 / (8 + n_scenes - 1) * (1 + 1 / n_scenes)) ** 0.5
+
+
+def test_the_prediction_covers_one_more_scene():
+    covered = []
+    for seed in range(200):
+        rng = np.random.RandomState(seed)
+        rights = 0.7 + 0.1 * rng.standard_normal((5, 1)).clip(-2, 2)
+        *played, target = (
+            scene([0.5, 0.5, *([r] * 3)], 10 * seed + s, n=400) for s, r in enumerate(rights[:, 0])
+        )
+        low, high = gains_of(played).predicted[1]
+        gain = target.scores[2] - target.scores[0]
+        covered.append(low <= gain <= high)
+    assert 0.8 < np.mean(covered) < 0.98

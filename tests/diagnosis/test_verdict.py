@@ -9,14 +9,15 @@ from covshift.diagnosis.verdict import LEVEL, WORTHWHILE, decide
 from covshift.selection.problem import Problem, make_scene
 
 
-def gains(values, pvalues, behind=None):
+def gains(values, pvalues, behind=None, spread=0.05):
     values = np.array(values, dtype=float)
     H = len(values)
     return Gains(
         scores=0.5 + values,
         by_scene=np.tile(0.5 + values, (3, 1)),
         gains=values,
-        intervals=np.column_stack([values - 0.05, values + 0.05]),
+        intervals=np.column_stack([values - 0.02, values + 0.02]),
+        predicted=np.column_stack([values - spread, values + spread]),
         pvalues=np.array(pvalues),
         behind=np.ones(H) if behind is None else np.array(behind),
         variants=np.arange(H),
@@ -34,6 +35,12 @@ def test_a_gain_that_is_not_sure_leads_and_is_not_followed():
     verdict = decide(gains([0, 0.1, 0.05], [1, 2 * LEVEL, 0.5]), "source domains")
     assert (verdict.kind, verdict.leading, verdict.followed) == ("no adaptation", 1, 0)
     assert verdict.gain == pytest.approx(0.1)
+
+
+def test_a_gain_that_is_sure_on_average_only_is_not_followed():
+    verdict = decide(gains([0, 0.1], [1, 0.001], spread=0.11), "source domains")
+    assert (verdict.kind, verdict.leading) == ("no adaptation", 1)
+    assert verdict.gain_interval == pytest.approx((-0.01, 0.21))
 
 
 def test_a_sure_gain_that_is_not_worthwhile_does_not_lead():

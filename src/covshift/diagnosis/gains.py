@@ -12,17 +12,30 @@ With :math:`r_{hsi}` = 1 where row i is predicted rightly, the gain over hypothe
 
 a difference of balanced accuracies. Its distribution is that of a bootstrap which draws scenes, and
 rows by class within them: domains differ more than rows do.
+
+That is about the mean over scenes. The target is one more of them, whose own gain is predicted to
+lie, with probability .9, in
+
+.. math::
+
+    g_h \pm t_{.95;\, \nu_0 + S - 1} \, s_h \sqrt{1 + 1/S}, \qquad
+    s_h^2 = \frac{\nu_0 s_0^2 + \sum_s (g_{hs} - g_h)^2}{\nu_0 + S - 1},
+
+where a prior guess :math:`s_0`, worth :math:`\nu_0` scenes, stands against few that agree by luck.
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import t as student_t
 
 from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
 from covshift.measures import holm
 
 N_RESAMPLES = 999
+# Set on the families SET_ON of benchmarks/diagnosis/shared_structures.py.
+PRIOR_SPREAD, PRIOR_SCENES = 0.1, 8
 
 
 class PlayedScene(NamedTuple):
@@ -48,7 +61,8 @@ class Gains(NamedTuple):
     scores: FloatArray  # (H,), mean over the scenes
     by_scene: FloatArray  # (S, H)
     gains: FloatArray
-    intervals: FloatArray  # (H, 2), 95 %
+    intervals: FloatArray  # (H, 2), 95 %, of the mean
+    predicted: FloatArray  # (H, 2), 90 %, of the gain in one more scene
     pvalues: FloatArray
     behind: FloatArray
     variants: IntArray  # (H,): the candidate that does best over all scenes, -1: none
@@ -84,6 +98,7 @@ def measure_gains(
         intervals=np.where(
             able[:, None], np.quantile(np.nan_to_num(differences), [0.025, 0.975], axis=0).T, np.nan
         ),
+        predicted=_predict(by_scene - by_scene[:, :1]),
         pvalues=_adjusted(_two_sided(differences), able & (np.arange(n_hypotheses) > 0)),
         behind=_adjusted(
             _share(drawn >= drawn[:, [best]]), able & (np.arange(n_hypotheses) != best)
@@ -117,6 +132,15 @@ def _resample(
     picked = rng.randint(len(scenes), size=(N_RESAMPLES, len(scenes)))
     drawn: FloatArray = by_scene[picked, np.arange(N_RESAMPLES)[:, None]].mean(axis=1)
     return drawn
+
+
+def _predict(gains: FloatArray) -> FloatArray:
+    """Interval (H, 2) of the gain in one more scene, from those (S, H) in the scenes played."""
+    n_scenes = len(gains)
+    mean, degrees = gains.mean(axis=0), PRIOR_SCENES + n_scenes - 1
+    squares = PRIOR_SCENES * PRIOR_SPREAD**2 + np.square(gains - mean).sum(axis=0)
+    half = student_t.ppf(0.95, degrees) * np.sqrt(squares / degrees * (1 + 1 / n_scenes))
+    return np.column_stack([mean - half, mean + half])
 
 
 def _share(true: BoolArray) -> FloatArray:

@@ -24,7 +24,7 @@ class Verdict(NamedTuple):
     leading: int | None  # best by the evidence, be its gain sure or not; None: no evidence
     surviving: list[int]
     gain: float  # of the leading hypothesis over no adaptation; NaN: not known
-    gain_interval: tuple[float, float]
+    gain_interval: tuple[float, float]  # 90 %, for the target
     clearly: bool  # whether all others are refuted
 
     @property
@@ -49,16 +49,17 @@ def decide(gains: Gains, decided_by: str) -> Verdict:
     """The verdict by one kind of evidence.
 
     The best one leads if its gain would be worthwhile, else the first. Adapting is advised where
-    that gain is sure (by Holm) as well.
+    that gain is sure (by Holm), and the target's own is predicted to be one.
     """
     able = ~np.isnan(gains.scores)
     leading = int(np.nanargmax(gains.scores))
     if gains.gains[leading] < WORTHWHILE:
         leading = 0
     surviving = [h for h in np.flatnonzero(able) if gains.behind[h] > LEVEL or h == leading]
-    low, high = gains.intervals[leading]
+    low, high = gains.predicted[leading]
+    sure = gains.pvalues[leading] <= LEVEL and low > 0
     return Verdict(
-        kind="adapt" if gains.pvalues[leading] <= LEVEL else "no adaptation",
+        kind="adapt" if sure else "no adaptation",
         decided_by=decided_by,
         leading=leading,
         surviving=[int(h) for h in surviving],

@@ -122,7 +122,8 @@ def say_verdict(diagnosis: "Diagnosis", how_to_label: str = HOW_TO_LABEL) -> lis
     low, high = verdict.gain_interval
     sentences = [
         f"Adapt: by the {verdict.decided_by}, {leading.name} leads ({leading.assumption}). Use "
-        f"{leading.remedy}: {verdict.gain:+.3f} balanced accuracy ({low:+.3f} to {high:+.3f})."
+        f"{leading.remedy}: {verdict.gain:+.3f} balanced accuracy, on the target probably "
+        f"{low:+.3f} to {high:+.3f}."
     ]
     others = [name for name in diagnosis.surviving if name != leading.name]
     if others:
@@ -139,8 +140,8 @@ def say_unsure(diagnosis: "Diagnosis") -> list[str]:
     low, high = verdict.gain_interval
     return [
         f"What comes nearest is {leading.name} ({leading.remedy}): {verdict.gain:+.3f} balanced "
-        f"accuracy ({low:+.3f} to {high:+.3f}). More source domains, or some labels of target "
-        "rows, would tell."
+        f"accuracy, on the target probably {low:+.3f} to {high:+.3f}. More source domains, or some "
+        "labels of target rows, would tell."
     ]
 
 
