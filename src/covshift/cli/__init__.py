@@ -27,7 +27,13 @@ def main() -> None:
     # A terminal or pipe that cannot show a character gets "?" for it, not a traceback.
     for stream in (sys.stdout, sys.stderr):
         getattr(stream, "reconfigure", lambda **_: None)(errors="replace")
-    app(prog_name="covshift")
+    try:
+        app(prog_name="covshift")
+    except OSError as error:  # those of files have become one line already
+        if error.filename is not None or "--debug" in sys.argv:
+            raise
+        print(f"covshift: cannot print what was found: {error.strerror}.", file=sys.stderr)
+        raise SystemExit(1) from None
 
 
 def build_app() -> Any:

@@ -27,7 +27,12 @@ Use = Annotated[
     typer.Option(metavar="COLS", help="Columns to use though they look like identifiers."),
 ]
 Separator = Annotated[
-    str | None, typer.Option(help="Character between cells of a text file; else it is found out.")
+    str | None,
+    typer.Option(
+        help="Character between cells of a text file, or tab; else it is found out.",
+        # Shells make it hard to write the character itself.
+        callback=lambda given: "\t" if given in ("tab", "\\t") else given,
+    ),
 ]
 Decimal = Annotated[str | None, typer.Option(help='Decimal sign, "." or ","; else found out.')]
 MaxRows = Annotated[

@@ -216,6 +216,11 @@ def _one_error(path: Any) -> Iterator[None]:
     except Exception as error:  # the file decides what goes wrong: any error is its fault
         if isinstance(error, OSError) and error.filename is not None:
             raise  # no such file, no permission
+        if not is_model_file(path):
+            raise ModelFileError(
+                f"Cannot read the model {path}: it is no model file; covshift.save and covshift "
+                "adapt write them."
+            ) from error
         raise ModelFileError(
             f"Cannot read the model {path}: it is damaged, or save did not write it "
             f"({type(error).__name__}: {_one_line(error)})"

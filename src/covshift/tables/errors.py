@@ -40,6 +40,10 @@ def refused_as(path: str | Path, advice: str, *kinds: type[BaseException]) -> It
     except TableError:
         raise
     except FileNotFoundError:
+        if os.fspath(path) == "-":
+            raise table_error(
+                path, "standard input is not read; save the table to a file."
+            ) from None
         raise table_error(path, "no such file; check the name and the folder.") from None
     except IsADirectoryError:
         raise table_error(path, "is a folder; name a file in it.") from None

@@ -76,4 +76,6 @@ def _name_archive(path: Path) -> str:
         return "is a spreadsheet (xlsx); save the sheet as CSV."
     if "content.xml" in names:
         return "is a spreadsheet (ods); save the sheet as CSV."
+    if "schema.json" in names:
+        return "is a model file; name a table here."
     return "is a zip archive; unpack it and name the table inside."

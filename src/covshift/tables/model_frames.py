@@ -70,6 +70,11 @@ def _absent(absent: list[str], others: list[str]) -> str:
 def notes_of(model: TableClassifier, reader: TableReader) -> list[str]:
     """Return the notes of a file that was read, one on a label column that was not among them."""
     notes = list(reader.notes)
+    if empty := [name for name in model.schema_.kinds if name in reader.empty_names]:
+        notes.append(
+            f"No row has a value in {listed(empty)}, which the model reads: what is usual in the "
+            "training table stands in for all."
+        )
     if model.label_ is not None and model.label_ in reader.other_names:
         notes.append(f"The file has a column {listed([model.label_])}: it is not read.")
     return notes

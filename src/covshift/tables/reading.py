@@ -185,6 +185,7 @@ class TableReader:
         self._style = style
         self._fixed_notes = list(batches.notes)
         self._unreadable: Counter[str] = Counter()
+        self._filled: Counter[str] = Counter()
         self._n_dropped = 0
         self.n_rows = 0
         if schema is None:
@@ -216,8 +217,14 @@ class TableReader:
             notes.append(f"{self._n_dropped} empty rows at the end are left out.")
         return notes
 
+    @property
+    def empty_names(self) -> list[str]:
+        """Columns in which no row read so far has a value."""
+        return [name for name in self.schema.kinds if self.n_rows and not self._filled[name]]
+
     def __iter__(self) -> Iterator[Any]:
         self._unreadable.clear()
+        self._filled.clear()
         self.n_rows = self._n_dropped = 0
         empty: list[Any] = []  # rows that are left out if nothing follows
         for batch in self._batches.read(self._fast_types()):
@@ -243,6 +250,7 @@ class TableReader:
             if kind != "text" and values.null_count > column.null_count:
                 n_missing = trim(as_text(column)).null_count
                 self._unreadable[name] += values.null_count - n_missing
+            self._filled[name] += len(values) - values.null_count
             arrays.append(values)
         types = {pa.string(): pd.StringDtype("pyarrow"), pa.bool_(): pd.BooleanDtype()}
         table = pa.RecordBatch.from_arrays(arrays, names=list(self.schema.kinds))
@@ -272,7 +280,12 @@ class TableReader:
             )
         kept = schema.without(absent)
         if not kept.kinds:
-            raise table_error(self._batches.path, "has none of the columns that are wanted.")
+            raise table_error(
+                self._batches.path,
+                f"has none of the columns that are wanted ({listed(schema.kinds, 3)}); its first "
+                f"row is read as {listed(self._batches.names, 3)}. Is that a row of names, and the "
+                "separator found right? Else name it (--separator).",
+            )
         if self._batches.typed:
             types = dict(zip(self._batches.names, self._batches.types, strict=True))
             unusable = [name for name in kept.kinds if arrow_kind(types[name]) is None]

@@ -61,7 +61,9 @@ def find_layout(sample: str, *, complete: bool, separator: str | None = None) ->
     if not complete and start + length >= len(sample):
         raise TableError("the first row does not end; is it a row of names?")
     if len(names) > MAX_COLUMNS:
-        raise TableError(f"has {len(names)} columns, and {MAX_COLUMNS} at most are read.")
+        raise TableError(
+            f"has {len(names)} columns, and {MAX_COLUMNS} at most are read; leave some out."
+        )
     if _reads_like_data(names):
         raise TableError(
             f"the first row holds only numbers ({listed(names, 3)}): add a row of names above."
