@@ -6,10 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.tables.classifier import TableClassifier
 from covshift.tables.domain_codes import domain_texts, known_numbers
 from covshift.tables.errors import TableError, listed
 from covshift.tables.extra import pandas as pd
+from covshift.tables.extra import pyarrow as pa
 from covshift.tables.model_frames import notes_of, open_for_model
 from covshift.tables.reading import TableReader
 from covshift.tables.writing import write_table
@@ -64,7 +68,7 @@ def predict_file(
     clash = [name for name in keep if name in names]
     if clash:
         raise TableError(f"A column to keep is named like one to write: {listed(clash)}.")
-    counts: Counter[str] = Counter()
+    counts: Counter[int] = Counter()
     strangers: Counter[str] = Counter()
 
     def frames() -> Iterator[Any]:
@@ -76,13 +80,15 @@ def predict_file(
                 where = model.domain_numbers(texts)
                 known = known_numbers(model.domain_names_)
                 strangers.update(name for name in texts if name not in known)
-            written = _predicted(model, frame, where, list(keep), probabilities)
-            for name, count in written[PREDICTION].value_counts().items():
-                counts[str(name)] += int(count)
+            codes, P = _predict(model, frame, where, probabilities)
+            written = {name: frame[name].array for name in keep}
+            written[PREDICTION] = _class_column(model.classes_, codes)
+            written |= zip(names[1:], P.T, strict=True)
+            counts.update(dict(enumerate(np.bincount(codes).tolist())))
             n_rows += len(frame)
             if progress is not None:
                 progress(n_rows)
-            yield written
+            yield pd.DataFrame(written)
 
     n_rows = write_table(out, frames())
     notes = notes_of(model, reader)
@@ -91,7 +97,8 @@ def predict_file(
             f"{sum(strangers.values())} rows are of domains that the model does not know "
             f"({listed(strangers, 3)}): predicted as rows of the target as a whole."
         )
-    return {"rows": n_rows, "counts": dict(counts), "notes": notes, "out": str(Path(out))}
+    predicted = {str(model.classes_[code]): n for code, n in counts.most_common() if n}
+    return {"rows": n_rows, "counts": predicted, "notes": notes, "out": str(Path(out))}
 
 
 def chunks(reader: TableReader) -> Iterator[Any]:
@@ -113,13 +120,20 @@ def _probability_names(model: TableClassifier) -> list[str]:
     return [f"probability of {name}" for name in model.classes_.tolist()]
 
 
-def _predicted(
-    model: TableClassifier, frame: Any, where: Any, keep: list[str], probabilities: bool
-) -> Any:
-    written = {name: frame[name].array for name in keep}
-    if not probabilities:
-        written[PREDICTION] = model.predict(frame, sample_domain=where)
-        return pd.DataFrame(written)
-    P = model.predict_proba(frame, sample_domain=where)
-    written[PREDICTION] = model.classes_[P.argmax(axis=1)]
-    return pd.DataFrame(written | dict(zip(_probability_names(model), P.T, strict=True)))
+def _predict(
+    model: TableClassifier, frame: Any, where: Any, probabilities: bool
+) -> tuple[IntArray, FloatArray]:
+    """Return the numbers of the predicted classes, and the probabilities that are wanted."""
+    if probabilities:
+        P = model.predict_proba(frame, sample_domain=where)
+        return P.argmax(axis=1), P
+    labels = model.predict(frame, sample_domain=where)
+    return np.searchsorted(model.classes_, labels), np.empty((len(frame), 0))
+
+
+def _class_column(classes: Any, codes: IntArray) -> Any:
+    """Return the classes of rows; a class that is text becomes text of Arrow once."""
+    if classes.dtype.kind not in "OU":
+        return classes[codes]
+    texts = pa.array([str(name) for name in classes], pa.string())
+    return pd.array(texts.take(pa.array(codes)), dtype=pd.StringDtype("pyarrow"))

@@ -26,7 +26,6 @@ BYTE_ORDER_MARKS = {
     codecs.BOM_UTF16_LE: "utf-16-le",
     codecs.BOM_UTF16_BE: "utf-16-be",
 }
-NO_WINDOWS_1252 = bytes([0x81, 0x8D, 0x8F, 0x90, 0x9D])
 # Text has none of them, but for the end-of-file mark of DOS.
 CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1a"))
 

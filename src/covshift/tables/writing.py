@@ -188,9 +188,11 @@ def _without_formulas(table: Any) -> Any:
 
 
 def _escape(texts: Any) -> Any:
-    formula = pa.compute.match_substring_regex(texts, FORMULA)
-    if not pa.compute.any(formula).as_py():
+    # Each different text once: words repeat, and mostly there is nothing to do.
+    suspects = pa.compute.match_substring_regex(pa.compute.unique(texts), FORMULA)
+    if not pa.compute.any(suspects).as_py():
         return texts
+    formula = pa.compute.match_substring_regex(texts, FORMULA)
     number = pa.compute.match_substring_regex(texts, PLAIN_NUMBER)
     risky = pa.compute.and_not(formula, number)
     quoted = pa.compute.binary_join_element_wise("'", texts, "")
