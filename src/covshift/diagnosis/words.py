@@ -98,9 +98,9 @@ def say_stability(diagnosis: "Diagnosis") -> list[str]:
     p = f"p = {stability.pvalue:.2g}"
     if stability.refuted:
         return [
-            f"The label depends on the features in different ways in the source domains ({p}), be "
-            "it by other class shares alone, or in a way too bent to be seen: no single rule "
-            "learned from the rows as they are was right in all of them."
+            f"The label depends on the features in different ways in the source domains ({p}). "
+            "Other class shares alone would look so, and so would a rule too bent for these rows "
+            "to show."
         ]
     return [
         "No difference was seen between the source domains in how the label depends on the "
