@@ -105,6 +105,7 @@ def speed(path):
                 "disk": lambda streamed=streamed: streamed(W, np.arange(1)),
             },
             repetitions=5,
+            clock=time.process_time,
         )
         per_row = {"memory": seconds["memory"] / len(in_memory),
                    "disk": seconds["disk"] / on_disk.shape[0]}  # fmt: skip
@@ -114,6 +115,59 @@ def speed(path):
         )
         ratio = per_row["memory"] / per_row["disk"]
         yield f"{activation}: speed per row on disk, of that in memory", ratio, ">=", 0.5
+
+
+def growth(path):
+    """One evaluation of rows in passes, beside the cost model of docs/larger-than-memory.md.
+
+    seconds = products * 2 n m L / rate + activations * n L * touch; four products and two
+    activations of every row with the sine, two and one with the soft absolute value. The rate is
+    that of the products alone, the touch from one evaluation at the first size.
+    """
+    sizes = [(100_000, 72, 110), (400_000, 72, 110), (100_000, 72, 440), (50_000, 512, 256)]
+    counts = {"sin": (4, 2), "abs": (2, 1)}
+    constants: dict[str, tuple[float, float]] = {}
+    for n, m, L in sizes:
+        rng = np.random.default_rng(0)
+        X = rng.standard_normal((n, m), dtype=np.float32)
+        W = (rng.standard_normal((1, L, m)) / np.sqrt(m)).astype(np.float32)
+        rows = ArrayRows(X)
+        codes = np.zeros(n, dtype=np.int8)
+        few = X[:5000]
+        H, G = np.empty((5000, L), np.float32), np.empty((L, m), np.float32)
+        for activation, (products, activations) in counts.items():
+
+            def sums(function, *arguments, rows=rows, codes=codes):
+                return rows.sums(function, codes, *arguments)
+
+            evaluate = streamed_losses(
+                sums, rows.shape, False, np.zeros((1, 0, L), bool), np.zeros((1, 0)),
+                dtype=np.float32, loss="joint", activation=activation, epsilon=1e-8,
+                norm_epsilon=0.0, alpha=np.zeros(1),
+            )  # fmt: skip
+            seconds = median_seconds(
+                {
+                    "ours": lambda evaluate=evaluate, W=W: evaluate(W, np.arange(1)),
+                    "floor": lambda few=few, W=W, H=H, G=G: (
+                        np.matmul(few, W[0].T, out=H),
+                        np.matmul(H.T, few, out=G),
+                    ),
+                },
+                repetitions=5,
+                clock=time.process_time,
+            )
+            rate = 4 * 5000 * m * L / seconds["floor"]
+            if activation not in constants:
+                rest = seconds["ours"] - products * 2 * n * m * L / rate
+                constants[activation] = (rate, rest / (activations * n * L))
+            rate, touch = constants[activation]
+            model = products * 2 * n * m * L / rate + activations * n * L * touch
+            print(
+                f"{activation}: n {n:,}, m {m}, L {L}: {seconds['ours']:.3f} s, "
+                f"model {model:.3f} s ({rate / 1e9:.0f} Gflop/s, {1e9 * touch:.2f} ns a touch)"
+            )
+            what = f"{activation}, n {n:,}, m {m}, L {L}: time over the model's"
+            yield what, seconds["ours"] / model, "<=", 1.5
 
 
 def losses(path):
@@ -169,7 +223,7 @@ with tempfile.TemporaryDirectory() as folder:
     make_table(table)
     print(f"made {table.stat().st_size / 1e9:.2f} GB in {time.perf_counter() - start:.0f} s")
     only = os.environ.get("SECTIONS", "").split()
-    for section in (speed, losses, memory):
+    for section in (growth, speed, losses, memory):
         if not only or section.__name__ in only:
             for row in section(table):
                 rows.append(row)

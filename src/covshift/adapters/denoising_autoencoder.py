@@ -14,6 +14,7 @@ from covshift.domains import check_fit_domains, check_new_domains
 from covshift.kernels.arrays import FloatArray
 from covshift.kernels.denoising_autoencoder import Squashing, dense_layer
 from covshift.kernels.range_scaling import center_and_spread, into_range, out_of_range
+from covshift.streams.opening import refuse_dask
 
 # Middle and width of the range into which rows are scaled.
 RANGES = {"sigmoid": (0.5, 1.0), "tanh": (0.0, 2.0)}
@@ -287,6 +288,7 @@ class DenoisingAutoencoder(DomainTransformer):
         return self.data_center_, self.data_range_, *scaled
 
     def _validate_rows(self, X: Any, *, reset: bool = False) -> FloatArray:
+        refuse_dask(self, X)
         X = validate_data(self, X, reset=reset, dtype=(np.float64, np.float32))
         check_magnitude(X)
         return X

@@ -26,6 +26,7 @@ from covshift.predictors._lspc_fit import choose_candidates, draw_bases
 from covshift.predictors._scored_classifier import ScoredClassifier
 from covshift.predictors._weighted_rows import WeightedRows, check_splits
 from covshift.solvers.blas_threads import one_blas_thread
+from covshift.streams.opening import refuse_dask
 
 CRITERIA = {"squared_error": squared_error, "misclassification": misclassification}
 
@@ -284,6 +285,7 @@ class LSPClassifier(ScoredClassifier, BaseEstimator):
         return X.dtype, class_probabilities(values, self.class_shares_)
 
     def _validate_rows(self, X: Any, *, reset: bool = False) -> Any:
+        refuse_dask(self, X)
         X = validate_data(self, X, reset=reset, dtype=(np.float64, np.float32))
         if X.dtype == np.float64:  # float32 rows are squared in double precision
             check_magnitude(X)

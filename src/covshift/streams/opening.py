@@ -108,3 +108,12 @@ def check_rows_of(X: Any) -> None:
 def bring_home(values: Any) -> Any:
     """Labels, domains and masks as arrays in memory: one entry per row fits there."""
     return values.compute() if is_dask(values) else values
+
+
+def refuse_dask(estimator: Any, X: Any) -> None:
+    """Raise for a Dask array, where rows are needed in memory: it would be loaded as a whole."""
+    if is_dask(X):
+        raise TypeError(
+            f"{type(estimator).__name__} takes rows in memory, not a {type(X).__name__} of Dask: "
+            "give it a sample of the rows, X[rows].compute()."
+        )
