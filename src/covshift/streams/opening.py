@@ -84,7 +84,8 @@ def check_rows_of(X: Any) -> None:
     """Refuse what has no rows, or, of Dask, none of known number and whole in their blocks."""
     if is_dask(X) and not hasattr(X, "chunks"):
         raise TypeError(
-            f"X is a {type(X).__name__} of Dask: give an array, X.to_dask_array(lengths=True)."
+            f"X is a {type(X).__name__} of Dask: give an array, "
+            "X.to_dask_array().compute_chunk_sizes()."
         )
     if X.ndim != 2:
         raise ValueError(
@@ -94,10 +95,7 @@ def check_rows_of(X: Any) -> None:
     if not is_dask(X):
         return
     if np.isnan(X.shape[0]):
-        raise ValueError(
-            "The blocks of X have unknown sizes: call X.compute_chunk_sizes() first, or make X by "
-            "to_dask_array(lengths=True)."
-        )
+        raise ValueError("The blocks of X have unknown sizes: call X.compute_chunk_sizes() first.")
     if len(X.chunks[1]) > 1:
         raise ValueError(
             f"X is cut into {len(X.chunks[1])} blocks along its columns, and rows must be whole: "
