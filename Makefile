@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test test-slow lint smoke bench clean
+.PHONY: help demo test test-slow lint smoke docs bench clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -20,9 +20,15 @@ lint: .venv/dev-installed  ## style and types
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
+	$(BIN)/python -m codespell_lib
 
 smoke: .venv/dev-installed  ## the built wheel, in an empty environment, outside this folder
 	$(BIN)/python tests/wheel_smoke.py
+
+# Warnings are errors, and so is a link or a name that leads nowhere.
+docs: .venv/docs-installed  ## the documentation, its examples run; names the page to open
+	$(BIN)/python -m sphinx -q -W --keep-going -n -b html -d docs/_build/doctrees docs docs/_build/html
+	@echo "Open $(CURDIR)/docs/_build/html/index.html"
 
 # Those that exist, one after the other: two at once would disturb each other's times.
 BENCHMARKS := $(notdir $(basename $(wildcard $(addprefix benchmarks/, $(addsuffix .py, \
@@ -36,7 +42,7 @@ bench: .venv/dev-installed  ## the benchmarks, side by side with the peers; writ
 	done
 
 clean:  ## remove what the other targets made
-	rm -rf .venv dist demo-output bench-output .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf .venv dist demo-output bench-output docs/_build docs/gallery docs/reference/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("covshift needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
@@ -48,4 +54,8 @@ clean:  ## remove what the other targets made
 
 .venv/dev-installed: .venv/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+.venv/docs-installed: .venv/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	@touch $@

@@ -93,10 +93,10 @@ class DenoisingAutoencoder(DomainTransformer):
     data_center_, data_range_ : ndarrays of shape (n_features,)
         Middle and width of each feature's values in the fit; the width is 1 where they are
         constant.
-    loss_curve_ : ndarray of shape (n_iter_,)
+    loss_curve_ : ndarray of shape (n_epochs,)
         Mean squared error between the reconstruction of noisy rows and the clean rows, in
         scaled units, over each epoch.
-    validation_curve_ : ndarray of shape (n_iter_,), or None
+    validation_curve_ : ndarray of shape (n_epochs,), or None
         The same of the held-out rows after each epoch, if ``early_stopping``.
     n_iter_ : int
         Epochs run.
@@ -107,7 +107,7 @@ class DenoisingAutoencoder(DomainTransformer):
 
     Notes
     -----
-    A new target needs a new fit. A `ConvergenceWarning` says that the error was still falling
+    A new target needs a new fit. A ``ConvergenceWarning`` says that the error was still falling
     when the last epoch ended.
 
     References

@@ -57,7 +57,7 @@ class DomainQuantileTransformer(UnitAdapter):
     Values beyond the range seen at fit get its ends: 0 and 1, or about -5.2 and 5.2. Tied
     values get the middle of their ranks, so a feature that is constant in a unit is in the
     middle of the range; that, and quantiles of all rows instead of a random sample of them,
-    is where this differs from scikit-learn's `QuantileTransformer`, which puts all values
+    is where this differs from scikit-learn's ``QuantileTransformer``, which puts all values
     tied at an end, and all within 1e-7 of it, at the end. Missing values (NaN) are left out
     of the quantiles and stay missing; a feature of which the fit saw no value in a domain
     uses the quantiles of its role.

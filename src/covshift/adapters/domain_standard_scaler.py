@@ -52,7 +52,7 @@ class DomainStandardScaler(UnitAdapter):
     -----
     Missing values (NaN) are left out of the statistics and stay missing. A feature of which
     the fit saw no value in a domain uses the statistics of its role. Without
-    ``sample_domain`` this is scikit-learn's `StandardScaler`.
+    ``sample_domain`` this is scikit-learn's ``StandardScaler``.
 
     Examples
     --------

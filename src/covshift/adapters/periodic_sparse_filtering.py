@@ -97,9 +97,12 @@ class PeriodicSparseFiltering(SparseFilter):
         Classes among the labels that could be read; empty without labels.
     feature_groups_ : ndarray of bool of shape (n_classes, n_components)
         Filters rewarded for each class.
-    components_, feature_norms_, norm_units_, norm_counts_, domains_, domain_names_, loss_, \
-loss_curve_, history_, n_iter_, kept_iteration_, restart_losses_
+    components_, feature_norms_, norm_units_, norm_counts_ : ndarrays and list
+        The filters and their norms, as in `SparseFiltering`.
+    domains_, domain_names_ : ndarray and dict
         As in `SparseFiltering`.
+    loss_, loss_curve_, history_, n_iter_, kept_iteration_, restart_losses_
+        The course of the fit, as in `SparseFiltering`.
 
     References
     ----------

@@ -82,7 +82,7 @@ class SparseFiltering(SparseFilter):
         Integer -> name of the targets learned by name in ``adapt_target``.
     loss_ : float
         Loss of the kept filters.
-    loss_curve_ : ndarray of shape (n_iter_ + 1,)
+    loss_curve_ : ndarray of shape (n_iterations + 1,)
         Loss at every iteration of the kept start, from iteration 0.
     history_ : dict of ndarrays
         "loss", "gradient_norm" (the largest entry) and "ks_distance" (NaN without early

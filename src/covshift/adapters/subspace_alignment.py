@@ -50,9 +50,9 @@ class SubspaceAlignment(UnitAdapter):
     ----------
     n_components_ : int
         P.
-    source_components_, target_components_ : ndarrays of shape (n_components_, n_features)
+    source_components_, target_components_ : ndarrays of shape (P, n_features)
         T and U, transposed; the same if the fit saw no target.
-    alignment_ : ndarray of shape (n_components_, n_components_)
+    alignment_ : ndarray of shape (P, P)
         The matrix T'U.
     units_ : list
         Names of the units: "source", "target"; with ``pooling="domain"`` the integer of each

@@ -67,7 +67,7 @@ def load_amazon_reviews(
           on, with ``<review_text>`` in each ``<review>``;
         - his archive ``processed_acl``: files of the same names, a review in each line:
           ``word:count two_words:count ... #label#:positive``;
-        - arrays: ``amazon_counts5000.npz``, a sparse matrix as `scipy.sparse.save_npz` writes it,
+        - arrays: ``amazon_counts5000.npz``, a sparse matrix as ``scipy.sparse.save_npz`` writes it,
           and ``amazon_meta.npz`` with ``y`` (0 or 1), ``domain`` (names) and ``vocab`` (words).
     features : {"counts", "log400"}, default="counts"
         "counts": a sparse matrix of the counts of single words and pairs. "log400": a dense one of

@@ -53,7 +53,7 @@ def load_speech_corpus(
         ("happiness"), for "vam" the valence between -1 and 1, for "table" whatever is to be
         predicted.
     backend : {"scipy", "opensmile"}, default="scipy"
-        "opensmile" takes the same statistics from openSMILE's set `emobase`, which smooths the
+        "opensmile" takes the same statistics from openSMILE's set ``emobase``, which smooths the
         coefficients first: ``pip install "covshift[speech-opensmile]"``. The licence of openSMILE
         allows research and private use, **not commercial use**.
     bandwidth : {"wide", "narrow"}, default="wide"

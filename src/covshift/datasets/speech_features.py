@@ -135,7 +135,7 @@ def _opensmile_features(segment: FloatArray) -> FloatArray:
 
 @lru_cache
 def _opensmile_extractor() -> Any:
-    """Return the `emobase` set, which has just these statistics of 12 MFCCs and their slopes."""
+    """Return the ``emobase`` set, which has just these statistics of 12 MFCCs and their slopes."""
     import opensmile
 
     return opensmile.Smile(

@@ -109,7 +109,7 @@ def make_periodic_shift(
     n_source, n_target, n_test : int, default=500, 250, 500
         Rows of each sample.
     variant : {"reconstructed", "printed"}, default="reconstructed"
-        Label 1 where sin(x1) > 0, or, as printed, where sin(|x1|) > 0.
+        Label 1 where sin(x1) > 0, or, as printed, where ``sin(|x1|) > 0``.
     spread : {"std", "variance"}, default="std"
         What the entries of the printed covariance matrix are.
     random_state : int, RandomState or None, default=None

@@ -23,7 +23,7 @@ class SourceOnlySplit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is u
     Parameters
     ----------
     cv : int, splitter or None, default=None
-        How the labelled source rows are split, as in scikit-learn's `check_cv`. A splitter
+        How the labelled source rows are split, as in scikit-learn's ``check_cv``. A splitter
         by groups gets ``sample_domain`` as groups unless others are given, so
         ``SourceOnlySplit(LeaveOneGroupOut())`` leaves out one source domain at a time. Ready
         made splits are positions among the labelled source rows.

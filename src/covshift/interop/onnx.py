@@ -56,8 +56,8 @@ def to_onnx(
         scikit-learn, or a pipeline of these. Adapters: `SparseFiltering` and
         `PeriodicSparseFiltering` (not with ``normalization="batch"``), `DomainStandardScaler`,
         `CorrelationAlignment`, `LinearMongeAlignment`, `SubspaceAlignment`, weight estimators
-        (which leave rows alone), scikit-learn's `StandardScaler`, `MinMaxScaler`, `MaxAbsScaler`
-        and `PCA`.
+        (which leave rows alone), scikit-learn's ``StandardScaler``, ``MinMaxScaler``,
+        ``MaxAbsScaler`` and ``PCA``.
     path : str or path, default=None
         File to write, whole or not at all; None: none.
     domain : int or str, default=None

@@ -1,6 +1,6 @@
 """Weight estimators inside the pipelines of SKADA.
 
-SKADA's `make_da_pipeline` takes adapters of this package that change the representation as they
+SKADA's ``make_da_pipeline`` takes adapters of this package that change the representation as they
 are. One that weighs rows must return a pair there, the rows and their weights, which no
 scikit-learn transformer may: `ReweightAdapter` does. It keeps SKADA's conventions without importing
 SKADA, so that this module needs nothing installed.
@@ -20,7 +20,7 @@ __all__ = ["ReweightAdapter"]
 
 
 class ReweightAdapter(BaseEstimator):
-    """Weight estimator as an adapter for SKADA's `make_da_pipeline`.
+    """Weight estimator as an adapter for SKADA's ``make_da_pipeline``.
 
     Rows pass through unchanged; their weights reach the next steps that ask for
     ``sample_weight``: call ``set_fit_request(sample_weight=True)`` on the final estimator.

@@ -75,7 +75,7 @@ def paired_wilcoxon(a: Any, b: Any, *, alternative: Alternative = "two-sided") -
     favour neither side, what is left is an exact test given which pairs differ, and the
     effect size is defined on the same ranks. Ties share their mean rank.
 
-    Method: `scipy.stats.wilcoxon` is exact only without ties, or by enumeration up to 13
+    Method: ``scipy.stats.wilcoxon`` is exact only without ties, or by enumeration up to 13
     pairs; its normal approximation doubles a p-value of 0.001 at 20 pairs, and more further
     out, where Holm's correction looks. Scores such as recalls tie often. So up to 300
     differing pairs the p-value comes from the exact distribution given the ranks, ties

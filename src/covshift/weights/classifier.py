@@ -39,8 +39,8 @@ class ClassifierWeights(WeightEstimator):
     classifier : classifier or None, default=None
         Tells target rows from source rows. None: logistic regression on the standardised
         features and their squares. Any other is calibrated (sigmoid, by
-        `CalibratedClassifierCV`) unless it is so already: logistic regression,
-        `CalibratedClassifierCV`, or a pipeline that ends in one.
+        ``CalibratedClassifierCV``) unless it is so already: logistic regression,
+        ``CalibratedClassifierCV``, or a pipeline that ends in one.
     cv : int, default=5
         Folds of the cross-fitting and of the calibration; fewer, if a role has fewer rows.
     random_state : int, RandomState or None, default=None

@@ -38,7 +38,7 @@ class RuLSIFWeights(LeastSquaresWeights):
         Candidates for :math:`\lambda`. ``RuLSIFWeights.PAPER_LAMBDAS`` are the paper's.
     clip : {"weights", "coefficients"}, default="weights"
         What is set to zero where it is negative, in the score too. "coefficients" is the
-        published method and that of `densratio`; in 5 and more dimensions it loses most of
+        published method and that of ``densratio``; in 5 and more dimensions it loses most of
         the ranking, and it is slower.
     random_state : int, RandomState or None, default=None
         Seed of the draw of bases.

@@ -31,7 +31,7 @@ class ULSIFWeights(LeastSquaresWeights):
         Candidates for :math:`\lambda`. ``ULSIFWeights.PAPER_LAMBDAS`` are the paper's.
     clip : {"weights", "coefficients"}, default="weights"
         What is set to zero where it is negative, in the score too. "coefficients" is the
-        published method and that of `densratio`; in 5 and more dimensions it loses most of
+        published method and that of ``densratio``; in 5 and more dimensions it loses most of
         the ranking, and it is slower.
     random_state : int, RandomState or None, default=None
         Seed of the draw of bases.
