@@ -16,6 +16,7 @@ from covshift import load
 from covshift.cli.printing import working
 from covshift.tables import TableClassifier, read_table
 from tests.cli.user_files import LAYOUTS, make_tables, run, succeed, write_tables
+from tests.pages import run_page
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "your-own-files.md"
 QUICK = ["--adapter", "standardise"]
@@ -244,48 +245,12 @@ def test_completion_for_shells():
     assert "--install-completion" in succeed("--help")
 
 
-def console_blocks():
-    """Commands of the page with what they print."""
-    blocks = re.findall(r"```console\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
-    for block in blocks:
-        for entry in block.split("$ ")[1:]:
-            command, _, output = entry.partition("\n")
-            yield command, output
-
-
-def numbers_apart(text):
-    """The text without its numbers, and these."""
-    pattern = r"\d[\d,]*\.?\d*(?:e-?\d+)?"
-    numbers = [float(one.replace(",", "")) for one in re.findall(pattern, text)]
-    return re.sub(pattern, "#", text), numbers
-
-
 def test_the_page_shows_what_happens(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    make_files, in_python = re.findall(r"```python\n(.*?)```", PAGE.read_text(), flags=re.DOTALL)
-    exec(make_files, {})
-    commands = list(console_blocks())
-    assert {command.split()[1] for command, _ in commands if command.startswith("covshift")} == {
+    commands = run_page(PAGE)
+    assert {command.split()[1] for command in commands} == {
         "diagnose", "adapt", "predict", "score", "monitor", "show",
     }  # fmt: skip
-    last = None
-    for command, expected in commands:
-        if command == "echo $?":
-            assert f"{last.exit_code}\n" == expected
-            continue
-        if not command.startswith("covshift "):
-            shown = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
-            got = shown.stdout
-        else:
-            last = run(*command.split()[1:])
-            got = last.output
-        if {"show", "diagnose"} & set(command.split()):  # the page has its beginning
-            got = "".join(got.splitlines(keepends=True)[: expected.count("\n")])
-        got, expected = (re.sub(r"date: .*\n", "", text) for text in (got, expected))
-        (skeleton, numbers), (wanted, wanted_numbers) = map(numbers_apart, (got, expected))
-        assert skeleton.split() == wanted.split(), command
-        assert numbers == pytest.approx(wanted_numbers, rel=0.02, abs=0.02), command
-    exec(in_python, {})
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
