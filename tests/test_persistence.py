@@ -55,7 +55,7 @@ from tests.weights.estimators import WEIGHTS
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 X, Y, SAMPLE_DOMAIN, X_NEW = make_problem()
 WHERE = {"sample_domain": SAMPLE_DOMAIN}
-OF_THE_TESTS = ["tests.estimators.DomainCentering"]
+OF_THE_TESTS = ["tests.estimators.DomainCentering", "tests.weights.estimators.GaussianWeights"]
 METHODS = ("transform", "predict", "predict_proba", "decision_function", "score_weights")
 
 

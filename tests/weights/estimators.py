@@ -1,6 +1,7 @@
 """Every weight estimator, for the tests that all of them must pass."""
 
 from covshift import ClassifierWeights, KLIEPWeights, KMMWeights, RuLSIFWeights, ULSIFWeights
+from tests.estimators import skeleton
 
 WEIGHTS = [
     ULSIFWeights(random_state=0),
@@ -9,4 +10,5 @@ WEIGHTS = [
     KMMWeights(),
     KMMWeights(n_landmarks=100, random_state=0),
     ClassifierWeights(random_state=0),
+    skeleton("GaussianWeights", globals())(),
 ]
