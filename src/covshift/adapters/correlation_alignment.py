@@ -65,6 +65,8 @@ class CorrelationAlignment(LinearAlignment):
     by a factor of about 1e7) count as none: standardise such features first. Without
     ``sample_domain`` rows stay as they are, with a warning.
 
+    **Cost**: O(n m² + m³) time to fit, O(n m²) to transform; O(m²) memory for each unit.
+
     References
     ----------
     B. Sun, J. Feng, K. Saenko, "Return of frustratingly easy domain adaptation", AAAI 2016.

@@ -110,6 +110,9 @@ class DenoisingAutoencoder(DomainTransformer):
     A new target needs a new fit. A ``ConvergenceWarning`` says that the error was still falling
     when the last epoch ended.
 
+    **Cost**: O(n m L) time for an epoch of n rows, m features and L units; O(m L) memory for
+    the weights and O(m + L) for each row of a batch.
+
     References
     ----------
     P. Vincent, H. Larochelle, Y. Bengio, P.-A. Manzagol, "Extracting and composing robust

@@ -65,6 +65,9 @@ class DomainQuantileTransformer(UnitAdapter):
     Of a Dask array or a large memory map, quantiles are those of 100,000 rows of each unit, with a
     warning that says how far off they may be.
 
+    **Cost**: O(n m log n) time to fit and O(n m log q) to transform, with q quantiles; O(q m)
+    memory for each unit, and a sorted copy of its rows while fitting.
+
     Examples
     --------
     >>> import numpy as np

@@ -54,6 +54,8 @@ class DomainStandardScaler(UnitAdapter):
     the fit saw no value in a domain uses the statistics of its role. Without
     ``sample_domain`` this is scikit-learn's ``StandardScaler``.
 
+    **Cost**: O(n m) time; O(m) memory for each unit beside the rows.
+
     Examples
     --------
     >>> import numpy as np

@@ -47,6 +47,11 @@ def fit_many(
     --------
     fit_each : The same for estimators that have their own data each.
 
+    Notes
+    -----
+    **Cost**: the time of all fits in one thread, but that small problems of one shape share
+    their calls; memory as of the largest group that is evaluated together (docs/engine.md).
+
     Examples
     --------
     >>> from covshift import PeriodicSparseFiltering, fit_many, stack_domains
@@ -90,6 +95,10 @@ def fit_each(
     See Also
     --------
     fit_many : The same for estimators that share their data.
+
+    Notes
+    -----
+    **Cost**: as `fit_many`; the data of all problems are held at once.
 
     Examples
     --------

@@ -65,6 +65,8 @@ class LinearMongeAlignment(LinearAlignment):
     (scales by a factor of about 1e7) count as none: standardise such features first. Without
     ``sample_domain`` rows stay as they are, with a warning.
 
+    **Cost**: O(n m² + m³) time to fit, O(n m²) to transform; O(m²) memory for each unit.
+
     References
     ----------
     R. Flamary, K. Lounici, A. Ferrari, "Concentration bounds for linear Monge mapping

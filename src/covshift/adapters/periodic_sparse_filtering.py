@@ -18,8 +18,11 @@ class PeriodicSparseFiltering(SparseFilter):
 
     .. math::
 
-        Z = \text{normalise}(g(X W^\top)), \qquad g(h) = 1 + \epsilon + \sin h, \qquad
-        \min_W \sum_{ij} Z_{ij}
+        Z = \text{normalise}(g(X W^\top)), \qquad g(h) = 1 + \epsilon + \sin h,
+
+    .. math::
+
+        \min_W \; \sum_{ij} Z_{ij}
         - \sum_c \lambda_c \sum_{i: y_i = c} \; \sum_{j \in \text{group } c} Z_{ij}
 
     where ``normalise`` divides each feature by its :math:`\ell_2` norm over the rows, then
@@ -103,6 +106,11 @@ class PeriodicSparseFiltering(SparseFilter):
         As in `SparseFiltering`.
     loss_, loss_curve_, history_, n_iter_, kept_iteration_, restart_losses_
         The course of the fit, as in `SparseFiltering`.
+
+    Notes
+    -----
+    **Cost**: as `SparseFiltering`: O(n m L) time for an iteration of each start, O(n L)
+    memory; labels add O(n L).
 
     References
     ----------

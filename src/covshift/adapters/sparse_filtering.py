@@ -94,6 +94,12 @@ class SparseFiltering(SparseFilter):
     restart_losses_ : ndarray of shape (n_restarts,)
         Loss of each start.
 
+    Notes
+    -----
+    **Cost**: n rows, m features, L filters: an iteration takes O(n m L) time, for each start,
+    and the fit O(n L) memory beside the rows; ``transform`` O(n m L) and O(n L). What that is
+    in seconds: docs/engine.md.
+
     References
     ----------
     J. Ngiam, P. W. Koh, Z. Chen, S. Bhaskar, A. Y. Ng, "Sparse filtering", NIPS 2011.

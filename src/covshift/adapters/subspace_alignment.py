@@ -68,6 +68,9 @@ class SubspaceAlignment(UnitAdapter):
     warning. A new target needs a new fit: its directions would change the space in which a
     predictor was trained.
 
+    **Cost**: O(n m² + m³) time to fit, O(n² m) where a role has fewer rows than features; O(n
+    m P) to transform. O(m²) memory.
+
     References
     ----------
     B. Fernando, A. Habrard, M. Sebban, T. Tuytelaars, "Unsupervised visual domain adaptation

@@ -89,6 +89,25 @@ def load_amazon_reviews(
         If it is a file.
     ValueError
         If a file does not hold what it should.
+
+    Notes
+    -----
+    **Cost**: linear in the size of the files; one copy of the features is in memory.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from covshift.datasets import load_amazon_reviews
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> for product in ("books", "dvd"):
+    ...     for opinion, words in (("positive", "great plot"), ("negative", "awful plot")):
+    ...         (folder / product).mkdir(exist_ok=True)
+    ...         review = f"<review><review_text>{words}</review_text></review>"
+    ...         _ = (folder / product / f"{opinion}.review").write_text(review)
+    >>> reviews = load_amazon_reviews(folder)
+    >>> reviews.data.shape[0], reviews.domain_names, reviews.target.tolist()
+    (4, {0: 'books', 1: 'dvd'}, [0, 1, 0, 1])
     """
     check_option("features", features, ("counts", "log400"))
     check_count("max_words", max_words, minimum=1)

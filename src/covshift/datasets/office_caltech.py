@@ -57,6 +57,24 @@ def load_office_caltech(folder: str | os.PathLike[str]) -> Bunch:
         If it is a file.
     ValueError
         If a file does not hold these arrays.
+
+    Notes
+    -----
+    **Cost**: linear in the size of the files; one copy of the features is in memory.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from scipy.io import savemat
+    >>> from covshift.datasets import load_office_caltech
+    >>> folder, rng = Path(tempfile.mkdtemp()), np.random.default_rng(0)
+    >>> for name in ("amazon", "Caltech10", "dslr", "webcam"):  # as in the archive, but smaller
+    ...     arrays = {"fts": rng.integers(9, size=(10, 5)), "labels": np.arange(1, 11)[:, None]}
+    ...     savemat(folder / f"{name}_SURF_L10.mat", arrays)
+    >>> load_office_caltech(folder).data.shape
+    (40, 5)
     """
     path = find_folder(folder, WHERE)
     histograms: list[FloatArray] = []

@@ -89,6 +89,11 @@ def load_speech_corpus(
         ``DESCR``
             What was read, in words.
 
+    Notes
+    -----
+    **Cost**: linear in the seconds of sound; one recording for each of ``n_jobs`` is in
+    memory. A second time, features come from the cache.
+
     References
     ----------
     F. M. Zennaro, K. Chen, "On the use of sparse filtering for covariate shift adaptation",

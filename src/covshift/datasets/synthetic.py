@@ -41,7 +41,16 @@ Ints = npt.NDArray[np.int64]
 class ShiftedData(NamedTuple):
     """A labelled source sample, an unlabelled target sample and a labelled test sample.
 
-    ``X_target`` and ``X_test`` are drawn from the same distribution and share no row.
+    It unpacks in this order.
+
+    Attributes
+    ----------
+    X_source, y_source : ndarrays of shape (n_source, 2), (n_source,)
+        Labelled rows; labels are 0 and 1.
+    X_target : ndarray of shape (n_target, 2)
+        Unlabelled rows to adapt to.
+    X_test, y_test : ndarrays of shape (n_test, 2), (n_test,)
+        Labelled rows of the target's distribution to score on, none of them in ``X_target``.
     """
 
     X_source: Floats
@@ -60,7 +69,12 @@ def make_radial_shift(
     spread="std",
     random_state=None,
 ) -> ShiftedData:
-    """Labels depend on the direction from the origin: the assumption of sparse filtering.
+    r"""Labels depend on the direction from the origin: the assumption of sparse filtering.
+
+    .. math::
+
+        x_\text{source} \sim N((.5, 0)), \quad x_\text{target} \sim N((-.5, 0)), \quad
+        \text{spread } (.2, .5); \qquad y = [\,|x_1| > |x_2|\,]
 
     Parameters
     ----------
@@ -76,6 +90,22 @@ def make_radial_shift(
     Returns
     -------
     ShiftedData
+
+    Notes
+    -----
+    **Cost**: O(n) time and memory.
+
+    References
+    ----------
+    F. M. Zennaro, K. Chen, "On the use of sparse filtering for covariate shift adaptation",
+    Appendix D.1.
+
+    Examples
+    --------
+    >>> from covshift.datasets import make_radial_shift
+    >>> data = make_radial_shift(random_state=0)
+    >>> data.X_source.shape, data.X_target.shape, data.X_test.shape
+    ((500, 2), (250, 2), (500, 2))
     """
     rng = _check(n_source, n_target, n_test, variant, spread, random_state)
 
@@ -97,7 +127,12 @@ def make_periodic_shift(
     spread="std",
     random_state=None,
 ) -> ShiftedData:
-    """Labels repeat along the first feature: the assumption of periodic sparse filtering.
+    r"""Labels repeat along the first feature: the assumption of periodic sparse filtering.
+
+    .. math::
+
+        x_\text{source} \sim N((2\pi, 0)), \quad x_\text{target} \sim N((-2\pi, 0)), \quad
+        \text{spread } (2, .5); \qquad y = [\sin x_1 > 0]
 
     The two variants share every row, and the labels where x1 > 0: all but .08 % of the
     source's. Where x1 < 0, in all but .08 % of the target, they are opposite. No method
@@ -118,6 +153,22 @@ def make_periodic_shift(
     Returns
     -------
     ShiftedData
+
+    Notes
+    -----
+    **Cost**: O(n) time and memory.
+
+    References
+    ----------
+    F. M. Zennaro, K. Chen, "On the use of sparse filtering for covariate shift adaptation",
+    Appendix D.1.
+
+    Examples
+    --------
+    >>> from covshift.datasets import make_periodic_shift
+    >>> data = make_periodic_shift(random_state=0)
+    >>> data.X_source.shape, data.X_target.shape, data.X_test.shape
+    ((500, 2), (250, 2), (500, 2))
     """
     rng = _check(n_source, n_target, n_test, variant, spread, random_state)
 
@@ -140,7 +191,12 @@ def make_smooth_shift(
     spread="std",
     random_state=None,
 ) -> ShiftedData:
-    """Labels are smooth on a common support: the assumption of importance weighting.
+    r"""Labels are smooth on a common support: the assumption of importance weighting.
+
+    Half of the source about (2, 3) and half about (-2, 3), spread (1, 2); half of the target about
+    (3, -1) and half about (0, -1), spread 1.
+
+    .. math:: y = [\,x_1 + \min(0, x_2) > 0\,]
 
     Parameters
     ----------
@@ -156,6 +212,22 @@ def make_smooth_shift(
     Returns
     -------
     ShiftedData
+
+    Notes
+    -----
+    **Cost**: O(n) time and memory.
+
+    References
+    ----------
+    F. M. Zennaro, K. Chen, "On the use of sparse filtering for covariate shift adaptation",
+    Appendix D.1.
+
+    Examples
+    --------
+    >>> from covshift.datasets import make_smooth_shift
+    >>> data = make_smooth_shift(random_state=0)
+    >>> data.X_source.shape, data.X_target.shape, data.X_test.shape
+    ((500, 2), (250, 2), (500, 2))
     """
     rng = _check(n_source, n_target, n_test, variant, spread, random_state)
 
@@ -183,7 +255,12 @@ def make_diagonal_shift(
     spread="std",
     random_state=None,
 ) -> ShiftedData:
-    """Principal axes map onto each other: the assumption of subspace alignment.
+    r"""Principal axes map onto each other: the assumption of subspace alignment.
+
+    .. math::
+
+        x_1 \sim U[0, 3],\; x_2 = x_1 + N(0, .2) \text{ (source)}, \quad
+        x_1 \sim U[-3, 0],\; x_2 = -x_1 + N(0, .2) \text{ (target)}; \qquad y = [\,|x_2| > 1.5\,]
 
     Parameters
     ----------
@@ -199,6 +276,22 @@ def make_diagonal_shift(
     Returns
     -------
     ShiftedData
+
+    Notes
+    -----
+    **Cost**: O(n) time and memory.
+
+    References
+    ----------
+    F. M. Zennaro, K. Chen, "On the use of sparse filtering for covariate shift adaptation",
+    Appendix D.1.
+
+    Examples
+    --------
+    >>> from covshift.datasets import make_diagonal_shift
+    >>> data = make_diagonal_shift(random_state=0)
+    >>> data.X_source.shape, data.X_target.shape, data.X_test.shape
+    ((500, 2), (250, 2), (500, 2))
     """
     rng = _check(n_source, n_target, n_test, variant, spread, random_state)
 

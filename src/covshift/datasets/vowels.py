@@ -30,7 +30,7 @@ the R package phonTools (S. Barreda; BSD 2-clause)."""
 
 
 def load_vowels(folder: str | os.PathLike[str]) -> Bunch:
-    """Load the vowels of men, women, boys and girls from ``h95.csv``.
+    r"""Load the vowels of men, women, boys and girls from ``h95.csv``.
 
     Parameters
     ----------
@@ -52,6 +52,23 @@ def load_vowels(folder: str | os.PathLike[str]) -> Bunch:
         If it is a file.
     ValueError
         If the file does not hold these columns, or holds something else than numbers.
+
+    Notes
+    -----
+    **Cost**: linear in the size of the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from covshift.datasets import load_vowels
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> table = "type,speaker,vowel,dur,f0,f1,f2,f3\nm,1,i,243,138,342,2322,3000\n"
+    >>> table += "w,2,i,306,227,437,2761,3372\n"
+    >>> _ = (folder / "h95.csv").write_text(table)
+    >>> vowels = load_vowels(folder)
+    >>> vowels.data.shape, vowels.domain.tolist()
+    ((2, 5), [0, 1])
     """
     path = find_file(find_folder(folder, WHERE), "h95.csv", WHERE)
     try:

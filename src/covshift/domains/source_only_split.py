@@ -35,6 +35,19 @@ class SourceOnlySplit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is u
     ``GridSearchCV(model, grid, cv=SourceOnlySplit(5)).fit(X, y, sample_domain=...)``. Keep
     the search's default scoring: a scorer given by name calls ``predict`` without
     ``sample_domain``, which would take the source rows for target rows.
+
+    **Cost**: that of the splitter on the labelled source rows, and O(n) for each fold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from covshift import SourceOnlySplit
+    >>> X, y = np.zeros((6, 1)), np.array([0, 1, 0, 1, -1, -1])
+    >>> sample_domain = np.array([0, 0, 0, 0, -1, -1])
+    >>> for train, test in SourceOnlySplit(2).split(X, y, sample_domain=sample_domain):
+    ...     print(train, test)
+    [2 3 4 5] [0 1]
+    [0 1 4 5] [2 3]
     """
 
     __metadata_request__split = {"sample_domain": True, "label_mask": True, "groups": True}

@@ -19,10 +19,14 @@ class StackedDomains:
 
     Attributes
     ----------
-    X : rows of all domains, sources first, in the order given.
-    y : labels, or None; target rows hold a placeholder (see `placeholder_label`).
-    sample_domain : one integer per row, ``>= 0`` source, ``< 0`` target.
-    domain_names : integer -> name.
+    X : array, frame or sparse matrix of shape (n_samples, n_features)
+        Rows of all domains, sources first, in the order given.
+    y : ndarray of shape (n_samples,) or None
+        Labels; target rows hold a placeholder (see `placeholder_label`).
+    sample_domain : ndarray of int of shape (n_samples,)
+        Domain of each row, ``>= 0`` source, ``< 0`` target.
+    domain_names : dict
+        Integer -> name.
     """
 
     X: Any
@@ -59,6 +63,10 @@ def stack_domains(
         Unpacks as ``X, y, sample_domain``. Sources are 0, 1, ..., targets -1, -2, ... in the
         order given. Target rows get a placeholder label that is no class where the type of
         the labels has room for one: NaN, None, -1, the empty string.
+
+    Notes
+    -----
+    **Cost**: O(n m) time, and memory for one copy of the rows.
 
     Examples
     --------
@@ -100,7 +108,34 @@ def stack_domains(
 
 
 def split_domains(X: Any, y: Any, sample_domain: Any) -> tuple[Any, Labels | None, Any]:
-    """Take stacked rows apart: return source rows, their labels, and target rows."""
+    """Take stacked rows apart: what `stack_domains` put together.
+
+    Parameters
+    ----------
+    X : array, frame or sparse matrix of shape (n_samples, n_features)
+        Rows of all domains.
+    y : array-like of shape (n_samples,) or None
+        Labels.
+    sample_domain : array-like of shape (n_samples,)
+        Domain of each row: an integer, ``>= 0`` source, ``< 0`` target.
+
+    Returns
+    -------
+    X_source, y_source, X_target
+        Source rows, their labels (None without labels), and target rows.
+
+    Notes
+    -----
+    **Cost**: O(n m) time, and memory for one copy of the rows.
+
+    Examples
+    --------
+    >>> from covshift import split_domains, stack_domains
+    >>> X, y, sample_domain = stack_domains([[1.0], [2.0]], ["a", "b"], [[3.0]])
+    >>> X_source, y_source, X_target = split_domains(X, y, sample_domain)
+    >>> y_source.tolist(), X_target.tolist()
+    (['a', 'b'], [[3.0]])
+    """
     domain = check_sample_domain(sample_domain, X.shape[0])
     source, target = np.flatnonzero(domain >= 0), np.flatnonzero(domain < 0)
     y_source = None if y is None else np.asarray(y)[source]

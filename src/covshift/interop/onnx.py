@@ -77,6 +77,10 @@ def to_onnx(
     NotImplementedError
         For a step or a model that cannot be exported. It names the step, and those that can.
 
+    Notes
+    -----
+    **Cost**: time and memory of the order of the model's arrays.
+
     Examples
     --------
     >>> from covshift import AdaptedClassifier, DomainStandardScaler, stack_domains

@@ -35,6 +35,10 @@ class ReweightAdapter(BaseEstimator):
     ----------
     estimator_ : fitted weight estimator
 
+    Notes
+    -----
+    **Cost**: that of the weight estimator.
+
     Examples
     --------
     In a SKADA pipeline::

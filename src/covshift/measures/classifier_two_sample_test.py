@@ -100,6 +100,9 @@ def classifier_two_sample_test(
     of independent folds (others': .9 to 1.5); without the factor 9 to 14 % rejected at a nominal
     5 %, with it 2 to 5 %. The interval covered AUCs from .5 to .9 in 93 to 99 % (else 81 to 94).
 
+    **Cost**: ``cv`` fits of the classifier, and d · ``n_importance_repeats`` predictions of
+    all rows; memory for ``n_importance_repeats`` copies of a fold's rows.
+
     References
     ----------
     D. Lopez-Paz, M. Oquab (2017). Revisiting classifier two-sample tests. ICLR.

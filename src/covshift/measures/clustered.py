@@ -88,6 +88,8 @@ def clustered_permutation_test(
     Four clusters allow no two-sided p-value below 2 / 16 = 0.125: however many trials, the
     evidence is four speakers.
 
+    **Cost**: O(n log n + B G) time for G clusters and B flips, in blocks of bounded memory.
+
     References
     ----------
     P. Good, "Permutation, parametric and bootstrap tests of hypotheses", 2005, chapter 3.

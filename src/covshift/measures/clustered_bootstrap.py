@@ -48,6 +48,9 @@ def clustered_bootstrap_interval(
     covered 87 % with four clusters, 93 % with six and 94 to 95 % from ten on (plain
     quantiles: 81, 87 and 90 %): the resamples cannot leave the range of the cluster means.
 
+    **Cost**: O(n log n + B G) time for G clusters and B resamples, in blocks of bounded
+    memory.
+
     References
     ----------
     T. C. Hesterberg, "What teachers should know about the bootstrap", The American

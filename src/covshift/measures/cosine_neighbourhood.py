@@ -110,6 +110,9 @@ def check_cosine_neighbourhood(
     :math:`W b` by the same entry of :math:`W x_1`. A row of zeros has no direction and no
     bound.
 
+    **Cost**: O(n m L) time for the rows and O(m + L) for each pair; pairs in blocks of bounded
+    memory.
+
     References
     ----------
     F. M. Zennaro, K. Chen, "On the use of sparse filtering for covariate shift adaptation",

@@ -28,6 +28,8 @@ def holm(pvalues: Any) -> FloatArray:
     With :math:`p_{(1)} \le \dots \le p_{(m)}`, the adjusted value of :math:`p_{(i)}` is
     :math:`\max_{j \le i} \min(1, (m - j + 1)\, p_{(j)})`.
 
+    **Cost**: O(k log k) time for k p-values.
+
     References
     ----------
     S. Holm (1979). A simple sequentially rejective multiple test procedure. Scandinavian Journal

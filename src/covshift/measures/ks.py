@@ -63,6 +63,8 @@ def ks_distance(A: Any, B: Any, *, weights_A: Any = None, weights_B: Any = None)
     -----
     .. math:: \frac1L \sum_{j=1}^L \sup_x \lvert \hat P_{A,j}(x) - \hat P_{B,j}(x) \rvert
 
+    **Cost**: O(d (n + k) log(n + k)) time; O(d (n + k)) memory.
+
     References
     ----------
     F. M. Zennaro, K. Chen. On the Use of Sparse Filtering for Covariate Shift Adaptation.
@@ -111,6 +113,9 @@ def ks_test(A: Any, B: Any, *, weights_A: Any = None, weights_B: Any = None) -> 
     with weights unrelated to the rows, in 1 to 6 % with importance weights for a shift of up to one
     standard deviation, but in up to 13 % for 1.5: where few rows carry the weight (see `pareto_k`),
     it rejects too often.
+
+    **Cost**: O(d (n + k) log(n + k)) time, and O(n k) for each feature where p-values are
+    exact; O(d (n + k)) memory.
 
     References
     ----------

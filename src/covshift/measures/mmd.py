@@ -17,7 +17,15 @@ MEDIAN_ROWS = 2000  # rows whose distances give the median: it varies by about 1
 
 
 class Estimate(NamedTuple):
-    """A value and the standard error of its estimation."""
+    """A value and the standard error of its estimation.
+
+    Attributes
+    ----------
+    value : float
+        The estimate.
+    standard_error : float
+        Its standard error; NaN where it cannot be told.
+    """
 
     value: float
     standard_error: float
@@ -59,6 +67,8 @@ def mmd(
     -----
     Time grows with (n + k)², memory with n + k: the kernel matrix is summed in tiles. For
     large samples see `approximate_mmd`.
+
+    **Cost**: O((n + k)² d) time; memory for the rows and tiles of 8 MB.
 
     Examples
     --------
@@ -102,6 +112,11 @@ def approximate_mmd(
     Estimate
         ``value`` and ``standard_error``; the latter needs two blocks, and is NaN with one,
         where the value is the exact one.
+
+    Notes
+    -----
+    **Cost**: O((n + k) b d) time for blocks of b rows; memory for the rows and one block's
+    kernel.
 
     References
     ----------
@@ -151,6 +166,16 @@ def median_bandwidth(A: Any, B: Any, *, max_rows: int = MEDIAN_ROWS) -> float:
     Returns
     -------
     float
+
+    Notes
+    -----
+    **Cost**: O(r² d) time and O(r²) memory for the r rows compared, at most ``max_rows``.
+
+    Examples
+    --------
+    >>> from covshift.measures import median_bandwidth
+    >>> median_bandwidth([[0.0], [1.0]], [[3.0]])
+    2.0
     """
     A, B = check_two_samples(A, B)
     keep = min(1.0, max_rows / (len(A) + len(B)))

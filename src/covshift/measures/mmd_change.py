@@ -23,10 +23,13 @@ class MMDChange:
 
     Attributes
     ----------
-    before, after : unbiased estimates of MMD² in the two spaces.
-    change : from the one to the other, in per cent; below -100 where ``after`` is negative.
-        NaN where ``before`` is not positive: there was no distance to change.
-    interval : bootstrap percentile interval of ``change``.
+    before, after : float
+        Unbiased estimates of MMD² in the two spaces.
+    change : float
+        From the one to the other, in per cent; below -100 where ``after`` is negative. NaN where
+        ``before`` is not positive: there was no distance to change.
+    interval : tuple of two floats
+        Bootstrap percentile interval of ``change``.
     """
 
     before: float
@@ -68,6 +71,10 @@ def mmd_change(
     Returns
     -------
     MMDChange
+
+    Notes
+    -----
+    **Cost**: O((n + k)² (d + B)) time for B resamples, and O((n + k) B) memory.
 
     Examples
     --------
@@ -138,6 +145,10 @@ def held_out_mmd_change(
     -------
     MMDChange
         Measured on the rows that ``fit`` did not get.
+
+    Notes
+    -----
+    **Cost**: that of ``fit``, and of `mmd_change` on the rows held out.
 
     Examples
     --------

@@ -22,11 +22,15 @@ class MMDTest:
 
     Attributes
     ----------
-    statistic : unbiased estimate of MMD².
-    pvalue : share of permutations with a statistic as large, the observed one among them.
-    effect_size : MMD² again. It estimates a property of the two distributions, from 0 to 2,
-        whatever the number of rows; with many rows every p-value is small.
-    permuted : statistics under permutation.
+    statistic : float
+        Unbiased estimate of MMD².
+    pvalue : float
+        Share of permutations with a statistic as large, the observed one among them.
+    effect_size : float
+        MMD² again. It estimates a property of the two distributions, from 0 to 2, whatever the
+        number of rows; with many rows every p-value is small.
+    permuted : ndarray of shape (n_permutations,)
+        Statistics under permutation.
     """
 
     statistic: float
@@ -69,6 +73,8 @@ def mmd_test(
     The kernel matrix is computed once, in tiles, and multiplied by all permutations
     together: memory grows with (n + k) · B. Do not test a representation on the rows that
     it was fitted on: it looks closer than it is (see `held_out_mmd_change`).
+
+    **Cost**: O((n + k)² (d + B)) time and O((n + k) B) memory.
 
     Examples
     --------

@@ -31,6 +31,8 @@ def effective_sample_size(weights: Any) -> float:
     -----
     .. math:: n_\mathrm{eff} = \Big(\sum_i w_i\Big)^2 \Big/ \sum_i w_i^2
 
+    **Cost**: O(n) time and memory.
+
     References
     ----------
     L. Kish (1965). Survey Sampling. Wiley.
@@ -65,6 +67,8 @@ def pareto_k(weights: Any) -> float:
     -----
     A generalised Pareto distribution is fitted to what the :math:`\min(n / 5, 3 \sqrt n)` largest
     weights exceed the next one by; its shape is moved towards .5 with the force of ten weights.
+
+    **Cost**: O(n log n) time and O(n) memory.
 
     References
     ----------
@@ -143,6 +147,8 @@ def support_overlap(
     Notes
     -----
     Distances and threshold are those of `SourceSupport`, which judges new rows as well.
+
+    **Cost**: that of `SourceSupport`.
 
     References
     ----------

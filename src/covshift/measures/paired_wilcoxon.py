@@ -82,6 +82,9 @@ def paired_wilcoxon(a: Any, b: Any, *, alternative: Alternative = "two-sided") -
     included; with more, from SciPy's normal approximation with corrections for ties and
     continuity.
 
+    **Cost**: O(n³) time and O(n²) memory up to 300 differing pairs, where it is exact; O(n log
+    n) and O(n) above.
+
     References
     ----------
     F. Wilcoxon, "Individual comparisons by ranking methods", Biometrics Bulletin 1, 1945.

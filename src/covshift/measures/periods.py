@@ -86,6 +86,8 @@ def check_period(W: Any, delta: Any, *, tolerance: float = TOLERANCE) -> Period:
     The paper prints the period :math:`W^{-1} k \pi`, which is none for odd k: it turns sines
     and cosines into their negatives.
 
+    **Cost**: O(m L) time.
+
     References
     ----------
     F. M. Zennaro, K. Chen, "On the use of sparse filtering for covariate shift adaptation",
@@ -146,6 +148,8 @@ def period_shifts(W: Any, k: Any, *, tolerance: float = TOLERANCE) -> PeriodShif
     vector that W sends to zero may be added to it. With more filters than features the L
     equations have only m unknowns: for most k there is no period, and the least-squares
     shift is the nearest to one.
+
+    **Cost**: O(m L min(m, L)) time, and O(m L) for each shift.
 
     Examples
     --------

@@ -80,6 +80,8 @@ def check_representation_bounds(Z: Any, *, epsilon: float = 1e-8) -> Representat
     :math:`\mu_j \ge 1 / (n \sqrt L)`. The paper's bounds for k-sparse features need
     activations of exactly 0 and 1 and are not checked.
 
+    **Cost**: O(n L) time and memory.
+
     References
     ----------
     F. M. Zennaro, K. Chen, "On the use of sparse filtering for covariate shift adaptation",

@@ -35,6 +35,8 @@ def unweighted_average_recall(y_true: Any, y_pred: Any) -> float:
     never true has no recall: its predictions count as errors of the true classes, and
     nothing else. Every class weighs the same, so neither side needs to be resampled.
 
+    **Cost**: O(n log n) time and O(n) memory.
+
     References
     ----------
     B. Schuller, S. Steidl, A. Batliner, "The INTERSPEECH 2009 emotion challenge",
@@ -71,6 +73,8 @@ def percentage_change(before: Any, after: Any) -> float | FloatArray:
     The unbiased estimate of MMD² may be negative where two samples do not differ: ``after``
     can then fall below -100 %. With a negative ``before`` the sign of the change turns
     round; there was nothing to reduce, and the percentage says nothing.
+
+    **Cost**: O(n) time and memory.
 
     Examples
     --------
@@ -114,6 +118,8 @@ def mean_and_standard_error(values: Any) -> tuple[float, float]:
     -----
     Trials that repeat a speaker or a site are not independent, and this error is too small
     for them: see `clustered_bootstrap_interval`.
+
+    **Cost**: O(n) time and memory.
 
     Examples
     --------

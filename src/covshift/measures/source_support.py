@@ -33,6 +33,11 @@ class SourceSupport(BaseEstimator):  # type: ignore[misc]
     threshold_ : float
         The distance beyond which a row is outside.
 
+    Notes
+    -----
+    **Cost**: neighbours are found by a tree in about O(n log n) where features are few, and in
+    O(n² m) time where they are many; O(n m) memory.
+
     Examples
     --------
     >>> import numpy as np

@@ -58,6 +58,10 @@ def save(model: Any, path: str | PathLike[str], *, card: Mapping[str, Any] | Non
     load : Reads the model.
     covshift.persistence.read_card : Reads the card alone.
 
+    Notes
+    -----
+    **Cost**: time and memory of the order of the arrays in the model.
+
     Examples
     --------
     >>> import os, tempfile
@@ -125,6 +129,25 @@ def load(
     -----
     covshift.persistence.ModelVersionWarning
         If the file was written by another version of scikit-learn.
+
+    Notes
+    -----
+    **Cost**: time and memory of the order of the file and of the arrays that it unpacks to;
+    declared sizes are checked before.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from covshift import AdaptedClassifier, DomainStandardScaler, load, save, stack_domains
+    >>> from covshift.datasets import make_smooth_shift
+    >>> data = make_smooth_shift(random_state=0)
+    >>> X, y, sample_domain = stack_domains(data.X_source, data.y_source, data.X_target)
+    >>> model = AdaptedClassifier(DomainStandardScaler()).fit(X, y, sample_domain=sample_domain)
+    >>> path = Path(tempfile.mkdtemp()) / "model.skops"
+    >>> save(model, path)
+    >>> bool((load(path).predict(data.X_test) == model.predict(data.X_test)).all())
+    True
     """
     skops = import_skops()
     if isinstance(trusted, str | bool):
@@ -165,6 +188,26 @@ def read_card(path: str | PathLike[str], *, max_bytes: int = MAX_BYTES) -> dict[
     dict
         The entries given to `save`, and ``class_name``, ``model`` (as it prints), ``n_features``,
         ``feature_names``, ``classes``, ``domains``, ``domain_names``, ``software`` and ``date``.
+
+    Notes
+    -----
+    **Cost**: the file is read into memory; its arrays are not unpacked.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from covshift import AdaptedClassifier, DomainStandardScaler, save, stack_domains
+    >>> from covshift.datasets import make_smooth_shift
+    >>> from covshift.persistence import read_card
+    >>> data = make_smooth_shift(random_state=0)
+    >>> X, y, sample_domain = stack_domains(data.X_source, data.y_source, data.X_target)
+    >>> model = AdaptedClassifier(DomainStandardScaler()).fit(X, y, sample_domain=sample_domain)
+    >>> path = Path(tempfile.mkdtemp()) / "model.skops"
+    >>> save(model, path, card={"trained on": "made-up rows"})
+    >>> card = read_card(path)
+    >>> card["trained on"], card["classes"]
+    ('made-up rows', [0, 1])
     """
     with _one_error(path):
         _, card = _open(Path(path), max_bytes)

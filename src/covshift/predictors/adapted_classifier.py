@@ -33,8 +33,10 @@ class AdaptedClassifier(ScoredClassifier, AdaptedEstimator):
 
     Attributes
     ----------
-    adapter_ : fitted adapter, or None.
-    estimator_ : fitted classifier.
+    adapter_ : adapter or None
+        The fitted adapter.
+    estimator_ : classifier
+        The fitted classifier.
     classes_ : ndarray of shape (n_classes,)
     domains_ : ndarray
         Domains known, from the fit or from ``adapt_target``.
@@ -42,6 +44,11 @@ class AdaptedClassifier(ScoredClassifier, AdaptedEstimator):
         Integer -> name of the targets learned by name in ``adapt_target``.
     n_features_in_, feature_names_in_
         As in scikit-learn.
+
+    Notes
+    -----
+    **Cost**: the fits of adapter and estimator; beside theirs, memory for one adapted copy of
+    the rows.
 
     Examples
     --------

@@ -26,10 +26,17 @@ class AdaptedRegressor(RegressorMixin, AdaptedEstimator):
 
     Attributes
     ----------
-    adapter_ : fitted adapter, or None.
-    estimator_ : fitted regressor.
+    adapter_ : adapter or None
+        The fitted adapter.
+    estimator_ : regressor
+        The fitted regressor.
     domains_, domain_names_, n_features_in_, feature_names_in_
         As in `AdaptedClassifier`.
+
+    Notes
+    -----
+    **Cost**: the fits of adapter and estimator; beside theirs, memory for one adapted copy of
+    the rows.
 
     Examples
     --------

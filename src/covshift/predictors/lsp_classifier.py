@@ -97,6 +97,9 @@ class LSPClassifier(ScoredClassifier, BaseEstimator):
     Weighing a row by 2 is the same as having it twice, and by 0 the same as leaving it out, in
     cross-validation and in the draw of bases too: both are made among distinct rows.
 
+    **Cost**: with b bases, C classes, s bandwidths, l penalties and f folds O(n b m + s (n b²
+    + f b³ + l n b C)) time and O(n b) memory; ``predict_proba`` O(n b (m + C)).
+
     References
     ----------
     M. Sugiyama, "Superfast-trainable multi-class probabilistic classifier by least-squares

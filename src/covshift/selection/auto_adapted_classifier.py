@@ -112,6 +112,10 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
     the target cannot always be told from rows without labels; the vote hedges, no more.
     Probabilities are calibrated on the source; how far that carries to the target is unknown.
 
+    **Cost**: each candidate is fitted once for every scene in which source rows play the
+    target, on at most ``max_rows`` rows of each role, and each member of the vote once on all
+    rows. Seconds for some sizes: docs/results/selection.md.
+
     Examples
     --------
     >>> from covshift import AutoAdaptedClassifier, stack_domains

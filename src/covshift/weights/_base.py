@@ -162,7 +162,28 @@ class WeightEstimator(BaseEstimator):
 
 
 def scale_to_mean_one(weights: FloatArray) -> FloatArray:
-    """Scale weights to mean one, so that what is fitted with them keeps its regularisation."""
+    """Scale weights to mean one, so that what is fitted with them keeps its regularisation.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n,)
+        Not all zero.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Notes
+    -----
+    **Cost**: O(n) time and memory.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from covshift.weights import scale_to_mean_one
+    >>> scale_to_mean_one(np.array([1.0, 3.0]))
+    array([0.5, 1.5])
+    """
     if not weights.any():
         raise ValueError(
             "All weights are zero: no row to be fitted is like the target. Fit without weights, "

@@ -60,6 +60,12 @@ class ClassifierWeights(WeightEstimator):
     domains_ : ndarray
         Domains of the fit.
 
+    Notes
+    -----
+    **Cost**: ``cv`` fits of the classifier on all rows (each several if it must be
+    calibrated), and their predictions; by default O(n m) time for an iteration of the logistic
+    regression and O(n m) memory.
+
     References
     ----------
     S. Bickel, M. Brückner, T. Scheffer, "Discriminative learning for differing training and

@@ -71,6 +71,12 @@ class KLIEPWeights(GaussianBasesWeights):
     domains_ : ndarray
         Domains of the fit.
 
+    Notes
+    -----
+    **Cost**: with b bases, s bandwidths and f folds O(n b m) time, and s (f + 1) convex
+    problems whose Newton steps take O(n_target b) and more, the more bases get weight; O(n b)
+    memory.
+
     References
     ----------
     M. Sugiyama et al., "Direct importance estimation for covariate shift adaptation", Annals

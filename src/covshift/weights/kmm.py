@@ -100,6 +100,10 @@ class KMMWeights(WeightEstimator):
     :math:`\rho`. More landmarks come closer to the exact weights, which need not be closer to the
     true ratio: where many features carry no shift, what 500 leave out is mostly noise.
 
+    **Cost**: exact: O(n_source²) time for an iteration (m times as much above 5,000 rows,
+    where the kernel is computed anew) and O(n_source²) memory up to 5,000 rows; with r
+    landmarks O(n r (m + r)) time and O(n r) memory.
+
     References
     ----------
     J. Huang, A. Gretton, K. Borgwardt, B. Schölkopf, A. Smola, "Correcting sample selection

@@ -64,6 +64,10 @@ class RuLSIFWeights(LeastSquaresWeights):
     domains_ : ndarray
         Domains of the fit.
 
+    Notes
+    -----
+    **Cost**: as `ULSIFWeights`: O(n b (m + s b) + s b³) time and O(n b) memory.
+
     References
     ----------
     M. Yamada, T. Suzuki, T. Kanamori, H. Hachiya, M. Sugiyama, "Relative density-ratio

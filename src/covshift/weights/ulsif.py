@@ -57,6 +57,11 @@ class ULSIFWeights(LeastSquaresWeights):
     domains_ : ndarray
         Domains of the fit.
 
+    Notes
+    -----
+    **Cost**: with b bases and s bandwidths O(n b (m + s b) + s b³) time, whatever the number
+    of ``lambdas``; O(n b) memory. ``score_weights`` O(n b m).
+
     References
     ----------
     T. Kanamori, S. Hido, M. Sugiyama, "A least-squares approach to direct importance

@@ -1,0 +1,47 @@
+"""Docstrings of public names say what the reference promises: parameters, examples, cost."""
+
+import importlib
+import inspect
+
+import pytest
+
+# The modules of the table of public names.
+MODULES = ["covshift", "covshift.datasets", "covshift.measures", "covshift.selection"]
+MODULES += ["covshift.persistence", "covshift.interop.onnx", "covshift.interop.skada"]
+
+
+def public_callables():
+    """Functions and estimators, each once; no records of results, no warnings and errors."""
+    found = {}
+    for module in MODULES:
+        namespace = importlib.import_module(module)
+        for name in namespace.__all__:
+            value = getattr(namespace, name)
+            if inspect.isfunction(value) or (
+                inspect.isclass(value) and hasattr(value, "get_params")
+            ):
+                found[value] = f"{module}.{name}"
+    return [pytest.param(value, id=name) for value, name in found.items()]
+
+
+@pytest.mark.parametrize("value", public_callables())
+def test_parameters_example_and_cost(value):
+    text = inspect.getdoc(value)
+    parameters = [name for name in inspect.signature(value).parameters if name != "self"]
+    section = text.partition("Parameters\n----------\n")[2].partition("\n\n")[0]
+    assert not parameters or section
+    described = text.partition("Parameters\n----------\n")[2]
+    for name in parameters:
+        assert name in described, name
+    assert ">>> " in text
+    if not value.__module__.startswith("covshift.diagnosis"):
+        assert "**Cost**: " in text
+
+
+@pytest.mark.parametrize(
+    "name", ["SparseFiltering", "PeriodicSparseFiltering", "SubspaceAlignment", "ULSIFWeights"]
+)
+def test_methods_of_the_paper_have_their_formula_and_reference(name):
+    text = inspect.getdoc(getattr(importlib.import_module("covshift"), name))
+    assert ".. math::" in text
+    assert "References\n----------" in text
