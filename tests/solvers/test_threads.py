@@ -6,6 +6,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from covshift.solvers.blas_threads import one_blas_thread
+from covshift.solvers.openmp_threads import one_openmp_thread
 from covshift.solvers.threads import run_tasks
 
 
@@ -120,3 +121,18 @@ def test_any_thread_may_set_the_limit_and_any_may_restore_it():
         assert blas_threads() == two
     finally:
         before.restore_original_limits()
+
+
+def test_openmp_has_one_thread_inside_and_its_own_number_after():
+    """scikit-learn's own, which boosted trees use."""
+    import sklearn.ensemble._hist_gradient_boosting.histogram  # noqa: F401 (brings the library)
+
+    def threads():
+        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "openmp"]
+
+    with threadpool_limits(limits=2, user_api="openmp"):
+        before = threads()
+        assert before
+        with one_openmp_thread():
+            assert set(threads()) == {1}
+        assert threads() == before

@@ -13,6 +13,7 @@ from covshift.selection.candidates import Candidate
 from covshift.selection.outputs import Output, run_scene
 from covshift.selection.problem import Problem, Scene, make_scene, target_scene
 from covshift.solvers.blas_threads import one_blas_thread
+from covshift.solvers.openmp_threads import one_openmp_thread
 
 Metric: TypeAlias = Callable[[IntArray, IntArray], float]  # of true and predicted class numbers
 N_FOLDS = 3  # of the source
@@ -130,5 +131,5 @@ def _join(folds: Sequence[Output], fold_of: IntArray) -> FloatArray | None:
 
 
 def _run(candidates: Sequence[Candidate], scene: Scene, n_classes: int) -> list[Output]:
-    with one_blas_thread():
+    with one_blas_thread(), one_openmp_thread():  # scenes have few rows
         return run_scene(candidates, scene, n_classes)
