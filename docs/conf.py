@@ -73,6 +73,9 @@ sphinx_gallery_conf = {
     "reset_modules_order": "both",
 }
 
+# The folder of the clone may have a space in its name; names of examples have none (a test).
+suppress_warnings = ["sphinx_gallery.space_in_filename"]
+
 html_theme = "pydata_sphinx_theme"
 html_title = "covshift"
 html_context = {"default_mode": "auto"}

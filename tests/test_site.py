@@ -75,7 +75,7 @@ def test_examples_have_a_title_and_draw(path):
     assert set(line) == {"="}
     assert len(line) >= len(title)
     assert "plt.show()" in path.read_text(encoding="utf-8")
-    assert path.name.startswith("plot_")
+    assert re.fullmatch(r"plot_\w+\.py", path.name)
 
 
 def test_there_are_at_least_twelve_examples():
