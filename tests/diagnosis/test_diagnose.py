@@ -192,6 +192,8 @@ def test_rows_that_are_looked_at_are_limited():
     found = run(shifted_sites(n=200)[0], max_rows=60)
     assert len(found.target_rows) == 60
     assert found.movement.n_source <= 60
+    assert found.n_rows_looked_at == (60, 60)
+    assert "600 source and 200 target rows, of which 60 and 60" in repr(found)
 
 
 def test_every_adapter_rests_on_a_hypothesis():

@@ -92,6 +92,12 @@ class Diagnosis:
         self._asked = np.empty((3, 0)) if asked is None else asked
 
     @property
+    def n_rows_looked_at(self) -> tuple[int, int]:
+        """Source and target rows that the evidence is from."""
+        problem = self._bench.problem
+        return len(problem.X_source), len(problem.X_target)
+
+    @property
     def leading(self) -> str | None:
         """Name of the leading hypothesis."""
         number = self.verdict.leading
@@ -266,6 +272,8 @@ class Diagnosis:
             "verdict": to_plain(self.verdict)
             | {"leading": self.leading, "surviving": self.surviving},
             "summary": summarise(self),
+            "rows": list(self.n_rows),
+            "rows looked at": list(self.n_rows_looked_at),
             "hypotheses": self.table,
             "movement": self.movement.to_dict(),
             "weighting": self.weighting.to_dict(),

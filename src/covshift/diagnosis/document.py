@@ -52,7 +52,7 @@ def make_report(
     """The document of a diagnosis; ``facts`` are pairs of a name and a text."""
     headline = HEADLINES[diagnosis.verdict.kind].format(leading=diagnosis.leading)
     n_source, n_target = diagnosis.n_rows
-    looked_at = len(diagnosis._bench.problem.X_source), len(diagnosis._bench.problem.X_target)
+    looked_at = diagnosis.n_rows_looked_at
     counts = [
         ("rows", f"{n_source} source, {n_target} target"),
         ("looked at", f"{looked_at[0]} source, {looked_at[1]} target"),

@@ -42,6 +42,8 @@ def describe(diagnosis: "Diagnosis") -> str:
     """The sentences as a text of several lines."""
     n_source, n_target = diagnosis.n_rows
     head = f"Diagnosis of {n_source} source and {n_target} target rows"
+    if diagnosis.n_rows_looked_at != diagnosis.n_rows:
+        head += ", of which {} and {} were drawn and looked at".format(*diagnosis.n_rows_looked_at)
     return "\n".join([head, *(f"- {sentence}" for sentence in summarise(diagnosis))])
 
 
