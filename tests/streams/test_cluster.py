@@ -10,7 +10,9 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from covshift import AutoAdaptedClassifier, DomainStandardScaler, PeriodicSparseFiltering
+from covshift.experiments.runner import run_experiment
 from covshift.streams.dask_rows import DaskRows
+from tests.experiments.measuring import declaration, measure
 from tests.shifted import make_problem
 from tests.streams.cluster import local_cluster
 
@@ -21,7 +23,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
-N_ROWS, N_FEATURES, N_BLOCKS = 40_000, 20, 16
+N_ROWS, N_FEATURES, N_BLOCKS = 16_000, 20, 8
 
 
 @pytest.fixture(scope="module")
@@ -109,3 +111,13 @@ def test_candidates_go_to_the_cluster(client):
         ours = clone(model).fit(X, y, sample_domain=sample_domain)
     assert ours.chosen_ == theirs.chosen_
     np.testing.assert_array_equal(ours.predict_proba(X_new), theirs.predict_proba(X_new))
+
+
+def test_trials_go_to_the_cluster(client, tmp_path):
+    tasks = declaration(4)
+    theirs = run_experiment(tasks, measure, tmp_path / "here.sqlite")
+    with joblib.parallel_config("dask", client=client):
+        ours = run_experiment(tasks, measure, tmp_path / "cluster.sqlite")
+    assert [record.result for record in ours.records] == [
+        record.result for record in theirs.records
+    ]
