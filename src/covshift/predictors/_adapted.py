@@ -200,7 +200,8 @@ class AdaptedEstimator(BaseEstimator):
         """What a method of the estimator says of the adapted rows."""
         if is_streamed(X):
             return self._in_blocks(method, X, sample_domain)
-        return getattr(self.estimator_, method)(self._adapt(X, sample_domain))
+        Z = self._adapt(X, sample_domain)  # first: it says so, if nothing was fitted
+        return getattr(self.estimator_, method)(Z)
 
     def _in_blocks(self, method, X, sample_domain):
         check_is_fitted(self)
