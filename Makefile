@@ -28,6 +28,7 @@ smoke: .venv/dev-installed  ## the built wheel, in an empty environment, outside
 # Warnings are errors, and so is a link or a name that leads nowhere.
 docs: .venv/docs-installed  ## the documentation, its examples run; names the page to open
 	$(BIN)/python -m sphinx -q -W --keep-going -n -b html -d docs/_build/doctrees docs docs/_build/html
+	$(BIN)/python docs/check_site.py docs/_build/html
 	@echo "Open $(CURDIR)/docs/_build/html/index.html"
 
 # Those that exist, one after the other: two at once would disturb each other's times.

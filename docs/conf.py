@@ -38,7 +38,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "mathml",
 ]
-exclude_patterns = ["_build", "_templates", "gallery/**/*.ipynb"]
+exclude_patterns = ["_build", "_templates"]
 templates_path = ["_templates"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 

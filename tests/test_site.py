@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import importlib.util
 import re
 import tomllib
 from pathlib import Path
@@ -120,3 +121,21 @@ def test_nothing_is_loaded_from_elsewhere():
     for path in [DOCS / "conf.py", *own]:
         assert not re.search(r"https?://", path.read_text(encoding="utf-8")), path
     assert configuration()["html_math_renderer"] == "mathml"
+
+
+def test_the_check_of_the_built_site_sees_faults(tmp_path):
+    spec = importlib.util.spec_from_file_location("check_site", DOCS / "check_site.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    (tmp_path / "good.html").write_text('<a href="good.html#x">x</a> <a href="https://a.b">y</a>')
+    assert module.find_faults(tmp_path) == (1, [])
+    (tmp_path / "bad.html").write_text(
+        '<script src="https://cdn/x.js"></script> <link rel="stylesheet" href="//cdn/x.css"> '
+        '<a href="no%20page.html">z</a>'
+    )
+    (tmp_path / "style.css").write_text("@font-face { src: url(https://fonts/x.woff) }")
+    _, faults = module.find_faults(tmp_path)
+    assert sorted(fault.split(" ", 2)[2] for fault in faults) == [
+        "//cdn/x.css", "https://cdn/x.js", "https://fonts/x.woff",
+        "to no%20page.html, which is not there",
+    ]  # fmt: skip
