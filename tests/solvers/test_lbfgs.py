@@ -3,6 +3,8 @@ import pytest
 from scipy.optimize import minimize, rosen, rosen_der
 
 from covshift.solvers.lbfgs import minimize_lbfgs as minimize_all
+from covshift.solvers.namespaces import to_numpy
+from tests.array_libraries import LIBRARIES
 
 START = np.array([-1.2, 1.0])
 
@@ -264,16 +266,73 @@ def test_a_wall_of_values_that_are_not_finite_is_kept_away_from():
     assert not path.converged
 
 
-def test_runs_on_any_array_library():
-    """The strictest one that there is: what it takes, torch and the others do too."""
-    strict = pytest.importorskip("array_api_strict")
+@pytest.mark.parametrize("asarray", LIBRARIES)
+@pytest.mark.parametrize("n_entries", [5, 50])  # the whole inverse Hessian, and pairs
+@pytest.mark.parametrize("max_iter", [0, 12, 200])
+def test_runs_on_any_array_library(asarray, n_entries, max_iter):
+    starts = np.random.default_rng(0).uniform(-2, 2, size=(9, n_entries))
 
     def evaluate(x, which):
-        losses, gradients = rosenbrocks(np.asarray(x), np.asarray(which))
-        return strict.asarray(losses), strict.asarray(gradients)
+        losses, gradients = rosenbrocks(to_numpy(x), to_numpy(which))
+        return asarray(losses), asarray(gradients)
 
-    ours = minimize_all(evaluate, strict.asarray(STARTS), max_iter=200, tol=1e-8)
-    theirs = minimize_all(rosenbrocks, STARTS, max_iter=200, tol=1e-8)
+    ours = minimize_all(evaluate, asarray(starts), max_iter=max_iter, tol=1e-8)
+    theirs = minimize_all(rosenbrocks, starts, max_iter=max_iter, tol=1e-8)
     for one, other in zip(ours, theirs, strict=True):
-        np.testing.assert_allclose(np.asarray(one.x), other.x, atol=1e-6)
-        assert one.converged == other.converged
+        assert type(one.x) is type(asarray(starts))
+        if max_iter == 12:  # the paths are the same until rounding has grown
+            assert one.n_iter == other.n_iter
+            np.testing.assert_allclose(one.losses, other.losses, rtol=1e-8)
+            np.testing.assert_allclose(one.gradient_norms, other.gradient_norms, rtol=1e-6)
+        if n_entries == 5 or max_iter < 200:  # in 50 dimensions minima lie close together
+            np.testing.assert_allclose(to_numpy(one.x), other.x, atol=1e-6)
+            assert one.converged == other.converged
+        assert one.loss == one.losses[-1]
+        assert one.iteration == one.n_iter
+
+
+@pytest.mark.parametrize("asarray", LIBRARIES)
+def test_distances_and_progress_on_any_array_library(asarray):
+    seen = []
+
+    def evaluate(x, which):
+        losses, gradients = rosenbrocks(to_numpy(x), to_numpy(which))
+        return asarray(losses), asarray(gradients)
+
+    paths = minimize_all(
+        evaluate, asarray(STARTS), max_iter=6, tol=1e-8,
+        distance=lambda position, x: abs(float(x[0]) - 1.0),
+        progress=lambda position, iteration, loss, norm: seen.append((position, iteration)),
+    )  # fmt: skip
+    assert sorted(seen) == [(position, i) for position in range(len(STARTS)) for i in range(7)]
+    for path in paths:
+        assert path.iteration == int(np.argmin(path.distances))
+        assert path.loss == path.losses[path.iteration]
+
+
+def test_a_round_asks_a_device_few_questions():
+    """Each is a wait: their number must not grow with that of the problems."""
+    strict = pytest.importorskip("array_api_strict")
+    Array = type(strict.asarray(0))
+
+    def questions(starts, monkeypatch):
+        asked = []
+        for name in ("__bool__", "__int__", "__float__", "__index__"):
+            original = getattr(Array, name)
+            monkeypatch.setattr(
+                Array, name, lambda x, original=original: (asked.append(1), original(x))[1]
+            )
+        rounds = []
+
+        def evaluate(x, which):
+            rounds.append(1)
+            losses, gradients = rosenbrocks(np.asarray(x), np.asarray(which))
+            return strict.asarray(losses), strict.asarray(gradients)
+
+        minimize_all(evaluate, strict.asarray(starts), max_iter=30, tol=1e-8)
+        return len(asked) / len(rounds)
+
+    starts = np.random.default_rng(0).uniform(-2, 2, size=(40, 50))
+    with pytest.MonkeyPatch.context() as few, pytest.MonkeyPatch.context() as many:
+        assert questions(starts[:2], few) < 4
+        assert questions(starts, many) < 4

@@ -2,7 +2,18 @@
 
 from typing import Any, TypeAlias
 
-from covshift.solvers.namespaces import cast, dot, namespace_of, put_at, put_rows, scale_rows
+import numpy as np
+
+from covshift.solvers.namespaces import (
+    Places,
+    cast,
+    dot,
+    namespace_of,
+    put_at,
+    put_rows,
+    scale_rows,
+    zeros_beside,
+)
 
 Array: TypeAlias = Any
 
@@ -20,11 +31,13 @@ class Curvature:
         n_problems, n_entries = x.shape
         # More pairs than twice the dimensions say little new.
         self.size = min(MEMORY, 2 * n_entries)
-        self.steps = xp.zeros((self.size, n_problems, n_entries), dtype=x.dtype)
-        self.changes = xp.zeros((self.size, n_problems, n_entries), dtype=x.dtype)
+        self.steps = zeros_beside(x, (self.size, n_problems, n_entries), x.dtype)
+        self.changes = zeros_beside(x, (self.size, n_problems, n_entries), x.dtype)
         # 1 / s'y; zero for a slot that is empty or of no use, which then has no effect.
-        self.inverse = xp.zeros((self.size, n_problems), dtype=xp.float64)
-        self.newest = xp.full((n_problems,), self.size - 1, dtype=xp.int64)
+        self.inverse = zeros_beside(x, (self.size, n_problems), xp.float64)
+        self.newest = zeros_beside(x, (n_problems,), xp.int64) + (self.size - 1)
+        # No problem has more pairs than this.
+        self.most_pairs = 0
 
     def keep(self, rows: Array) -> None:
         """Forget the other problems."""
@@ -34,33 +47,34 @@ class Curvature:
         self.inverse = xp.take(self.inverse, rows, axis=1)
         self.newest = xp.take(self.newest, rows, axis=0)
 
-    def forget(self, rows: Array) -> None:
+    def forget(self, places: Places) -> None:
         """Begin anew with these problems."""
-        xp = namespace_of(rows)
+        xp = namespace_of(self.inverse)
         for slot in range(self.size):
-            nothing = 0 * xp.take(self.inverse[slot, ...], rows, axis=0)
-            self.inverse[slot, ...] = put_rows(self.inverse[slot, ...], rows, nothing)
+            nothing = 0 * xp.take(self.inverse[slot, ...], places.rows, axis=0)
+            self.inverse[slot, ...] = put_rows(self.inverse[slot, ...], places, nothing)
 
-    def add(self, rows: Array, steps: Array, changes: Array) -> None:
+    def add(self, places: Places, steps: Array, changes: Array) -> None:
         """Add a pair to these problems."""
         xp = namespace_of(steps)
         product = dot(steps, changes)
         usable = product > float(xp.finfo(steps.dtype).eps) * dot(changes, changes)
         inverse = cast(usable, xp.float64) / xp.where(usable, product, xp.ones_like(product))
-        slots = (xp.take(self.newest, rows, axis=0) + 1) % self.size
-        self.newest = put_rows(self.newest, rows, slots)
-        for ring, values in (
-            (self.steps, steps),
-            (self.changes, changes),
-            (self.inverse, inverse),
-        ):
-            put_at(ring, slots, rows, values)
+        slots = (xp.take(self.newest, places.rows, axis=0) + 1) % self.size
+        self.newest = put_rows(self.newest, places, slots)
+        self.steps = put_at(self.steps, slots, places, steps)
+        self.changes = put_at(self.changes, slots, places, changes)
+        self.inverse = put_at(self.inverse, slots, places, inverse)
+        self.most_pairs = min(self.size, self.most_pairs + 1)
 
     def directions(self, rows: Array, gradients: Array) -> Array:
         """Minus the inverse Hessian of these problems times the gradients, by two loops."""
         xp = namespace_of(gradients)
-        pairs = [self._pair(rows, age) for age in range(self.size)]
-        pairs = [pair for pair in pairs if bool(xp.any(pair[2] > 0))]
+        pairs = [self._pair(rows, age) for age in range(self.most_pairs)]
+        # Pairs of no use have no effect: on a device it costs less to add them than to ask.
+        asks = isinstance(gradients, np.ndarray)
+        if asks:
+            pairs = [pair for pair in pairs if bool(xp.any(pair[2] > 0))]
         q = -gradients
         factors = []
         for steps, changes, inverse in pairs:
@@ -70,7 +84,7 @@ class Curvature:
             # The scale of the newest pair of each problem that is of use.
             scale = xp.zeros_like(pairs[0][2])
             for _, changes, inverse in pairs:
-                if bool(xp.all(scale > 0)):
+                if asks and bool(xp.all(scale > 0)):
                     break
                 scale = xp.where(scale > 0, scale, inverse * dot(changes, changes))
             q = scale_rows(1 / xp.where(scale > 0, scale, xp.ones_like(scale)), q)
@@ -84,9 +98,10 @@ class Curvature:
         xp = namespace_of(rows)
         slots = (xp.take(self.newest, rows, axis=0) - age) % self.size
         n_problems = self.newest.shape[0]
-        first = int(slots[0])
-        if rows.shape[0] == n_problems and bool(xp.all(slots == first)):  # without a copy
-            return self.steps[first, ...], self.changes[first, ...], self.inverse[first, ...]
+        if isinstance(slots, np.ndarray) and rows.shape[0] == n_problems:
+            first = int(slots[0])
+            if (slots == first).all():  # without a copy
+                return self.steps[first], self.changes[first], self.inverse[first]
         places = slots * n_problems + rows
         steps, changes, inverse = (
             xp.take(xp.reshape(ring, (-1, *ring.shape[2:])), places, axis=0)

@@ -15,7 +15,17 @@ J. Nocedal, S. J. Wright, "Numerical optimization", 2006, equations 6.17 and 6.2
 
 from typing import Any, TypeAlias
 
-from covshift.solvers.namespaces import cast, dot, namespace_of, pick_rows, put_rows, scale_rows
+from covshift.solvers.namespaces import (
+    Places,
+    cast,
+    dot,
+    namespace_of,
+    pick_rows,
+    positions_of,
+    put_rows,
+    scale_rows,
+    zeros_beside,
+)
 
 Array: TypeAlias = Any
 
@@ -24,10 +34,10 @@ class DenseCurvature:
     """Inverse Hessians (k, p, p) of k problems."""
 
     def __init__(self, x: Array) -> None:
-        xp = namespace_of(x)
         n_problems, n_entries = x.shape
-        self.identity = xp.eye(n_entries, dtype=x.dtype)
-        self.inverse = xp.zeros((n_problems, n_entries, n_entries), dtype=x.dtype) + self.identity
+        entries = positions_of(x.T)
+        self.identity = cast(entries[:, None] == entries[None, :], x.dtype)
+        self.inverse = zeros_beside(x, (n_problems, n_entries, n_entries), x.dtype) + self.identity
         # Whether anything is known of a problem yet: its first pair sets the scale.
         self.known = x[:, 0] != x[:, 0]
 
@@ -37,20 +47,19 @@ class DenseCurvature:
         self.inverse = xp.take(self.inverse, rows, axis=0)
         self.known = xp.take(self.known, rows, axis=0)
 
-    def forget(self, rows: Array) -> None:
+    def forget(self, places: Places) -> None:
         """Begin anew with these problems."""
-        xp = namespace_of(rows)
-        fresh = xp.take(self.inverse, rows, axis=0) * 0 + self.identity
-        self.inverse = put_rows(self.inverse, rows, fresh)
-        self.known = put_rows(self.known, rows, xp.take(self.known, rows, axis=0) & False)
+        fresh = pick_rows(self.inverse, places.rows) * 0 + self.identity
+        self.inverse = put_rows(self.inverse, places, fresh)
+        self.known = put_rows(self.known, places, pick_rows(self.known, places.rows) & False)
 
-    def add(self, rows: Array, steps: Array, changes: Array) -> None:
+    def add(self, places: Places, steps: Array, changes: Array) -> None:
         """Learn from a step of each of these problems and the change of its gradient."""
         xp = namespace_of(steps)
         product, square = dot(steps, changes), dot(changes, changes)
         usable = product > float(xp.finfo(steps.dtype).eps) * square
         rho = cast(usable, xp.float64) / xp.where(usable, product, xp.ones_like(product))
-        known, old = pick_rows(self.known, rows), pick_rows(self.inverse, rows)
+        known, old = pick_rows(self.known, places.rows), pick_rows(self.inverse, places.rows)
         scale = xp.where(usable & ~known, product / square, xp.ones_like(product))
         old = cast(scale, old.dtype)[:, None, None] * old
         rho_ = cast(rho, old.dtype)[:, None, None]
@@ -60,8 +69,8 @@ class DenseCurvature:
         cross = half[:, :, None] * steps[:, None, :]
         transposed = steps[:, :, None] * half[:, None, :]
         new = old + rho_ * (cross + transposed)
-        self.inverse = put_rows(self.inverse, rows, new)
-        self.known = put_rows(self.known, rows, known | usable)
+        self.inverse = put_rows(self.inverse, places, new)
+        self.known = put_rows(self.known, places, known | usable)
 
     def directions(self, rows: Array, gradients: Array) -> Array:
         """Minus the inverse Hessians of these problems times the gradients."""

@@ -4,7 +4,9 @@ Every round evaluates all problems in one call, each at its own next step, wheth
 an iteration or goes on with a line search. What happens to one problem does not depend on the
 others. Finished problems leave the batch.
 
-Arrays may come from any library that follows the array API standard.
+Arrays may come from any library that follows the array API standard, and live on a device: a
+round then waits for it three or four times, whatever the number of problems, and what the
+paths went through is copied to the host once, at the end.
 
 References
 ----------
@@ -22,11 +24,14 @@ from covshift.solvers.dense_curvature import DenseCurvature
 from covshift.solvers.line_search import begin_search, judge_steps, narrow
 from covshift.solvers.namespaces import (
     dot,
+    locate_rows,
     namespace_of,
     pick_rows,
+    positions_of,
     put_rows,
     scale_rows,
     take_rows,
+    to_numpy,
 )
 
 Array: TypeAlias = Any
@@ -89,34 +94,33 @@ def minimize_lbfgs(
     K, shape = starts.shape[0], starts.shape[1:]
     precision = float(xp.finfo(starts.dtype).eps)
     paths = [Path(x=None, loss=float("inf")) for _ in range(K)]
+    noted: list[tuple[Array, Array, Array]] = []  # positions, losses, norms of the gradients
+    kept: list[tuple[Array, Array, Array]] = []  # positions, last iterates, whether converged
 
     def evaluate(x: Array, which: Array) -> tuple[Array, Array]:
         losses, gradients = losses_and_gradients(xp.reshape(x, (-1, *shape)), which)
         return losses, xp.reshape(gradients, x.shape)
 
-    def record(which: Array, x: Array, losses: Array, gradients: Array) -> Array:
-        """Note the iterates of these problems; return the norms of their gradients."""
+    def record(which: Array, number: Array, x: Array, losses: Array, gradients: Array) -> Array:
+        """Note these iterates, with their numbers; return the norms of their gradients."""
         norms = xp.max(xp.abs(gradients), axis=1)
-        noted = zip(_plain(which), _plain(losses), _plain(norms), strict=True)
-        for row, (position, loss, norm) in enumerate(noted):
-            path = paths[position]
-            path.losses.append(loss)
-            path.gradient_norms.append(norm)
-            if distance is not None:
-                iterate = _copy_of(x[row, ...], shape)
-                path.distances.append(distance(position, iterate))
-                if path.distances[-1] < min(path.distances[:-1], default=float("inf")):
-                    path.x, path.loss, path.iteration = iterate, loss, path.n_iter
-            if progress is not None:
-                progress(position, path.n_iter, loss, norm)
+        noted.append((which, losses, norms))
+        if distance is not None or progress is not None:
+            plain = (to_numpy(numbers).tolist() for numbers in (which, number, losses, norms))
+            for row, (position, iteration, loss, norm) in enumerate(zip(*plain, strict=True)):
+                if distance is not None:
+                    iterate = xp.positive(xp.reshape(x[row, ...], shape))
+                    _keep_nearest(paths[position], iterate, loss, distance(position, iterate))
+                if progress is not None:
+                    progress(position, iteration, loss, norm)
         return norms
 
-    which, x = xp.arange(K), xp.reshape(starts, (K, -1))
+    which, x = positions_of(starts), xp.reshape(starts, (K, -1))
+    iterations = xp.zeros_like(which)
     losses, gradients = evaluate(x, which)
     if not bool(xp.all(xp.isfinite(losses)) & xp.all(xp.isfinite(gradients))):
         raise FloatingPointError("the loss or its gradient is not finite at the start")
-    converged = record(which, x, losses, gradients) <= tol
-    iterations = xp.zeros_like(which)
+    converged = record(which, iterations, x, losses, gradients) <= tol
     ended = converged | (iterations >= max_iter)
     curvature = DenseCurvature(x) if x.shape[1] <= MAX_DENSE else Curvature(x)
     directions, slopes = -gradients, -dot(gradients, gradients)
@@ -125,13 +129,9 @@ def minimize_lbfgs(
     search = begin_search(losses, slopes, first_steps)
     while True:
         if bool(xp.any(ended)):
-            for row in range(which.shape[0]):
-                if bool(ended[row]):
-                    path = paths[int(which[row])]
-                    path.converged = bool(converged[row])
-                    if distance is None:
-                        path.x = _copy_of(x[row, ...], shape)
-                        path.loss, path.iteration = path.losses[-1], path.n_iter
+            rows = xp.nonzero(ended)[0]
+            at_end = take_rows((which, x, converged), rows)
+            kept.append((at_end[0], xp.positive(at_end[1]), at_end[2]))
             going = xp.nonzero(~ended)[0]
             which, x, losses, gradients, directions, iterations = take_rows(
                 (which, x, losses, gradients, directions, iterations), going
@@ -139,6 +139,7 @@ def minimize_lbfgs(
             search = take_rows(search, going)
             curvature.keep(going)
         if which.shape[0] == 0:
+            _assemble(paths, noted, kept, shape, keep_last=distance is None)
             return paths
 
         trial = x + scale_rows(search.step, directions)
@@ -149,48 +150,70 @@ def minimize_lbfgs(
         # that in working precision, and so does a loss that is not finite nearby.
         converged = verdict.failed & xp.isfinite(f)
         ended = verdict.failed
-        if not bool(xp.all(verdict.accepted)):
-            search = narrow(search, verdict, f, d)
         rows = xp.nonzero(verdict.accepted)[0]
+        if rows.shape[0] < which.shape[0]:
+            search = narrow(search, verdict, f, d)
         if rows.shape[0] > 0:
+            places = locate_rows(which, rows)
             before = take_rows((x, losses, gradients), rows)
             now = take_rows((trial, f, g), rows)
-            curvature.add(rows, now[0] - before[0], now[2] - before[2])
+            curvature.add(places, now[0] - before[0], now[2] - before[2])
             x, losses, gradients = (
                 put_rows(*arguments)
-                for arguments in zip((x, losses, gradients), (rows,) * 3, now, strict=True)
+                for arguments in zip((x, losses, gradients), (places,) * 3, now, strict=True)
             )
-            iterations = put_rows(iterations, rows, pick_rows(iterations, rows) + 1)
-            norms = record(pick_rows(which, rows), *now)
+            number = pick_rows(iterations, rows) + 1
+            iterations = put_rows(iterations, places, number)
+            norms = record(pick_rows(which, rows), number, *now)
             scale = xp.where(xp.abs(before[1]) > 1, xp.abs(before[1]), xp.ones_like(before[1]))
             done = (norms <= tol) | (before[1] - now[1] <= 10 * precision * scale)
-            converged = put_rows(converged, rows, done)
+            converged = put_rows(converged, places, done)
             new = curvature.directions(rows, now[2])
             slopes = dot(new, now[2])
             uphill = ~(slopes < 0)  # by rounding
             if bool(xp.any(uphill)):
-                curvature.forget(rows[uphill])
+                curvature.forget(locate_rows(which, rows[uphill]))
                 new = xp.where(uphill[:, None], -now[2], new)
                 slopes = xp.where(uphill, -dot(now[2], now[2]), slopes)
-            directions = put_rows(directions, rows, new)
+            directions = put_rows(directions, places, new)
             begun = begin_search(now[1], slopes, xp.ones_like(slopes))
             search = type(search)(
-                *(put_rows(old, rows, fresh) for old, fresh in zip(search, begun, strict=True))
+                *(put_rows(old, places, fresh) for old, fresh in zip(search, begun, strict=True))
             )
             ended = ended | converged | (iterations >= max_iter)
         if should_stop is not None and should_stop():
             ended = xp.ones_like(ended)
 
 
-def _plain(numbers: Array) -> list[Any]:
-    """An array of one axis as Python's numbers."""
-    if isinstance(numbers, np.ndarray):
-        plain: list[Any] = numbers.tolist()
-        return plain
-    return [numbers[row].__index__() if numbers.dtype == namespace_of(numbers).int64
-            else float(numbers[row]) for row in range(numbers.shape[0])]  # fmt: skip
+def _keep_nearest(path: Path, x: Array, loss: float, distance: float) -> None:
+    """Keep an iterate whose distance is below all earlier ones."""
+    if distance < min(path.distances, default=float("inf")):
+        path.x, path.loss, path.iteration = x, loss, len(path.distances)
+    path.distances.append(distance)
 
 
-def _copy_of(x: Array, shape: tuple[int, ...]) -> Array:
-    xp = namespace_of(x)
-    return xp.positive(xp.reshape(x, shape))
+def _assemble(
+    paths: list[Path], noted: list[Any], kept: list[Any], shape: tuple[int, ...], *, keep_last: bool
+) -> None:
+    """Give each path what was noted of it, round by round, and the iterate it ended with."""
+    positions, losses, norms = (_join(parts) for parts in zip(*noted, strict=True))
+    order = np.argsort(positions, kind="stable")
+    ends = np.cumsum(np.bincount(positions, minlength=len(paths))).tolist()
+    losses, norms = losses[order].tolist(), norms[order].tolist()
+    for path, start, stop in zip(paths, [0, *ends], ends, strict=False):
+        path.losses, path.gradient_norms = losses[start:stop], norms[start:stop]
+    for which, x, converged in kept:
+        iterates = namespace_of(x).reshape(x, (-1, *shape))
+        ended = zip(to_numpy(which).tolist(), to_numpy(converged).tolist(), strict=True)
+        for row, (position, has_converged) in enumerate(ended):
+            path = paths[position]
+            path.converged = has_converged
+            if keep_last:
+                path.x, path.loss, path.iteration = iterates[row, ...], path.losses[-1], path.n_iter
+
+
+def _join(parts: Any) -> Any:
+    """Arrays of one axis as one array on the host."""
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
+    return to_numpy(namespace_of(parts[0]).concat(parts))

@@ -1,6 +1,11 @@
-"""The few array operations that libraries following the array API standard spell differently."""
+"""The few array operations that libraries following the array API standard spell differently.
 
-from typing import Any
+What is asked of an array on a device waits until all work before it is done. Nothing here asks,
+but for `to_numpy`.
+"""
+
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -8,12 +13,43 @@ import numpy as np
 def namespace_of(x: Any) -> Any:
     """The module whose functions take arrays like ``x``."""
     # NumPy has the standard's own spelling since 2.0; what is used here is older.
-    return np if isinstance(x, np.ndarray) else x.__array_namespace__()
+    if isinstance(x, np.ndarray):
+        return np
+    if hasattr(x, "__array_namespace__"):
+        return x.__array_namespace__()
+    return _torch_namespace()
+
+
+@cache
+def _torch_namespace() -> Any:
+    """The standard's spelling for torch, which has its own."""
+    from array_api_compat import torch
+
+    return torch
+
+
+def to_numpy(x: Any) -> Any:
+    """Copy an array to the host, if it is not there."""
+    return np.asarray(x.cpu() if hasattr(x, "cpu") else x)
 
 
 def cast(x: Any, dtype: Any) -> Any:
     """``x`` in another precision."""
     return x.astype(dtype) if isinstance(x, np.ndarray) else namespace_of(x).astype(x, dtype)
+
+
+def zeros_beside(x: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Zeros on the device of ``x``."""
+    if isinstance(x, np.ndarray):
+        return np.zeros(shape, dtype)
+    return namespace_of(x).zeros(shape, dtype=dtype, device=x.device)
+
+
+def positions_of(x: Any) -> Any:
+    """0, 1, ... for the rows of ``x``, on its device."""
+    if isinstance(x, np.ndarray):
+        return np.arange(x.shape[0])
+    return namespace_of(x).arange(x.shape[0], device=x.device)
 
 
 def dot(a: Any, b: Any) -> Any:
@@ -42,26 +78,61 @@ def take_rows(arrays: Any, rows: Any) -> Any:
     return tuple(picked) if type(arrays) is tuple else type(arrays)(*picked)
 
 
-def put_rows(old: Any, rows: Any, new: Any) -> Any:
-    """``old`` (k, ...) with the ``rows``, in ascending order, replaced by those of ``new``."""
-    if rows.shape[0] == old.shape[0]:
+class Places(NamedTuple):
+    """Where some of the rows of an array are.
+
+    Attributes
+    ----------
+    rows : (k,) positions of those rows, distinct and in ascending order.
+    all_rows : whether they are all of them.
+    sources, chosen : (K,) for each row of the array, which of the k it is, and whether it is one
+        at all: the standard has no assignment by arrays of positions. None with NumPy.
+    """
+
+    rows: Any
+    all_rows: bool
+    sources: Any = None
+    chosen: Any = None
+
+
+def locate_rows(array: Any, rows: Any) -> Places:
+    """The places of ``rows`` in an array."""
+    all_rows = rows.shape[0] == array.shape[0]
+    if all_rows or rows.shape[0] == 0 or isinstance(rows, np.ndarray):
+        return Places(rows, all_rows)
+    xp = namespace_of(rows)
+    positions = positions_of(array)
+    sources = xp.searchsorted(rows, positions)
+    sources = xp.where(sources < rows.shape[0], sources, xp.zeros_like(sources))
+    return Places(rows, all_rows, sources, xp.take(rows, sources, axis=0) == positions)
+
+
+def put_rows(old: Any, places: Places, new: Any) -> Any:
+    """``old`` (K, ...) with the rows at these places replaced by those of ``new`` (k, ...)."""
+    if places.all_rows:
         return new
     if isinstance(old, np.ndarray):
         result = old.copy()
-        result[rows] = new
+        result[places.rows] = new
         return result
-    # The standard has no assignment by arrays of positions.
+    if places.sources is None:
+        return old
     xp = namespace_of(old)
-    position = xp.arange(old.shape[0])
-    for place in range(rows.shape[0]):
-        position[int(rows[place])] = old.shape[0] + place
-    return xp.take(xp.concat([old, new]), position, axis=0)
+    chosen = xp.reshape(places.chosen, (-1, *(1,) * (old.ndim - 1)))
+    return xp.where(chosen, xp.take(new, places.sources, axis=0), old)
 
 
-def put_at(ring: Any, slots: Any, rows: Any, values: Any) -> None:
-    """Write ``values`` (k, ...) into ``ring`` (size, K, ...), at these slots and rows."""
+def put_at(ring: Any, slots: Any, places: Places, values: Any) -> Any:
+    """``ring`` (size, K, ...) with ``values`` (k, ...) at these slots (k,) and places."""
     if isinstance(ring, np.ndarray):
-        ring[slots, rows] = values
-    else:  # the standard has no assignment by arrays of positions
-        for place in range(rows.shape[0]):
-            ring[int(slots[place]), int(rows[place]), ...] = values[place, ...]
+        ring[slots, places.rows] = values
+        return ring
+    xp = namespace_of(ring)
+    numbers = positions_of(ring)[:, None]
+    if places.all_rows:
+        chosen = numbers == slots[None, :]
+    else:
+        slots, values = (xp.take(part, places.sources, axis=0) for part in (slots, values))
+        chosen = (numbers == slots[None, :]) & places.chosen[None, :]
+    chosen = xp.reshape(chosen, (*chosen.shape, *(1,) * (ring.ndim - 2)))
+    return xp.where(chosen, values[None, ...], ring)
