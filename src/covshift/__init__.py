@@ -15,6 +15,7 @@ from covshift.adapters import (
     SubspaceAlignment,
     fit_each,
     fit_many,
+    to_numpy,
 )
 from covshift.base import NothingToAdaptWarning
 from covshift.diagnosis import Diagnosis, diagnose
@@ -65,4 +66,5 @@ __all__ = [
     "save",
     "split_domains",
     "stack_domains",
+    "to_numpy",
 ]

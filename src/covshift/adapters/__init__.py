@@ -9,6 +9,7 @@ from covshift.adapters.linear_monge_alignment import LinearMongeAlignment
 from covshift.adapters.periodic_sparse_filtering import PeriodicSparseFiltering
 from covshift.adapters.sparse_filtering import SparseFiltering
 from covshift.adapters.subspace_alignment import SubspaceAlignment
+from covshift.adapters.to_numpy import to_numpy
 
 __all__ = [
     "CorrelationAlignment",
@@ -21,4 +22,5 @@ __all__ = [
     "SubspaceAlignment",
     "fit_each",
     "fit_many",
+    "to_numpy",
 ]

@@ -7,6 +7,13 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from covshift.adapters._device_rows import (
+    bring_to_host,
+    check_device_rows,
+    check_same_place,
+    is_device_array,
+    stays_on_device,
+)
 from covshift.adapters._filter_fit import FilterProblem, minimize_filters
 from covshift.adapters._filter_parameters import check_filter_parameters
 from covshift.adapters._unit_norms import UnitNorms
@@ -23,7 +30,9 @@ from covshift.domains import (
     pooling_units,
 )
 from covshift.kernels.activations import activate
+from covshift.kernels.device_representation import activations_on_device
 from covshift.kernels.row_blocks import are_kept
+from covshift.solvers.namespaces import cast, namespace_of
 from covshift.streams import ArrayRows, RowStream, bring_home, is_streamed, map_rows, open_rows
 
 
@@ -39,7 +48,8 @@ class SparseFilter(DomainTransformer):
         ----------
         X : {array-like, sparse matrix, Dask array} of shape (n_samples, n_features)
             Rows of all domains. A Dask array, and a memory map of more than 256 MB, are passed
-            over in blocks and never copied.
+            over in blocks and never copied. Tensors are fitted on their device under
+            ``sklearn.config_context(array_api_dispatch=True)``.
         y : array-like of shape (n_samples,), default=None
             Labels; read only where ``label_mask`` allows it, and only by
             `PeriodicSparseFiltering`.
@@ -78,7 +88,8 @@ class SparseFilter(DomainTransformer):
         -------
         Z : ndarray of shape (n_samples, n_components)
             Every row is non-negative and, with ``norm_epsilon=0``, of length one. A Dask array
-            of blocks yet to be computed, if X is one.
+            of blocks yet to be computed, if X is one; a tensor on the device of the fit, if that
+            was one.
         """
         check_is_fitted(self)
         if is_streamed(X):
@@ -129,7 +140,7 @@ class SparseFilter(DomainTransformer):
     def _domains_of(self, sample_domain, n_samples):
         """Domains of rows to transform, checked."""
         return check_new_domains(
-            sample_domain,
+            bring_to_host(sample_domain),
             n_samples,
             has_target=bool((self.domains_ < 0).any()) or "target" in self.norm_units_,
             domain_names=self.domain_names_,
@@ -141,19 +152,25 @@ class SparseFilter(DomainTransformer):
             self._check_parameters()  # before a pass over all rows
             self._check_streamable()
             X = open_rows(self, X, reset=True)
+        elif stays_on_device(X):
+            self._check_parameters()
+            self._check_on_device()
+            X = check_device_rows(self, X, reset=True)
         else:
             X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32))
             self._check_parameters()
             check_magnitude(X)
-        sample_domain, label_mask = bring_home(sample_domain), bring_home(label_mask)
+        sample_domain, label_mask, y = (
+            bring_to_host(bring_home(values)) for values in (sample_domain, label_mask, y)
+        )
         domains = check_fit_domains(sample_domain, label_mask, X.shape[0])
-        reward = self._read_labels(bring_home(y), domains.label_mask)
+        reward = self._read_labels(y, domains.label_mask)
         return FilterProblem.of(self, X, domains, reward)
 
     def _keep_best(self, problem, paths):
         """Store the filters of the best start and how it got there."""
         best = paths[int(np.argmin([path.loss for path in paths]))]
-        self.components_ = best.x
+        self.components_ = namespace_of(best.x).positive(best.x)  # not a view of all starts
         stored = "joint" if self.normalization != "domain" else self.pooling
         units = pooling_units(problem.domains.sample_domain, stored, self.min_domain_size)
         self._store_norms(self._measure_norms(problem.X, units))
@@ -169,7 +186,7 @@ class SparseFilter(DomainTransformer):
         self.n_iter_ = best.n_iter
         self.kept_iteration_ = best.iteration
         self.restart_losses_ = np.array([path.loss for path in paths])
-        self._n_features_out = len(best.x)
+        self._n_features_out = best.x.shape[0]
         self._converged = best.converged or bool(best.distances)
 
     def _warn_unless_converged(self, stacklevel=3):
@@ -188,10 +205,15 @@ class SparseFilter(DomainTransformer):
         return "joint"
 
     def _activate(self, X):
+        if is_device_array(X):
+            W = cast(self.components_, X.dtype)
+            return activations_on_device(X, W, self.activation, self.epsilon, namespace_of(X))
         H = X @ self.components_.astype(X.dtype, copy=False).T
         return activate(H, self.activation, self.epsilon)
 
     def _measure_norms(self, X, units):
+        if is_device_array(X):
+            return UnitNorms.measure(self._activate(X), units)
         if not (isinstance(X, RowStream) or are_kept(self.components_[:, 0].nbytes, X.shape[0])):
             X = ArrayRows(X)
         if isinstance(X, RowStream):
@@ -207,6 +229,14 @@ class SparseFilter(DomainTransformer):
                 "rows in memory, or set max_iter in its place."
             )
 
+    def _check_on_device(self):
+        """Refuse what is computed on the host only."""
+        if self.early_stopping is not None:
+            raise ValueError(
+                "early_stopping='ks' sorts all rows at every iteration, which is not done on a "
+                "device: give NumPy arrays (X.cpu().numpy()), or set max_iter in its place."
+            )
+
     def _store_norms(self, norms):
         self.norm_units_ = norms.units
         self.feature_norms_ = norms.root_means
@@ -216,7 +246,13 @@ class SparseFilter(DomainTransformer):
         return UnitNorms(self.norm_units_, self.feature_norms_, self.norm_counts_)
 
     def _validate_rows(self, X):
+        if stays_on_device(X):
+            X = check_device_rows(self, X, reset=False)
+            check_same_place(self.components_, X)
+            return X
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=(np.float64, np.float32))
+        if is_device_array(self.components_):
+            check_same_place(self.components_, X)
         check_magnitude(X)
         return X
 

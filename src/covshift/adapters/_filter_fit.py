@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
+from covshift.adapters import _device_fit
+from covshift.adapters._device_rows import bring_to_host, float_type, is_device_array
 from covshift.adapters._unit_norms import UnitNorms
 from covshift.base import warn_nothing_to_adapt
 from covshift.domains import FitDomains, Labels, pooling_units
@@ -57,15 +59,24 @@ class FilterProblem:
     @classmethod
     def of(cls, filter_: Any, X: Rows, domains: FitDomains, reward: Reward) -> "FilterProblem":
         """Draw the starts of a filter."""
-        starts = _draw_starts(filter_, (reward.groups.shape[1], X.shape[1]), X.dtype)
+        starts = _draw_starts(filter_, (reward.groups.shape[1], X.shape[1]), float_type(X))
         return cls(filter_, X, domains, reward, starts, _stopping_window(filter_, domains))
 
     def on_rows_of(self, other: "FilterProblem") -> "FilterProblem":
         """The same problem on another's array, where that holds the same rows."""
-        same = self.X is not other.X and isinstance(self.X, np.ndarray)
-        if same and self.X.shape == other.X.shape and np.array_equal(self.X, other.X):
-            return replace(self, X=other.X)
-        return self
+        X, theirs = self.X, other.X
+        if X is theirs or type(X) is not type(theirs) or X.shape != theirs.shape:
+            return self
+        if isinstance(X, np.ndarray):
+            same = np.array_equal(X, theirs)
+        else:
+            same = self.on_device and _device_fit.hold_the_same(X, theirs)
+        return replace(self, X=theirs) if same else self
+
+    @property
+    def on_device(self) -> bool:
+        """Whether the rows are arrays of another library than NumPy, on a device of its own."""
+        return is_device_array(self.X)
 
     @property
     def max_iter(self) -> int:
@@ -76,7 +87,10 @@ class FilterProblem:
     @property
     def n_together(self) -> int:
         """Starts to be evaluated together."""
-        return max(1, BATCH_FILTERS // self.reward.groups.shape[1])
+        L = self.reward.groups.shape[1]
+        if self.on_device:
+            return max(1, _device_fit.BATCH_ACTIVATIONS // (L * self.X.shape[0]))
+        return max(1, BATCH_FILTERS // L)
 
     @property
     def name(self) -> str:
@@ -86,11 +100,14 @@ class FilterProblem:
     def kind(self) -> tuple[Any, ...]:
         """What problems must have in common to be evaluated together."""
         X, filter_ = self.X, self.filter_
+        evaluation = (filter_._loss_name(), filter_.activation, filter_.epsilon)
+        stopping = (self.max_iter, filter_.tol, self.window is None)
+        if self.on_device:
+            device_kind = _device_fit.device_kind(self)
+            return (*device_kind, *evaluation, filter_.norm_epsilon, *stopping)
         # Enough starts for a batch of their own share one array of rows, which costs less.
         alone = not isinstance(X, np.ndarray) or 2 * len(self.starts) > self.n_together
         rows = id(X) if alone else (X.shape, X.dtype)
-        evaluation = (filter_._loss_name(), filter_.activation, filter_.epsilon)
-        stopping = (self.max_iter, filter_.tol, self.window is None)
         return (rows, self.reward.groups.shape, *evaluation, filter_.norm_epsilon, *stopping)
 
     def distance(self, W: FloatArray) -> float:
@@ -146,6 +163,8 @@ def _batches(problems: Sequence[FilterProblem]) -> list[list[Start]]:
         kinds.setdefault(problem.kind(), []).extend(starts)
     batches = []
     for starts in kinds.values():
+        # Problems on a device are padded to the first of their batch.
+        starts.sort(key=lambda start: -start.problem.reward.groups.shape[1])
         n_parts = -(-len(starts) // starts[0].problem.n_together)
         bounds = np.linspace(0, len(starts), n_parts + 1).astype(int).tolist()
         batches += [starts[low:high] for low, high in pairwise(bounds)]
@@ -156,9 +175,14 @@ def _batches(problems: Sequence[FilterProblem]) -> list[list[Start]]:
 def _minimize_batch(batch: list[Start], run: Run, should_stop: Any) -> list[Path]:
     problems = [start.problem for start in batch]
     first = problems[0]
-    starts = np.stack([problem.starts[restart] for problem, restart in batch])
-    size = starts.shape[0] * starts.shape[1] * first.X.shape[0]
-    losses = _batch_losses(problems, starts, run if size >= MIN_THREADED_SIZE else map)
+    given = [problem.starts[restart] for problem, restart in batch]
+    if first.on_device:
+        starts = _device_fit.pad_starts(given, first.X)
+        losses = _device_fit.device_batch_losses(problems, starts.shape[1])
+    else:
+        starts = np.stack(given)
+        size = starts.shape[0] * starts.shape[1] * first.X.shape[0]
+        losses = _batch_losses(problems, starts, run if size >= MIN_THREADED_SIZE else map)
 
     def distance(position: int, W: FloatArray) -> float:
         return problems[position].distance(W)
@@ -181,6 +205,7 @@ def _minimize_batch(batch: list[Start], run: Run, should_stop: Any) -> list[Path
         should_stop=should_stop,
     )
     for (problem, restart), path in zip(batch, paths, strict=True):
+        path.x = path.x[: problem.reward.groups.shape[1], ...]  # without padding
         if problem.filter_.verbose:
             print(
                 f"{problem.name} restart {restart + 1}: loss {path.loss:.8g} at iteration "
@@ -241,14 +266,14 @@ def _stopping_window(filter_, domains: FitDomains) -> int | None:
 def _draw_starts(filter_, shape: tuple[int, int], dtype) -> list[FloatArray]:
     random_state = check_random_state(filter_.random_state)
     if filter_.warm_start and hasattr(filter_, "components_"):
-        given, origin = filter_.components_, "warm_start: the earlier fit"
+        given, origin = bring_to_host(filter_.components_), "warm_start: the earlier fit"
     elif isinstance(filter_.init, str):
         return [
             (filter_.init_scale * random_state.standard_normal(shape)).astype(dtype)
             for _ in range(filter_.n_restarts)
         ]
     else:
-        given, origin = np.asarray(filter_.init), "init"
+        given, origin = np.asarray(bring_to_host(filter_.init)), "init"
     if given.shape != shape:
         raise ValueError(
             f"{origin} has filters of shape {given.shape}; n_components and the number of "

@@ -4,11 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from covshift.adapters._device_rows import put_beside
 from covshift.domains import Unit, locate_units, unit_codes
 from covshift.kernels.activations import Activation
 from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.device_representation import normalize_on_device, root_mean_squares_on_device
 from covshift.kernels.filter_streams import ActivationRule, squares_by_code
 from covshift.kernels.normalization import normalize_by, root_mean_squares, stored_norms
+from covshift.solvers.namespaces import namespace_of
 from covshift.streams import RowStream
 
 
@@ -30,11 +33,14 @@ class UnitNorms:
     @classmethod
     def measure(cls, F: FloatArray, units: dict[Unit, IntArray]) -> "UnitNorms":
         """Measure the norms of activations F (n, L), given the rows of each unit."""
-        return cls(
-            units=list(units),
-            root_means=np.stack([root_mean_squares(F[rows]) for rows in units.values()]),
-            counts=np.array([len(rows) for rows in units.values()]),
-        )
+        if isinstance(F, np.ndarray):
+            root_means = np.stack([root_mean_squares(F[rows]) for rows in units.values()])
+        else:
+            xp = namespace_of(F)
+            of_units = (xp.take(F, put_beside(rows, F), axis=0) for rows in units.values())
+            root_means = xp.stack([root_mean_squares_on_device(part, xp) for part in of_units])
+        counts = np.array([len(rows) for rows in units.values()])
+        return cls(units=list(units), root_means=root_means, counts=counts)
 
     @classmethod
     def measure_stream(
@@ -57,6 +63,10 @@ class UnitNorms:
 
     def normalize(self, F: FloatArray, sample_domain: IntArray, norm_epsilon: float) -> FloatArray:
         """Overwrite F with its representation, each row under the norms of its unit."""
+        if not isinstance(F, np.ndarray):
+            unit = put_beside(locate_units(self.units, sample_domain), F)
+            counts, xp = put_beside(self.counts, F), namespace_of(F)
+            return normalize_on_device(F, self.root_means, counts, unit, norm_epsilon, xp)
         norms = stored_norms(self.root_means, self.counts, norm_epsilon).astype(F.dtype)
         unit = locate_units(self.units, sample_domain)
         # One unit for all rows, the usual case, needs no norms for every row.
@@ -66,8 +76,15 @@ class UnitNorms:
     def replace(self, new: "UnitNorms") -> "UnitNorms":
         """Return the norms with those of the units of ``new`` added or exchanged."""
         others = [index for index, name in enumerate(self.units) if name not in new.units]
+        if isinstance(self.root_means, np.ndarray):
+            root_means = np.vstack([self.root_means[others], new.root_means])
+        else:
+            xp = namespace_of(self.root_means)
+            rows = put_beside(np.array(others, dtype=np.int64), self.root_means)
+            kept = xp.take(self.root_means, rows, axis=0)
+            root_means = xp.concat([kept, new.root_means])
         return UnitNorms(
             units=[*(self.units[index] for index in others), *new.units],
-            root_means=np.vstack([self.root_means[others], new.root_means]),
+            root_means=root_means,
             counts=np.append(self.counts[others], new.counts),
         )

@@ -1,0 +1,49 @@
+"""Models fitted on a device, for the processor."""
+
+from copy import copy
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from covshift.adapters._device_rows import bring_to_host
+
+
+def to_numpy(model: Any) -> Any:
+    """Copy a fitted model, with NumPy arrays in place of those of other libraries.
+
+    A filter that was fitted on a GPU then transforms rows, is saved and is put into pipelines like
+    one that was fitted without.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted estimator, or one made of others. It is not changed.
+
+    Returns
+    -------
+    estimator of the same type
+
+    Examples
+    --------
+    >>> from covshift import SparseFiltering, stack_domains, to_numpy
+    >>> from covshift.datasets import make_radial_shift
+    >>> data = make_radial_shift(random_state=0)
+    >>> X, y, sample_domain = stack_domains(data.X_source, data.y_source, data.X_target)
+    >>> model = SparseFiltering(random_state=0).fit(X, sample_domain=sample_domain)
+    >>> to_numpy(model).transform(data.X_test).shape
+    (500, 2)
+    """
+    converted = copy(model)
+    for name, value in vars(model).items():
+        setattr(converted, name, _convert(value))
+    return converted
+
+
+def _convert(value: Any) -> Any:
+    if isinstance(value, BaseEstimator):
+        return to_numpy(value)
+    if type(value) in (list, tuple):
+        return type(value)(_convert(entry) for entry in value)
+    if type(value) is dict:
+        return {key: _convert(entry) for key, entry in value.items()}
+    return bring_to_host(value)
