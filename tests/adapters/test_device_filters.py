@@ -103,14 +103,14 @@ def test_single_precision_stays_single(asarray, dispatch):
 def test_settings_of_other_shapes_are_one_batch(asarray, dispatch):
     rows = asarray(X)
     grid = [
-        PeriodicSparseFiltering(L, label_reward=reward, n_restarts=2, **QUICK)
+        PeriodicSparseFiltering(L, activation=activation, label_reward=reward, **QUICK)
         for L in (20, 31, 26)
-        for reward in (0.5, 2.0)
+        for activation, reward in (("sin", 0.5), ("cos", 2.0))
     ]
     problems = [clone(setting)._state_problem(rows, y, SAMPLE_DOMAIN) for setting in grid]
     problems = [problem.on_rows_of(problems[0]) for problem in problems]
     (batch,) = _filter_fit._batches(problems)
-    assert len(batch) == 12
+    assert len(batch) == 60
     together = fit_many(grid, rows, y, sample_domain=SAMPLE_DOMAIN)
     for setting, fitted in zip(grid, together, strict=True):
         alone = clone(setting).fit(X, y, sample_domain=SAMPLE_DOMAIN)

@@ -15,12 +15,13 @@ every_loss = pytest.mark.parametrize("loss", LOSSES)
 every_activation = pytest.mark.parametrize("activation", ACTIVATIONS)
 
 
-def problems_of(asarray, arguments, L=None):
+def problems_of(asarray, arguments, L=None, phase=None):
     """The same problems on a device, padded to L filters."""
     groups, dtype = arguments["groups"], arguments["X"].dtype
     K, C, own = groups.shape
     padding = (L or own) - own
     codes = np.where(arguments["codes"] < 0, C, arguments["codes"])
+    phase = np.zeros(K) if phase is None else phase
     there = np.pad(np.ones((K, own), dtype=bool), ((0, 0), (0, padding)))
     return DeviceProblems(
         asarray(arguments["X"]),
@@ -29,6 +30,7 @@ def problems_of(asarray, arguments, L=None):
         asarray(arguments["label_reward"].astype(dtype)),
         asarray(there),
         asarray(arguments["alpha"].astype(dtype)),
+        asarray(phase.astype(dtype)),
     )
 
 
@@ -37,8 +39,8 @@ def make_passes(problems, loss, activation, epsilon=1e-8, norm_epsilon=1e-8):
     return eager_passes(loss, activation, epsilon, norm_epsilon, namespace_of(problems.X))
 
 
-def evaluate_on(asarray, W, arguments, which=None, **settings):
-    problems = problems_of(asarray, arguments, L=W.shape[1])
+def evaluate_on(asarray, W, arguments, which=None, phase=None, **settings):
+    problems = problems_of(asarray, arguments, L=W.shape[1], phase=phase)
     evaluate = device_losses(problems, make_passes(problems, **settings), namespace_of(problems.X))
     which = np.arange(len(W)) if which is None else which
     losses, gradients = evaluate(asarray(W[which]), asarray(which))
@@ -93,3 +95,15 @@ def test_a_dead_filter_stays_dead(asarray, activation):
     losses, gradients = evaluate_on(asarray, W, arguments, **settings)
     assert np.isfinite(losses).all()
     assert np.isfinite(gradients).all()
+
+
+@pytest.mark.parametrize("asarray", LIBRARIES)
+@every_loss
+def test_sines_and_cosines_together(asarray, loss):
+    W, arguments = draw()
+    phase = np.array([0, np.pi / 2, 0])
+    together = evaluate_on(asarray, W, arguments, phase=phase, loss=loss, activation="periodic")
+    for activation, rows in (("sin", [0, 2]), ("cos", [1])):
+        apart = evaluate_on(asarray, W, arguments, loss=loss, activation=activation)
+        for ours, theirs in zip(together, apart, strict=True):
+            assert_allclose(ours[rows], theirs[rows], rtol=1e-10, atol=1e-12)

@@ -23,13 +23,17 @@ def device_kind(problem: Any) -> tuple[Any, ...]:
     """What problems on a device must have in common to be evaluated together.
 
     Numbers of filters may differ: the smaller problems are padded. Those of few variables keep
-    to themselves, for the solver keeps their whole inverse Hessian.
+    to themselves, for the solver keeps their whole inverse Hessian. A cosine is a sine with
+    another phase.
     """
+    filter_ = problem.filter_
+    curve = "abs" if filter_.activation == "abs" else "periodic"
+    evaluation = (filter_._loss_name(), curve, filter_.epsilon, filter_.norm_epsilon)
     C, L = problem.reward.groups.shape
     codes = problem.reward.codes
     labels = None if codes is None else hashlib.sha256(codes).digest()
     small = L if L * problem.X.shape[1] <= MAX_DENSE else None
-    return ("device", id(problem.X), C, labels, small)
+    return ("device", id(problem.X), C, labels, small, *evaluation)
 
 
 def hold_the_same(X: Any, other: Any) -> bool:
@@ -62,11 +66,15 @@ def device_batch_losses(problems: Sequence[Any], n_filters: int) -> Losses:
     codes = np.full(X.shape[0], C) if codes is None else np.where(codes < 0, C, codes)
     label_reward = np.stack([problem.reward.label_reward for problem in problems])
     alpha = np.array([problem.filter_.alpha for problem in problems])
-    arrays = (codes, groups, label_reward.astype(dtype), there, alpha.astype(dtype))
+    activations = [problem.filter_.activation for problem in problems]
+    phase = np.where(np.array(activations) == "cos", np.pi / 2, 0.0)
+    numbers = (label_reward.astype(dtype), there, alpha.astype(dtype), phase.astype(dtype))
+    arrays = (codes, groups, *numbers)
     xp = namespace_of(X)
     passes = _choose_passes(
         X, n_filters, filter_._loss_name(),
-        activation=filter_.activation, epsilon=filter_.epsilon, norm_epsilon=filter_.norm_epsilon,
+        activation=activations[0] if len(set(activations)) == 1 else "periodic",
+        epsilon=filter_.epsilon, norm_epsilon=filter_.norm_epsilon,
     )  # fmt: skip
     on_device = DeviceProblems(X, *(put_beside(array, X) for array in arrays))
     return device_losses(on_device, passes, xp)

@@ -146,9 +146,16 @@ class SparseFilter(DomainTransformer):
             domain_names=self.domain_names_,
         )
 
-    def _state_problem(self, X, y, sample_domain, label_mask=None):
-        """Check parameters and data, and draw the starts."""
-        if is_streamed(X):
+    def _state_problem(self, X, y, sample_domain, label_mask=None, like=None):
+        """Check parameters and data, and draw the starts.
+
+        ``like`` is a problem on the same data: what was found of them is not looked for again.
+        """
+        if like is not None and like.on_device:
+            self._check_parameters()
+            self._check_on_device()
+            X, self.n_features_in_ = like.X, like.X.shape[1]
+        elif is_streamed(X):
             self._check_parameters()  # before a pass over all rows
             self._check_streamable()
             X = open_rows(self, X, reset=True)
@@ -163,8 +170,13 @@ class SparseFilter(DomainTransformer):
         sample_domain, label_mask, y = (
             bring_to_host(bring_home(values)) for values in (sample_domain, label_mask, y)
         )
-        domains = check_fit_domains(sample_domain, label_mask, X.shape[0])
-        reward = self._read_labels(y, domains.label_mask)
+        if like is None:
+            domains = check_fit_domains(sample_domain, label_mask, X.shape[0])
+            reward = self._read_labels(y, domains.label_mask)
+        else:
+            domains, known = like.domains, like.reward
+            encoded = None if known.codes is None else (known.classes, known.codes)
+            reward = self._read_labels(y, domains.label_mask, encoded)
         return FilterProblem.of(self, X, domains, reward)
 
     def _keep_best(self, problem, paths):

@@ -103,8 +103,7 @@ class FilterProblem:
         evaluation = (filter_._loss_name(), filter_.activation, filter_.epsilon)
         stopping = (self.max_iter, filter_.tol, self.window is None)
         if self.on_device:
-            device_kind = _device_fit.device_kind(self)
-            return (*device_kind, *evaluation, filter_.norm_epsilon, *stopping)
+            return (*_device_fit.device_kind(self), *stopping)
         # Enough starts for a batch of their own share one array of rows, which costs less.
         alone = not isinstance(X, np.ndarray) or 2 * len(self.starts) > self.n_together
         rows = id(X) if alone else (X.shape, X.dtype)

@@ -138,7 +138,10 @@ def _fit_clones(estimators: list[Any], data: list[dict[str, Any]], n_jobs: int |
 
 
 def _fit_filters(pairs: list[tuple[Any, dict[str, Any]]], n_jobs: int | None) -> None:
-    problems = [filter_._state_problem(**data) for filter_, data in pairs]
+    problems: list[Any] = []
+    for filter_, data in pairs:
+        same_data = bool(problems) and data is pairs[0][1]
+        problems.append(filter_._state_problem(**data, like=problems[0] if same_data else None))
     # Validating makes an array of each list or frame; one for all is evaluated together.
     problems = [problem.on_rows_of(problems[0]) for problem in problems]
     all_paths = minimize_filters(problems, n_jobs)

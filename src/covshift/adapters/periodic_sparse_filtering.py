@@ -187,13 +187,13 @@ class PeriodicSparseFiltering(SparseFilter):
         check_option("loss", self.loss, LOSSES)
         check_count("n_unlabelled_components", self.n_unlabelled_components, minimum=0)
 
-    def _read_labels(self, y, label_mask):
+    def _read_labels(self, y, label_mask, encoded=None):
         if y is None:
             if self.feature_groups is not None:
                 raise ValueError("feature_groups needs labels: y is None.")
             reward = Reward.none(self.n_components or self.n_features_in_)
         else:
-            classes, codes = encode_classes(y, label_mask)
+            classes, codes = encoded or encode_classes(y, label_mask)
             reward = Reward(
                 classes,
                 codes,

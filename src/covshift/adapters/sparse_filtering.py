@@ -159,5 +159,5 @@ class SparseFiltering(SparseFilter):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _read_labels(self, y, label_mask):
+    def _read_labels(self, y, label_mask, encoded=None):
         return Reward.none(self.n_components or self.n_features_in_)

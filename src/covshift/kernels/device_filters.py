@@ -13,17 +13,18 @@ which come from products of F and :math:`F \odot F` with few columns. Five array
 are there at once.
 
 Problems with fewer filters than L are padded. A filter that is not there has :math:`1 / t_j = 0`:
-every term that it has a part in, its own gradient included, then vanishes.
+every term that it has a part in, its own gradient included, then vanishes. Sines and cosines go
+together as the activation "periodic", :math:`g(h) = 1 + \epsilon + \sin(h + \phi_k)` with a phase
+of each problem.
 
 Arrays are of one library, ``xp``, that follows the array API standard, and on one device.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
-
-from covshift.kernels.activations import Activation
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 Array: TypeAlias = Any
+DeviceActivation: TypeAlias = Literal["abs", "sin", "cos", "periodic"]
 
 
 class DeviceProblems(NamedTuple):
@@ -37,6 +38,7 @@ class DeviceProblems(NamedTuple):
     label_reward : (K, C) the lambda of each class.
     there : (K, L) mask, the filters that are no padding.
     alpha : (K,) weights of the penalty on W.
+    phase : (K,) added to the angles of the activation "periodic".
     """
 
     X: Array
@@ -45,10 +47,11 @@ class DeviceProblems(NamedTuple):
     label_reward: Array
     there: Array
     alpha: Array
+    phase: Array
 
     def keep(self, which: Array, xp: Any) -> "DeviceProblems":
         """Some of the problems."""
-        own = (self.groups, self.label_reward, self.there, self.alpha)
+        own = (self.groups, self.label_reward, self.there, self.alpha, self.phase)
         return DeviceProblems(self.X, self.codes, *(xp.take(part, which, axis=0) for part in own))
 
 
@@ -92,7 +95,7 @@ def device_losses(problems: DeviceProblems, passes: Passes, xp: Any) -> Any:
 
 
 def eager_passes(
-    loss: str, activation: Activation, epsilon: float, norm_epsilon: float, xp: Any
+    loss: str, activation: DeviceActivation, epsilon: float, norm_epsilon: float, xp: Any
 ) -> Passes:
     """Passes over all rows for one of the two losses."""
     factors_of = {"joint": _joint_factors, "blockwise": _blockwise_factors}[loss]
@@ -101,6 +104,8 @@ def eager_passes(
         K, L, m = W.shape
         flat = (K * L, problems.X.shape[0])
         H = xp.reshape(xp.reshape(W, (K * L, m)) @ problems.X.T, (K, L, -1))
+        if activation == "periodic":
+            H += problems.phase[:, None, None]
         F, slopes = activate_on_device(H, activation, epsilon, xp)
         del H
         factors = factors_of(F, problems, norm_epsilon, xp)
@@ -116,14 +121,14 @@ def eager_passes(
 
 
 def activate_on_device(
-    H: Array, activation: Activation, epsilon: float, xp: Any
+    H: Array, activation: DeviceActivation, epsilon: float, xp: Any
 ) -> tuple[Array, Array]:
     """Return g(H) and g'(H); see `activations`."""
     if activation == "abs":
         F = xp.sqrt(H * H + epsilon)
         # Where F is zero so is H, and zero the subgradient that stays put.
         return F, H / xp.where(F > 0, F, xp.ones_like(F))
-    F, slopes = (xp.sin(H), xp.cos(H)) if activation == "sin" else (xp.cos(H), -xp.sin(H))
+    F, slopes = (xp.cos(H), -xp.sin(H)) if activation == "cos" else (xp.sin(H), xp.cos(H))
     F += 1 + epsilon
     return F, slopes
 

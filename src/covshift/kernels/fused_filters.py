@@ -21,8 +21,12 @@ import torch
 import triton
 import triton.language as tl
 
-from covshift.kernels.activations import Activation
-from covshift.kernels.device_filters import DeviceProblems, Passes, upstream_table
+from covshift.kernels.device_filters import (
+    DeviceActivation,
+    DeviceProblems,
+    Passes,
+    upstream_table,
+)
 
 Array: TypeAlias = Any
 
@@ -40,10 +44,10 @@ WIDTH = 1024
 def _activate(h, activation: tl.constexpr, epsilon: tl.constexpr):
     if activation == "abs":
         f = tl.sqrt(h * h + epsilon)
-    elif activation == "sin":
-        f = tl.sin(h) + (1.0 + epsilon)
-    else:
+    elif activation == "cos":
         f = tl.cos(h) + (1.0 + epsilon)
+    else:
+        f = tl.sin(h) + (1.0 + epsilon)
     return f
 
 
@@ -51,34 +55,37 @@ def _activate(h, activation: tl.constexpr, epsilon: tl.constexpr):
 def _slope(h, f, activation: tl.constexpr):
     if activation == "abs":
         slope = h / tl.where(f > 0, f, 1.0)
-    elif activation == "sin":
-        slope = tl.cos(h)
-    else:
+    elif activation == "cos":
         slope = -tl.sin(h)
+    else:
+        slope = tl.cos(h)
     return slope
 
 
 @triton.jit
 def square_sums(
-    H, sums, n, rows_each,
+    H, phase, sums, n, L, rows_each,
     activation: tl.constexpr, epsilon: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
     """Sum of F^2 of one filter over one part of the rows."""
     filter_, part = tl.program_id(0), tl.program_id(1)
     begin = part * rows_each
     end = tl.minimum(begin + rows_each, n)
+    shift = 0.0
+    if activation == "periodic":
+        shift = tl.load(phase + filter_ // L)
     total = tl.zeros((WIDTH,), dtype=tl.float32)
     for start in range(begin, end, WIDTH):
         i = start + tl.arange(0, WIDTH)
         h = tl.load(H + filter_.to(tl.int64) * n + i, mask=i < end, other=0.0)
-        f = _activate(h, activation, epsilon)
+        f = _activate(h + shift, activation, epsilon)
         total += tl.where(i < end, f * f, 0.0)
     tl.store(sums + part * tl.num_programs(0) + filter_, tl.sum(total))
 
 
 @triton.jit
 def row_factors(
-    H, codes, upstream, inverse, over_r, v, sums, losses, n, L, n_codes, rows_each,
+    H, phase, codes, upstream, inverse, over_r, v, sums, losses, n, L, n_codes, rows_each,
     labelled: tl.constexpr, norm_epsilon: tl.constexpr,
     activation: tl.constexpr, epsilon: tl.constexpr,
     FILTERS: tl.constexpr, ROWS: tl.constexpr,
@@ -91,7 +98,10 @@ def row_factors(
     own = j < L
     inv = tl.load(inverse + problem * L + j, mask=own, other=0.0)
     table = upstream + problem * n_codes * L
-    G = tl.load(table + (n_codes - 1) * L + j, mask=own, other=0.0)[:, None]
+    without_label = tl.load(table + (n_codes - 1) * L + j, mask=own, other=0.0)[:, None]
+    shift = 0.0
+    if activation == "periodic":
+        shift = tl.load(phase + problem)
     s = tl.zeros((FILTERS,), dtype=tl.float32)
     loss = tl.zeros((ROWS,), dtype=tl.float32)
     for start in range(begin, end, ROWS):
@@ -100,10 +110,12 @@ def row_factors(
         both = own[:, None] & inside[None, :]
         place = (problem * L + j).to(tl.int64)[:, None] * n + i[None, :]
         h = tl.load(H + place, mask=both, other=0.0)
-        f = _activate(h, activation, epsilon)
+        f = _activate(h + shift, activation, epsilon)
         if labelled:
             code = tl.load(codes + i, mask=inside, other=0)
             G = tl.load(table + code[None, :] * L + j[:, None], mask=both, other=0.0)
+        else:
+            G = without_label
         a = f * inv[:, None]
         squares = tl.sum(a * a, axis=0) + norm_epsilon
         r = 1.0 / tl.sqrt(tl.where(squares > 0, squares, 1.0))
@@ -123,7 +135,7 @@ def row_factors(
 
 @triton.jit
 def descend(
-    H, codes, upstream, inverse, s, over_r, v, n, L, n_codes,
+    H, phase, codes, upstream, inverse, s, over_r, v, n, L, n_codes,
     labelled: tl.constexpr, activation: tl.constexpr, epsilon: tl.constexpr,
     FILTERS: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
@@ -136,6 +148,9 @@ def descend(
     r = tl.load(over_r + problem.to(tl.int64) * n + i, mask=inside, other=0.0)
     w = tl.load(v + problem.to(tl.int64) * n + i, mask=inside, other=0.0)
     table = upstream + problem * n_codes * L
+    shift = 0.0
+    if activation == "periodic":
+        shift = tl.load(phase + problem)
     if labelled:
         code = tl.load(codes + i, mask=inside, other=0)
     for step in tl.static_range(FILTERS):
@@ -144,7 +159,7 @@ def descend(
             inv = tl.load(inverse + problem * L + j)
             bend = tl.load(s + problem * L + j) * inv * inv * inv
             place = (problem * L + j).to(tl.int64) * n + i
-            h = tl.load(H + place, mask=inside, other=0.0)
+            h = tl.load(H + place, mask=inside, other=0.0) + shift
             f = _activate(h, activation, epsilon)
             if labelled:
                 G = tl.load(table + code * L + j, mask=inside, other=0.0)
@@ -158,7 +173,7 @@ def try_out(device: Any) -> None:
     """Compile and run the smallest of the kernels."""
     H = torch.ones((1, 2), device=device)
     sums = torch.empty((1, 1), device=device)
-    square_sums[(1, 1)](H, sums, 2, WIDTH, activation="abs", epsilon=0.0, WIDTH=WIDTH)
+    square_sums[(1, 1)](H, H, sums, 2, 1, WIDTH, activation="abs", epsilon=0.0, WIDTH=WIDTH)
     if float(sums) != 2:
         raise RuntimeError(f"a sum of two ones came out as {float(sums)}")
 
@@ -169,7 +184,9 @@ def takes(X: Array, n_filters: int, loss: str) -> bool:
     return loss == "joint" and single and n_filters <= MAX_FILTERS
 
 
-def fused_passes(activation: Activation, epsilon: float, norm_epsilon: float, xp: Any) -> Passes:
+def fused_passes(
+    activation: DeviceActivation, epsilon: float, norm_epsilon: float, xp: Any
+) -> Passes:
     """Passes over all rows for the joint loss, in single precision on CUDA."""
 
     def passes(W: Array, problems: DeviceProblems) -> tuple[Array, Array]:
@@ -183,7 +200,7 @@ def fused_passes(activation: Activation, epsilon: float, norm_epsilon: float, xp
         H = W.reshape(K * L, m) @ problems.X.T
         parts, rows_each = _share_out(n, K * L, WIDTH)
         squares = empty(parts, K * L)
-        square_sums[(K * L, parts)](H, squares, n, rows_each, **how, WIDTH=WIDTH)
+        square_sums[(K * L, parts)](H, problems.phase, squares, n, L, rows_each, **how, WIDTH=WIDTH)
         total = squares.sum(0, dtype=torch.float64).reshape(K, L) + norm_epsilon
         inverse = torch.where(total > 0, total, 1.0).rsqrt().to(W.dtype)
         inverse = torch.where(problems.there, inverse, 0.0)
@@ -194,14 +211,15 @@ def fused_passes(activation: Activation, epsilon: float, norm_epsilon: float, xp
         parts, rows_each = _share_out(n, K, rows)
         over_r, v, sums, losses = empty(K, n), empty(K, n), empty(parts, K, L), empty(parts, K)
         row_factors[(K, parts)](
-            H, problems.codes, upstream, inverse, over_r, v, sums, losses, n, L, C + 1, rows_each,
+            H, problems.phase, problems.codes, upstream, inverse, over_r, v, sums, losses,
+            n, L, C + 1, rows_each,
             labelled=C > 0, norm_epsilon=norm_epsilon, **how, FILTERS=filters, ROWS=rows,
             num_warps=8 if filters * rows >= TILE else 4,
         )  # fmt: skip
         s = sums.sum(0, dtype=torch.float64).to(W.dtype)
         per_program = 4
         descend[(K * ceil(L / per_program) * ceil(n / WIDTH),)](
-            H, problems.codes, upstream, inverse, s, over_r, v, n, L, C + 1,
+            H, problems.phase, problems.codes, upstream, inverse, s, over_r, v, n, L, C + 1,
             labelled=C > 0, **how, FILTERS=per_program, WIDTH=WIDTH,
         )  # fmt: skip
         return losses.sum(0, dtype=torch.float64), (H @ problems.X).reshape(K, L, m)

@@ -8,7 +8,9 @@ from covshift.solvers.namespaces import (
     Places,
     cast,
     dot,
+    gather,
     namespace_of,
+    pick_rows,
     put_at,
     put_rows,
     scale_rows,
@@ -41,17 +43,15 @@ class Curvature:
 
     def keep(self, rows: Array) -> None:
         """Forget the other problems."""
-        xp = namespace_of(self.steps)
-        self.steps = xp.take(self.steps, rows, axis=1)
-        self.changes = xp.take(self.changes, rows, axis=1)
-        self.inverse = xp.take(self.inverse, rows, axis=1)
-        self.newest = xp.take(self.newest, rows, axis=0)
+        self.steps = gather(self.steps, rows, axis=1)
+        self.changes = gather(self.changes, rows, axis=1)
+        self.inverse = gather(self.inverse, rows, axis=1)
+        self.newest = gather(self.newest, rows)
 
     def forget(self, places: Places) -> None:
         """Begin anew with these problems."""
-        xp = namespace_of(self.inverse)
         for slot in range(self.size):
-            nothing = 0 * xp.take(self.inverse[slot, ...], places.rows, axis=0)
+            nothing = 0 * gather(self.inverse[slot, ...], places.rows)
             self.inverse[slot, ...] = put_rows(self.inverse[slot, ...], places, nothing)
 
     def add(self, places: Places, steps: Array, changes: Array) -> None:
@@ -60,7 +60,7 @@ class Curvature:
         product = dot(steps, changes)
         usable = product > float(xp.finfo(steps.dtype).eps) * dot(changes, changes)
         inverse = cast(usable, xp.float64) / xp.where(usable, product, xp.ones_like(product))
-        slots = (xp.take(self.newest, places.rows, axis=0) + 1) % self.size
+        slots = (gather(self.newest, places.rows) + 1) % self.size
         self.newest = put_rows(self.newest, places, slots)
         self.steps = put_at(self.steps, slots, places, steps)
         self.changes = put_at(self.changes, slots, places, changes)
@@ -96,7 +96,7 @@ class Curvature:
     def _pair(self, rows: Array, age: int) -> tuple[Array, Array, Array]:
         """The pairs that these problems added so many additions ago."""
         xp = namespace_of(rows)
-        slots = (xp.take(self.newest, rows, axis=0) - age) % self.size
+        slots = (pick_rows(self.newest, rows) - age) % self.size
         n_problems = self.newest.shape[0]
         if isinstance(slots, np.ndarray) and rows.shape[0] == n_problems:
             first = int(slots[0])
@@ -104,7 +104,7 @@ class Curvature:
                 return self.steps[first], self.changes[first], self.inverse[first]
         places = slots * n_problems + rows
         steps, changes, inverse = (
-            xp.take(xp.reshape(ring, (-1, *ring.shape[2:])), places, axis=0)
+            gather(xp.reshape(ring, (-1, *ring.shape[2:])), places)
             for ring in (self.steps, self.changes, self.inverse)
         )
         return steps, changes, inverse

@@ -19,6 +19,7 @@ from covshift.solvers.namespaces import (
     Places,
     cast,
     dot,
+    gather,
     namespace_of,
     pick_rows,
     positions_of,
@@ -43,9 +44,8 @@ class DenseCurvature:
 
     def keep(self, rows: Array) -> None:
         """Forget the other problems."""
-        xp = namespace_of(rows)
-        self.inverse = xp.take(self.inverse, rows, axis=0)
-        self.known = xp.take(self.known, rows, axis=0)
+        self.inverse = gather(self.inverse, rows)
+        self.known = gather(self.known, rows)
 
     def forget(self, places: Places) -> None:
         """Begin anew with these problems."""

@@ -28,8 +28,10 @@ from covshift.solvers.namespaces import (
     namespace_of,
     pick_rows,
     positions_of,
+    put_entries,
     put_rows,
     scale_rows,
+    take_entries,
     take_rows,
     to_numpy,
 )
@@ -136,7 +138,7 @@ def minimize_lbfgs(
             which, x, losses, gradients, directions, iterations = take_rows(
                 (which, x, losses, gradients, directions, iterations), going
             )
-            search = take_rows(search, going)
+            search = take_entries(search, going)
             curvature.keep(going)
         if which.shape[0] == 0:
             _assemble(paths, noted, kept, shape, keep_last=distance is None)
@@ -177,9 +179,7 @@ def minimize_lbfgs(
                 slopes = xp.where(uphill, -dot(now[2], now[2]), slopes)
             directions = put_rows(directions, places, new)
             begun = begin_search(now[1], slopes, xp.ones_like(slopes))
-            search = type(search)(
-                *(put_rows(old, places, fresh) for old, fresh in zip(search, begun, strict=True))
-            )
+            search = put_entries(search, places, begun)
             ended = ended | converged | (iterations >= max_iter)
         if should_stop is not None and should_stop():
             ended = xp.ones_like(ended)

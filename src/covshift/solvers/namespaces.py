@@ -65,17 +65,34 @@ def scale_rows(factors: Any, rows: Any) -> Any:
     return cast(factors, rows.dtype)[:, None] * rows
 
 
+def gather(array: Any, rows: Any, axis: int = 0) -> Any:
+    """Rows of an array, or what is at these positions of another axis."""
+    xp = namespace_of(array)
+    if xp.__name__.endswith(".torch"):
+        # Its own operation: the standard's spends three more on positions that may be negative.
+        return array.index_select(axis, rows)
+    return xp.take(array, rows, axis=axis)
+
+
 def pick_rows(array: Any, rows: Any) -> Any:
     """These rows, distinct and in ascending order, of an array; the array itself if all."""
     if rows.shape[0] == array.shape[0]:
         return array
-    return namespace_of(array).take(array, rows, axis=0)
+    return gather(array, rows)
 
 
 def take_rows(arrays: Any, rows: Any) -> Any:
     """The same tuple of arrays, with these rows of each."""
     picked = (pick_rows(array, rows) for array in arrays)
     return tuple(picked) if type(arrays) is tuple else type(arrays)(*picked)
+
+
+def take_entries(arrays: Any, rows: Any) -> Any:
+    """`take_rows` for a named tuple of arrays (k,) of one type, at once on a device."""
+    if isinstance(rows, np.ndarray) or rows.shape[0] == arrays[0].shape[0]:
+        return take_rows(arrays, rows)
+    stacked = gather(namespace_of(rows).stack(arrays), rows, axis=1)
+    return type(arrays)(*(stacked[index, :] for index in range(len(arrays))))
 
 
 class Places(NamedTuple):
@@ -104,7 +121,7 @@ def locate_rows(array: Any, rows: Any) -> Places:
     positions = positions_of(array)
     sources = xp.searchsorted(rows, positions)
     sources = xp.where(sources < rows.shape[0], sources, xp.zeros_like(sources))
-    return Places(rows, all_rows, sources, xp.take(rows, sources, axis=0) == positions)
+    return Places(rows, all_rows, sources, gather(rows, sources) == positions)
 
 
 def put_rows(old: Any, places: Places, new: Any) -> Any:
@@ -119,7 +136,18 @@ def put_rows(old: Any, places: Places, new: Any) -> Any:
         return old
     xp = namespace_of(old)
     chosen = xp.reshape(places.chosen, (-1, *(1,) * (old.ndim - 1)))
-    return xp.where(chosen, xp.take(new, places.sources, axis=0), old)
+    return xp.where(chosen, gather(new, places.sources), old)
+
+
+def put_entries(old: Any, places: Places, new: Any) -> Any:
+    """`put_rows` for named tuples of arrays (K,) of one type, at once on a device."""
+    if places.sources is None:
+        pairs = zip(old, new, strict=True)
+        return type(old)(*(put_rows(before, places, after) for before, after in pairs))
+    xp = namespace_of(places.rows)
+    spread = gather(xp.stack(new), places.sources, axis=1)
+    stacked = xp.where(places.chosen[None, :], spread, xp.stack(old))
+    return type(old)(*(stacked[index, :] for index in range(len(old))))
 
 
 def put_at(ring: Any, slots: Any, places: Places, values: Any) -> Any:
@@ -132,7 +160,7 @@ def put_at(ring: Any, slots: Any, places: Places, values: Any) -> Any:
     if places.all_rows:
         chosen = numbers == slots[None, :]
     else:
-        slots, values = (xp.take(part, places.sources, axis=0) for part in (slots, values))
+        slots, values = (gather(part, places.sources) for part in (slots, values))
         chosen = (numbers == slots[None, :]) & places.chosen[None, :]
     chosen = xp.reshape(chosen, (*chosen.shape, *(1,) * (ring.ndim - 2)))
     return xp.where(chosen, values[None, ...], ring)
