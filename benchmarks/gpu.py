@@ -97,6 +97,17 @@ def ways(activation):
     }
 
 
+def compiled():
+    """Print what torch.compile makes of the eager way, beside its two products."""
+    W, problems = make_problems(1_000_000, 512, 512)
+    for activation in ("sin", "abs"):
+        passes = torch.compile(ways(activation)["eager"])
+        ours = median_milliseconds(lambda passes=passes: passes(W, problems))
+        floor = median_milliseconds(products(W, problems.X))
+        print(f"{activation}, torch.compile: {ours:.2f} ms, {ours / floor:.2f} times its products")
+    return ()
+
+
 def evaluation():
     """One evaluation beside its two products."""
     W, problems = make_problems(1_000_000, 512, 512)
@@ -178,7 +189,24 @@ def growth():
     for name, values in sizes.items():
         for value in values:
             print(f"{name} = {value:,}: {growth_line(**{**base, name: value})}", flush=True)
+    fits()
     return ()
+
+
+def fits():
+    """Print the time of an iteration where rows are few, which is the solver's, and many."""
+    for n, m, L in ((256, 2, 2), (256, 64, 64), (1_000_000, 512, 512)):
+        X = torch.randn((n, m), device="cuda")
+        model = PeriodicSparseFiltering(
+            L, n_restarts=1, max_iter=20, tol=0, init_scale=m**-0.5, random_state=0
+        )
+        torch.cuda.empty_cache()
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        seconds = median_clock_seconds(lambda model=model, X=X: model.fit(X), repetitions=3)
+        peak = (torch.cuda.max_memory_allocated() - before) / 2**20
+        each = 1e3 * seconds / model.n_iter_
+        print(f"fit, n {n:,}, m {m}, L {L}: {each:.2f} ms an iteration, {peak:.0f} MB", flush=True)
 
 
 def growth_line(n, m, L, K):
@@ -201,7 +229,7 @@ def growth_line(n, m, L, K):
 print(torch.cuda.get_device_name(), "torch", torch.__version__)
 rows = []
 only = os.environ.get("SECTIONS", "").split()
-for section in (evaluation, grid, restarts, losses, growth):
+for section in (evaluation, compiled, grid, restarts, losses, growth):
     if only and section.__name__ not in only:
         continue
     with sklearn.config_context(array_api_dispatch=True):

@@ -1,6 +1,8 @@
 """Filters on arrays of other libraries: what comes out, where it is, and what is refused."""
 
 import pickle
+import sys
+import types
 
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from covshift import PeriodicSparseFiltering, SparseFiltering, fit_each, fit_many, to_numpy
+from covshift import PeriodicSparseFiltering, SparseFiltering, fit_each, fit_many, kernels, to_numpy
 from covshift.adapters import _device_fit, _filter_fit
 from covshift.solvers.namespaces import to_numpy as array_to_numpy
 from tests.array_libraries import LIBRARIES, ON_GPU, ON_PROCESSOR, to_torch, without_torch
@@ -212,3 +214,14 @@ def test_gradients_of_the_caller_are_not_recorded(dispatch):
     model = clone(SETTINGS[0]).fit(rows, y, sample_domain=SAMPLE_DOMAIN)
     assert not model.components_.requires_grad
     assert not model.transform(rows).requires_grad
+
+
+def test_eager_operations_serve_where_triton_cannot_compile(monkeypatch):
+    def fail(device):
+        raise RuntimeError("no compiler")
+
+    fused = types.SimpleNamespace(try_out=fail)
+    monkeypatch.setitem(sys.modules, "covshift.kernels.fused_filters", fused)
+    monkeypatch.setattr(kernels, "fused_filters", fused, raising=False)
+    with pytest.warns(UserWarning, match=r"Triton cannot compile for cuda:0 \(RuntimeError"):
+        assert _device_fit._fused_filters.__wrapped__("cuda:0") is None
