@@ -9,9 +9,19 @@ import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 
-from covshift import PeriodicSparseFiltering, SparseFiltering, fit_each, fit_many, kernels, to_numpy
-from covshift.adapters import _device_fit, _filter_fit
+from covshift import (
+    PeriodicSparseFiltering,
+    SparseFiltering,
+    fit_each,
+    fit_many,
+    kernels,
+    save,
+    to_numpy,
+)
+from covshift.adapters import _device_fit, _filter_fit, _unit_norms
 from covshift.solvers.namespaces import to_numpy as array_to_numpy
 from tests.array_libraries import LIBRARIES, ON_GPU, ON_PROCESSOR, to_torch, without_torch
 from tests.shifted import make_problem
@@ -130,6 +140,15 @@ def test_batches_are_cut_by_their_size(asarray, dispatch, monkeypatch):
 
 
 @every_library
+def test_norms_are_measured_some_rows_at_a_time(asarray, dispatch, monkeypatch):
+    whole = clone(SETTINGS[0]).fit(asarray(X), y, sample_domain=SAMPLE_DOMAIN)
+    monkeypatch.setattr(_unit_norms, "DEVICE_ACTIVATIONS", 43)
+    parts = clone(SETTINGS[0]).fit(asarray(X), y, sample_domain=SAMPLE_DOMAIN)
+    norms = (array_to_numpy(model.feature_norms_) for model in (whole, parts))
+    assert_allclose(*norms, rtol=1e-12)
+
+
+@every_library
 def test_each_to_its_own_rows(asarray, dispatch):
     data = [(asarray(X), y, SAMPLE_DOMAIN), (X, y, SAMPLE_DOMAIN), (asarray(2 * X), y, None)]
     settings = [SETTINGS[0], SETTINGS[1], SETTINGS[5]]
@@ -151,6 +170,25 @@ def test_a_model_moves_to_numpy(asarray, setting, dispatch):
     Z = array_to_numpy(ours.transform(asarray(X_NEW)))
     with sklearn.config_context(array_api_dispatch=False):
         assert_allclose(pickle.loads(pickle.dumps(moved)).transform(X_NEW), Z, rtol=1e-6)
+
+
+def test_a_model_made_of_models_moves_to_numpy(dispatch):
+    strict = pytest.importorskip("array_api_strict")
+    inner = clone(SETTINGS[0]).fit(strict.asarray(X), y, sample_domain=SAMPLE_DOMAIN)
+    outer = Pipeline([("scale", StandardScaler()), ("filter", inner)])
+    outer.itself = outer
+    moved = to_numpy(outer)
+    assert moved.itself is moved
+    assert isinstance(moved["filter"].components_, np.ndarray)
+    assert not isinstance(outer["filter"].components_, np.ndarray)
+
+
+@without_torch
+def test_tensors_are_not_saved(dispatch, tmp_path):
+    ours = clone(SETTINGS[0]).fit(to_torch(X), y, sample_domain=SAMPLE_DOMAIN)
+    with pytest.raises(TypeError, match=r"it holds tensors. Save covshift.to_numpy\(model\)"):
+        save(ours, tmp_path / "model.skops")
+    save(to_numpy(ours), tmp_path / "model.skops")
 
 
 @every_library

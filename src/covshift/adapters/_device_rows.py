@@ -48,7 +48,7 @@ def check_device_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     X = X.detach() if is_tensor(X) else X  # no gradients of the caller's are to be recorded
     X = validate_data(estimator, X, reset=reset, dtype=(xp.float64, xp.float32))
     limit = largest_magnitude(float_type(X))
-    largest = float(xp.max(xp.abs(X)))
+    largest = max(float(xp.max(X)), -float(xp.min(X)))  # abs(X) would be a copy
     if largest > limit:
         raise ValueError(
             f"X holds magnitudes up to {largest:.1e}; above {limit:.0e} they overflow {X.dtype} "

@@ -225,7 +225,8 @@ class SparseFilter(DomainTransformer):
 
     def _measure_norms(self, X, units):
         if is_device_array(X):
-            return UnitNorms.measure(self._activate(X), units)
+            n_filters = self.components_.shape[0]
+            return UnitNorms.measure_on_device(X, self._activate, n_filters, units)
         if not (isinstance(X, RowStream) or are_kept(self.components_[:, 0].nbytes, X.shape[0])):
             X = ArrayRows(X)
         if isinstance(X, RowStream):

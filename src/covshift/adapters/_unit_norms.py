@@ -1,6 +1,8 @@
 """Feature norms of each pooling unit, measured once and applied to any row later."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -8,11 +10,14 @@ from covshift.adapters._device_rows import put_beside
 from covshift.domains import Unit, locate_units, unit_codes
 from covshift.kernels.activations import Activation
 from covshift.kernels.arrays import FloatArray, IntArray
-from covshift.kernels.device_representation import normalize_on_device, root_mean_squares_on_device
+from covshift.kernels.device_representation import normalize_on_device, squares_on_device
 from covshift.kernels.filter_streams import ActivationRule, squares_by_code
 from covshift.kernels.normalization import normalize_by, root_mean_squares, stored_norms
-from covshift.solvers.namespaces import namespace_of
+from covshift.solvers.namespaces import gather, namespace_of
 from covshift.streams import RowStream
+
+# Activations on a device that are measured at a time: memory there is dear.
+DEVICE_ACTIVATIONS = 2**26
 
 
 @dataclass(frozen=True)
@@ -33,14 +38,33 @@ class UnitNorms:
     @classmethod
     def measure(cls, F: FloatArray, units: dict[Unit, IntArray]) -> "UnitNorms":
         """Measure the norms of activations F (n, L), given the rows of each unit."""
-        if isinstance(F, np.ndarray):
-            root_means = np.stack([root_mean_squares(F[rows]) for rows in units.values()])
-        else:
-            xp = namespace_of(F)
-            of_units = (xp.take(F, put_beside(rows, F), axis=0) for rows in units.values())
-            root_means = xp.stack([root_mean_squares_on_device(part, xp) for part in of_units])
+        if not isinstance(F, np.ndarray):
+            return cls.measure_on_device(F, lambda rows: rows, F.shape[1], units)
+        return cls(
+            units=list(units),
+            root_means=np.stack([root_mean_squares(F[rows]) for rows in units.values()]),
+            counts=np.array([len(rows) for rows in units.values()]),
+        )
+
+    @classmethod
+    def measure_on_device(
+        cls,
+        X: Any,
+        activate: Callable[[Any], Any],
+        n_filters: int,
+        units: dict[Unit, IntArray],
+    ) -> "UnitNorms":
+        """Measure the norms of the activations of rows X on a device, some of them at a time."""
+        xp = namespace_of(X)
+        step = max(1, DEVICE_ACTIVATIONS // n_filters)
+        root_means = []
+        for rows in units.values():
+            cuts = (rows[start : start + step] for start in range(0, len(rows), step))
+            parts = (gather(X, put_beside(cut, X)) for cut in cuts)
+            squares = sum(squares_on_device(activate(part), xp) for part in parts)
+            root_means.append(xp.astype(xp.sqrt(squares / len(rows)), X.dtype))
         counts = np.array([len(rows) for rows in units.values()])
-        return cls(units=list(units), root_means=root_means, counts=counts)
+        return cls(units=list(units), root_means=xp.stack(root_means), counts=counts)
 
     @classmethod
     def measure_stream(

@@ -33,17 +33,19 @@ def to_numpy(model: Any) -> Any:
     >>> to_numpy(model).transform(data.X_test).shape
     (500, 2)
     """
-    converted = copy(model)
-    for name, value in vars(model).items():
-        setattr(converted, name, _convert(value))
-    return converted
+    return _convert(model, {})
 
 
-def _convert(value: Any) -> Any:
+def _convert(value: Any, done: dict[int, Any]) -> Any:
+    """A value with its arrays converted; ``done`` are the estimators met, which may be met again."""
     if isinstance(value, BaseEstimator):
-        return to_numpy(value)
+        if id(value) not in done:
+            converted = done[id(value)] = copy(value)
+            for name, part in vars(value).items():
+                setattr(converted, name, _convert(part, done))
+        return done[id(value)]
     if type(value) in (list, tuple):
-        return type(value)(_convert(entry) for entry in value)
+        return type(value)(_convert(part, done) for part in value)
     if type(value) is dict:
-        return {key: _convert(entry) for key, entry in value.items()}
+        return {key: _convert(part, done) for key, part in value.items()}
     return bring_to_host(value)

@@ -25,11 +25,10 @@ def activations_on_device(
     return F
 
 
-def root_mean_squares_on_device(F: Array, xp: Any) -> Array:
-    """Root mean square of each feature over the rows, shape (L,)."""
+def squares_on_device(F: Array, xp: Any) -> Array:
+    """Sum of the squares of each feature over the rows, shape (L,)."""
     # In double precision: the sum may have millions of terms.
-    squares = xp.sum(F * F, axis=0, dtype=xp.float64)
-    return xp.astype(xp.sqrt(squares / F.shape[0]), F.dtype)
+    return xp.sum(F * F, axis=0, dtype=xp.float64)
 
 
 def normalize_on_device(

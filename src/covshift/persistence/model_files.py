@@ -94,7 +94,10 @@ def save(model: Any, path: str | PathLike[str], *, card: Mapping[str, Any] | Non
             check_members(archive, size)
             SchemaAudit(archive, 2 * size).check()
     except Exception as error:  # whatever a part of the model, of any type, makes of it
-        raise TypeError(f"{type(model).__name__} cannot be saved: {_one_line(error)}") from error
+        reason = _one_line(error)
+        if "Tensor" in reason:
+            reason = "it holds tensors. Save covshift.to_numpy(model)."
+        raise TypeError(f"{type(model).__name__} cannot be saved: {reason}") from error
     write_whole(Path(path), lambda file: file.write(content.getbuffer()))
 
 
