@@ -1,8 +1,10 @@
 """Filters on arrays of other libraries: what comes out, where it is, and what is refused."""
 
 import pickle
+import re
 import sys
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -247,6 +249,12 @@ def test_a_gpu_needs_the_dispatch(asarray):
 
 
 @without_torch
+def test_sparse_tensors_are_refused(dispatch):
+    with pytest.raises(TypeError, match=r"sparse tensor .* give X.to_dense"):
+        clone(SETTINGS[0]).fit(to_torch(X).to_sparse(), y, sample_domain=SAMPLE_DOMAIN)
+
+
+@without_torch
 def test_gradients_of_the_caller_are_not_recorded(dispatch):
     rows = to_torch(X).requires_grad_()
     model = clone(SETTINGS[0]).fit(rows, y, sample_domain=SAMPLE_DOMAIN)
@@ -263,3 +271,13 @@ def test_eager_operations_serve_where_triton_cannot_compile(monkeypatch):
     monkeypatch.setattr(kernels, "fused_filters", fused, raising=False)
     with pytest.warns(UserWarning, match=r"Triton cannot compile for cuda:0 \(RuntimeError"):
         assert _device_fit._fused_filters.__wrapped__("cuda:0") is None
+
+
+@without_torch
+def test_the_page_on_gpus_runs():
+    page = Path(__file__).parents[2] / "docs" / "gpu.md"
+    (program,) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    names = {}
+    exec(program, names)
+    assert names["Z"].device.type == names["device"]
+    assert isinstance(names["on_processor"].components_, np.ndarray)

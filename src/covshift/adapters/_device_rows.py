@@ -44,6 +44,8 @@ def stays_on_device(X: Any) -> bool:
 def check_device_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     """Check rows as scikit-learn's `validate_data` does, and that their squares do not overflow."""
     _check_compatibility(is_tensor(X))
+    if is_tensor(X) and "strided" not in str(X.layout):
+        raise TypeError(f"X is a sparse tensor ({X.layout}): give X.to_dense(), or a SciPy matrix.")
     xp = namespace_of(X)
     X = X.detach() if is_tensor(X) else X  # no gradients of the caller's are to be recorded
     X = validate_data(estimator, X, reset=reset, dtype=(xp.float64, xp.float32))
