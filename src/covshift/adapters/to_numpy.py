@@ -23,6 +23,10 @@ def to_numpy(model: Any) -> Any:
     -------
     estimator of the same type
 
+    Notes
+    -----
+    **Cost**: one copy of every fitted array, in time and memory.
+
     Examples
     --------
     >>> from covshift import SparseFiltering, stack_domains, to_numpy

@@ -118,8 +118,10 @@ def estimate_accuracy(
 
     Notes
     -----
-    Measured by ``benchmarks/diagnosis/expectation.py`` with logistic regression, unadapted and
-    after standardising by domain. On seeds 20 to 29 of eight families (160 cases) one of both is
+    What is stated first, by domains where there are some, was held against the truth in
+    ``docs/results/diagnosis.md``. These two alone, with intervals of 95 % (now 90 %), were measured
+    by ``benchmarks/diagnosis/expectation.py`` with logistic regression, unadapted and after
+    standardising by domain. On seeds 20 to 29 of eight families (160 cases) one of both is
     given in 63 %, covers the accuracy in 87 % and the balanced accuracy in 88 %, and is .13 and .14
     wide on average. The seeds had not been seen when thresholds were tightened, the families had.
 
