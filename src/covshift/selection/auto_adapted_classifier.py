@@ -279,7 +279,7 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
     def adapt_target(self, X: Any, domain: int | str | None = None) -> Self:
         """Learn a new target domain without the training data.
 
-        Members that cannot leave the vote, for all targets, with a `FewerMembersWarning`; the
+        Members that cannot leave the vote, for all targets, with a ``FewerMembersWarning``; the
         others share their weight. If these have less than half of it, it is an error: refit.
         Apart from that, which candidates vote stays as it was chosen for the target of the fit:
         how far that is right for another one, nothing here tells.
