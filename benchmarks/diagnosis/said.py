@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 import numpy as np
-from shared_structures import ALONE, FIRST_JUDGED, SET_ON, UNDECIDABLE, UNSEEN
+from shared_structures import ALONE, FRESH, FRESH_ALONE, SEEN, UNDECIDABLE
 
 from covshift.diagnosis.expectation import Expectation, choose_expectation
 from covshift.diagnosis.hypotheses import HYPOTHESES
@@ -18,11 +18,11 @@ from covshift.report.markdown import table_markdown
 MARGIN = 0.1  # by which one hypothesis is right
 HARM = -0.01
 GROUPS = {
-    "thresholds set on": [one.__name__ for one in SET_ON],
-    "looked at before": [one.__name__ for one in FIRST_JUDGED],
-    "never looked at": [one.__name__ for one in UNSEEN],
+    "fresh families": [one.__name__ for one in FRESH],
+    "families that thresholds were set on": [one.__name__ for one in SEEN],
+    "nobody can know": [*(one.__name__ for one in FRESH_ALONE), *UNDECIDABLE],
+    "one source domain, near or far": [one.__name__ for one in ALONE],
 }
-NOBODY_KNOWS = {*(one.__name__ for one in ALONE), *UNDECIDABLE}
 
 
 def true_gain(line):
@@ -106,11 +106,8 @@ def label_table(lines):
     """What twenty labels decide, asked for and drawn at random."""
     rows = []
     clear = [line for line in lines if right_one(line) is not None]
-    kinds = {
-        "undecidable families": [one for one in clear if one["family"] in NOBODY_KNOWS],
-        "all others": [one for one in clear if one["family"] not in NOBODY_KNOWS],
-    }
-    for name, part in kinds.items():
+    for name, families in GROUPS.items():
+        part = [one for one in clear if one["family"] in families]
         row = {"part": name}
         for which in ("asked", "random"):
             known = [one for one in part if which in one["labels"]]
@@ -196,11 +193,10 @@ def main():
     options = parser.parse_args()
     made_up, real = read_lines(options.made_up), read_lines(options.real)
     made_up = sorted(made_up, key=lambda one: (one["family"], one["seed"]))
-    decidable = {
-        f"{name}: {', '.join(families)}": [one for one in made_up if one["family"] in families]
+    groups = {
+        name: [one for one in made_up if one["family"] in families]
         for name, families in GROUPS.items()
     }
-    unknowable = {"nobody can know": [one for one in made_up if one["family"] in NOBODY_KNOWS]}
     families = {
         family: [one for one in made_up if one["family"] == family]
         for family in dict.fromkeys(one["family"] for one in made_up)
@@ -210,7 +206,7 @@ def main():
         for name in sorted({one["family"] for one in real})
     }
     tables = [
-        summary_table("groups", "Made-up tasks", decidable | unknowable),
+        summary_table("groups", "Made-up tasks", groups),
         summary_table("families", "Made-up tasks by family", families),
         label_table(made_up),
         truth_table(made_up),

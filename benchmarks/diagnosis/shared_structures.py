@@ -1,9 +1,9 @@
 """Made-up tasks for judging verdicts: what is shared is known, and whether anybody could know it.
 
 Families of groups have several source domains, each with its own draw of the same kind of shift;
-"overlapping" ones have a single source domain with which the target overlaps. ``ALONE`` and
-``UNDECIDABLE``: one source domain and a target elsewhere. In families whose names begin with
-"nothing", no adapter can help.
+"overlapping" ones have a single source domain with which the target overlaps. ``UNDECIDABLE``, and
+``FRESH_ALONE`` of ``fresh_structures``: one source domain and a target elsewhere. In families whose
+names begin with "nothing", no adapter can help.
 """
 
 import sys
@@ -13,6 +13,7 @@ import numpy as np
 
 sys.path.append(str(Path(__file__).parents[1] / "selection"))
 from families import FAMILIES, Task, World, draw_groups, draw_shift_and_scale
+from fresh_structures import FRESH, FRESH_ALONE
 from scipy.stats import ortho_group
 
 from covshift.datasets import make_diagonal_shift, make_periodic_shift
@@ -250,18 +251,26 @@ def _printed_task(make, variant):
     return draw
 
 
-# Thresholds were set on SET_ON. FIRST_JUDGED had been looked at when they were; UNSEEN had not.
-SET_ON = (shifted_groups, periodic_groups, nothing_but_shares, overlapping)
-FIRST_JUDGED = (
+# Thresholds were set on SEEN, or these had been looked at when they were. FRESH had not.
+SEEN = (
+    shifted_groups,
+    periodic_groups,
+    nothing_but_shares,
+    overlapping,
     affine_groups,
     warped_groups,
     radial_groups,
     nothing_groups,
     overlapping_subpopulations,
+    axial_groups,
+    striped_groups,
+    gained_groups,
+    correlated_groups,
+    nothing_but_names,
 )
-UNSEEN = (axial_groups, striped_groups, gained_groups, correlated_groups, nothing_but_names)
+# One source domain, and a target near or far: in some draws it overlaps, and can be decided.
 ALONE = (shifted_alone, swapped_alone, radial_alone)
-WORLDS = {family.__name__: family for family in (*SET_ON, *FIRST_JUDGED, *UNSEEN, *ALONE)}
+WORLDS = {family.__name__: family for family in (*SEEN, *ALONE, *FRESH, *FRESH_ALONE)}
 UNDECIDABLE = {
     f"{name}, {variant}": _printed_task(make, variant)
     for name, make in (("periodic", make_periodic_shift), ("diagonal", make_diagonal_shift))
