@@ -12,13 +12,14 @@ def scene(rights, seed, n=100, shares=(0.7, 0.3)):
     """Candidates that are right with these chances, whatever the class."""
     rng = np.random.RandomState(seed)
     codes = rng.choice(2, n, p=shares)
-    return PlayedScene(
-        codes, (rng.uniform(size=(len(rights), n)) < np.array(rights)[:, None]) * 1.0
-    )
+    right = rng.uniform(size=(len(rights), n)) < np.array(rights)[:, None]
+    return PlayedScene(codes, np.where(right, codes, 1 - codes))
 
 
-def gains_of(scenes, hypothesis_of=HYPOTHESIS_OF, n=2):
-    return measure_gains(scenes, hypothesis_of, n, np.random.RandomState(0))
+def gains_of(scenes, hypothesis_of=HYPOTHESIS_OF, n=2, target=None):
+    """Gains; by default the target changes as the first scene does."""
+    target = scenes[0].predicted if target is None else target
+    return measure_gains(scenes, hypothesis_of, n, target, np.random.RandomState(0))
 
 
 def naive_balanced_accuracy(codes, right):
@@ -30,7 +31,7 @@ def test_scores_are_those_of_the_variant_that_is_best_elsewhere():
     scenes = [scene([0.6, 0.5, 0.7, 0.9, 0.8], seed) for seed in range(3)]
     found = gains_of(scenes)
     naive = np.array(
-        [[naive_balanced_accuracy(codes, one) for one in right] for codes, right in scenes]
+        [[naive_balanced_accuracy(one.codes, right) for right in one.right] for one in scenes]
     )
     for s in range(3):
         elsewhere = np.delete(naive, s, axis=0).mean(axis=0)
@@ -83,7 +84,7 @@ def test_equal_hypotheses_are_seldom_called_different():
 def test_a_hypothesis_that_cannot_be_fitted_is_left_out():
     scenes = [scene([0.6, 0.5, 0.7, 0.9, 0.8], seed) for seed in range(2)]
     for one in scenes:
-        one.right[2:] = np.nan
+        one.predicted[2:] = -1
     found = gains_of(scenes)
     assert np.isnan(found.gains[1])
     assert np.isnan(found.intervals[1]).all()
@@ -94,7 +95,7 @@ def test_a_hypothesis_that_cannot_be_fitted_is_left_out():
 
 def test_a_variant_that_fails_in_one_scene_serves_in_none():
     scenes = [scene([0.6, 0.5, 0.7, 0.9, 0.8], seed) for seed in range(2)]
-    scenes[0].right[3] = np.nan
+    scenes[0].predicted[3] = -1
     assert gains_of(scenes).variants[1] == 4
 
 
@@ -104,18 +105,38 @@ def test_one_scene():
 
 
 def test_the_prediction_equals_its_formula():
-    found = gains_of([scene([0.5, 0.5, 0.5, 0.9, 0.5], seed) for seed in range(4)])
+    scenes = [scene([0.6, 0.3, 0.5, 0.9, 0.5], seed) for seed in range(4)]
+    target = scene([0.5] * 5, 9, n=300).predicted
+    found = gains_of(scenes, target=target)
     gains = [row[1] - row[0] for row in found.by_scene.tolist()]
     mean = sum(gains) / 4
     variance = (8 * 0.1**2 + sum((one - mean) ** 2 for one in gains)) / (8 + 3)
     half = 1.795885 * (variance * 5 / 4) ** 0.5  # Student's t, .95, 11 degrees
-    assert found.predicted[1] == pytest.approx([mean - half, mean + half], abs=1e-6)
-    assert found.predicted[0] == pytest.approx([-half_of_prior(4), half_of_prior(4)])
+    first, second = found.variants
+    differs = [
+        sum(a != b for a, b in zip(one.predicted[0], one.predicted[3], strict=True)) / 100
+        for one in scenes
+    ]  # 0 and 3 are best in all scenes
+    on_target = sum(a != b for a, b in zip(target[first], target[second], strict=True)) / 300
+    ratio = on_target / (sum(differs) / 4)
+    assert found.changed[1] == pytest.approx(sum(differs) / 4)
+    assert found.changed_target[1] == pytest.approx(on_target)
+    assert found.predicted[1] == pytest.approx(ratio * mean)
+    expected = [ratio * (mean - half), ratio * (mean + half)]
+    assert found.predicted_intervals[1] == pytest.approx(expected, abs=1e-6)
+    assert found.predicted[0] == 0
+    assert found.predicted_intervals[0] == pytest.approx([0, 0])
 
 
-def half_of_prior(n_scenes):
-    """Where all scenes agree, the prior alone."""
-    return 1.795885 * (8 * 0.1**2 / (8 + n_scenes - 1) * (1 + 1 / n_scenes)) ** 0.5
+def test_what_changes_nothing_on_the_target_gains_nothing_there():
+    scenes = [scene([0.5, 0.5, 0.5, 0.9, 0.5], seed) for seed in range(4)]
+    same = np.zeros((5, 50), dtype=int)
+    found = gains_of(scenes, target=same)
+    assert found.gains[1] > 0.3
+    assert found.predicted[1] == 0
+    silent = same.copy()
+    silent[3] = -1
+    assert np.isnan(gains_of(scenes, target=silent).predicted[1])
 
 
 def test_the_prediction_covers_one_more_scene():
@@ -126,7 +147,7 @@ def test_the_prediction_covers_one_more_scene():
         *played, target = (
             scene([0.5, 0.5, *([r] * 3)], 10 * seed + s, n=400) for s, r in enumerate(rights[:, 0])
         )
-        low, high = gains_of(played).predicted[1]
+        low, high = gains_of(played, target=target.predicted).predicted_intervals[1]
         gain = target.scores[2] - target.scores[0]
         covered.append(low <= gain <= high)
     assert 0.8 < np.mean(covered) < 0.98

@@ -9,7 +9,7 @@ from covshift.diagnosis.verdict import LEVEL, WORTHWHILE, decide
 from covshift.selection.problem import Problem, make_scene
 
 
-def gains(values, pvalues, behind=None, spread=0.05):
+def gains(values, pvalues, behind=None, spread=0.05, carried=1.0):
     values = np.array(values, dtype=float)
     H = len(values)
     return Gains(
@@ -17,7 +17,10 @@ def gains(values, pvalues, behind=None, spread=0.05):
         by_scene=np.tile(0.5 + values, (3, 1)),
         gains=values,
         intervals=np.column_stack([values - 0.02, values + 0.02]),
-        predicted=np.column_stack([values - spread, values + spread]),
+        changed=np.full(H, 0.5),
+        changed_target=np.full(H, 0.5 * carried),
+        predicted=carried * values,
+        predicted_intervals=carried * np.column_stack([values - spread, values + spread]),
         pvalues=np.array(pvalues),
         behind=np.ones(H) if behind is None else np.array(behind),
         variants=np.arange(H),
@@ -46,6 +49,12 @@ def test_a_gain_that_is_sure_on_average_only_is_not_followed():
 def test_a_sure_gain_that_is_not_worthwhile_does_not_lead():
     verdict = decide(gains([0, WORTHWHILE / 2], [1, 0.001]), "source domains")
     assert (verdict.kind, verdict.leading, verdict.followed) == ("no adaptation", 0, 0)
+
+
+def test_a_gain_of_which_the_target_sees_little_is_not_followed():
+    verdict = decide(gains([0, 0.2], [1, 0.001], carried=0.05), "source domains")
+    assert (verdict.kind, verdict.leading, verdict.followed) == ("no adaptation", 1, 0)
+    assert verdict.gain == pytest.approx(0.01)
 
 
 def test_scenes_keep_the_proportion_of_target_to_source_rows():

@@ -108,6 +108,17 @@ class Diagnosis:
         """Names of the hypotheses that are not refuted."""
         return [HYPOTHESES[number].name for number in self.verdict.surviving]
 
+    @property
+    def share_changed(self) -> float:
+        """Share of the target rows that the leading hypothesis predicts otherwise than the first.
+
+        NaN where nothing leads. What it gains or harms, it does on these rows.
+        """
+        number = self.verdict.leading
+        if number is None or number not in self._able:
+            return float("nan")
+        return float(np.mean(self._predictions[number] != self._predictions[0]))
+
     @cached_property
     def variants(self) -> list[Candidate | None]:
         """For each hypothesis, the adapter and model that serve it best; None: none can be fitted.

@@ -10,7 +10,7 @@ Three kinds of scenes, of unequal worth:
   show what a hypothesis would give if that were so, and decide nothing.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -34,6 +34,7 @@ from covshift.selection.pseudo_targets import (
 )
 
 KINDS = ("source domains", "common support", "rows moved")
+MAX_DOMAINS = 8  # that play the target: each is one case of what a new domain does
 
 
 class Evidence(NamedTuple):
@@ -75,7 +76,7 @@ def play(bench: Bench, kind: str) -> list[tuple[IntArray, list[Output]]]:
 
 def _makers(bench: Bench, kind: str) -> list[tuple[str, Callable[..., Iterable[PseudoTarget]]]]:
     if kind == "source domains":
-        return [("source domains", source_domains)]
+        return [("source domains", partial(source_domains, max_domains=MAX_DOMAINS))]
     if kind == "common support":
         weights = importance_weights(bench)
         return [
@@ -92,14 +93,15 @@ def _measure(bench: Bench, kind: str, hypothesis_of: IntArray) -> Gains | None:
     played = play(bench, kind)
     if not played:
         return None
-    scenes = []
-    for codes, outputs in played:
-        right = [
-            np.full(len(codes), np.nan) if out.logits is None else (out.codes == codes) * 1.0
-            for out in outputs
-        ]
-        scenes.append(PlayedScene(codes, np.array(right)))
-    return measure_gains(scenes, hypothesis_of, len(HYPOTHESES), bench.rng(f"gains: {kind}"))
+    scenes = [PlayedScene(codes, predictions(outputs, len(codes))) for codes, outputs in played]
+    target = predictions(bench.target, len(bench.problem.X_target))
+    rng = bench.rng(f"gains: {kind}")
+    return measure_gains(scenes, hypothesis_of, len(HYPOTHESES), target, rng)
+
+
+def predictions(outputs: Sequence[Output], n_rows: int) -> IntArray:
+    """Class numbers (candidates, n_rows) of rows, -1 where a candidate says nothing."""
+    return np.array([np.full(n_rows, -1) if out.logits is None else out.codes for out in outputs])
 
 
 def _in_proportion(scene: Scene, problem: Problem) -> Scene:

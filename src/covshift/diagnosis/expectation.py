@@ -151,13 +151,18 @@ def choose_expectation(expectations: Sequence[Expectation]) -> Expectation | Non
 def refuse_contradicted(
     by_domains: Expectation, others: Sequence[Expectation]
 ) -> list[Expectation]:
-    """All of them, without numbers of the others that real shifts between domains speak against."""
+    """All of them, without numbers of the others that real shifts between domains speak against.
+
+    That is, of those that lie elsewhere, and of all where domains differ too much for any number.
+    """
     low, high = by_domains.balanced_accuracy_interval
     kept = [by_domains]
     for one in others:
         its_low, its_high = one.balanced_accuracy_interval
         apart = its_high < low or high < its_low  # never of NaN
-        kept.append(refuse(one.method, ["domains say otherwise"], one.evidence) if apart else one)
+        if apart or "too wide" in by_domains.reasons:
+            one = refuse(one.method, [*one.reasons, "domains say otherwise"], one.evidence)
+        kept.append(one)
     return kept
 
 

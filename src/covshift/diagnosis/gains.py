@@ -13,12 +13,15 @@ With :math:`r_{hsi}` = 1 where row i is predicted rightly, the gain over hypothe
 a difference of balanced accuracies. Its distribution is that of a bootstrap which draws scenes, and
 rows by class within them: domains differ more than rows do.
 
-That is about the mean over scenes. The target is one more of them, whose own gain is predicted to
+That is about the mean over scenes. The target is one more of them, and a gain comes from rows that
+are predicted otherwise than without adaptation. Their share is seen without labels, in the scenes
+(:math:`c_h`, a mean) and on the target (:math:`c'_h`). So the target's own gain is predicted to
 lie, with probability .9, in
 
 .. math::
 
-    g_h \pm t_{.95;\, \nu_0 + S - 1} \, s_h \sqrt{1 + 1/S}, \qquad
+    \frac{c'_h}{c_h} \left( g_h \pm t_{.95;\, \nu_0 + S - 1} \, s_h \sqrt{1 + 1/S} \right),
+    \qquad
     s_h^2 = \frac{\nu_0 s_0^2 + \sum_s (g_{hs} - g_h)^2}{\nu_0 + S - 1},
 
 where a prior guess :math:`s_0`, worth :math:`\nu_0` scenes, stands against few that agree by luck.
@@ -34,20 +37,27 @@ from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
 from covshift.measures import holm
 
 N_RESAMPLES = 999
-# Set on the families SET_ON of benchmarks/diagnosis/shared_structures.py.
+# Set on four families of benchmarks/diagnosis/shared_structures.py: see docs/design/0019.
 PRIOR_SPREAD, PRIOR_SCENES = 0.1, 8
 
 
 class PlayedScene(NamedTuple):
-    """Classes of the rows that played the target, and who was right: (candidates, rows)."""
+    """Classes of the rows that played the target, and what was said of them: (candidates, rows)."""
 
     codes: IntArray
-    right: FloatArray  # NaN where a candidate could not be fitted
+    predicted: IntArray  # negative where a candidate could not be fitted
+
+    @property
+    def right(self) -> FloatArray:
+        """Who was right: (candidates, rows); NaN where nothing was said."""
+        right: FloatArray = np.where(self.predicted < 0, np.nan, self.predicted == self.codes)
+        return right
 
     @property
     def scores(self) -> FloatArray:
         """Balanced accuracy of each candidate."""
-        of_class = [self.right[:, self.codes == k].mean(axis=1) for k in np.unique(self.codes)]
+        right = self.right
+        of_class = [right[:, self.codes == k].mean(axis=1) for k in np.unique(self.codes)]
         scores: FloatArray = np.mean(of_class, axis=0)
         return scores
 
@@ -62,7 +72,10 @@ class Gains(NamedTuple):
     by_scene: FloatArray  # (S, H)
     gains: FloatArray
     intervals: FloatArray  # (H, 2), 95 %, of the mean
-    predicted: FloatArray  # (H, 2), 90 %, of the gain in one more scene
+    changed: FloatArray  # (H,): share of rows predicted otherwise than by the first
+    changed_target: FloatArray  # (H,): the same of the target's rows
+    predicted: FloatArray  # (H,): gain on the target
+    predicted_intervals: FloatArray  # (H, 2), 90 %, of it
     pvalues: FloatArray
     behind: FloatArray
     variants: IntArray  # (H,): the candidate that does best over all scenes, -1: none
@@ -72,9 +85,13 @@ def measure_gains(
     scenes: Sequence[PlayedScene],
     hypothesis_of: IntArray,
     n_hypotheses: int,
+    target: IntArray,
     rng: np.random.RandomState,
 ) -> Gains:
-    """Gains of hypotheses from scenes; ``hypothesis_of`` has that of each candidate."""
+    """Gains of hypotheses from scenes; ``hypothesis_of`` has that of each candidate.
+
+    ``target`` (candidates, rows) has the classes predicted for target rows, negative: none.
+    """
     scores = np.array([scene.scores for scene in scenes])  # (S, candidates)
     chosen = np.array(
         [
@@ -91,6 +108,16 @@ def measure_gains(
     gains = means - means[0]
     differences = drawn - drawn[:, :1]
     best = int(np.nanargmax(means))
+    variants = np.array(
+        [_best_elsewhere(scores, hypothesis_of == h, None) for h in range(n_hypotheses)]
+    )
+    changed = np.mean(
+        [_changed(scene.predicted, c) for scene, c in zip(scenes, chosen, strict=True)], axis=0
+    )
+    changed_target = _changed(target, variants)
+    # Where nothing changed in the scenes, there is no gain to carry over.
+    carried = np.divide(changed_target, changed, out=np.zeros(n_hypotheses), where=changed > 0)
+    carried = np.where(able, carried, np.nan)
     return Gains(
         scores=means,
         by_scene=by_scene,
@@ -98,14 +125,15 @@ def measure_gains(
         intervals=np.where(
             able[:, None], np.quantile(np.nan_to_num(differences), [0.025, 0.975], axis=0).T, np.nan
         ),
-        predicted=_predict(by_scene - by_scene[:, :1]),
+        changed=np.where(able, changed, np.nan),
+        changed_target=np.where(able, changed_target, np.nan),
+        predicted=carried * gains,
+        predicted_intervals=carried[:, None] * _one_more(by_scene - by_scene[:, :1]),
         pvalues=_adjusted(_two_sided(differences), able & (np.arange(n_hypotheses) > 0)),
         behind=_adjusted(
             _share(drawn >= drawn[:, [best]]), able & (np.arange(n_hypotheses) != best)
         ),
-        variants=np.array(
-            [_best_elsewhere(scores, hypothesis_of == h, None) for h in range(n_hypotheses)]
-        ),
+        variants=variants,
     )
 
 
@@ -116,13 +144,23 @@ def _best_elsewhere(scores: FloatArray, members: BoolArray, scene: int | None) -
     return -1 if np.isnan(means).all() else int(np.nanargmax(means))
 
 
+def _changed(predicted: IntArray, chosen: IntArray) -> FloatArray:
+    """Share of rows on which the chosen candidate of each hypothesis differs from the first's.
+
+    NaN where it says nothing.
+    """
+    said = predicted[chosen]
+    share: FloatArray = np.where(said < 0, np.nan, said != said[0]).mean(axis=1)
+    return share
+
+
 def _resample(
     scenes: Sequence[PlayedScene], chosen: IntArray, able: BoolArray, rng: np.random.RandomState
 ) -> FloatArray:
     """Mean scores of the hypotheses over drawn scenes with drawn rows."""
     by_scene = np.full((len(scenes), N_RESAMPLES, len(able)), np.nan)
-    for s, (codes, right) in enumerate(scenes):
-        recalls = []
+    for s, scene in enumerate(scenes):
+        codes, right, recalls = scene.codes, scene.right, []
         for k in np.unique(codes):
             rows = right[np.ix_(chosen[s][able], codes == k)]  # (able hypotheses, n_k)
             n = rows.shape[1]
@@ -134,7 +172,7 @@ def _resample(
     return drawn
 
 
-def _predict(gains: FloatArray) -> FloatArray:
+def _one_more(gains: FloatArray) -> FloatArray:
     """Interval (H, 2) of the gain in one more scene, from those (S, H) in the scenes played."""
     n_scenes = len(gains)
     mean, degrees = gains.mean(axis=0), PRIOR_SCENES + n_scenes - 1

@@ -23,7 +23,7 @@ class Verdict(NamedTuple):
     decided_by: str  # a kind of evidence, "labels", or "" where nothing decides
     leading: int | None  # best by the evidence, be its gain sure or not; None: no evidence
     surviving: list[int]
-    gain: float  # of the leading hypothesis over no adaptation; NaN: not known
+    gain: float  # of the leading hypothesis over no adaptation, on the target; NaN: not known
     gain_interval: tuple[float, float]  # 90 %, for the target
     clearly: bool  # whether all others are refuted
 
@@ -49,21 +49,22 @@ def decide(gains: Gains, decided_by: str) -> Verdict:
     """The verdict by one kind of evidence.
 
     The best one leads if its gain would be worthwhile, else the first. Adapting is advised where
-    that gain is sure (by Holm), and the target's own is predicted to be one.
+    that gain is sure (by Holm), and the target's own is predicted to be one, and worthwhile: an
+    adapter that changes few of its predictions cannot gain much there.
     """
     able = ~np.isnan(gains.scores)
     leading = int(np.nanargmax(gains.scores))
     if gains.gains[leading] < WORTHWHILE:
         leading = 0
     surviving = [h for h in np.flatnonzero(able) if gains.behind[h] > LEVEL or h == leading]
-    low, high = gains.predicted[leading]
-    sure = gains.pvalues[leading] <= LEVEL and low > 0
+    gain, (low, high) = gains.predicted[leading], gains.predicted_intervals[leading]
+    sure = gains.pvalues[leading] <= LEVEL and low > 0 and gain >= WORTHWHILE
     return Verdict(
         kind="adapt" if sure else "no adaptation",
         decided_by=decided_by,
         leading=leading,
         surviving=[int(h) for h in surviving],
-        gain=float(gains.gains[leading]),
+        gain=float(gain),
         gain_interval=(float(low), float(high)),
         clearly=surviving == [leading],
     )

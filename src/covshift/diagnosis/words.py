@@ -121,11 +121,9 @@ def say_verdict(diagnosis: "Diagnosis", how_to_label: str = HOW_TO_LABEL) -> lis
         sentence = f"No adaptation: by the {verdict.decided_by}, nothing is sure to help here."
         return [sentence, *say_unsure(diagnosis), *say_expected(diagnosis)]
     leading = HYPOTHESES[verdict.followed]
-    low, high = verdict.gain_interval
     sentences = [
         f"Adapt: by the {verdict.decided_by}, {leading.name} leads ({leading.assumption}). Use "
-        f"{leading.remedy}: {verdict.gain:+.3f} balanced accuracy, on the target probably "
-        f"{low:+.3f} to {high:+.3f}."
+        f"{leading.remedy}: {_say_gain(diagnosis)}."
     ]
     others = [name for name in diagnosis.surviving if name != leading.name]
     if others:
@@ -139,12 +137,20 @@ def say_unsure(diagnosis: "Diagnosis") -> list[str]:
     if not verdict.leading:
         return []
     leading = HYPOTHESES[verdict.leading]
-    low, high = verdict.gain_interval
     return [
-        f"What comes nearest is {leading.name} ({leading.remedy}): {verdict.gain:+.3f} balanced "
-        f"accuracy, on the target probably {low:+.3f} to {high:+.3f}. More source domains, or some "
-        "labels of target rows, would tell."
+        f"What comes nearest is {leading.name} ({leading.remedy}): {_say_gain(diagnosis)}. More "
+        "source domains, or some labels of target rows, would tell."
     ]
+
+
+def _say_gain(diagnosis: "Diagnosis") -> str:
+    """What the leading hypothesis changes on the target, and gains."""
+    verdict = diagnosis.verdict
+    low, high = verdict.gain_interval
+    return (
+        f"it predicts {diagnosis.share_changed:.0%} of the target rows otherwise and gains "
+        f"{verdict.gain:+.3f} balanced accuracy there, probably {low:+.3f} to {high:+.3f}"
+    )
 
 
 def say_undecidable(diagnosis: "Diagnosis", how_to_label: str = HOW_TO_LABEL) -> list[str]:

@@ -37,12 +37,14 @@ class PseudoTarget(NamedTuple):
     codes: IntArray
 
 
-def source_domains(problem: Problem, rng: np.random.RandomState) -> Iterator[PseudoTarget]:
-    """Each source domain in turn; nothing, if there is but one."""
+def source_domains(
+    problem: Problem, rng: np.random.RandomState, max_domains: int = MAX_DOMAINS
+) -> Iterator[PseudoTarget]:
+    """Each source domain in turn, or so many drawn ones; nothing, if there is but one."""
     domains = problem.source_domains
     usable = [domain for domain in domains if _can_play(problem, problem.source_domain == domain)]
-    if len(usable) > MAX_DOMAINS:
-        usable = sorted(rng.choice(usable, MAX_DOMAINS, replace=False))
+    if len(usable) > max_domains:
+        usable = sorted(rng.choice(usable, max_domains, replace=False))
     for domain in usable:
         yield _played_by(problem, problem.source_domain == domain)
 
