@@ -8,17 +8,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from covshift.diagnosis.decidability import Decidability
-from covshift.diagnosis.domain_expectation import PlayedLogits, expect_by_domains
-from covshift.diagnosis.evidence import Evidence, play
-from covshift.diagnosis.expectation import (
-    Expectation,
-    estimate_accuracy,
-    refuse_contradicted,
-)
+from covshift.diagnosis.evidence import Evidence
+from covshift.diagnosis.expectation import Expectation
+from covshift.diagnosis.expected_accuracy import expect_accuracy
 from covshift.diagnosis.gains import Gains
 from covshift.diagnosis.hypotheses import HYPOTHESES
-from covshift.diagnosis.labelling import LabelEvidence, rows_to_label, weigh_labels
-from covshift.diagnosis.left_out import predict_left_out
+from covshift.diagnosis.labelling import (
+    LabelEvidence,
+    add_labels,
+    locate_labels,
+    rows_to_label,
+    weigh_labels,
+)
 from covshift.diagnosis.movement import Movement
 from covshift.diagnosis.pictures import draw_gains
 from covshift.diagnosis.plain import to_plain
@@ -148,28 +149,11 @@ class Diagnosis:
     def expectations(self) -> list[Expectation]:
         """Accuracy on the target to expect of what is advised, estimated without labels."""
         number = int(self._variant_numbers[self.verdict.followed])
-        left_out = None if number < 0 else predict_left_out(self._bench, number)
-        found = []
-        if left_out is not None:
-            found = estimate_accuracy(
-                self._bench.problem,
-                left_out.source_logits,
-                left_out.target_logits,
-                self.weighting,
-                representations=left_out.representations,
-            )
-        if number >= 0 and self.decidability.by_domains:
-            found = refuse_contradicted(self._expected_by_domains(number), found)
-        return found
-
-    def _expected_by_domains(self, number: int) -> Expectation:
-        """Of the candidate of this number."""
-        played = []
-        for codes, outputs in play(self._bench, "source domains"):
-            logits = outputs[number].logits
-            if logits is not None:
-                played.append(PlayedLogits(logits, codes))
-        return expect_by_domains(played, self._bench.target[number].logits)
+        if number < 0:
+            return []
+        return expect_accuracy(
+            self._bench, number, self.weighting, by_domains=self.decidability.by_domains
+        )
 
     @property
     def table(self) -> list[dict[str, Any]]:
@@ -223,22 +207,8 @@ class Diagnosis:
         -------
         Diagnosis
         """
-        rows, labels = np.atleast_1d(rows), np.atleast_1d(labels)
-        if rows.shape != labels.shape:
-            raise ValueError(f"There are {len(rows)} rows but {len(labels)} labels.")
-        place = {int(row): number for number, row in enumerate(self.target_rows)}
-        unknown = [int(row) for row in rows if int(row) not in place]
-        if unknown:
-            raise ValueError(
-                f"Row {unknown[0]} is no target row that this diagnosis looked at: see "
-                "rows_to_label() and target_rows."
-            )
-        codes = np.searchsorted(self.classes, labels)
-        codes = np.minimum(codes, len(self.classes) - 1)
-        # A class the source does not have: no hypothesis can be right about it.
-        codes[self.classes[codes] != labels] = -1
-        numbers = np.array([place[int(row)] for row in rows], dtype=int)
-        asked = self._with_labels(numbers, codes)
+        numbers, codes = locate_labels(self.target_rows, self.classes, rows, labels)
+        asked = add_labels(self._asked, self._ask(len(numbers)), numbers, codes)
         rng = self._bench.rng("turns of signs")
         labelled, classes, weights = asked
         evidence = weigh_labels(
@@ -256,19 +226,6 @@ class Diagnosis:
             domain_names=self.domain_names,
             asked=asked,
         )
-
-    def _with_labels(self, numbers: IntArray, codes: IntArray) -> FloatArray:
-        """Rows, classes and weights of all labels so far; new labels replace old ones.
-
-        Rows that were asked for have the weights they were drawn with, as one asked for so many.
-        Others are taken for a random draw.
-        """
-        known = {int(row): (code, weight) for row, code, weight in self._asked.T}
-        drawn = dict(zip(*self._ask(len(numbers)), strict=True))
-        usual = float(np.mean(list(drawn.values()))) if drawn else 1.0
-        for number, code in zip(numbers, codes, strict=True):
-            known[int(number)] = (code, drawn.get(number, usual))
-        return np.array([(row, code, weight) for row, (code, weight) in known.items()]).T
 
     def outside_support(self, X: Any) -> BoolArray:
         """Which rows lie where the source has none: what is predicted there is extrapolation."""

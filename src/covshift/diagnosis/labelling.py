@@ -15,7 +15,7 @@ they differ, of who was right. Whether one is better than the other is tested by
 of these differences at random.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import norm
@@ -61,6 +61,44 @@ def rows_to_label(
         keys = np.log(chances) + rng.gumbel(size=len(chances))
     chosen = np.argsort(-keys, kind="stable")[: min(n_rows, int((chances > 0).sum()))]
     return chosen, 1 / chances[chosen]
+
+
+def locate_labels(
+    target_rows: IntArray, classes: Any, rows: Any, labels: Any
+) -> tuple[IntArray, IntArray]:
+    """Numbers, among the target rows looked at, of rows by position in X; numbers of the classes.
+
+    A class that the source does not have is -1: no hypothesis can be right about it.
+    """
+    rows, labels = np.atleast_1d(rows), np.atleast_1d(labels)
+    if rows.shape != labels.shape:
+        raise ValueError(f"There are {len(rows)} rows but {len(labels)} labels.")
+    place = {int(row): number for number, row in enumerate(target_rows)}
+    unknown = [int(row) for row in rows if int(row) not in place]
+    if unknown:
+        raise ValueError(
+            f"Row {unknown[0]} is no target row that this diagnosis looked at: see "
+            "rows_to_label() and target_rows."
+        )
+    codes = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    codes[classes[codes] != labels] = -1
+    return np.array([place[int(row)] for row in rows], dtype=int), codes
+
+
+def add_labels(
+    known: FloatArray, drawn: tuple[IntArray, FloatArray], numbers: IntArray, codes: IntArray
+) -> FloatArray:
+    """Rows, classes and weights (3, n) of all labels so far; new labels replace old ones.
+
+    Rows that were asked for have the weights that they were ``drawn`` with, as one asked for so
+    many (`rows_to_label`). Others are taken for a random draw.
+    """
+    labelled = {int(row): (code, weight) for row, code, weight in known.T}
+    weights = dict(zip(*drawn, strict=True))
+    usual = float(np.mean(list(weights.values()))) if weights else 1.0
+    for number, code in zip(numbers, codes, strict=True):
+        labelled[int(number)] = (code, weights.get(number, usual))
+    return np.array([(row, code, weight) for row, (code, weight) in labelled.items()]).T
 
 
 def labels_needed() -> int:

@@ -1,0 +1,32 @@
+"""All estimates of the accuracy of one candidate on the target, those refused included."""
+
+from covshift.diagnosis.domain_expectation import PlayedLogits, expect_by_domains
+from covshift.diagnosis.evidence import play
+from covshift.diagnosis.expectation import Expectation, estimate_accuracy, refuse_contradicted
+from covshift.diagnosis.left_out import predict_left_out
+from covshift.diagnosis.weighting import Weighting
+from covshift.selection.bench import Bench
+
+
+def expect_accuracy(
+    bench: Bench, number: int, weighting: Weighting, *, by_domains: bool
+) -> list[Expectation]:
+    """Of the candidate of this number; ``by_domains``: whether source domains can decide."""
+    left_out = predict_left_out(bench, number)
+    found = []
+    if left_out is not None:
+        found = estimate_accuracy(
+            bench.problem,
+            left_out.source_logits,
+            left_out.target_logits,
+            weighting,
+            representations=left_out.representations,
+        )
+    if not by_domains:
+        return found
+    played = [
+        PlayedLogits(logits, codes)
+        for codes, outputs in play(bench, "source domains")
+        if (logits := outputs[number].logits) is not None
+    ]
+    return refuse_contradicted(expect_by_domains(played, bench.target[number].logits), found)
