@@ -2,13 +2,13 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.solvers.blas_threads import one_blas_thread
 from covshift.tables.classifier import TableClassifier
 from covshift.tables.domain_codes import domain_texts, known_numbers
 from covshift.tables.errors import TableError, listed
@@ -90,7 +90,9 @@ def predict_file(
                 progress(n_rows)
             yield pd.DataFrame(written)
 
-    n_rows = write_table(out, frames())
+    # Threads of BLAS wait for work in a loop: they would take the core that reads.
+    with one_blas_thread():
+        n_rows = write_table(out, frames())
     notes = notes_of(model, reader)
     if strangers:
         notes.append(
@@ -102,18 +104,10 @@ def predict_file(
 
 
 def chunks(reader: TableReader) -> Iterator[Any]:
-    """Yield the frames of a reader in pieces of a size that any model can predict.
-
-    The next frame is read, in a thread, while a piece is in use: cutting text into cells and
-    predicting take about the same time.
-    """
-    frames = iter(reader)
-    with ThreadPoolExecutor(max_workers=1) as thread:
-        coming = thread.submit(next, frames, None)
-        while (frame := coming.result()) is not None:
-            coming = thread.submit(next, frames, None)
-            for start in range(0, len(frame), CHUNK_ROWS):
-                yield frame.iloc[start : start + CHUNK_ROWS]
+    """Yield the frames of a reader in pieces of a size that any model can predict."""
+    for frame in reader:
+        for start in range(0, len(frame), CHUNK_ROWS):
+            yield frame.iloc[start : start + CHUNK_ROWS]
 
 
 def _probability_names(model: TableClassifier) -> list[str]:

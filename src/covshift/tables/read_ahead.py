@@ -1,0 +1,35 @@
+"""Work done in threads ahead of the one that uses its results, in the order of the items.
+
+Worth it where both sides let other threads run, as Arrow and NumPy do. What waits is bounded.
+"""
+
+import itertools
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+
+def map_ahead(
+    function: Callable[[Any], Any], items: Iterable[Any], n_threads: int
+) -> Iterator[Any]:
+    """Yield the function's result for each item; the next ones are computed meanwhile."""
+    threads = ThreadPoolExecutor(n_threads)
+    coming: deque[Any] = deque()
+    try:
+        for item in items:
+            coming.append(threads.submit(function, item))
+            # One more than there are threads: none stands still while a result is in use.
+            if len(coming) > n_threads:
+                yield coming.popleft().result()
+        while coming:
+            yield coming.popleft().result()
+    finally:
+        threads.shutdown(cancel_futures=True)
+
+
+def read_ahead(items: Iterable[Any]) -> Iterator[Any]:
+    """Yield items, none of them None; the next ones are made meanwhile."""
+    source = iter(items)
+    coming = map_ahead(lambda _: next(source, None), itertools.count(), n_threads=1)
+    return itertools.takewhile(lambda item: item is not None, coming)

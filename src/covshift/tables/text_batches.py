@@ -1,0 +1,205 @@
+"""Separated text as batches of Arrow columns, cut into cells by pyarrow."""
+
+import itertools
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from covshift.tables.cells import MISSING
+from covshift.tables.errors import TableError, one_line, refused_as, table_error
+from covshift.tables.extra import pyarrow as pa
+from covshift.tables.read_ahead import map_ahead, read_ahead
+from covshift.tables.text_files import DAMAGED_GZIP, GZIP_ERRORS, examine_text
+from covshift.tables.text_layout import (
+    SEPARATOR_NAMES,
+    SEPARATORS,
+    column_names,
+    find_layout,
+    is_row_names,
+)
+
+SAMPLE_BYTES = 1 << 20
+PARSING_THREADS = 2  # which cut text faster than a third thread can use the cells
+
+
+class TextBatches:
+    """CSV, TSV and their kin; see `covshift.tables.batches`. Every column is text."""
+
+    typed = False
+
+    def __init__(self, path: Path, compressed: bool, separator: str | None, chunk_bytes: int):
+        self.path = path
+        self.file = examine_text(path, compressed=compressed)
+        stream = self.file.open()
+        try:
+            sample = stream.read(SAMPLE_BYTES)
+            complete = not stream.read(1)
+        finally:
+            stream.close()
+        # A character may be cut at the end of the sample.
+        text = sample.decode("utf-8", errors="strict" if complete else "ignore")
+        try:
+            layout = find_layout(text, complete=complete, separator=separator)
+        except TableError as error:
+            raise table_error(path, str(error)) from None
+        self.separator = layout.separator
+        self.header_bytes = len(text[: layout.header_length].encode("utf-8"))
+        self.chunk_bytes = max(chunk_bytes, SAMPLE_BYTES)
+        self.names, self.nameless, self.notes = column_names(layout.names)
+        self.row_names = [
+            self.names[i] for i, name in enumerate(layout.names) if is_row_names(i, name)
+        ]
+        if len(self.row_names) == len(self.names):
+            self.row_names = []
+        if self.file.encoding in ("cp1252", "latin-1"):
+            shown = {"cp1252": "Windows-1252", "latin-1": "Latin-1"}[self.file.encoding]
+            self.notes.append(f"The text is not UTF-8: it is read as {shown}.")
+        if separator is None and self.separator in SEPARATORS[:3] and len(self.names) > 1:
+            self.notes.append(f"Cells are separated by {SEPARATOR_NAMES[self.separator]}.")
+
+    def read(self, types: dict[str, Any] | None = None) -> Iterator[Any]:
+        """Yield batches with columns of these types of Arrow, the others as text.
+
+        From the first batch on that holds a cell of another type, all columns come as text.
+        """
+        wanted = [types, {}] if types else [{}]
+        if self.file.n_quotes:
+            attempts = [self._read_stream(columns) for columns in wanted]
+        else:
+            # Whatever stops the blocks, the stream knows what to say.
+            attempts = [*map(self._read_blocks, wanted), self._read_stream({})]
+        n_rows = 0
+        for attempt in attempts:
+            try:
+                for batch in _without_first(attempt, n_rows):
+                    n_rows += batch.num_rows
+                    yield batch
+                return
+            except TableError:
+                if attempt is attempts[-1]:
+                    raise
+
+    def _read_blocks(self, types: dict[str, Any]) -> Iterator[Any]:
+        """Yield batches, of which several are made at a time: without quotes a line is a row."""
+        options = self._options(types)
+
+        def parse(block: bytes) -> list[Any]:
+            read_options = self._read_options(len(block) + 1)
+            source = pa.BufferReader(block)
+            return pa.csv.read_csv(source, read_options=read_options, **options).to_batches()
+
+        with self._refusing():
+            yield from itertools.chain.from_iterable(
+                map_ahead(parse, read_ahead(self._blocks()), PARSING_THREADS)
+            )
+
+    def _blocks(self) -> Iterator[bytes]:
+        """Yield bytes of whole rows, cut where `_read_stream` cuts its batches."""
+        stream = self.file.open()
+        rest, too_long = b"", False
+        try:
+            stream.read(self.header_bytes)
+            while block := stream.read(self.chunk_bytes):
+                if too_long:
+                    raise TableError("a row is longer than a block")
+                # A carriage return at the very end may be half of a line break.
+                end = 1 + max(block.rfind(b"\n"), block.rfind(b"\r", 0, -1))
+                too_long = not end and bool(rest)
+                if end:
+                    yield b"".join((rest, memoryview(block)[:end]))
+                    rest = block[end:]
+                else:
+                    rest += block
+            if rest:
+                yield rest
+        finally:
+            stream.close()
+
+    def _read_stream(self, types: dict[str, Any]) -> Iterator[Any]:
+        """Yield batches, one after the other: where a row ends depends on all before it."""
+        last = None
+        self._refused_row: Any = None
+        stream = self.file.open()
+        try:
+            with self._refusing():
+                stream.read(self.header_bytes)
+                first = stream.read(1)
+                if not first:
+                    return
+                stream.give_back(first)
+                options = self._options(types, invalid_row_handler=self._refuse_row)
+                read_options = self._read_options(self.chunk_bytes)
+                source = pa.PythonFile(stream, mode="r")
+                batches = pa.csv.open_csv(source, read_options=read_options, **options)
+                for batch in read_ahead(batches):
+                    last = batch
+                    yield batch
+        except TableError as error:
+            if self._refused_row is not None:
+                raise self._ragged_error(self._refused_row) from None
+            if "straddling" in str(error):
+                limit = self.chunk_bytes >> 20
+                raise table_error(
+                    self.path, f"a row is longer than {limit} MiB; is a quote left open?"
+                ) from None
+            raise
+        finally:
+            stream.close()
+        if last is not None and last.num_rows and self.file.n_quotes % 2:
+            self._check_last_row(last)
+
+    def _refusing(self) -> Any:
+        advice = DAMAGED_GZIP if self.file.compressed else "cannot be read as a table; check it."
+        return refused_as(self.path, advice, *GZIP_ERRORS, UnicodeError, pa.ArrowException)
+
+    def _read_options(self, block_size: int) -> Any:
+        # One thread: rows are then numbered, and batches come one at a time.
+        return pa.csv.ReadOptions(column_names=self.names, block_size=block_size, use_threads=False)
+
+    def _options(self, types: dict[str, Any], **parse_options: Any) -> dict[str, Any]:
+        return {
+            "parse_options": pa.csv.ParseOptions(
+                delimiter=self.separator,
+                # Without quotes no cell holds a line break, and cutting is simpler.
+                quote_char='"' if self.file.n_quotes else False,
+                newlines_in_values=bool(self.file.n_quotes),
+                # In a table of one column an empty line is a row.
+                ignore_empty_lines=len(self.names) > 1,
+                **parse_options,
+            ),
+            "convert_options": pa.csv.ConvertOptions(
+                column_types=dict.fromkeys(self.names, pa.string()) | types,
+                null_values=list(MISSING),
+                strings_can_be_null=True,
+            ),
+        }
+
+    def _refuse_row(self, row: Any) -> str:
+        self._refused_row = row  # an exception raised here would not get through
+        return "error"
+
+    def _ragged_error(self, row: Any) -> TableError:
+        number = "a row" if row.number is None else f"row {row.number + 1}"
+        return table_error(
+            self.path,
+            f"{number} has {row.actual_columns} cells where the first row has "
+            f"{row.expected_columns} ('{one_line(row.text)}'): put cells that hold the separator "
+            "in quotes, or name the separator.",
+        )
+
+    def _check_last_row(self, batch: Any) -> None:
+        """Refuse a quote that was opened and never closed: it would swallow rows unseen."""
+        cells = [column[-1].as_py() for column in batch.columns]
+        if any(isinstance(cell, str) and "\n" in cell for cell in cells):
+            raise table_error(
+                self.path, "a quote is opened and not closed before the end; close or remove it."
+            )
+
+
+def _without_first(batches: Iterable[Any], n_rows: int) -> Iterator[Any]:
+    """Yield batches without their first rows."""
+    for batch in batches:
+        n_skipped = min(n_rows, batch.num_rows)
+        n_rows -= n_skipped
+        if n_skipped < batch.num_rows:
+            yield batch.slice(n_skipped)
