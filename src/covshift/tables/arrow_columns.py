@@ -1,9 +1,15 @@
-"""Columns of Arrow, of whatever type, as one of our kinds."""
+"""Columns of Arrow, of whatever type, as one of our kinds, and frames of such columns."""
 
 from typing import Any
 
-from covshift.tables.cells import ARROW_TYPES, Kind, NumberStyle, finite, read_cells
+from covshift.tables.cells import ARROW_TYPES, Kind, NumberStyle, finite, read_cells, trim
+from covshift.tables.extra import pandas as pd
 from covshift.tables.extra import pyarrow as pa
+
+# Text that repeats: each different text once, and its place for each row.
+CATEGORIES = pa.dictionary(pa.int32(), ARROW_TYPES["text"])
+READ_TYPES = ARROW_TYPES | {"text": CATEGORIES}
+PANDAS_TYPES = {pa.string(): pd.StringDtype("pyarrow"), pa.bool_(): pd.BooleanDtype()}
 
 
 def arrow_kind(kind: Any) -> Kind | None:
@@ -26,8 +32,10 @@ def arrow_kind(kind: Any) -> Kind | None:
 
 
 def plain_column(column: Any) -> Any:
-    """Return a column of a file as one of our four types or as plain text."""
+    """Return a column of a file as one of our four types, as text or as categories of text."""
     if pa.types.is_dictionary(column.type):
+        if column.type == CATEGORIES and not column.dictionary.null_count:
+            return column
         column = column.dictionary_decode()
     kind = arrow_kind(column.type)
     assert kind is not None
@@ -39,15 +47,33 @@ def plain_column(column: Any) -> Any:
 
 def as_text(column: Any) -> Any:
     """Return a plain column as text, whole numbers without a point."""
+    if pa.types.is_dictionary(column.type):
+        return column.dictionary_decode()
     return column if pa.types.is_string(column.type) else pa.compute.cast(column, pa.string())
 
 
 def as_kind(column: Any, kind: Kind, style: NumberStyle) -> Any:
     """Return a plain column as another kind; what does not fit is missing."""
-    if pa.types.is_string(column.type):
-        return read_cells(column, kind, style)
+    if column.type == CATEGORIES and kind == "text":
+        return _trim_categories(column)
+    if arrow_kind(column.type) == "text":
+        return read_cells(as_text(column), kind, style)
     if column.type == ARROW_TYPES[kind]:
         return finite(column) if kind == "number" else column
     if kind == "number" and pa.types.is_boolean(column.type):
         return pa.compute.cast(column, pa.float64())
     return read_cells(as_text(column), kind, "point")
+
+
+def to_frame(batch: Any) -> Any:
+    """Return plain columns as a pandas frame."""
+    arrays = [as_text(a) if a.type == CATEGORIES else a for a in batch.columns]
+    table = pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
+    # Columns stay where they are: gathering them in blocks would copy all numbers.
+    return table.to_pandas(types_mapper=PANDAS_TYPES.get, split_blocks=True)
+
+
+def _trim_categories(column: Any) -> Any:
+    """Return categories as they are if there is nothing to trim, else as text."""
+    trimmed = trim(column.dictionary)
+    return column if trimmed is column.dictionary else trimmed.take(column.indices)

@@ -1,11 +1,12 @@
-"""Columns of pandas frames, of whatever type, as numbers, dates or text."""
+"""Columns of pandas frames, of whatever type, and of Arrow as numbers, dates or text."""
 
 from typing import Any
 
 import numpy as np
 
 from covshift.kernels.arrays import FloatArray, IntArray
-from covshift.tables.cells import Kind, to_booleans, to_dates, to_numbers, trim
+from covshift.tables.arrow_columns import CATEGORIES, arrow_kind, as_text
+from covshift.tables.cells import ARROW_TYPES, Kind, to_booleans, to_dates, to_numbers, trim
 from covshift.tables.extra import pandas as pd
 from covshift.tables.extra import pyarrow as pa
 
@@ -19,7 +20,19 @@ OBJECT_KINDS: dict[str, Kind] = {
     "datetime": "date",
     "datetime64": "date",
 }
+PLAIN_TYPES = {*ARROW_TYPES.values(), CATEGORIES}
 DAY = np.timedelta64(86_400_000_000, "us")
+
+
+def as_columns(X: Any) -> tuple[dict[str, Any], int]:
+    """Return the columns of rows by name, and the number of rows.
+
+    Batches of `covshift.tables.TableReader` are taken as they are, all else as a frame.
+    """
+    if isinstance(X, pa.RecordBatch) and PLAIN_TYPES.issuperset(X.schema.types):
+        return dict(zip(X.schema.names, X.columns, strict=True)), X.num_rows
+    frame = as_frame(X)
+    return {str(name): column for name, column in frame.items()}, len(frame)
 
 
 def as_frame(X: Any) -> Any:
@@ -35,7 +48,11 @@ def as_frame(X: Any) -> Any:
 
 
 def column_kind(column: Any) -> Kind:
-    """Return what a pandas column holds."""
+    """Return what a column holds."""
+    if isinstance(column, pa.Array):
+        kind = arrow_kind(column.type)
+        assert kind is not None
+        return kind
     dtype = column.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         return column_kind(dtype.categories.to_series())
@@ -53,8 +70,9 @@ def column_kind(column: Any) -> Kind:
 
 def column_numbers(column: Any) -> FloatArray:
     """Return a column as numbers; what is none, or infinite, is NaN. Dates are none."""
-    dtype = column.dtype
-    if isinstance(dtype, np.dtype) and dtype.kind in "fiub":
+    if isinstance(column, pa.Array):
+        numbers = _arrow_numbers(column)
+    elif isinstance(dtype := column.dtype, np.dtype) and dtype.kind in "fiub":
         numbers = column.to_numpy(dtype=np.float64)
     elif pd.api.types.is_timedelta64_dtype(dtype):
         numbers = column.to_numpy() / DAY
@@ -83,9 +101,12 @@ def column_truth(column: Any) -> FloatArray:
 
 def column_days(column: Any) -> FloatArray:
     """Return a column of dates as days since 1970; what is no date is NaN."""
-    if not pd.api.types.is_datetime64_any_dtype(column.dtype):
-        if column_kind(column) not in ("text", "date"):
-            return np.full(len(column), np.nan)
+    kind = column_kind(column)
+    if kind not in ("text", "date"):
+        return np.full(len(column), np.nan)
+    if isinstance(column, pa.Array) and kind == "date":
+        dates = column.to_numpy(zero_copy_only=False)
+    elif kind == "text" or not pd.api.types.is_datetime64_any_dtype(column.dtype):
         dates = to_dates(column_text(column)).to_numpy(zero_copy_only=False)
     else:
         if getattr(column.dtype, "tz", None) is not None:
@@ -102,13 +123,27 @@ def column_text(column: Any) -> Any:
 
 def column_categories(column: Any) -> tuple[list[str | None], IntArray]:
     """Return the different texts of a column, some perhaps twice, and each row's place there."""
+    if isinstance(column, pa.DictionaryArray):
+        texts = trim(column.dictionary).to_pylist()
+        return [*texts, None], column.indices.fill_null(len(texts)).to_numpy()
     encoded = _as_text(column).dictionary_encode(null_encoding="encode")
     # Trimmed once each, not once per row: two texts may be alike then.
-    texts: list[str | None] = trim(encoded.dictionary).to_pylist()
+    texts = trim(encoded.dictionary).to_pylist()
     return texts, encoded.indices.to_numpy(zero_copy_only=False)
 
 
+def _arrow_numbers(column: Any) -> FloatArray:
+    kind = arrow_kind(column.type)
+    if kind == "date":
+        return np.full(len(column), np.nan)
+    text = kind == "text"
+    floats = to_numbers(column_text(column), "point") if text else column.cast(pa.float64())
+    return floats.to_numpy(zero_copy_only=False)
+
+
 def _as_text(column: Any) -> Any:
+    if isinstance(column, pa.Array):
+        return as_text(column)
     if isinstance(column.dtype, pd.StringDtype):
         try:
             text = pa.array(column, type=pa.string())

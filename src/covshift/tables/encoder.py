@@ -29,6 +29,7 @@ from covshift.domains import check_fit_domains
 from covshift.kernels.arrays import FloatArray
 from covshift.tables.cells import Kind
 from covshift.tables.columns import (
+    as_columns,
     as_frame,
     column_categories,
     column_days,
@@ -132,20 +133,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : frame with the columns of the fit, in any order
+        X : frame, or batch of Arrow, with the columns of the fit, in any order
 
         Returns
         -------
         ndarray of shape (n_samples, n_features_out)
         """
         check_is_fitted(self)
-        frame = as_frame(X)
-        columns = {str(name): column for name, column in frame.items()}
+        columns, n_rows = as_columns(X)
         absent = [name for name in self.kinds_ if name not in columns]
         if absent:
             raise ValueError(f"Columns of the fit are absent: {listed(absent)}. Add them.")
         # Column by column in memory, as they are written and as frames hold them.
-        features = np.zeros((len(self.get_feature_names_out()), len(frame))).T
+        features = np.zeros((len(self.get_feature_names_out()), n_rows)).T
         start = 0
         for name, kind in self.kinds_.items():
             if kind == "text":

@@ -69,10 +69,10 @@ def monitor_batch(
     extra = [domain] if domain else []
     reader = open_for_model(model, path, extra=extra, **options)
     sample, names = Sample(MAX_ROWS, rng), set()
-    for frame in chunks(reader):
-        sample.add(model.encode(frame))
+    for batch in chunks(reader):
+        sample.add(model.encode(batch))
         if domain:
-            names.update(domain_texts(frame[domain]))
+            names.update(domain_texts(batch.column(domain)))
     notes = notes_of(model, reader)
     reference = _reference(model, names, notes)
     reference = reference[rng.permutation(len(reference))[:MAX_ROWS]]

@@ -9,6 +9,7 @@ import numpy as np
 
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.solvers.blas_threads import one_blas_thread
+from covshift.tables.arrow_columns import to_frame
 from covshift.tables.classifier import TableClassifier
 from covshift.tables.domain_codes import domain_texts, known_numbers
 from covshift.tables.errors import TableError, listed
@@ -73,19 +74,20 @@ def predict_file(
 
     def frames() -> Iterator[Any]:
         n_rows = 0
-        for frame in chunks(reader):
+        for batch in chunks(reader):
             where = None
             if domain:
-                texts = domain_texts(frame[domain])
+                texts = domain_texts(batch.column(domain))
                 where = model.domain_numbers(texts)
                 known = known_numbers(model.domain_names_)
                 strangers.update(name for name in texts if name not in known)
-            codes, P = _predict(model, frame, where, probabilities)
-            written = {name: frame[name].array for name in keep}
+            codes, P = _predict(model, batch, where, probabilities)
+            kept = to_frame(batch.select(list(keep)))
+            written = {name: kept[name].array for name in keep}
             written[PREDICTION] = _class_column(model.classes_, codes)
             written |= zip(names[1:], P.T, strict=True)
             counts.update(dict(enumerate(np.bincount(codes).tolist())))
-            n_rows += len(frame)
+            n_rows += batch.num_rows
             if progress is not None:
                 progress(n_rows)
             yield pd.DataFrame(written)
@@ -104,10 +106,10 @@ def predict_file(
 
 
 def chunks(reader: TableReader) -> Iterator[Any]:
-    """Yield the frames of a reader in pieces of a size that any model can predict."""
-    for frame in reader:
-        for start in range(0, len(frame), CHUNK_ROWS):
-            yield frame.iloc[start : start + CHUNK_ROWS]
+    """Yield the batches of a reader in pieces of a size that any model can predict."""
+    for batch in reader.batches():
+        for start in range(0, batch.num_rows, CHUNK_ROWS):
+            yield batch.slice(start, CHUNK_ROWS)
 
 
 def _probability_names(model: TableClassifier) -> list[str]:
@@ -115,14 +117,14 @@ def _probability_names(model: TableClassifier) -> list[str]:
 
 
 def _predict(
-    model: TableClassifier, frame: Any, where: Any, probabilities: bool
+    model: TableClassifier, batch: Any, where: Any, probabilities: bool
 ) -> tuple[IntArray, FloatArray]:
     """Return the numbers of the predicted classes, and the probabilities that are wanted."""
     if probabilities:
-        P = model.predict_proba(frame, sample_domain=where)
+        P = model.predict_proba(batch, sample_domain=where)
         return P.argmax(axis=1), P
-    labels = model.predict(frame, sample_domain=where)
-    return np.searchsorted(model.classes_, labels), np.empty((len(frame), 0))
+    labels = model.predict(batch, sample_domain=where)
+    return np.searchsorted(model.classes_, labels), np.empty((batch.num_rows, 0))
 
 
 def _class_column(classes: Any, codes: IntArray) -> Any:

@@ -16,11 +16,17 @@ from typing import Any
 
 from covshift.base import check_count, check_option
 from covshift.kernels.arrays import IntArray
-from covshift.tables.arrow_columns import arrow_kind, as_kind, as_text, plain_column
+from covshift.tables.arrow_columns import (
+    READ_TYPES,
+    arrow_kind,
+    as_kind,
+    as_text,
+    plain_column,
+    to_frame,
+)
 from covshift.tables.batches import open_batches
-from covshift.tables.cells import ARROW_TYPES, NumberStyle, guess_style, trim
+from covshift.tables.cells import NumberStyle, guess_style, trim
 from covshift.tables.errors import TableError, listed, table_error
-from covshift.tables.extra import pandas as pd
 from covshift.tables.extra import pyarrow as pa
 from covshift.tables.folders import FolderBatches, parquet_files
 from covshift.tables.row_sample import sample_frames, sample_note
@@ -223,6 +229,13 @@ class TableReader:
         return [name for name in self.schema.kinds if self.n_rows and not self._filled[name]]
 
     def __iter__(self) -> Iterator[Any]:
+        return map(to_frame, self.batches())
+
+    def batches(self) -> Iterator[Any]:
+        """Yield the table in batches of Arrow, text as such or as categories.
+
+        For what needs no frames: they take as long to make as features.
+        """
         self._unreadable.clear()
         self._filled.clear()
         self.n_rows = self._n_dropped = 0
@@ -232,7 +245,7 @@ class TableReader:
             if n_filled:
                 for piece in (*empty, batch.slice(0, n_filled)):
                     self.n_rows += piece.num_rows
-                    yield self._to_frame(piece)
+                    yield self._to_kinds(piece)
                 empty = []
             if n_filled < batch.num_rows:
                 empty.append(batch.slice(n_filled))
@@ -240,7 +253,7 @@ class TableReader:
         if not self.n_rows:
             raise table_error(self._batches.path, "has names of columns and no rows below them.")
 
-    def _to_frame(self, batch: Any) -> Any:
+    def _to_kinds(self, batch: Any) -> Any:
         if self._style is None:
             self._style = self._guess_style(batch)
         arrays = []
@@ -252,16 +265,13 @@ class TableReader:
                 self._unreadable[name] += values.null_count - n_missing
             self._filled[name] += len(values) - values.null_count
             arrays.append(values)
-        types = {pa.string(): pd.StringDtype("pyarrow"), pa.bool_(): pd.BooleanDtype()}
-        table = pa.RecordBatch.from_arrays(arrays, names=list(self.schema.kinds))
-        # Columns stay where they are: gathering them in blocks would copy all numbers.
-        return table.to_pandas(types_mapper=types.get, split_blocks=True)
+        return pa.RecordBatch.from_arrays(arrays, names=list(self.schema.kinds))
 
     def _fast_types(self) -> dict[str, Any] | None:
         """Return types that cells can be read as while they are cut, or None."""
         if self._style == "comma" or (self._style is None and self.schema.decimal == ","):
             return None
-        return {name: ARROW_TYPES[kind] for name, kind in self.schema.kinds.items()}
+        return {name: READ_TYPES[kind] for name, kind in self.schema.kinds.items()}
 
     def _guess_style(self, batch: Any) -> NumberStyle:
         """Return the style of the numbers that came as text; none came so if all are plain."""

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from covshift.measures.prediction_scores import score_predictions
+from covshift.tables.arrow_columns import to_frame
 from covshift.tables.classifier import TableClassifier
 from covshift.tables.domain_codes import domain_texts
 from covshift.tables.errors import TableError, listed, table_error
@@ -50,7 +51,7 @@ def score_file(
     reader = open_for_model(model, path, extra=extra, label=label, **options)
     truths, predictions, domains = [], [], []
     n_unlabelled = 0
-    for frame in chunks(reader):
+    for frame in map(to_frame, chunks(reader)):
         truth, known = read_known_labels(frame[label], model.classes_)
         n_unlabelled += int((~known).sum())
         frame, truth = frame[known], truth[known]
