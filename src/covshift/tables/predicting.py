@@ -82,8 +82,7 @@ def predict_file(
                 known = known_numbers(model.domain_names_)
                 strangers.update(name for name in texts if name not in known)
             codes, P = _predict(model, batch, where, probabilities)
-            kept = to_frame(batch.select(list(keep)))
-            written = {name: kept[name].array for name in keep}
+            written = {name: to_frame(batch.select([name]))[name].array for name in keep}
             written[PREDICTION] = _class_column(model.classes_, codes)
             written |= zip(names[1:], P.T, strict=True)
             counts.update(dict(enumerate(np.bincount(codes).tolist())))

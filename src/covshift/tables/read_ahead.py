@@ -19,8 +19,8 @@ def map_ahead(
     try:
         for item in items:
             coming.append(threads.submit(function, item))
-            # One more than there are threads: none stands still while a result is in use.
-            if len(coming) > n_threads:
+            # Twice as many as threads: none stands still while a result is in use.
+            if len(coming) > 2 * n_threads:
                 yield coming.popleft().result()
         while coming:
             yield coming.popleft().result()
