@@ -12,9 +12,10 @@ from covshift.tables.matching import MatchedTables, match_tables
 from covshift.tables.monitoring import monitor_batch
 from covshift.tables.pairs import read_pair
 from covshift.tables.predicting import predict_file
-from covshift.tables.reading import Table, TableReader, open_table, read_table
+from covshift.tables.reading import Table, open_table, read_table
 from covshift.tables.schema import TableSchema
 from covshift.tables.scoring import score_file
+from covshift.tables.table_reader import TableReader
 from covshift.tables.writing import check_output, write_table
 
 __all__ = [

@@ -75,5 +75,6 @@ def to_frame(batch: Any) -> Any:
 
 def _trim_categories(column: Any) -> Any:
     """Return categories as they are if there is nothing to trim, else as text."""
-    trimmed = trim(column.dictionary)
-    return column if trimmed is column.dictionary else trimmed.take(column.indices)
+    texts = column.dictionary
+    trimmed = trim(texts)
+    return column if trimmed is texts else trimmed.take(column.indices)

@@ -8,9 +8,10 @@ from covshift.tables.cells import Kind
 from covshift.tables.classifier import TableClassifier
 from covshift.tables.errors import TableError, listed, table_error
 from covshift.tables.labels import class_kind
-from covshift.tables.reading import Table, TableReader, open_table, read_rows
+from covshift.tables.reading import Table, open_table, read_rows
 from covshift.tables.row_sample import default_rows
 from covshift.tables.schema import TableSchema
+from covshift.tables.table_reader import TableReader
 
 
 def open_for_model(

@@ -10,9 +10,10 @@ from covshift.tables.errors import one_line
 from covshift.tables.file_formats import identify_file
 from covshift.tables.labels import as_written
 from covshift.tables.matching import MatchedTables, check_columns, match_frames, names_given
-from covshift.tables.reading import Table, TableReader, open_table, read_rows, read_table
+from covshift.tables.reading import Table, open_table, read_rows, read_table
 from covshift.tables.row_sample import default_rows
 from covshift.tables.schema import TableSchema
+from covshift.tables.table_reader import TableReader
 
 
 def read_pair(

@@ -16,7 +16,7 @@ from covshift.tables.errors import TableError, listed
 from covshift.tables.extra import pandas as pd
 from covshift.tables.extra import pyarrow as pa
 from covshift.tables.model_frames import notes_of, open_for_model
-from covshift.tables.reading import TableReader
+from covshift.tables.table_reader import TableReader
 from covshift.tables.writing import write_table
 
 PREDICTION = "prediction"

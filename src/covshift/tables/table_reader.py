@@ -1,0 +1,161 @@
+"""The frames and batches of an open table, its cells read as the kinds of its columns."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from covshift.tables.arrow_columns import (
+    READ_TYPES,
+    arrow_kind,
+    as_kind,
+    as_text,
+    plain_column,
+    to_frame,
+)
+from covshift.tables.cells import NumberStyle, guess_style, trim
+from covshift.tables.errors import listed, table_error
+from covshift.tables.extra import pyarrow as pa
+from covshift.tables.schema import TableSchema
+from covshift.tables.schema_finding import find_schema
+
+
+class TableReader:
+    """Frames of a table, one after the other; made by `covshift.tables.open_table`.
+
+    Attributes
+    ----------
+    schema : `TableSchema` of the frames.
+    other_names : columns of the file that the schema has not.
+    notes : what was decided so far, in plain sentences; complete once all frames were read.
+    n_rows : rows read so far.
+    """
+
+    def __init__(
+        self, batches: Any, schema: TableSchema | None, style: NumberStyle | None, absent: bool
+    ):
+        self._batches = batches
+        self._style = style
+        self._fixed_notes = list(batches.notes)
+        self._unreadable: Counter[str] = Counter()
+        self._filled: Counter[str] = Counter()
+        self._n_dropped = 0
+        self.n_rows = 0
+        if schema is None:
+            self.schema, self._style, notes = find_schema(batches, style)
+            self._fixed_notes += notes
+        else:
+            self.schema = self._take_schema(schema, absent)
+
+        self.other_names = [
+            name
+            for i, name in enumerate(batches.names)
+            if name not in self.schema.kinds
+            and name not in batches.row_names
+            and i not in batches.nameless
+        ]
+
+    @property
+    def notes(self) -> list[str]:
+        """What was decided so far, in plain sentences."""
+        notes = list(self._fixed_notes)
+        if self._style == "comma":
+            notes.append("Numbers are read with a decimal comma, as in '1.234,5'.")
+        for name, count in (+self._unreadable).items():
+            kind = self.schema.kinds[name]
+            notes.append(
+                f"Column {listed([name])}: {count} cells are no {kind}s and are read as missing."
+            )
+        if self._n_dropped:
+            notes.append(f"{self._n_dropped} empty rows at the end are left out.")
+        return notes
+
+    @property
+    def empty_names(self) -> list[str]:
+        """Columns in which no row read so far has a value."""
+        return [name for name in self.schema.kinds if self.n_rows and not self._filled[name]]
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(to_frame, self.batches())
+
+    def batches(self) -> Iterator[Any]:
+        """Yield the table in batches of Arrow, text as such or as categories.
+
+        For what needs no frames: they take as long to make as features.
+        """
+        self._unreadable.clear()
+        self._filled.clear()
+        self.n_rows = self._n_dropped = 0
+        empty: list[Any] = []  # rows that are left out if nothing follows
+        for batch in self._batches.read(self._fast_types()):
+            n_filled = _last_filled_row(batch)
+            if n_filled:
+                for piece in (*empty, batch.slice(0, n_filled)):
+                    self.n_rows += piece.num_rows
+                    yield self._to_kinds(piece)
+                empty = []
+            if n_filled < batch.num_rows:
+                empty.append(batch.slice(n_filled))
+        self._n_dropped = sum(piece.num_rows for piece in empty)
+        if not self.n_rows:
+            raise table_error(self._batches.path, "has names of columns and no rows below them.")
+
+    def _to_kinds(self, batch: Any) -> Any:
+        if self._style is None:
+            self._style = self._guess_style(batch)
+        arrays = []
+        for name, kind in self.schema.kinds.items():
+            column = plain_column(batch.column(name))
+            values = as_kind(column, kind, self._style)
+            if kind != "text" and values.null_count > column.null_count:
+                n_missing = trim(as_text(column)).null_count
+                self._unreadable[name] += values.null_count - n_missing
+            self._filled[name] += len(values) - values.null_count
+            arrays.append(values)
+        return pa.RecordBatch.from_arrays(arrays, names=list(self.schema.kinds))
+
+    def _fast_types(self) -> dict[str, Any] | None:
+        """Return types that cells can be read as while they are cut, or None."""
+        if self._style == "comma" or (self._style is None and self.schema.decimal == ","):
+            return None
+        return {name: READ_TYPES[kind] for name, kind in self.schema.kinds.items()}
+
+    def _guess_style(self, batch: Any) -> NumberStyle:
+        """Return the style of the numbers that came as text; none came so if all are plain."""
+        columns = [batch.column(n) for n, kind in self.schema.kinds.items() if kind == "number"]
+        texts = [column for column in columns if pa.types.is_string(column.type)]
+        usual = self.schema.decimal == "," and bool(texts)
+        return guess_style(texts, "comma" if usual else "point")
+
+    def _take_schema(self, schema: TableSchema, allow_absent: bool) -> TableSchema:
+        absent = [name for name in schema.kinds if name not in self._batches.names]
+        if absent and not allow_absent:
+            others = [name for name in self._batches.names if name not in schema.kinds]
+            hint = f"; it has {listed(others)} instead" if others else ""
+            raise table_error(
+                self._batches.path, f"has no column {listed(absent)}{hint}. Add or rename it."
+            )
+        kept = schema.without(absent)
+        if not kept.kinds:
+            raise table_error(
+                self._batches.path,
+                f"has none of the columns that are wanted ({listed(schema.kinds, 3)}); its first "
+                f"row is read as {listed(self._batches.names, 3)}. Is that a row of names, and the "
+                "separator found right? Else name it (--separator).",
+            )
+        if self._batches.typed:
+            types = dict(zip(self._batches.names, self._batches.types, strict=True))
+            unusable = [name for name in kept.kinds if arrow_kind(types[name]) is None]
+            if unusable:
+                raise table_error(
+                    self._batches.path,
+                    f"column {listed(unusable)} holds lists, records or bytes; write plain values.",
+                )
+        return kept
+
+
+def _last_filled_row(batch: Any) -> int:
+    """Return the number of rows up to the last one with a cell that holds something."""
+    n_rows = batch.num_rows
+    while n_rows and not any(column[n_rows - 1].is_valid for column in batch.columns):
+        n_rows -= 1
+    return n_rows
