@@ -87,11 +87,12 @@ def test_some_of_the_problems(asarray, loss):
 
 @pytest.mark.parametrize("asarray", LIBRARIES)
 @pytest.mark.parametrize("activation", ["abs", "sin"])
-def test_a_dead_filter_stays_dead(asarray, activation):
+@pytest.mark.parametrize("epsilon", [0.0, 1e-60], ids=["none", "too small for the precision"])
+def test_a_dead_filter_stays_dead(asarray, activation, epsilon):
     """Without any epsilon a filter of zeros divides zero by zero."""
-    W, arguments = draw()
+    W, arguments = draw(np.float32)
     W[:, 1] = 0
-    settings = {"loss": "joint", "activation": activation, "epsilon": 0.0, "norm_epsilon": 0.0}
+    settings = {"loss": "joint", "activation": activation, "epsilon": epsilon, "norm_epsilon": 0.0}
     losses, gradients = evaluate_on(asarray, W, arguments, **settings)
     assert np.isfinite(losses).all()
     assert np.isfinite(gradients).all()

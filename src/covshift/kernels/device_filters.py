@@ -126,6 +126,8 @@ def activate_on_device(
     """Return g(H) and g'(H); see `activations`."""
     if activation == "abs":
         F = xp.sqrt(H * H + epsilon)
+        if epsilon >= xp.finfo(H.dtype).smallest_normal:
+            return F, H / F  # nowhere 0/0, which saves three touches of all activations
         # Where F is zero so is H, and zero the subgradient that stays put.
         return F, H / xp.where(F > 0, F, xp.ones_like(F))
     F, slopes = (xp.cos(H), -xp.sin(H)) if activation == "cos" else (xp.sin(H), xp.cos(H))
