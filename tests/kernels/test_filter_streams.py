@@ -7,7 +7,7 @@ from scipy import sparse
 from covshift.kernels import row_blocks
 from covshift.kernels.activations import ACTIVATIONS
 from covshift.kernels.filter_losses import LOSSES, filter_losses, streamed_losses
-from covshift.kernels.filter_streams import ActivationRule, squares_by_code
+from covshift.kernels.filter_streams import squares_by_code
 from covshift.kernels.row_checks import look_at
 from covshift.kernels.row_views import view_rows
 from covshift.streams import ArrayRows
@@ -96,12 +96,12 @@ def test_other_types_are_computed_as_they_are_in_memory(activation):
         assert_close(gradient, in_memory[1][0], tolerance)
 
 
-def test_squares_by_code():
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_squares_by_code(activation):
     problem = example(n=30)
     codes = np.arange(30) % 4  # the last belongs to none
-    rule = ActivationRule("sin", 1e-8, half_angle=False)
-    squares, counts = squares_by_code(problem.X, codes, problem.W[None], rule, 3)
-    F = np.vectorize(naive.activation)(problem.X @ problem.W.T, "sin", 1e-8)
+    squares, counts = squares_by_code(problem.X, codes, problem.W[None], activation, 1e-8, 3)
+    F = np.vectorize(naive.activation)(problem.X @ problem.W.T, activation, 1e-8)
     for code in range(3):
         np.testing.assert_allclose(squares[code], (F[codes == code] ** 2).sum(axis=0))
     np.testing.assert_array_equal(counts, np.bincount(codes)[:3])

@@ -2,6 +2,8 @@
 
 import os
 import signal
+from collections import Counter
+from types import SimpleNamespace
 
 import joblib
 import numpy as np
@@ -11,12 +13,15 @@ from sklearn.linear_model import LogisticRegression
 
 from covshift import AutoAdaptedClassifier, DomainStandardScaler, PeriodicSparseFiltering
 from covshift.experiments.runner import run_experiment
+from covshift.kernels.moment_sums import first_moments
 from covshift.streams.dask_rows import DaskRows
+from covshift.streams.worker_shares import PERSISTED_SHARE, deal_blocks
 from tests.experiments.measuring import declaration, measure
 from tests.shifted import make_problem
 from tests.streams.cluster import local_cluster
 
 da = pytest.importorskip("dask.array")
+distributed = pytest.importorskip("distributed")
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
     # Sockets and processes that Dask leaves to the garbage collector.
@@ -86,6 +91,47 @@ def test_a_worker_killed_in_the_middle_costs_a_recomputation(client, in_memory, 
     ours = clone(PSF).fit(made_rows(), y, sample_domain=sample_domain)
     assert len(passes) > 16
     assert abs(ours.loss_ - theirs.loss_) <= 1e-6 * abs(theirs.loss_)
+
+
+def workers_of(client, blocks):
+    """The first worker that has each of some delayed blocks."""
+    distributed.wait(blocks)
+    keepers = client.who_has(distributed.futures_of(blocks))
+    return [keepers[block.key][0] for block in blocks]
+
+
+def test_blocks_are_dealt_evenly_and_codes_lie_beside_them(client):
+    stream = DaskRows(made_rows())
+    owners = workers_of(client, stream._kept)
+    assert owners == owners[:2] * (N_BLOCKS // 2)
+    assert owners[0] != owners[1]
+    assert workers_of(client, stream.split(np.arange(N_ROWS) % 2)) == owners
+
+
+def test_shares_are_by_threads_and_count_the_memory_of_all_workers(monkeypatch):
+    threads = {"a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": 3}
+    workers = {name: {"nthreads": n, "memory_limit": 100_000} for name, n in threads.items()}
+
+    def five_unless_asked(n_workers=5):
+        names = list(workers)[: None if n_workers < 0 else n_workers]
+        return {"workers": {name: workers[name] for name in names}}
+
+    client = SimpleNamespace(scheduler_info=five_unless_asked)
+    monkeypatch.setattr("covshift.streams.worker_shares._current_client", lambda: client)
+    X = made_rows()
+    room = int(PERSISTED_SHARE * 100_000 * len(workers))
+    assert Counter(deal_blocks(X[: room // X[0].nbytes], N_BLOCKS)) == threads
+    assert deal_blocks(X[: room // X[0].nbytes + 1], N_BLOCKS) == []
+
+
+def test_blocks_that_rest_on_what_workers_have_are_left_there(client):
+    made = made_rows().persist()
+    assert deal_blocks(made + 1, N_BLOCKS) == [None] * N_BLOCKS
+    blocks = list(made.to_delayed(optimize_graph=False).ravel())
+    stream = DaskRows(made)
+    (counts, _) = stream.sums(first_moments, stream.split(np.zeros(N_ROWS, int)), 1)
+    assert (counts == N_ROWS).all()
+    assert workers_of(client, stream._kept) == workers_of(client, blocks)
 
 
 def test_restarts_go_to_the_cluster(client, monkeypatch):

@@ -11,7 +11,7 @@ from covshift.domains import Unit, locate_units, unit_codes
 from covshift.kernels.activations import Activation
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.kernels.device_representation import normalize_on_device, squares_on_device
-from covshift.kernels.filter_streams import ActivationRule, squares_by_code
+from covshift.kernels.filter_streams import squares_by_code
 from covshift.kernels.normalization import normalize_by, root_mean_squares, stored_norms
 from covshift.solvers.namespaces import gather, namespace_of
 from covshift.streams import RowStream
@@ -76,10 +76,9 @@ class UnitNorms:
         units: dict[Unit, IntArray],
     ) -> "UnitNorms":
         """Measure the norms of the activations of filters W (L, m), in a pass over the rows."""
-        rule = ActivationRule(activation, epsilon, half_angle=False)
         squares, counts = np.zeros((len(units), len(W))), np.zeros(len(units), dtype=np.int64)
         for positions, codes in unit_codes(units, stream.shape[0]):
-            arguments = (W.astype(stream.dtype)[None], rule, len(positions))
+            arguments = (W.astype(stream.dtype)[None], activation, epsilon, len(positions))
             sums = stream.sums(squares_by_code, stream.split(codes), *arguments)
             squares[positions], counts[positions] = sums
         root_means = np.sqrt(squares / counts[:, None]).astype(stream.dtype)

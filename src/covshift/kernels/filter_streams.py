@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from covshift.kernels.activations import Activation, activate_block
+from covshift.kernels.activations import Activation, activate, activate_block
 from covshift.kernels.arrays import FloatArray, IntArray, Rows
 from covshift.kernels.filter_passes import FilterLoss, Norms, sum_by_class
 from covshift.kernels.row_blocks import (
@@ -137,14 +137,20 @@ def second_sums(
 
 
 def squares_by_code(
-    rows: Rows, codes: IntArray, W: FloatArray, rule: ActivationRule, n_codes: int
+    rows: Rows,
+    codes: IntArray,
+    W: FloatArray,
+    activation: Activation,
+    epsilon: float,
+    n_codes: int,
 ) -> tuple[FloatArray, IntArray]:
     """Squared activations (U, L) of the rows of each code, and their numbers (U,).
 
     W is (1, L, m); rows with a code of U belong to none.
     """
     squares = np.zeros((W.shape[1], n_codes + 1))
-    for block, F, _, _ in activated_blocks(rows, codes, W, rule):
+    for block, H, _ in projected_blocks(rows, codes, W):
+        F = activate(H, activation, epsilon)
         squares[:, block.columns] += sum_by_class(np.square(F, out=F), block.classes)[0]
     return squares[:, :-1].T, np.bincount(codes, minlength=n_codes + 1)[:-1]
 
@@ -164,6 +170,16 @@ def activated_blocks(
 ) -> Iterator[tuple[Block, FloatArray, FloatArray, FloatArray]]:
     """Blocks that stay in the cache, their F and g' (K, L, b), and two buffers of that size."""
     scaled = W * W.dtype.type(0.5) if rule.half_angle else W
+    for block, F, buffers in projected_blocks(rows, codes, scaled):
+        slopes = room(buffers[2], *F.shape)
+        activate_block(F, slopes, rule.activation, rule.epsilon, half_angle=rule.half_angle)
+        yield block, F, slopes, buffers
+
+
+def projected_blocks(
+    rows: Rows, codes: IntArray, W: FloatArray
+) -> Iterator[tuple[Block, FloatArray, FloatArray]]:
+    """Blocks that stay in the cache, their products with W (K, L, b), and three buffers."""
     n_problems, n_filters, n_features = W.shape
     n_rows = rows.shape[0]
     width = min(n_rows, block_width(n_problems * n_filters * W.dtype.itemsize, n_features))
@@ -174,8 +190,6 @@ def activated_blocks(
         part = view_rows(rows, start, stop, W.dtype)
         block = make_block(part, codes[start:stop], n_problems, W.dtype, factors)
         factors = block.factors
-        shape = (n_problems, n_filters, stop - start)
-        F, slopes = room(buffers[2], *shape), room(buffers[3], *shape)
-        project(scaled, part, F)
-        activate_block(F, slopes, rule.activation, rule.epsilon, half_angle=rule.half_angle)
-        yield block, F, slopes, buffers
+        H = room(buffers[3], n_problems, n_filters, stop - start)
+        project(W, part, H)
+        yield block, H, buffers[:3]

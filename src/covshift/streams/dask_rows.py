@@ -16,11 +16,10 @@ from scipy import sparse
 
 from covshift.solvers.blas_threads import one_blas_thread
 from covshift.streams.row_stream import RowStream, Run, add_up, working_dtype
+from covshift.streams.worker_shares import deal_blocks, keep_at_workers
 
 # Sums added up by one task of the tree: fewer take more rounds, more take longer each.
 FAN_IN = 8
-# Share of the workers' memory that the blocks may take; Dask spills to disk near three quarters.
-PERSISTED_SHARE = 0.6
 
 
 class DaskRows(RowStream):
@@ -37,13 +36,19 @@ class DaskRows(RowStream):
         self._X, self._filled = X, filled
 
     @cached_property
-    def _kept(self) -> Any:
-        # Workers forget what nobody refers to: these are referred to here.
-        return _keep_in_cluster(self._X)
-
-    def _blocks_of(self, X: Any) -> list[Any]:
-        blocks = X.to_delayed(optimize_graph=False).ravel()
+    def _blocks(self) -> list[Any]:
+        blocks = self._X.to_delayed(optimize_graph=False).ravel()
         return [blocks[index] for index in self._filled]
+
+    @cached_property
+    def _owners(self) -> list[str | None]:
+        return deal_blocks(self._X, len(self._filled))
+
+    @cached_property
+    def _kept(self) -> list[Any]:
+        # Workers forget what nobody refers to: these are referred to here. Where they have no
+        # room for them, every pass reads the blocks from where they come.
+        return keep_at_workers(self._blocks, self._owners) if self._owners else self._blocks
 
     def split(self, codes: Any) -> Any:
         """Codes of each block, in as few bytes as they need."""
@@ -51,7 +56,9 @@ class DaskRows(RowStream):
         low, high = int(codes.min(initial=0)), int(codes.max(initial=0))
         compact = codes.astype(np.promote_types(np.min_scalar_type(low), np.min_scalar_type(high)))
         parts = [dask.delayed(compact[start:stop]) for start, stop in self._bounds]
-        return dask.persist(*parts)
+        if self._owners:  # beside their rows
+            return keep_at_workers(parts, self._owners)
+        return list(dask.persist(*parts))
 
     def sums(
         self, function: Callable[..., tuple[Any, ...]], codes: Any, *arguments: Any, run: Run = map
@@ -59,10 +66,7 @@ class DaskRows(RowStream):
         """Sum ``function(rows, codes, *arguments)`` over all blocks; Dask runs them."""
         shared = dask.delayed(_Call(function, arguments), pure=False)
         apply, add = dask.delayed(_apply, pure=False), dask.delayed(add_up, pure=False)
-        parts = [
-            apply(shared, block, own)
-            for block, own in zip(self._blocks_of(self._kept), codes, strict=True)
-        ]
+        parts = [apply(shared, block, own) for block, own in zip(self._kept, codes, strict=True)]
         while len(parts) > 1:
             parts = [add(parts[i : i + FAN_IN]) for i in range(0, len(parts), FAN_IN)]
         result: tuple[Any, ...] = parts[0].compute()
@@ -74,7 +78,7 @@ class DaskRows(RowStream):
         place = dask.delayed(_pick)
         parts = [
             place(block, rows[(rows >= start) & (rows < stop)] - start)
-            for block, (start, stop) in zip(self._blocks_of(self._X), self._bounds, strict=True)
+            for block, (start, stop) in zip(self._blocks, self._bounds, strict=True)
         ]
         picked = dask.compute(*parts)
         stack = sparse.vstack if self.is_sparse else np.vstack
@@ -96,19 +100,3 @@ def _apply(call: _Call, rows: Any, codes: Any) -> Any:
 
 def _pick(block: Any, rows: Any) -> Any:
     return block[rows]
-
-
-def _keep_in_cluster(X: Any) -> Any:
-    """The same array, kept by the workers of a cluster where they have room for it.
-
-    Without a cluster, or where they have not, every pass reads the blocks from where they come.
-    """
-    try:
-        from distributed import get_client
-
-        client = get_client()
-    except (ImportError, ValueError):
-        return X
-    limits = [worker["memory_limit"] for worker in client.scheduler_info()["workers"].values()]
-    room = PERSISTED_SHARE * sum(limits) if all(limits) else np.inf
-    return X.persist() if X.nbytes <= room else X
