@@ -5,9 +5,12 @@ python benchmarks/cluster.py [--out results.json]
 Workers are processes of one thread each, on loopback. Rows are made by the workers, block by block.
 The environment variable ROWS sets their number. Where other programs use the cores, two workers
 wait for them and the wall clock says little: the time that the busiest worker and the client spend
-computing, about what a fit takes on idle cores, is compared as well.
+computing, about what a fit takes on idle cores, is compared as well. The floor of all this is what
+two plain processes take that do the work of a pass on half of the blocks each, without Dask: cores
+share memory and clock.
 """
 
+import multiprocessing
 import os
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before NumPy is loaded, here and in the workers
@@ -23,9 +26,11 @@ from distributed import Client, LocalCluster
 from measuring import report
 
 from covshift import PeriodicSparseFiltering
+from covshift.kernels.activations import half_angle_is_cheaper
+from covshift.kernels.filter_streams import ActivationRule, first_sums
 from covshift.streams.dask_rows import DaskRows
 
-ROWS = int(os.environ.get("ROWS", 400_000))
+ROWS = int(os.environ.get("ROWS", 1_280_000))
 FEATURES, FILTERS, BLOCKS, ITERATIONS = 72, 110, 32, 5
 ROUNDS = 3
 
@@ -72,6 +77,42 @@ def fit():
     return model, times
 
 
+def pass_over(numbers, ready, done):
+    """First pass over some of the blocks, ROUNDS times, each when the others are ready, too."""
+    size = ROWS // BLOCKS
+    blocks = [np.random.default_rng(n).standard_normal((size, FEATURES)) for n in numbers]
+    codes = np.arange(size) % 3
+    W = np.random.default_rng(0).standard_normal((1, FILTERS, FEATURES)) * FEATURES**-0.5
+    rule = ActivationRule("sin", 1e-8, half_angle_is_cheaper(W.dtype))
+    for _ in range(ROUNDS):
+        ready.wait()
+        for block in blocks:
+            first_sums(block, codes, W, rule, 2, 1)
+        done.wait()
+
+
+def plain_seconds(n_processes):
+    """Median time of a pass by plain processes that share the blocks."""
+    context, times = multiprocessing.get_context("spawn"), []
+    ready, done = (context.Barrier(n_processes + 1) for _ in range(2))
+    processes = [
+        context.Process(
+            target=pass_over, args=(range(first, BLOCKS, n_processes), ready, done), daemon=True
+        )
+        for first in range(n_processes)
+    ]
+    for process in processes:
+        process.start()
+    for _ in range(ROUNDS):
+        ready.wait()
+        start = time.perf_counter()
+        done.wait()
+        times.append(time.perf_counter() - start)
+    for process in processes:
+        process.join()
+    return statistics.median(times)
+
+
 def seconds_used():
     """Time that this process has spent computing."""
     return time.process_time()
@@ -105,6 +146,9 @@ def cluster(n_workers):
 def main():
     """Measure in turns, so that what else the machine does meets both alike."""
     found = []
+    plain = {n: plain_seconds(n) for n in (1, 2, 1, 2)}
+    print(f"floor, a pass by plain processes: {plain[2] / plain[1]:.2f} ({plain[2]:.2f} seconds by "
+          f"two, {plain[1]:.2f} by one)")  # fmt: skip
     clients = {n: cluster(n) for n in (1, 2)}
     passes = {1: [], 2: []}
     totals, computing = {1: [], 2: []}, {1: [], 2: []}
