@@ -31,6 +31,20 @@ def test_verdict_and_report(files, tmp_path):
     assert "income" in page
 
 
+def test_rows_that_were_not_read_or_not_looked_at_are_told(tmp_path):
+    rng = np.random.default_rng(0)
+    paths, page = (tmp_path / "train.csv", tmp_path / "new.csv"), tmp_path / "report.html"
+    customers(1200, "A", 0, rng).to_csv(paths[0], index=False)
+    customers(1100, "C", 1, rng).to_csv(paths[1], index=False)
+    printed = succeed(
+        "diagnose", *paths, "--label", "churned", "--ignore", "since", "--time-budget", 0,
+        "--max-rows", 1050, "--report", page,
+    )  # fmt: skip
+    for text in (" ".join(printed.split()), page.read_text(encoding="utf-8")):
+        assert "1,050 of 1,200 rows are used" in text
+        assert "of 1050 source and 1050 target rows, of which 1000 and 1000 were drawn" in text
+
+
 def test_rows_to_label_are_rows_of_the_new_table(files):
     result = json.loads(diagnosed(files, "--json", "--ask", 7))
     rows = result["rows to label"]

@@ -22,7 +22,7 @@ from covshift import (
 )
 from covshift.persistence import read_card
 from covshift.selection.choice import NoRankedCandidateWarning
-from covshift.tables import TableClassifier, TableEncoder, match_tables
+from covshift.tables import TableClassifier, TableEncoder, describe_model, match_tables
 from tests.cli.user_files import make_tables
 
 TABLES = make_tables()
@@ -157,6 +157,15 @@ def test_it_knows_whether_it_adapts():
     auto = AutoAdaptedClassifier(candidates=candidates, max_rows=100, random_state=0)
     with pytest.warns(NoRankedCandidateWarning):  # it takes all for one class
         assert not TableClassifier(auto).fit_tables(MATCHED).adapts_
+
+
+def test_the_card_tells_of_rows_that_were_not_scored():
+    candidates = [(DomainStandardScaler(), LogisticRegression())]
+    for max_rows, told in ((100, True), (1000, False)):
+        auto = AutoAdaptedClassifier(candidates=candidates, max_rows=max_rows, random_state=0)
+        model = TableClassifier(auto).fit_tables(MATCHED)
+        notes = describe_model(model, MATCHED, ["train.csv", "new.csv"])["notes"]
+        assert any("scored with at most 100 rows" in note for note in notes) == told
 
 
 def test_bad_input(model):

@@ -74,7 +74,7 @@ def diagnose(
     check_seed(COMMAND, seed)
     with one_line_errors(COMMAND, debug) as warned:
         from covshift.base import check_count
-        from covshift.diagnosis.words import summarise
+        from covshift.diagnosis.words import say_rows, summarise
         from covshift.tables import check_output, diagnose_tables, read_pair
         from covshift.tables.diagnosing import (
             rows_to_label,
@@ -98,6 +98,8 @@ def diagnose(
         with working(f"diagnosing {len(tables.X_train):,} and {len(tables.X_new):,} rows"):
             found = diagnose_tables(tables, random_state=seed, n_jobs=jobs, time_budget=time_budget)
         notes = list(tables.notes)
+        if found.n_rows_looked_at != found.n_rows:
+            notes.append(f"{say_rows(found)}.")
         if labels is not None:
             found, more = update_from_file(found, tables, labels, **reading)
             notes += more
@@ -108,7 +110,7 @@ def diagnose(
                 fail(COMMAND, "there is no row to label: whatever may hold predicts the same.")
             write_rows_to_label(to_label, new, rows, label, **reading)
         if report is not None:
-            facts = [("files", f"{train.name}, {new.name}")]
+            facts = [("files", f"{train.name}, {new.name}"), *(("note", note) for note in notes)]
             found.to_html(report, facts=facts, how_to_label=HOW_TO_LABEL)
     result |= {"notes": notes, "rows to label": rows, "warnings": warned}
     if as_json:

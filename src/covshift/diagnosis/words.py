@@ -40,11 +40,7 @@ def summarise(diagnosis: "Diagnosis", how_to_label: str = HOW_TO_LABEL) -> list[
 
 def describe(diagnosis: "Diagnosis") -> str:
     """The sentences as a text of several lines."""
-    n_source, n_target = diagnosis.n_rows
-    head = f"Diagnosis of {n_source} source and {n_target} target rows"
-    if diagnosis.n_rows_looked_at != diagnosis.n_rows:
-        head += ", of which {} and {} were drawn and looked at".format(*diagnosis.n_rows_looked_at)
-    return "\n".join([head, *(f"- {sentence}" for sentence in summarise(diagnosis))])
+    return "\n".join([say_rows(diagnosis), *(f"- {one}" for one in summarise(diagnosis))])
 
 
 def describe_html(diagnosis: "Diagnosis") -> str:
@@ -59,6 +55,17 @@ def describe_html(diagnosis: "Diagnosis") -> str:
         cells = [row["hypothesis"], *shown, "yes" if row["survives"] else "no"]
         rows += "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
     return f"<ul>{sentences}</ul><table><tr>{head}</tr>{rows}</table>"
+
+
+def say_rows(diagnosis: "Diagnosis") -> str:
+    """How many rows there are, and how many of them were looked at."""
+    n_source, n_target = diagnosis.n_rows
+    sentence = f"Diagnosis of {n_source} source and {n_target} target rows"
+    if diagnosis.n_rows_looked_at != diagnosis.n_rows:
+        sentence += ", of which {} and {} were drawn and looked at".format(
+            *diagnosis.n_rows_looked_at
+        )
+    return sentence
 
 
 def say_moved(diagnosis: "Diagnosis") -> str:

@@ -139,6 +139,7 @@ def describe_model(
         "chosen": list_members(model),
     }
     if isinstance(estimator, AutoAdaptedClassifier):
+        card["notes"] += _scored_rows_note(estimator.max_rows, tables)
         card["decision"] = estimator.decision_
         card["score"] = estimator.score_kind_
         card["leaderboard"] = [
@@ -234,6 +235,15 @@ def _few_rows_note(n_new: int) -> list[str]:
     if n_new >= FEW_ROWS:
         return []
     return [f"There are {n_new} new rows: what can be learned of them is little more than chance."]
+
+
+def _scored_rows_note(max_rows: int, tables: MatchedTables) -> list[str]:
+    if max(len(tables.X_train), len(tables.X_new)) <= max_rows:
+        return []
+    return [
+        f"Candidates were scored with at most {max_rows:,} rows of each table, drawn from these in "
+        "proportion to sites and classes; those chosen then learned from all of them."
+    ]
 
 
 def _one_name(estimator: Any) -> str:
