@@ -101,6 +101,7 @@ def workers_of(client, blocks):
 
 
 def test_blocks_are_dealt_evenly_and_codes_lie_beside_them(client):
+    client.wait_for_workers(2)  # one was killed
     stream = DaskRows(made_rows())
     owners = workers_of(client, stream._kept)
     assert owners == owners[:2] * (N_BLOCKS // 2)
