@@ -2,6 +2,8 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 from covshift.tables import TableError, open_table, read_pair, read_table
@@ -49,6 +51,23 @@ def test_a_folder_without_parquet_files(tmp_path):
     (tmp_path / "rows").mkdir()
     with pytest.raises(TableError, match="is a folder"):
         open_table(tmp_path / "rows")
+
+
+@pytest.mark.parametrize("row_group_size", [20_000, 300_000], ids=["row groups", "one row group"])
+def test_memory_does_not_grow_with_a_parquet_file(tmp_path, row_group_size):
+    path, n_rows = tmp_path / "rows.parquet", 300_000
+    values = np.random.default_rng(0).standard_normal((n_rows, 20))
+    table = pa.table(dict(zip(map("x{}".format, range(20)), values.T.copy(), strict=True)))
+    # Dictionaries, of a megabyte a column at most, would be kept.
+    options = {"row_group_size": row_group_size, "compression": "none", "use_dictionary": False}
+    pa.parquet.write_table(table, path, **options)
+    del table
+    before, held, n_read = pa.total_allocated_bytes(), [], 0
+    for frame in open_table(path):
+        n_read += len(frame)
+        held.append(pa.total_allocated_bytes() - before)
+    assert n_read == n_rows
+    assert max(held) < path.stat().st_size / 2
 
 
 def test_a_sample_is_drawn_while_reading(tmp_path):

@@ -54,8 +54,8 @@ def make_report(
     n_source, n_target = diagnosis.n_rows
     looked_at = diagnosis.n_rows_looked_at
     counts = [
-        ("rows", f"{n_source} source, {n_target} target"),
-        ("looked at", f"{looked_at[0]} source, {looked_at[1]} target"),
+        ("rows", f"{n_source:,} source, {n_target:,} target"),
+        ("looked at", f"{looked_at[0]:,} source, {looked_at[1]:,} target"),
     ]
     return make_document(
         headline,

@@ -60,11 +60,10 @@ def describe_html(diagnosis: "Diagnosis") -> str:
 def say_rows(diagnosis: "Diagnosis") -> str:
     """How many rows there are, and how many of them were looked at."""
     n_source, n_target = diagnosis.n_rows
-    sentence = f"Diagnosis of {n_source} source and {n_target} target rows"
+    sentence = f"Diagnosis of {n_source:,} source and {n_target:,} target rows"
     if diagnosis.n_rows_looked_at != diagnosis.n_rows:
-        sentence += ", of which {} and {} were drawn and looked at".format(
-            *diagnosis.n_rows_looked_at
-        )
+        source, target = diagnosis.n_rows_looked_at
+        sentence += f", of which {source:,} and {target:,} were drawn and looked at"
     return sentence
 
 

@@ -17,6 +17,8 @@ from covshift.tables.text_batches import TextBatches
 from covshift.tables.text_layout import column_names, is_row_names
 
 ROWS_PER_BATCH = 1 << 15
+# Read ahead of each column of a Parquet file: a thousand columns take 64 MB.
+COLUMN_BUFFER_BYTES = 1 << 16
 
 
 def open_batches(path: Path, *, separator: str | None, chunk_bytes: int) -> Any:
@@ -53,7 +55,11 @@ class ArrowBatches:
 
     def _open(self) -> Any:
         if self.kind == "parquet":
-            return pa.parquet.ParquetFile(self.path)
+            # By default all of the file is brought into memory before its first rows come, and
+            # without buffers of the columns all of a row group.
+            return pa.parquet.ParquetFile(
+                self.path, pre_buffer=False, buffer_size=COLUMN_BUFFER_BYTES
+            )
         source = pa.OSFile(str(self.path), "r")
         return pa.ipc.open_file(source) if self.kind == "arrow file" else pa.ipc.open_stream(source)
 
