@@ -187,6 +187,7 @@ def test_a_model_made_of_models_moves_to_numpy(dispatch):
 
 @without_torch
 def test_tensors_are_not_saved(dispatch, tmp_path):
+    pytest.importorskip("skops")
     ours = clone(SETTINGS[0]).fit(to_torch(X), y, sample_domain=SAMPLE_DOMAIN)
     with pytest.raises(TypeError, match=r"it holds tensors. Save covshift.to_numpy\(model\)"):
         save(ours, tmp_path / "model.skops")
