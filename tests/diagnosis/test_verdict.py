@@ -57,6 +57,22 @@ def test_a_gain_of_which_the_target_sees_little_is_not_followed():
     assert verdict.gain == pytest.approx(0.01)
 
 
+@pytest.mark.parametrize(("agreement", "kind"), [(0.9, "adapt"), (0.5, "no adaptation")])
+def test_what_hinges_on_single_domains_is_not_followed(agreement, kind):
+    asked = []
+
+    def agreement_of(candidate):
+        asked.append(candidate)
+        return agreement
+
+    verdict = decide(gains([0, 0.2], [1, 0.001]), "source domains", agreement_of)
+    assert (verdict.kind, verdict.leading, verdict.agreement) == (kind, 1, agreement)
+    assert verdict.hinges == (kind == "no adaptation")
+    unsure = decide(gains([0, 0.2], [1, 0.5]), "source domains", agreement_of)
+    assert not unsure.hinges  # not asked: it is not followed anyway
+    assert asked == [1]
+
+
 def test_scenes_keep_the_proportion_of_target_to_source_rows():
     rng = np.random.RandomState(0)
     X = rng.standard_normal((90, 2))

@@ -1,6 +1,7 @@
 """`diagnose`: from rows of all domains to a `Diagnosis`, stage by stage."""
 
 from collections.abc import Callable
+from functools import partial
 from time import monotonic
 from typing import Any
 
@@ -14,6 +15,7 @@ from covshift.diagnosis.diagnosis import Diagnosis, Stages
 from covshift.diagnosis.evidence import gather_evidence
 from covshift.diagnosis.hypotheses import hypothesis_candidates
 from covshift.diagnosis.movement import measure_movement
+from covshift.diagnosis.reliance import measure_agreement
 from covshift.diagnosis.stability import measure_stability
 from covshift.diagnosis.verdict import reach_verdict
 from covshift.diagnosis.weighting import measure_weighting
@@ -181,7 +183,7 @@ def run_stages(
     evidence = gather_evidence(bench, hypothesis_of, out_of_time)
     n_played = 0 if evidence.source_domains is None else len(evidence.source_domains.by_scene)
     decidability = judge_decidability(bench.problem, n_played, weighting)
-    verdict = reach_verdict(movement, decidability, evidence)
+    verdict = reach_verdict(movement, decidability, evidence, partial(measure_agreement, bench))
     return Stages(movement, weighting, stability, decidability, evidence, verdict, None, skipped)
 
 

@@ -152,7 +152,11 @@ class Diagnosis:
         if number < 0:
             return []
         return expect_accuracy(
-            self._bench, number, self.weighting, by_domains=self.decidability.by_domains
+            self._bench,
+            number,
+            self.weighting,
+            self.stability,
+            by_domains=self.decidability.by_domains,
         )
 
     @property

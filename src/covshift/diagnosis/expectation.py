@@ -57,8 +57,8 @@ class Expectation(NamedTuple):
     """One estimate, or why there is none: ``refuted``, ``reasons``, and NaN for all numbers.
 
     ``reasons`` are of: "rows" (too few), "overlap", "effective size", "tail", "left over" (what
-    `Weighting` found), "predictions differ", "representation differs", "domains" (too few),
-    "domains say otherwise", "too wide".
+    `Weighting` found), "predictions differ", "representation differs", "rule differs" (between
+    source domains), "domains" (too few), "domains say otherwise", "too wide".
     """
 
     method: str  # "domains", "weights" or "confidence"

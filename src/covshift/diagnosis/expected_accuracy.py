@@ -1,15 +1,26 @@
-"""All estimates of the accuracy of one candidate on the target, those refused included."""
+"""All estimates of the accuracy of one candidate on the target, those refused included.
+
+Where P(y | x) differs between source domains, what presumes that it is the same in source and
+target is refuted: weights always, confidence for a model without adapter, whose scores are a
+function of the row.
+"""
 
 from covshift.diagnosis.domain_expectation import PlayedLogits, expect_by_domains
 from covshift.diagnosis.evidence import play
-from covshift.diagnosis.expectation import Expectation, estimate_accuracy, refuse_contradicted
+from covshift.diagnosis.expectation import (
+    Expectation,
+    estimate_accuracy,
+    refuse,
+    refuse_contradicted,
+)
 from covshift.diagnosis.left_out import predict_left_out
+from covshift.diagnosis.stability import Stability
 from covshift.diagnosis.weighting import Weighting
 from covshift.selection.bench import Bench
 
 
 def expect_accuracy(
-    bench: Bench, number: int, weighting: Weighting, *, by_domains: bool
+    bench: Bench, number: int, weighting: Weighting, stability: Stability, *, by_domains: bool
 ) -> list[Expectation]:
     """Of the candidate of this number; ``by_domains``: whether source domains can decide."""
     left_out = predict_left_out(bench, number)
@@ -22,6 +33,14 @@ def expect_accuracy(
             weighting,
             representations=left_out.representations,
         )
+    if stability.refuted:
+        plain = not bench.candidates[number].adapts
+        found = [
+            refuse(one.method, [*one.reasons, "rule differs"], one.evidence)
+            if one.method == "weights" or plain
+            else one
+            for one in found
+        ]
     if not by_domains:
         return found
     played = [

@@ -1,5 +1,6 @@
 """From evidence to a verdict: what survives, what leads, what it gains, or that nobody can know."""
 
+from collections.abc import Callable
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -14,6 +15,9 @@ VerdictKind: TypeAlias = Literal["not moved", "adapt", "no adaptation", "undecid
 LEVEL = 0.05
 # A gain below is not worth an adapter, whatever its p-value.
 WORTHWHILE = 0.02
+# Of predictions for the target with those made without one of the source domains (`reliance`).
+# Of 83 pieces of advice on made-up tasks (docs/design/0019) five were below, and harmed.
+MIN_AGREEMENT = 2 / 3
 
 
 class Verdict(NamedTuple):
@@ -26,6 +30,12 @@ class Verdict(NamedTuple):
     gain: float  # of the leading hypothesis over no adaptation, on the target; NaN: not known
     gain_interval: tuple[float, float]  # 90 %, for the target
     clearly: bool  # whether all others are refuted
+    agreement: float = float("nan")  # of what leads, without one source domain; NaN: not asked
+
+    @property
+    def hinges(self) -> bool:
+        """Whether what leads hinges on single source domains."""
+        return self.agreement < MIN_AGREEMENT
 
     @property
     def followed(self) -> int:
@@ -33,24 +43,35 @@ class Verdict(NamedTuple):
         return self.leading if self.kind == "adapt" and self.leading is not None else 0
 
 
-def reach_verdict(movement: Movement, decidability: Decidability, evidence: Evidence) -> Verdict:
-    """Decide by source domains, else by the common support, else not at all."""
+def reach_verdict(
+    movement: Movement,
+    decidability: Decidability,
+    evidence: Evidence,
+    agreement_of: Callable[[int], float],
+) -> Verdict:
+    """Decide by source domains, else by the common support, else not at all.
+
+    ``agreement_of(candidate)``: `covshift.diagnosis.reliance.measure_agreement`.
+    """
     if not movement.moved:
         return Verdict("not moved", "", 0, [0], 0.0, (np.nan, np.nan), True)
     if decidability.by_domains and evidence.source_domains is not None:
-        return decide(evidence.source_domains, "source domains")
+        return decide(evidence.source_domains, "source domains", agreement_of)
     if decidability.by_overlap and evidence.common_support is not None:
         return decide(evidence.common_support, "common support")
     able = [h for h, score in enumerate(_any_scores(evidence)) if not np.isnan(score)]
     return Verdict("undecidable", "", None, able, np.nan, (np.nan, np.nan), False)
 
 
-def decide(gains: Gains, decided_by: str) -> Verdict:
+def decide(
+    gains: Gains, decided_by: str, agreement_of: Callable[[int], float] | None = None
+) -> Verdict:
     """The verdict by one kind of evidence.
 
     The best one leads if its gain would be worthwhile, else the first. Adapting is advised where
     that gain is sure (by Holm), and the target's own is predicted to be one, and worthwhile: an
-    adapter that changes few of its predictions cannot gain much there.
+    adapter that changes few of its predictions cannot gain much there. Nor is it advised where
+    its predictions hinge on single source domains.
     """
     able = ~np.isnan(gains.scores)
     leading = int(np.nanargmax(gains.scores))
@@ -59,14 +80,19 @@ def decide(gains: Gains, decided_by: str) -> Verdict:
     surviving = [h for h in np.flatnonzero(able) if gains.behind[h] > LEVEL or h == leading]
     gain, (low, high) = gains.predicted[leading], gains.predicted_intervals[leading]
     sure = gains.pvalues[leading] <= LEVEL and low > 0 and gain >= WORTHWHILE
+    agreement = float("nan")
+    if sure and agreement_of is not None:
+        agreement = agreement_of(int(gains.variants[leading]))
+    hinges = agreement < MIN_AGREEMENT
     return Verdict(
-        kind="adapt" if sure else "no adaptation",
+        kind="adapt" if sure and not hinges else "no adaptation",
         decided_by=decided_by,
         leading=leading,
         surviving=[int(h) for h in surviving],
         gain=float(gain),
         gain_interval=(float(low), float(high)),
         clearly=surviving == [leading],
+        agreement=agreement,
     )
 
 

@@ -143,10 +143,13 @@ def say_unsure(diagnosis: "Diagnosis") -> list[str]:
     if not verdict.leading:
         return []
     leading = HYPOTHESES[verdict.leading]
-    return [
-        f"What comes nearest is {leading.name} ({leading.remedy}): {_say_gain(diagnosis)}. More "
-        "source domains, or some labels of target rows, would tell."
-    ]
+    nearest = f"What comes nearest is {leading.name} ({leading.remedy}): {_say_gain(diagnosis)}."
+    if verdict.hinges:
+        nearest += (
+            " But that hinges on single source domains: without one of them, only "
+            f"{verdict.agreement:.0%} of what it says of the target stays."
+        )
+    return [f"{nearest} More source domains, or some labels of target rows, would tell."]
 
 
 def _say_gain(diagnosis: "Diagnosis") -> str:
