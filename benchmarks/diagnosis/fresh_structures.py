@@ -30,7 +30,7 @@ def saturating_instruments(world):
         X, y = world.draw(n)
         return full_scale * np.tanh((gain * X + offset) / full_scale), y
 
-    return _in_groups(world, draw_own, draw)
+    return in_groups(world, draw_own, draw)
 
 
 def exposed_counts(world):
@@ -49,7 +49,7 @@ def exposed_counts(world):
         counts = rng.poisson(activity * np.exp(usual + effects[y] + exposure))
         return np.log1p(counts) if in_logarithms else counts.astype(float), y
 
-    return _in_groups(world, draw_own, draw)
+    return in_groups(world, draw_own, draw)
 
 
 def turned_factors(world):
@@ -74,7 +74,7 @@ def turned_factors(world):
         factors = centres[y] + rng.standard_normal((n, rank))
         return factors @ turned + noise * rng.standard_normal((n, width)) + move, y
 
-    return _in_groups(world, draw_own, draw)
+    return in_groups(world, draw_own, draw)
 
 
 def clocks(world):
@@ -103,7 +103,7 @@ def clocks(world):
         first, second = (hour > 0.5).astype(int).T
         return X, first ^ second if world.n_classes == 2 else 2 * first + second
 
-    return _in_groups(world, draw_own, draw)
+    return in_groups(world, draw_own, draw)
 
 
 def band_energies(world):
@@ -124,7 +124,7 @@ def band_energies(world):
         energies = [np.mean(X[:, band == one] ** 2, axis=1) for one in range(n_classes)]
         return loudness * X @ turn, np.argmax(energies, axis=0)
 
-    return _in_groups(world, draw_own, draw)
+    return in_groups(world, draw_own, draw)
 
 
 def bent_overlapping(world):
@@ -135,13 +135,13 @@ def bent_overlapping(world):
     rng, d = world.rng, min(world.n_informative, 6)
     world.n_classes = int(rng.choice([2, 2, 3]))
     bend, steepness = rng.uniform(0.3, 1.5), rng.uniform(0.7, 1.6)
-    cut = _cutter(rng, d, world.n_classes, lambda X: X[:, 1] - bend * (X[:, 0] ** 2 - 1))
+    cut = cutter(rng, d, world.n_classes, lambda X: X[:, 1] - bend * (X[:, 0] ** 2 - 1))
 
     def draw(n):
         X = rng.standard_normal((n, d))
         return X, cut(X)
 
-    return _selected(world, draw, lambda X: steepness * X[:, 0])
+    return selected(world, draw, lambda X: steepness * X[:, 0])
 
 
 def noisy_overlapping(world):
@@ -159,7 +159,7 @@ def noisy_overlapping(world):
         X = world.centres[y, 0] + spread[y, None] * rng.standard_normal((n, d))
         return X, (y + (rng.uniform(size=n) < mislabelled[y])) % world.n_classes
 
-    return _selected(world, draw, lambda X: X @ tilt)
+    return selected(world, draw, lambda X: X @ tilt)
 
 
 def entering_subpopulations(world):
@@ -174,7 +174,7 @@ def entering_subpopulations(world):
     centres = rng.uniform(3, 7) * np.outer(places - 0.5, along)
     centres += 0.7 * rng.standard_normal(centres.shape)
     rule, doubt = rule + rng.uniform(-0.3, 0.3) * along, rng.uniform(0.1, 0.5)
-    cut = _cutter(rng, d, world.n_classes, lambda X: X @ rule)
+    cut = cutter(rng, d, world.n_classes, lambda X: X @ rule)
 
     def draw_own():
         shares = np.exp(-(((places - rng.uniform()) / width) ** 2))
@@ -184,7 +184,7 @@ def entering_subpopulations(world):
         X = centres[rng.choice(len(places), size=n, p=shares)] + rng.standard_normal((n, d))
         return X, cut(X + doubt * rng.standard_normal((n, 1)) * rule)
 
-    return _in_groups(world, draw_own, draw)
+    return in_groups(world, draw_own, draw)
 
 
 def nothing_but_own_directions(world):
@@ -195,13 +195,13 @@ def nothing_but_own_directions(world):
 
     def draw_own():
         direction, move = directions.pop(), strength * rng.standard_normal(d)
-        return move, _cutter(rng, d, world.n_classes, lambda X: X @ direction)
+        return move, cutter(rng, d, world.n_classes, lambda X: X @ direction)
 
     def draw(n, move, cut):
         X = rng.standard_normal((n, d))
         return X + move, cut(X)
 
-    return _in_groups(world, draw_own, draw)
+    return in_groups(world, draw_own, draw)
 
 
 def nothing_but_own_features(world):
@@ -212,13 +212,13 @@ def nothing_but_own_features(world):
 
     def draw_own():
         graded, unit = features.pop(), np.exp(strength * rng.standard_normal(d))
-        return unit, _cutter(rng, d, world.n_classes, lambda X: X[:, graded])
+        return unit, cutter(rng, d, world.n_classes, lambda X: X[:, graded])
 
     def draw(n, unit, cut):
         X = rng.standard_normal((n, d))
         return unit * np.exp(skewness * X), cut(X)
 
-    return _in_groups(world, draw_own, draw)
+    return in_groups(world, draw_own, draw)
 
 
 def nothing_but_opinions(world):
@@ -236,10 +236,10 @@ def nothing_but_opinions(world):
         cluster = rng.choice(n_clusters, size=n, p=shares)
         return centres[cluster] + rng.standard_normal((n, d)) + move, opinion[cluster]
 
-    return _in_groups(world, draw_own, draw)
+    return in_groups(world, draw_own, draw)
 
 
-def _in_groups(world, draw_own, draw):
+def in_groups(world, draw_own, draw):
     """Every domain by ``draw(n, *own)``, with its own draw of ``own``."""
 
     def draw_group():
@@ -249,7 +249,7 @@ def _in_groups(world, draw_own, draw):
     return draw_groups(world, draw_group)
 
 
-def _selected(world, draw_all, height):
+def selected(world, draw_all, height):
     """One source domain of rows of low height, mostly; a target of rows of great height, mostly."""
 
     def draw(n, sign):
@@ -260,7 +260,7 @@ def _selected(world, draw_all, height):
     return one_source(world, draw, (-1,), (1,))
 
 
-def _cutter(rng, d, n_classes, height):
+def cutter(rng, d, n_classes, height):
     """Classes of rows by their height, in equal shares where rows are standard normal."""
     heights = height(rng.standard_normal((4000, d)))
     ends = np.quantile(heights, np.arange(1, n_classes) / n_classes)

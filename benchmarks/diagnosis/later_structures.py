@@ -6,7 +6,7 @@ domain with which the target overlaps. Where names begin with "nothing" no adapt
 """
 
 import numpy as np
-from fresh_structures import _cutter, _in_groups, _selected
+from fresh_structures import cutter, in_groups, selected
 from scipy.spatial.transform import Rotation
 from scipy.stats import norm, ortho_group
 
@@ -28,7 +28,7 @@ def warming_sensors(world):
         warmth = temperature + 0.05 * rng.standard_normal((n, 1))
         return np.exp(gain_rate * warmth) * X + offset_rate * warmth, y
 
-    return _in_groups(world, draw_own, draw)
+    return in_groups(world, draw_own, draw)
 
 
 def rating_scales(world):
@@ -53,7 +53,7 @@ def rating_scales(world):
         X, y = world.draw(n)
         return np.sum(X[:, :, None] > limits, axis=2).astype(float), y
 
-    return _in_groups(world, draw_own, draw)
+    return in_groups(world, draw_own, draw)
 
 
 def half_calibrated(world):
@@ -71,7 +71,7 @@ def half_calibrated(world):
         X, y = world.draw(n)
         return unit * (X + noise * ~raw * rng.standard_normal((n, d))) + zero, y
 
-    return _in_groups(world, draw_own, draw)
+    return in_groups(world, draw_own, draw)
 
 
 def seasons(world):
@@ -97,7 +97,7 @@ def seasons(world):
         season = sharpness * np.cos(2 * np.pi * (time[:, None] - peaks))
         return X, np.argmax(season + rng.gumbel(size=season.shape), axis=1)
 
-    return _in_groups(world, draw_own, draw)
+    return in_groups(world, draw_own, draw)
 
 
 def dipoles(world):
@@ -121,7 +121,7 @@ def dipoles(world):
         X = strength[:, None] * patterns[y] + noise * rng.standard_normal((n, d))
         return loudness * X, y
 
-    return _in_groups(world, draw_own, draw)
+    return in_groups(world, draw_own, draw)
 
 
 def camera_frames(world):
@@ -149,7 +149,7 @@ def camera_frames(world):
         points = (body + np.tensordot(amounts, modes, axes=1)) @ turn
         return points.reshape(n, -1) + noise * rng.standard_normal((n, 3 * n_points)), y
 
-    return _in_groups(world, draw_own, draw)
+    return in_groups(world, draw_own, draw)
 
 
 def points_scores(world):
@@ -161,7 +161,7 @@ def points_scores(world):
     world.n_classes, n_findings = int(rng.choice([2, 2, 3])), min(d, int(rng.randint(3, 6)))
     limits, points = 0.5 * rng.standard_normal(n_findings), rng.uniform(0.5, 1.5, n_findings)
     strength = rng.uniform(0.2, 0.9)
-    cut = _cutter(rng, d, world.n_classes, lambda X: (X[:, :n_findings] > limits) @ points)
+    cut = cutter(rng, d, world.n_classes, lambda X: (X[:, :n_findings] > limits) @ points)
 
     def draw_own():
         return strength * rng.standard_normal(d), np.exp(0.3 * strength * rng.standard_normal(d))
@@ -170,7 +170,7 @@ def points_scores(world):
         X = usual + variety * rng.standard_normal((n, d))
         return X, cut(X)
 
-    return _in_groups(world, draw_own, draw)
+    return in_groups(world, draw_own, draw)
 
 
 def referred_extremes(world):
@@ -182,13 +182,13 @@ def referred_extremes(world):
     world.n_classes = int(rng.choice([2, 2, 3]))
     rule, blur = rng.standard_normal(d), rng.uniform(0.1, 0.6)
     rule, steepness = rule / np.linalg.norm(rule), rng.uniform(0.5, 2.0)
-    cut = _cutter(rng, d, world.n_classes, lambda X: X @ rule)
+    cut = cutter(rng, d, world.n_classes, lambda X: X @ rule)
 
     def draw(n):
         X = rng.standard_normal((n, d))
         return X, cut(X + blur * rng.standard_normal((n, 1)) * rule)
 
-    return _selected(world, draw, lambda X: steepness * (np.sum(X**2, axis=1) - d) / np.sqrt(2 * d))
+    return selected(world, draw, lambda X: steepness * (np.sum(X**2, axis=1) - d) / np.sqrt(2 * d))
 
 
 def nothing_but_own_signs(world):
@@ -200,13 +200,13 @@ def nothing_but_own_signs(world):
     def draw_own():
         signed = worth * rng.choice([-1, 1], size=d)
         move = strength * rng.standard_normal(d)
-        return move, _cutter(rng, d, world.n_classes, lambda X: X @ signed)
+        return move, cutter(rng, d, world.n_classes, lambda X: X @ signed)
 
     def draw(n, move, cut):
         X = rng.standard_normal((n, d))
         return X + move, cut(X)
 
-    return _in_groups(world, draw_own, draw)
+    return in_groups(world, draw_own, draw)
 
 
 def nothing_but_own_windows(world):
@@ -227,7 +227,7 @@ def nothing_but_own_windows(world):
         place = np.mod(norm.cdf(X @ direction) - start, 1)
         return X + move, np.floor(world.n_classes * place).astype(int) % world.n_classes
 
-    return _in_groups(world, draw_own, draw)
+    return in_groups(world, draw_own, draw)
 
 
 def nothing_but_own_terrains(world):
@@ -238,14 +238,14 @@ def nothing_but_own_terrains(world):
 
     def draw_own():
         waves, starts = ruggedness * rng.standard_normal((d, 30)), rng.uniform(0, 2 * np.pi, 30)
-        cut = _cutter(rng, d, world.n_classes, lambda X: np.cos(X @ waves + starts).sum(axis=1))
+        cut = cutter(rng, d, world.n_classes, lambda X: np.cos(X @ waves + starts).sum(axis=1))
         return strength * rng.standard_normal(d), cut
 
     def draw(n, move, cut):
         X = rng.standard_normal((n, d))
         return X + move, cut(X)
 
-    return _in_groups(world, draw_own, draw)
+    return in_groups(world, draw_own, draw)
 
 
 def _keep_few_classes(world, most=4):
