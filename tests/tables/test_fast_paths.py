@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from covshift.tables import TableEncoder, TableError, TableSchema, open_table
@@ -66,6 +66,11 @@ def test_blocks_are_the_stream(lines, last, chunk_bytes):
 
 
 @settings(max_examples=150, deadline=None, database=None)
+@example(
+    train=["1;True;2024-05-01;true"],
+    new=["1;1;2024-05-01;true"],
+    kinds=["number", "boolean", "date", "text"],
+)
 @given(train=rows, new=rows, kinds=st.permutations(list(KINDS.values())))
 def test_batches_give_the_features_of_frames(train, new, kinds):
     """Also where the columns of the batch are of other kinds than the encoder's."""

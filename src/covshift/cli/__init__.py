@@ -1,5 +1,6 @@
 """The command line: thin, computes nothing."""
 
+import os
 import sys
 from typing import Any
 
@@ -28,10 +29,15 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         getattr(stream, "reconfigure", lambda **_: None)(errors="replace")
     try:
-        app(prog_name="covshift")
+        try:
+            app(prog_name="covshift")
+        finally:
+            sys.stdout.flush()  # else it would fail when Python ends, with a code of its own
     except OSError as error:  # those of files have become one line already
         if error.filename is not None or "--debug" in sys.argv:
             raise
+        # What is left in the buffer goes nowhere, and is not tried again at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         print(f"covshift: cannot print what was found: {error.strerror}.", file=sys.stderr)
         raise SystemExit(1) from None
 

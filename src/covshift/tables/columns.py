@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from covshift.kernels.arrays import FloatArray, IntArray
-from covshift.tables.arrow_columns import CATEGORIES, arrow_kind, as_text
+from covshift.tables.arrow_columns import CATEGORIES, arrow_kind, as_text, to_frame
 from covshift.tables.cells import ARROW_TYPES, Kind, to_booleans, to_dates, to_numbers, trim
 from covshift.tables.extra import pandas as pd
 from covshift.tables.extra import pyarrow as pa
@@ -143,7 +143,10 @@ def _arrow_numbers(column: Any) -> FloatArray:
 
 def _as_text(column: Any) -> Any:
     if isinstance(column, pa.Array):
-        return as_text(column)
+        if arrow_kind(column.type) == "text":
+            return as_text(column)
+        # Numbers, dates and truth values are spelled as those of frames are.
+        column = to_frame(pa.RecordBatch.from_arrays([column], names=["column"]))["column"]
     if isinstance(column.dtype, pd.StringDtype):
         try:
             text = pa.array(column, type=pa.string())
