@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 import numpy as np
-from shared_structures import ALONE, FRESH, FRESH_ALONE, LATER, SEEN, UNDECIDABLE
+from judged_tasks import ALONE, FRESH, FRESH_ALONE, LATER, SEEN, UNDECIDABLE
 
 from covshift.diagnosis.expectation import Expectation, choose_expectation
 from covshift.diagnosis.hypotheses import HYPOTHESES

@@ -1,9 +1,8 @@
 """Made-up tasks for judging verdicts: what is shared is known, and whether anybody could know it.
 
 Families of groups have several source domains, each with its own draw of the same kind of shift;
-"overlapping" ones have a single source domain with which the target overlaps. ``UNDECIDABLE``, and
-``FRESH_ALONE`` of ``fresh_structures``: one source domain and a target elsewhere. In families whose
-names begin with "nothing", no adapter can help.
+"overlapping" ones have a single source domain with which the target overlaps; those ``ALONE`` have
+one, and a target near or far. In families whose names begin with "nothing", no adapter can help.
 """
 
 import sys
@@ -12,12 +11,8 @@ from pathlib import Path
 import numpy as np
 
 sys.path.append(str(Path(__file__).parents[1] / "selection"))
-from families import FAMILIES, Task, World, draw_groups, draw_shift_and_scale
-from fresh_structures import FRESH, FRESH_ALONE
-from later_structures import LATER
+from families import FAMILIES, draw_groups, draw_shift_and_scale
 from scipy.stats import ortho_group
-
-from covshift.datasets import make_diagonal_shift, make_periodic_shift
 
 
 def shifted_groups(world):
@@ -240,20 +235,6 @@ def _by_maps(world, draw_map):
     return draw_groups(world, draw_group)
 
 
-def _printed_task(make, variant):
-    def draw(seed):
-        # Half of the test rows play the target: their labels are known to whoever is asked.
-        data = make(random_state=seed, variant=variant)
-        zeros, half = np.zeros(len(data.X_source), dtype=int), len(data.X_test) // 2
-        target, test = np.split(data.X_test, [half])
-        y_target, y_test = np.split(data.y_test, [half])
-        return Task(data.X_source, data.y_source, zeros, target, y_target, test, y_test)
-
-    return draw
-
-
-# Thresholds were set on SEEN, or these had been looked at when they were; two rules were made after
-# FRESH had been judged (docs/design/0019). LATER was judged once, when all was set.
 SEEN = (
     shifted_groups,
     periodic_groups,
@@ -270,29 +251,5 @@ SEEN = (
     correlated_groups,
     nothing_but_names,
 )
-# One source domain, and a target near or far: in some draws it overlaps, and can be decided.
+# In some draws the target overlaps, and the task can be decided.
 ALONE = (shifted_alone, swapped_alone, radial_alone)
-WORLDS = {family.__name__: family for family in (*SEEN, *ALONE, *FRESH, *FRESH_ALONE, *LATER)}
-UNDECIDABLE = {
-    f"{name}, {variant}": _printed_task(make, variant)
-    for name, make in (("periodic", make_periodic_shift), ("diagonal", make_diagonal_shift))
-    for variant in ("printed", "reconstructed")
-}
-
-
-def draw_task(family, seed):
-    """A task of the family, anew while a class is missing where it is needed."""
-    if family in UNDECIDABLE:
-        return UNDECIDABLE[family](seed)
-    rng = np.random.RandomState([seed, list(WORLDS).index(family)])
-    for _ in range(100):
-        world = World(rng)
-        world.n_source = max(world.n_source, 300)
-        world.n_domains = int(rng.choice([3, 4, 5]))
-        parts, domain = WORLDS[family](world)
-        (X, y), (T, y_target), (X_test, y_test) = world.finish(parts)
-        counts = [np.bincount(y[domain == one], minlength=world.n_classes) for one in set(domain)]
-        enough = np.min(counts) >= 4 and len(np.unique(y_test)) == world.n_classes
-        if enough and len(set(y)) == world.n_classes:
-            return Task(X, y, domain, T, y_target, X_test, y_test)
-    raise RuntimeError(f"{family} gives no usable task with seed {seed}")

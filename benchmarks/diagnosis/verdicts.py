@@ -3,8 +3,9 @@
     python benchmarks/diagnosis/verdicts.py --out FILE.jsonl [--families NAME ...] [--seeds 16]
     python benchmarks/diagnosis/verdicts.py --out FILE.jsonl --data FOLDER
 
-The second form judges the tasks of real collections (benchmarks/selection/real_tasks.py). Each task
-becomes one line of the file; a task that has its line is not run again. ``said.py`` sums them up.
+``--size many`` draws tasks of more rows (``judged_tasks.py``). The second form judges the tasks of
+real collections (benchmarks/selection/real_tasks.py). Each task becomes one line of the file; a
+task that has its line is not run again. ``said.py`` sums them up.
 """
 
 import argparse
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 from joblib import Parallel, delayed
-from shared_structures import UNDECIDABLE, WORLDS, draw_task
+from judged_tasks import SIZES, UNDECIDABLE, WORLDS, draw_task
 
 from covshift import diagnose
 from covshift.diagnosis.hypotheses import HYPOTHESES
@@ -91,10 +92,10 @@ def with_labels(diagnosis, task, n_source, seed):
     return result
 
 
-def made_up_calls(families, n_seeds):
+def made_up_calls(families, size, n_seeds):
     """How to draw each task, its name, its seed."""
     return [
-        (partial(draw_task, family, seed), {"family": family}, seed)
+        (partial(draw_task, family, seed, size), {"family": family, "size": size}, seed)
         for seed in range(n_seeds)
         for family in families
     ]
@@ -128,7 +129,8 @@ def draw_real(folder, *which):
 
 def name_of(line):
     """What tells a task from all others."""
-    return line["family"], str(line.get("sources")), line.get("target"), line["seed"]
+    which = (line["family"], line.get("size"), str(line.get("sources")), line.get("target"))
+    return *which, line["seed"]
 
 
 def main():
@@ -136,6 +138,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--families", nargs="*", default=[*WORLDS, *UNDECIDABLE])
+    parser.add_argument("--size", choices=SIZES, default="few", help="see judged_tasks.py")
     parser.add_argument("--seeds", type=int, default=16)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--jobs", type=int, default=2)
@@ -145,7 +148,7 @@ def main():
         lines = options.out.read_text(encoding="utf-8").splitlines()
         done = {name_of(one) for one in map(json.loads, lines)}
     if options.data is None:
-        calls = made_up_calls(options.families, options.seeds)
+        calls = made_up_calls(options.families, options.size, options.seeds)
     else:
         calls = real_calls(options.data)
     left = [one for one in calls if name_of(one[1] | {"seed": one[2]}) not in done]
