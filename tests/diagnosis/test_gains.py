@@ -110,13 +110,15 @@ def test_the_prediction_equals_its_formula():
     found = gains_of(scenes, target=target)
     gains = [row[1] - row[0] for row in found.by_scene.tolist()]
     mean = sum(gains) / 4
-    variance = (8 * 0.1**2 + sum((one - mean) ** 2 for one in gains)) / (8 + 3)
-    half = 1.795885 * (variance * 5 / 4) ** 0.5  # Student's t, .95, 11 degrees
     first, second = found.variants
     differs = [
         sum(a != b for a, b in zip(one.predicted[0], one.predicted[3], strict=True)) / 100
         for one in scenes
     ]  # 0 and 3 are best in all scenes
+    rate = mean / (sum(differs) / 4)
+    errors = [gain - rate * share for gain, share in zip(gains, differs, strict=True)]
+    variance = (2 * 0.1**2 + sum(one**2 for one in errors)) / (2 + 3)
+    half = 2.015048 * (variance * 5 / 4) ** 0.5  # Student's t, .95, 5 degrees
     on_target = sum(a != b for a, b in zip(target[first], target[second], strict=True)) / 300
     ratio = on_target / (sum(differs) / 4)
     assert found.changed[1] == pytest.approx(sum(differs) / 4)

@@ -35,6 +35,14 @@ class Decidability(NamedTuple):
     target_shift: float
 
     @property
+    def domains_like_target(self) -> bool:
+        """Whether source domains differ from each other about as far as the target does.
+
+        They may do so and not be worth adapting to, all of them being alike.
+        """
+        return self.n_domains >= MIN_DOMAINS and self.domain_shift >= MIN_RATIO * self.target_shift
+
+    @property
     def decidable(self) -> bool:
         """Whether anything can be said."""
         return self.by_domains or self.by_overlap

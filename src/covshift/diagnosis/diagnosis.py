@@ -156,7 +156,7 @@ class Diagnosis:
             number,
             self.weighting,
             self.stability,
-            by_domains=self.decidability.by_domains,
+            by_domains=self.decidability.domains_like_target,
         )
 
     @property

@@ -17,8 +17,8 @@ treats the roles differently (standardising by domain) is found out by the same 
 weighted source logits with target logits. A change of P(y | x) that leaves the rows alone is
 seen by neither.
 
-Intervals are of 90 %, for the accuracy on as many rows as the target has, labels drawn anew. What
-is left of a difference between the roles widens that by confidence.
+Intervals are of 90 % (by domains: 85 %), for the accuracy on as many rows as the target has, labels
+drawn anew. What is left of a difference between the roles widens that by confidence.
 """
 
 import warnings
@@ -58,7 +58,8 @@ class Expectation(NamedTuple):
 
     ``reasons`` are of: "rows" (too few), "overlap", "effective size", "tail", "left over" (what
     `Weighting` found), "predictions differ", "representation differs", "rule differs" (between
-    source domains), "domains" (too few), "domains say otherwise", "too wide".
+    source domains), "domains" (too few), "own rules" (of domains), "domains say otherwise", "too
+    wide".
     """
 
     method: str  # "domains", "weights" or "confidence"
@@ -153,14 +154,15 @@ def refuse_contradicted(
 ) -> list[Expectation]:
     """All of them, without numbers of the others that real shifts between domains speak against.
 
-    That is, of those that lie elsewhere, and of all where domains differ too much for any number.
+    That is, of those that lie elsewhere, and of all where domains differ too much for any number,
+    or have rules of their own.
     """
     low, high = by_domains.balanced_accuracy_interval
     kept = [by_domains]
     for one in others:
         its_low, its_high = one.balanced_accuracy_interval
         apart = its_high < low or high < its_low  # never of NaN
-        if apart or "too wide" in by_domains.reasons:
+        if apart or not {"too wide", "own rules"}.isdisjoint(by_domains.reasons):
             one = refuse(one.method, [*one.reasons, "domains say otherwise"], one.evidence)
         kept.append(one)
     return kept

@@ -14,6 +14,7 @@ from covshift.diagnosis.expectation import (
     refuse_contradicted,
 )
 from covshift.diagnosis.left_out import predict_left_out
+from covshift.diagnosis.own_rows import score_own_rows
 from covshift.diagnosis.stability import Stability
 from covshift.diagnosis.weighting import Weighting
 from covshift.selection.bench import Bench
@@ -22,7 +23,10 @@ from covshift.selection.bench import Bench
 def expect_accuracy(
     bench: Bench, number: int, weighting: Weighting, stability: Stability, *, by_domains: bool
 ) -> list[Expectation]:
-    """Of the candidate of this number; ``by_domains``: whether source domains can decide."""
+    """Of the candidate of this number.
+
+    ``by_domains``: whether source domains differ from each other as the target does from them.
+    """
     left_out = predict_left_out(bench, number)
     found = []
     if left_out is not None:
@@ -48,4 +52,5 @@ def expect_accuracy(
         for codes, outputs in play(bench, "source domains")
         if (logits := outputs[number].logits) is not None
     ]
-    return refuse_contradicted(expect_by_domains(played, bench.target[number].logits), found)
+    own = score_own_rows(bench)
+    return refuse_contradicted(expect_by_domains(played, bench.target[number].logits, own), found)

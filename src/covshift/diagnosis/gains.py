@@ -14,15 +14,16 @@ a difference of balanced accuracies. Its distribution is that of a bootstrap whi
 rows by class within them: domains differ more than rows do.
 
 That is about the mean over scenes. The target is one more of them, and a gain comes from rows that
-are predicted otherwise than without adaptation. Their share is seen without labels, in the scenes
-(:math:`c_h`, a mean) and on the target (:math:`c'_h`). So the target's own gain is predicted to
-lie, with probability .9, in
+are predicted otherwise than without adaptation. Their share is seen without labels, in each scene
+(:math:`c_{hs}`, on average :math:`c_h`) and on the target (:math:`c'_h`). So gains are taken to be
+in proportion to it, up to an error whose size the scenes show, and the target's own gain is
+predicted, as by a ratio estimator, to lie with probability .9 in
 
 .. math::
 
     \frac{c'_h}{c_h} \left( g_h \pm t_{.95;\, \nu_0 + S - 1} \, s_h \sqrt{1 + 1/S} \right),
     \qquad
-    s_h^2 = \frac{\nu_0 s_0^2 + \sum_s (g_{hs} - g_h)^2}{\nu_0 + S - 1},
+    s_h^2 = \frac{\nu_0 s_0^2 + \sum_s (g_{hs} - g_h c_{hs} / c_h)^2}{\nu_0 + S - 1},
 
 where a prior guess :math:`s_0`, worth :math:`\nu_0` scenes, stands against few that agree by luck.
 """
@@ -37,8 +38,8 @@ from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
 from covshift.measures import holm
 
 N_RESAMPLES = 999
-# Set on four families of benchmarks/diagnosis/shared_structures.py: see docs/design/0019.
-PRIOR_SPREAD, PRIOR_SCENES = 0.1, 8
+# Fitted to 97 tasks of three sets of families (benchmarks/diagnosis/judged_tasks.py): record 0019.
+PRIOR_SPREAD, PRIOR_SCENES = 0.1, 2
 
 
 class PlayedScene(NamedTuple):
@@ -111,9 +112,10 @@ def measure_gains(
     variants = np.array(
         [_best_elsewhere(scores, hypothesis_of == h, None) for h in range(n_hypotheses)]
     )
-    changed = np.mean(
-        [_changed(scene.predicted, c) for scene, c in zip(scenes, chosen, strict=True)], axis=0
+    changed_by_scene = np.array(
+        [_changed(scene.predicted, c) for scene, c in zip(scenes, chosen, strict=True)]
     )
+    changed = changed_by_scene.mean(axis=0)
     changed_target = _changed(target, variants)
     # Where nothing changed in the scenes, there is no gain to carry over.
     carried = np.divide(changed_target, changed, out=np.zeros(n_hypotheses), where=changed > 0)
@@ -128,7 +130,8 @@ def measure_gains(
         changed=np.where(able, changed, np.nan),
         changed_target=np.where(able, changed_target, np.nan),
         predicted=carried * gains,
-        predicted_intervals=carried[:, None] * _one_more(by_scene - by_scene[:, :1]),
+        predicted_intervals=carried[:, None]
+        * _one_more(by_scene - by_scene[:, :1], changed_by_scene),
         pvalues=_adjusted(_two_sided(differences), able & (np.arange(n_hypotheses) > 0)),
         behind=_adjusted(
             _share(drawn >= drawn[:, [best]]), able & (np.arange(n_hypotheses) != best)
@@ -172,11 +175,16 @@ def _resample(
     return drawn
 
 
-def _one_more(gains: FloatArray) -> FloatArray:
-    """Interval (H, 2) of the gain in one more scene, from those (S, H) in the scenes played."""
+def _one_more(gains: FloatArray, changed: FloatArray) -> FloatArray:
+    """Interval (H, 2) of the gain in one more scene that changes as much as they do on average.
+
+    ``gains``, ``changed`` (S, H): of the scenes played.
+    """
     n_scenes = len(gains)
     mean, degrees = gains.mean(axis=0), PRIOR_SCENES + n_scenes - 1
-    squares = PRIOR_SCENES * PRIOR_SPREAD**2 + np.square(gains - mean).sum(axis=0)
+    usual = changed.mean(axis=0)
+    relative = np.divide(changed, usual, out=np.ones_like(changed), where=usual > 0)
+    squares = PRIOR_SCENES * PRIOR_SPREAD**2 + np.square(gains - mean * relative).sum(axis=0)
     half = student_t.ppf(0.95, degrees) * np.sqrt(squares / degrees * (1 + 1 / n_scenes))
     return np.column_stack([mean - half, mean + half])
 

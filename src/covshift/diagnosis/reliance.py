@@ -1,20 +1,26 @@
 r"""Whether what is predicted for the target hinges on one of the source domains.
 
 A candidate is fitted again without each source domain in turn, and adapted to the target as before.
-With :math:`\hat y_i` the class of target row i by all domains and :math:`\hat y_i^{(-d)}` that
-without domain d, the agreement is
+With :math:`q_d` the share of target rows that are of the same class by all domains and without
+domain d, and :math:`c_d` the share that would be so by chance, classes being as frequent as they
+are in both, the agreement is Cohen's kappa, on average:
 
 .. math::
 
-    \frac{1}{D} \sum_d \frac{1}{n'} \sum_i \mathbb{1}[\hat y_i^{(-d)} = \hat y_i],
+    \frac{1}{D} \sum_d \frac{q_d - c_d}{1 - c_d}.
 
-a jackknife that needs no label. A pattern that continues into the target is seen from any of the
-domains; one that was pieced together from all of them, such as a period that fits them by chance,
-is another as soon as one is missing.
+It is a jackknife that needs no label. A pattern that continues into the target is seen from any of
+the domains; one that was pieced together from all of them, such as a period that fits them by
+chance, is another as soon as one is missing.
+
+.. [1] Cohen, J. (1960). A coefficient of agreement for nominal scales. Educational and
+   Psychological Measurement, 20(1), 37-46.
 """
 
 import numpy as np
+from sklearn.metrics import cohen_kappa_score
 
+from covshift.kernels.arrays import IntArray
 from covshift.selection.bench import Bench
 from covshift.selection.problem import target_scene
 
@@ -37,4 +43,9 @@ def measure_agreement(bench: Bench, number: int) -> float:
     given = [one.codes for one in outputs if one.logits is not None]
     if said.logits is None or not given:
         return float("nan")
-    return float(np.mean([codes == said.codes for codes in given]))
+    return float(np.mean([_kappa(said.codes, codes) for codes in given]))
+
+
+def _kappa(first: IntArray, second: IntArray) -> float:
+    # Equal predictions of one class have no kappa: all of it would be so by chance.
+    return 1.0 if np.array_equal(first, second) else float(cohen_kappa_score(first, second))

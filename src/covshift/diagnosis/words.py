@@ -147,7 +147,7 @@ def say_unsure(diagnosis: "Diagnosis") -> list[str]:
     if verdict.hinges:
         nearest += (
             " But that hinges on single source domains: without one of them, only "
-            f"{verdict.agreement:.0%} of what it says of the target stays."
+            f"{max(verdict.agreement, 0):.0%} of what it says of the target stays, beyond chance."
         )
     return [f"{nearest} More source domains, or some labels of target rows, would tell."]
 
