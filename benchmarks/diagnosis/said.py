@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 import numpy as np
-from judged_tasks import ALONE, FRESH, FRESH_ALONE, LATER, SEEN, UNDECIDABLE
+from judged_tasks import ALONE, FOURTH, FRESH, FRESH_ALONE, LATER, SEEN, THIRD, UNDECIDABLE
 
 from covshift.diagnosis.expectation import Expectation, choose_expectation
 from covshift.diagnosis.hypotheses import HYPOTHESES
@@ -17,13 +17,27 @@ from covshift.report.markdown import table_markdown
 
 MARGIN = 0.1  # by which one hypothesis is right
 HARM = -0.01
+
+
+def _names(*sets):
+    return [family.__name__ for families in sets for family in families]
+
+
+# Families, and of which size their tasks are; None: there is but one.
 GROUPS = {
-    "families judged once": [one.__name__ for one in LATER],
-    "families judged before the last two rules": [one.__name__ for one in FRESH],
-    "families that thresholds were set on": [one.__name__ for one in SEEN],
-    "nobody can know": [*(one.__name__ for one in FRESH_ALONE), *UNDECIDABLE],
-    "one source domain, near or far": [one.__name__ for one in ALONE],
+    "judged once, many rows": (_names(THIRD, FOURTH), "many"),
+    "judged once, few rows": (_names(THIRD, FOURTH), "few"),
+    "rules were made on, many rows": (_names(SEEN, FRESH, LATER), "many"),
+    "rules were made on, few rows": (_names(SEEN, FRESH, LATER), "few"),
+    "nobody can know": ([*_names(FRESH_ALONE), *UNDECIDABLE], None),
+    "one source domain, near or far": (_names(ALONE), None),
 }
+
+
+def in_group(line, group):
+    """Whether a task is of the group."""
+    families, size = group
+    return line["family"] in families and size in (None, line.get("size", "few"))
 
 
 def true_gain(line):
@@ -112,8 +126,8 @@ def label_table(lines):
     """What twenty labels decide, asked for and drawn at random."""
     rows = []
     clear = [line for line in lines if right_one(line) is not None]
-    for name, families in GROUPS.items():
-        part = [one for one in clear if one["family"] in families]
+    for name, group in GROUPS.items():
+        part = [one for one in clear if in_group(one, group)]
         if not part:
             continue
         row = {"part": name}
@@ -203,12 +217,14 @@ def main():
     made_up = sorted(made_up, key=lambda one: (one["family"], one["seed"]))
     groups = {
         name: lines
-        for name, families in GROUPS.items()
-        if (lines := [one for one in made_up if one["family"] in families])
+        for name, group in GROUPS.items()
+        if (lines := [one for one in made_up if in_group(one, group)])
     }
     families = {
-        family: [one for one in made_up if one["family"] == family]
-        for family in dict.fromkeys(one["family"] for one in made_up)
+        f"{family} ({size})" if size == "few" else family: [
+            one for one in made_up if (one["family"], one.get("size")) == (family, size)
+        ]
+        for family, size in dict.fromkeys((one["family"], one.get("size")) for one in made_up)
     }
     collections = {
         name: [one for one in real if one["family"] == name]

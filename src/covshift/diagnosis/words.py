@@ -131,6 +131,11 @@ def say_verdict(diagnosis: "Diagnosis", how_to_label: str = HOW_TO_LABEL) -> lis
         f"Adapt: by the {verdict.decided_by}, {leading.name} leads ({leading.assumption}). Use "
         f"{leading.remedy}: {_say_gain(diagnosis)}."
     ]
+    if not np.isnan(verdict.agreement):
+        sentences.append(
+            "That does not hinge on single source domains: without one of them, it says nearly the "
+            f"same of the target ({_say_agreement(verdict.agreement)})."
+        )
     others = [name for name in diagnosis.surviving if name != leading.name]
     if others:
         sentences.append(f"Not refuted either: {', '.join(others)}; so they vote together.")
@@ -146,10 +151,14 @@ def say_unsure(diagnosis: "Diagnosis") -> list[str]:
     nearest = f"What comes nearest is {leading.name} ({leading.remedy}): {_say_gain(diagnosis)}."
     if verdict.hinges:
         nearest += (
-            " But that hinges on single source domains: without one of them, only "
-            f"{max(verdict.agreement, 0):.0%} of what it says of the target stays, beyond chance."
+            " But that hinges on single source domains: without one of them, it says other things "
+            f"of the target ({_say_agreement(verdict.agreement)})."
         )
     return [f"{nearest} More source domains, or some labels of target rows, would tell."]
+
+
+def _say_agreement(agreement: float) -> str:
+    return f"agreement {agreement:.2f}; 1: all the same, 0: as by chance"
 
 
 def _say_gain(diagnosis: "Diagnosis") -> str:
