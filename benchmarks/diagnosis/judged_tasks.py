@@ -1,9 +1,9 @@
 """All tasks that verdicts are judged on, and how many rows they have.
 
-Five sets of families (record 0019): thresholds were set on ``SEEN``, and rules made after ``FRESH``
-and ``LATER`` had been judged; ``THIRD`` and ``FOURTH`` were written by somebody who had seen
-neither the diagnosis nor its thresholds. In ``UNDECIDABLE`` and ``FRESH_ALONE`` there is one source
-domain and a target elsewhere.
+Five sets of families (record 0019): thresholds were set on ``SEEN``, rules made after ``FRESH``,
+``LATER`` and, one, ``THIRD`` had been judged; ``FOURTH`` was judged once, when all was set. All but
+the first were written by somebody who had seen neither the diagnosis nor its thresholds. In
+``UNDECIDABLE`` and ``FRESH_ALONE`` there is one source domain and a target elsewhere.
 """
 
 import sys

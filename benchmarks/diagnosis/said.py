@@ -25,8 +25,10 @@ def _names(*sets):
 
 # Families, and of which size their tasks are; None: there is but one.
 GROUPS = {
-    "judged once, many rows": (_names(THIRD, FOURTH), "many"),
-    "judged once, few rows": (_names(THIRD, FOURTH), "few"),
+    "judged once, many rows": (_names(FOURTH), "many"),
+    "judged once, few rows": (_names(FOURTH), "few"),
+    "judged before the last rule, many rows": (_names(THIRD), "many"),
+    "judged before the last rule, few rows": (_names(THIRD), "few"),
     "rules were made on, many rows": (_names(SEEN, FRESH, LATER), "many"),
     "rules were made on, few rows": (_names(SEEN, FRESH, LATER), "few"),
     "nobody can know": ([*_names(FRESH_ALONE), *UNDECIDABLE], None),

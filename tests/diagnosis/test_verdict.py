@@ -5,7 +5,7 @@ import pytest
 
 from covshift.diagnosis.evidence import _in_proportion
 from covshift.diagnosis.gains import Gains
-from covshift.diagnosis.verdict import LEVEL, WORTHWHILE, decide
+from covshift.diagnosis.verdict import LEVEL, REFUTED, WORTHWHILE, decide
 from covshift.selection.problem import Problem, make_scene
 
 
@@ -32,6 +32,11 @@ def test_a_sure_and_worthwhile_gain_is_followed():
     assert (verdict.kind, verdict.leading, verdict.followed) == ("adapt", 1, 1)
     assert verdict.surviving == [1, 2]
     assert not verdict.clearly
+
+
+def test_to_be_behind_at_five_percent_does_not_refute():
+    found = gains([0, 0.1, 0.05], [1, 0.01, 0.5], [REFUTED + 0.001, 1, REFUTED])
+    assert decide(found, "source domains").surviving == [0, 1]
 
 
 def test_a_gain_that_is_not_sure_leads_and_is_not_followed():
