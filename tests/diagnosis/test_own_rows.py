@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
@@ -51,14 +52,13 @@ def test_it_is_near_a_cross_validation_within_each_domain():
 
 
 def test_the_better_model_on_average_counts_and_one_that_fails_does_not():
-    from sklearn.dummy import DummyClassifier
-
     constant = Candidate(NO_ADAPTATION, "constant", None, DummyClassifier())
     problem = sites_with_rules([1, -1])
     alone = score_own_rows(bench_of(problem))
     assert score_own_rows(bench_of(problem, [constant, PLAIN])) == alone
-    broken = Candidate("broken", "LR", Broken(), LogisticRegression())
+    broken = Candidate(NO_ADAPTATION, "broken", None, Broken())
     assert score_own_rows(bench_of(problem, [broken, PLAIN])) == alone
+    assert np.isnan(score_own_rows(bench_of(problem, [broken])))
 
 
 def test_domains_of_a_few_rows_or_one_class_say_nothing():

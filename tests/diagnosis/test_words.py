@@ -4,8 +4,9 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from covshift.diagnosis.expectation import refuse
 from covshift.diagnosis.verdict import Verdict
-from covshift.diagnosis.words import say_unsure, say_verdict
+from covshift.diagnosis.words import say_expected, say_unsure, say_verdict
 
 
 def diagnosed(kind, agreement):
@@ -30,3 +31,15 @@ def test_what_hinges_on_single_domains_is_said_to():
     assert "agreement 0.31" in said
     (said,) = say_unsure(diagnosed("no adaptation", np.nan))
     assert "hinges" not in said
+
+
+def test_rules_of_domains_own_are_named_where_no_accuracy_is():
+    found = diagnosed("adapt", np.nan)
+    (said,) = say_expected(found)
+    assert said.endswith("cannot be told without labels.")
+    evidence = {"own_balanced_accuracy": 0.91, "mean_balanced_accuracy": 0.524}
+    found.expectations = [refuse("domains", ["own rules"], evidence)]
+    (said,) = say_expected(found)
+    assert "rules of their own" in said
+    assert "0.91" in said
+    assert "0.52" in said

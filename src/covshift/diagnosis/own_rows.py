@@ -38,6 +38,6 @@ def score_own_rows(bench: Bench) -> float:
                 for one in logits
             ]
         )
-    if not scores:
-        return float("nan")
-    return float(np.max(np.mean(scores, axis=0)))
+    means = np.mean(scores, axis=0) if scores else np.array([])
+    known = means[~np.isnan(means)]
+    return float(known.max()) if len(known) else float("nan")

@@ -201,10 +201,19 @@ def say_undecidable(diagnosis: "Diagnosis", how_to_label: str = HOW_TO_LABEL) ->
 
 
 def say_expected(diagnosis: "Diagnosis") -> list[str]:
-    """The accuracy to expect, or nothing."""
+    """The accuracy to expect, or that it cannot be told, and why."""
     found = choose_expectation(diagnosis.expectations)
     if found is None:
-        return ["What accuracy to expect on the target cannot be told without labels."]
+        untold = "What accuracy to expect on the target cannot be told without labels"
+        own_rules = [one for one in diagnosis.expectations if "own rules" in one.reasons]
+        if not own_rules:
+            return [f"{untold}."]
+        reached = own_rules[0].evidence
+        return [
+            f"{untold}: source domains have rules of their own. By its own rows, one of them is "
+            f"predicted with balanced accuracy {reached['own_balanced_accuracy']:.2f}, by the "
+            f"others' with {reached['mean_balanced_accuracy']:.2f}, on average."
+        ]
     low, high = found.balanced_accuracy_interval
     return [
         f"Expected balanced accuracy on the target: {found.balanced_accuracy:.2f} ({low:.2f} to "
