@@ -186,6 +186,11 @@ def test_no_time_leaves_out_evidence_and_says_so():
 def test_progress(capsys):
     run(shifted_sites()[0], verbose=1, max_rows=50, time_budget=0.0)
     assert "[diagnose] has it moved?" in capsys.readouterr().out
+    stages = []
+    run(shifted_sites()[0], verbose=1, max_rows=50, time_budget=0.0, progress=stages.append)
+    assert stages[0] == "has it moved?"
+    assert stages[-1] == "rows moved"
+    assert not capsys.readouterr().out
 
 
 def test_rows_that_are_looked_at_are_limited():

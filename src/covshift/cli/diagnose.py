@@ -95,8 +95,14 @@ def diagnose(
                 train, new, label=label, domain=domain, ignore=column_names(ignore),
                 keep=column_names(use), max_rows=max_rows, progress=update, **reading,
             )  # fmt: skip
-        with working(f"diagnosing {len(tables.X_train):,} and {len(tables.X_new):,} rows"):
-            found = diagnose_tables(tables, random_state=seed, n_jobs=jobs, time_budget=time_budget)
+        work = f"diagnosing {len(tables.X_train):,} and {len(tables.X_new):,} rows"
+        with working(work) as update:
+            found = diagnose_tables(
+                tables, random_state=seed, n_jobs=jobs, time_budget=time_budget,
+                progress=lambda stage: update(f"{work}: {stage}"),
+            )  # fmt: skip
+            update(f"{work}: what to expect")
+            _ = found.expectations  # computed when first asked for
         notes = list(tables.notes)
         if found.n_rows_looked_at != found.n_rows:
             notes.append(f"{say_rows(found)}.")

@@ -41,6 +41,7 @@ def diagnose(
     n_jobs: int | None = None,
     random_state: Any = 0,
     verbose: int = 0,
+    progress: Callable[[str], object] | None = None,
 ) -> Diagnosis:
     """Tell what moved between source and target, which assumption the data meet, and what to do.
 
@@ -69,6 +70,8 @@ def diagnose(
         Seed of everything that is drawn.
     verbose : int, default=0
         1 prints a line for each stage as it begins.
+    progress : callable or None, default=None
+        Called with the name of each stage as it begins; in place of the lines of ``verbose``.
 
     Returns
     -------
@@ -136,7 +139,7 @@ def diagnose(
         names=None if names is None else list(names),
         domain_names=domain_names or {},
         deadline=None if time_budget is None else monotonic() + time_budget,
-        tell=_print if verbose else _say_nothing,
+        tell=progress or (_print if verbose else _say_nothing),
     )
     numbers = np.arange(len(X)) if rows_of is None else rows_of
     diagnosis = Diagnosis(
