@@ -29,6 +29,7 @@ ORDER = [
     "persistence",
     "tables",
     "cli",
+    "__main__",
 ]
 MODULES = [path for path in sorted(ROOT.rglob("*.py")) if path != ROOT / "__init__.py"]
 

@@ -3,6 +3,7 @@
 import csv
 import os
 import sqlite3
+import subprocess
 import sys
 from contextlib import closing
 
@@ -372,6 +373,13 @@ def test_main_runs_the_arguments_of_the_process(argument, monkeypatch, capsys):
     output = capsys.readouterr().out
     expected = [f"covshift {__version__}\n"] if argument == "--version" else ["demo", "reproduce"]
     assert all(words in output for words in expected)
+
+
+def test_it_runs_as_a_module():
+    done = subprocess.run(
+        [sys.executable, "-m", "covshift", "--version"], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (0, f"covshift {__version__}\n")
 
 
 def test_ctrl_c_while_it_starts(monkeypatch):
