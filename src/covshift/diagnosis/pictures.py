@@ -1,5 +1,6 @@
 """Pictures of a diagnosis: rows before and after, and gains with their intervals."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 MAX_FEATURES = 50  # above which two axes show too little to be worth a picture
 MAX_CLASSES = 2  # told apart in colours
+MAX_NAME = 30  # letters of a class in the legend; longer ones are numbered
 
 
 def draw_gains(diagnosis: "Diagnosis") -> Any:
@@ -51,7 +53,10 @@ def draw_rows(diagnosis: "Diagnosis") -> Any | None:
     if n_features == 2 and len(planes) == 1:
         names = diagnosis.feature_names or ["x0", "x1"]
         axes = (names[0], names[1])
-    return draw_planes({title: _kinds(*rows, problem) for title, rows in planes.items()}, axes)
+    classes = [str(one) for one in diagnosis.classes]
+    return draw_planes(
+        {title: _kinds(*rows, problem, classes) for title, rows in planes.items()}, axes
+    )
 
 
 def _adapted(adapter: Any, problem: Problem) -> tuple[FloatArray, FloatArray]:
@@ -78,9 +83,13 @@ def _plane(A: FloatArray, B: FloatArray) -> tuple[FloatArray, FloatArray]:
     return A[:, :2], B[:, :2]
 
 
-def _kinds(A: FloatArray, B: FloatArray, problem: Problem) -> dict[str, FloatArray]:
+def _kinds(
+    A: FloatArray, B: FloatArray, problem: Problem, classes: Sequence[str]
+) -> dict[str, FloatArray]:
     """Source rows by class, if these are two, and target rows."""
     if problem.n_classes > MAX_CLASSES:
         return {"source": A, "target": B}
-    kinds = {f"source, class {k + 1}": A[problem.codes == k] for k in range(problem.n_classes)}
+    if any(len(name) > MAX_NAME or not name.strip() for name in classes):
+        classes = [f"class {k + 1}" for k in range(problem.n_classes)]
+    kinds = {f"source: {name}": A[problem.codes == k] for k, name in enumerate(classes)}
     return kinds | {"target": B}

@@ -3,6 +3,7 @@
 Figures are objects of their own: pyplot and its global state are never touched.
 """
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from io import BytesIO
 from typing import IO, Any, TypedDict
@@ -147,7 +148,15 @@ def save_png(figure: Figure, file: IO[bytes]) -> None:
     file : binary file
         Where to.
     """
-    figure.savefig(file, format="png", dpi=DPI)
+    with warnings.catch_warnings():
+        # A name in a script that the font lacks is drawn as boxes; the page has it in text.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        figure.savefig(file, format="png", dpi=DPI)
+
+
+def as_written(name: str) -> str:
+    """A name for Matplotlib, which takes what stands between two dollars for a formula."""
+    return name.replace("$", r"\$")
 
 
 def _block_shape(n_panels: int) -> tuple[int, int]:

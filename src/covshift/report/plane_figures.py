@@ -6,7 +6,7 @@ from typing import Any
 import numpy.typing as npt
 from matplotlib.figure import Figure
 
-from covshift.report.figures import DPI, FONT_SIZE, WIDTH
+from covshift.report.figures import DPI, FONT_SIZE, WIDTH, as_written
 from covshift.report.score_figures import STYLES
 
 SHOWN = 400  # rows of each kind: more only hide each other
@@ -36,10 +36,11 @@ def draw_planes(
     ):
         for kind, rows in rows_of.items():
             style = STYLES[kinds.index(kind) % len(STYLES)]
-            axes.scatter(*rows[:SHOWN].T, s=14, alpha=0.6, linewidths=0, label=kind, **style)
-        axes.set_title(title, fontsize=FONT_SIZE)
-        axes.set_xlabel(axis_names[0], fontsize=FONT_SIZE)
-        axes.set_ylabel(axis_names[1], fontsize=FONT_SIZE)
+            look = {"s": 14, "alpha": 0.6, "linewidths": 0} | style
+            axes.scatter(*rows[:SHOWN].T, label=as_written(kind), **look)
+        axes.set_title(as_written(title), fontsize=FONT_SIZE)
+        axes.set_xlabel(as_written(axis_names[0]), fontsize=FONT_SIZE)
+        axes.set_ylabel(as_written(axis_names[1]), fontsize=FONT_SIZE)
         axes.tick_params(labelsize=FONT_SIZE - 2)
     handles, names = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside upper center", ncols=len(kinds), fontsize=FONT_SIZE)

@@ -5,7 +5,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from covshift.report.figures import DPI, FONT_SIZE, WIDTH
+from covshift.report.figures import DPI, FONT_SIZE, WIDTH, as_written
 
 # Four of the colours of Okabe and Ito, and a shape each, for those who see no colours.
 STYLES: tuple[dict[str, Any], ...] = (
@@ -55,14 +55,14 @@ def draw_scores(
                 yerr=_errors(list(scores.values())),
                 linestyle="",
                 capsize=3,
-                label=name,
+                label=as_written(name),
                 **styles[name],
             )
         if chance is not None:
             axes.axhline(chance, color="grey", linewidth=1, linestyle=":")
-        axes.set_title(title, fontsize=FONT_SIZE)
+        axes.set_title(as_written(title), fontsize=FONT_SIZE)
         axes.set_ylabel(score_name, fontsize=FONT_SIZE)
-        axes.set_xticks(range(len(systems)), systems)
+        axes.set_xticks(range(len(systems)), [as_written(one) for one in systems])
         axes.tick_params(labelsize=FONT_SIZE - 1)
     handles, labels = figure.axes[0].get_legend_handles_labels() if panels else ([], [])
     figure.legend(
@@ -100,10 +100,10 @@ def draw_differences(
             capsize=3,
             **STYLES[1],
         )
-        axes.set_title(title, fontsize=FONT_SIZE)
+        axes.set_title(as_written(title), fontsize=FONT_SIZE)
         axes.set_xlabel(difference_name, fontsize=FONT_SIZE)
         axes.tick_params(labelsize=FONT_SIZE - 1)
-    row[0].set_yticks(range(len(systems)), systems)
+    row[0].set_yticks(range(len(systems)), [as_written(one) for one in systems])
     row[0].invert_yaxis()  # the first above
     return figure
 
