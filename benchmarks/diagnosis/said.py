@@ -42,6 +42,18 @@ def in_group(line, group):
     return line["family"] in families and size in (None, line.get("size", "few"))
 
 
+def by_family(lines):
+    """Lines of each family, and of each size where it has several."""
+    parts = {}
+    for line in lines:
+        parts.setdefault(line["family"], {}).setdefault(line.get("size", "few"), []).append(line)
+    return {
+        family if len(sizes) == 1 else f"{family}, {size} rows": of_size
+        for family, sizes in parts.items()
+        for size, of_size in sizes.items()
+    }
+
+
 def true_gain(line):
     """Gain over no adaptation of what was advised, on the test rows."""
     return line["truth"][line["followed"]] - line["truth"][0]
@@ -222,12 +234,7 @@ def main():
         for name, group in GROUPS.items()
         if (lines := [one for one in made_up if in_group(one, group)])
     }
-    families = {
-        f"{family} ({size})" if size == "few" else family: [
-            one for one in made_up if (one["family"], one.get("size")) == (family, size)
-        ]
-        for family, size in dict.fromkeys((one["family"], one.get("size")) for one in made_up)
-    }
+    families = by_family(made_up)
     collections = {
         name: [one for one in real if one["family"] == name]
         for name in sorted({one["family"] for one in real})
