@@ -210,9 +210,10 @@ def say_expected(diagnosis: "Diagnosis") -> list[str]:
             return [f"{untold}."]
         reached = own_rules[0].evidence
         return [
-            f"{untold}: source domains have rules of their own. By its own rows, one of them is "
-            f"predicted with balanced accuracy {reached['own_balanced_accuracy']:.2f}, by the "
-            f"others' with {reached['mean_balanced_accuracy']:.2f}, on average."
+            f"{untold}: this model hardly carries over from source domain to source domain. By its "
+            f"own rows, one is predicted with balanced accuracy "
+            f"{reached['own_balanced_accuracy']:.2f}, by the others' with "
+            f"{reached['mean_balanced_accuracy']:.2f}, on average."
         ]
     low, high = found.balanced_accuracy_interval
     return [
