@@ -29,9 +29,9 @@ ORDER = [
     "persistence",
     "tables",
     "cli",
-    "__main__",
 ]
-MODULES = [path for path in sorted(ROOT.rglob("*.py")) if path != ROOT / "__init__.py"]
+OPEN_TO_ALL = [ROOT / "__init__.py", ROOT / "__main__.py"]
+MODULES = [path for path in sorted(ROOT.rglob("*.py")) if path not in OPEN_TO_ALL]
 
 
 def layer_of(path):
