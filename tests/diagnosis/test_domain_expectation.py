@@ -76,7 +76,7 @@ def test_no_number_where_own_rows_tell_far_more_than_the_other_domains():
     near = expect_by_domains(played, logits, reached + MAX_LOSS - 0.01)
     far = expect_by_domains(played, logits, reached + MAX_LOSS + 0.01)
     assert not near.refuted
-    assert far.reasons == ["own rules"]
+    assert far.reasons == ["not carried over"]
     assert far.evidence["own_balanced_accuracy"] == reached + MAX_LOSS + 0.01
     given = state("weights", (0.5, 0.05), (0.5, 0.05), {})
     assert refuse_contradicted(far, [given])[1].reasons == ["domains say otherwise"]

@@ -33,12 +33,12 @@ def test_what_hinges_on_single_domains_is_said_to():
     assert "hinges" not in said
 
 
-def test_rules_of_domains_own_are_named_where_no_accuracy_is():
+def test_it_is_said_where_no_accuracy_is_that_the_model_does_not_carry_over():
     found = diagnosed("adapt", np.nan)
     (said,) = say_expected(found)
     assert said.endswith("cannot be told without labels.")
     evidence = {"own_balanced_accuracy": 0.91, "mean_balanced_accuracy": 0.524}
-    found.expectations = [refuse("domains", ["own rules"], evidence)]
+    found.expectations = [refuse("domains", ["not carried over"], evidence)]
     (said,) = say_expected(found)
     assert "hardly carries over" in said
     assert "0.91" in said

@@ -40,7 +40,7 @@ class Decidability(NamedTuple):
 
         They may do so and not be worth adapting to, all of them being alike.
         """
-        return self.n_domains >= MIN_DOMAINS and self.domain_shift >= MIN_RATIO * self.target_shift
+        return _alike(self.n_domains, self.domain_shift, self.target_shift)
 
     @property
     def decidable(self) -> bool:
@@ -58,16 +58,16 @@ def judge_decidability(problem: Problem, n_domains: int, weighting: Weighting) -
     shifts = [shift_between(X[domain != one], X[domain == one], scale) for one in domains]
     domain_shift = float(np.median(shifts)) if len(domains) > 1 else np.nan
     return Decidability(
-        by_domains=(
-            n_domains >= MIN_DOMAINS
-            and domain_shift >= MIN_SHIFT
-            and domain_shift >= MIN_RATIO * target_shift
-        ),
+        by_domains=domain_shift >= MIN_SHIFT and _alike(n_domains, domain_shift, target_shift),
         by_overlap=weighting.possible,
         n_domains=n_domains,
         domain_shift=domain_shift,
         target_shift=target_shift,
     )
+
+
+def _alike(n_domains: int, domain_shift: float, target_shift: float) -> bool:
+    return n_domains >= MIN_DOMAINS and domain_shift >= MIN_RATIO * target_shift
 
 
 def shift_between(A: FloatArray, B: FloatArray, scale: FloatArray) -> float:

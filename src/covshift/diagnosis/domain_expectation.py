@@ -15,8 +15,8 @@ of 85 %, with a prior guess that is worth :math:`\nu_0` domains, since a handful
 by luck: it is the wider the farther the accuracy :math:`a` is from all or none, and the fewer the
 classes K over which errors could level out.
 
-No number is given where models of the domains' own rows (`own_rows`) do far better than models of
-the other domains: these have rules of their own then, and what one reaches in another is luck.
+No number is given where models of the domains' own rows (`own_rows`) do far better than the model
+of the other domains: that does not carry over, and what it reaches is luck.
 """
 
 from collections.abc import Sequence
@@ -74,7 +74,7 @@ def expect_by_domains(
         "own_balanced_accuracy": own,
     }
     if own - evidence["mean_balanced_accuracy"] > MAX_LOSS:
-        return refuse("domains", ["own rules"], evidence)
+        return refuse("domains", ["not carried over"], evidence)
     return state(
         "domains",
         (promised.accuracy, float(half[0])),

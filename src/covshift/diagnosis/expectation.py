@@ -58,8 +58,8 @@ class Expectation(NamedTuple):
 
     ``reasons`` are of: "rows" (too few), "overlap", "effective size", "tail", "left over" (what
     `Weighting` found), "predictions differ", "representation differs", "rule differs" (between
-    source domains), "domains" (too few), "own rules" (of domains), "domains say otherwise", "too
-    wide".
+    source domains), "domains" (too few), "not carried over" (from domain to domain), "domains say
+    otherwise", "too wide".
     """
 
     method: str  # "domains", "weights" or "confidence"
@@ -155,14 +155,14 @@ def refuse_contradicted(
     """All of them, without numbers of the others that real shifts between domains speak against.
 
     That is, of those that lie elsewhere, and of all where domains differ too much for any number,
-    or have rules of their own.
+    or the model does not carry over from one to another.
     """
     low, high = by_domains.balanced_accuracy_interval
     kept = [by_domains]
     for one in others:
         its_low, its_high = one.balanced_accuracy_interval
         apart = its_high < low or high < its_low  # never of NaN
-        if apart or not {"too wide", "own rules"}.isdisjoint(by_domains.reasons):
+        if apart or not {"too wide", "not carried over"}.isdisjoint(by_domains.reasons):
             one = refuse(one.method, [*one.reasons, "domains say otherwise"], one.evidence)
         kept.append(one)
     return kept

@@ -8,15 +8,15 @@ balanced accuracy that one of these models, the better one on average, reaches i
 
     \bar b = \frac{1}{D} \sum_d b_d.
 
-Where that is far above what the other domains reach there, domains have rules of their own, and
-what is carried from one to another is luck.
+Where that is far above what a model of the other domains reaches there, it does not carry over:
+domains have rules of their own, or such as it does not adapt to, and what it reaches is luck.
 """
 
 import numpy as np
 
+from covshift.diagnosis.evidence import MAX_DOMAINS
 from covshift.selection.bench import Bench
 
-MAX_DOMAINS = 8
 MIN_ROWS = 20
 
 

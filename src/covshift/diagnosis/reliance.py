@@ -20,11 +20,11 @@ chance, is another as soon as one is missing.
 import numpy as np
 from sklearn.metrics import cohen_kappa_score
 
+from covshift.diagnosis.evidence import MAX_DOMAINS
 from covshift.kernels.arrays import IntArray
 from covshift.selection.bench import Bench
 from covshift.selection.problem import target_scene
 
-MAX_DOMAINS = 8  # that are left out
 MIN_ROWS = 10  # that must be left
 
 

@@ -205,10 +205,10 @@ def say_expected(diagnosis: "Diagnosis") -> list[str]:
     found = choose_expectation(diagnosis.expectations)
     if found is None:
         untold = "What accuracy to expect on the target cannot be told without labels"
-        own_rules = [one for one in diagnosis.expectations if "own rules" in one.reasons]
-        if not own_rules:
+        not_carried = [one for one in diagnosis.expectations if "not carried over" in one.reasons]
+        if not not_carried:
             return [f"{untold}."]
-        reached = own_rules[0].evidence
+        reached = not_carried[0].evidence
         return [
             f"{untold}: this model hardly carries over from source domain to source domain. By its "
             f"own rows, one is predicted with balanced accuracy "

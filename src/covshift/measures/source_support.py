@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from covshift.kernels.arrays import BoolArray, FloatArray
 
 
-class SourceSupport(BaseEstimator):  # type: ignore[misc]
+class SourceSupport(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """The support of the source: which rows lie farther from it than its own rows do.
 
     Features are divided by their standard deviation over the source; one that is constant there
