@@ -1,8 +1,10 @@
 """Every estimator of the package, for the tests that all of them must pass.
 
-A new estimator is added here, and nowhere else, to enter the shared contract tests.
+Adapters and weight estimators come from the registry: a new record puts its class through the
+contract, and nothing has to be added here.
 """
 
+import inspect
 import re
 from pathlib import Path
 
@@ -17,16 +19,13 @@ from covshift import (
     AdaptedClassifier,
     AdaptedRegressor,
     AutoAdaptedClassifier,
-    CorrelationAlignment,
-    DenoisingAutoencoder,
-    DomainQuantileTransformer,
     DomainStandardScaler,
-    LinearMongeAlignment,
     LSPClassifier,
     PeriodicSparseFiltering,
     SparseFiltering,
-    SubspaceAlignment,
 )
+from covshift.base import DomainTransformer
+from covshift.registry import BUILT_IN
 
 
 def skeleton(name, module):
@@ -40,42 +39,40 @@ def skeleton(name, module):
     return module[name]
 
 
-FILTERS = [
-    SparseFiltering(random_state=0),
-    PeriodicSparseFiltering(n_restarts=2, random_state=0),
-]
+# Settings that make fits short, or that reach more of the code than the defaults do.
+SETTINGS = {
+    "CorrelationAlignment": {"direction": "target_to_source", "pooling": "domain"},
+    "DenoisingAutoencoder": {"n_components": 2, "max_epochs": 5},
+    "DomainStandardScaler": {"pooling": "domain"},
+    "LinearMongeAlignment": {"direction": "target_to_source"},
+    "PeriodicSparseFiltering": {"n_restarts": 2},
+    "SubspaceAlignment": {"center": True, "scale": True, "pooling": "domain"},
+}
 
-ADAPTERS = [
-    *FILTERS,
-    DomainStandardScaler(pooling="domain"),
-    CorrelationAlignment(direction="target_to_source", pooling="domain"),
-    LinearMongeAlignment(direction="target_to_source"),
-    SubspaceAlignment(center=True, scale=True, pooling="domain"),
-    DomainQuantileTransformer(),
-    DenoisingAutoencoder(n_components=2, max_epochs=5, random_state=0),
-    skeleton("DomainCentering", globals())(),
-]
 
-READS_NO_LABELS = (
-    "SparseFiltering",
-    "DomainStandardScaler",
-    "CorrelationAlignment",
-    "LinearMongeAlignment",
-    "SubspaceAlignment",
-    "DomainQuantileTransformer",
-    "DenoisingAutoencoder",
-    "DomainCentering",
-)
+def registered(kind):
+    """One instance of every class of the registry of this kind, seeded."""
+    found = {}
+    for record in BUILT_IN:
+        if record.kind == kind and record.class_name not in found:
+            kind_of = record.load_class()
+            settings = dict(SETTINGS.get(record.class_name, {}))
+            if "random_state" in inspect.signature(kind_of).parameters:
+                settings["random_state"] = 0
+            found[record.class_name] = kind_of(**settings)
+    return list(found.values())
 
-# Fitted on all rows alike: which of them are target rows makes no difference.
-TREATS_DOMAINS_ALIKE = ("DenoisingAutoencoder",)
 
-NEEDS_TARGET = (
-    "AutoAdaptedClassifier",
-    "CorrelationAlignment",
-    "LinearMongeAlignment",
-    "SubspaceAlignment",
-)
+def classes_with(capability):
+    """Names of the classes of which some record has this capability."""
+    return {record.class_name for record in BUILT_IN if getattr(record, capability)}
+
+
+ADAPTERS = [*registered("transformer"), skeleton("DomainCentering", globals())()]
+FILTERS = [one for one in ADAPTERS if type(one).__name__ in classes_with("runs_on_device")]
+READS_LABELS = classes_with("reads_labels")
+NEEDS_TARGET = classes_with("needs_target") | {"AutoAdaptedClassifier"}
+USES_DOMAINS = classes_with("uses_domains") | {"DomainCentering"}
 
 # scikit-learn's checks ask for good scores on blobs and on a linear function, where sparse
 # filtering's own assumption does not hold: these filters stay close to linear.
@@ -104,12 +101,14 @@ ESTIMATORS = ADAPTERS + PREDICTORS
 
 def reads_labels(estimator):
     """Whether labels make a difference to this estimator."""
-    return type(estimator).__name__ not in READS_NO_LABELS
+    name = type(estimator).__name__
+    return not isinstance(estimator, DomainTransformer) or name in READS_LABELS
 
 
 def treats_domains_alike(estimator):
     """Whether the split into source and target makes no difference to this estimator."""
-    return type(estimator).__name__ in TREATS_DOMAINS_ALIKE
+    name = type(estimator).__name__
+    return isinstance(estimator, DomainTransformer) and name not in USES_DOMAINS
 
 
 def needs_target(adapter):

@@ -16,6 +16,7 @@ ORDER = [
     "measures",
     "domains",
     "base",
+    "registry",
     "output_files",
     "datasets",
     "adapters",

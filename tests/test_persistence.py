@@ -46,8 +46,10 @@ from covshift import (
     save,
 )
 from covshift.persistence import ModelFileError, ModelVersionWarning, read_card
-from covshift.persistence.trusted_types import ESTIMATORS as TRUSTED_ESTIMATORS
-from covshift.selection.default_candidates import default_candidates, kernel_machine
+from covshift.persistence.trusted_types import TRUSTED
+from covshift.registry import Size
+from covshift.selection.candidates import default_candidates
+from covshift.selection.models import kernel_machine
 from tests.estimators import ESTIMATORS
 from tests.shifted import make_problem
 from tests.weights.estimators import WEIGHTS
@@ -94,7 +96,7 @@ def test_every_estimator_comes_back_the_same(estimator, dtype, tmp_path):
 
 
 def test_the_table_of_types_lists_every_public_estimator():
-    listed = {name for names in TRUSTED_ESTIMATORS.values() for name in names}
+    listed = {name.rpartition(".")[2] for name in TRUSTED}
     public = {
         name
         for name in covshift.__all__
@@ -113,7 +115,7 @@ def test_the_table_of_types_lists_every_public_estimator():
         CalibratedClassifierCV(LinearSVC(), cv=3),
         LSPClassifier(random_state=0),
         make_pipeline(StandardScaler(), LogisticRegression()),
-        kernel_machine(10**6)[1].set_params(nystroem__n_components=10),
+        kernel_machine(10**6).set_params(nystroem__n_components=10),
     ],
     ids=repr,
 )
@@ -134,12 +136,12 @@ def test_regressors_behind_an_adapter(estimator, tmp_path):
 
 def test_default_candidates_and_their_leaderboard(tmp_path):
     """All of them vote: linear, kernel and boosted models behind every adapter."""
-    n_candidates = len(default_candidates(60, 3, 3))
+    n_candidates = len(default_candidates(Size(60, 30, 3, 3)))
     model = AutoAdaptedClassifier(vote=n_candidates, max_rows=50, random_state=0)
     X, y, sample_domain, X_new = make_problem(n=30)
     model.fit(X, y, sample_domain=sample_domain)
     assert any("boosting" in name for name in model.chosen_)
-    assert any("RBF" in name for name in model.chosen_)
+    assert any("rbf" in name for name in model.chosen_)
     loaded = round_trip(model, tmp_path)
     assert_same(loaded, model, X_new)
     assert_same(loaded, model, X, sample_domain=sample_domain)

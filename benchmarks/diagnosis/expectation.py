@@ -27,6 +27,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from covshift import DomainStandardScaler
+from covshift.adapters.source_standard_scaler import SourceStandardScaler
 from covshift.diagnosis.expectation import choose_expectation, estimate_accuracy
 from covshift.diagnosis.left_out import predict_left_out
 from covshift.diagnosis.weighting import measure_weighting
@@ -34,7 +35,6 @@ from covshift.selection.bench import Bench
 from covshift.selection.candidates import pair
 from covshift.selection.metrics import accuracy, balanced_accuracy
 from covshift.selection.problem import Problem, make_scene
-from covshift.selection.source_standard_scaler import SourceStandardScaler
 
 sys.path.append(str(Path(__file__).parents[1] / "selection"))
 from families import make_task

@@ -11,7 +11,7 @@ import numpy as np
 from judged_tasks import ALONE, FOURTH, FRESH, FRESH_ALONE, LATER, SEEN, THIRD, UNDECIDABLE
 
 from covshift.diagnosis.expectation import Expectation, choose_expectation
-from covshift.diagnosis.hypotheses import HYPOTHESES
+from covshift.diagnosis.hypotheses import all_hypotheses
 from covshift.report.document import make_cell, make_column, make_section, make_table
 from covshift.report.markdown import table_markdown
 
@@ -165,14 +165,14 @@ def truth_table(lines):
         means = np.nanmean(np.array(truth, dtype=float), axis=0)
         rows.append({"family": family} | {str(h): number(m) for h, m in enumerate(means)})
     columns = [make_column("family", "family")] + [
-        make_column(str(h), one.name, numeric=True) for h, one in enumerate(HYPOTHESES)
+        make_column(str(h), one.name, numeric=True) for h, one in enumerate(all_hypotheses())
     ]
     return make_table("truth", "Balanced accuracy on test rows, by labels", columns, rows)
 
 
 def collection_table(name, lines):
     """Every task of a real collection: what was said, what was true."""
-    rows = []
+    rows, hypotheses = [], all_hypotheses()
     for line in lines:
         stated, best = stated_expectation(line), int(np.nanargmax(_floats(line["truth"])))
         interval = None
@@ -186,9 +186,9 @@ def collection_table(name, lines):
             {
                 "task": f"{sources} → {line['target']}",
                 "said": line["kind"],
-                "leading": "" if line["leading"] is None else HYPOTHESES[line["leading"]].name,
+                "leading": "" if line["leading"] is None else hypotheses[line["leading"]].name,
                 "gain": number(true_gain(line), signed=True) if line["followed"] else None,
-                "best": f"{HYPOTHESES[best].name} ({line['truth'][best] - line['truth'][0]:+.2f})",
+                "best": f"{hypotheses[best].name} ({line['truth'][best] - line['truth'][0]:+.2f})",
                 "expected": interval,
                 "true": number(line["truth"][line["followed"]]),
             }

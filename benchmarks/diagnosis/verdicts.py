@@ -19,7 +19,7 @@ from joblib import Parallel, delayed
 from judged_tasks import SIZES, UNDECIDABLE, WORLDS, draw_task
 
 from covshift import diagnose
-from covshift.diagnosis.hypotheses import HYPOTHESES
+from covshift.diagnosis.hypotheses import all_hypotheses
 from covshift.diagnosis.plain import to_plain
 from covshift.selection.metrics import balanced_accuracy
 from covshift.selection.problem import make_scene
@@ -155,7 +155,7 @@ def main():
     results = Parallel(n_jobs=options.jobs, return_as="generator_unordered")(
         delayed(judge_task)(*one) for one in left
     )
-    print(f"{len(left)} tasks, {len(HYPOTHESES)} hypotheses")
+    print(f"{len(left)} tasks, {len(all_hypotheses())} hypotheses")
     with options.out.open("a", encoding="utf-8") as file:
         for line in results:
             file.write(json.dumps(line) + "\n")

@@ -53,7 +53,7 @@ def measure(task, seed, known=None, *, skada=False):
         np.full(len(task.X_target), -1),
         len(classes),
     )
-    candidates = fixed_candidates(*problem.X_source.shape, problem.n_classes)
+    candidates = fixed_candidates(problem.size)
     bench = Bench(candidates, problem, balanced_accuracy, seed=seed)
     scores = dict(zip(known.get("score_names", []), known.get("scores", []), strict=True))
     with warnings.catch_warnings():

@@ -43,8 +43,11 @@ def adapt(paths, out, *options):
         ([], ["--label COL is needed"]),
         (["--label", "churned", "--domain", "churned"], ["not two of them"]),
         (["--label", "age"], ["looks continuous"]),
-        ([*QUICK, "--adapter", "magic"], ["'auto', 'none', 'standardise'"]),
-        ([*QUICK, "--model", "deep"], ["'linear', 'rbf', 'boosting'"]),
+        (
+            [*QUICK, "--adapter", "magic"],
+            ["Unknown adapter 'magic'. Choose from: none, standardize,"],
+        ),
+        ([*QUICK, "--model", "deep"], ["Unknown model 'deep'. Choose from: logistic, "]),
         ([*QUICK, "--reference-rows", "-1"], ["--reference-rows"]),
         ([*QUICK, "--decimal", ";"], ["decimal must be one of"]),
         ([*QUICK, "--separator", ";;"], ["separator must be one character"]),

@@ -215,11 +215,11 @@ def test_a_pipeline_may_end_in_weights():
 
 
 def test_what_cannot_adapt_is_refused():
-    with pytest.raises(TypeError, match="GaussianMixture is no adapter"):
+    with pytest.raises(TypeError, match="GaussianMixture is not an adapter"):
         fit(AdaptedClassifier(GaussianMixture(2)))  # it has weights_, of another kind
-    with pytest.raises(TypeError, match="LogisticRegression is no adapter"):
+    with pytest.raises(TypeError, match="LogisticRegression is not an adapter"):
         fit(AdaptedClassifier(LogisticRegression(), FILTERS))
-    with pytest.raises(TypeError, match="GivenWeights is no adapter"):
+    with pytest.raises(TypeError, match="GivenWeights is not an adapter"):
         fit(AdaptedClassifier(make_pipeline(GivenWeights(), FILTERS)))
 
 

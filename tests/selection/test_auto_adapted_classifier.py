@@ -8,9 +8,11 @@ from sklearn.svm import LinearSVC
 
 from covshift import AutoAdaptedClassifier, CorrelationAlignment, DomainStandardScaler
 from covshift.base import NothingToAdaptWarning, RefitNeededError
+from covshift.registry import Size
+from covshift.selection.candidates import default_candidates
 from covshift.selection.choice import NoRankedCandidateWarning
-from covshift.selection.default_candidates import default_candidates
 from covshift.selection.members import FewerMembersWarning
+from covshift.selection.models import make_model
 from covshift.selection.scorers import SCORERS
 from tests.selection.made_problems import Broken, make_moved
 
@@ -56,7 +58,7 @@ def test_the_default_candidates():
     assert model.score(data[3], data[4]) > 0.8
     assert len(model.chosen_) == 7
     assert {row["estimator"] for row in model.leaderboard_} == {
-        "LR", "linear SVM", "RBF SVM", "boosting",
+        "logistic", "linear-svm", "rbf", "boosting",
     }  # fmt: skip
 
 
@@ -393,14 +395,18 @@ def test_a_target_is_asked_for():
 
 @pytest.mark.parametrize("n_features", [2, 45, 70])
 def test_default_candidates_of_any_width(n_features):
-    candidates = default_candidates(200, n_features, 3)
+    candidates = default_candidates(Size(200, 100, n_features, 3))
     names = [one.name for one in candidates]
     assert len(set(names)) == len(names)
     assert sum(not one.adapts for one in candidates) == 4
 
 
 def test_many_rows_get_a_kernel_machine_of_linear_cost():
-    (kernel,) = {one.estimator_name for one in default_candidates(50_000, 5, 2)} - {
-        "LR", "linear SVM", "boosting",
-    }  # fmt: skip
-    assert kernel == "RBF"
+    (kernel,) = {
+        type(one.estimator).__name__
+        for one in default_candidates(Size(50_000, 100, 5, 2))
+        if one.estimator_name == "rbf"
+    }
+    assert kernel == "Pipeline"
+    assert type(make_model("rbf", 3000, 5)).__name__ == "SVC"
+    assert type(make_model("rbf", 3001, 5)).__name__ == "Pipeline"

@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from covshift import AdaptedClassifier, CorrelationAlignment, DomainStandardScaler
+from covshift.registry import Size, find_record
 from covshift.selection.candidates import Candidate, check_candidates
 from covshift.selection.choice import NoRankedCandidateWarning, choose, guard_weights
 from covshift.selection.disqualification import disqualify
@@ -39,12 +40,22 @@ def make_table(scores, adapters=("none", "A", "B"), reasons=None):
 
 # Candidates
 
+SIZE = Size(n_source=100, n_target=80, n_features=4)
+
+
+def test_adapters_by_name():
+    named = [("Coral", LogisticRegression()), ("mine", "standardise", LogisticRegression())]
+    plain, coral, mine = check_candidates(named, SIZE)
+    assert [one.name.partition(" ")[0] for one in (plain, coral, mine)] == ["none", "coral", "mine"]
+    assert repr(coral.adapter) == repr(find_record("coral").build(SIZE))
+    assert repr(mine.adapter) == "DomainStandardScaler()"
+
 
 def test_a_users_list_in_every_form():
     LR = LogisticRegression()
     coral = CorrelationAlignment()
     found = check_candidates(
-        [(None, LR), (coral, LR), ("mine", coral, SVC()), AdaptedClassifier(coral)]
+        [(None, LR), (coral, LR), ("mine", coral, SVC()), AdaptedClassifier(coral)], SIZE
     )
     assert [one.name for one in found] == [
         "none + SVC",
@@ -58,13 +69,13 @@ def test_a_users_list_in_every_form():
 
 def test_no_adaptation_is_added_once_for_each_estimator():
     coral, mean = CorrelationAlignment(), DomainStandardScaler()
-    found = check_candidates([(coral, LogisticRegression()), (mean, LogisticRegression())])
+    found = check_candidates([(coral, LogisticRegression()), (mean, LogisticRegression())], SIZE)
     assert [one.adapts for one in found] == [False, True, True]
 
 
 def test_names_tell_pipelines():
     adapter = make_pipeline(StandardScaler(), CorrelationAlignment())
-    (_, found) = check_candidates([(adapter, LogisticRegression())])
+    (_, found) = check_candidates([(adapter, LogisticRegression())], SIZE)
     assert found.name == "StandardScaler > CorrelationAlignment + LogisticRegression"
 
 
@@ -74,14 +85,15 @@ def test_names_tell_pipelines():
         ([], "at least one"),
         (3, "at least one"),
         ([LogisticRegression()], "candidates[0]"),
-        ([(None, LinearRegression())], "no classifier"),
-        ([(None, "LR")], "no classifier"),
+        ([(None, LinearRegression())], "not a classifier"),
+        ([(None, "LR")], "not a classifier"),
+        ([("magic", LogisticRegression())], "Unknown adapter 'magic'. Choose from: none,"),
         ([(None, LogisticRegression()), (1, 2, 3, 4)], "candidates[1]"),
     ],
 )
 def test_bad_candidates(bad, words):
     with pytest.raises((TypeError, ValueError)) as error:
-        check_candidates(bad)
+        check_candidates(bad, SIZE)
     assert words in str(error.value)
 
 

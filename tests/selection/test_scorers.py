@@ -6,7 +6,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from covshift import CorrelationAlignment, DomainStandardScaler, ULSIFWeights
 from covshift.kernels.distinct_rows import deal_folds
-from covshift.selection.candidates import Candidate, pair
+from covshift.selection.candidates import Candidate
 from covshift.selection.explanations import (
     class_share_weights,
     explained_by_shares,
@@ -98,7 +98,11 @@ def test_margins_and_probabilities_and_neither_take_part(name):
         ("probability", LogisticRegression()),
         ("labels", _LabelsOnly()),
     ]
-    candidates = pair([("none", None), ("standardise", DomainStandardScaler())], estimators)
+    candidates = [
+        Candidate(adapter_name, name, adapter, estimator)
+        for adapter_name, adapter in (("none", None), ("standardise", DomainStandardScaler()))
+        for name, estimator in estimators
+    ]
     problem, _ = make_moved(n=150, n_classes=3, n_domains=2)
     near = problem._replace(X_target=problem.X_target - [8, 3, 0])  # all classes can be found
     scores = SCORERS[name](make_bench(candidates, near))

@@ -1,14 +1,10 @@
-"""Every weight estimator, for the tests that all of them must pass."""
+"""Every weight estimator, for the tests that all of them must pass: those of the registry."""
 
-from covshift import ClassifierWeights, KLIEPWeights, KMMWeights, RuLSIFWeights, ULSIFWeights
-from tests.estimators import skeleton
+from covshift import KMMWeights
+from tests.estimators import registered, skeleton
 
 WEIGHTS = [
-    ULSIFWeights(random_state=0),
-    RuLSIFWeights(random_state=0),
-    KLIEPWeights(random_state=0),
-    KMMWeights(),
+    *registered("weights"),
     KMMWeights(n_landmarks=100, random_state=0),
-    ClassifierWeights(random_state=0),
     skeleton("GaussianWeights", globals())(),
 ]

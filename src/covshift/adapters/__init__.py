@@ -7,6 +7,7 @@ from covshift.adapters.domain_standard_scaler import DomainStandardScaler
 from covshift.adapters.fit_many import fit_each, fit_many
 from covshift.adapters.linear_monge_alignment import LinearMongeAlignment
 from covshift.adapters.periodic_sparse_filtering import PeriodicSparseFiltering
+from covshift.adapters.source_standard_scaler import SourceStandardScaler
 from covshift.adapters.sparse_filtering import SparseFiltering
 from covshift.adapters.subspace_alignment import SubspaceAlignment
 from covshift.adapters.to_numpy import to_numpy
@@ -18,6 +19,7 @@ __all__ = [
     "DomainStandardScaler",
     "LinearMongeAlignment",
     "PeriodicSparseFiltering",
+    "SourceStandardScaler",
     "SparseFiltering",
     "SubspaceAlignment",
     "fit_each",

@@ -5,9 +5,9 @@ from numbers import Real
 import numpy as np
 from sklearn.utils import check_scalar
 
-from covshift.adapters._unit_adapter import UnitAdapter, measure_stream, role_of
+from covshift.adapters._unit_adapter import UnitAdapter, measure_stream
 from covshift.base import RefitNeededError, check_option
-from covshift.domains import locate_units, pick_rows
+from covshift.domains import locate_units, pick_rows, role_of
 from covshift.kernels.covariance import mean_and_covariance
 from covshift.streams import RowStream
 from covshift.streams.moments import stream_moments

@@ -25,6 +25,7 @@ from covshift.domains import (
     locate_units,
     pick_rows,
     pooling_units,
+    role_of,
     unit_codes,
 )
 from covshift.kernels.arrays import FloatArray, IntArray
@@ -247,13 +248,6 @@ def measure_stream(
         measured = measure(stream, codes, len(positions))
         found.update({names[index]: one for index, one in zip(positions, measured, strict=True)})
     return {name: found[name] for name in names}
-
-
-def role_of(unit: Unit) -> str:
-    """Role of a unit: of a domain by its sign; a role is its own."""
-    if isinstance(unit, str):
-        return unit
-    return "source" if unit >= 0 else "target"
 
 
 def mean_and_scale(

@@ -4,9 +4,9 @@ import warnings
 
 import numpy as np
 
-from covshift.adapters._unit_adapter import UnitAdapter, mean_and_scale, role_of
+from covshift.adapters._unit_adapter import UnitAdapter, mean_and_scale
 from covshift.base import DomainTransformer, NothingToAdaptWarning, check_count
-from covshift.domains import pick_rows
+from covshift.domains import pick_rows, role_of
 from covshift.kernels.subspace_alignment import directions_of_scatter, principal_directions
 from covshift.streams import RowStream
 from covshift.streams.moments import stream_scales, stream_scatter

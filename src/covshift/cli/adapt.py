@@ -22,13 +22,13 @@ from covshift.cli.options import (
     column_names,
 )
 from covshift.cli.printing import MAX_TEXT, counted, print_json, print_notes, print_table, working
+from covshift.registry import names as adapter_names
 
 COMMAND = "adapt"
 MIN_FREE_BYTES = 32 << 20  # of a model's file, generously
 ADAPTERS_HELP = (
-    "auto: tries all, scores them without labels of the new rows, lets the best vote. Or one by "
-    "name: none, standardise, standardise-domains, ranks, coral, monge, sa, sf, psf, ulsif, kliep, "
-    "kmm, classifier-weights."
+    "auto: tries all adapters, scores them without labels of the new rows, and lets the best vote. "
+    f"Or one by name: {', '.join(adapter_names())}."
 )
 LEFT_THE_VOTE = (
     "no longer in the vote, for any target: they cannot learn a new one without the "
@@ -52,7 +52,10 @@ def adapt(
     adapter: Annotated[str | None, typer.Option(metavar="NAME", help=ADAPTERS_HELP)] = None,
     model: Annotated[
         str | None,
-        typer.Option(help="linear, rbf or boosting; by default auto tries all, others use linear."),
+        typer.Option(
+            help="logistic, linear-svm, rbf or boosting. By default, auto tries all of them and a "
+            "named adapter uses logistic."
+        ),
     ] = None,
     reference_rows: Annotated[
         int | None,
@@ -117,7 +120,7 @@ def adapt(
 def _adapt_tables(
     files: tuple[Path, Path],
     out: Path,
-    names: tuple[str, str | None],
+    chosen: tuple[str, str | None],
     settings: dict[str, Any],
     n_reference: int,
     matching: dict[str, Any],
@@ -130,11 +133,11 @@ def _adapt_tables(
 
     # Now, not after the work.
     import_skops()
-    check_choice(*names)
+    check_choice(*chosen)
     check_count("--reference-rows", n_reference, minimum=0)
     with working("reading") as update:
         tables = read_pair(*files, progress=update, **matching)
-    estimator = choose_estimator(tables, *names, **settings)
+    estimator = choose_estimator(tables, *chosen, **settings)
     with working(f"learning from {len(tables.X_train):,} rows"):
         fitted = adapt_tables(tables, estimator, max_reference_rows=n_reference)
     card = describe_model(fitted, tables, files)

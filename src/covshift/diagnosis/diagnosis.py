@@ -12,7 +12,7 @@ from covshift.diagnosis.evidence import Evidence
 from covshift.diagnosis.expectation import Expectation
 from covshift.diagnosis.expected_accuracy import expect_accuracy
 from covshift.diagnosis.gains import Gains
-from covshift.diagnosis.hypotheses import HYPOTHESES
+from covshift.diagnosis.hypotheses import all_hypotheses
 from covshift.diagnosis.labelling import (
     LabelEvidence,
     add_labels,
@@ -102,12 +102,12 @@ class Diagnosis:
     def leading(self) -> str | None:
         """Name of the leading hypothesis."""
         number = self.verdict.leading
-        return None if number is None else HYPOTHESES[number].name
+        return None if number is None else all_hypotheses()[number].name
 
     @property
     def surviving(self) -> list[str]:
         """Names of the hypotheses that are not refuted."""
-        return [HYPOTHESES[number].name for number in self.verdict.surviving]
+        return [all_hypotheses()[number].name for number in self.verdict.surviving]
 
     @property
     def share_changed(self) -> float:
@@ -163,7 +163,7 @@ class Diagnosis:
     def table(self) -> list[dict[str, Any]]:
         """One row for each hypothesis: what it assumes, its remedy, its gains, its fate."""
         rows = []
-        for number, hypothesis in enumerate(HYPOTHESES):
+        for number, hypothesis in enumerate(all_hypotheses()):
             variant = self.variants[number]
             row: dict[str, Any] = {
                 "hypothesis": hypothesis.name,
@@ -292,7 +292,7 @@ class Diagnosis:
         for gains in self._by_worth():
             if gains is not None:
                 return gains.variants
-        first = [np.flatnonzero(self._hypothesis_of == h) for h in range(len(HYPOTHESES))]
+        first = [np.flatnonzero(self._hypothesis_of == h) for h in range(len(all_hypotheses()))]
         return np.array([numbers[0] if len(numbers) else -1 for numbers in first])
 
     def _by_worth(self) -> list[Gains | None]:
@@ -315,7 +315,7 @@ class Diagnosis:
     @cached_property
     def _predictions(self) -> IntArray:
         """Class numbers of the target rows by each hypothesis; -2 where it predicts none."""
-        predictions = np.full((len(HYPOTHESES), len(self._bench.problem.X_target)), -2)
+        predictions = np.full((len(all_hypotheses()), len(self._bench.problem.X_target)), -2)
         for h in self._able:
             predictions[h] = self._bench.target[self._variant_numbers[h]].codes
         return predictions

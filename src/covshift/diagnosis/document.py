@@ -7,7 +7,7 @@ import numpy as np
 
 from covshift.diagnosis.expectation import Expectation
 from covshift.diagnosis.gains import Gains
-from covshift.diagnosis.hypotheses import HYPOTHESES
+from covshift.diagnosis.hypotheses import all_hypotheses
 from covshift.diagnosis.pictures import draw_gains, draw_rows
 from covshift.diagnosis.words import (
     HOW_TO_LABEL,
@@ -153,7 +153,7 @@ def _domains(diagnosis: "Diagnosis") -> Table:
 def _hypotheses(diagnosis: "Diagnosis") -> Table:
     kinds = dict(diagnosis.evidence.items())
     rows = []
-    for number, hypothesis in enumerate(HYPOTHESES):
+    for number, hypothesis in enumerate(all_hypotheses()):
         variant = diagnosis.variants[number]
         row: dict[str, Cell] = {
             "hypothesis": make_cell(hypothesis.name, help=hypothesis.assumption),
@@ -214,14 +214,14 @@ def _expected(expectations: Sequence[Expectation]) -> Table:
 def _scenes(diagnosis: "Diagnosis") -> dict[str, Evidence]:
     """Scores of every hypothesis in every scene, behind the gains."""
     columns = [make_column("scene", "scene")] + [
-        make_column(one.name, one.name, numeric=True, digits=3) for one in HYPOTHESES
+        make_column(one.name, one.name, numeric=True, digits=3) for one in all_hypotheses()
     ]
     tables = {}
     for kind, gains in diagnosis.evidence.items():
         rows: list[dict[str, Cell]] = []
         for number, scores in enumerate(gains.by_scene):
             row: dict[str, Cell] = {"scene": f"{kind} {number + 1}"}
-            for hypothesis, score in zip(HYPOTHESES, scores, strict=True):
+            for hypothesis, score in zip(all_hypotheses(), scores, strict=True):
                 row[hypothesis.name] = _number(float(score))
             rows.append(row)
         tables[kind] = make_evidence(f"Balanced accuracy: {kind}", columns, rows)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from covshift.diagnosis.gains import Gains, PlayedScene, measure_gains
-from covshift.diagnosis.hypotheses import HYPOTHESES
+from covshift.diagnosis.hypotheses import all_hypotheses
 from covshift.kernels.arrays import IntArray
 from covshift.selection.bench import Bench
 from covshift.selection.explanations import importance_weights
@@ -96,7 +96,7 @@ def _measure(bench: Bench, kind: str, hypothesis_of: IntArray) -> Gains | None:
     scenes = [PlayedScene(codes, predictions(outputs, len(codes))) for codes, outputs in played]
     target = predictions(bench.target, len(bench.problem.X_target))
     rng = bench.rng(f"gains: {kind}")
-    return measure_gains(scenes, hypothesis_of, len(HYPOTHESES), target, rng)
+    return measure_gains(scenes, hypothesis_of, len(all_hypotheses()), target, rng)
 
 
 def predictions(outputs: Sequence[Output], n_rows: int) -> IntArray:

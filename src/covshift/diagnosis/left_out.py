@@ -10,17 +10,15 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.base import clone
 
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.kernels.distinct_rows import deal_folds
-from covshift.predictors._adapting import fit_adapter, fit_weighted, represent, source_weights
+from covshift.predictors.fitting import domains_for, fit_candidate, represent
 from covshift.selection.bench import N_FOLDS, Bench
 from covshift.selection.candidates import Candidate
 from covshift.selection.outputs import class_logits
-from covshift.selection.problem import Problem
+from covshift.selection.problem import Problem, make_scene
 from covshift.solvers.blas_threads import one_blas_thread
-from covshift.weights import scale_to_mean_one
 
 
 class LeftOut(NamedTuple):
@@ -65,19 +63,17 @@ def _run(
     candidate: Candidate, problem: Problem, in_source: IntArray, in_target: IntArray
 ) -> tuple[FloatArray, FloatArray]:
     """Logits and representation of one fold, source rows first."""
-    X = np.concatenate([problem.X_source[~in_source], problem.X_target[~in_target]])
-    domain = np.concatenate([problem.source_domain[~in_source], problem.target_domain[~in_target]])
-    codes = problem.codes[~in_source]
-    labels = np.concatenate([codes, np.full(len(X) - len(codes), -1)])
-    adapter = None if candidate.adapter is None else clone(candidate.adapter)
-    fit_adapter(adapter, X, labels, label_mask=labels >= 0, sample_domain=domain)
-    Z = np.asarray(represent(adapter, X, sample_domain=domain))[: len(codes)]
-    weights = source_weights(adapter)
-    weights = None if weights is None else scale_to_mean_one(weights)
-    model = fit_weighted(clone(candidate.estimator), Z, codes, weights)
-    X_new = np.concatenate([problem.X_source[in_source], problem.X_target[in_target]])
-    new_domain = np.concatenate(
-        [problem.source_domain[in_source], problem.target_domain[in_target]]
+    scene = make_scene(
+        problem.X_source[~in_source],
+        problem.codes[~in_source],
+        problem.source_domain[~in_source],
+        problem.X_target[~in_target],
+        problem.target_domain[~in_target],
     )
-    Z_new = np.asarray(represent(adapter, X_new, sample_domain=new_domain), dtype=np.float64)
-    return class_logits(model, Z_new, problem.n_classes), Z_new
+    adapter, model = fit_candidate(
+        candidate.adapter, candidate.estimator, scene.X, problem.codes[~in_source], scene.domains
+    )
+    X = np.concatenate([problem.X_source[in_source], problem.X_target[in_target]])
+    domain = np.concatenate([problem.source_domain[in_source], problem.target_domain[in_target]])
+    Z = np.asarray(represent(adapter, X, sample_domain=domain), dtype=np.float64)
+    return class_logits(model, Z, problem.n_classes, **domains_for(model, domain)), Z

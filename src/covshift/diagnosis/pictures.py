@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.decomposition import PCA
 
-from covshift.diagnosis.hypotheses import HYPOTHESES
+from covshift.diagnosis.hypotheses import all_hypotheses
 from covshift.kernels.arrays import FloatArray
-from covshift.predictors._adapting import fit_adapter, represent
+from covshift.predictors.fitting import adapt_rows
 from covshift.selection.problem import Problem, target_scene
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ def draw_gains(diagnosis: "Diagnosis") -> Any:
     for kind, gains in diagnosis.evidence.items():
         panels[kind] = {
             hypothesis.name: (gains.gains[number], *gains.intervals[number])
-            for number, hypothesis in enumerate(HYPOTHESES)
+            for number, hypothesis in enumerate(all_hypotheses())
             if number and not np.isnan(gains.gains[number])
         }
     return draw_intervals(panels, name="gain over no adaptation")
@@ -61,15 +60,8 @@ def draw_rows(diagnosis: "Diagnosis") -> Any | None:
 
 def _adapted(adapter: Any, problem: Problem) -> tuple[FloatArray, FloatArray]:
     scene = target_scene(problem)
-    adapter = clone(adapter)
-    fit_adapter(
-        adapter,
-        scene.X,
-        scene.codes,
-        label_mask=scene.codes >= 0,
-        sample_domain=scene.sample_domain,
-    )
-    Z = np.asarray(represent(adapter, scene.X, sample_domain=scene.sample_domain))
+    rows = adapt_rows(adapter, scene.X, problem.codes, scene.domains, keep_all=True)
+    Z = np.asarray(rows.everything)
     return Z[: len(problem.X_source)], Z[len(problem.X_source) :]
 
 

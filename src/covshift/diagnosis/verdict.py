@@ -24,7 +24,7 @@ MIN_AGREEMENT = 2 / 3
 
 
 class Verdict(NamedTuple):
-    """What was decided, by which evidence; hypotheses are numbers in `HYPOTHESES`."""
+    """What was decided, by which evidence; hypotheses are numbers in `all_hypotheses()`."""
 
     kind: VerdictKind
     decided_by: str  # a kind of evidence, "labels", or "" where nothing decides

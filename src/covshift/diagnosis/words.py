@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from covshift.diagnosis.expectation import choose_expectation
-from covshift.diagnosis.hypotheses import HYPOTHESES
+from covshift.diagnosis.hypotheses import all_hypotheses
 from covshift.diagnosis.labelling import labels_needed
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def say_verdict(diagnosis: "Diagnosis", how_to_label: str = HOW_TO_LABEL) -> lis
     if verdict.kind == "no adaptation":
         sentence = f"No adaptation: by the {verdict.decided_by}, nothing is sure to help here."
         return [sentence, *say_unsure(diagnosis), *say_expected(diagnosis)]
-    leading = HYPOTHESES[verdict.followed]
+    leading = all_hypotheses()[verdict.followed]
     sentences = [
         f"Adapt: by the {verdict.decided_by}, {leading.name} leads ({leading.assumption}). Use "
         f"{leading.remedy}: {_say_gain(diagnosis)}."
@@ -147,7 +147,7 @@ def say_unsure(diagnosis: "Diagnosis") -> list[str]:
     verdict = diagnosis.verdict
     if not verdict.leading:
         return []
-    leading = HYPOTHESES[verdict.leading]
+    leading = all_hypotheses()[verdict.leading]
     nearest = f"What comes nearest is {leading.name} ({leading.remedy}): {_say_gain(diagnosis)}."
     if verdict.hinges:
         nearest += (
@@ -189,7 +189,7 @@ def say_undecidable(diagnosis: "Diagnosis", how_to_label: str = HOW_TO_LABEL) ->
     sentences = [f"Undecidable from these data. {why}"]
     moved = diagnosis.evidence.rows_moved
     for number in diagnosis.verdict.surviving[1:]:
-        hypothesis = HYPOTHESES[number]
+        hypothesis = all_hypotheses()[number]
         if moved is not None and not np.isnan(moved.gains[number]):
             sentences.append(
                 f"If {hypothesis.assumption}: {hypothesis.remedy}; nothing here tests that."

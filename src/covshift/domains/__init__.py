@@ -20,7 +20,14 @@ from covshift.domains.labels import (
     known_labels,
     placeholder_label,
 )
-from covshift.domains.pooling import Unit, locate_units, pick_rows, pooling_units, unit_codes
+from covshift.domains.pooling import (
+    Unit,
+    locate_units,
+    pick_rows,
+    pooling_units,
+    role_of,
+    unit_codes,
+)
 from covshift.domains.roles import (
     SOME_SOURCE,
     SOME_TARGET,
@@ -51,6 +58,7 @@ __all__ = [
     "pick_rows",
     "placeholder_label",
     "pooling_units",
+    "role_of",
     "split_domains",
     "stack_domains",
     "unit_codes",

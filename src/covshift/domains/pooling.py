@@ -37,6 +37,13 @@ def pooling_units(
     return units | roles
 
 
+def role_of(unit: Unit) -> str:
+    """Role of a unit: of a domain by its sign; a role is its own."""
+    if isinstance(unit, str):
+        return unit
+    return "source" if unit >= 0 else "target"
+
+
 def unit_codes(units: Mapping[Unit, IntArray], n_rows: int) -> Iterator[tuple[list[int], Any]]:
     """Yield sets of units that share no row: their positions, and which of them each row is in.
 

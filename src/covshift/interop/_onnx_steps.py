@@ -15,11 +15,10 @@ from covshift.adapters import (
     SparseFiltering,
     SubspaceAlignment,
 )
-from covshift.adapters._unit_adapter import role_of
-from covshift.domains import locate_units
+from covshift.adapters.source_standard_scaler import SourceStandardScaler
+from covshift.domains import locate_units, role_of
 from covshift.interop._onnx_graph import Graph
 from covshift.kernels.normalization import stored_norms
-from covshift.selection.source_standard_scaler import SourceStandardScaler
 
 HALF_PI = np.pi / 2
 

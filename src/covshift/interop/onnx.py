@@ -28,8 +28,8 @@ from covshift.interop._onnx_graph import Graph
 from covshift.interop._onnx_predictors import add_predictor
 from covshift.interop._onnx_steps import add_step
 from covshift.output_files import write_whole
-from covshift.predictors._adapted import AdaptedEstimator
-from covshift.predictors._adapting import knows_domains, steps_of
+from covshift.predictors.adapted_estimator import AdaptedEstimator
+from covshift.predictors.fitting import knows_domains, steps_of
 
 __all__ = ["to_onnx"]
 

@@ -25,6 +25,7 @@ from covshift.persistence.archive import (
 )
 from covshift.persistence.content_checks import check_contents
 from covshift.persistence.model_parts import without_cycles
+from covshift.persistence.moved_types import follow_moves
 from covshift.persistence.schema_audit import SchemaAudit
 from covshift.persistence.trusted_types import TRUSTED
 
@@ -160,7 +161,7 @@ def load(
         content, card = _open(Path(path), max_bytes)
         with ZipFile(content) as archive:
             SchemaAudit(archive, max_bytes).check()
-        model = _build(skops, content, [*TRUSTED, *names])
+        model = _build(skops, follow_moves(content), [*TRUSTED, *names])
         if not isinstance(model, BaseEstimator):
             raise ModelFileError(f"It holds a {type(model).__name__}, which is no model.")
         check_contents(model, names)

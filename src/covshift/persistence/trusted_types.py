@@ -6,29 +6,18 @@ do nothing when it is made without its constructor and given attributes from a f
 memory by numbers from it, unless `covshift.persistence.content_checks` checks them.
 """
 
-# Estimators, by module.
+from covshift.registry import BUILT_IN
+
+# Estimators that are not in the registry, by module. Those of the registry are trusted if they are
+# of this package: a plug-in is not, unless the caller of `load` names its types.
 ESTIMATORS = {
-    "covshift.adapters.correlation_alignment": ["CorrelationAlignment"],
-    "covshift.adapters.denoising_autoencoder": ["DenoisingAutoencoder"],
-    "covshift.adapters.domain_quantile_transformer": ["DomainQuantileTransformer"],
-    "covshift.adapters.domain_standard_scaler": ["DomainStandardScaler"],
-    "covshift.adapters.linear_monge_alignment": ["LinearMongeAlignment"],
-    "covshift.adapters.periodic_sparse_filtering": ["PeriodicSparseFiltering"],
-    "covshift.adapters.sparse_filtering": ["SparseFiltering"],
-    "covshift.adapters.subspace_alignment": ["SubspaceAlignment"],
     "covshift.interop.skada": ["ReweightAdapter"],
     "covshift.predictors.adapted_classifier": ["AdaptedClassifier"],
     "covshift.predictors.adapted_regressor": ["AdaptedRegressor"],
     "covshift.predictors.lsp_classifier": ["LSPClassifier"],
     "covshift.selection.auto_adapted_classifier": ["AutoAdaptedClassifier"],
-    "covshift.selection.source_standard_scaler": ["SourceStandardScaler"],
     "covshift.tables.classifier": ["TableClassifier"],
     "covshift.tables.encoder": ["TableEncoder"],
-    "covshift.weights.classifier": ["ClassifierWeights"],
-    "covshift.weights.kliep": ["KLIEPWeights"],
-    "covshift.weights.kmm": ["KMMWeights"],
-    "covshift.weights.rulsif": ["RuLSIFWeights"],
-    "covshift.weights.ulsif": ["ULSIFWeights"],
 }
 
 # What estimators hold.
@@ -54,9 +43,12 @@ FUNCTIONS = {
     "covshift.weights.classifier": ["_with_squares"],
 }
 
-TRUSTED = tuple(
-    f"{module}.{name}"
-    for table in (ESTIMATORS, PARTS, FUNCTIONS)
-    for module, names in table.items()
-    for name in names
+TRUSTED = (
+    *sorted({record.path.replace(":", ".") for record in BUILT_IN}),
+    *(
+        f"{module}.{name}"
+        for table in (ESTIMATORS, PARTS, FUNCTIONS)
+        for module, names in table.items()
+        for name in names
+    ),
 )

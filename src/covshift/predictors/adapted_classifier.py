@@ -5,8 +5,8 @@ from typing import Any
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.metaestimators import available_if
 
-from covshift.predictors._adapted import AdaptedEstimator
-from covshift.predictors._scored_classifier import ScoredClassifier
+from covshift.predictors.adapted_estimator import AdaptedEstimator
+from covshift.predictors.scored_classifier import ScoredClassifier
 
 
 def _estimator_has(method):
@@ -25,9 +25,11 @@ class AdaptedClassifier(ScoredClassifier, AdaptedEstimator):
 
     Parameters
     ----------
-    adapter : transformer, weight estimator, pipeline or None, default=None
-        How to adapt; None: not at all. A pipeline hands ``sample_domain`` to the steps that
-        ask for it. A transformer that knows no domains is fitted on all rows, unlabelled.
+    adapter : transformer, weight estimator, pipeline, str or None, default=None
+        How to adapt; None: not at all. A name of `covshift.registry`, such as "coral", means that
+        adapter with its preprocessing and settings for automatic use. A pipeline hands
+        ``sample_domain`` to the steps that ask for it. A transformer that knows no domains is
+        fitted on all rows, without labels.
     estimator : classifier, default=None
         What to fit on the adapted rows; None: a logistic regression.
 

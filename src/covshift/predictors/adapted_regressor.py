@@ -7,7 +7,7 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics import r2_score
 
 from covshift.domains import check_no_placeholders
-from covshift.predictors._adapted import AdaptedEstimator
+from covshift.predictors.adapted_estimator import AdaptedEstimator
 
 
 class AdaptedRegressor(RegressorMixin, AdaptedEstimator):
@@ -18,9 +18,11 @@ class AdaptedRegressor(RegressorMixin, AdaptedEstimator):
 
     Parameters
     ----------
-    adapter : transformer, weight estimator, pipeline or None, default=None
-        How to adapt; None: not at all. A pipeline hands ``sample_domain`` to the steps that
-        ask for it. A transformer that knows no domains is fitted on all rows.
+    adapter : transformer, weight estimator, pipeline, str or None, default=None
+        How to adapt; None: not at all. A name of `covshift.registry`, such as "coral", means that
+        adapter with its preprocessing and settings for automatic use. A pipeline hands
+        ``sample_domain`` to the steps that ask for it. A transformer that knows no domains is
+        fitted on all rows.
     estimator : regressor, default=None
         What to fit on the adapted rows; None: a ridge regression.
 

@@ -23,8 +23,8 @@ from covshift.kernels.gaussian_bases import gaussian_mixture
 from covshift.kernels.lspc import class_probabilities, misclassification, squared_error
 from covshift.measures.samples import check_weights
 from covshift.predictors._lspc_fit import choose_candidates, draw_bases
-from covshift.predictors._scored_classifier import ScoredClassifier
 from covshift.predictors._weighted_rows import WeightedRows, check_splits
+from covshift.predictors.scored_classifier import ScoredClassifier
 from covshift.solvers.blas_threads import one_blas_thread
 from covshift.streams.opening import refuse_dask
 

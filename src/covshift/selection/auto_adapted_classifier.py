@@ -20,12 +20,16 @@ from covshift.base import (
 from covshift.domains import FitDomains, check_fit_domains, check_new_domains, encode_classes
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.kernels.class_shares import estimate_shares, reweigh_classes
-from covshift.predictors._scored_classifier import ScoredClassifier
-from covshift.predictors._streamed_rows import check_rowwise
+from covshift.predictors.fitting import check_rowwise
+from covshift.predictors.scored_classifier import ScoredClassifier
 from covshift.selection.bench import Bench
-from covshift.selection.candidates import Candidate, check_candidates
+from covshift.selection.candidates import (
+    Candidate,
+    candidates_around,
+    check_candidates,
+    default_candidates,
+)
 from covshift.selection.choice import ScoreKind, choose
-from covshift.selection.default_candidates import candidates_around, default_candidates
 from covshift.selection.leaderboard import Leaderboard
 from covshift.selection.learned_score import METRIC, shipped_score
 from covshift.selection.members import (
@@ -57,8 +61,9 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         model.
     candidates : list, default=None
         Your own list of pairs (adapter, estimator), triples (name, adapter, estimator) or
-        `AdaptedClassifier`; None as adapter means no adaptation, which is added for each
-        estimator where it is missing. None: a default list.
+        `AdaptedClassifier`; the adapter is an object, a name of `covshift.registry`, or None for
+        no adaptation, which is added for each estimator where it is missing. None: a default
+        list, from the registry.
     vote : int, default=7
         Number of candidates that vote; 1 picks the best.
     scoring : {"balanced_accuracy", "accuracy", "f1_macro"} or callable, default="balanced_accuracy"
@@ -354,13 +359,12 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
     def _list_candidates(
         self, X: FloatArray, problem: Problem, domains: FitDomains
     ) -> list[Candidate]:
-        shape = (*problem.X_source.shape, problem.n_classes)
         if self.candidates is not None:
-            candidates = check_candidates(self.candidates)
+            candidates = check_candidates(self.candidates, problem.size)
         elif self.estimator is not None:
-            candidates = candidates_around(self.estimator, *shape)
+            candidates = candidates_around(self.estimator, problem.size)
         else:
-            candidates = default_candidates(*shape)
+            candidates = default_candidates(problem.size)
         if domains.given:
             return candidates
         return [one for one in candidates if not one.adapts]

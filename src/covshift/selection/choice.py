@@ -20,7 +20,7 @@ from covshift.selection.score_table import (
 from covshift.selection.vote import combine_with_labels, vote_weights
 from covshift.solvers.blas_threads import one_blas_thread
 
-ScoreKind: TypeAlias = Literal["learned", "untrained", "source CV", "oracle"]
+ScoreKind: TypeAlias = Literal["learned", "untrained", "source CV"]
 # Target rows whose labels are known: rows, domains, class numbers.
 Labelled: TypeAlias = tuple[FloatArray, IntArray, IntArray]
 

@@ -11,14 +11,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import softmax
-from sklearn.base import clone
 
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.measures import effective_sample_size
-from covshift.predictors._adapting import fit_adapter, fit_weighted, represent, source_weights
+from covshift.predictors.fitting import (
+    AdaptedRows,
+    adapt_rows,
+    domains_for,
+    fit_estimator,
+    represent,
+    uses_target_rows,
+)
 from covshift.selection.candidates import Candidate
 from covshift.selection.problem import Scene
-from covshift.weights import scale_to_mean_one
 
 SMALLEST_LOGIT = -30.0  # of a class the classifier has never seen: a probability of 1e-13
 
@@ -51,9 +56,10 @@ class Output(NamedTuple):
 def run_scene(candidates: Sequence[Candidate], scene: Scene, n_classes: int) -> list[Output]:
     """Fit candidates to a scene; an adapter that several share is fitted once."""
     adapted: dict[int, _Adapted] = {}
+    keep_all = any(uses_target_rows(one.estimator) for one in candidates)
     for one in candidates:
         if id(one.adapter) not in adapted:
-            adapted[id(one.adapter)] = _adapt(one.adapter, scene)
+            adapted[id(one.adapter)] = _adapt(one.adapter, scene, keep_all)
     return [_run(one.estimator, adapted[id(one.adapter)], scene, n_classes) for one in candidates]
 
 
@@ -77,47 +83,39 @@ def class_logits(model: Any, X: Any, n_classes: int, **where: Any) -> FloatArray
 class _Adapted(NamedTuple):
     """The rows of a scene as an adapter represents them, or why it does not."""
 
-    Z: Any = None  # labelled rows
+    rows: AdaptedRows | None = None
     Z_test: Any = None
-    weights: FloatArray | None = None
     error: str | None = None
     seconds: float = 0.0
     warnings: tuple[str, ...] = ()
 
 
-def _adapt(adapter: Any, scene: Scene) -> _Adapted:
+def _adapt(adapter: Any, scene: Scene, keep_all: bool) -> _Adapted:
     start = perf_counter()
-    labelled = scene.codes >= 0
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            fitted = clone(adapter) if adapter is not None else None
-            domains = {"sample_domain": scene.sample_domain}
-            fit_adapter(fitted, scene.X, scene.codes, label_mask=labelled, **domains)
-            # Source rows as source rows, all at once: norms of a batch are those of its domain.
-            Z = represent(fitted, scene.X, **domains)[labelled]
-            Z_test = represent(fitted, scene.X_test, sample_domain=scene.test_domain)
+            domains = scene.domains
+            labels = scene.codes[domains.label_mask]
+            rows = adapt_rows(adapter, scene.X, labels, domains, keep_all=keep_all)
+            Z_test = represent(rows.adapter, scene.X_test, sample_domain=scene.test_domain)
         except Exception as error:  # whatever a user's adapter raises: the others go on
             return _Adapted(error=_in_a_line(error), seconds=perf_counter() - start)
-    return _Adapted(
-        Z, Z_test, source_weights(fitted), None, perf_counter() - start, _messages(caught)
-    )
+    return _Adapted(rows, Z_test, None, perf_counter() - start, _messages(caught))
 
 
 def _run(estimator: Any, adapted: _Adapted, scene: Scene, n_classes: int) -> Output:
-    if adapted.error is not None:
+    if adapted.rows is None:
         return Output(None, adapted.error, adapted.seconds)
     start = perf_counter()
-    weights = adapted.weights
-    n_effective = None if weights is None else effective_sample_size(weights)
+    importance = adapted.rows.importance
+    n_effective = None if importance is None else effective_sample_size(importance)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            if weights is not None:
-                weights = scale_to_mean_one(weights)
-            codes = scene.codes[scene.codes >= 0]
-            model = fit_weighted(clone(estimator), adapted.Z, codes, weights)
-            logits = class_logits(model, adapted.Z_test, n_classes)
+            model = fit_estimator(estimator, adapted.rows, scene.codes[scene.codes >= 0])
+            where = domains_for(model, scene.test_domain)
+            logits = class_logits(model, adapted.Z_test, n_classes, **where)
             error = None if np.isfinite(logits).all() else "its scores are not finite"
         except Exception as raised:
             logits, error = None, _in_a_line(raised)

@@ -4,8 +4,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from covshift.domains import FitDomains
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.kernels.distinct_rows import draw_rows
+from covshift.registry import Size
 
 
 class Problem(NamedTuple):
@@ -22,6 +24,18 @@ class Problem(NamedTuple):
     def source_domains(self) -> IntArray:
         """Distinct source domains."""
         return np.unique(self.source_domain)
+
+    @property
+    def size(self) -> Size:
+        """Size of the problem, by which settings of adapters are chosen."""
+        spreads = [
+            self.X_source[self.source_domain == domain].std(axis=0).mean()
+            for domain in self.source_domains
+        ]
+        n_source, n_features = self.X_source.shape
+        return Size(
+            n_source, len(self.X_target), n_features, self.n_classes, float(np.mean(spreads))
+        )
 
     def thinned(self, max_rows: int, rng: np.random.RandomState) -> "Problem":
         """At most so many rows of each role, drawn in proportion to domains and classes."""
@@ -51,6 +65,11 @@ class Scene(NamedTuple):
     sample_domain: IntArray
     X_test: FloatArray
     test_domain: IntArray
+
+    @property
+    def domains(self) -> FitDomains:
+        """Where the rows to fit come from, and which of them have a label."""
+        return FitDomains(self.sample_domain, self.codes >= 0, given=True)
 
 
 def make_scene(

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from covshift.base import check_option
+from covshift.registry import find_record, records
 from covshift.selection import AutoAdaptedClassifier
+from covshift.selection.candidates import describe, named_classifier
 from covshift.selection.members import FewerMembersWarning
-from covshift.selection.named_adapters import ADAPTERS, MODELS, named_classifier, named_model
+from covshift.selection.models import find_model, make_model, model_name
 from covshift.solvers.blas_threads import one_blas_thread
 from covshift.tables.classifier import TableClassifier
 from covshift.tables.domain_codes import domain_texts
@@ -28,10 +29,18 @@ FEW_ROWS = 30  # of which means and spreads are uncertain by a fifth of a standa
 MAX_LISTED = 50  # classes and domains of a card
 
 
-def check_choice(adapter: str, model: str | None) -> None:
-    """Refuse names of adapters and models that there are not; before anything is read."""
-    check_option("adapter", adapter, (AUTO, *ADAPTERS))
-    check_option("model", model, (None, *MODELS))
+def check_choice(adapter: str, model: str | None) -> tuple[str, str | None]:
+    """Return the names of an adapter and a model as the registry has them, or refuse them.
+
+    ``adapter`` may be a candidate as the leaderboard prints it, "coral + logistic", if no model
+    is named beside it.
+    """
+    if model is None:
+        adapter, plus, after = adapter.partition("+")
+        model = after if plus else None
+    model = None if model is None else find_model(model)
+    adapter = adapter.strip().lower()
+    return (AUTO if adapter == AUTO else find_record(adapter).name), model
 
 
 def choose_estimator(
@@ -50,9 +59,10 @@ def choose_estimator(
     tables : MatchedTables
         For their size.
     adapter : str, default="auto"
-        "auto", or one of `covshift.selection.named_adapters.ADAPTERS`.
-    model : {"linear", "rbf", "boosting"} or None, default=None
-        None: all three for "auto", "linear" for a named adapter.
+        "auto", a name of `covshift.registry`, or a candidate of a leaderboard, such as
+        "coral + logistic".
+    model : {"logistic", "linear-svm", "rbf", "boosting"} or None, default=None
+        None: all of them for "auto", "logistic" for a named adapter.
     seed, n_jobs, time_budget
         Of `AutoAdaptedClassifier`.
 
@@ -60,15 +70,15 @@ def choose_estimator(
     -------
     AutoAdaptedClassifier or AdaptedClassifier
     """
-    check_choice(adapter, model)
+    adapter, model = check_choice(adapter, model)
     n_source = len(tables.X_train)
+    n_features = len(TableEncoder().fit(tables.X_train).get_feature_names_out())
+    around = None if model is None else make_model(model, n_source, n_features)
     if adapter == AUTO:
-        around = None if model is None else named_model(model, n_source)
         return AutoAdaptedClassifier(
             around, random_state=seed, n_jobs=n_jobs, time_budget=time_budget
         )
-    n_features = len(TableEncoder().fit(tables.X_train).get_feature_names_out())
-    return named_classifier(adapter, model or "linear", n_source=n_source, n_features=n_features)
+    return named_classifier(adapter, model or "logistic", n_source, n_features)
 
 
 def adapt_tables(
@@ -147,7 +157,7 @@ def describe_model(
             for row in estimator.leaderboard_[:LEADERBOARD_HEAD]
         ]
     else:
-        card["decision"] = "The adapter was named, nothing was compared."
+        card["decision"] = "Used the adapter you chose; no alternatives were compared."
     return card
 
 
@@ -214,8 +224,8 @@ def adapt_model(
     except (ValueError, AttributeError) as error:
         raise TableError(
             f"This model cannot learn a new target from new rows alone: {_short(error)} To refit: "
-            "covshift adapt TRAIN NEW --label COL --out MODEL; a model made with --adapter "
-            "standardise, ranks, coral, monge, sf or psf can."
+            "covshift adapt TRAIN NEW --label COL --out MODEL. Models made with one of these "
+            f"adapters can: {', '.join(one.name for one in records() if one.learns_targets)}."
         ) from error
     summary = {
         "file": one_line(Path(path).name, 200),
@@ -248,12 +258,7 @@ def _scored_rows_note(max_rows: int, tables: MatchedTables) -> list[str]:
 
 def _one_name(estimator: Any) -> str:
     adapter, model = getattr(estimator, "adapter", None), getattr(estimator, "estimator", None)
-    return f"{_types(adapter)} + {_types(model)}"
-
-
-def _types(estimator: Any) -> str:
-    steps = [step for _, step in getattr(estimator, "steps", [("", estimator)])]
-    return " > ".join("none" if step is None else type(step).__name__ for step in steps)
+    return f"{describe(adapter)} + {model_name(model)}"
 
 
 def _counts(names: list[Any]) -> dict[str, int]:

@@ -9,12 +9,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from covshift.adapters.source_standard_scaler import SourceStandardScaler
 from covshift.base import all_or_nothing, check_count, check_magnitude
 from covshift.domains import check_fit_domains, check_new_domains, new_target_domain
 from covshift.kernels.arrays import FloatArray, IntArray
-from covshift.predictors._scored_classifier import ScoredClassifier
+from covshift.predictors.scored_classifier import ScoredClassifier
 from covshift.selection import AutoAdaptedClassifier
-from covshift.selection.source_standard_scaler import SourceStandardScaler
 from covshift.tables.domain_codes import known_numbers
 from covshift.tables.encoder import TableEncoder
 from covshift.tables.matching import MatchedTables

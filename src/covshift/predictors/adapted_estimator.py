@@ -4,33 +4,30 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
-from sklearn.utils import _safe_indexing, check_array, get_tags
+from sklearn.base import BaseEstimator, is_classifier, is_regressor
+from sklearn.utils import check_array, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from covshift.base import all_or_nothing, register_target, warn_nothing_to_adapt
-from covshift.domains import (
-    blank_labels,
-    check_fit_domains,
-    check_new_domains,
-    known_labels,
-)
-from covshift.predictors._adapting import (
+from covshift.domains import check_fit_domains, check_new_domains, known_labels
+from covshift.predictors.fitting import (
+    FittedCandidate,
     adapt_target_of,
-    fit_adapter,
-    fit_weighted,
+    as_blocks,
+    check_rowwise,
+    fit_candidate,
     last_step,
+    predict_candidate,
+    problem_size,
     represent,
-    source_weights,
 )
-from covshift.predictors._streamed_rows import as_blocks, check_rowwise, represent_some
+from covshift.registry import Size, find_record
 from covshift.streams import bring_home, is_streamed, map_rows
-from covshift.weights import scale_to_mean_one
 
 
 def _represents(self):
-    return hasattr(last_step(getattr(self, "adapter_", self.adapter)), "transform")
+    return hasattr(last_step(getattr(self, "adapter_", None) or self._template()), "transform")
 
 
 def _adapts(self):
@@ -94,19 +91,16 @@ class AdaptedEstimator(BaseEstimator):
             labels = known_labels(y, domains.label_mask, kind=self._label_kind)
             weights = _check_weights(sample_weight, X.shape[0])
             self._check_estimator(self._base_estimator())
-            adapter = self._fit_adapter(X, labels, domains)
-
-            where = {"sample_domain": domains.sample_domain} if domains.given else {}
-            weights = _combine_weights(weights, source_weights(adapter), domains)
-            if is_streamed(X):
-                Z, chosen = represent_some(adapter, X, domains.label_mask, **where)
-                labels, weights = labels[chosen], None if weights is None else weights[chosen]
-            else:
-                # All rows at once: norms of a batch are those of the whole domain.
-                Z = represent(adapter, X, **where)
-                Z = _safe_indexing(Z, np.flatnonzero(domains.label_mask))
-            self.estimator_ = fit_weighted(clone(self._base_estimator()), Z, labels, weights)
-            self.adapter_ = adapter
+            self._check_target(domains)
+            self.adapter_, self.estimator_ = fit_candidate(
+                self._make_adapter(X, labels, domains),
+                self._base_estimator(),
+                X,
+                labels,
+                domains,
+                label_kind=self._label_kind,
+                sample_weight=weights,
+            )
             self.domains_ = domains.domains
             self.domain_names_: dict[int, str] = {}
         return self
@@ -177,31 +171,37 @@ class AdaptedEstimator(BaseEstimator):
             self.adapter_ = adapt_target_of(self.adapter_, X, None if domain is None else unit)
         return self
 
-    def _fit_adapter(self, X, labels, domains):
-        """Fit a clone of the adapter; labels that may not be read are blanked out first."""
-        if self.adapter is None:
-            return None
-        if not domains.has_target:
-            if domains.given:
-                raise ValueError(
-                    "sample_domain has no target rows (negative entries) to adapt to. Add the "
-                    "rows of the target, or leave sample_domain out to fit without adapting."
-                )
-            warn_nothing_to_adapt(self, "adapter and estimator are fitted on the source alone")
-        adapter = clone(self.adapter)
-        y = blank_labels(labels, domains.label_mask) if self._label_kind == "class" else None
-        given = {"label_mask": domains.label_mask}
+    def _check_target(self, domains):
+        """Refuse or warn where there is an adapter and nothing to adapt to."""
+        if self.adapter is None or domains.has_target:
+            return
         if domains.given:
-            given["sample_domain"] = domains.sample_domain
-        fit_adapter(adapter, X, y, **given)
-        return adapter
+            raise ValueError(
+                "sample_domain has no target rows (negative entries) to adapt to. Add the "
+                "rows of the target, or leave sample_domain out to fit without adapting."
+            )
+        warn_nothing_to_adapt(self, "adapter and estimator are fitted on the source alone")
+
+    def _make_adapter(self, X, labels, domains):
+        """Return the adapter, or the one that its name means for rows of this size."""
+        if not isinstance(self.adapter, str):
+            return self.adapter
+        n_classes = len(np.unique(labels)) if self._label_kind == "class" else 1
+        return find_record(self.adapter).build(problem_size(X, n_classes, domains))
+
+    def _template(self):
+        """Return an unfitted adapter: the one given, or one of its name for some size."""
+        if not isinstance(self.adapter, str):
+            return self.adapter
+        return find_record(self.adapter).build(Size(n_source=100, n_target=100, n_features=2))
 
     def _predict_by(self, method, X, sample_domain):
         """What a method of the estimator says of the adapted rows."""
         if is_streamed(X):
             return self._in_blocks(method, X, sample_domain)
-        Z = self._adapt(X, sample_domain)  # first: it says so, if nothing was fitted
-        return getattr(self.estimator_, method)(Z)
+        X, domain = self._check_rows(X, sample_domain)
+        fitted = FittedCandidate(self.adapter_, self.estimator_)
+        return predict_candidate(fitted, method, X, domain)
 
     def _in_blocks(self, method, X, sample_domain):
         check_is_fitted(self)
@@ -209,12 +209,16 @@ class AdaptedEstimator(BaseEstimator):
         return map_rows(self, method, X, sample_domain=sample_domain)
 
     def _adapt(self, X, sample_domain):
+        X, domain = self._check_rows(X, sample_domain)
+        where = {} if domain is None else {"sample_domain": domain}
+        return represent(self.adapter_, X, **where)
+
+    def _check_rows(self, X, sample_domain):
+        """Rows to predict and their domains, validated."""
         check_is_fitted(self)
         X = _as_rows(X)
         validate_data(self, X, reset=False, skip_check_array=True)
-        domain = self._domains_of(sample_domain, X.shape[0])
-        where = {} if domain is None else {"sample_domain": domain}
-        return represent(self.adapter_, X, **where)
+        return X, self._domains_of(sample_domain, X.shape[0])
 
     def _check_estimator(self, estimator):
         """Refuse a regressor among classes, and a classifier among numbers."""
@@ -240,7 +244,7 @@ class AdaptedEstimator(BaseEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         estimator = get_tags(self._base_estimator())
-        first = estimator if self.adapter is None else get_tags(self.adapter)
+        first = estimator if self.adapter is None else get_tags(self._template())
         tags.input_tags.sparse = first.input_tags.sparse
         tags.input_tags.allow_nan = first.input_tags.allow_nan
         tags.non_deterministic = first.non_deterministic or estimator.non_deterministic
@@ -250,17 +254,6 @@ class AdaptedEstimator(BaseEstimator):
         if _represents(self):
             tags.transformer_tags = first.transformer_tags
         return tags
-
-
-def _combine_weights(given, importance, domains):
-    """Weights of the labelled rows: as given, or their product with importance, of mean one."""
-    if importance is None:
-        return None if given is None else given[domains.label_mask]
-    weights = np.ones(len(domains.sample_domain))
-    weights[domains.source] = importance
-    if given is not None:
-        weights *= given
-    return scale_to_mean_one(weights[domains.label_mask])
 
 
 def _check_weights(sample_weight, n_samples):

@@ -1,0 +1,83 @@
+"""Write the tables of adapters into the README and the guide, from the registry.
+
+    python docs/adapter_tables.py
+
+A page says where: between ``<!-- table ID -->`` and ``<!-- end -->``, on lines of their own. The
+tests fail if a page is behind the registry.
+"""
+
+from pathlib import Path
+
+from insert_tables import PLACE
+
+from covshift.registry import BUILT_IN
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = (ROOT / "README.md", ROOT / "docs" / "guide" / "adapters.md")
+CAPABILITIES = {
+    "reads_labels": "reads labels",
+    "needs_target": "needs a target",
+    "learns_targets": "learns a new target",
+    "streams": "larger than memory",
+    "runs_on_device": "GPU",
+    "exports_to_onnx": "ONNX",
+}
+
+
+def make_tables():
+    """Return Markdown tables by their ids."""
+    return {
+        # The README has no room for variants: names of one assumption share a row.
+        "adapters": _table(["name", "assumes", "harms where"], _rows_by_assumption()),
+        "names": _table(
+            ["name", "class", "method", "assumes", "fixes", "harms where"],
+            [
+                [
+                    f"`{one.name}`",
+                    f"{{obj}}`~covshift.{one.class_name}`",
+                    one.title,
+                    one.assumption,
+                    one.fixes,
+                    one.harms,
+                ]
+                for one in BUILT_IN
+            ],
+        ),
+        "capabilities": _table(
+            ["name", *CAPABILITIES.values()],
+            [
+                [f"`{one.name}`", *("yes" if getattr(one, key) else "" for key in CAPABILITIES)]
+                for one in BUILT_IN
+            ],
+        ),
+    }
+
+
+def _rows_by_assumption():
+    rows = {}
+    for one in BUILT_IN:
+        rows.setdefault((one.assumption, one.harms), []).append(f"`{one.name}`")
+    return [[", ".join(names), *texts] for texts, names in rows.items()]
+
+
+def _table(headings, rows):
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "\n".join(
+        "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |" for cells in lines
+    )
+
+
+def insert_tables(text):
+    """Return a page with its tables replaced; those of other programs stay."""
+    tables = make_tables()
+
+    def replace(found):
+        start, table_id, end = found.groups()
+        return f"{start}{tables[table_id]}\n{end}" if table_id in tables else found.group(0)
+
+    return PLACE.sub(replace, text)
+
+
+if __name__ == "__main__":
+    for page in PAGES:
+        page.write_text(insert_tables(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,113 @@
+"""Every feature in units of the source, for all domains alike."""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from covshift.adapters.domain_standard_scaler import DomainStandardScaler
+from covshift.base import DomainTransformer, all_or_nothing
+from covshift.domains import check_fit_domains, check_new_domains
+from covshift.streams import bring_home, is_streamed, map_rows
+
+
+class SourceStandardScaler(DomainTransformer):
+    r"""Standardize all rows by the means and standard deviations of the source rows.
+
+    .. math:: z = (x - \bar x_{\text{source}}) / s_{\text{source}}
+
+    It adapts to nothing: a shift between domains stays. It puts features on one scale before steps
+    that need that, where `DomainStandardScaler` would already remove a shift.
+
+    Attributes
+    ----------
+    mean_, scale_ : ndarray of shape (n_features,)
+        Means and standard deviations of the source rows; 1 for a constant feature.
+
+    Notes
+    -----
+    **Assumption**: none. **Cost**: O(n m) time for n rows with m features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from covshift import SourceStandardScaler
+    >>> X, sample_domain = np.array([[0.0], [2.0], [10.0], [30.0]]), [0, 0, -1, -1]
+    >>> scaler = SourceStandardScaler().fit(X, sample_domain=sample_domain)
+    >>> scaler.transform(X, sample_domain=sample_domain).ravel()
+    array([-1.,  1.,  9., 29.])
+    """
+
+    def fit(
+        self, X: Any, y: Any = None, *, sample_domain: Any = None, label_mask: Any = None
+    ) -> Self:
+        """Learn means and standard deviations of the source rows.
+
+        Parameters
+        ----------
+        X : {array-like, Dask array} of shape (n_samples, n_features)
+            Rows of all domains.
+        y : None
+            Never read.
+        sample_domain, label_mask
+            As in `DomainStandardScaler.fit`.
+
+        Returns
+        -------
+        self : object
+        """
+        sample_domain, label_mask = bring_home(sample_domain), bring_home(label_mask)
+        with all_or_nothing(self):
+            if is_streamed(X):
+                self._fit_stream(X, sample_domain, label_mask)
+                return self
+            X = validate_data(self, X, dtype=(np.float64, np.float32))
+            source = check_fit_domains(sample_domain, label_mask, X.shape[0]).source
+            self.mean_ = X[source].mean(axis=0)
+            spread = X[source].std(axis=0)
+            self.scale_ = np.where(spread > 0, spread, 1.0).astype(X.dtype)
+            self._n_features_out = X.shape[1]
+        return self
+
+    def _fit_stream(self, X: Any, sample_domain: Any, label_mask: Any) -> None:
+        """Take the statistics of rows in blocks from the scaler that measures each role."""
+        scaler = DomainStandardScaler().fit(X, sample_domain=sample_domain, label_mask=label_mask)
+        source = scaler.units_.index("source")
+        self.mean_, self.scale_ = scaler.means_[source], scaler.scales_[source]
+        self.n_features_in_ = self._n_features_out = scaler.n_features_in_
+
+    def transform(self, X: Any, *, sample_domain: Any = None, allow_source: bool = False) -> Any:
+        """Standardize rows; their domains make no difference.
+
+        Parameters
+        ----------
+        X : {array-like, Dask array} of shape (n_samples, n_features)
+            Rows.
+        sample_domain : array-like of shape (n_samples,), int or str, default=None
+            Checked, and not used.
+        allow_source : bool, default=False
+            Changes nothing.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        if is_streamed(X):
+            return map_rows(self, "transform", X, sample_domain=sample_domain)
+        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        if sample_domain is not None and not isinstance(sample_domain, str):
+            check_new_domains(sample_domain, X.shape[0], has_target=True, domain_names={})
+        return ((X - self.mean_) / self.scale_).astype(X.dtype)
+
+    def adapt_target(self, X: Any, domain: Any = None) -> Self:
+        """Learn nothing: a new target does not change it."""
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "mean_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -1,0 +1,584 @@
+"""The registry of adapters: what each is called, assumes, fixes, harms and can do.
+
+One record per adapter. The same name means the same model, with the same preprocessing and
+settings, in Python (``AdaptedClassifier("coral")``), on the command line (``--adapter coral``), in
+the leaderboard, the diagnosis, ``compare`` and the documentation: all of them read this table.
+
+Records are data: they name their class by its import path, so that reading them loads none of it.
+Other packages add records through the entry point group ``covshift.adapters``: see
+`plugin_records`.
+"""
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+GROUP = "covshift.adapters"
+NO_ADAPTATION = "none"
+
+SCALED_PATH = "covshift.adapters.source_standard_scaler:SourceStandardScaler"
+STANDARDIZED_PATH = "covshift.adapters.domain_standard_scaler:DomainStandardScaler"
+
+ALIGNED_FEATURES = 60  # principal components that are kept where covariances are matched
+FILTERED_FEATURES = 40  # and where filters are fitted
+FILTER_ITERATIONS = 50
+SMALL_SUBSPACE, LARGE_SUBSPACE = 8, 30
+CODES = 20  # units of the auto-encoder's code, at most
+EPOCHS = 60
+# Labels count for more than sparsity, and the more so the more rows have none: else the target's
+# rows outvote them, and the filters settle out of step. On 20 tasks of `periodic_groups`
+# (benchmarks/diagnosis) accuracy is .86 with this reward, .78 with a reward of 4 for any number of
+# rows, and .61 with 1 (on 14 other tasks).
+LABEL_REWARD = 4.0
+
+
+class Size(NamedTuple):
+    """Size of a problem: settings of adapters depend on it."""
+
+    n_source: int
+    n_target: int
+    n_features: int
+    n_classes: int = 2
+    spread: float = 1.0  # mean standard deviation of a feature within a source domain
+
+
+Settings: TypeAlias = Mapping[str, Any] | Callable[[Size], Mapping[str, Any]]
+Step: TypeAlias = Literal["scale", "standardize"] | int
+
+
+class PluginWarning(UserWarning):
+    """An adapter of another package could not be registered."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdapterRecord:
+    """What the package knows about one adapter.
+
+    Attributes
+    ----------
+    name : str
+        Short name: lower case, hyphens.
+    path : str
+        Import path of the class, "package.module:Class".
+    title : str
+        The method in a few words, without its name.
+    assumption, fixes, harms : str
+        What it assumes of P(y | x), which shift it removes, where it harms: a sentence each.
+    hypothesis : str
+        Name of the hypothesis of the diagnosis that it rests on; records may share one.
+    kind : {"transformer", "weights"}
+        Whether it changes the representation of rows or weighs the source rows.
+    reads_labels, needs_target, uses_domains : bool
+        Whether known labels change its fit; whether a fit without target rows is refused; whether
+        the fit depends on which rows are the target's.
+    learns_targets, streams, runs_on_device, exports_to_onnx : bool
+        Whether, with the settings below, it learns a new target without the training rows
+        (``adapt_target``), is fitted to rows in blocks, to tensors on a GPU, and can be exported.
+    before : tuple
+        Steps before it: "scale" (all rows in units of the source), "standardize" (each role by
+        itself), or a number: principal components, where there are more features than that.
+    settings : dict or callable
+        Parameters for automatic use, or ``settings(size)`` that returns them.
+    automatic, diagnosed : tuple of str
+        Models that it is paired with in the default candidates and in the diagnosis, by the names
+        of `covshift.selection.models`.
+    max_features : int or None
+        Features above which automatic use skips it, because it would take too long.
+    n_outputs : int or None
+        Most features that it yields, where that is fewer than it gets and models should know.
+    aliases : tuple of str
+        Older names, which are still accepted.
+
+    Examples
+    --------
+    >>> from covshift.registry import find_record
+    >>> find_record("coral").path
+    'covshift.adapters.correlation_alignment:CorrelationAlignment'
+    """
+
+    name: str
+    path: str
+    title: str
+    assumption: str
+    fixes: str
+    harms: str
+    hypothesis: str
+    kind: Literal["transformer", "weights"] = "transformer"
+    reads_labels: bool = False
+    needs_target: bool = False
+    uses_domains: bool = True
+    learns_targets: bool = False
+    streams: bool = False
+    runs_on_device: bool = False
+    exports_to_onnx: bool = False
+    before: tuple[Step, ...] = ("scale",)
+    settings: Settings = ()  # type: ignore[assignment]
+    automatic: tuple[str, ...] = ()
+    diagnosed: tuple[str, ...] = ()
+    max_features: int | None = None
+    n_outputs: int | None = None
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def class_name(self) -> str:
+        """Name of the class."""
+        return self.path.partition(":")[2]
+
+    def suits(self, size: Size) -> bool:
+        """Whether automatic use tries it on a problem of this size."""
+        return self.max_features is None or size.n_features <= self.max_features
+
+    def load_class(self) -> Any:
+        """Import the class."""
+        return _load(self.path)
+
+    def settings_for(self, size: Size) -> dict[str, Any]:
+        """Parameters of the class for a problem of this size."""
+        return dict(self.settings(size) if callable(self.settings) else self.settings)
+
+    def build(self, size: Size) -> Any:
+        """Return the unfitted adapter with its preprocessing, for a problem of this size."""
+        adapter = self.load_class()(**self.settings_for(size))
+        steps = [*_steps_before(self.before, size), adapter]
+        if len(steps) == 1:
+            return steps[0]
+        from sklearn.pipeline import make_pipeline  # records are read without scikit-learn
+
+        return make_pipeline(*steps)
+
+
+def _steps_before(before: tuple[Step, ...], size: Size) -> list[Any]:
+    steps: list[Any] = []
+    for step in before:
+        if step == "scale":
+            steps.append(_load(SCALED_PATH)())
+        elif step == "standardize":
+            steps.append(_load(STANDARDIZED_PATH)())
+        elif isinstance(step, int):
+            if size.n_features > step:
+                from sklearn.decomposition import PCA
+
+                steps.append(PCA(max(1, min(step, size.n_source // 2)), random_state=0))
+        else:
+            raise ValueError(
+                f"before must hold 'scale', 'standardize' or a number of components, got {step!r}."
+            )
+    return steps
+
+
+def _load(path: str) -> Any:
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name)
+
+
+def _subspace(at_most: int) -> Callable[[Size], dict[str, Any]]:
+    return lambda size: {"n_components": max(1, min(at_most, size.n_features, size.n_source // 2))}
+
+
+def _filters(**more: Any) -> Callable[[Size], dict[str, Any]]:
+    return lambda size: {
+        "n_components": min(max(4 * size.n_classes, 12), 40),
+        "max_iter": FILTER_ITERATIONS,
+        "tol": 1e-4,
+        "random_state": 0,
+        **more,
+    }
+
+
+def _filters_by_class(size: Size) -> dict[str, Any]:
+    """PSF as the paper has it, with labels; its start fits the spread within a domain."""
+    return {
+        "label_reward": LABEL_REWARD * (1 + size.n_target / size.n_source),
+        "n_restarts": 10,
+        "max_iter": 100,
+        "tol": 1e-4,
+        "init_scale": 1 / size.spread if size.spread > 0 else 1.0,
+        "random_state": 0,
+    }
+
+
+def _codes(size: Size) -> dict[str, Any]:
+    n_codes = min(CODES, max(2, size.n_features // 2))
+    return {"n_components": n_codes, "max_epochs": EPOCHS, "random_state": 0}
+
+
+_MODELS = ("logistic", "linear-svm", "rbf")
+_WITH_TREES = (*_MODELS, "boosting")
+_TWO = ("logistic", "rbf")
+_ON_FILTERS = ("linear-svm", "rbf")
+
+_WEIGHTS: dict[str, Any] = {
+    "kind": "weights",
+    "assumption": "P(y | x) is the same in all domains and smooth, and source rows lie wherever "
+    "target rows do.",
+    "fixes": "A model that spends its capacity where the target has few rows.",
+    "harms": "The source has no rows in parts of the target: a few rows then carry all the weight.",
+    "hypothesis": "same rule where both have rows",
+    "needs_target": True,
+    "streams": True,
+    "exports_to_onnx": True,
+}
+_SUBSPACE: dict[str, Any] = {
+    "path": "covshift.adapters.subspace_alignment:SubspaceAlignment",
+    "assumption": "The label depends on the main principal directions, and those of the source "
+    "correspond to those of the target.",
+    "fixes": "Principal axes that are rotated between domains.",
+    "harms": "The label depends on directions of small variance.",
+    "hypothesis": "rotated axes",
+    "needs_target": True,
+    "streams": True,
+    "exports_to_onnx": True,
+}
+_SF: dict[str, Any] = {
+    "path": "covshift.adapters.sparse_filtering:SparseFiltering",
+    "assumption": "The label depends on the direction of a row from the origin, up to its sign, "
+    "and not on its length.",
+    "fixes": "Rows that are scaled away from the source along their direction.",
+    "harms": "The label depends on the distance from the origin.",
+    "hypothesis": "radial",
+    "learns_targets": True,
+    "streams": True,
+    "runs_on_device": True,
+    "exports_to_onnx": True,
+    "n_outputs": FILTERED_FEATURES,
+}
+_PSF: dict[str, Any] = {
+    **_SF,
+    "path": "covshift.adapters.periodic_sparse_filtering:PeriodicSparseFiltering",
+    "assumption": "The label repeats periodically along some directions, and the period continues "
+    "in the target.",
+    "fixes": "A target that lies several periods away from the source.",
+    "harms": "The label does not repeat. One source domain alone cannot show whether it does.",
+    "hypothesis": "periodic",
+}
+
+BUILT_IN: tuple[AdapterRecord, ...] = (
+    AdapterRecord(
+        name=NO_ADAPTATION,
+        path=SCALED_PATH,
+        title="no adaptation: all rows in units of the source",
+        assumption="P(y | x) is the same in all domains, and the model has learned it wherever the "
+        "target lies.",
+        fixes="Nothing: it is what every adapter has to beat.",
+        harms="The model extrapolates badly, or P(y | x) differs between domains.",
+        hypothesis="same rule",
+        learns_targets=True,
+        streams=True,
+        exports_to_onnx=True,
+        before=(),
+        automatic=_WITH_TREES,
+        diagnosed=_TWO,
+    ),
+    AdapterRecord(
+        name="standardize",
+        path=STANDARDIZED_PATH,
+        title="mean and standard deviation of each feature, source and target apart",
+        assumption="Source and target differ by a shift and a scale of each feature.",
+        fixes="Offsets and gains: other units, another sensor, another level.",
+        harms="Class proportions differ between source and target.",
+        hypothesis="shift and scale",
+        learns_targets=True,
+        streams=True,
+        exports_to_onnx=True,
+        before=(),
+        automatic=_WITH_TREES,
+        diagnosed=_TWO,
+        aliases=("standardise",),
+    ),
+    AdapterRecord(
+        name="standardize-domains",
+        path=STANDARDIZED_PATH,
+        title="mean and standard deviation of each feature, in each domain by itself",
+        assumption="All domains differ by a shift and a scale of each feature.",
+        fixes="Offsets and gains of every site, person or sensor.",
+        harms="Class proportions differ between domains, or a domain has few rows.",
+        hypothesis="shift and scale",
+        learns_targets=True,
+        streams=True,
+        exports_to_onnx=True,
+        before=(),
+        settings={"pooling": "domain"},
+        automatic=_MODELS,
+        diagnosed=_TWO,
+        aliases=("standardise-domains", "standardise groups"),
+    ),
+    AdapterRecord(
+        name="coral-source",
+        path="covshift.adapters.correlation_alignment:CorrelationAlignment",
+        title="correlation alignment: covariances of source rows matched to the target's",
+        assumption="Source and target differ by a linear map of the features.",
+        fixes="Correlations and scales that differ between domains.",
+        harms="The rows of one class have moved and not all rows.",
+        hypothesis="shift and scale",
+        needs_target=True,
+        streams=True,
+        exports_to_onnx=True,
+        before=("scale", ALIGNED_FEATURES),
+        automatic=_MODELS,
+        diagnosed=_TWO,
+    ),
+    AdapterRecord(
+        name="monge-source",
+        path="covshift.adapters.linear_monge_alignment:LinearMongeAlignment",
+        title="linear optimal transport of source rows to the target's mean and covariance",
+        assumption="Source and target differ by an affine map of the features.",
+        fixes="Means, correlations and scales that differ between domains.",
+        harms="The rows of one class have moved and not all rows.",
+        hypothesis="shift and scale",
+        needs_target=True,
+        streams=True,
+        exports_to_onnx=True,
+        before=("scale", ALIGNED_FEATURES),
+        automatic=_MODELS,
+        diagnosed=_TWO,
+    ),
+    AdapterRecord(
+        name="ranks",
+        path="covshift.adapters.domain_quantile_transformer:DomainQuantileTransformer",
+        title="rank of each value among those of its role, feature by feature",
+        assumption="Source and target differ by an increasing map of each feature.",
+        fixes="Offsets, gains and non-linear responses of sensors.",
+        harms="Class proportions differ between source and target.",
+        hypothesis="shift and scale",
+        learns_targets=True,
+        streams=True,
+        before=(),
+        automatic=_WITH_TREES,
+        diagnosed=_TWO,
+    ),
+    AdapterRecord(
+        name="ulsif",
+        path="covshift.weights.ulsif:ULSIFWeights",
+        title="importance weights: least-squares density ratio",
+        settings={"random_state": 0},
+        automatic=_MODELS,
+        diagnosed=_TWO,
+        **_WEIGHTS,
+    ),
+    AdapterRecord(
+        name="rulsif",
+        path="covshift.weights.rulsif:RuLSIFWeights",
+        title="importance weights: relative density ratio, bounded",
+        settings={"random_state": 0},
+        **_WEIGHTS,
+    ),
+    AdapterRecord(
+        name="kliep",
+        path="covshift.weights.kliep:KLIEPWeights",
+        title="importance weights: density ratio of least Kullback-Leibler divergence",
+        settings={"random_state": 0},
+        **_WEIGHTS,
+    ),
+    AdapterRecord(
+        name="kmm",
+        path="covshift.weights.kmm:KMMWeights",
+        title="importance weights: kernel mean matching",
+        **_WEIGHTS,
+    ),
+    AdapterRecord(
+        name="classifier-weights",
+        path="covshift.weights.classifier:ClassifierWeights",
+        title="importance weights: odds of a classifier between source and target",
+        settings={"random_state": 0},
+        **_WEIGHTS,
+    ),
+    AdapterRecord(
+        name="sa-8",
+        title=f"subspace alignment in at most {SMALL_SUBSPACE} dimensions",
+        settings=_subspace(SMALL_SUBSPACE),
+        automatic=_TWO,
+        diagnosed=_TWO,
+        **_SUBSPACE,
+    ),
+    AdapterRecord(
+        name="sa-30",
+        title=f"subspace alignment in at most {LARGE_SUBSPACE} dimensions",
+        settings=_subspace(LARGE_SUBSPACE),
+        automatic=_TWO,
+        diagnosed=_TWO,
+        **_SUBSPACE,
+    ),
+    AdapterRecord(
+        name="dae",
+        path="covshift.adapters.denoising_autoencoder:DenoisingAutoencoder",
+        title="denoising auto-encoder",
+        assumption="All rows lie near one low-dimensional surface, on which the label varies "
+        "slowly.",
+        fixes="Noise and detail that differ between domains.",
+        harms="The label depends on small variations, which the code drops.",
+        hypothesis="low-dimensional",
+        uses_domains=False,
+        settings=_codes,
+        diagnosed=_TWO,
+    ),
+    AdapterRecord(
+        name="sf-40",
+        title="sparse filtering of at most 40 principal components",
+        before=("scale", FILTERED_FEATURES),
+        settings=_filters(),
+        automatic=_ON_FILTERS,
+        diagnosed=_ON_FILTERS,
+        **_SF,
+    ),
+    AdapterRecord(
+        name="standardize-sf",
+        title="sparse filtering of standardized source and target",
+        before=("standardize", FILTERED_FEATURES),
+        settings=_filters(),
+        automatic=_ON_FILTERS,
+        **_SF,
+    ),
+    AdapterRecord(
+        name="psf-unlabeled",
+        title="periodic sparse filtering without labels",
+        before=("scale", FILTERED_FEATURES),
+        settings=_filters(label_reward=0.0, n_restarts=1),
+        automatic=_ON_FILTERS,
+        diagnosed=_ON_FILTERS,
+        **_PSF,
+    ),
+    AdapterRecord(
+        name="standardize-psf",
+        title="periodic sparse filtering of standardized source and target, without labels",
+        before=("standardize", FILTERED_FEATURES),
+        settings=_filters(label_reward=0.0, n_restarts=1),
+        automatic=_ON_FILTERS,
+        **_PSF,
+    ),
+    AdapterRecord(
+        name="psf-by-class",
+        title="periodic sparse filtering with a large reward for labels",
+        before=(),
+        settings=_filters_by_class,
+        diagnosed=_ON_FILTERS,
+        max_features=FILTERED_FEATURES,
+        reads_labels=True,
+        **_PSF,
+    ),
+    AdapterRecord(
+        name="coral",
+        path="covshift.adapters.correlation_alignment:CorrelationAlignment",
+        title="correlation alignment: covariances of target rows matched to the source's",
+        assumption="Source and target differ by a linear map of the features.",
+        fixes="Correlations and scales that differ between domains.",
+        harms="The rows of one class have moved and not all rows.",
+        hypothesis="shift and scale",
+        needs_target=True,
+        learns_targets=True,
+        streams=True,
+        exports_to_onnx=True,
+        settings={"direction": "target_to_source"},
+    ),
+    AdapterRecord(
+        name="monge",
+        path="covshift.adapters.linear_monge_alignment:LinearMongeAlignment",
+        title="linear optimal transport of target rows to the source's mean and covariance",
+        assumption="Source and target differ by an affine map of the features.",
+        fixes="Means, correlations and scales that differ between domains.",
+        harms="The rows of one class have moved and not all rows.",
+        hypothesis="shift and scale",
+        needs_target=True,
+        learns_targets=True,
+        streams=True,
+        exports_to_onnx=True,
+        settings={"direction": "target_to_source"},
+    ),
+    AdapterRecord(
+        name="sa",
+        title="subspace alignment in half of the dimensions, at most 30",
+        settings=lambda size: {"n_components": 30 if size.n_features > 60 else None},
+        **_SUBSPACE,
+    ),
+    AdapterRecord(name="sf", title="sparse filtering", settings={"random_state": 0}, **_SF),
+    AdapterRecord(
+        name="psf",
+        title="periodic sparse filtering",
+        settings={"random_state": 0},
+        reads_labels=True,
+        **_PSF,
+    ),
+)
+
+
+def records() -> tuple[AdapterRecord, ...]:
+    """Return every record: those of this package, then those of others."""
+    return (*BUILT_IN, *plugin_records())
+
+
+def names() -> list[str]:
+    """Return the names of all adapters, in the order of the registry."""
+    return [record.name for record in records()]
+
+
+def find_record(name: str) -> AdapterRecord:
+    """Return the record of an adapter by its name, or by one of its older names.
+
+    Parameters
+    ----------
+    name : str
+        Upper and lower case are the same.
+
+    Returns
+    -------
+    AdapterRecord
+
+    Raises
+    ------
+    ValueError
+        If there is no such adapter. The message lists the names.
+    """
+    wanted = name.strip().lower()
+    for record in records():
+        if wanted in (record.name, *(alias.lower() for alias in record.aliases)):
+            return record
+    raise ValueError(f"Unknown adapter {name!r}. Choose from: {', '.join(names())}.")
+
+
+@cache
+def plugin_records() -> tuple[AdapterRecord, ...]:
+    """Return the records that other packages register, each loaded once per process.
+
+    An entry point of the group ``covshift.adapters`` names an `AdapterRecord`, or a list of them.
+    In the ``pyproject.toml`` of a package:
+
+    .. code-block:: toml
+
+        [project.entry-points."covshift.adapters"]
+        mine = "my_package.records:RECORD"
+
+    A plug-in that fails to load, or takes a name that is in use, is reported with a
+    `PluginWarning` and left out.
+    """
+    from importlib.metadata import entry_points  # costs 10 ms, which reading records need not
+
+    found: list[AdapterRecord] = []
+    for point in entry_points(group=GROUP):
+        try:
+            loaded = point.load()
+            for record in loaded if isinstance(loaded, list | tuple) else [loaded]:
+                found.append(_check_plugin(record, [*BUILT_IN, *found]))
+        except Exception as error:  # whatever other people's code raises: the rest goes on
+            owner = "" if point.dist is None else f" of the package {point.dist.name}"
+            warnings.warn(
+                f"Ignored the adapter plug-in {point.name!r}{owner}: "
+                f"{type(error).__name__}: {error}".partition("\n")[0],
+                PluginWarning,
+                stacklevel=2,
+            )
+    return tuple(found)
+
+
+def _check_plugin(record: Any, known: list[AdapterRecord]) -> AdapterRecord:
+    if not isinstance(record, AdapterRecord):
+        raise TypeError(f"expected an AdapterRecord, got {type(record).__name__}")
+    taken = {name.lower() for one in known for name in (one.name, *one.aliases)}
+    for name in (record.name, *record.aliases):
+        if name.lower() in taken:
+            raise ValueError(f"the adapter name {name!r} is already in use")
+        if not name or name != name.strip().lower() or "+" in name:
+            raise ValueError(f"the adapter name {name!r} must be in lower case, without '+'")
+    record.load_class()
+    return record
