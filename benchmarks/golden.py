@@ -110,10 +110,7 @@ def list_candidates(estimator: Any, n_source: int, n_features: int, n_classes: i
     from covshift.selection.candidates import candidates_around, default_candidates
 
     size = Size(n_source, n_source, n_features, n_classes)
-    if estimator is None:
-        found = default_candidates(size)
-    else:
-        found = candidates_around(estimator, size)
+    found = default_candidates(size) if estimator is None else candidates_around(estimator, size)
     return [one.name for one in found]
 
 

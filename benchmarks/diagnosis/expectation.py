@@ -32,7 +32,7 @@ from covshift.diagnosis.expectation import choose_expectation, estimate_accuracy
 from covshift.diagnosis.left_out import predict_left_out
 from covshift.diagnosis.weighting import measure_weighting
 from covshift.selection.bench import Bench
-from covshift.selection.candidates import pair
+from covshift.selection.candidates import Candidate
 from covshift.selection.metrics import accuracy, balanced_accuracy
 from covshift.selection.problem import Problem, make_scene
 
@@ -53,7 +53,8 @@ def measure(family, seed):
     )
     domain = np.full(len(task.X_target), -1)
     problem = Problem(task.X_source, codes, task.source_domain, task.X_target, domain, len(classes))
-    candidates = pair(ADAPTERS, [("LR", LogisticRegression(max_iter=1000))])
+    model = LogisticRegression(max_iter=1000)
+    candidates = [Candidate(name, "logistic", adapter, model) for name, adapter in ADAPTERS]
     bench = Bench(candidates, problem, balanced_accuracy, seed=seed)
     X_all = np.concatenate([task.X_target, task.X_test])
     scene = make_scene(*problem[:5], test=(X_all, np.full(len(X_all), -1)))

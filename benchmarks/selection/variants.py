@@ -101,7 +101,8 @@ def measure(task):
         ]
         with warnings.catch_warnings(), one_blas_thread():
             warnings.simplefilter("ignore")
-            for one, output in zip(candidates, run_scene(candidates, scene, len(classes))):
+            outputs = run_scene(candidates, scene, len(classes))
+            for one, output in zip(candidates, outputs, strict=True):
                 score = np.nan if output.logits is None else balanced_accuracy(truth, output.codes)
                 scores[one.adapter_name, one.estimator_name] = score
     return scores
