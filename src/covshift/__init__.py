@@ -4,6 +4,7 @@ A model is trained where there are labels (source) and must work where there are
 (target), while the distribution of the rows has moved.
 """
 
+from covshift._version import __version__ as __version__
 from covshift.adapters import (
     CorrelationAlignment,
     DenoisingAutoencoder,
@@ -33,8 +34,6 @@ from covshift.weights import (
     ULSIFWeights,
     UnreliableWeightsWarning,
 )
-
-__version__ = "0.1.0"
 
 __all__ = [
     "AdaptedClassifier",

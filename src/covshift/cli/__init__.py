@@ -4,7 +4,7 @@ import os
 import sys
 from typing import Any
 
-from covshift import __version__
+from covshift._version import __version__
 
 INTERRUPTED = 130  # what shells report for a program that Ctrl-C ended: 128 + SIGINT
 

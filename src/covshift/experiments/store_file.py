@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from covshift import __version__
+from covshift._version import __version__
 from covshift.output_files import temporary_beside
 
 FORMAT = "1"

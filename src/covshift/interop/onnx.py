@@ -22,7 +22,7 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from covshift import __version__
+from covshift._version import __version__
 from covshift.domains import check_new_domains
 from covshift.interop._onnx_graph import Graph
 from covshift.interop._onnx_predictors import add_predictor

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from covshift import __version__
+from covshift._version import __version__
 from covshift.experiments.software_versions import software_versions
 from covshift.persistence.archive import ModelFileError
 

@@ -23,6 +23,7 @@ from covshift.persistence.archive import (
     check_members,
     read_file,
 )
+from covshift.persistence.card import make_document, read_document
 from covshift.persistence.content_checks import check_contents
 from covshift.persistence.model_parts import without_cycles
 from covshift.persistence.moved_types import follow_moves
@@ -79,8 +80,6 @@ def save(model: Any, path: str | PathLike[str], *, card: Mapping[str, Any] | Non
     True
     """
     skops = import_skops()
-    from covshift.persistence.card import make_document  # reads the version of the package
-
     if not isinstance(model, BaseEstimator):
         raise TypeError(f"save takes a fitted estimator, got {type(model).__name__}.")
     check_is_fitted(model)
@@ -220,8 +219,6 @@ def read_card(path: str | PathLike[str], *, max_bytes: int = MAX_BYTES) -> dict[
 
 def _open(path: Path, max_bytes: int) -> tuple[io.BytesIO, dict[str, Any]]:
     """Contents of a file whose members are checked, and its card."""
-    from covshift.persistence.card import read_document  # reads the version of the package
-
     content = read_file(path, max_bytes)
     with ZipFile(content) as archive:
         check_members(archive, max_bytes)
@@ -232,7 +229,7 @@ def _open(path: Path, max_bytes: int) -> tuple[io.BytesIO, dict[str, Any]]:
 
 
 def _build(skops: Any, content: io.BytesIO, trusted: list[str]) -> Any:
-    from skops.io.exceptions import UntrustedTypesFoundException
+    from skops.io.exceptions import UntrustedTypesFoundException  # an extra
 
     with warnings.catch_warnings():
         # One of ours stands for those of all its parts.
