@@ -29,7 +29,7 @@ def require_soundfile() -> None:
 
 def sampling_rate(contents: bytes) -> int:
     """Samples per second that the head of a file promises."""
-    import soundfile
+    import soundfile  # an extra
 
     if not contents:
         raise UnusableRecordingError("the file is empty")
@@ -55,7 +55,7 @@ def decode(contents: bytes) -> tuple[FloatArray, int]:
     UnusableRecordingError
         If it is empty, no sound file, damaged, or holds samples that are no sound.
     """
-    import soundfile
+    import soundfile  # an extra
 
     sampling_rate(contents)
     try:

@@ -136,7 +136,7 @@ def _opensmile_features(segment: FloatArray) -> FloatArray:
 @lru_cache
 def _opensmile_extractor() -> Any:
     """Return the ``emobase`` set, which has just these statistics of 12 MFCCs and their slopes."""
-    import opensmile
+    import opensmile  # an extra, free for research only
 
     return opensmile.Smile(
         feature_set=opensmile.FeatureSet.emobase,

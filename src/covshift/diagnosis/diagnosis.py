@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from covshift.diagnosis.decidability import Decidability
+from covshift.diagnosis.document import make_report
 from covshift.diagnosis.evidence import Evidence
 from covshift.diagnosis.expectation import Expectation
 from covshift.diagnosis.expected_accuracy import expect_accuracy
@@ -272,8 +273,7 @@ class Diagnosis:
         ``facts`` are pairs of a name and a text to be shown at the head; ``how_to_label`` tells
         the reader how to bring in labels, where they are wanted.
         """
-        from covshift.diagnosis.document import make_report
-        from covshift.report.page import render_page
+        from covshift.report.page import render_page  # needs an extra
 
         page = render_page(make_report(self, facts, how_to_label))
         if path is not None:

@@ -237,7 +237,7 @@ def _rows_figure(diagnosis: "Diagnosis") -> list[Figure]:
 
 
 def _picture(figure: Any, figure_id: str, caption: str, alt: str) -> Figure:
-    from covshift.report.figures import png_bytes
+    from covshift.report.figures import png_bytes  # needs an extra
 
     return make_figure(figure_id, caption, alt, png=png_bytes(figure))
 

@@ -21,7 +21,7 @@ MAX_NAME = 30  # letters of a class in the legend; longer ones are numbered
 
 def draw_gains(diagnosis: "Diagnosis") -> Any:
     """A figure of the gains of all hypotheses, one panel for each kind of evidence."""
-    from covshift.report.plane_figures import draw_intervals
+    from covshift.report.plane_figures import draw_intervals  # needs an extra
 
     panels = {}
     for kind, gains in diagnosis.evidence.items():
@@ -38,7 +38,7 @@ def draw_rows(diagnosis: "Diagnosis") -> Any | None:
 
     Above two features, the first two principal axes of all rows shown.
     """
-    from covshift.report.plane_figures import draw_planes
+    from covshift.report.plane_figures import draw_planes  # needs an extra
 
     problem = diagnosis._bench.problem
     n_features = problem.X_source.shape[1]

@@ -23,7 +23,7 @@ def namespace_of(x: Any) -> Any:
 @cache
 def _torch_namespace() -> Any:
     """The standard's spelling for torch, which has its own."""
-    from array_api_compat import torch
+    from array_api_compat import torch  # an extra
 
     return torch
 

@@ -48,7 +48,7 @@ def map_rows(estimator: Any, method: str, X: Any, *, sample_domain: Any = None) 
 
 
 def _map_dask(estimator: Any, method: str, X: Any, domain: Any, like: Any) -> Any:
-    import dask
+    import dask  # an extra
     import dask.array as da
 
     shared = dask.delayed(estimator, pure=False, traverse=False)

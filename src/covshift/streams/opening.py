@@ -74,7 +74,7 @@ def open_stream(X: Any) -> RowStream:
     """Rows as a stream, whose values are not looked at."""
     check_rows_of(X)
     if is_dask(X):
-        from covshift.streams.dask_rows import DaskRows
+        from covshift.streams.dask_rows import DaskRows  # needs an extra
 
         return DaskRows(X)
     return ArrayRows(X)

@@ -23,7 +23,7 @@ def deal_blocks(X: Any, n_blocks: int) -> list[str | None]:
     client = _current_client()
     if client is None:
         return []
-    from distributed import futures_of
+    from distributed import futures_of  # an extra
 
     # All of them: some versions of Dask name five workers unless asked.
     workers = client.scheduler_info(n_workers=-1)["workers"]
@@ -52,7 +52,7 @@ def keep_at_workers(parts: list[Any], owners: list[str | None]) -> list[Any]:
 
 def _current_client() -> Any:
     try:
-        from distributed import get_client
+        from distributed import get_client  # an extra
 
         return get_client()
     except (ImportError, ValueError):
