@@ -1,4 +1,8 @@
-"""The command line: thin, computes nothing."""
+"""The command line: thin, computes nothing.
+
+A command's module is imported when that command runs, so that ``covshift --help`` and
+``covshift --version`` start at once.
+"""
 
 import os
 import sys
@@ -8,11 +12,58 @@ from covshift._version import __version__
 
 INTERRUPTED = 130  # what shells report for a program that Ctrl-C ended: 128 + SIGINT
 
+# Name: where the command is, and the first line of its help. The commands on users' files come
+# first, in the order in which they are used; the studies come after.
+COMMANDS = {
+    "diagnose": (
+        "covshift.cli.diagnose:diagnose",
+        "Tell what moved from TRAIN to NEW, which assumption the data meet, and what to do.",
+    ),
+    "adapt": (
+        "covshift.cli.adapt:adapt",
+        "Learn from TRAIN a model for the rows of NEW, and save it.",
+    ),
+    "predict": (
+        "covshift.cli.predict:predict",
+        "Predict the rows of NEW: one line each, in the same order, in bounded memory.",
+    ),
+    "score": (
+        "covshift.cli.score:score",
+        "Compare predictions with known labels: accuracy, per class, per domain, with intervals.",
+    ),
+    "monitor": (
+        "covshift.cli.monitor:monitor",
+        "Compare BATCH with the target rows that the model keeps. Exit code 0: unmoved, 3: moved.",
+    ),
+    "show": (
+        "covshift.cli.show:show",
+        "Print what a model file says of itself. Nothing of the model is built.",
+    ),
+    "demo": (
+        "covshift.cli.demo:demo",
+        "Adapt to the shifts of the paper's four data sets, and show where that helps.",
+    ),
+    "compare": (
+        "covshift.cli.compare:compare",
+        "Try every adapter on every pair of domains, and say whom it helps and whom it harms.",
+    ),
+    "reproduce": (
+        "covshift.cli.reproduce:reproduce",
+        "Rebuild a study of the paper, table by table, beside its printed figures.",
+    ),
+}
+
 
 def main() -> None:
     """Run ``covshift`` on the arguments of the process."""
+    # A terminal or pipe that cannot show a character gets "?" for it, not a traceback.
+    for stream in (sys.stdout, sys.stderr):
+        getattr(stream, "reconfigure", lambda **_: None)(errors="replace")
     try:
-        app = build_app()
+        try:
+            _run(sys.argv[1:])
+        finally:
+            sys.stdout.flush()  # else it would fail when Python ends, with a code of its own
     except ModuleNotFoundError as error:
         # The name of a module of theirs counts too: typer imports rich by parts.
         if (error.name or "").partition(".")[0] not in ("typer", "rich", "click"):
@@ -23,16 +74,8 @@ def main() -> None:
             file=sys.stderr,
         )
         raise SystemExit(1) from None
-    except KeyboardInterrupt:
+    except KeyboardInterrupt:  # while typer is imported; from then on typer handles it
         raise SystemExit(INTERRUPTED) from None
-    # A terminal or pipe that cannot show a character gets "?" for it, not a traceback.
-    for stream in (sys.stdout, sys.stderr):
-        getattr(stream, "reconfigure", lambda **_: None)(errors="replace")
-    try:
-        try:
-            app(prog_name="covshift")
-        finally:
-            sys.stdout.flush()  # else it would fail when Python ends, with a code of its own
     except OSError as error:  # those of files have become one line already
         if error.filename is not None or "--debug" in sys.argv:
             raise
@@ -42,44 +85,22 @@ def main() -> None:
         raise SystemExit(1) from None
 
 
+def _run(arguments: list[str]) -> None:
+    # These two need no parser, whose import would take most of their time.
+    if arguments == ["--version"]:
+        print(f"covshift {__version__}")
+        raise SystemExit(0)
+    if arguments == ["--help"]:
+        from covshift.cli.front_page import print_front_page  # needs an extra
+
+        print_front_page({name: line for name, (_, line) in COMMANDS.items()})
+        print()
+        raise SystemExit(0)
+    build_app()(prog_name="covshift")
+
+
 def build_app() -> Any:
     """Return the Typer application, importing its extra only now."""
-    import typer
+    from covshift.cli.app import make_app
 
-    from covshift.cli.adapt import adapt
-    from covshift.cli.compare import compare
-    from covshift.cli.demo import demo
-    from covshift.cli.diagnose import diagnose
-    from covshift.cli.monitor import monitor
-    from covshift.cli.predict import predict
-    from covshift.cli.reproduce import reproduce
-    from covshift.cli.score import score
-    from covshift.cli.show import show
-
-    # No pretty tracebacks: errors of the user have one line, those of the program are shown
-    # by Python as ever.
-    app = typer.Typer(
-        name="covshift",
-        help="Covariate shift adaptation whose assumptions you can check.",
-        no_args_is_help=True,
-        pretty_exceptions_enable=False,
-    )
-
-    def show_version(wanted: bool) -> None:
-        if wanted:
-            typer.echo(f"covshift {__version__}")
-            raise typer.Exit
-
-    @app.callback()
-    def options(
-        version: bool = typer.Option(
-            False, "--version", callback=show_version, is_eager=True, help="Show the version."
-        ),
-    ) -> None:
-        pass
-
-    # In the order in which they are used on files of one's own; the paper comes after.
-    for command in (diagnose, adapt, predict, score, monitor, show, demo, compare):
-        app.command()(command)
-    app.add_typer(reproduce)
-    return app
+    return make_app(COMMANDS)

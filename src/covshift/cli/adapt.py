@@ -85,6 +85,7 @@ def adapt(
     check_seed(COMMAND, seed)
     reading = {"separator": separator, "decimal": decimal}
     with one_line_errors(COMMAND, debug) as warned:
+        # Imported here: --help stays fast, and a missing extra becomes a one-line error.
         from covshift.persistence.model_files import is_model_file
         from covshift.tables import check_output
 
@@ -125,6 +126,7 @@ def _adapt_tables(
     n_reference: int,
     matching: dict[str, Any],
 ) -> dict[str, Any]:
+    # Imported here: --help stays fast.
     from covshift.base import check_count
     from covshift.persistence import save
     from covshift.persistence.model_files import import_skops
@@ -148,6 +150,7 @@ def _adapt_tables(
 def _adapt_model(
     path: Path, new: Path, out: Path, domain: str | None, reading: dict[str, Any]
 ) -> dict[str, Any]:
+    # Imported here: --help stays fast.
     from covshift.persistence import load, read_card, save
     from covshift.persistence.card import given_entries
     from covshift.tables import adapt_model

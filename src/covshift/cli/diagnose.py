@@ -73,6 +73,7 @@ def diagnose(
     check_jobs(COMMAND, jobs)
     check_seed(COMMAND, seed)
     with one_line_errors(COMMAND, debug) as warned:
+        # Imported here: --help stays fast, and a missing extra becomes a one-line error.
         from covshift.base import check_count
         from covshift.diagnosis.words import say_rows, summarise
         from covshift.tables import check_output, diagnose_tables, read_pair

@@ -34,6 +34,7 @@ def monitor(
     """
     check_seed(COMMAND, seed)
     with one_line_errors(COMMAND, debug) as warned:
+        # Imported here: --help stays fast, and a missing extra becomes a one-line error.
         from covshift.persistence import load
         from covshift.tables import monitor_batch
 

@@ -38,6 +38,7 @@ def predict(
     program would run as formulas get an apostrophe in front.
     """
     with one_line_errors(COMMAND, debug) as warned:
+        # Imported here: --help stays fast, and a missing extra becomes a one-line error.
         from covshift.persistence import load
         from covshift.tables import check_output, predict_file
 

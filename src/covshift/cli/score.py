@@ -31,6 +31,7 @@ def score(
     Intervals are of 95 %, for rows that are independent of each other.
     """
     with one_line_errors(COMMAND, debug) as warned:
+        # Imported here: --help stays fast, and a missing extra becomes a one-line error.
         from covshift.persistence import load
         from covshift.tables import score_file
 

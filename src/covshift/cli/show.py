@@ -24,6 +24,7 @@ def show(
 ) -> None:
     """Print what a model file says of itself. Nothing of the model is built."""
     with one_line_errors(COMMAND, debug):
+        # Imported here: --help stays fast, and a missing extra becomes a one-line error.
         from covshift.persistence import read_card
 
         card = read_card(model)

@@ -1,0 +1,150 @@
+"""How `covshift` starts: fast, with every command listed, and quiet when it is interrupted."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from covshift._version import __version__
+from covshift.cli import COMMANDS, build_app
+from covshift.cli.app import load_command
+from covshift.cli.front_page import OPTIONS
+
+HEAVY = ("numpy", "scipy", "sklearn", "pandas", "pyarrow", "joblib")
+RUN = "import sys; from covshift.cli import main; main()"
+LIST_HEAVY = (
+    "import sys\n"
+    "from covshift.cli import main\n"
+    "try:\n    main()\n"
+    f"finally:\n    sys.stderr.write(' '.join(set({HEAVY}) & set(sys.modules)))\n"
+)
+ON_FILES = ["diagnose", "adapt", "predict", "score", "monitor", "show"]
+
+
+def start(*arguments, program=RUN, **options):
+    options = {"capture_output": True, "text": True} | options
+    return subprocess.run([sys.executable, "-c", program, *arguments], **options)
+
+
+def complete(*words):
+    """What Bash is told when the last word is to be completed."""
+    given = {"COMP_WORDS": " ".join(("covshift", *words)), "COMP_CWORD": str(len(words))}
+    environment = os.environ | given | {"_COVSHIFT_COMPLETE": "complete_bash"}
+    return start(program=LIST_HEAVY, env=environment)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["--version"], [], ["nonsense"], *([name, "--help"] for name in ON_FILES)],
+    ids=" ".join,
+)
+def test_help_and_version_import_nothing_heavy(arguments):
+    done = start(*arguments, program=LIST_HEAVY, env=os.environ | {"COLUMNS": "200"})
+    assert done.returncode == (0 if arguments and arguments != ["nonsense"] else 2)
+    assert not set(done.stderr.split()) & set(HEAVY)
+
+
+def test_version():
+    assert start("--version").stdout == f"covshift {__version__}\n"
+    # With more arguments the parser answers.
+    assert start("--version", "demo").stdout == f"covshift {__version__}\n"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_lines_of_the_table_are_those_of_the_commands(name):
+    path, line = COMMANDS[name]
+    assert load_command(name, path).help.splitlines()[0] == line
+
+
+def test_order_of_the_commands():
+    assert list(COMMANDS) == [*ON_FILES, "demo", "compare", "reproduce"]
+    assert list(get_command(build_app()).commands) == list(COMMANDS)
+
+
+@pytest.mark.parametrize("columns", ["60", "100"])
+def test_front_page(columns, monkeypatch):
+    monkeypatch.setenv("COLUMNS", columns)
+    page = start("--help").stdout
+    assert page == CliRunner().invoke(build_app(), ["--help"]).stdout
+    words = " ".join(page.replace("│", " ").split())
+    for _, line in COMMANDS.values():
+        assert line in words
+    group = get_command(build_app())
+    parameters = group.get_params(group.make_context("covshift", ["demo"]))
+    assert {one.opts[0]: one.help for one in parameters} == OPTIONS
+    for name, text in OPTIONS.items():
+        assert f"{name} <bool> {text.split()[0]}" in words
+        assert set(text.split()) <= set(words.split())
+
+
+def test_a_line_with_brackets_is_not_markup(monkeypatch):
+    monkeypatch.setitem(COMMANDS, "odd", ("nowhere:odd", "Takes [bold]brackets[/bold]."))
+    assert "Takes [bold]brackets[/bold]." in CliRunner().invoke(build_app(), ["--help"]).stdout
+
+
+def test_a_misspelled_command():
+    result = CliRunner().invoke(build_app(), ["diagnos"])
+    assert result.exit_code == 2
+    assert "diagnose" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["d"], ["diagnose", "demo"]),
+        (["diagnose", "--la"], ["--label", "--labels"]),
+        (["reproduce", "s"], ["speech", "synthetic"]),
+    ],
+    ids=["command", "option", "subcommand"],
+)
+def test_completion(words, expected):
+    done = complete(*words)
+    assert done.stdout.split() == expected
+    if words[0] != "reproduce":
+        assert done.stderr == ""
+
+
+def test_completion_script():
+    done = start("--show-completion", "bash")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "_COVSHIFT_COMPLETE=complete_bash" in done.stdout
+
+
+@pytest.mark.parametrize("package", ["typer", "rich"])
+@pytest.mark.parametrize("arguments", [["--help"], ["show", "a"], []], ids=" ".join)
+def test_missing_extra(package, arguments):
+    done = start(*arguments, program=f"import sys; sys.modules[{package!r}] = None; {RUN}")
+    if package == "typer" and arguments == ["--help"]:  # the page needs rich alone
+        assert (done.returncode, done.stderr) == (0, "")
+        return
+    assert (done.returncode, done.stdout) == (1, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert package in done.stderr
+    assert 'pip install "covshift[cli]"' in done.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.parametrize("where", ["command", "typer"])
+def test_ctrl_c_during_an_import(where, tmp_path):
+    """Sent by the imported module itself, so that it always arrives at the same place."""
+    interrupt = "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nrun = print\n"
+    (tmp_path / ("interrupted.py" if where == "command" else "typer.py")).write_text(interrupt)
+    program = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from covshift import cli; "
+        "cli.COMMANDS['slow'] = ('interrupted:run', 'Slow.'); cli.main()"
+    )
+    done = start("slow", program=program)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+@pytest.mark.parametrize("argument", ["--help", "--version"])
+def test_a_standard_output_that_is_full(argument):
+    with open("/dev/full", "w") as full:
+        done = start(argument, capture_output=False, stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 1
+    assert done.stderr == "covshift: cannot print what was found: No space left on device.\n"
