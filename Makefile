@@ -34,7 +34,7 @@ docs: .venv/docs-installed  ## the documentation, its examples run; names the pa
 # Those that exist, one after the other: two at once would disturb each other's times.
 BENCHMARKS := $(notdir $(basename $(wildcard $(addprefix benchmarks/, $(addsuffix .py, \
 	engine study speech_grid growth mmd ks weights alignments autoencoder tables \
-	table_encoders single_row saved_models larger_than_memory cluster)))))
+	table_encoders startup single_row saved_models larger_than_memory cluster)))))
 
 bench: .venv/dev-installed  ## the benchmarks, side by side with the peers; writes bench-output/*.json
 	@for name in $(BENCHMARKS); do \
