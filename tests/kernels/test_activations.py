@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -68,7 +70,19 @@ def test_activate_returns_a_new_array(activation, dtype):
     assert F.dtype == dtype
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_the_way_is_chosen_once(dtype):
-    assert isinstance(half_angle_is_cheaper(np.dtype(dtype)), bool)
-    assert half_angle_is_cheaper(np.dtype(dtype)) is half_angle_is_cheaper(np.dtype(dtype))
+@pytest.mark.parametrize(
+    ("loop", "expected"),
+    [("X86_V4", True), ("AVX512_SKX", True), ("baseline(X86_V2)", False), (None, False)],
+)
+def test_half_angles_where_numpy_has_a_wide_tangent(loop, expected, monkeypatch):
+    loops = {} if loop is None else {"tan": {"dd": {"current": loop, "available": "X86_V4"}}}
+    introspect = SimpleNamespace(opt_func_info=lambda **which: loops)
+    monkeypatch.setattr(np.lib, "introspect", introspect, raising=False)
+    rule = half_angle_is_cheaper.__wrapped__  # without its cache
+    assert rule(np.dtype(np.float64)) is expected
+    assert rule(np.dtype(np.float32)) is False
+
+
+def test_half_angles_are_not_used_where_numpy_does_not_tell(monkeypatch):
+    monkeypatch.delattr(np.lib, "introspect", raising=False)
+    assert half_angle_is_cheaper.__wrapped__(np.dtype(np.float64)) is False

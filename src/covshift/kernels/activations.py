@@ -12,7 +12,6 @@ name     g(h)                            g'(h)
 periodic form.
 """
 
-import timeit
 from functools import cache
 from typing import Any, Literal, TypeAlias
 
@@ -84,21 +83,14 @@ def activate_block(
 
 @cache
 def half_angle_is_cheaper(dtype: Any) -> bool:
-    """Whether one tangent costs less than a sine and a cosine, on this machine.
+    """Whether one tangent costs clearly less than a sine and a cosine.
 
-    It must cost clearly less: a close call would fall now this way, now that, and the same
-    seed must round alike in every process.
+    True in double precision where NumPy has a vectorized tangent (AVX-512): its sine and cosine
+    are not vectorized. The rule reads no clock, since the same seed must round alike in every
+    process. Times: docs/design/0010-engine.md.
     """
-    H = np.linspace(-3, 3, 4096, dtype=dtype).reshape(1, 1, -1)
-    slopes = np.empty_like(H)
-
-    def seconds(half_angle: bool) -> float:
-        return min(
-            timeit.repeat(
-                lambda: activate_block(H.copy(), slopes, "sin", 0.0, half_angle=half_angle),
-                number=1,
-                repeat=9,
-            )
-        )
-
-    return 1.5 * seconds(half_angle=True) < seconds(half_angle=False)
+    introspect = getattr(np.lib, "introspect", None)  # not in older NumPy
+    if introspect is None or np.dtype(dtype) != np.float64:
+        return False
+    loops = introspect.opt_func_info(func_name="^tan$", signature="float64").get("tan", {})
+    return any(not loop["current"].startswith("baseline") for loop in loops.values())
