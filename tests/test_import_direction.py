@@ -33,18 +33,6 @@ ORDER = [
     "cli",
 ]
 OPEN_TO_ALL = ["covshift", "covshift.__main__"]
-# Private modules that another package imports. The list may only shrink.
-PRIVATE_IMPORTS = {
-    ("covshift.diagnosis.left_out", "covshift.predictors._adapting"),
-    ("covshift.diagnosis.pictures", "covshift.predictors._adapting"),
-    ("covshift.interop._onnx_steps", "covshift.adapters._unit_adapter"),
-    ("covshift.interop.onnx", "covshift.predictors._adapted"),
-    ("covshift.interop.onnx", "covshift.predictors._adapting"),
-    ("covshift.selection.auto_adapted_classifier", "covshift.predictors._scored_classifier"),
-    ("covshift.selection.auto_adapted_classifier", "covshift.predictors._streamed_rows"),
-    ("covshift.selection.outputs", "covshift.predictors._adapting"),
-    ("covshift.tables.classifier", "covshift.predictors._scored_classifier"),
-}
 
 
 def read_modules(root):
@@ -158,8 +146,7 @@ def test_private_modules_are_imported_by_their_package_alone():
         for imported in names
         if is_private_of_another(importer, imported)
     }
-    assert found - PRIVATE_IMPORTS == set(), "give the module a public name"
-    assert PRIVATE_IMPORTS - found == set(), "these are gone: take them off the list"
+    assert found == set(), "give the module a public name"
 
 
 def test_kernels_and_solvers_read_no_clock():
@@ -171,7 +158,7 @@ def test_kernels_and_solvers_read_no_clock():
                 assert not {"time", "timeit"} & set(names), f"{name} reads a clock"
 
 
-def test_modules_are_imported_by_a_text_in_two_places_only():
+def test_modules_are_imported_by_a_text_in_three_places_only():
     """Elsewhere a text would hide an import from the tests above."""
     users = {
         name
@@ -179,7 +166,7 @@ def test_modules_are_imported_by_a_text_in_two_places_only():
         for node in ast.walk(tree)
         if getattr(node, "id", getattr(node, "attr", None)) in ("import_module", "__import__")
     }
-    assert users == {"covshift", "covshift.cli.app"}
+    assert users == {"covshift", "covshift.cli.app", "covshift.registry"}
 
 
 # Guards of the tests above: a reader that finds nothing would let anything pass.

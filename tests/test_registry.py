@@ -2,6 +2,8 @@
 
 import importlib
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -70,6 +72,15 @@ def test_an_unknown_name_lists_those_there_are():
         find_record("magic")
     with pytest.raises(ValueError, match=r"Unknown model 'deep'\. Choose from: logistic, "):
         make_model("deep", 10, 2)
+
+
+def test_reading_records_loads_no_estimator():
+    code = (
+        "import sys, covshift.registry as r; r.names(); "
+        "print(sorted({'numpy', 'sklearn', 'pandas'} & set(sys.modules)))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
 
 
 # Capabilities: what a record claims is what its model does

@@ -124,6 +124,7 @@ _SUBMODULES = (
     "output_files",
     "persistence",
     "predictors",
+    "registry",
     "selection",
     "solvers",
     "streams",
