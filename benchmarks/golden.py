@@ -3,15 +3,16 @@
 python benchmarks/golden.py record FILE.npz
 python benchmarks/golden.py compare FILE.npz [--tolerance 1e-12] [--only GROUP]
 
-For changes that must not alter any result. Cases cover every adapter and weight estimator, alone
-and inside the predictors, the default candidates and their vote, the models that the command line
-builds by name, a diagnosis, tables, and one draw of the paper's synthetic study. `compare` prints
-the largest difference of each case, `|new - old| / (1 + |old|)`, and ends with code 1 if one is
-above the tolerance, missing, new, or fails.
+Use it for a change that must not alter any result. The cases cover every adapter and weight
+estimator, alone and inside the predictors, the default candidates and their ensemble, the models
+that the command line builds by name, diagnoses, tables, and one draw of the paper's synthetic
+study. `compare` prints the largest difference of each case, `|new - old| / (1 + |old|)`. It exits
+with code 1 if a case differs by more than the tolerance, fails, is missing or is new.
 
-Candidates, hypotheses and scores are read by position, since names change. What else a later
-version may rename stands in one place, below the imports. Results are the same to the bit only on
-the same machine and library versions: record and compare there. It takes about three minutes.
+Candidates, hypotheses and scores are read by position, because their names may change. Other names
+that a later version may change stand in one place, below the imports. Record and compare on the
+same machine with the same library versions: elsewhere the last bits differ. Either takes about
+three minutes on one core.
 """
 
 import os
