@@ -69,7 +69,7 @@ VARIANTS = [
         ("scale", FILTERED_FEATURES),
         labeled(4.0, lambda size: min(size.n_features, FILTERED_FEATURES) ** -0.5),
     ),
-    *(find_record(name) for name in ("sf-40", "psf-unlabeled")),
+    *(find_record(name) for name in ("sf", "psf-unlabeled")),
 ]
 MODELS = ("logistic", "linear-svm", "rbf")
 
