@@ -16,16 +16,15 @@ from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
 
 from covshift import CorrelationAlignment, LinearMongeAlignment, SubspaceAlignment, stack_domains
-from covshift.experiments.comparison.collections import draw_pair, load_collection
-from covshift.experiments.comparison.recipes import COMPONENTS
-from covshift.experiments.comparison.trials import (
-    MAX_ROWS,
-    choose_c,
-    common_estimator,
-    domain_pairs,
-    input_steps,
-)
 from covshift.measures import mean_and_standard_error, unweighted_average_recall
+from covshift.studies.comparison.collections import (
+    MAX_ROWS,
+    domain_pairs,
+    draw_pair,
+    load_collection,
+)
+from covshift.studies.comparison.recipes import COMPONENTS
+from covshift.studies.comparison.study import choose_c, common_estimator, input_steps
 
 
 def adapters(n_features):

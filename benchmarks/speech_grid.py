@@ -22,8 +22,8 @@ from measuring import report
 from sklearn.base import clone
 
 from covshift import fit_many
-from covshift.experiments.grid_systems import PRECISION, UNLABELLED_FEATURES, periodic_filter
-from covshift.experiments.speech.paper import GRIDS, REWARDS
+from covshift.paper.grid_systems import PRECISION, UNLABELLED_FEATURES, periodic_filter
+from covshift.paper.speech.printed import GRIDS, REWARDS
 
 warnings.filterwarnings("ignore", category=UserWarning)
 N_SOURCE, N_TARGET, N_FEATURES, N_ITERATIONS = 4974, 60, 72, 50

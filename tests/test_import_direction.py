@@ -26,11 +26,12 @@ ORDER = [
     "selection",
     "report",
     "diagnosis",
-    "experiments",
+    "studies",
     "interop",
     "persistence",
     "tables",
     "cli",
+    "paper",
 ]
 OPEN_TO_ALL = ["covshift", "covshift.__main__"]
 

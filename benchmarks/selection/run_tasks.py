@@ -16,8 +16,8 @@ from families import FAMILIES, make_task
 from measure import MEASURED, SKADA_NAMES, measure
 from real_tasks import declare_tasks, draw_task, read_collections
 
-from covshift.experiments.runner import run_experiment
-from covshift.experiments.trial import Trial
+from covshift.studies.runner import run_experiment
+from covshift.studies.trial import Trial
 
 
 def run_made_up(trials, folder):

@@ -10,16 +10,14 @@ from contextlib import closing
 import pytest
 from typer.testing import CliRunner
 
-from covshift import __version__, cli, report
+from covshift import __version__, cli, paper, report
 from covshift.cli import build_app, main, study
-from covshift.cli import demo as demo_module
-from covshift.cli import reproduce as reproduce_module
-from covshift.experiments import results_table, runner
-from covshift.experiments.paper import DATA_SETS, SYSTEMS
-from covshift.experiments.synthetic import study as synthetic_study
-from covshift.experiments.synthetic.trials import declare
-from tests.experiments import made_records
-from tests.experiments.made_records import failing_trials, instant_trials, interrupted_trials
+from covshift.paper.synthetic import study as synthetic_study
+from covshift.paper.synthetic.study import declare
+from covshift.paper.synthetic.systems import DATA_SETS, SYSTEMS
+from covshift.studies import runner, store
+from tests.paper.synthetic import made_records
+from tests.paper.synthetic.made_records import failing_trials, instant_trials, interrupted_trials
 
 COMMANDS = {"demo": ["demo", "--jobs", "1"], "reproduce": ["reproduce", "synthetic"]}
 
@@ -273,7 +271,7 @@ def test_a_full_disk_leaves_the_old_report_and_no_scraps(monkeypatch, tmp_path):
         file.write(b"half a ")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(results_table, "_write_csv", fill_the_disk)
+    monkeypatch.setattr(store, "_write_csv", fill_the_disk)
     result = invoke(*COMMANDS["demo"], "--trials", 1, "--out", tmp_path)
     assert result.exit_code == 1
     assert result.stderr.splitlines() == [
@@ -337,14 +335,15 @@ def test_missing_report_extra_is_found_before_the_work(package, modules, monkeyp
 
 @pytest.mark.parametrize("package", ["typer", "rich"])
 def test_missing_command_line_extra(package, monkeypatch, capsys):
-    parts = {"demo": demo_module, "reproduce": reproduce_module, "study": study, "progress": None}
+    parts = {(cli, "study"), (cli, "progress"), (paper, "commands")}
+    own = {f"{parent.__name__}.{part}" for parent, part in parts}
     for name in list(sys.modules):
-        if name.partition(".")[0] == "rich" or name in {f"covshift.cli.{part}" for part in parts}:
+        if name.partition(".")[0] == "rich" or name in own:
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
-    # The import that is expected to fail must not leave its traces in the package.
-    for part, module in parts.items():
-        monkeypatch.setattr(cli, part, module, raising=False)
+    # The import that is expected to fail must not leave its traces in the packages.
+    for parent, part in parts:
+        monkeypatch.setattr(parent, part, getattr(parent, part, None), raising=False)
     with pytest.raises(SystemExit) as exit_:
         main()
     assert exit_.value.code == 1

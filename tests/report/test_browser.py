@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
-from covshift.experiments.synthetic.document import synthetic_document
-from covshift.experiments.synthetic.summary import gather
+from covshift.paper.synthetic.document import synthetic_document
+from covshift.paper.synthetic.summary import gather
 from covshift.report.document import (
     make_cell,
     make_column,
@@ -16,7 +16,7 @@ from covshift.report.document import (
     make_table,
 )
 from covshift.report.files import write_document
-from tests.experiments.made_records import made_records
+from tests.paper.synthetic.made_records import made_records
 from tests.report.example import SCRIPT, example_document
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

@@ -12,13 +12,13 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from covshift import AutoAdaptedClassifier, DomainStandardScaler, PeriodicSparseFiltering
-from covshift.experiments.runner import run_experiment
 from covshift.kernels.moment_sums import first_moments
 from covshift.streams.dask_rows import DaskRows
 from covshift.streams.worker_shares import PERSISTED_SHARE, deal_blocks
-from tests.experiments.measuring import declaration, measure
+from covshift.studies.runner import run_experiment
 from tests.shifted import make_problem
 from tests.streams.cluster import local_cluster
+from tests.studies.measuring import declaration, measure
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")

@@ -40,7 +40,7 @@ COMMANDS = {
         "Print what a model file says of itself. Nothing of the model is built.",
     ),
     "demo": (
-        "covshift.cli.demo:demo",
+        "covshift.paper.commands:demo",
         "Adapt to the shifts of the paper's four data sets, and show where that helps.",
     ),
     "compare": (
@@ -48,7 +48,7 @@ COMMANDS = {
         "Try every adapter on every pair of domains, and say whom it helps and whom it harms.",
     ),
     "reproduce": (
-        "covshift.cli.reproduce:reproduce",
+        "covshift.paper.commands:reproduce",
         "Rebuild a study of the paper, table by table, beside its printed figures.",
     ),
 }

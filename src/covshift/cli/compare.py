@@ -9,8 +9,8 @@ from rich.console import Console
 from covshift.cli.errors import fail
 from covshift.cli.options import Draws, FirstSeed, Fresh, Jobs, Out
 from covshift.cli.study import check_draws, check_output, run_study
-from covshift.experiments.comparison.collections import LOADERS
-from covshift.experiments.comparison.study import comparison_study
+from covshift.studies.comparison.collections import LOADERS
+from covshift.studies.comparison.study import comparison_study
 
 COMMAND = "compare"
 

@@ -14,7 +14,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from covshift.experiments.runner import Progress as Report
+from covshift.studies.runner import Progress as Report
 
 # The speed is that of the last so many seconds: trials of one system are alike, and the next
 # system may be slower. Rich's own 30 s are less than some trials take.
@@ -37,7 +37,7 @@ def trial_progress(console: Console, unit: str = "trials") -> Iterator[Report]:
     Yields
     ------
     callable
-        The ``progress`` of `covshift.experiments.runner.run_experiment`. What the first call says
+        The ``progress`` of `covshift.studies.runner.run_experiment`. What the first call says
         to be done is taken for the work of an earlier run, which tells nothing of the speed.
     """
     bar = Progress(

@@ -17,13 +17,16 @@ from covshift.cli import INTERRUPTED
 from covshift.cli.checks import LARGEST_SEED, check_jobs
 from covshift.cli.errors import fail
 from covshift.cli.progress import trial_progress
-from covshift.experiments.results_table import write_table
-from covshift.experiments.runner import Outcome, WorkerDiedError, run_experiment
-from covshift.experiments.software_versions import software_versions
-from covshift.experiments.store import Record, stored_experiments
-from covshift.experiments.store_file import StoreError
-from covshift.experiments.study import Study, TextTable
 from covshift.output_files import prepare_folder
+from covshift.studies.runner import Outcome, WorkerDiedError, run_experiment
+from covshift.studies.store import (
+    Record,
+    StoreError,
+    software_versions,
+    stored_experiments,
+    write_table,
+)
+from covshift.studies.study import Study, TextTable
 
 
 def run_study(

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from covshift._version import __version__
-from covshift.experiments.software_versions import software_versions
 from covshift.persistence.archive import ModelFileError
+from covshift.studies.store import software_versions
 
 FORMAT = 1
 

@@ -1,1 +1,0 @@
-"""The paper as data: data sets, systems, and what runs one on the other."""

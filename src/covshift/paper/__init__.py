@@ -1,0 +1,5 @@
+"""What reproduces the paper and nothing else: its studies, its printed figures, its commands.
+
+Zennaro & Chen, "On the use of sparse filtering for covariate shift adaptation". Nothing outside
+this folder imports it; the command line loads `covshift.paper.commands` by its name.
+"""

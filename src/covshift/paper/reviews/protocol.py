@@ -1,0 +1,135 @@
+r"""The protocol of the reviews' study: words, weights of words, halves and folds.
+
+Words are the most common ones in the training rows, and the inverse document frequencies come from
+the training rows alone: a model that is trained before the target is known has these features. With
+:math:`f_w` the number of training reviews, of :math:`n`, that hold the word w,
+
+.. math:: x_{iw} \propto count_{iw} \left(1 + \log \frac{1 + n}{1 + f_w}\right), \quad
+    \|x_i\| = 1 .
+
+Target rows are dealt into halves: one to adapt to, one to score. In a fold, a third of the training
+rows plays the target. The classes are balanced as they are.
+"""
+
+import hashlib
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.model_selection import KFold
+
+from covshift.datasets import load_amazon_reviews
+from covshift.domains import stack_domains
+from covshift.kernels.arrays import BoolArray
+from covshift.paper.grid_systems import TrainingRows
+from covshift.paper.reviews.plans import N_FOLDS
+from covshift.studies.comparison.collections import (
+    Collection,
+    CollectionError,
+    draw_pair,
+    halves_of,
+)
+
+
+class Reviews(NamedTuple):
+    """Counts of words by domain, and which of the words are no pairs."""
+
+    collection: Collection
+    single: BoolArray
+
+    @property
+    def fingerprint(self) -> str:
+        """Of all that trials depend on: equal reviews have equal ones."""
+        parts = self.collection.fingerprint.encode() + self.single.tobytes()
+        return hashlib.sha256(parts).hexdigest()[:16]
+
+
+class ReviewTrial(NamedTuple):
+    """Rows to fit on, rows to predict and their labels; no label of the rows adapted to."""
+
+    training: TrainingRows
+    X_test: Any
+    y_test: Any
+    start: int  # seed of all that the systems draw
+
+
+def load_reviews(folder: str) -> Reviews:
+    """Load the counts."""
+    found = load_amazon_reviews(folder)
+    collection = Collection("reviews", found.data, found.target, found.domain, found.domain_names)
+    return Reviews(collection, np.array([" " not in word for word in found.feature_names]))
+
+
+@lru_cache(maxsize=2)
+def load_declared_reviews(folder: str, fingerprint: str) -> Reviews:
+    """Load the reviews that trials were declared on, once in each process."""
+    reviews = load_reviews(folder)
+    if reviews.fingerprint != fingerprint:
+        raise CollectionError(f"{folder} has changed since the run began: start again.")
+    return reviews
+
+
+def weigh_words(
+    counts: list[Any], n_words: int, single: BoolArray | None, *, dense: bool
+) -> list[Any]:
+    """TF-IDF of the most common words, all learnt from the first of the blocks of rows.
+
+    Parameters
+    ----------
+    counts : list of sparse matrices (n, n_all_words)
+        Blocks of rows; the first one trains.
+    n_words : int
+        Words to keep.
+    single : bool array or None
+        Words that may be kept; None: all.
+    dense : bool
+        Whether to return arrays.
+
+    Returns
+    -------
+    list
+        The blocks, with ``n_words`` columns in the order of their totals.
+    """
+    totals = np.asarray(counts[0].sum(axis=0)).ravel()
+    if single is not None:
+        totals = np.where(single, totals, -1.0)
+    words = np.argsort(-totals, kind="stable")[: min(n_words, int((totals >= 0).sum()))]
+    weights = TfidfTransformer().fit(counts[0][:, words])
+    blocks = [sparse.csr_array(weights.transform(block[:, words])) for block in counts]
+    return [block.toarray() for block in blocks] if dense else blocks
+
+
+def draw_review_trial(
+    reviews: Reviews, source: str, target: str, seed: int, n_words: int, *, keep_sparse: bool
+) -> ReviewTrial:
+    """Draw the halves of a target; the labels of the first are not in the result."""
+    data, _, start = draw_pair(reviews.collection, source, target, seed)
+    X_source, X_target, X_test = weigh_words(
+        [data.X_source, data.X_target, data.X_test],
+        n_words,
+        None if keep_sparse else reviews.single,
+        dense=not keep_sparse,
+    )
+    training = TrainingRows(*stack_domains(X_source, data.y_source, X_target))
+    return ReviewTrial(training, X_test, data.y_test, start)
+
+
+def target_half_labels(reviews: Reviews, target: str, seed: int) -> Any:
+    """Labels of the half that was adapted to: for the oracle, and for nobody else."""
+    unlabelled, _ = halves_of(reviews.collection, target, seed)
+    return reviews.collection.y[unlabelled]
+
+
+def draw_review_fold(reviews: Reviews, source: str, fold: int, n_words: int) -> ReviewTrial:
+    """Training rows of which every third plays the target, without its label."""
+    collection = reviews.collection
+    rows = np.flatnonzero(collection.domain == collection.number_of(source))
+    splits = KFold(N_FOLDS, shuffle=True, random_state=0).split(rows)
+    kept, held_out = (rows[part] for part in list(splits)[fold])
+    X_source, X_target = weigh_words(
+        [collection.X[kept], collection.X[held_out]], n_words, reviews.single, dense=True
+    )
+    training = TrainingRows(*stack_domains(X_source, collection.y[kept], X_target))
+    return ReviewTrial(training, X_target, collection.y[held_out], fold)

@@ -1,0 +1,1 @@
+"""Studies: trials as plain data, a resumable runner, a store, summaries and reports."""

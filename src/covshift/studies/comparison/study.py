@@ -1,0 +1,222 @@
+"""Every adapter on every pair of domains: what the trials are, and how they are run."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GroupKFold, StratifiedKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from covshift.base import NothingToAdaptWarning
+from covshift.domains import stack_domains
+from covshift.measures import unweighted_average_recall
+from covshift.predictors import AdaptedClassifier
+from covshift.studies.comparison.collections import (
+    MAX_ROWS,
+    Collection,
+    Draw,
+    domain_pairs,
+    draw_pair,
+    load_collection,
+    load_declared,
+)
+from covshift.studies.comparison.document import comparison_document, comparison_table
+from covshift.studies.comparison.recipes import (
+    ALL,
+    BEST_UNADAPTED,
+    C_VALUES,
+    COMPONENTS,
+    FOLDS,
+    N_COMPONENTS,
+    System,
+    systems,
+    unadapted_models,
+)
+from covshift.studies.recipes import Part, build
+from covshift.studies.study import Study
+from covshift.studies.trial import Trial
+from covshift.weights import UnreliableWeightsWarning
+
+EXPERIMENT = "compare"
+
+
+def comparison_study(paths: Mapping[str, str], n_trials: int, seed: int) -> Study:
+    """Every adapter on every pair of domains of the collections that lie at ``paths``."""
+    collections = [load_collection(name, path) for name, path in paths.items()]
+    return Study(
+        name="adapters",
+        tasks=declare(collections, n_trials, seed),
+        # Where data lie is no part of what was measured: moved folders resume all the same.
+        function=partial(run_comparison, paths=dict(paths)),
+        run_settings={"trials": n_trials, "seed": seed, "data": dict(paths)},
+        document=comparison_document,
+        table=comparison_table,
+    )
+
+
+def declare(collections: Sequence[Collection], n_trials: int, seed: int = 0) -> list[list[Trial]]:
+    """Trials of all systems on all pairs, in the groups that are computed together.
+
+    Each is one of its own, but those of the best model without adapting on the targets of one
+    source, for which the model is the same.
+    """
+    tasks = []
+    seeds = range(seed, seed + n_trials)
+    for collection in collections:
+        where: dict[str, Any] = {"collection": collection.name, "data": collection.fingerprint}
+        # Results under other constants are other results: the key of a trial tells them apart.
+        where["protocol"] = {
+            "max_rows": MAX_ROWS,
+            "n_components": N_COMPONENTS,
+            "C_values": C_VALUES,
+            "folds": FOLDS,
+        }
+        pairs = domain_pairs(collection, seed)
+        for source in dict.fromkeys(source for source, _ in pairs):
+            targets = [target for first, target in pairs if first == source]
+            candidates = unadapted_models(collection.X.shape[1])
+            model: dict[str, Any] = {"system": BEST_UNADAPTED, "candidates": candidates}
+            for one in seeds:
+                tasks.append([
+                    Trial(EXPERIMENT, {**where, "source": source, "target": target, **model}, one)
+                    for target in targets
+                ])  # fmt: skip
+            for target in targets:
+                pair = {**where, "source": source, "target": target}
+                for name, recipe in systems(collection.X.shape[1]).items():
+                    settings = {**pair, "system": name, "recipe": recipe}
+                    tasks += [[Trial(EXPERIMENT, settings, one)] for one in seeds]
+    return tasks
+
+
+def run_comparison(trials: list[Trial], paths: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Run the trials of one task; ``paths`` say where the collections lie.
+
+    A result holds the balanced accuracy on the scored half of the target (``score``), and that of
+    the same system fitted without target rows (``without_target``) where that makes sense.
+    """
+    name = trials[0].settings["collection"]
+    collection = load_declared(name, paths[name], trials[0].settings["data"])
+    with warnings.catch_warnings():
+        # Fixed numbers of iterations, few rows with most of the weight, nothing to adapt to in a
+        # control: all of it is what is being measured.
+        for category in (ConvergenceWarning, UnreliableWeightsWarning, NothingToAdaptWarning):
+            warnings.simplefilter("ignore", category)
+        # The regression that all share is to converge: where it does not, the record says so.
+        warnings.filterwarnings("always", "lbfgs failed to converge", ConvergenceWarning)
+        if trials[0].settings["system"] == BEST_UNADAPTED:
+            return run_unadapted(collection, trials)
+        return [_run_system(collection, paths[name], trial) for trial in trials]
+
+
+def _run_system(collection: Collection, path: str, trial: Trial) -> dict[str, Any]:
+    settings = trial.settings
+    draw = draw_pair(collection, settings["source"], settings["target"], trial.seed, MAX_ROWS)
+    where = settings["data"], settings["source"], trial.seed, settings["recipe"]["sees"]
+    return measure_system(settings["recipe"], draw, _c_of_source(collection.name, path, *where))
+
+
+def measure_system(recipe: System, draw: Draw, C: float) -> dict[str, Any]:
+    """Fit one system on one draw, and score it on the test rows."""
+    data = draw.data
+    X, y, sample_domain = stack_domains(data.X_source, data.y_source, data.X_target)
+    model = AdaptedClassifier(_adapter(recipe, draw), common_estimator(C))
+    model.fit(X, y, sample_domain=sample_domain)
+    result = {"score": _score(model, data.X_test, data.y_test), "C": C}
+    if recipe["control"]:
+        model.fit(data.X_source, data.y_source)
+        result["without_target"] = _score(model, data.X_test, data.y_test)
+    return result
+
+
+def _adapter(recipe: System, draw: Draw) -> Any:
+    """The adapter, after what makes components of features; both are fitted on all rows."""
+    steps = input_steps(recipe["sees"], draw)
+    if recipe["adapter"] is not None:
+        steps.append(build(recipe["adapter"], draw.data, draw.start))
+    return make_pipeline(*steps) if steps else None
+
+
+def input_steps(sees: str, draw: Draw) -> list[Any]:
+    """What makes of features what an adapter sees."""
+    if sees != COMPONENTS:
+        return []
+    n_rows, n_features = draw.data.X_source.shape
+    # Of the folds that choose C, too, and of the control, which has no rows but the source's.
+    n_components = min(N_COMPONENTS, max(1, n_rows * (FOLDS - 1) // FOLDS - 1))
+    reduce = PCA(n_components, svd_solver="covariance_eigh")
+    return [StandardScaler(), *([reduce] if n_features > n_components else [])]
+
+
+def common_estimator(C: float) -> Any:
+    """Logistic regression on features standardised by the (adapted) source rows."""
+    with config_context(enable_metadata_routing=True):  # weights are for the regression alone
+        return make_pipeline(
+            StandardScaler().set_fit_request(sample_weight=False),
+            LogisticRegression(C=C, max_iter=5000).set_fit_request(sample_weight=True),
+        )
+
+
+@lru_cache(maxsize=128)  # one choice serves all systems that see the same, and all targets
+def _c_of_source(
+    name: str, path: str, fingerprint: str, source: str, seed: int, sees: str
+) -> float:
+    collection = load_declared(name, path, fingerprint)
+    target = next(other for other in collection.domain_names.values() if other != source)
+    return choose_c(draw_pair(collection, source, target, seed, MAX_ROWS), sees)
+
+
+def choose_c(draw: Draw, sees: str = ALL) -> float:
+    """The C of logistic regression with the best cross-validated score on the source rows.
+
+    On what the systems see that it is for, without an adapter.
+    """
+    models = [make_pipeline(*input_steps(sees, draw), common_estimator(C)) for C in C_VALUES]
+    return C_VALUES[int(np.argmax([source_score(model, draw) for model in models]))]
+
+
+def source_score(model: Any, draw: Draw) -> float:
+    """Balanced accuracy in folds of the source rows; groups are held out as a whole."""
+    data, groups = draw.data, draw.source_groups
+    folds: Any = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
+    if groups is not None and len(set(groups)) >= FOLDS:
+        folds = GroupKFold(FOLDS)
+    # Whatever the caller's setting is: with routing, groups would have to be given otherwise.
+    with config_context(enable_metadata_routing=False), warnings.catch_warnings():
+        # A rare class may be missing from a fold: the score is that of the others.
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+        warnings.filterwarnings("ignore", "y_pred contains classes not in y_true", UserWarning)
+        scores = cross_val_score(
+            model, data.X_source, data.y_source, groups=groups, cv=folds,
+            scoring="balanced_accuracy", error_score="raise",
+        )  # fmt: skip
+    return float(scores.mean())
+
+
+def run_unadapted(collection: Collection, trials: list[Trial]) -> list[dict[str, Any]]:
+    """Choose a model on the source rows, and score it on each of the targets."""
+    first = trials[0].settings
+    draws = [
+        draw_pair(collection, first["source"], trial.settings["target"], trial.seed, MAX_ROWS)
+        for trial in trials
+    ]
+    parts: list[Part] = first["candidates"]
+    models = [make_pipeline(StandardScaler(), build(part, draws[0].data, 0)) for part in parts]
+    best = int(np.argmax([source_score(model, draws[0]) for model in models]))
+    model = clone(models[best]).fit(draws[0].data.X_source, draws[0].data.y_source)
+    return [
+        {"score": _score(model, draw.data.X_test, draw.data.y_test), "model": parts[best]["name"]}
+        for draw in draws
+    ]
+
+
+def _score(model: Any, X: Any, y: Any) -> float:
+    return unweighted_average_recall(y, model.predict(X))
