@@ -333,6 +333,12 @@ def test_missing_report_extra_is_found_before_the_work(package, modules, monkeyp
     assert made_records.calls == []
 
 
+def test_missing_pandas_is_found_before_the_work(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    assert_one_line(invoke("demo", "--out", tmp_path), 'pip install "covshift[cli]"', "pandas")
+    assert made_records.calls == []
+
+
 @pytest.mark.parametrize("package", ["typer", "rich"])
 def test_missing_command_line_extra(package, monkeypatch, capsys):
     parts = {(cli, "study"), (cli, "progress"), (paper, "commands")}

@@ -18,6 +18,7 @@ from covshift.cli.checks import LARGEST_SEED, check_jobs
 from covshift.cli.errors import fail
 from covshift.cli.progress import trial_progress
 from covshift.output_files import prepare_folder
+from covshift.studies.report import import_pandas
 from covshift.studies.runner import Outcome, WorkerDiedError, run_experiment
 from covshift.studies.store import (
     Record,
@@ -161,6 +162,7 @@ def _failures(command: str, failures: Sequence[Record]) -> str:
 def _import_report(command: str) -> ModuleType:
     """Import what writes the report, or say which extra is missing."""
     try:
+        import_pandas()
         from covshift.report import (
             figures,  # noqa: F401
             files,

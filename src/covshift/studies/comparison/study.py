@@ -28,7 +28,6 @@ from covshift.studies.comparison.collections import (
     load_collection,
     load_declared,
 )
-from covshift.studies.comparison.document import comparison_document, comparison_table
 from covshift.studies.comparison.recipes import (
     ALL,
     BEST_UNADAPTED,
@@ -40,6 +39,7 @@ from covshift.studies.comparison.recipes import (
     systems,
     unadapted_models,
 )
+from covshift.studies.comparison.report import comparison_document, comparison_table
 from covshift.studies.recipes import Part, build
 from covshift.studies.study import Study
 from covshift.studies.trial import Trial
