@@ -5,8 +5,7 @@ import shutil
 
 import pytest
 
-from covshift.paper.synthetic.document import synthetic_document
-from covshift.paper.synthetic.summary import gather
+from covshift.paper.synthetic.report import gather, synthetic_document
 from covshift.report.document import (
     make_cell,
     make_column,

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from covshift.paper.synthetic.printed import REBUILT_ACCURACY, REBUILT_BASELINE
-from covshift.paper.synthetic.readings_document import readings_document
+from covshift.paper.synthetic.report import agree, gather, readings_document
 from covshift.paper.synthetic.study import READINGS_EXPERIMENT, declare_readings, group_trials
-from covshift.paper.synthetic.summary import agree, gather
 from covshift.paper.synthetic.systems import AS_RELEASED, DATA_SETS, READINGS_TRIED, SYSTEMS
 from covshift.paper.synthetic.trials import draw_trial, run_trials
 from covshift.report.document import validate_document

@@ -12,9 +12,8 @@ from covshift.datasets import make_radial_shift
 from covshift.domains import stack_domains
 from covshift.measures import mmd
 from covshift.paper.synthetic import trials as synthetic
-from covshift.paper.synthetic.document import count_agreements
+from covshift.paper.synthetic.report import count_agreements, gather
 from covshift.paper.synthetic.study import TRIALS_TOGETHER, declare
-from covshift.paper.synthetic.summary import gather
 from covshift.paper.synthetic.systems import DATA_SETS, READINGS, SUPPLEMENT, SYSTEMS
 from covshift.paper.synthetic.trials import FAMILY, Draw, draw_trial, run_trials
 from covshift.predictors import AdaptedClassifier

@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-from covshift.paper.synthetic.document import synthetic_document
 from covshift.paper.synthetic.figures import draw_figures
-from covshift.paper.synthetic.printed import PRINTED_ACCURACY
-from covshift.paper.synthetic.readings_document import readings_document
-from covshift.paper.synthetic.summary import Cell, gather, values, verdict
+from covshift.paper.synthetic.report import (
+    accuracy_table,
+    gather,
+    readings_document,
+    synthetic_document,
+)
 from covshift.paper.synthetic.systems import (
     DATA_SETS,
     READINGS,
@@ -16,17 +18,14 @@ from covshift.paper.synthetic.systems import (
     SYSTEMS,
 )
 from covshift.paper.synthetic.trials import FAMILY, run_trials
-from covshift.studies.report import estimate
 from covshift.studies.store import Record
-from covshift.studies.study import Facts, Study, TextTable
+from covshift.studies.study import Facts, Study
 from covshift.studies.trial import Trial
 
 EXPERIMENT, READINGS_EXPERIMENT = "synthetic", "readings"
 # Trials computed together: as many as fill the arrays of the small filters. The number is part
 # of what a run computes, to the last bit, and stays as it is when trials are added.
 TRIALS_TOGETHER = 30
-READINGS_SHOWN = ("as released", "used well")
-ARROWS = {"helps": "↑", "harms": "↓", "unclear": " "}
 
 
 def synthetic_study(n_trials: int, seed: int) -> Study:
@@ -54,31 +53,6 @@ def readings_study(n_trials: int, seed: int) -> Study:
         run_settings={"trials": n_trials, "seed": seed},
         document=lambda records, facts: readings_document(gather(records), facts),
     )
-
-
-def accuracy_table(records: Sequence[Record]) -> TextTable:
-    """Accuracies beside the printed ones."""
-    trials = gather(records)
-
-    def row(data_set: str, system: str) -> list[str]:
-        without, with_ = PRINTED_ACCURACY[data_set, system]
-        printed = f"{without.mean:.3f} → {with_.mean:.3f}"
-        cells = [trials.get(Cell(data_set, system, reading), []) for reading in READINGS_SHOWN]
-        return [data_set, system, printed, *map(_shown, cells)]
-
-    return TextTable(
-        ["data set", "system", "printed", *READINGS_SHOWN],
-        [[row(data_set, system) for system in SYSTEMS] for data_set in DATA_SETS],
-        "Accuracy on target rows without → with adaptation; ↑ helps, ↓ harms (t-test of the draws "
-        "at 5 %).",
-    )
-
-
-def _shown(records: list[Record]) -> str:
-    without, with_ = (estimate(values(records, name)) for name in ("without", "with"))
-    if without is None or with_ is None:
-        return "failed"
-    return f"{without.mean:.3f} → {with_.mean:.3f} {ARROWS[verdict(records)]}"
 
 
 def declare(
