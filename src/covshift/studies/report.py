@@ -306,8 +306,3 @@ def _cells(columns: Sequence[Shown], rows: Any) -> list[dict[str, Any]]:
     if hasattr(rows, "to_dict"):
         rows = rows.to_dict("records")
     return [{one.column["key"]: one.cell(row) for one in columns} for row in rows]
-
-
-def paired_verdict(differences: Sequence[float]) -> Verdict:
-    """Return what a t-test of differences says, of accuracies on some 500 rows."""
-    return verdict_of(compare_pairs(differences, STEP))

@@ -5,7 +5,6 @@ import pytest
 
 from covshift.paper.grid_systems import SYSTEMS
 from covshift.paper.reviews import study as reviews_trials
-from covshift.paper.reviews.document import reviews_document, reviews_table
 from covshift.paper.reviews.plans import FIXED, PLANS, REVIEW_GRIDS, ReviewPlan
 from covshift.paper.reviews.protocol import (
     draw_review_fold,
@@ -14,8 +13,8 @@ from covshift.paper.reviews.protocol import (
     target_half_labels,
     weigh_words,
 )
+from covshift.paper.reviews.report import BY_FOLDS, ORACLE, choices, reviews_document, reviews_table
 from covshift.paper.reviews.study import reviews_study, run_on_reviews
-from covshift.paper.reviews.summary import BY_FOLDS, ORACLE, choices, difference_to_baseline
 from covshift.studies.comparison.collections import halves_of
 from tests.datasets.made_folders import make_processed_reviews, make_review_arrays
 from tests.studies.made_records import record_of
@@ -149,8 +148,7 @@ def records(folder, reviews):
         ]
 
 
-def test_the_whole_study_makes_a_report(records, monkeypatch):
-    monkeypatch.setattr("covshift.paper.reviews.summary.VOCABULARIES", {10: False, 4000: True})
+def test_the_whole_study_makes_a_report(records):
     document = reviews_document(records, [("command", "x")], SMALL)
     tables = {table["id"]: table for part in document["sections"] for table in part["tables"]}
     assert len(tables["targets"]["rows"]) == 3 * len(SYSTEMS)
@@ -167,22 +165,28 @@ def test_choices(records):
         if record.trial.settings["kind"] == "fold" and record.trial.settings["system"] == "PSF"
     ]
     best = np.unravel_index(np.argmax(np.mean(folds, axis=0)), (2, 2))
-    for choice in found:
-        assert sorted(choice.scores) == [0, 1]
-        for record in choice.records:
-            scores = np.array(record.result["test_uar"])
-            if choice.chosen_by == BY_FOLDS and choice.system == "PSF":
-                assert choice.scores[record.trial.seed] == scores[best]
-            if choice.chosen_by == ORACLE:
-                oracle = np.array(record.result["oracle_uar"])
-                index = np.unravel_index(np.argmax(oracle), oracle.shape)
-                assert choice.scores[record.trial.seed] == scores[index]
+    results = {
+        (*(record.trial.settings[name] for name in ("target", "system")), record.trial.seed): (
+            np.array(record.result["test_uar"]),
+            np.array(record.result["oracle_uar"]),
+        )
+        for record in records
+        if record.trial.settings["kind"] == "target"
+    }
+    assert len(found) == 3 * len(SYSTEMS) * 2
+    for (target, system, way), one in found.items():
+        assert sorted(one.by_unit) == [(0,), (1,)]
+        for (seed,), score in one.by_unit.items():
+            scores, oracle = results[target, system, seed]
+            if way == BY_FOLDS and system == "PSF":
+                assert score == scores[best]
+            if way == ORACLE:
+                assert score == scores[np.unravel_index(np.argmax(oracle), oracle.shape)]
 
 
 def test_a_fold_that_failed_leaves_no_choice(records):
     kept = [record for record in records if record.trial.settings.get("fold") != 2]
-    for choice in choices(kept):
-        assert bool(choice.scores) == (choice.chosen_by == ORACLE)
+    assert {way for _, _, way in choices(kept)} == {ORACLE}
 
 
 def test_other_reviews_are_another_run(folder, reviews, tmp_path):
@@ -196,16 +200,13 @@ def test_other_reviews_are_another_run(folder, reviews, tmp_path):
 
 def test_differences_are_to_the_system_without_adaptation(records):
     found = choices(records)
-    by_key = {choice[:3]: choice for choice in found}
-    for choice in found:
-        difference, _ = difference_to_baseline(choice, found)
-        if choice.system in ("SVM", "LSPC"):
-            assert difference is None
+    for (target, system, way), one in found.items():
+        if system in ("SVM", "LSPC"):
+            assert one.difference is None
             continue
-        baseline = by_key[choice.target, "LSPC" if "LSPC" in choice.system else "SVM",
-                          choice.chosen_by]  # fmt: skip
-        expected = np.mean([choice.scores[seed] - baseline.scores[seed] for seed in (0, 1)])
-        assert difference.mean == pytest.approx(expected)
+        baseline = found[target, "LSPC" if "LSPC" in system else "SVM", way]
+        expected = np.mean([one.by_unit[unit] - baseline.by_unit[unit] for unit in one.by_unit])
+        assert one.difference.mean == pytest.approx(expected)
 
 
 def test_a_folder_without_the_domains(tmp_path):

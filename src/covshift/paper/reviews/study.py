@@ -22,7 +22,6 @@ from covshift.paper.grid_systems import (
     average_recalls,
     predict_settings,
 )
-from covshift.paper.reviews.document import reviews_document, reviews_table
 from covshift.paper.reviews.plans import (
     FIXED,
     FIXED_COST,
@@ -42,6 +41,7 @@ from covshift.paper.reviews.protocol import (
     load_reviews,
     target_half_labels,
 )
+from covshift.paper.reviews.report import reviews_document, reviews_table
 from covshift.studies.comparison.collections import CollectionError, thin_domains
 from covshift.studies.study import Study
 from covshift.studies.trial import Trial
