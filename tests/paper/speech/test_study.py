@@ -11,9 +11,9 @@ import pytest
 
 from covshift.measures import clustered_permutation_test, holm, paired_wilcoxon
 from covshift.paper.grid_systems import SYSTEMS
-from covshift.paper.speech.document import psf_verdict, speech_document
 from covshift.paper.speech.oracle import ORACLE_SCORES
-from covshift.paper.speech.printed import Configuration, printed_configuration
+from covshift.paper.speech.printed import printed_configuration
+from covshift.paper.speech.report import psf_verdict, rank_systems, speech_document
 from covshift.paper.speech.summary import (
     FOLDS,
     ORACLE,
@@ -22,8 +22,8 @@ from covshift.paper.speech.summary import (
     compare,
     compare_with_baselines,
     gather,
+    shown_configuration,
 )
-from covshift.paper.speech.tables import rank_systems, shown_configuration
 from covshift.report.document import validate_document
 from covshift.report.markdown import document_markdown
 from covshift.studies.store import Record, load_results, write_table
@@ -81,16 +81,16 @@ def test_each_way_takes_its_own_choice():
     ]
     results = gather(records)
     expected = {
-        ORACLE: (0.2, Configuration({"L": 4}, 1.0)),
-        FOLDS: (0.4, Configuration({"L": 8}, 1.0)),
-        PRINTED_WAY: (0.55, Configuration({"L": 50}, 0.075)),
+        ORACLE: (0.2, "L 4, C 1"),
+        FOLDS: (0.4, "L 8, C 1"),
+        PRINTED_WAY: (0.55, "L 50, C 0.075"),
     }
     for way, (uar, chosen) in expected.items():
-        (score,) = results.scores("emodb", "SF", way)
-        assert (score.uar, score.chosen) == (uar, chosen)
+        (score,) = results.scores("emodb", "SF", way).to_dict("records")
+        assert (score["uar"], score["settings"]) == (uar, chosen)
     assert len(results.printed_scores("emodb", "SF")) == 2
     # A fold that failed leaves no choice.
-    assert gather(records[:2]).scores("emodb", "SF", FOLDS) == []
+    assert len(gather(records[:2]).scores("emodb", "SF", FOLDS)) == 0
 
 
 def test_tests_are_those_of_the_measures():
@@ -160,8 +160,7 @@ def test_guesses_are_called_guesses():
     best = above_chance(knows, "emodb")
     assert best.shown
     assert best.uar == max(
-        np.mean([score.uar for score in knows.printed_scores("emodb", system)])
-        for system in SYSTEMS
+        np.mean(knows.printed_scores("emodb", system)["uar"].tolist()) for system in SYSTEMS
     )
     assert "chance" not in psf_verdict(knows, "emodb")
     one_speaker = [printed_record("PSF", seed, 0.5, "only") for seed in range(3)]
@@ -212,8 +211,8 @@ def test_ways_are_compared_on_the_same_trials():
     records = [record_of({"kind": "grid", **grid}, seed, scores) for seed in (0, 1)]
     records += [printed_record("SF", seed, 0.5 + 0.1 * seed, "a") for seed in (1, 2, 3)]
     results = gather(records)
-    assert results.n_trials == 2
-    assert [score.seed for score in results.scores("emodb", "SF", PRINTED_WAY)] == [1]
+    assert results.seeds == {0, 1}
+    assert results.scores("emodb", "SF", PRINTED_WAY)["seed"].tolist() == [1]
 
 
 def test_pairs_are_trials_that_both_have():
@@ -223,7 +222,7 @@ def test_pairs_are_trials_that_both_have():
     one = compare(*both)
     assert one.n_trials == 2
     assert one.clustered is None  # a single speaker
-    assert compare(both[0], []) is None
+    assert compare(both[0], both[0][:0]) is None
 
 
 def test_configurations_as_text():

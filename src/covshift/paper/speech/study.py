@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from covshift.paper.grid_systems import SYSTEMS, WITHOUT_COST
-from covshift.paper.speech.document import psf_verdict, speech_document, terminal_rows
 from covshift.paper.speech.plans import Plan
 from covshift.paper.speech.printed import N_FOLDS, printed_configuration
 from covshift.paper.speech.protocol import (
@@ -19,10 +18,11 @@ from covshift.paper.speech.protocol import (
     draw_halves,
     source_speakers,
 )
+from covshift.paper.speech.report import speech_document, terminal_table
 from covshift.paper.speech.summary import gather
 from covshift.paper.speech.trials import EXPERIMENT, run_speech_trials
 from covshift.studies.store import Record
-from covshift.studies.study import Facts, Study, TextTable
+from covshift.studies.study import Facts, Study
 from covshift.studies.trial import Trial
 
 
@@ -49,17 +49,6 @@ def speech_study(
         },
         document=document,
         table=terminal_table,
-    )
-
-
-def terminal_table(records: Sequence[Record]) -> TextTable:
-    """UAR of every system with the printed settings, its difference and p-values."""
-    results = gather(records)
-    return TextTable(
-        ["corpus", "system", "UAR", "difference", "Wilcoxon p", "clustered p"],
-        [terminal_rows(results, corpus) for corpus in results.corpora],
-        "UAR with the printed settings over all trials; difference to the baseline.\n"
-        + "\n".join(psf_verdict(results, corpus) for corpus in results.corpora),
     )
 
 

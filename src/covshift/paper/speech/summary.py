@@ -8,9 +8,8 @@ Three ways of choosing settings, each with its own standing:
 - "printed": the configuration that the paper prints, without any choice of ours.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,108 +17,121 @@ from covshift.measures import clustered_permutation_test, holm, paired_wilcoxon
 from covshift.paper.grid_systems import BASELINES, SYSTEMS, best_setting
 from covshift.paper.speech.oracle import oracle_choice
 from covshift.paper.speech.printed import Configuration
-from covshift.studies.report import Verdict
+from covshift.studies.report import Frame, Verdict, group_rows, make_frame, tidy
 from covshift.studies.store import Record
 
 ORACLE, FOLDS, PRINTED_WAY = "oracle", "source folds", "printed"
 WAYS = (ORACLE, FOLDS, PRINTED_WAY)
 CHANCE = 0.5  # UAR of guesses, of two classes
 LEVEL = 0.05  # of both tests, after Holm's correction over the systems
+SYMBOLS = {"label_reward": "λ", "lambda": "λ", "noise_level": "noise", "learning_rate": "rate"}
+NOT_SHOWN = ("mini_batches",)  # the same for all
+COLUMNS = ("corpus", "system", "way", "seed", "speaker", "uar", "settings", "control", "trial")
 
 
-class Score(NamedTuple):
-    """UAR on the test half of one trial, with the settings that one way chose."""
+class SpeechResults(NamedTuple):
+    """Scores of the trials that did not fail, in the order of their seeds.
 
-    seed: int
-    speaker: str
-    uar: float
-    chosen: Configuration
-    record: Record
-
-
-@dataclass(frozen=True)
-class SpeechResults:
-    """Records of trials that did not fail, by kind, corpus and system, in the order of seeds."""
+    Attributes
+    ----------
+    corpora : list of str
+        Those of which speakers are tested.
+    leave_out : str
+        What does not train with a tested speaker.
+    seeds : frozenset of int
+        Of the trials on which settings are chosen.
+    groups : dict of (corpus, system, way) to pandas.DataFrame
+        UAR on the test half of each trial with the settings that were chosen one way; as
+        ``control``, the UAR of the same fitted without the target rows.
+    """
 
     corpora: list[str]
     leave_out: str
-    grid: dict[tuple[str, str], list[Record]] = field(default_factory=dict)
-    printed: dict[tuple[str, str], list[Record]] = field(default_factory=dict)
-    # By corpus, system and the speaker left out (None: the source is the same for all trials).
-    folds: dict[tuple[str, str, str | None], list[Record]] = field(default_factory=dict)
-    seeds: frozenset[int] = frozenset()  # of the trials on which settings are chosen
+    seeds: frozenset[int]
+    groups: dict[tuple[str, ...], Frame]
 
-    @property
-    def n_trials(self) -> int:
-        """Trials of each corpus on which settings are chosen."""
-        return len(self.seeds)
+    def all_scores(self, corpus: str, system: str, way: str) -> Frame:
+        """Scores of all trials; with the printed configuration there are more than to choose on."""
+        found = self.groups.get((corpus, system, way))
+        return make_frame([], COLUMNS) if found is None else found
 
-    def scores(self, corpus: str, system: str, way: str) -> list[Score]:
+    def scores(self, corpus: str, system: str, way: str) -> Frame:
         """Scores of the trials on which settings are chosen; fewer where trials failed."""
-        if way == PRINTED_WAY:
-            printed = self.printed_scores(corpus, system)
-            return [score for score in printed if score.seed in self.seeds]
-        scores = []
-        for record in self.grid.get((corpus, system), []):
-            result = record.result or {}
-            if way == ORACLE:
-                best: tuple[int, int] | None = oracle_choice(result)
-            else:
-                best = self.fold_choice(corpus, system, result["speaker"])
-            if best is not None:
-                uar = result["test_uar"][best[0]][best[1]]
-                chosen = _configuration(record, *best)
-                scores.append(Score(record.trial.seed, result["speaker"], uar, chosen, record))
-        return scores
+        found = self.all_scores(corpus, system, way)
+        return found[found["seed"].isin(self.seeds)]
 
-    def printed_scores(self, corpus: str, system: str) -> list[Score]:
+    def printed_scores(self, corpus: str, system: str) -> Frame:
         """Scores of all trials with the printed configuration."""
-        scores = []
-        for record in self.printed.get((corpus, system), []):
-            result, settings = record.result or {}, record.trial.settings
-            chosen = Configuration(settings["setting"], settings["cost"])
-            scores.append(
-                Score(record.trial.seed, result["speaker"], result["test_uar"], chosen, record)
-            )
-        return scores
-
-    def fold_choice(self, corpus: str, system: str, speaker: str) -> tuple[int, int] | None:
-        """The best by the mean over the folds; None while one of them is missing."""
-        tested_speaker = speaker if self.leave_out == "speaker" else None
-        records = self.folds.get((corpus, system, tested_speaker), [])
-        if not records or len(records) < records[0].trial.settings["n_folds"]:
-            return None
-        return best_setting(np.mean([(one.result or {})["fold_uar"] for one in records], axis=0))
+        return self.all_scores(corpus, system, PRINTED_WAY)
 
 
-def gather(records: Iterable[Record]) -> SpeechResults:
-    """Sort the records of a run."""
-    records = sorted(records, key=lambda record: record.trial.seed)
+def gather(records: Sequence[Record]) -> SpeechResults:
+    """Choose settings each way, from the records of a run."""
     settings = [record.trial.settings for record in records]
-    corpora = sorted({one["corpus"] for one in settings})
     leave_out = settings[0]["leave_out"] if settings else "corpus"
-    seeds = frozenset(
-        record.trial.seed
-        for record, one in zip(records, settings, strict=True)
-        if one["kind"] == "grid"
+    ordered = sorted(records, key=lambda record: record.trial.seed)
+    trials = tidy(ordered, kind=None, without_target_test_uar=None).to_dict("records")
+    choices = _fold_choices(trials)
+    rows = []
+    for trial in trials:
+        if trial["kind"] == "printed":
+            chosen = Configuration(trial["setting"], trial["cost"])
+            rows.append(_score(trial, PRINTED_WAY, trial["test_uar"], chosen))
+        elif trial["kind"] == "grid":
+            speaker = trial["speaker"] if leave_out == "speaker" else None
+            by_folds = choices.get((trial["corpus"], trial["system"], speaker))
+            for way, best in ((ORACLE, oracle_choice(trial)), (FOLDS, by_folds)):
+                if best is not None:
+                    cost = trial["costs"][best[1]] if trial["costs"] else None
+                    chosen = Configuration(trial["settings"][best[0]], cost)
+                    rows.append(_score(trial, way, trial["test_uar"][best[0]][best[1]], chosen))
+    return SpeechResults(
+        sorted({one["corpus"] for one in settings}),
+        leave_out,
+        frozenset(
+            record.trial.seed
+            for record, one in zip(records, settings, strict=True)
+            if one["kind"] == "grid"
+        ),
+        group_rows(make_frame(rows, COLUMNS), ("corpus", "system", "way")),
     )
-    results = SpeechResults(corpora, leave_out, seeds=seeds)
-    for record, one in zip(records, settings, strict=True):
-        if record.result is None:
-            continue
-        where = one["corpus"], one["system"]
-        if one["kind"] == "fold":
-            results.folds.setdefault((*where, one["tested_speaker"]), []).append(record)
-        else:
-            kind = results.grid if one["kind"] == "grid" else results.printed
-            kind.setdefault(where, []).append(record)
-    return results
 
 
-def _configuration(record: Record, setting: int, cost: int) -> Configuration:
-    settings = record.trial.settings
-    costs = settings["costs"]
-    return Configuration(settings["settings"][setting], costs[cost] if costs else None)
+def _fold_choices(trials: Sequence[Mapping[str, Any]]) -> dict[Any, tuple[int, int]]:
+    """The best setting by the mean over the folds, where none of them is missing.
+
+    By corpus, system and the speaker left out (None: the source is the same for all trials).
+    """
+    folds: dict[Any, list[Mapping[str, Any]]] = {}
+    for trial in trials:
+        if trial["kind"] == "fold":
+            where = trial["corpus"], trial["system"], trial["tested_speaker"]
+            folds.setdefault(where, []).append(trial)
+    return {
+        where: best_setting(np.mean([trial["fold_uar"] for trial in found], axis=0))
+        for where, found in folds.items()
+        if len(found) >= found[0]["n_folds"]
+    }
+
+
+def _score(trial: Mapping[str, Any], way: str, uar: float, chosen: Configuration) -> dict[str, Any]:
+    row = {name: trial[name] for name in ("corpus", "system", "seed", "speaker", "trial")}
+    control = trial["without_target_test_uar"]
+    return row | {
+        "way": way, "uar": uar, "settings": shown_configuration(chosen), "control": control
+    }  # fmt: skip
+
+
+def shown_configuration(configuration: Configuration) -> str:
+    """A configuration as the paper writes it: "cos, L 80, λ 1.8, C 7.5e-05"."""
+    parts = [
+        value if isinstance(value, str) else f"{SYMBOLS.get(name, name)} {value:g}"
+        for name, value in configuration.setting.items()
+        if name not in NOT_SHOWN
+    ]
+    if configuration.cost is not None:
+        parts.append(f"C {configuration.cost:g}")
+    return ", ".join(parts)
 
 
 class Comparison(NamedTuple):
@@ -134,15 +146,15 @@ class Comparison(NamedTuple):
     one_way: bool  # whether the means over trials and over speakers and the ranks agree in sign
 
 
-def compare(first: Sequence[Score], second: Sequence[Score]) -> Comparison | None:
+def compare(first: Frame, second: Frame) -> Comparison | None:
     """Test two series of scores on the trials that both have; None without any."""
-    others = {score.seed: score.uar for score in second}
-    pairs = [(score, others[score.seed]) for score in first if score.seed in others]
-    if not pairs:
+    both = first[["seed", "speaker", "uar"]].merge(
+        second[["seed", "uar"]], on="seed", suffixes=("", "_other")
+    )
+    if not len(both):
         return None
-    a, b = [score.uar for score, _ in pairs], [other for _, other in pairs]
+    a, b, speakers = (both[name].tolist() for name in ("uar", "uar_other", "speaker"))
     differences = np.subtract(a, b)
-    speakers = [score.speaker for score, _ in pairs]
     n_speakers = len(set(speakers))
     ranks = paired_wilcoxon(a, b)
     signs = [np.sign(differences.mean()), np.sign(ranks.effect_size)]
@@ -152,7 +164,7 @@ def compare(first: Sequence[Score], second: Sequence[Score]) -> Comparison | Non
         clustered, smallest = flips.pvalue, flips.smallest_pvalue
         signs.append(np.sign(flips.statistic))
     return Comparison(
-        len(pairs),
+        len(both),
         float(differences.mean()),
         ranks.pvalue,
         clustered,
@@ -162,14 +174,10 @@ def compare(first: Sequence[Score], second: Sequence[Score]) -> Comparison | Non
     )
 
 
-def control_scores(scores: Iterable[Score]) -> list[Score]:
+def control_scores(scores: Frame) -> Frame:
     """Of the same trials, the same fitted without the target rows, where there is such a thing."""
-    found = []
-    for score in scores:
-        uar = (score.record.result or {}).get("without_target_test_uar")
-        if uar is not None:
-            found.append(score._replace(uar=uar))
-    return found
+    known = scores[scores["control"].notna()]
+    return known.assign(uar=known["control"])
 
 
 class Tested(NamedTuple):
@@ -238,9 +246,9 @@ def above_chance(results: SpeechResults, corpus: str) -> AboveChance | None:
     means, pvalues = {}, []
     for system in SYSTEMS:
         scores = results.printed_scores(corpus, system)
-        speakers = [score.speaker for score in scores]
+        speakers = scores["speaker"].tolist()
         if len(set(speakers)) > 1:
-            uars = np.array([score.uar for score in scores])
+            uars = np.array(scores["uar"].tolist())
             means[system] = float(uars.mean())
             test = clustered_permutation_test(
                 uars - CHANCE, speakers, alternative="greater", random_state=0
