@@ -9,6 +9,7 @@ Other packages add records through the entry point group ``covshift.adapters``: 
 `plugin_records`.
 """
 
+import re
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 GROUP = "covshift.adapters"
 NO_ADAPTATION = "none"
+AUTO = "auto"  # "choose one": where a name is asked for, it is not an adapter's
+MODEL_NAMES = ("logistic", "linear-svm", "rbf", "boosting")  # of `covshift.selection.models`
 
 SCALED_PATH = "covshift.adapters.source_standard_scaler:SourceStandardScaler"
 STANDARDIZED_PATH = "covshift.adapters.domain_standard_scaler:DomainStandardScaler"
@@ -512,8 +515,8 @@ def plugin_records() -> tuple[AdapterRecord, ...]:
         [project.entry-points."covshift.adapters"]
         mine = "my_package.records:RECORD"
 
-    A plug-in that fails to load, or takes a name that is in use, is reported with a
-    `PluginWarning` and left out.
+    A plug-in that fails to load, or whose record is not valid, is reported with a `PluginWarning`
+    and left out.
     """
     from importlib.metadata import entry_points  # costs 10 ms, which reading records need not
 
@@ -521,27 +524,52 @@ def plugin_records() -> tuple[AdapterRecord, ...]:
     for point in entry_points(group=GROUP):
         try:
             loaded = point.load()
-            for record in loaded if isinstance(loaded, list | tuple) else [loaded]:
-                found.append(_check_plugin(record, [*BUILT_IN, *found]))
-        except Exception as error:  # whatever other people's code raises: the rest goes on
-            owner = "" if point.dist is None else f" of the package {point.dist.name}"
-            warnings.warn(
-                f"Ignored the adapter plug-in {point.name!r}{owner}: "
-                f"{type(error).__name__}: {error}".partition("\n")[0],
-                PluginWarning,
-                stacklevel=2,
-            )
+        except _ANY_ERROR as error:
+            _warn_about(point, error)
+            continue
+        for record in loaded if isinstance(loaded, list | tuple) else [loaded]:
+            try:
+                _check_plugin(record, [*BUILT_IN, *found])
+            except _ANY_ERROR as error:
+                _warn_about(point, error)
+            else:
+                found.append(record)
     return tuple(found)
 
 
-def _check_plugin(record: Any, known: list[AdapterRecord]) -> AdapterRecord:
+# Other people's code may raise anything, and call sys.exit: the other plug-ins are still loaded.
+_ANY_ERROR = (Exception, SystemExit)
+
+
+def _warn_about(point: Any, error: BaseException) -> None:
+    owner = "" if point.dist is None else f" of the package {point.dist.name}"
+    reason = " ".join(f"{type(error).__name__}: {error}".split())
+    warnings.warn(
+        f"Ignored the adapter plug-in {point.name!r}{owner}: {reason}", PluginWarning, stacklevel=4
+    )
+
+
+def _check_plugin(record: Any, known: list[AdapterRecord]) -> None:
+    """Raise an error for a record that would fail later, in the middle of other adapters."""
     if not isinstance(record, AdapterRecord):
         raise TypeError(f"expected an AdapterRecord, got {type(record).__name__}")
-    taken = {name.lower() for one in known for name in (one.name, *one.aliases)}
+    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", record.name):
+        raise ValueError(
+            f"the adapter name {record.name!r} must be lower-case letters, digits and hyphens"
+        )
+    taken = {name.lower() for one in known for name in (one.name, *one.aliases)} | {AUTO}
     for name in (record.name, *record.aliases):
-        if name.lower() in taken:
+        if name.strip().lower() in taken:
             raise ValueError(f"the adapter name {name!r} is already in use")
-        if not name or name != name.strip().lower() or "+" in name:
-            raise ValueError(f"the adapter name {name!r} must be in lower case, without '+'")
-    record.load_class()
-    return record
+        if "+" in name:  # "adapter + model" is a candidate
+            raise ValueError(f"the adapter name {name!r} must not have a '+'")
+    for use in ("automatic", "diagnosed"):
+        models = getattr(record, use)
+        if not (isinstance(models, tuple | list) and set(models) <= set(MODEL_NAMES)):
+            raise ValueError(f"{use} must be a tuple of {', '.join(MODEL_NAMES)}, got {models!r}")
+    method = {"transformer": "transform", "weights": "score_weights"}.get(record.kind)
+    if method is None:
+        raise ValueError(f"kind must be 'transformer' or 'weights', got {record.kind!r}")
+    if not all(hasattr(record.load_class(), name) for name in ("fit", method)):
+        raise TypeError(f"{record.path} has no fit and {method}, which kind={record.kind!r} needs")
+    record.build(Size(n_source=100, n_target=100, n_features=5))

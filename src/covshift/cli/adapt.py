@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from covshift.cli.checks import check_jobs, check_seed
-from covshift.cli.errors import fail, one_line_errors, printable
+from covshift.cli.errors import fail, one_line_errors, one_line_warnings, printable
 from covshift.cli.options import (
     AsJson,
     Debug,
@@ -26,10 +26,11 @@ from covshift.registry import names as adapter_names
 
 COMMAND = "adapt"
 MIN_FREE_BYTES = 32 << 20  # of a model's file, generously
-ADAPTERS_HELP = (
-    "auto: tries all adapters, scores them without labels of the new rows, and lets the best vote. "
-    f"Or one by name: {', '.join(adapter_names())}."
-)
+with one_line_warnings():  # plug-ins are loaded here
+    ADAPTERS_HELP = (
+        "auto: tries all adapters, scores them without labels of the new rows, and lets the best "
+        f"vote. Or one by name: {', '.join(adapter_names())}."
+    )
 LEFT_THE_VOTE = (
     "no longer in the vote, for any target: they cannot learn a new one without the "
     "training rows; the others share their weight. To compare all candidates for these rows: "

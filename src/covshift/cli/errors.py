@@ -19,6 +19,7 @@ from typing import NoReturn
 import typer
 
 from covshift.cli import INTERRUPTED
+from covshift.registry import PluginWarning
 
 ERROR, MOVED = 1, 3
 MAX_LENGTH = 1000  # of an error: other people's messages may have any
@@ -35,14 +36,18 @@ def fail(command: str, message: str) -> NoReturn:
 def one_line_errors(command: str, debug: bool) -> Iterator[list[str]]:
     """Turn whatever goes wrong into one line, unless ``debug``; yield the warnings that came up.
 
-    The list is complete once the block has ended.
+    The list is complete once the block has ended. Warnings about plug-ins are not in it: they
+    concern the installation, not the data, and go to standard error.
     """
     told: list[str] = []
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             yield told
-        texts = [printable(one.message, 200) for one in caught if _is_for_users(one)]
+        plugins = [one for one in caught if issubclass(one.category, PluginWarning)]
+        _print_warnings(plugins)
+        others = [one for one in caught if one not in plugins and _is_for_users(one)]
+        texts = [printable(one.message, 200) for one in others]
         told += list(dict.fromkeys(texts))[:MAX_WARNINGS]
     except KeyboardInterrupt:
         typer.echo("Interrupted: nothing was written.", err=True)
@@ -53,6 +58,15 @@ def one_line_errors(command: str, debug: bool) -> Iterator[list[str]]:
         if debug:
             raise
         fail(command, _message(error))
+
+
+@contextmanager
+def one_line_warnings() -> Iterator[None]:
+    """Print warnings of the block on standard error, a line each, without their place in code."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    _print_warnings(caught)
 
 
 def printable(text: object, limit: int) -> str:
@@ -72,6 +86,12 @@ def _message(error: Exception) -> str:
     # An error of ours says what to do; others may need a look at where they come from.
     ours = type(error).__module__.startswith("covshift.") or isinstance(error, ImportError)
     return text if ours else f"{text} (--debug shows where)"
+
+
+def _print_warnings(caught: list[warnings.WarningMessage]) -> None:
+    for one in caught:
+        if _is_for_users(one):
+            typer.echo(f"covshift: {printable(one.message, MAX_LENGTH)}", err=True)
 
 
 def _is_for_users(warning: warnings.WarningMessage) -> bool:

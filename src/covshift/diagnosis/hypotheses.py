@@ -73,9 +73,16 @@ def all_hypotheses() -> tuple[Hypothesis, ...]:
     known = {one.name: one for one in HYPOTHESES}
     for record in records():
         if record.diagnosed and record.hypothesis not in known:
-            new = Hypothesis(record.hypothesis, record.assumption, record.title)
+            new = Hypothesis(record.hypothesis, _as_clause(record.assumption), record.title)
             known[record.hypothesis] = new
     return tuple(known.values())
+
+
+def _as_clause(sentence: str) -> str:
+    """A sentence as it follows "if": "The label repeats." -> "the label repeats"."""
+    if sentence[1:2].islower() or sentence[1:2] == " ":  # not "P(y | x) ..." or a name in capitals
+        sentence = sentence[0].lower() + sentence[1:]
+    return sentence.removesuffix(".")
 
 
 def hypothesis_candidates(problem: Problem, n_source: int) -> tuple[list[Candidate], IntArray]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from covshift.registry import find_record, records
+from covshift.registry import AUTO, find_record, records
 from covshift.selection import AutoAdaptedClassifier
 from covshift.selection.candidates import describe, named_classifier
 from covshift.selection.members import FewerMembersWarning
@@ -23,7 +23,6 @@ from covshift.tables.matching import MatchedTables
 from covshift.tables.model_frames import notes_of, open_for_model, read_most
 from covshift.tables.row_sample import sample_note
 
-AUTO = "auto"
 LEADERBOARD_HEAD = 10
 FEW_ROWS = 30  # of which means and spreads are uncertain by a fifth of a standard deviation
 MAX_LISTED = 50  # classes and domains of a card

@@ -1,0 +1,230 @@
+"""Adapters of other packages: registered by an entry point, usable by name, harmless if broken."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import covshift
+from tests.cli.user_files import make_tables
+
+ADAPTER = '''
+import numpy as np
+from covshift.base import DomainTransformer
+from covshift.registry import AdapterRecord
+
+
+class RoleCentering(DomainTransformer):
+    """Subtract from each row the mean of its role."""
+
+    def fit(self, X, y=None, *, sample_domain=None, label_mask=None):
+        X, target = np.asarray(X), np.asarray(sample_domain) < 0
+        self.means_ = np.stack([X[~target].mean(axis=0), X[target].mean(axis=0)])
+        return self
+
+    def transform(self, X, *, sample_domain=None, allow_source=False):
+        X = np.asarray(X)
+        domain = np.full(len(X), -1) if sample_domain is None else np.asarray(sample_domain)
+        return X - self.means_[(domain < 0).astype(int)]
+
+
+def make_record(name, **more):
+    described = {
+        "path": "role_centering:RoleCentering",
+        "title": "means of source and target subtracted",
+        "assumption": "The rows of both roles have moved as a whole.",
+        "fixes": "Offsets that differ between source and target.",
+        "harms": "Class proportions differ between source and target.",
+        "hypothesis": "offsets",
+        "automatic": ("logistic",),
+        "diagnosed": ("logistic",),
+    }
+    return AdapterRecord(name=name, **(described | more))
+
+
+RECORD = make_record("role-centering")
+'''
+# Name of the entry point: its module, and what the warning says.
+BROKEN = {
+    "import-error": ("import no_such_module", "No module named 'no_such_module'"),
+    "ends-the-process": ("import sys; sys.exit(3)", "SystemExit: 3"),
+    "two-lines": ("raise ValueError('one\\ntwo')", "ValueError: one two"),
+    "no-record": ("", "has no attribute 'RECORD'"),
+    "wrong-type": ("RECORD = dict(name='x')", "expected an AdapterRecord, got dict"),
+    "taken": ("RECORD = make_record('coral')", "the adapter name 'coral' is already in use"),
+    "taken-alias": (
+        "RECORD = make_record('mine', aliases=('standardise',))",
+        "'standardise' is already in use",
+    ),
+    "means-something-else": ("RECORD = make_record('auto')", "'auto' is already in use"),
+    "upper-case": ("RECORD = make_record('Mine')", "'Mine' must be lower-case letters"),
+    "candidate": ("RECORD = make_record('mine+rbf')", "'mine+rbf' must be lower-case letters"),
+    "no-class": ("RECORD = make_record('mine', path='role_centering:Other')", "'Other'"),
+    "no-adapter": (
+        "RECORD = make_record('mine', path='fractions:Fraction')",
+        "fractions:Fraction has no fit and transform",
+    ),
+    "wrong-kind": ("RECORD = make_record('mine', kind='weights')", "no fit and score_weights"),
+    "unknown-kind": ("RECORD = make_record('mine', kind='weight')", "got 'weight'"),
+    "unknown-model": (
+        "RECORD = make_record('mine', automatic=('deep',))",
+        "automatic must be a tuple of logistic, linear-svm, rbf, boosting, got ('deep',)",
+    ),
+    "no-tuple": ("RECORD = make_record('mine', diagnosed='rbf')", "got 'rbf'"),
+    "bad-settings": ("RECORD = make_record('mine', settings={'q': 1})", "takes no arguments"),
+    "bad-steps": ("RECORD = make_record('mine', before=('scaled',))", "got 'scaled'"),
+}
+
+
+def install(folder, name, code):
+    """Put a module into a folder on Python's path, with the metadata that pip would write."""
+    module = name.replace("-", "_")
+    (folder / f"{module}.py").write_text(code, encoding="utf-8")
+    info = folder / f"{module}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[covshift.adapters]\n{name} = {module}:RECORD\n")
+
+
+def run(folder, *arguments, code=0):
+    """Run Python where the packages of a folder are installed."""
+    paths = [str(folder), str(Path(covshift.__file__).parents[1])]
+    settings = {"PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1", "COLUMNS": "80"}
+    done = subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        cwd=folder,
+        env={**os.environ, **settings},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """A folder with one plug-in, two tables, and a model made with the plug-in."""
+    folder = tmp_path_factory.mktemp("installed")
+    install(folder, "role-centering", ADAPTER)
+    tables = make_tables()
+    tables["train"].drop(columns="site").to_csv(folder / "train.csv", index=False)
+    tables["new"].drop(columns="site").to_csv(folder / "new.csv", index=False)
+    adapt = "adapt train.csv new.csv --label churned --adapter role-centering --out model.skops"
+    done = run(folder, "-m", "covshift", *adapt.split())
+    assert done.stderr == ""
+    assert "Model: model.skops" in done.stdout
+    return folder
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory):
+    """A folder with all broken plug-ins, and some that are well."""
+    folder = tmp_path_factory.mktemp("broken")
+    for name, (code, _) in BROKEN.items():
+        install(folder, name, f"from role_centering import make_record\n{code}\n")
+    install(folder, "role-centering", ADAPTER)
+    several = "[make_record('first'), make_record('coral'), make_record('last')]"
+    install(folder, "several", f"from role_centering import make_record\nRECORD = {several}\n")
+    make_tables()["train"].to_csv(folder / "train.csv", index=False)
+    return folder
+
+
+def test_a_plug_in_is_used_like_any_other_adapter(installed):
+    program = """
+import json, warnings
+warnings.simplefilter("ignore")  # of small problems
+from covshift import AdaptedClassifier, AutoAdaptedClassifier, diagnose
+from covshift.registry import names
+from tests.shifted import make_problem
+X, y, sample_domain, X_new = make_problem(n=15)
+where = {"sample_domain": sample_domain}
+named = AdaptedClassifier("role-centering").fit(X, y, **where)
+model = AutoAdaptedClassifier(max_rows=50, random_state=0).fit(X, y, **where)
+found = diagnose(X, y, max_rows=50, **where)
+print(json.dumps({
+    "names": names(),
+    "classes": named.classes_.tolist(),
+    "rows": [row for row in model.leaderboard_ if row["adapter"] == "role-centering"],
+    "candidates": [one.name for one in found._bench.candidates],
+    "hypotheses": {row["hypothesis"]: row["assumption"] for row in found.table},
+}))
+"""
+    root = Path(__file__).resolve().parent.parent
+    done = run(installed, "-c", f"import sys; sys.path.append({str(root)!r})\n{program}")
+    said = json.loads(done.stdout)
+    assert said["names"][-1] == "role-centering"
+    assert said["classes"] == [0, 1, 2]
+    (row,) = said["rows"]
+    assert row["candidate"] == "role-centering + logistic"
+    assert row["disqualified"] is None
+    assert "role-centering + logistic" in said["candidates"]
+    assert said["hypotheses"]["offsets"] == "the rows of both roles have moved as a whole"
+
+
+def test_the_command_line_lists_it(installed):
+    done = run(installed, "-m", "covshift", "adapt", "--help")
+    assert "role-centering." in done.stdout
+    assert done.stderr == ""
+
+
+def test_its_models_are_read_by_those_who_trust_it(installed):
+    program = """
+from covshift import load
+from covshift.persistence import ModelFileError
+try:
+    load("model.skops")
+except ModelFileError as error:
+    print(error)
+print(type(load("model.skops", trusted=["role_centering.RoleCentering"])).__name__)
+"""
+    refused, loaded = run(installed, "-c", program).stdout.splitlines()
+    assert "load(path, trusted=['role_centering.RoleCentering'])" in refused
+    assert loaded == "TableClassifier"
+
+
+def test_predict_says_whom_to_trust(installed):
+    predict = "predict model.skops new.csv --out p.csv"
+    done = run(installed, "-m", "covshift", *predict.split(), code=1)
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("covshift predict: Cannot read the model model.skops: ")
+    assert "load(path, trusted=['role_centering.RoleCentering'])" in line
+    assert not (installed / "p.csv").exists()
+
+
+def test_broken_plug_ins_are_named_and_stop_nothing(broken):
+    program = """
+import json, warnings
+from covshift.registry import BUILT_IN, PluginWarning, names, plugin_records
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    names()
+    names()
+assert all(one.category is PluginWarning for one in caught)
+found = [record.name for record in plugin_records()]
+print(json.dumps({"found": found, "told": [str(one.message) for one in caught]}))
+"""
+    said = json.loads(run(broken, "-c", program).stdout)
+    assert sorted(said["found"]) == ["first", "last", "role-centering"]
+    start = "Ignored the adapter plug-in "
+    for name, (_, reason) in {**BROKEN, "several": ("", "'coral' is already in use")}.items():
+        (line,) = [one for one in said["told"] if one.startswith(f"{start}{name!r} of the package")]
+        assert reason in line
+        assert "\n" not in line
+    assert len(said["told"]) == len(BROKEN) + 1
+
+
+@pytest.mark.parametrize(
+    "command", ["adapt --help", "diagnose train.csv train.csv --label churned --time-budget 0"]
+)
+def test_commands_warn_in_one_line_each(broken, command):
+    done = run(broken, "-m", "covshift", *command.split())
+    lines = done.stderr.splitlines()
+    assert len(lines) == len(BROKEN) + 1
+    assert all(line.startswith("covshift: Ignored the adapter plug-in ") for line in lines)
+    assert "Ignored the adapter plug-in" not in done.stdout
+    assert done.stdout
