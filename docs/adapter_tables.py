@@ -1,19 +1,28 @@
-"""Write the tables of adapters into the README and the guide, from the registry.
+"""Write tables and lists of adapters into the README, the guide and the reference.
 
     python docs/adapter_tables.py
 
-A page says where: between ``<!-- table ID -->`` and ``<!-- end -->``, on lines of their own. The
+They come from the registry. A page says where: between ``<!-- table ID -->`` and ``<!-- end -->``
+in Markdown, between ``.. list ID`` and ``.. end`` in reStructuredText, on lines of their own. The
 tests fail if a page is behind the registry.
 """
 
+import re
 from pathlib import Path
 
 from insert_tables import PLACE
 
+import covshift
 from covshift.registry import BUILT_IN
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = (ROOT / "README.md", ROOT / "docs" / "guide" / "adapters.md")
+PAGES = (
+    ROOT / "README.md",
+    ROOT / "docs" / "guide" / "adapters.md",
+    ROOT / "docs" / "reference" / "adapters.rst",
+    ROOT / "docs" / "reference" / "weights.rst",
+)
+LIST_PLACE = re.compile(r"(\.\. list (\S+)\n\n).*?(\n\.\. end\n)", re.DOTALL)
 CAPABILITIES = {
     "reads_labels": "reads labels",
     "needs_target": "needs a target",
@@ -34,7 +43,7 @@ def make_tables():
             [
                 [
                     f"`{one.name}`",
-                    f"{{obj}}`~covshift.{one.class_name}`",
+                    f"{{obj}}`~covshift.{_public_name(one)}`",
                     one.title,
                     one.assumption,
                     one.fixes,
@@ -53,6 +62,20 @@ def make_tables():
     }
 
 
+def make_list(kind):
+    """Return the directive that lists the classes of this kind."""
+    names = dict.fromkeys(_public_name(one) for one in BUILT_IN if one.kind == kind)
+    lines = [".. autosummary::", "   :toctree: generated", "   :nosignatures:", ""]
+    return "\n".join([*lines, *(f"   {name}" for name in names)]) + "\n"
+
+
+def _public_name(record):
+    """Name within ``covshift``: of the package, or of the class's own module."""
+    if record.class_name in covshift.__all__:
+        return record.class_name
+    return record.path.removeprefix("covshift.").replace(":", ".")
+
+
 def _rows_by_assumption():
     rows = {}
     for one in BUILT_IN:
@@ -68,13 +91,14 @@ def _table(headings, rows):
 
 
 def insert_tables(text):
-    """Return a page with its tables replaced; those of other programs stay."""
+    """Return a page with its tables and lists replaced; those of other programs stay."""
     tables = make_tables()
 
     def replace(found):
         start, table_id, end = found.groups()
         return f"{start}{tables[table_id]}\n{end}" if table_id in tables else found.group(0)
 
+    text = LIST_PLACE.sub(lambda found: f"{found[1]}{make_list(found[2])}{found[3]}", text)
     return PLACE.sub(replace, text)
 
 
