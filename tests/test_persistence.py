@@ -50,14 +50,14 @@ from covshift.persistence.trusted_types import TRUSTED
 from covshift.registry import Size
 from covshift.selection.candidates import default_candidates
 from covshift.selection.models import kernel_machine
-from tests.estimators import ESTIMATORS
+from tests.estimators import ESTIMATORS, RECORDS
 from tests.shifted import make_problem
 from tests.weights.estimators import WEIGHTS
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 X, Y, SAMPLE_DOMAIN, X_NEW = make_problem()
 WHERE = {"sample_domain": SAMPLE_DOMAIN}
-OF_THE_TESTS = ["tests.estimators.DomainCentering", "tests.weights.estimators.GaussianWeights"]
+OF_THE_TESTS = [one.path.replace(":", ".") for one in RECORDS if one.path.startswith("tests.")]
 METHODS = ("transform", "predict", "predict_proba", "decision_function", "score_weights")
 
 
