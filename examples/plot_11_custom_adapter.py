@@ -62,6 +62,6 @@ panels[0].legend()
 plt.show()
 
 # %%
-# For a class of your own project that is all. To put one into covshift, with checks of input,
-# NaN, frames and many domains, start from the skeleton in :doc:`/contributing/index`: a test
-# runs it.
+# For a class of your own project that is all. To give it a name like ``coral``, in covshift or from
+# a package of your own, start from the complete adapter in :doc:`/contributing/index`, which checks
+# its input, too: tests run it.
