@@ -12,7 +12,9 @@ import time
 import warnings
 
 import numpy as np
+from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from covshift import CorrelationAlignment, LinearMongeAlignment, SubspaceAlignment, stack_domains
@@ -23,8 +25,9 @@ from covshift.studies.comparison.collections import (
     draw_pair,
     load_collection,
 )
-from covshift.studies.comparison.recipes import COMPONENTS
-from covshift.studies.comparison.study import choose_c, common_estimator, input_steps
+from covshift.studies.comparison.study import choose_c, common_estimator
+
+N_COMPONENTS = 60
 
 
 def adapters(n_features):
@@ -58,9 +61,10 @@ def adapt(adapter, X, sample_domain, X_test):
 def measure(collection, source, target, seed):
     """Score and seconds of every adapter on one pair; seconds are of the adapter alone."""
     draw = draw_pair(collection, source, target, seed, MAX_ROWS)
-    data, C = draw.data, choose_c(draw, COMPONENTS)
+    data, C = draw.data, choose_c(draw)
     X, _, sample_domain = stack_domains(data.X_source, data.y_source, data.X_target)
-    components = make_pipeline(*input_steps(COMPONENTS, draw)).fit(X)
+    n_components = min(N_COMPONENTS, X.shape[1], len(data.X_source) // 2)
+    components = make_pipeline(StandardScaler(), PCA(n_components)).fit(X)
     X, X_test = components.transform(X), components.transform(data.X_test)
     for method, both in adapters(X.shape[1]).items():
         for whose, adapter in both.items():

@@ -8,9 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 from covshift.cli import build_app
+from covshift.registry import NO_ADAPTATION
 from covshift.studies.comparison import collections
 from covshift.studies.comparison import study as comparison
-from covshift.studies.comparison.recipes import NONE, systems, unadapted_models
+from covshift.studies.comparison.systems import systems, unadapted_models
 from covshift.studies.runner import run_experiment
 from tests.datasets.made_folders import make_vowels
 from tests.studies.measuring import declaration, measure
@@ -35,8 +36,8 @@ def few(monkeypatch):
     monkeypatch.setattr(collections, "MAX_PAIRS", 2)
     monkeypatch.setattr(comparison, "unadapted_models", lambda n: unadapted_models(n)[:2])
 
-    def two(n_features):
-        return {name: systems(n_features)[name] for name in (NONE, "DomainStandardScaler")}
+    def two(*shape):
+        return {name: systems(*shape)[name] for name in (NO_ADAPTATION, "standardize")}
 
     monkeypatch.setattr(comparison, "systems", two)
 
@@ -60,7 +61,7 @@ def test_compare_takes_several_collections_after_one_option(few, folders, tmp_pa
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines()[-1] == f"Report: {out / 'report.html'}"
     assert "…" not in result.stdout
-    for text in ("vowels", "mine", NONE, "DomainStandardScaler", "best without adapting"):
+    for text in ("vowels", "mine", NO_ADAPTATION, "standardize", "best without adapting"):
         assert text in result.stdout
     with (out / "trials.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))

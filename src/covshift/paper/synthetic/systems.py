@@ -1,14 +1,14 @@
 """The systems of the paper's synthetic study as data: data sets, settings, readings.
 
 Zennaro & Chen, "On the use of sparse filtering for covariate shift adaptation". Every recipe is
-plain data, so that it can be hashed, stored and read; `covshift.studies.recipes` builds the
+plain data, so that it can be hashed, stored and read; `covshift.paper.recipes` builds the
 estimators. Where the text is silent or does not give the printed figures, each way to read it is
 a recipe of ``READINGS_TRIED``; the first of each system is the one used elsewhere.
 """
 
 from typing import Any, TypeAlias, TypedDict
 
-from covshift.studies.recipes import Part
+from covshift.paper.recipes import Part
 
 Params: TypeAlias = dict[str, Any]
 

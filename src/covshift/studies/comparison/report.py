@@ -3,17 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from covshift.registry import NO_ADAPTATION
 from covshift.report.document import make_document, make_figure, make_section
 from covshift.studies.comparison.collections import MAX_PAIRS, MAX_ROWS
-from covshift.studies.comparison.recipes import (
-    BEST_UNADAPTED,
-    C_VALUES,
-    COMPONENTS,
-    FOLDS,
-    N_COMPONENTS,
-    NONE,
-    NONE_ON_COMPONENTS,
-)
+from covshift.studies.comparison.systems import BEST_UNADAPTED, C_VALUES, FOLDS
 from covshift.studies.report import (
     CLEAR,
     Frame,
@@ -44,7 +37,7 @@ NOTE = (
     "domains."
 )
 TERMINAL_NOTE = (
-    f"{NOTE} Difference to no adaptation of the same features, ± half of its 95 % interval; pairs "
+    f"{NOTE} Difference to no adaptation, ± half of its 95 % interval; pairs "
     f"helped / harmed by more than {CLEAR}; score when fitted without target rows."
 )
 PROTOCOL = [
@@ -55,11 +48,8 @@ PROTOCOL = [
     f"more than {MAX_PAIRS} pairs that many.",
     "All systems share one estimator: logistic regression on features standardised by the adapted "
     f"source rows, whose C (one of {', '.join(f'{C:g}' for C in C_VALUES)}) is chosen on unadapted "
-    f"source rows in {FOLDS} folds, once for all features and once for components. Adapters with "
-    f"covariance matrices, kernels or filters see {N_COMPONENTS} principal components of source "
-    "and target rows together, if there are more "
-    "features; they are compared with no adaptation on these components. Settings are fixed "
-    "beforehand and stand beside every trial.",
+    f"source rows in {FOLDS} folds. Adapters are those of the registry, each with the "
+    "preprocessing and settings that its name has everywhere; settings stand beside every trial.",
     f'"{BEST_UNADAPTED}": the best of logistic regression, linear SVM, RBF SVM and gradient '
     f'boosting by the same folds of the source. "{CONTROL}": the same adapter, and the same '
     "components, without any target row: where that does as well, the target rows are worth "
@@ -105,19 +95,14 @@ def summarize_systems(records: Sequence[Record]) -> dict[str, list[Summary]]:
     for one in summarize(tidy(records), ("collection", "system"), PAIR, "score", _baseline):
         found[one.key[0]].append(one)
     # The best model without adapting is computed first, and shown after those it is like.
-    order = [NONE, NONE_ON_COMPONENTS, BEST_UNADAPTED]
+    order = [NO_ADAPTATION, BEST_UNADAPTED]
     for summaries in found.values():
-        summaries.sort(key=lambda one: order.index(_name(one)) if _name(one) in order else 3)
+        summaries.sort(key=lambda one: order.index(_name(one)) if _name(one) in order else 2)
     return found
 
 
 def _baseline(system: str, trials: Frame) -> str | None:
-    """The system without an adapter that sees the same."""
-    if system in (NONE, NONE_ON_COMPONENTS):
-        return None
-    if system == BEST_UNADAPTED:
-        return NONE
-    return NONE_ON_COMPONENTS if trials["recipe"].iloc[0]["sees"] == COMPONENTS else NONE
+    return None if system == NO_ADAPTATION else NO_ADAPTATION
 
 
 def _name(one: Summary) -> str:
@@ -149,7 +134,7 @@ def _draw_differences(summaries: Mapping[str, Sequence[Summary]]) -> Any:
                 panels[name][_name(one)] = mean, None if low is None else mean - low
     return make_figure(
         "differences",
-        "Difference to no adaptation of the same features: right of the line an adapter helps. "
+        "Difference to no adaptation: right of the line an adapter helps. "
         "Bars are 95 % intervals over pairs.",
         "Points with error bars, one row for each system and one panel for each collection, about "
         "a dotted line at zero.",
@@ -164,9 +149,7 @@ def _systems(name: str, summaries: Sequence[Summary]) -> Any:
     columns = [
         text_column("system", cell=_name),
         number_column("score", "balanced accuracy", score_cell, NOTE),
-        number_column(
-            "difference", cell=difference_cell, help="to no adaptation of the same features"
-        ),
+        number_column("difference", cell=difference_cell, help="to no adaptation"),
         text_column("interval", "95 % interval", interval_text, "by Student's t over pairs"),
         number_column("helped", None, count("helped"), f"pairs better by more than {CLEAR}"),
         number_column("harmed", None, count("harmed"), f"pairs worse by more than {CLEAR}"),
@@ -191,8 +174,8 @@ def _evidence(one: Summary) -> Any:
     columns += [number_column(key) for key in ("without_target", "C") if first.get(key) is not None]
     if _name(one) == BEST_UNADAPTED:
         columns.append(text_column("model"))
-    part = None if first.get("recipe") is None else first["recipe"]["adapter"]
-    title = f"{one.key[0]}: {_name(one)}" + ("" if part is None else f" {part['params']}")
+    recipe = first.get("recipe")
+    title = f"{one.key[0]}: {_name(one)}" + ("" if recipe is None else f" {recipe['settings']}")
     return build_evidence(title, columns, one.trials)
 
 

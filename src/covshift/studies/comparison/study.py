@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, StratifiedKFold, cross_val_score
@@ -28,19 +27,16 @@ from covshift.studies.comparison.collections import (
     load_collection,
     load_declared,
 )
-from covshift.studies.comparison.recipes import (
-    ALL,
+from covshift.studies.comparison.report import comparison_document, comparison_table
+from covshift.studies.comparison.systems import (
     BEST_UNADAPTED,
     C_VALUES,
-    COMPONENTS,
     FOLDS,
-    N_COMPONENTS,
-    System,
+    Model,
+    build_model,
     systems,
     unadapted_models,
 )
-from covshift.studies.comparison.report import comparison_document, comparison_table
-from covshift.studies.recipes import Part, build
 from covshift.studies.study import Study
 from covshift.studies.trial import Trial
 from covshift.weights import UnreliableWeightsWarning
@@ -75,11 +71,11 @@ def declare(collections: Sequence[Collection], n_trials: int, seed: int = 0) -> 
         # Results under other constants are other results: the key of a trial tells them apart.
         where["protocol"] = {
             "max_rows": MAX_ROWS,
-            "n_components": N_COMPONENTS,
             "C_values": C_VALUES,
             "folds": FOLDS,
         }
         pairs = domain_pairs(collection, seed)
+        described = systems(collection.X.shape[1], len(np.unique(collection.y)))
         for source in dict.fromkeys(source for source, _ in pairs):
             targets = [target for first, target in pairs if first == source]
             candidates = unadapted_models(collection.X.shape[1])
@@ -91,7 +87,7 @@ def declare(collections: Sequence[Collection], n_trials: int, seed: int = 0) -> 
                 ])  # fmt: skip
             for target in targets:
                 pair = {**where, "source": source, "target": target}
-                for name, recipe in systems(collection.X.shape[1]).items():
+                for name, recipe in described.items():
                     settings = {**pair, "system": name, "recipe": recipe}
                     tasks += [[Trial(EXPERIMENT, settings, one)] for one in seeds]
     return tasks
@@ -120,40 +116,21 @@ def run_comparison(trials: list[Trial], paths: Mapping[str, str]) -> list[dict[s
 def _run_system(collection: Collection, path: str, trial: Trial) -> dict[str, Any]:
     settings = trial.settings
     draw = draw_pair(collection, settings["source"], settings["target"], trial.seed, MAX_ROWS)
-    where = settings["data"], settings["source"], trial.seed, settings["recipe"]["sees"]
-    return measure_system(settings["recipe"], draw, _c_of_source(collection.name, path, *where))
+    C = _c_of_source(collection.name, path, settings["data"], settings["source"], trial.seed)
+    return measure_system(settings["system"], settings["recipe"]["control"], draw, C)
 
 
-def measure_system(recipe: System, draw: Draw, C: float) -> dict[str, Any]:
-    """Fit one system on one draw, and score it on the test rows."""
+def measure_system(name: str, control: bool, draw: Draw, C: float) -> dict[str, Any]:
+    """Fit an adapter by its name on one draw, and score it on the test rows."""
     data = draw.data
     X, y, sample_domain = stack_domains(data.X_source, data.y_source, data.X_target)
-    model = AdaptedClassifier(_adapter(recipe, draw), common_estimator(C))
+    model = AdaptedClassifier(name, common_estimator(C))
     model.fit(X, y, sample_domain=sample_domain)
     result = {"score": _score(model, data.X_test, data.y_test), "C": C}
-    if recipe["control"]:
+    if control:
         model.fit(data.X_source, data.y_source)
         result["without_target"] = _score(model, data.X_test, data.y_test)
     return result
-
-
-def _adapter(recipe: System, draw: Draw) -> Any:
-    """The adapter, after what makes components of features; both are fitted on all rows."""
-    steps = input_steps(recipe["sees"], draw)
-    if recipe["adapter"] is not None:
-        steps.append(build(recipe["adapter"], draw.data, draw.start))
-    return make_pipeline(*steps) if steps else None
-
-
-def input_steps(sees: str, draw: Draw) -> list[Any]:
-    """What makes of features what an adapter sees."""
-    if sees != COMPONENTS:
-        return []
-    n_rows, n_features = draw.data.X_source.shape
-    # Of the folds that choose C, too, and of the control, which has no rows but the source's.
-    n_components = min(N_COMPONENTS, max(1, n_rows * (FOLDS - 1) // FOLDS - 1))
-    reduce = PCA(n_components, svd_solver="covariance_eigh")
-    return [StandardScaler(), *([reduce] if n_features > n_components else [])]
 
 
 def common_estimator(C: float) -> Any:
@@ -165,21 +142,16 @@ def common_estimator(C: float) -> Any:
         )
 
 
-@lru_cache(maxsize=128)  # one choice serves all systems that see the same, and all targets
-def _c_of_source(
-    name: str, path: str, fingerprint: str, source: str, seed: int, sees: str
-) -> float:
+@lru_cache(maxsize=128)  # one choice serves all systems and all targets
+def _c_of_source(name: str, path: str, fingerprint: str, source: str, seed: int) -> float:
     collection = load_declared(name, path, fingerprint)
     target = next(other for other in collection.domain_names.values() if other != source)
-    return choose_c(draw_pair(collection, source, target, seed, MAX_ROWS), sees)
+    return choose_c(draw_pair(collection, source, target, seed, MAX_ROWS))
 
 
-def choose_c(draw: Draw, sees: str = ALL) -> float:
-    """The C of logistic regression with the best cross-validated score on the source rows.
-
-    On what the systems see that it is for, without an adapter.
-    """
-    models = [make_pipeline(*input_steps(sees, draw), common_estimator(C)) for C in C_VALUES]
+def choose_c(draw: Draw) -> float:
+    """The C of logistic regression with the best cross-validated score on unadapted source rows."""
+    models = [common_estimator(C) for C in C_VALUES]
     return C_VALUES[int(np.argmax([source_score(model, draw) for model in models]))]
 
 
@@ -208,8 +180,8 @@ def run_unadapted(collection: Collection, trials: list[Trial]) -> list[dict[str,
         draw_pair(collection, first["source"], trial.settings["target"], trial.seed, MAX_ROWS)
         for trial in trials
     ]
-    parts: list[Part] = first["candidates"]
-    models = [make_pipeline(StandardScaler(), build(part, draws[0].data, 0)) for part in parts]
+    parts: list[Model] = first["candidates"]
+    models = [make_pipeline(StandardScaler(), build_model(part)) for part in parts]
     best = int(np.argmax([source_score(model, draws[0]) for model in models]))
     model = clone(models[best]).fit(draws[0].data.X_source, draws[0].data.y_source)
     return [
