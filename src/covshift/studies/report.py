@@ -14,8 +14,8 @@ import numpy as np
 from scipy.stats import t as t_distribution
 
 from covshift.measures import mean_and_standard_error
-from covshift.report.document import make_cell, make_column, make_evidence, make_table
-from covshift.report.schema import Column, Evidence, Table
+from covshift.report.document import make_cell, make_column, make_evidence, make_section, make_table
+from covshift.report.schema import Column, Evidence, Section, Table
 from covshift.studies.store import Record
 
 Frame: TypeAlias = Any  # of pandas
@@ -295,6 +295,19 @@ def number_column(
 def build_table(table_id: str, caption: str, columns: Sequence[Shown], rows: Any) -> Table:
     """Return the table of some rows: those of a frame, or anything that the columns take."""
     return make_table(table_id, caption, [one.column for one in columns], _cells(columns, rows))
+
+
+def build_section(
+    section_id: str,
+    title: str,
+    caption: str,
+    columns: Sequence[Shown],
+    rows: Any,
+    paragraphs: Sequence[str] = (),
+) -> Section:
+    """Return a section of one table, which has the section's name."""
+    table = build_table(section_id, caption, columns, rows)
+    return make_section(section_id, title, paragraphs=paragraphs, tables=[table])
 
 
 def build_evidence(title: str, columns: Sequence[Shown], rows: Any) -> Evidence:

@@ -15,7 +15,7 @@ from covshift.studies.report import (
     Frame,
     Summary,
     build_evidence,
-    build_table,
+    build_section,
     difference_cell,
     estimate,
     figure_cell,
@@ -100,8 +100,8 @@ def reviews_document(records: Sequence[Record], facts: Facts, plan: ReviewPlan) 
         _lead(list(chosen.values()), wide),
         sections=[
             make_section("protocol", "What was done", paragraphs=_protocol(plan)),
-            make_section("targets", "The supplement's targets", tables=[_choice_table(chosen)]),
-            make_section("words", "All pairs, and more words", tables=[_width_table(wide)]),
+            _choice_section(chosen),
+            _width_section(wide),
         ],
         facts=[("plan", plan.name), *facts],
         evidence=evidence,
@@ -170,7 +170,7 @@ def _lead(chosen: Sequence[Summary], wide: Sequence[Summary]) -> str:
     return f"{parts[0]}. {parts[1]}. Over all twelve pairs with fixed settings, {said}."
 
 
-def _choice_table(chosen: Mapping[tuple[str, ...], Summary]) -> Any:
+def _choice_section(chosen: Mapping[tuple[str, ...], Summary]) -> Any:
     def of(way: str, show: Callable[[Summary], Any]) -> Any:
         return lambda key: show(chosen[*key, way]) if (*key, way) in chosen else None
 
@@ -192,10 +192,11 @@ def _choice_table(chosen: Mapping[tuple[str, ...], Summary]) -> Any:
         f"UAR on targets after training on {SOURCE}, mean ± standard error over draws; the oracle "
         "reads target labels"
     )
-    return build_table("targets", caption, columns, list(product(TARGETS, SYSTEMS)))
+    rows = list(product(TARGETS, SYSTEMS))
+    return build_section("targets", "The supplement's targets", caption, columns, rows)
 
 
-def _width_table(wide: Sequence[Summary]) -> Any:
+def _width_section(wide: Sequence[Summary]) -> Any:
     def counts(one: Summary) -> str | None:
         found = one.difference
         return None if found is None else f"{found.helped} / {found.harmed}"
@@ -222,7 +223,7 @@ def _width_table(wide: Sequence[Summary]) -> Any:
         number_column("seconds", None, seconds, "median of a trial", digits=1),
     ]
     caption = "One fixed setting on all twelve pairs, with more and more words"
-    return build_table("words", caption, columns, wide)
+    return build_section("words", "All pairs, and more words", caption, columns, wide)
 
 
 def _choice_evidence(one: Summary) -> Any:

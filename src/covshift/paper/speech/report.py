@@ -1,7 +1,7 @@
 """The speech study as a document: the verdict, scores, tests, controls, choices, protocol."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -267,21 +267,11 @@ def rank_systems(results: SpeechResults, corpus: str) -> dict[str, int]:
 def _score_table(results: SpeechResults, corpus: str) -> Any:
     """UAR of every system, by the way its settings were chosen."""
     columns = [text_column("system"), *(number_column(way, WAY_LABELS[way]) for way in WAYS)]
-    rows = [
-        {
-            "system": system,
-            **{
-                way: _uar_cell(results.scores(corpus, system, way), corpus, system, way)
-                for way in WAYS
-            },
-        }
-        for system in SYSTEMS
-    ]
     caption = (
         f"UAR on test halves of {corpus}, mean ± standard error over {len(results.seeds)} trials, "
         "by the way settings were chosen"
     )
-    return build_table(f"uar-{corpus}", caption, columns, rows)
+    return build_table(f"uar-{corpus}", caption, columns, _by_way(results, corpus, _uar_cell))
 
 
 def _comparison_table(results: SpeechResults, corpus: str) -> Any:
@@ -349,26 +339,19 @@ def _control_table(results: SpeechResults, corpus: str) -> Any:
 def _choice_table(results: SpeechResults, corpus: str) -> Any:
     """Which settings were chosen each way; of the oracle's the most frequent."""
 
-    def most_frequent(texts: list[str]) -> str | None:
+    def most_frequent(scores: Frame, *_: str) -> str | None:
+        texts = scores["settings"].tolist()
         for text, times in Counter(texts).most_common(1):
             return text if times == len(texts) else f"{text} ({times} of {len(texts)})"
         return None
 
     columns = [text_column("system"), *(text_column(way, WAY_LABELS[way]) for way in WAYS)]
-    rows = [
-        {
-            "system": system,
-            **{
-                way: most_frequent(results.scores(corpus, system, way)["settings"].tolist())
-                for way in WAYS
-            },
-        }
-        for system in SYSTEMS
-    ]
     caption = f"Settings chosen for {corpus}; where trials differ, the most frequent"
     if corpus not in PRINTED:
         caption += "; the paper prints none for it: those of EMODB stand in"
-    return build_table(f"chosen-{corpus}", caption, columns, rows)
+    return build_table(
+        f"chosen-{corpus}", caption, columns, _by_way(results, corpus, most_frequent)
+    )
 
 
 def _count_table(tables: Mapping[str, SpeechTable]) -> Any:
@@ -384,6 +367,15 @@ def _count_table(tables: Mapping[str, SpeechTable]) -> Any:
         row = {f"printed_{name}": count for name, count in zip(ours._fields, printed, strict=True)}
         rows.append({"corpus": corpus, **ours._asdict(), **row})
     return build_table("corpora", "Segments of one second", columns, rows)
+
+
+def _by_way(results: SpeechResults, corpus: str, show: Callable[..., Any]) -> list[dict[str, Any]]:
+    """What to show of the scores of every system, by the way its settings were chosen."""
+
+    def shown(system: str, way: str) -> Any:
+        return show(results.scores(corpus, system, way), corpus, system, way)
+
+    return [{"system": system} | {way: shown(system, way) for way in WAYS} for system in SYSTEMS]
 
 
 def _uar_cell(scores: Frame, corpus: str, system: str, way: str) -> Any:

@@ -39,7 +39,7 @@ from covshift.studies.report import (
     Shown,
     Verdict,
     build_evidence,
-    build_table,
+    build_section,
     compare_pairs,
     estimate,
     figure_cell,
@@ -153,12 +153,7 @@ class Agreements(NamedTuple):
 
 def count_agreements(trials: Trials) -> Agreements:
     """Count the cells that agree with the rebuild."""
-    cells = [
-        Cell(data_set, system, RELEASED)
-        for data_set in DATA_SETS
-        for system in SYSTEMS
-        if (data_set, system) not in NOT_REPRODUCED
-    ]
+    cells = [cell for cell in _cells(RELEASED) if cell[:2] not in NOT_REPRODUCED]
     marks = [agreement_with_rebuild(cell, trials.get(cell)) for cell in cells]
     return Agreements(marks.count("agrees"), len(marks) - marks.count(None), len(marks))
 
@@ -179,7 +174,17 @@ class Columns:
 
     def accuracy(self, key: str, label: str | None = None, help: str = "", **where: Any) -> Shown:
         """Without → with adaptation, marked by what the adaptation does."""
-        return number_column(key, label, lambda cell: self._pair(self._at(cell, where)), help)
+
+        def shown(cell: Cell) -> Any:
+            cell = self._at(cell, where)
+            trials = self.trials.get(cell)
+            with_, without = (estimate(values(trials, name)) for name in ("with", "without"))
+            if with_ is None or without is None:
+                return figure_cell(with_, evidence=cell.id)
+            text = f"{without.mean:.3f} → {figure_text(with_)}"
+            return make_cell(text, value=with_.mean, mark=verdict(trials), evidence=cell.id)
+
+        return number_column(key, label, shown, help)
 
     def value(
         self, key: str, label: str | None, name: str, help: str = "", digits: int = 3, **where: Any
@@ -188,8 +193,7 @@ class Columns:
 
         def shown(cell: Cell) -> Any:
             cell = self._at(cell, where)
-            found = estimate(values(self.trials.get(cell), name))
-            return figure_cell(found, digits, cell.id)
+            return figure_cell(estimate(values(self.trials.get(cell), name)), digits, cell.id)
 
         return number_column(key, label, shown, help)
 
@@ -205,14 +209,6 @@ class Columns:
     def _at(self, cell: Cell, where: dict[str, Any]) -> Cell:
         cell = cell._replace(**where)
         return cell._replace(reading="") if cell.system == FAMILY else cell  # it has no readings
-
-    def _pair(self, cell: Cell) -> Any:
-        trials = self.trials.get(cell)
-        with_, without = (estimate(values(trials, name)) for name in ("with", "without"))
-        if with_ is None or without is None:
-            return figure_cell(with_, evidence=cell.id)
-        text = f"{without.mean:.3f} → {figure_text(with_)}"
-        return make_cell(text, value=with_.mean, mark=verdict(trials), evidence=cell.id)
 
 
 def _known(
@@ -245,13 +241,14 @@ def synthetic_document(
     trials: Trials, facts: Sequence[tuple[str, str]], figures: Sequence[Any] = ()
 ) -> Any:
     """The whole report of the study, from its trials and its figures."""
+    show = Columns(trials)
     sections = [
-        _accuracy_section(trials),
-        _controls_section(trials),
-        _variants_section(trials),
-        _identifiability_section(trials),
-        *_change_sections(trials),
-        _supplement_section(trials),
+        _accuracy_section(show),
+        _controls_section(show),
+        _variants_section(show),
+        _identifiability_section(show),
+        *_change_sections(show),
+        _supplement_section(show),
         _statements_section(trials),
     ]
     if figures:
@@ -346,9 +343,8 @@ def _help_here_and_harm_there(trials: Trials) -> list[str]:
     return found
 
 
-def _accuracy_section(trials: Trials) -> Any:
+def _accuracy_section(show: Columns) -> Any:
     """Accuracies beside the printed and the rebuilt ones."""
-    show = Columns(trials)
     rebuilt: dict[Any, Any] = {
         **REBUILT_ACCURACY,
         **{key: (without, REBUILT_ACCURACY[key]) for key, without in REBUILT_BASELINE.items()},
@@ -367,10 +363,13 @@ def _accuracy_section(trials: Trials) -> Any:
             "rebuild", "the rebuild", agreement_with_rebuild, "whether it agrees with the rebuild"
         ),
     ]
-    return make_section(
+    return build_section(
         "accuracy",
         "Accuracy on target rows",
-        paragraphs=[
+        "Accuracy beside the paper's",
+        columns,
+        _cells(RELEASED),
+        [
             "Mean ± standard error over draws of data and starts; without → with adaptation. "
             "Figures agree when they differ by at most three standard errors of the difference. "
             "The paper's baselines have no error, as of data drawn once: one draw of 500 test rows "
@@ -379,13 +378,11 @@ def _accuracy_section(trials: Trials) -> Any:
             + "; ".join(f"{' with '.join(key)}, {why}" for key, why in NOT_REPRODUCED.items())
             + ".",
         ],
-        tables=[build_table("accuracy", "Accuracy beside the paper's", columns, _cells(RELEASED))],
     )
 
 
-def _controls_section(trials: Trials) -> Any:
+def _controls_section(show: Columns) -> Any:
     """Accuracies of both readings, each with its controls."""
-    show = Columns(trials)
     columns = [
         *show.KEYS,
         show.accuracy("released", RELEASED, reading=RELEASED),
@@ -396,11 +393,13 @@ def _controls_section(trials: Trials) -> Any:
                    reading=WELL),
         show.value("family", None, "with", "the simplest model of the right family", system=FAMILY),
     ]  # fmt: skip
-    caption = "Accuracy, without → with, and controls"
-    return make_section(
+    return build_section(
         "controls",
         "Used well, and is it the adaptation?",
-        paragraphs=[
+        "Accuracy, without → with, and controls",
+        columns,
+        _cells(),
+        [
             "Used well: the paper's own loss, the best of several starts by training loss, norms "
             "of each domain, few features per class, and otherwise the defaults.",
             "Two controls stand beside each reading: the same adapter fitted without the target "
@@ -408,13 +407,11 @@ def _controls_section(trials: Trials) -> Any:
             + "; ".join(f"{data_set}: {name}" for data_set, name in FAMILY_NAMES.items())
             + "). Where a control does as well, the merit is the family's, not the adaptation's.",
         ],
-        tables=[build_table("controls", caption, columns, _cells())],
     )
 
 
-def _variants_section(trials: Trials) -> Any:
+def _variants_section(show: Columns) -> Any:
     """Both variants of the data sets that were reconstructed."""
-    show = Columns(trials)
     columns = [
         show.accuracy(
             f"{variant} {reading}", f"{variant}, {reading}", variant=variant, reading=reading
@@ -422,26 +419,26 @@ def _variants_section(trials: Trials) -> Any:
         for variant in VARIANTS
         for reading in (RELEASED, WELL)
     ]
-    rows = _cells(systems=(*SYSTEMS, FAMILY), data_sets=RECONSTRUCTED)
-    return make_section(
+    return build_section(
         "variants",
         "Both variants of two data sets",
-        paragraphs=[
+        "Accuracy on both variants",
+        [*show.KEYS, *columns],
+        _cells(systems=(*SYSTEMS, FAMILY), data_sets=RECONSTRUCTED),
+        [
             "As printed, the labels of periodic are mirrored at zero and do not repeat, and the "
             "target of diagonal gives a baseline of .5 where the paper has .866. The reconstructed "
             "variants give the paper's figures; the printed ones stand beside them."
         ],
-        tables=[build_table("variants", "Accuracy on both variants", [*show.KEYS, *columns], rows)],
     )
 
 
-def _identifiability_section(trials: Trials) -> Any:
+def _identifiability_section(show: Columns) -> Any:
     """Both variants of periodic without the rows that tell them apart."""
-    show = Columns(trials)
 
     def sums(cell: Cell) -> list[float]:
         """Accuracies on both twins of a draw added up, for the draws of which both are known."""
-        one, other = (trials.get(cell._replace(variant=variant)) for variant in VARIANTS)
+        one, other = (show.trials.get(cell._replace(variant=variant)) for variant in VARIANTS)
         if one is None or other is None:
             return []
         both = one.merge(other, on="seed", suffixes=("", "_other"))
@@ -464,10 +461,13 @@ def _identifiability_section(trials: Trials) -> Any:
         for reading in (RELEASED, WELL)
         for system in SYSTEMS
     ]
-    return make_section(
+    return build_section(
         "identifiability",
         "What nobody can know",
-        paragraphs=[
+        "Accuracies on the twins",
+        columns,
+        list(filter(sums, twins)),
+        [
             "The two variants of periodic share every row and every source label, but for the "
             ".08 % of rows that lie on the other side of zero, which are left out here. Their "
             "target labels are opposite. So every method, seeing the same, predicts the same, and "
@@ -476,17 +476,11 @@ def _identifiability_section(trials: Trials) -> Any:
             "structure continues there. A few labelled target rows can; so can knowing how the "
             "labels come about.",
         ],
-        tables=[
-            build_table(
-                "identifiability", "Accuracies on the twins", columns, list(filter(sums, twins))
-            )
-        ],
     )
 
 
-def _change_sections(trials: Trials) -> list[Any]:
+def _change_sections(show: Columns) -> list[Any]:
     """Changes in per cent: of accuracy, and of MMD^2 between source and test rows."""
-    show = Columns(trials)
 
     def ours(name: str) -> list[Shown]:
         return [
@@ -498,43 +492,42 @@ def _change_sections(trials: Trials) -> list[Any]:
     rebuilt = _known("rebuilt", cells)
     change = [*show.KEYS, _known("printed", PRINTED_CHANGE, digits=1), *ours("change")]
     mmd = [*show.KEYS, _known("printed", PRINTED_MMD, digits=1), rebuilt, *ours("mmd_change")]
-    learners = _cells(systems=("SF", "PSF", "SSA", "DAE"))
     return [
-        make_section(
+        build_section(
             "change",
             "Change of accuracy in per cent",
-            paragraphs=[
+            "Change of accuracy in per cent",
+            change,
+            _cells(),
+            [
                 "Means over draws of the change on each draw. Two printed figures are slips of the "
                 "paper, by its own accuracies: IW+LSPC on radial is +78, not +7.8; SF on periodic "
                 "+2.5, not +0.33."
             ],
-            tables=[build_table("change", "Change of accuracy in per cent", change, _cells())],
         ),
-        make_section(
+        build_section(
             "mmd",
             "Change of the distance between source and test rows",
-            paragraphs=[
+            "Change of MMD² in per cent",
+            mmd,
+            _cells(systems=("SF", "PSF", "SSA", "DAE")),
+            [
                 "Unbiased MMD², Gaussian kernel with the median distance in each space, in per "
                 "cent. A smaller distance says nothing about accuracy: compare the tables."
             ],
-            tables=[build_table("mmd", "Change of MMD² in per cent", mmd, learners)],
         ),
     ]
 
 
-def _supplement_section(trials: Trials) -> Any:
+def _supplement_section(show: Columns) -> Any:
     """The supplement's variants of the filters."""
-    show = Columns(trials)
-    columns = [
-        *show.KEYS,
-        _known("printed", PRINTED_SUPPLEMENT),
-        show.accuracy("released", RELEASED),
-    ]
-    rows = _cells(RELEASED, SUPPLEMENT)
-    return make_section(
+    ours = show.accuracy("released", RELEASED)
+    return build_section(
         "supplement",
         "The supplement's variants of both filters",
-        tables=[build_table("supplement", "Accuracy, without → with", columns, rows)],
+        "Accuracy, without → with",
+        [*show.KEYS, _known("printed", PRINTED_SUPPLEMENT), ours],
+        _cells(RELEASED, SUPPLEMENT),
     )
 
 
@@ -542,21 +535,19 @@ def _statements_section(trials: Trials) -> Any:
     """How often the paper's statements hold."""
     checked = [held for rows in trials.values() for held in report.values(rows, "statements")]
     found = {name: [held[name] for held in checked if name in held] for name in STATEMENTS}
-    columns = [
-        text_column("statement", cell=STATEMENTS.get),
-        number_column(
-            "held",
-            "holds for",
-            lambda name: make_cell(
-                f"{sum(found[name])} of {len(found[name])}", value=sum(found[name])
-            ),
-        ),
-    ]
-    rows = [name for name, held in found.items() if held]
-    return make_section(
+
+    def count(name: str) -> Any:
+        return make_cell(f"{sum(found[name])} of {len(found[name])}", value=sum(found[name]))
+
+    return build_section(
         "statements",
         "The paper's statements, on the filters of this run",
-        tables=[build_table("statements", "Fitted filters for which each holds", columns, rows)],
+        "Fitted filters for which each holds",
+        [
+            text_column("statement", cell=STATEMENTS.get),
+            number_column("held", "holds for", count),
+        ],
+        [name for name, held in found.items() if held],
     )
 
 
@@ -570,14 +561,13 @@ def readings_document(trials: Trials, facts: Facts) -> Any:
         "Where the paper leaves open how a system was run, every way that was tried, beside the "
         "figures of an independent rebuild and those printed. The first reading of each system is "
         "the one used elsewhere.",
-        sections=[_reading_section(system, trials) for system in READINGS_TRIED],
+        sections=[_reading_section(system, Columns(trials)) for system in READINGS_TRIED],
         facts=facts,
         evidence=_trial_evidence(trials),
     )
 
 
-def _reading_section(system: str, trials: Trials) -> Any:
-    show = Columns(trials)
+def _reading_section(system: str, show: Columns) -> Any:
     agrees = "whether ours agrees with it"
     printed = {key: with_ for key, (_, with_) in PRINTED_ACCURACY.items()}
     columns = [
@@ -595,5 +585,4 @@ def _reading_section(system: str, trials: Trials) -> Any:
         columns.append(show.value("mmd", "MMD², %", "mmd_change", "its change", digits=1))
         columns.append(_known("printed_mmd", PRINTED_MMD, "printed", digits=1))
     rows = [cell for reading in READINGS_TRIED[system] for cell in _cells(reading, [system])]
-    table = build_table(system, f"Readings of {system}", columns, rows)
-    return make_section(system, system, tables=[table])
+    return build_section(system, system, f"Readings of {system}", columns, rows)
