@@ -3,29 +3,11 @@
 import inspect
 from typing import Any, TypedDict
 
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import LinearSVC
 
-from covshift.adapters import (
-    CorrelationAlignment,
-    DenoisingAutoencoder,
-    DomainQuantileTransformer,
-    DomainStandardScaler,
-    LinearMongeAlignment,
-    PeriodicSparseFiltering,
-    SparseFiltering,
-    SubspaceAlignment,
-)
 from covshift.datasets import ShiftedData
 from covshift.predictors import LSPClassifier
-from covshift.weights import (
-    ClassifierWeights,
-    KLIEPWeights,
-    KMMWeights,
-    RuLSIFWeights,
-    ULSIFWeights,
-)
+from covshift.registry import BUILT_IN
 
 
 class Part(TypedDict):
@@ -36,27 +18,9 @@ class Part(TypedDict):
 
 
 ESTIMATORS: dict[str, Any] = {
-    estimator.__name__: estimator
-    for estimator in (
-        ClassifierWeights,
-        CorrelationAlignment,
-        DenoisingAutoencoder,
-        DomainQuantileTransformer,
-        DomainStandardScaler,
-        HistGradientBoostingClassifier,
-        KLIEPWeights,
-        KMMWeights,
-        LSPClassifier,
-        LinearMongeAlignment,
-        LinearSVC,
-        LogisticRegression,
-        PeriodicSparseFiltering,
-        RuLSIFWeights,
-        SVC,
-        SparseFiltering,
-        SubspaceAlignment,
-        ULSIFWeights,
-    )
+    **{record.class_name: record.load_class() for record in BUILT_IN},
+    "LSPClassifier": LSPClassifier,
+    "LinearSVC": LinearSVC,
 }
 TARGET_ROWS = "target rows"  # as a parameter: the unlabelled rows themselves
 
