@@ -86,8 +86,9 @@ def test_there_are_at_least_twelve_examples():
 def test_the_house_has_every_folder():
     picture = (DOCS / "contributing" / "house.svg").read_text(encoding="utf-8")
     names = re.findall(r'class="name">(\w+)<', picture)
-    assert sorted(names) == sorted(ORDER)
-    assert [name for name in ORDER if name in names[:3]] == ORDER[:3]
+    order = [name for name in ORDER if not name.startswith("_")]
+    assert sorted(names) == sorted(order)
+    assert [name for name in order if name in names[:3]] == order[:3]
 
 
 def test_links_between_pages_lead_somewhere():
