@@ -1,0 +1,335 @@
+"""Run methods on the design tasks, a process each, so that a stop at any moment costs little.
+
+    python benchmarks/run.py DATA --out results.jsonl [--jobs 2] [--size standard]
+        [--methods "auto*" "coral + logistic"] [--tasks "wisdm*"] [--made-up 0] [--limit 900]
+
+Every task and method has its own process with one thread. One that uses more than ``--limit``
+seconds of processor time is killed, and that is its result. Run the same command again to resume.
+``--retry`` runs again what failed. ``--list`` prints the names of tasks and methods.
+``summary.py`` sums up the results.
+"""
+
+import argparse
+import json
+import os
+import resource
+import signal
+import sys
+import threading
+import time
+import traceback
+import warnings
+from collections import deque
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from itertools import count
+from multiprocessing import connection, get_context, parent_process
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from methods import DEFAULT_METHODS, Method, Prediction, all_methods
+from results import (
+    DIED,
+    DIGITS,
+    FAILED,
+    KEY,
+    OK,
+    TIMEOUT,
+    encode_codes,
+    encode_probabilities,
+    key_of,
+    open_results,
+    read_lines,
+)
+from tasks import SIZES, Task, draw_task, made_up_tasks, read_tasks
+from threadpoolctl import threadpool_limits
+
+LIMIT = 900  # seconds of processor time
+# Wall clock seconds for each second of the limit: for methods that sleep, or wait for a lock. It is
+# large so that a busy machine does not change results.
+WALL_FACTOR = 5
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
+# Imported once, by the process that all workers are copies of. No SKADA: importing it changes
+# scikit-learn.
+PRELOADED = ["covshift.selection.auto_adapted_classifier", "pandas"]
+
+
+class Job(NamedTuple):
+    """One method on one task."""
+
+    task: Task
+    method: Method
+    size: str
+    seed: int
+
+    @property
+    def line(self):
+        """The start of its line of results."""
+        names = (self.task.name, self.task.rows, self.size, self.method.name, self.method.version)
+        return dict(zip(KEY, (*names, self.seed), strict=True))
+
+
+class Running(NamedTuple):
+    """A job with its process."""
+
+    job: Job
+    process: Any
+    truth: str  # class numbers of the test rows, as text
+    deadline: float
+    limit: float
+
+
+def pending_jobs(tasks, methods, out, *, size="standard", seed=0, retry=False):
+    """Return the jobs without a result, task by task, and how many there are in all.
+
+    Tasks take turns over collections, so that a part of the run is a sample of the whole.
+    """
+    turn = {}
+    numbered = [(next(turn.setdefault(task.collection, count())), task) for task in tasks]
+    tasks = [task for _, task in sorted(numbered, key=lambda pair: pair[0])]
+    jobs = [Job(task, method, size, seed) for task in tasks for method in methods]
+    done = {key_of(line) for line in read_lines(out) if line["status"] == OK or not retry}
+    return [job for job in jobs if key_of(job.line) not in done], len(jobs)
+
+
+def run_jobs(jobs, data, out, *, n_jobs=1, limit=LIMIT, wall_limit=None, progress=None):
+    """Run jobs in processes of their own and append each result as it comes.
+
+    Parameters
+    ----------
+    jobs : list of Job
+        Of `pending_jobs`.
+    data : path
+        Data folder.
+    out : path
+        File of results.
+    n_jobs : int
+        Processes at a time.
+    limit, wall_limit : float
+        Seconds of processor time, and of the clock, after which a process is killed.
+    progress : callable
+        Called with the line of each result.
+    """
+    wall_limit = WALL_FACTOR * limit if wall_limit is None else wall_limit
+    context = get_context("forkserver")
+    context.set_forkserver_preload(PRELOADED)
+    queue, running = deque(jobs), {}
+    drawn_name, drawn = None, None
+    with open_results(out) as add:
+        try:
+            while queue or running:
+                while queue and len(running) < n_jobs:
+                    job = queue.popleft()
+                    if job.task.name != drawn_name:
+                        drawn_name, drawn = job.task.name, draw_task(job.task, data, job.size)
+                    receiver, started = _start(context, job, drawn, limit, wall_limit)
+                    running[receiver] = started
+                first = min(one.deadline for one in running.values())
+                ready = connection.wait(list(running), max(0.0, first - time.monotonic()))
+                overdue = [c for c in running if running[c].deadline <= time.monotonic()]
+                for receiver in dict.fromkeys([*ready, *overdue]):
+                    line = _finish(receiver, running[receiver], receiver in ready)
+                    del running[receiver]
+                    add(line)
+                    if progress is not None:
+                        progress(line)
+        finally:
+            for receiver, one in running.items():
+                _kill(one.process)
+                receiver.close()
+
+
+def _start(context, job, drawn, limit, wall_limit):
+    receiver, sender = context.Pipe(duplex=False)
+    visible = drawn.without_target_labels()
+    process = context.Process(target=_work, args=(sender, job.method, visible, job.seed, limit))
+    process.start()
+    sender.close()  # so that the death of the process is the end of the pipe
+    deadline = time.monotonic() + wall_limit
+    truth = encode_codes(np.searchsorted(np.unique(drawn.y_source), drawn.y_test))
+    return receiver, Running(job, process, truth, deadline, limit)
+
+
+def _work(sender, method, task, seed, limit):
+    """Run one method, in a process of its own, and send what belongs into its line."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent kills its workers when interrupted
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    seconds = max(1, int(np.ceil(limit)))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
+    start = time.process_time()
+    with warnings.catch_warnings(), threadpool_limits(1):
+        warnings.simplefilter("ignore")
+        try:
+            prediction = method.predict(task, seed)
+            used = time.process_time() - start
+            line = _encoded(prediction, task)
+            text = json.dumps(line, allow_nan=False)
+        except Exception:
+            used = time.process_time() - start
+            text = json.dumps({"status": FAILED, "error": traceback.format_exc()})
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    megabytes = memory / (2**10 if sys.platform == "linux" else 2**20)
+    sender.send((text, round(used, 3), round(megabytes, 1)))
+
+
+def _end_with_parent():
+    parent_process().join()
+    os._exit(1)
+
+
+def _encoded(prediction, task):
+    """Check a prediction and write it as text."""
+    if not isinstance(prediction, Prediction):
+        prediction = Prediction(prediction)
+    classes, labels = np.unique(task.y_source), np.asarray(prediction.labels)
+    if labels.shape != (len(task.X_test),):
+        raise ValueError(f"expected {len(task.X_test)} labels, got shape {labels.shape}")
+    if not np.isin(labels, classes).all():
+        raise ValueError("predicted a class that does not occur in the source")
+    if len(classes) > len(DIGITS):
+        raise ValueError(f"at most {len(DIGITS)} classes can be stored")
+    P = prediction.probabilities
+    if P is not None and np.shape(P) != (len(labels), len(classes)):
+        raise ValueError(f"expected probabilities of {len(classes)} classes, got {np.shape(P)}")
+    return {
+        "predicted": encode_codes(np.searchsorted(classes, labels)),
+        "probabilities": None if P is None else encode_probabilities(P),
+        "extras": prediction.extras or {},
+    }
+
+
+def _finish(receiver, one, ready):
+    """Return the line of a job whose process has answered, died or run out of time."""
+    line = one.job.line | {
+        "status": OK,
+        "error": None,
+        "truth": one.truth,
+        "predicted": None,
+        "probabilities": None,
+        "extras": {},
+        "seconds": None,
+        "megabytes": None,
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    with receiver:
+        if not ready:
+            _kill(one.process)
+            return line | {"status": TIMEOUT, "error": "Killed: out of wall clock time."}
+        try:
+            text, seconds, megabytes = receiver.recv()
+        except (EOFError, OSError):
+            return line | _death(one.process, one.limit)
+    one.process.join()
+    return line | json.loads(text) | {"seconds": seconds, "megabytes": megabytes}
+
+
+def _death(process, limit):
+    process.join()
+    code = process.exitcode
+    if code == -signal.SIGXCPU:
+        error = "Killed: out of processor time."
+        return {"status": TIMEOUT, "error": error, "seconds": float(limit)}
+    reason = f"exit status {code}" if code >= 0 else signal.Signals(-code).name
+    return {"status": DIED, "error": f"The process died: {reason}."}
+
+
+def _kill(process):
+    process.kill()
+    process.join()
+
+
+class Progress:
+    """Prints how much is done and how long the rest will take."""
+
+    def __init__(self, n_done, n_total, every=5.0):
+        self.n_before = self.n_done = n_done
+        self.n_total = n_total
+        self.n_failed = 0
+        self.every = every
+        self.start = time.monotonic()
+        self.shown = -np.inf
+
+    def __call__(self, line):
+        """Count a result; print at most every few seconds."""
+        self.n_done += 1
+        if line["status"] != OK:
+            self.n_failed += 1
+            last = (line["error"] or "").strip().rpartition("\n")[2]
+            print(f"{line['status']}: {line['task']}, {line['method']}: {last}", flush=True)
+        now = time.monotonic()
+        if now - self.shown >= self.every or self.n_done == self.n_total:
+            self.shown = now
+            print(self.text(now), flush=True)
+
+    def text(self, now):
+        """Return the share done and the time left."""
+        left = (now - self.start) / (self.n_done - self.n_before) * (self.n_total - self.n_done)
+        share = self.n_done / self.n_total
+        minutes = int(left // 60)
+        return (
+            f"{self.n_done} of {self.n_total} ({share:.1%}), {self.n_failed} failed, "
+            f"{minutes // 60} h {minutes % 60:02d} min left"
+        )
+
+
+def matching(names, patterns):
+    """Return the names that match any of the shell patterns, in their own order."""
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) for name in names):
+            sys.exit(f"No name matches {pattern!r}. Use --list to see all names.")
+    return [name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns)]
+
+
+def main():
+    """Read the options and run what is left."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("data", type=Path, help="folder with the collections")
+    parser.add_argument("--out", type=Path, default=Path("results.jsonl"), help="file of results")
+    parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
+    parser.add_argument("--methods", nargs="+", help="names or patterns")
+    parser.add_argument("--tasks", nargs="+", default=["*"], help="names or patterns")
+    parser.add_argument("--size", choices=SIZES, default="standard")
+    parser.add_argument("--made-up", type=int, default=0, help="seeds of each made-up family")
+    parser.add_argument("--limit", type=float, default=LIMIT, help="seconds of processor time")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--retry", action="store_true", help="run again what failed")
+    parser.add_argument("--list", action="store_true", help="print tasks and methods")
+    options = parser.parse_args()
+    tasks = {task.name: task for task in [*read_tasks(), *made_up_tasks(options.made_up)]}
+    methods = all_methods()
+    chosen = options.methods or [name for name in DEFAULT_METHODS if name in methods]
+    names = matching(list(tasks), options.tasks), matching(list(methods), chosen)
+    if options.list:
+        print(*names[0], "", *names[1], sep="\n")
+        return
+    if not options.data.is_dir():
+        sys.exit(f"{options.data} is not a folder.")
+    jobs, n_jobs = pending_jobs(
+        [tasks[name] for name in names[0]],
+        [methods[name] for name in names[1]],
+        options.out,
+        size=options.size,
+        seed=options.seed,
+        retry=options.retry,
+    )
+    print(f"{n_jobs} results of {len(names[0])} tasks, {n_jobs - len(jobs)} of them done before")
+    os.environ.update(dict.fromkeys(THREADS, "1"))  # before the workers import NumPy
+    progress = Progress(n_jobs - len(jobs), n_jobs)
+    try:
+        run_jobs(
+            jobs,
+            options.data,
+            options.out,
+            n_jobs=options.jobs,
+            limit=options.limit,
+            progress=progress,
+        )
+    except KeyboardInterrupt:
+        sys.exit("\nInterrupted. Run the same command again to resume.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""Methods that misbehave, and a program that runs slow ones, to be killed.
+
+python -m tests.benchmarks.fake_methods RESULTS N_JOBS
+"""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
+
+from methods import Method, Prediction
+from run import pending_jobs, run_jobs
+from tasks import made_up_tasks
+from threadpoolctl import threadpool_info
+
+
+def first_class(task, seed):
+    return np.full(len(task.X_test), task.y_source.min())
+
+
+def look_around(task, seed):
+    """What a method sees of labels and threads, as extras."""
+    n_classes = len(np.unique(task.y_source))
+    P = np.random.default_rng(seed).dirichlet(np.ones(n_classes), size=len(task.X_test))
+    extras = {
+        "labels": [task.y_test is not None, task.y_target is not None],
+        "threads": max(one["num_threads"] for one in threadpool_info()),
+        "pid": os.getpid(),
+    }
+    return Prediction(np.unique(task.y_source)[P.argmax(axis=1)], P, extras)
+
+
+def sleep(task, seed):
+    time.sleep(600)
+
+
+def sleep_a_little(task, seed):
+    time.sleep(0.5)
+    return Prediction(first_class(task, seed), extras={"pid": os.getpid()})
+
+
+def compute(task, seed):
+    while True:
+        np.linalg.svd(np.ones((50, 50)))
+
+
+def leave(task, seed):
+    os._exit(3)
+
+
+def kill_itself(task, seed):
+    os.kill(os.getpid(), 9)
+
+
+def go_wrong(task, seed):
+    raise RuntimeError("out of luck")
+
+
+def too_few(task, seed):
+    return first_class(task, seed)[1:]
+
+
+def unknown_class(task, seed):
+    return np.full(len(task.X_test), task.y_source.max() + 1)
+
+
+def not_plain(task, seed):
+    return Prediction(first_class(task, seed), extras={"array": np.ones(3)})
+
+
+def method(function, version="1"):
+    return Method(function.__name__, version, function)
+
+
+def some_tasks(n=2):
+    """Made-up tasks, which need no data."""
+    return made_up_tasks(1)[:n]
+
+
+def main():
+    """Run slow methods; say so when everything was run."""
+    out, n_jobs = sys.argv[1], int(sys.argv[2])
+    jobs, _ = pending_jobs(some_tasks(6), [method(sleep_a_little)], out)
+    run_jobs(jobs, None, out, n_jobs=n_jobs)
+    print("all run")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,259 @@
+"""The runner: every result is kept, whatever a method or a user does to its process."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from methods import DEFAULT_METHODS, all_methods
+from results import (
+    decode_codes,
+    decode_probabilities,
+    key_of,
+    open_results,
+    read_lines,
+    read_results,
+)
+from run import Progress, matching, pending_jobs, run_jobs
+from tasks import draw_task, made_up_tasks
+
+import tests.benchmarks.fake_methods as fake
+
+ROOT = Path(__file__).resolve().parents[2]
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs signals")
+
+
+def run_all(tasks, functions, out, version="1", **settings):
+    jobs, _ = pending_jobs(tasks, [fake.method(one, version) for one in functions], out)
+    run_jobs(jobs, None, out, **settings)
+    return len(jobs)
+
+
+def by_method(out):
+    return {line["method"]: line for line in read_lines(out)}
+
+
+def test_predictions_of_a_method_without_target_labels_in_one_thread(tmp_path):
+    out = tmp_path / "results.jsonl"
+    task = fake.some_tasks(1)[0]
+    run_all([task], [fake.first_class, fake.look_around], out)
+    lines = by_method(out)
+    drawn = draw_task(task)
+    classes = np.unique(drawn.y_source)
+    for line in lines.values():
+        assert (line["status"], line["error"], line["task"]) == ("ok", None, task.name)
+        np.testing.assert_array_equal(classes[decode_codes(line["truth"])], drawn.y_test)
+        assert line["seconds"] >= 0
+        assert 10 < line["megabytes"] < 10_000
+    assert set(lines["first_class"]["predicted"]) == {"0"}
+    line = lines["look_around"]
+    assert line["extras"]["labels"] == [False, False]
+    assert line["extras"]["threads"] == 1
+    assert line["extras"]["pid"] != os.getpid()
+    P = decode_probabilities(line["probabilities"], len(drawn.y_test))
+    np.testing.assert_allclose(P.sum(axis=1), 1, atol=2e-3)
+    np.testing.assert_array_equal(P.argmax(axis=1), decode_codes(line["predicted"]))
+
+
+def test_failures_are_results_and_the_others_go_on(tmp_path):
+    out = tmp_path / "results.jsonl"
+    wrong = [fake.go_wrong, fake.leave, fake.kill_itself, fake.too_few, fake.unknown_class]
+    run_all(fake.some_tasks(1), [*wrong, fake.not_plain, fake.first_class], out, n_jobs=2)
+    lines = by_method(out)
+    assert {name: line["status"] for name, line in lines.items()} == {
+        "go_wrong": "failed",
+        "leave": "died",
+        "kill_itself": "died",
+        "too_few": "failed",
+        "unknown_class": "failed",
+        "not_plain": "failed",
+        "first_class": "ok",
+    }
+    assert "RuntimeError: out of luck" in lines["go_wrong"]["error"]
+    assert "exit status 3" in lines["leave"]["error"]
+    assert "SIGKILL" in lines["kill_itself"]["error"]
+    assert "labels, got shape" in lines["too_few"]["error"]
+    assert "not JSON serializable" in lines["not_plain"]["error"]
+    assert "does not occur" in lines["unknown_class"]["error"]
+    assert all(line["predicted"] is None for line in lines.values() if line["status"] != "ok")
+
+
+def test_limits_of_processor_time_and_of_the_clock(tmp_path):
+    out = tmp_path / "results.jsonl"
+    start = time.monotonic()
+    run_all(
+        fake.some_tasks(1),
+        [fake.sleep, fake.compute, fake.first_class],
+        out,
+        n_jobs=3,
+        limit=1,
+        wall_limit=20,
+    )
+    assert time.monotonic() - start < 120
+    lines = by_method(out)
+    assert {name: line["status"] for name, line in lines.items()} == {
+        "sleep": "timeout",
+        "compute": "timeout",
+        "first_class": "ok",
+    }
+    assert "wall clock" in lines["sleep"]["error"]
+    assert "processor time" in lines["compute"]["error"]
+    assert lines["compute"]["seconds"] == 1
+
+
+def test_only_what_is_new_or_changed_is_run_again(tmp_path):
+    out = tmp_path / "results.jsonl"
+    tasks = fake.some_tasks(2)
+    assert run_all(tasks[:1], [fake.first_class, fake.go_wrong], out) == 2
+    assert run_all(tasks[:1], [fake.first_class, fake.go_wrong], out) == 0
+    assert run_all(tasks, [fake.first_class, fake.go_wrong], out) == 2
+    assert run_all(tasks, [fake.first_class], out, version="2") == 2
+    again = [fake.method(fake.first_class), fake.method(fake.go_wrong)]
+    jobs, n_jobs = pending_jobs(tasks, again, out, retry=True)
+    assert ([job.method.name for job in jobs], n_jobs) == (["go_wrong", "go_wrong"], 4)
+    redrawn = [task._replace(rows="other rows") for task in tasks]
+    assert len(pending_jobs(redrawn, again, out)[0]) == 4
+    assert len(pending_jobs(tasks, again, out, size="large")[0]) == 4
+    assert len(pending_jobs(tasks, again, out, seed=1)[0]) == 4
+    lines = read_lines(out)
+    assert len({key_of(line) for line in lines}) == len(lines) == 6
+    latest = read_results([out])
+    versions = {line["version"] for line in latest if line["method"] == "first_class"}
+    assert (len(latest), versions) == (4, {"2"})
+
+
+def start_run(out, n_jobs=2):
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.benchmarks.fake_methods", str(out), str(n_jobs)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def wait_for_lines(out, n, process):
+    for _ in range(1200):
+        if len(read_lines(out)) >= n:
+            return
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.1)
+    raise AssertionError("no result in two minutes")
+
+
+def group_is_gone(group):
+    for _ in range(300):
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.1)
+    return False
+
+
+@pytest.mark.parametrize("how", ["SIGKILL", "SIGINT"])
+def test_a_stop_loses_nothing_and_leaves_nothing_running(tmp_path, how):
+    out = tmp_path / "results.jsonl"
+    process = start_run(out)
+    wait_for_lines(out, 1, process)
+    process.send_signal(getattr(signal, how))
+    shown, _ = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert "all run" not in shown
+    assert group_is_gone(process.pid)  # workers too, and the process that starts them
+    before = read_lines(out)
+    assert 1 <= len(before) < 6
+    with out.open("ab") as file:
+        file.write(b'{"task": "a line that was being wri')
+    assert read_lines(out) == before
+    process = start_run(out)
+    shown, errors = process.communicate(timeout=120)
+    assert (process.returncode, shown.strip()) == (0, "all run"), errors
+    lines = read_lines(out)
+    assert lines[: len(before)] == before
+    assert sorted(line["task"] for line in lines) == sorted(t.name for t in fake.some_tasks(6))
+    assert {line["status"] for line in lines} == {"ok"}
+
+
+def test_one_run_at_a_time_writes_a_file(tmp_path):
+    out = tmp_path / "folder" / "results.jsonl"
+    with open_results(out) as add:
+        add({"task": "a"})
+        with pytest.raises(OSError, match="in use by another run"), open_results(out):
+            pass
+    assert read_lines(out) == [{"task": "a"}]
+    assert read_lines(tmp_path / "none.jsonl") == []
+
+
+def test_tasks_take_turns_over_collections(tmp_path):
+    tasks = [
+        task._replace(name=f"{collection}{number}", collection=collection)
+        for task in fake.some_tasks(1)
+        for collection in "abc"
+        for number in range(1 if collection == "b" else 2)
+    ]
+    methods = [fake.method(fake.first_class), fake.method(fake.go_wrong)]
+    jobs, _ = pending_jobs(tasks, methods, tmp_path / "none.jsonl")
+    assert [job.task.name for job in jobs[::2]] == ["a0", "b0", "c0", "a1", "c1"]
+    assert [job.method for job in jobs[:2]] == methods
+
+
+def test_patterns_choose_names():
+    names = ["plain logistic", "auto", "auto, accuracy"]
+    assert matching(names, ["auto*"]) == names[1:]
+    assert matching(names, ["auto", "plain *"]) == names[:2]
+    with pytest.raises(SystemExit, match="No name matches 'x'"):
+        matching(names, ["auto", "x"])
+
+
+def test_progress_tells_share_and_time_left(capsys):
+    progress = Progress(10, 40, every=0)
+    progress({"status": "ok"})
+    assert progress.text(progress.start + 120) == "11 of 40 (27.5%), 0 failed, 0 h 58 min left"
+    progress({"status": "timeout", "task": "t", "method": "m", "error": "Killed: out of time."})
+    shown = capsys.readouterr().out
+    assert "timeout: t, m: Killed: out of time." in shown
+    assert "12 of 40 (30.0%), 1 failed" in shown
+
+
+def test_default_methods_exist():
+    methods = all_methods()
+    missing = [name for name in DEFAULT_METHODS if name not in methods]
+    assert all(name.startswith("SKADA") for name in missing)
+    assert all(name == method.name for name, method in methods.items())
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "name",
+    [
+        "plain logistic",
+        "plain best, accuracy",
+        "plain best, balanced",
+        "equal vote, balanced",
+        "standardize-domains + logistic",
+        "ulsif + rbf",
+    ],
+)
+def test_methods_return_labels_of_the_source(name):
+    task = next(one for one in made_up_tasks(1) if one.cluster == "no_shift")
+    drawn = draw_task(task)
+    few = np.arange(0, len(drawn.X_source), 3)
+    small = drawn._replace(
+        X_source=drawn.X_source[few],
+        y_source=drawn.y_source[few],
+        source_domain=drawn.source_domain[few],
+        X_target=drawn.X_target[:60],
+        target_domain=drawn.target_domain[:60],
+    ).without_target_labels()
+    prediction = all_methods()[name].predict(small, 0)
+    assert np.isin(prediction.labels, drawn.y_source).all()
+    assert np.mean(prediction.labels == drawn.y_test) > 1.2 / len(np.unique(drawn.y_source))
+    if prediction.probabilities is not None:
+        np.testing.assert_allclose(prediction.probabilities.sum(axis=1), 1)

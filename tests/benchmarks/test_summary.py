@@ -1,0 +1,253 @@
+"""Summaries of results, against versions written without care for speed."""
+
+import csv
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from results import encode_codes
+from summary import (
+    PLAIN,
+    cluster_mean,
+    compare_paired,
+    score,
+    score_results,
+    summarize,
+    summarize_all,
+    summary_markdown,
+)
+from tasks import Task
+
+METRICS = list(PLAIN)
+
+
+def naive_score(truth, predicted, metric):
+    if metric == "accuracy":
+        return sum(t == p for t, p in zip(truth, predicted, strict=True)) / len(truth)
+    recalls = []
+    for k in sorted(set(truth)):
+        answers = [p for t, p in zip(truth, predicted, strict=True) if t == k]
+        recalls.append(answers.count(k) / len(answers))
+    return sum(recalls) / len(recalls)
+
+
+def naive_variance(values):
+    mean = sum(values) / len(values)
+    return sum((value - mean) ** 2 for value in values) / (len(values) - 1)
+
+
+def naive_error(truth, predicted, plain, metric):
+    differences = [(p == t) - (q == t) for t, p, q in zip(truth, predicted, plain, strict=True)]
+    if metric == "accuracy":
+        return math.sqrt(naive_variance(differences) / len(truth))
+    total, classes = 0.0, sorted(set(truth))
+    for k in classes:
+        own = [d for d, t in zip(differences, truth, strict=True) if t == k]
+        total += 0.25 if len(own) == 1 else naive_variance(own) / len(own)
+    return math.sqrt(total) / len(classes)
+
+
+def made_up_results(seed=0, n_tasks=14):
+    """Tasks of several clusters and sizes, and lines of three methods of different skill."""
+    rng = np.random.default_rng(seed)
+    tasks, lines = [], []
+    for number in range(n_tasks):
+        cluster, n_classes = f"cluster {number % 5}", int(rng.integers(2, 5))
+        mark = "control" if number % 3 == 0 else "shift"
+        tasks.append(Task(f"task {number}", "c", "", cluster, "pair", (0,), 1, mark))
+        n_test = int(rng.integers(30, 500))
+        truth = rng.choice(n_classes, size=n_test, p=rng.dirichlet(np.full(n_classes, 5.0)))
+        truth[:n_classes] = np.arange(n_classes)
+        skills = {PLAIN["accuracy"]: 0.7, PLAIN["balanced accuracy"]: 0.68, "mine": 0.66}
+        for method, skill in skills.items():
+            right = rng.uniform(size=n_test) < skill
+            predicted = np.where(right, truth, rng.integers(n_classes, size=n_test))
+            failed = method == "mine" and number == 4
+            lines.append(
+                {
+                    "task": f"task {number}",
+                    "method": method,
+                    "status": "timeout" if failed else "ok",
+                    "truth": encode_codes(truth),
+                    "predicted": None if failed else encode_codes(predicted),
+                    "seconds": None if failed else float(number),
+                    "megabytes": 100.0 + number,
+                }
+            )
+    return tasks, lines
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_scores_and_paired_differences(metric):
+    rng = np.random.default_rng(1)
+    for n in (5, 40, 300):
+        truth, predicted, plain = rng.integers(4, size=(3, n))
+        lists = truth.tolist(), predicted.tolist(), plain.tolist()
+        assert score(truth, predicted, metric) == pytest.approx(naive_score(*lists[:2], metric))
+        paired = compare_paired(truth, predicted, plain, metric)
+        gain = naive_score(lists[0], lists[1], metric) - naive_score(lists[0], lists[2], metric)
+        error = naive_error(*lists, metric)
+        assert paired == pytest.approx((gain, error))
+        assert paired.harm == (gain < -0.01)
+        assert paired.sure_harm == (gain < -0.01 and gain + 1.96 * error < 0)
+
+
+def test_equal_predictions_are_no_harm_and_a_clear_loss_is_sure():
+    truth = np.repeat([0, 1], 200)
+    same = compare_paired(truth, truth, truth, "accuracy")
+    assert (same.gain, same.error, same.harm, same.sure_harm) == (0, 0, False, False)
+    worse = np.where(np.arange(400) % 5 == 0, 1 - truth, truth)
+    for metric in METRICS:
+        loss = compare_paired(truth, worse, truth, metric)
+        assert loss.gain == pytest.approx(-0.2)
+        assert loss.harm
+        assert loss.sure_harm
+    # Twelve rows lost and seven won: chance explains such a loss.
+    slightly = truth.copy()
+    slightly[:12] = 1
+    plain = truth.copy()
+    plain[20:27] = 1
+    by_chance = compare_paired(truth, slightly, plain, "accuracy")
+    assert by_chance.gain == pytest.approx(-0.0125)
+    assert by_chance.harm
+    assert not by_chance.sure_harm
+
+
+def test_scores_of_each_task():
+    tasks, lines = made_up_results()
+    scored = score_results(lines, tasks)
+    assert len(scored) == len(lines) * len(METRICS)
+    known = {(line["task"], line["method"]): line for line in lines}
+    for row in scored.itertuples():
+        line = known[row.task, row.method]
+        plain = known[row.task, PLAIN[row.metric]]
+        predicted = plain["predicted"] if row.failed else line["predicted"]
+        expected = naive_score(line["truth"], predicted, row.metric)
+        assert row.score == pytest.approx(expected)
+        of_plain = naive_score(line["truth"], plain["predicted"], row.metric)
+        assert row.gain == pytest.approx(expected - of_plain, abs=1e-12)
+        assert row.n_test == len(line["truth"])
+    assert scored[scored["failed"]]["gain"].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_summary_averages_tasks_then_clusters(metric):
+    tasks, lines = made_up_results()
+    scored = score_results(lines, tasks)
+    summary = summarize(scored, metric).set_index("method")
+    clusters = {task.name: task.cluster for task in tasks}
+    for method in summary.index:
+        rows = [
+            row
+            for row in scored.to_dict("records")
+            if row["method"] == method and row["metric"] == metric
+        ]
+
+        def mean_over_clusters(column, rows=rows, at_least=0):
+            means = []
+            for cluster in sorted(set(clusters.values())):
+                values = [
+                    row[column]
+                    for row in rows
+                    if clusters[row["task"]] == cluster and row["n_test"] >= at_least
+                ]
+                if values:
+                    means.append(sum(values) / len(values))
+            return sum(means) / len(means)
+
+        found = summary.loc[method]
+        assert found["score"] == pytest.approx(mean_over_clusters("score"))
+        assert found["gain"] == pytest.approx(mean_over_clusters("gain"))
+        assert found["sure_harm"] == pytest.approx(mean_over_clusters("sure_harm"))
+        assert found["harm"] == pytest.approx(mean_over_clusters("harm", at_least=200))
+        assert found["large_tasks"] == sum(row["n_test"] >= 200 for row in rows)
+        assert found["low"] <= found["gain"] <= found["high"]
+        large = [row["gain"] for row in rows if row["n_test"] >= 200]
+        assert found["worst"] == pytest.approx(max(0, -min(large)))
+        assert (found["tasks"], found["clusters"]) == (len(tasks), 5)
+        assert found["failed"] == (method == "mine")
+        times = sorted(row["seconds"] for row in rows if not row["failed"])
+        assert found["total_hours"] == pytest.approx(sum(times) / 3600)
+        assert found["most_megabytes"] == 100 + len(tasks) - 1
+    assert summary["score"].is_monotonic_decreasing
+
+
+def test_intervals_resample_clusters():
+    """With all tasks of a cluster equal, copies of tasks must not make an interval shorter."""
+    tasks, lines = made_up_results(n_tasks=5)
+    scored = score_results(lines, tasks)
+    tripled = pd.concat(
+        [scored, *(scored.assign(task=scored["task"] + f" copy {i}") for i in range(2))]
+    )
+    once, thrice = (summarize(frame, "accuracy") for frame in (scored, tripled))
+    for column in ("score", "gain", "low", "high", "harm", "sure_harm"):
+        np.testing.assert_allclose(once[column], thrice[column], atol=1e-12)
+    mine = once.set_index("method").loc["mine"]
+    gains = scored[(scored["method"] == "mine") & (scored["metric"] == "accuracy")]["gain"]
+    rng = np.random.default_rng(3)
+    means = [rng.choice(gains, size=len(gains)).mean() for _ in range(4000)]
+    assert mine["low"] <= np.quantile(means, 0.025) + 0.01
+    assert mine["high"] >= np.quantile(means, 0.975) - 0.01
+
+
+def test_shift_and_controls_apart():
+    tasks, lines = made_up_results()
+    scored = score_results(lines, tasks)
+    summaries = summarize_all(scored)
+    assert summaries["part"].unique().tolist() == [
+        "all real tasks",
+        "tasks with a shift",
+        "controls",
+    ]
+    for part, mark in (("tasks with a shift", "shift"), ("controls", "control")):
+        for metric in METRICS:
+            chosen = scored[
+                (scored["mark"] == mark)
+                & (scored["metric"] == metric)
+                & (scored["method"] == "mine")
+            ]
+            row = summaries[
+                (summaries["part"] == part)
+                & (summaries["metric"] == metric)
+                & (summaries["method"] == "mine")
+            ].iloc[0]
+            assert row["tasks"] == sum(task.mark == mark for task in tasks)
+            assert row["gain"] == pytest.approx(cluster_mean(chosen, "gain"))
+
+
+def test_tasks_without_a_result_of_every_method_are_left_out():
+    tasks, lines = made_up_results()
+    kept = [line for line in lines if (line["task"], line["method"]) != ("task 3", "mine")]
+    scored = score_results(kept, tasks)
+    assert "task 3" not in set(scored["task"])
+    assert scored["task"].nunique() == len(tasks) - 1
+    for line in kept:
+        if (line["task"], line["method"]) == ("task 5", PLAIN["accuracy"]):
+            line.update(status="failed", predicted=None)
+    scored = score_results(kept, tasks[:-1])
+    assert set(scored["task"]) == {t.name for t in tasks} - {"task 3", "task 5", "task 13"}
+
+
+def test_one_cluster_has_no_interval_and_small_tasks_no_share_of_harm():
+    tasks, lines = made_up_results(n_tasks=1)
+    lines = [{**line, "truth": line["truth"][:50]} for line in lines]
+    for line in lines:
+        line["predicted"] = line["predicted"][:50]
+    summary = summarize(score_results(lines, tasks), "accuracy")
+    assert summary[["low", "high", "harm", "worst"]].isna().all(axis=None)
+    assert "| mine |" in summary_markdown(summarize_all(score_results(lines, tasks)))
+
+
+def test_markdown_and_csv(tmp_path):
+    tasks, lines = made_up_results()
+    summaries = summarize_all(score_results(lines, tasks))
+    text = summary_markdown(summaries)
+    assert text.count("| method | score |") == 6
+    assert "Balanced accuracy, controls: 5 tasks in 5 clusters" in text
+    path = tmp_path / "summary.csv"
+    summaries.to_csv(path, index=False)
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len(summaries)
+    assert float(rows[0]["gain"]) == pytest.approx(summaries["gain"].iloc[0])
