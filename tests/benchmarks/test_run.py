@@ -92,7 +92,7 @@ def test_limits_of_processor_time_and_of_the_clock(tmp_path):
         out,
         n_jobs=3,
         limit=1,
-        wall_limit=20,
+        wall_limit=12,
     )
     assert time.monotonic() - start < 120
     lines = by_method(out)
@@ -104,6 +104,20 @@ def test_limits_of_processor_time_and_of_the_clock(tmp_path):
     assert "wall clock" in lines["sleep"]["error"]
     assert "processor time" in lines["compute"]["error"]
     assert lines["compute"]["seconds"] == 1
+
+
+def test_a_pipeline_of_skada(tmp_path):
+    name = "SKADA CORAL + logistic"
+    methods = all_methods()
+    if name not in methods:
+        pytest.skip("SKADA is not installed")
+    out = tmp_path / "results.jsonl"
+    task = next(one for one in made_up_tasks(1) if one.cluster == "no_shift")
+    run_jobs(pending_jobs([task], [methods[name]], out)[0], None, out)
+    (line,) = read_lines(out)
+    assert (line["status"], line["error"]) == ("ok", None)
+    truth, predicted = decode_codes(line["truth"]), decode_codes(line["predicted"])
+    assert np.mean(truth == predicted) > 1.2 / (truth.max() + 1)
 
 
 def test_only_what_is_new_or_changed_is_run_again(tmp_path):
@@ -236,7 +250,7 @@ def test_default_methods_exist():
         "plain logistic",
         "plain best, accuracy",
         "plain best, balanced",
-        "equal vote, balanced",
+        pytest.param("equal vote, balanced", marks=pytest.mark.slow),
         "standardize-domains + logistic",
         "ulsif + rbf",
     ],
