@@ -235,4 +235,9 @@ def test_every_name_that_is_shown_can_be_asked_for():
 @pytest.mark.parametrize("name", MODELS)
 def test_models_know_their_names(name):
     for n_source in (100, 10_000):
-        assert model_name(make_model(name, n_source, 5)) == name
+        for n_features in (5, 500):
+            model = make_model(name, n_source, n_features)
+            assert model_name(model) == name
+            around = candidates_around(model, Size(n_source, 100, n_features))
+            assert {one.estimator_name for one in around} == {name}
+    assert model_name(LogisticRegression(C=0.1)) == "LogisticRegression"  # another model

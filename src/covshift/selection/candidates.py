@@ -8,7 +8,7 @@ from sklearn.pipeline import Pipeline
 
 from covshift.predictors import AdaptedClassifier
 from covshift.registry import NO_ADAPTATION, AdapterRecord, Size, find_record, records
-from covshift.selection.models import make_model
+from covshift.selection.models import make_model, model_name
 
 
 class Candidate(NamedTuple):
@@ -83,7 +83,7 @@ def registered_candidates(
 
 def candidates_around(estimator: Any, size: Size) -> list[Candidate]:
     """Every adapter around the user's own model; first the model as it is."""
-    name = type(estimator).__name__
+    name = model_name(estimator)
     candidates = [Candidate(NO_ADAPTATION, name, None, estimator)]
     for record, adapter in build_adapters(size, "automatic"):
         if record.name != NO_ADAPTATION:

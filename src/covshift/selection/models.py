@@ -7,7 +7,7 @@ from sklearn import config_context
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, LinearSVC
 
 # Features above which a linear SVM is solved in the dual, and to a coarser tolerance. On 600 rows
@@ -79,14 +79,9 @@ def make_model(name: str, n_source: int, n_features: int) -> Any:
 
 
 def model_name(estimator: Any) -> str:
-    """Return the short name of a model, or that of its class."""
-    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-    kinds = {
-        LogisticRegression: "logistic",
-        LinearSVC: "linear-svm",
-        SVC: "rbf",
-        HistGradientBoostingClassifier: "boosting",
-    }
-    if last is not estimator:
-        return "rbf" if isinstance(estimator.steps[0][1], Nystroem) else type(estimator).__name__
-    return kinds.get(type(estimator), type(estimator).__name__)
+    """Return the short name of a model that `make_model` makes; of any other, that of its class."""
+    sizes = [(n, m) for n in (1, LARGEST_EXACT + 1) for m in (1, FEW_FEATURES + 1)]
+    for name in MODELS:
+        if repr(estimator) in {repr(make_model(name, *size)) for size in sizes}:
+            return name
+    return type(estimator).__name__
