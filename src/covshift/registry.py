@@ -490,7 +490,7 @@ def find_record(name: str) -> AdapterRecord:
     for record in records():
         if wanted in (record.name, *(alias.lower() for alias in record.aliases)):
             return record
-    raise ValueError(f"Unknown adapter {name!r}. Choose from: {', '.join(names())}.")
+    raise ValueError(f"Unknown adapter {name.strip()!r}. Choose from: {', '.join(names())}.")
 
 
 @cache

@@ -57,7 +57,7 @@ def find_model(name: str) -> str:
     wanted = name.strip().lower()
     wanted = ALIASES.get(wanted, wanted)
     if wanted not in MODELS:
-        raise ValueError(f"Unknown model {name!r}. Choose from: {', '.join(MODELS)}.")
+        raise ValueError(f"Unknown model {name.strip()!r}. Choose from: {', '.join(MODELS)}.")
     return wanted
 
 
