@@ -121,8 +121,8 @@ def named_classifier(adapter: str, model: str, n_source: int, n_features: int) -
     Examples
     --------
     >>> from covshift.selection.candidates import named_classifier
-    >>> named_classifier("standardize", "logistic", 100, 5)
-    AdaptedClassifier(adapter='standardize', estimator=LogisticRegression(max_iter=1000))
+    >>> named_classifier("standardise", "linear", 100, 5).adapter
+    'standardize'
     """
     record = find_record(adapter)
     n_features = min(n_features, record.n_outputs or n_features)
