@@ -218,6 +218,16 @@ def test_by_name_and_by_hand():
         np.testing.assert_array_equal(named.predict_proba(X_new), made.predict_proba(X_new))
 
 
+def test_a_name_means_the_same_for_arrays_and_frames():
+    pd = pytest.importorskip("pandas")
+    X, y, sample_domain, X_new = make_problem()
+    frame, new = (pd.DataFrame(rows, columns=list("abc")) for rows in (5 * X, 5 * X_new))
+    by_array = AdaptedClassifier("psf").fit(5 * X, y, sample_domain=sample_domain)
+    by_frame = AdaptedClassifier("psf").fit(frame, y, sample_domain=sample_domain)
+    assert by_array.adapter_.init_scale == by_frame.adapter_.init_scale != 1
+    np.testing.assert_array_equal(by_array.predict_proba(5 * X_new), by_frame.predict_proba(new))
+
+
 def test_every_name_that_is_shown_can_be_asked_for():
     """Leaderboard, members, decision and diagnosis."""
     X, y, sample_domain, _ = make_problem(n=60)

@@ -484,7 +484,7 @@ def find_record(name: str) -> AdapterRecord:
     Raises
     ------
     ValueError
-        If there is no such adapter. The message lists the names.
+        If the name is unknown. The message lists the names.
     """
     wanted = name.strip().lower()
     for record in records():

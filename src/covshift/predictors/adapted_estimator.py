@@ -187,7 +187,7 @@ class AdaptedEstimator(BaseEstimator):
         if not isinstance(self.adapter, str):
             return self.adapter
         n_classes = len(np.unique(labels)) if self._label_kind == "class" else 1
-        return find_record(self.adapter).build(problem_size(X, n_classes, domains))
+        return find_record(self.adapter).build(problem_size(X, n_classes, domains.sample_domain))
 
     def _template(self):
         """Return an unfitted adapter: the one given, or one of its name for some size."""

@@ -17,6 +17,7 @@ from copy import deepcopy
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
@@ -159,12 +160,17 @@ def fit_estimator(
     return fit_weighted(estimator, adapted.labeled, labels, weights)
 
 
-def problem_size(X: Any, n_classes: int, domains: FitDomains) -> Size:
-    """Return the size of a problem, by which adapters that are given by name are set up."""
-    n_source, spread = int(domains.source.sum()), 1.0
-    if isinstance(X, np.ndarray) and X.dtype.kind == "f":
-        units = [X[domains.sample_domain == one] for one in domains.domains if one >= 0]
-        spread = float(np.mean([rows.std(axis=0).mean() for rows in units]))
+def problem_size(X: Any, n_classes: int, sample_domain: IntArray) -> Size:
+    """Return the size of a problem, by which adapters of the registry are set up.
+
+    Rows in blocks and sparse rows count as spread by one: measuring them would take a pass.
+    """
+    n_source, spread = int((sample_domain >= 0).sum()), 1.0
+    rows = None if is_streamed(X) or sparse.issparse(X) else np.asarray(X)
+    if rows is not None and rows.dtype.kind in "fiu":
+        domains = np.unique(sample_domain[sample_domain >= 0])
+        spreads = [rows[sample_domain == one].std(axis=0).mean() for one in domains]
+        spread = float(np.mean(spreads))
     return Size(n_source, X.shape[0] - n_source, X.shape[1], n_classes, spread)
 
 

@@ -27,7 +27,7 @@ def logistic_regression() -> Any:
 
 
 def linear_machine(n_features: int) -> Any:
-    """Return a linear SVM with the solver that is fast for so many features."""
+    """Return a linear SVM with the solver that is fast for this number of features."""
     if n_features > FEW_FEATURES:
         return LinearSVC(dual=True, tol=COARSE, max_iter=2000, random_state=0)
     return LinearSVC(dual=False, max_iter=2000)
@@ -42,7 +42,7 @@ def kernel_machine(n_source: int) -> Any:
     return make_pipeline(Nystroem(n_components=N_BASES, random_state=0), last)
 
 
-# Name -> the model for so many source rows and features.
+# Name -> the model, given the numbers of source rows and features.
 MODELS: dict[str, Callable[[int, int], Any]] = {
     "logistic": lambda n_source, n_features: logistic_regression(),
     "linear-svm": lambda n_source, n_features: linear_machine(n_features),

@@ -7,6 +7,7 @@ import numpy as np
 from covshift.domains import FitDomains
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.kernels.distinct_rows import draw_rows
+from covshift.predictors.fitting import problem_size
 from covshift.registry import Size
 
 
@@ -28,14 +29,8 @@ class Problem(NamedTuple):
     @property
     def size(self) -> Size:
         """Size of the problem, by which settings of adapters are chosen."""
-        spreads = [
-            self.X_source[self.source_domain == domain].std(axis=0).mean()
-            for domain in self.source_domains
-        ]
-        n_source, n_features = self.X_source.shape
-        return Size(
-            n_source, len(self.X_target), n_features, self.n_classes, float(np.mean(spreads))
-        )
+        scene = target_scene(self)
+        return problem_size(scene.X, self.n_classes, scene.sample_domain)
 
     def thinned(self, max_rows: int, rng: np.random.RandomState) -> "Problem":
         """At most so many rows of each role, drawn in proportion to domains and classes."""

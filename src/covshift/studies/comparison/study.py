@@ -50,7 +50,7 @@ def comparison_study(paths: Mapping[str, str], n_trials: int, seed: int) -> Stud
     return Study(
         name="adapters",
         tasks=declare(collections, n_trials, seed),
-        # Where data lie is no part of what was measured: moved folders resume all the same.
+        # Paths do not identify a trial, so that a run resumes after its folders have moved.
         function=partial(run_comparison, paths=dict(paths)),
         run_settings={"trials": n_trials, "seed": seed, "data": dict(paths)},
         document=comparison_document,

@@ -41,7 +41,7 @@ MODELS: dict[str, Any] = {
 
 
 def systems(n_features: int, n_classes: int) -> dict[str, System]:
-    """Return the adapters for data of so many features and classes, by name.
+    """Return the adapters by name, for data with these numbers of features and classes.
 
     What is returned identifies a trial: results under other settings are other results. The
     adapter itself is built from its name for the rows of each draw.
