@@ -1,8 +1,8 @@
 """The methods that are compared on the design tasks: functions of a task without target labels.
 
 A method gets a `tasks.DrawnTask` whose ``y_test`` and ``y_target`` are None, and a seed. It returns
-labels of the test rows, or a `Prediction`. Raise ``version`` when you change what a method does:
-its tasks are then run again.
+labels of the test rows, a `Prediction`, or several of these by name, if they share most of the
+work. Raise ``version`` when you change what a method does: its tasks are then run again.
 """
 
 from collections.abc import Callable
@@ -14,30 +14,40 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_random_state
 
 from covshift import AutoAdaptedClassifier
+from covshift.kernels.distinct_rows import deal_folds
 from covshift.registry import records
-from covshift.selection.bench import Bench
+from covshift.selection.bench import N_FOLDS, Bench
 from covshift.selection.candidates import default_candidates, named_classifier
+from covshift.selection.choice import choose
 from covshift.selection.disqualification import disqualify
-from covshift.selection.members import FitData, fit_members, mean_probabilities
+from covshift.selection.explanations import explained_by_shares
+from covshift.selection.members import FitData, fit_members
 from covshift.selection.metrics import METRICS
+from covshift.selection.outputs import class_logits
 from covshift.selection.problem import Problem
 from covshift.selection.scorers import SCORERS
 
 BALANCED = "balanced_accuracy"
+OBJECTIVES = ("accuracy", BALANCED)
+# Of `AutoAdaptedClassifier`.
+MAX_ROWS = 1000
+N_MEMBERS = 7
 
 
 class Prediction(NamedTuple):
     """What a method says about the test rows.
 
     ``probabilities`` have a column for each class of the source, in sorted order. ``extras`` are
-    plain data to keep with the result.
+    plain data to keep with the result; ``arrays`` are kept in a file beside it.
     """
 
     labels: np.ndarray
     probabilities: np.ndarray | None = None
     extras: dict | None = None
+    arrays: dict | None = None
 
 
 class Method(NamedTuple):
@@ -55,23 +65,112 @@ def plain_logistic(task, seed):
     return Prediction(model.predict(task.X_test), model.predict_proba(task.X_test))
 
 
-def plain_best(task, seed, objective):
-    """The best unadapted candidate by validation on the source."""
-    return _vote(task, seed, objective, _unadapted, _best_on_source)
-
-
-def equal_vote(task, seed, objective):
-    """All default candidates with equal weights, by calibrated probabilities."""
-    return _vote(task, seed, objective, default_candidates, _equal_weights)
-
-
-def automatic(task, seed, **settings):
-    """Fit `AutoAdaptedClassifier`, with its defaults unless settings are given."""
-    model = AutoAdaptedClassifier(random_state=seed, **settings)
+def automatic(task, seed, objective):
+    """Fit `AutoAdaptedClassifier` with its defaults."""
+    model = AutoAdaptedClassifier(scoring=objective, random_state=seed)
     X, y, sample_domain = _stacked(task)
     model.fit(X, y, sample_domain=sample_domain)
     extras = {"chosen": list(model.chosen_), "decision": model.decision_}
     return Prediction(model.predict(task.X_test), model.predict_proba(task.X_test), extras)
+
+
+def shared_bench(task, seed):
+    """Every default candidate and every way to combine them, from one bench of candidates.
+
+    The weights of "auto" are those of `AutoAdaptedClassifier`, which draws its seed in the same
+    way. "plain best" is the best unadapted candidate by validation on the source, "equal vote"
+    the mean of all candidates that are neither failed nor degenerate.
+    """
+    classes, codes = np.unique(task.y_source, return_inverse=True)
+    source = (task.X_source, codes, task.source_domain)
+    problem = Problem(*source, task.X_target, task.target_domain, len(classes))
+    rng = check_random_state(seed)
+    bench = RecordingBench(
+        default_candidates(problem.size),
+        problem.thinned(MAX_ROWS, rng),
+        METRICS[BALANCED],
+        seed=int(rng.randint(2**31 - 1)),
+    )
+    logits, P = _test_outputs(bench, task, codes)
+    found = {}
+    for number, one in enumerate(bench.candidates):
+        if logits[number] is not None:
+            found[one.name] = Prediction(classes[logits[number].argmax(axis=1)], P[number])
+    for objective in OBJECTIVES:
+        bench.metric = METRICS[objective]
+        for name, weights, extras in _combinations(bench, objective):
+            used = np.flatnonzero(weights)
+            mean = sum(weights[i] * P[i] for i in used)
+            shares = np.bincount(codes) if objective == BALANCED else 1
+            labels = classes[(mean / shares).argmax(axis=1)]
+            extras["weights"] = {bench.candidates[i].name: round(weights[i], 4) for i in used}
+            found[name] = Prediction(labels, mean, extras)
+    arrays = bench.arrays() | {f"test {i}": one for i, one in enumerate(logits) if one is not None}
+    found["auto"] = found["auto"]._replace(arrays=arrays)
+    return found
+
+
+class RecordingBench(Bench):
+    """A bench that remembers the true classes of the scenes that were scored."""
+
+    def __init__(self, *args, **settings):
+        super().__init__(*args, **settings)
+        self.truths = {}
+
+    def score(self, outputs, codes):
+        """Remember the codes of a scene by its name."""
+        names = [name for name, found in self._outputs.items() if found is outputs]
+        self.truths.update(dict.fromkeys(names, codes))
+        return super().score(outputs, codes)
+
+    def arrays(self):
+        """Return the logits of all candidates in all scenes, and the scenes' classes."""
+        found = {f"truth {name}": codes for name, codes in self.truths.items()}
+        for name, outputs in self._outputs.items():
+            known = {i: one.logits for i, one in enumerate(outputs) if one.logits is not None}
+            found |= {f"{name}, {i}": logits for i, logits in known.items()}
+        names = np.array([one.name for one in self.candidates])
+        folds = deal_folds(self.problem.codes, N_FOLDS, self.rng("folds"))
+        return found | {"candidates": names, "codes": self.problem.codes, "folds": folds}
+
+
+def _test_outputs(bench, task, codes):
+    """Logits and calibrated probabilities of the test rows, by candidate; None if it failed."""
+    where = np.full(len(task.X_test), -1)
+    X, _, sample_domain = _stacked(task)
+    all_codes = np.concatenate([codes, np.full(len(task.X_target), -1)])
+    data = FitData(X, all_codes, sample_domain, all_codes >= 0)
+    logits, P = [], []
+    for number, output in enumerate(bench.target):
+        if output.logits is None:
+            logits.append(None)
+            P.append(None)
+            continue
+        weights = np.zeros(len(bench.candidates))
+        weights[number] = 1.0
+        member = fit_members(bench, weights, data, None)[0]
+        logits.append(class_logits(member.model, task.X_test, codes.max() + 1, sample_domain=where))
+        P.append(member.probabilities(task.X_test, codes.max() + 1, where))
+    return logits, P
+
+
+def _combinations(bench, objective):
+    """Names, weights and extras of the ways to combine the candidates for an objective."""
+    short = "balanced" if objective == BALANCED else objective
+    yield f"plain best, {short}", _best_on_source(bench), {}
+    yield f"equal vote, {short}", _equal_weights(bench), {}
+    kinds = {"untrained": f"untrained vote, {short}"}
+    kinds |= {"learned": "auto"} if objective == BALANCED else {"untrained": "auto, accuracy"}
+    for kind, name in kinds.items():
+        choice = choose(bench, kind, n_members=N_MEMBERS)
+        scores = {key: _rounded(column) for key, column in choice.table.scores.items()}
+        scores["combined"] = _rounded(choice.combined)
+        extras = {"scores": scores, "reasons": list(choice.table.reasons)}
+        yield name, choice.weights, extras | {"explained": explained_by_shares(bench)}
+
+
+def _rounded(values):
+    return [None if np.isnan(value) else round(float(value), 5) for value in values]
 
 
 def fixed_pipeline(task, seed, adapter, model):
@@ -110,12 +209,9 @@ def all_methods():
     """Return every method by name, those of the default run first."""
     methods = [
         Method("plain logistic", "1", plain_logistic),
-        Method("plain best, accuracy", "1", partial(plain_best, objective="accuracy")),
-        Method("plain best, balanced", "1", partial(plain_best, objective=BALANCED)),
-        Method("auto", "1", automatic),
-        Method("auto, accuracy", "1", partial(automatic, scoring="accuracy")),
-        Method("equal vote, accuracy", "1", partial(equal_vote, objective="accuracy")),
-        Method("equal vote, balanced", "1", partial(equal_vote, objective=BALANCED)),
+        Method("auto", "2", shared_bench),
+        Method("estimator, accuracy", "1", partial(automatic, objective="accuracy")),
+        Method("estimator, balanced", "1", partial(automatic, objective=BALANCED)),
     ]
     for record in records():
         for model in dict.fromkeys([*record.automatic, "logistic"]):
@@ -141,20 +237,7 @@ SKADA_ADAPTERS = (
 # Methods that run if none are named: baselines, the automatic choice, pipelines of either package.
 DEFAULT_METHODS = (
     "plain logistic",
-    "plain best, accuracy",
-    "plain best, balanced",
     "auto",
-    "auto, accuracy",
-    "equal vote, accuracy",
-    "equal vote, balanced",
-    "standardize + logistic",
-    "standardize-domains + logistic",
-    "standardize-domains + rbf",
-    "ranks + logistic",
-    "coral + logistic",
-    "monge + logistic",
-    "ulsif + logistic",
-    "sa + logistic",
     "SKADA CORAL + logistic",
     "SKADA CORAL + rbf",
     "SKADA EntropicOTMapping + logistic",
@@ -171,33 +254,14 @@ def _stacked(task):
     return X, y, np.concatenate([task.source_domain, task.target_domain])
 
 
-def _vote(task, seed, objective, list_candidates, weigh):
-    """Weighted mean of the candidates' calibrated probabilities, decided for the objective."""
-    classes, codes = np.unique(task.y_source, return_inverse=True)
-    source = (task.X_source, codes, task.source_domain)
-    problem = Problem(*source, task.X_target, task.target_domain, len(classes))
-    bench = Bench(list_candidates(problem.size), problem, METRICS[objective], seed=seed)
-    X, _, sample_domain = _stacked(task)
-    all_codes = np.concatenate([codes, np.full(len(task.X_target), -1)])
-    data = FitData(X, all_codes, sample_domain, all_codes >= 0)
-    members = fit_members(bench, weigh(bench), data, None)
-    P = mean_probabilities(members, task.X_test, len(classes), np.full(len(task.X_test), -1))
-    decided = P / np.bincount(codes) if objective == BALANCED else P
-    extras = {"chosen": [member.candidate.name for member in members]}
-    return Prediction(classes[decided.argmax(axis=1)], P, extras)
-
-
-def _unadapted(size):
-    return [one for one in default_candidates(size) if not one.adapts]
-
-
 def _best_on_source(bench):
     """Weight 1 for the best on left-out source domains; with one domain, on left-out rows."""
     scores = SCORERS["source domains"](bench)
     if np.isnan(scores).all():
         scores = SCORERS["source CV"](bench)
+    plain = np.array([not one.adapts for one in bench.candidates])
     weights = np.zeros(len(scores))
-    weights[np.nanargmax(scores)] = 1.0
+    weights[np.nanargmax(np.where(plain, scores, np.nan))] = 1.0
     return weights
 
 

@@ -19,6 +19,7 @@ import threading
 import time
 import traceback
 import warnings
+import zlib
 from collections import deque
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -129,11 +130,14 @@ def run_jobs(jobs, data, out, *, n_jobs=1, limit=LIMIT, wall_limit=None, progres
                 ready = connection.wait(list(running), max(0.0, first - time.monotonic()))
                 overdue = [c for c in running if running[c].deadline <= time.monotonic()]
                 for receiver in dict.fromkeys([*ready, *overdue]):
-                    line = _finish(receiver, running[receiver], receiver in ready)
+                    lines, arrays = _finish(receiver, running[receiver], receiver in ready)
+                    if arrays:
+                        _write_arrays(arrays_path(out, lines[-1]), arrays)
                     del running[receiver]
-                    add(line)
+                    for line in lines:
+                        add(line)
                     if progress is not None:
-                        progress(line)
+                        progress(lines[-1])
         finally:
             for receiver, one in running.items():
                 _kill(one.process)
@@ -163,14 +167,15 @@ def _work(sender, method, task, seed, limit):
         try:
             prediction = method.predict(task, seed)
             used = time.process_time() - start
-            line = _encoded(prediction, task)
-            text = json.dumps(line, allow_nan=False)
+            lines, arrays = _encoded(prediction, method.name, task)
+            text = json.dumps(lines, allow_nan=False)
         except Exception:
             used = time.process_time() - start
-            text = json.dumps({"status": FAILED, "error": traceback.format_exc()})
+            failure = {"status": FAILED, "error": traceback.format_exc()}
+            text, arrays = json.dumps({method.name: failure}), {}
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     megabytes = memory / (2**10 if sys.platform == "linux" else 2**20)
-    sender.send((text, round(used, 3), round(megabytes, 1)))
+    sender.send((text, arrays, round(used, 3), round(megabytes, 1)))
 
 
 def _end_with_parent():
@@ -178,8 +183,18 @@ def _end_with_parent():
     os._exit(1)
 
 
-def _encoded(prediction, task):
-    """Check a prediction and write it as text."""
+def _encoded(predictions, name, task):
+    """Check what a method returned and write it as text; the method's own prediction is last."""
+    if not isinstance(predictions, dict):
+        predictions = {name: predictions}
+    if name not in predictions:
+        raise ValueError(f"returned no prediction named {name!r}")
+    lines = {one: _encode_one(predictions[one], task) for one in predictions if one != name}
+    lines[name] = _encode_one(predictions[name], task)
+    return lines, getattr(predictions[name], "arrays", None) or {}
+
+
+def _encode_one(prediction, task):
     if not isinstance(prediction, Prediction):
         prediction = Prediction(prediction)
     classes, labels = np.unique(task.y_source), np.asarray(prediction.labels)
@@ -199,8 +214,33 @@ def _encoded(prediction, task):
     }
 
 
+def arrays_path(out, line):
+    """Return the file of the arrays that belong to a line of results."""
+    number = zlib.crc32("|".join(map(str, key_of(line))).encode())
+    return Path(out).with_suffix("") / f"{number:08x}.npz"
+
+
+def _write_arrays(path, arrays):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    halves = {name: _halved(values) for name, values in arrays.items()}
+    with part.open("wb") as file:
+        np.savez_compressed(file, **halves)
+    part.replace(path)
+
+
+def _halved(values):
+    """Numbers in half precision, within its range."""
+    if values.dtype.kind != "f":
+        return values
+    return np.clip(values, -6e4, 6e4).astype(np.float16)
+
+
 def _finish(receiver, one, ready):
-    """Return the line of a job whose process has answered, died or run out of time."""
+    """Return the lines and arrays of a job whose process has answered, died or run out of time.
+
+    A method with several predictions has a line for each; the last is its own and has the costs.
+    """
     line = one.job.line | {
         "status": OK,
         "error": None,
@@ -215,13 +255,15 @@ def _finish(receiver, one, ready):
     with receiver:
         if not ready:
             _kill(one.process)
-            return line | {"status": TIMEOUT, "error": "Killed: out of wall clock time."}
+            return [line | {"status": TIMEOUT, "error": "Killed: out of wall clock time."}], {}
         try:
-            text, seconds, megabytes = receiver.recv()
+            text, arrays, seconds, megabytes = receiver.recv()
         except (EOFError, OSError):
-            return line | _death(one.process, one.limit)
+            return [line | _death(one.process, one.limit)], {}
     one.process.join()
-    return line | json.loads(text) | {"seconds": seconds, "megabytes": megabytes}
+    lines = [line | {"method": name} | found for name, found in json.loads(text).items()]
+    lines[-1] |= {"seconds": seconds, "megabytes": megabytes}
+    return lines, arrays
 
 
 def _death(process, limit):

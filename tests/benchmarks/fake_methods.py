@@ -72,6 +72,17 @@ def not_plain(task, seed):
     return Prediction(first_class(task, seed), extras={"array": np.ones(3)})
 
 
+def several(task, seed):
+    """Two predictions, and arrays in a file."""
+    arrays = {"numbers": np.array([1, 2, 3]), "large": np.array([-1e9, 0.5])}
+    labels = first_class(task, seed)
+    return {"several": Prediction(labels, arrays=arrays), "the other": Prediction(labels)}
+
+
+def only_another(task, seed):
+    return {"another": first_class(task, seed)}
+
+
 def method(function, version="1"):
     return Method(function.__name__, version, function)
 

@@ -18,7 +18,7 @@ from results import (
     read_lines,
     read_results,
 )
-from run import Progress, matching, pending_jobs, run_jobs
+from run import Progress, arrays_path, matching, pending_jobs, run_jobs
 from tasks import draw_task, made_up_tasks
 
 import tests.benchmarks.fake_methods as fake
@@ -236,6 +236,25 @@ def test_progress_tells_share_and_time_left(capsys):
     assert "12 of 40 (30.0%), 1 failed" in shown
 
 
+def test_several_predictions_of_one_method(tmp_path):
+    out = tmp_path / "results.jsonl"
+    assert run_all(fake.some_tasks(1), [fake.several], out) == 1
+    assert run_all(fake.some_tasks(1), [fake.several], out) == 0
+    lines = by_method(out)
+    assert list(lines) == ["the other", "several"]
+    assert lines["the other"]["seconds"] is None
+    assert lines["several"]["seconds"] >= 0
+    with np.load(arrays_path(out, lines["several"])) as arrays:
+        np.testing.assert_array_equal(arrays["numbers"], [1, 2, 3])
+        np.testing.assert_array_equal(arrays["large"], [-6e4, 0.5])
+
+
+def test_the_prediction_under_the_method_s_own_name_must_be_there(tmp_path):
+    out = tmp_path / "results.jsonl"
+    run_all(fake.some_tasks(1), [fake.only_another], out)
+    assert "returned no prediction named 'only_another'" in by_method(out)["only_another"]["error"]
+
+
 def test_default_methods_exist():
     methods = all_methods()
     missing = [name for name in DEFAULT_METHODS if name not in methods]
@@ -248,14 +267,17 @@ def test_default_methods_exist():
     "name",
     [
         "plain logistic",
-        "plain best, accuracy",
-        "plain best, balanced",
-        pytest.param("equal vote, balanced", marks=pytest.mark.slow),
         "standardize-domains + logistic",
         "ulsif + rbf",
     ],
 )
 def test_methods_return_labels_of_the_source(name):
+    drawn, small = small_task()
+    prediction = all_methods()[name].predict(small, 0)
+    check_prediction(prediction, drawn)
+
+
+def small_task():
     task = next(one for one in made_up_tasks(1) if one.cluster == "no_shift")
     drawn = draw_task(task)
     few = np.arange(0, len(drawn.X_source), 3)
@@ -265,9 +287,34 @@ def test_methods_return_labels_of_the_source(name):
         source_domain=drawn.source_domain[few],
         X_target=drawn.X_target[:60],
         target_domain=drawn.target_domain[:60],
-    ).without_target_labels()
-    prediction = all_methods()[name].predict(small, 0)
+    )
+    return drawn, small.without_target_labels()
+
+
+def check_prediction(prediction, drawn):
     assert np.isin(prediction.labels, drawn.y_source).all()
     assert np.mean(prediction.labels == drawn.y_test) > 1.2 / len(np.unique(drawn.y_source))
     if prediction.probabilities is not None:
         np.testing.assert_allclose(prediction.probabilities.sum(axis=1), 1)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_the_shared_bench_predicts_as_the_estimator_does():
+    drawn, small = small_task()
+    found = all_methods()["auto"].predict(small, 3)
+    for name in ("plain best, accuracy", "plain best, balanced", "equal vote, balanced"):
+        check_prediction(found[name], drawn)
+    pairs = {"auto": "estimator, balanced", "auto, accuracy": "estimator, accuracy"}
+    for shared, estimator in pairs.items():
+        expected = all_methods()[estimator].predict(small, 3)
+        np.testing.assert_array_equal(found[shared].labels, expected.labels)
+        np.testing.assert_allclose(
+            found[shared].probabilities, expected.probabilities, rtol=1e-9, atol=1e-12
+        )
+    arrays = found["auto"].arrays
+    n_candidates = len(arrays["candidates"])
+    assert {f"test {i}" for i in range(n_candidates)} <= set(arrays)
+    assert {f"fold {k}, 0" for k in range(3)} <= set(arrays)
+    for name in [name for name in arrays if name.startswith("truth ")]:
+        assert len(arrays[name]) == len(arrays[f"{name.removeprefix('truth ')}, 0"])
