@@ -67,7 +67,7 @@ def plain_logistic(task, seed):
 
 def automatic(task, seed, objective):
     """Fit `AutoAdaptedClassifier` with its defaults."""
-    model = AutoAdaptedClassifier(scoring=objective, random_state=seed)
+    model = AutoAdaptedClassifier(objective=objective, random_state=seed)
     X, y, sample_domain = _stacked(task)
     model.fit(X, y, sample_domain=sample_domain)
     extras = {"chosen": list(model.chosen_), "decision": model.decision_}

@@ -48,7 +48,7 @@ def test_adapts_where_that_is_what_is_needed(n_classes):
     assert unadapted.score(data[3], data[4]) < 0.6
     assert model.leaderboard_[0]["adapter"] != "none"
     assert model.chosen_[0] == model.leaderboard_[0]["candidate"]
-    assert model.score_kind_ == "learned"
+    assert model.score_kind_ == "untrained"
 
 
 @pytest.mark.slow
@@ -133,10 +133,10 @@ def test_leaderboard_is_a_table():
     assert model.chosen_[0] in text[1]
 
 
-def test_other_measures():
-    for scoring in ("accuracy", "f1_macro", cohen_kappa_score):
-        model = fit(scoring=scoring)
-        assert model.score_kind_ == "untrained"
+def test_other_objectives():
+    for objective in ("balanced_accuracy", cohen_kappa_score):
+        model = fit(objective=objective)
+        assert model.objective_ is objective
         assert model.leaderboard_[0]["adapter"] != "none"
 
 
@@ -147,13 +147,13 @@ def test_for_balanced_accuracy_rare_classes_count_as_much():
     X = rng.standard_normal((400, 2)) + 1.2 * y[:, None]
     domain = np.repeat([0, -1], 200)
     models = {
-        scoring: fit(data=(X, y, domain), scoring=scoring)
-        for scoring in ("balanced_accuracy", "accuracy")
+        objective: fit(data=(X, y, domain), objective=objective)
+        for objective in ("balanced_accuracy", "accuracy")
     }
     target = domain < 0
     found = {
-        scoring: model.predict(X[target])[y[target] == 1].mean()
-        for scoring, model in models.items()
+        objective: model.predict(X[target])[y[target] == 1].mean()
+        for objective, model in models.items()
     }
     assert found["balanced_accuracy"] > found["accuracy"] + 0.3
     P = models["balanced_accuracy"].predict_proba(X[target])
@@ -171,7 +171,7 @@ def test_a_measure_of_the_users_own_sees_labels():
         seen.update(y_true)
         return np.mean(y_pred[y_true == "good"] == "good")
 
-    fit(scoring=recall_of_good)
+    fit(objective=recall_of_good)
     assert seen == {"bad", "good"}
 
 
@@ -203,7 +203,7 @@ def test_class_shares_of_the_target():
     data = X, np.concatenate([y_source, np.full(600, -1)]), np.repeat([0, -1], 600)
     candidates = [(None, LogisticRegression())]
     plain, corrected = (
-        fit(candidates, data=data, class_shares=kind, scoring="accuracy")
+        fit(candidates, data=data, class_shares=kind, objective="accuracy")
         for kind in ("source", "estimated")
     )
     np.testing.assert_allclose(plain.class_shares_, [0.5, 0.5])
@@ -220,7 +220,7 @@ def test_labels_of_some_target_rows_count():
     label_mask[np.random.RandomState(0).choice(np.flatnonzero(~label_mask), 150)] = True
     candidates = [(None, LogisticRegression()), (DomainStandardScaler(), LogisticRegression())]
     blind, told = (
-        fit(candidates, (X, y, sample_domain), mask, scoring="accuracy", vote=1)
+        fit(candidates, (X, y, sample_domain), mask, objective="accuracy", vote=1)
         for mask in (None, label_mask)
     )
     assert blind.leaderboard_[0]["adapter"] == "DomainStandardScaler"
@@ -348,7 +348,7 @@ def test_rows_for_the_scores_are_limited():
         ({"class_shares": "target"}, "class_shares"),
         ({"max_rows": 10}, "max_rows"),
         ({"time_budget": -1.0}, "time_budget"),
-        ({"scoring": "r2"}, "scoring"),
+        ({"objective": "r2"}, "objective"),
         ({"estimator": LogisticRegression()}, "not both"),
         ({"candidates": []}, "candidates"),
     ],

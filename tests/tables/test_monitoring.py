@@ -42,7 +42,10 @@ def test_what_moved_is_named(model, tmp_path):
 def test_the_domains_of_the_batch_decide_what_it_is_compared_with(model, tmp_path):
     batch = rows(300, 2, "D")
     assert not monitor(model, batch, tmp_path, domain="site")["moved"]
-    assert monitor(model, batch, tmp_path)["moved"]  # against C and D together
+    assert not monitor(model, batch, tmp_path)["moved"]  # the column of the training table
+    together = monitor(model, batch.drop(columns="site"), tmp_path)
+    assert together["moved"]  # against C and D
+    assert "has no column 'site', which named the domains" in together["notes"][0]
     strange = monitor(model, batch.assign(site="Z"), tmp_path, domain="site")
     assert strange["reference_rows"] == 600
     assert "no rows of these domains" in strange["notes"][0]

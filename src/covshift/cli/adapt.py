@@ -15,6 +15,7 @@ from covshift.cli.options import (
     Ignore,
     Jobs,
     MaxRows,
+    Objective,
     OutFile,
     Seed,
     Separator,
@@ -58,6 +59,7 @@ def adapt(
             "named adapter uses logistic."
         ),
     ] = None,
+    objective: Objective = None,
     reference_rows: Annotated[
         int | None,
         typer.Option(
@@ -94,8 +96,8 @@ def adapt(
         if is_model_file(first):
             given = {
                 "--label": label, "--ignore": ignore, "--use": use, "--adapter": adapter,
-                "--model": model, "--reference-rows": reference_rows, "--time-budget": time_budget,
-                "--max-rows": max_rows,
+                "--model": model, "--objective": objective, "--reference-rows": reference_rows,
+                "--time-budget": time_budget, "--max-rows": max_rows,
             }  # fmt: skip
             for option, value in given.items():
                 if value is not None:
@@ -104,7 +106,10 @@ def adapt(
         else:
             if label is None:
                 fail(COMMAND, f"--label COL is needed: the column of {first} to predict.")
-            settings = {"seed": seed, "n_jobs": jobs, "time_budget": time_budget}
+            settings = {
+                "objective": objective or "accuracy", "seed": seed, "n_jobs": jobs,
+                "time_budget": time_budget,
+            }  # fmt: skip
             columns = {"ignore": column_names(ignore), "keep": column_names(use)}
             result = _adapt_tables(
                 (first, new), out, (adapter or "auto", model), settings,
@@ -136,7 +141,7 @@ def _adapt_tables(
 
     # Now, not after the work.
     import_skops()
-    check_choice(*chosen)
+    check_choice(*chosen, settings["objective"])
     check_count("--reference-rows", n_reference, minimum=0)
     with working("reading") as update:
         tables = read_pair(*files, progress=update, **matching)
@@ -187,4 +192,11 @@ def _print(result: dict[str, Any]) -> None:
     if "decision" in result or result["target"]["left the vote"]:
         rows = [(one["candidate"], one["weight"]) for one in result["chosen"]]
         print_table(["in use", "weight"], rows)
+    if result.get("plain model"):
+        from covshift.predictors.objective import WORDS  # imported here: --help stays fast
+
+        typer.echo(f"Objective: {WORDS[result['objective']]}.")
+        typer.echo(
+            f"Plain model, kept beside it: {result['plain model']} (covshift predict --plain)."
+        )
     typer.echo(f"Model: {result['model']}")

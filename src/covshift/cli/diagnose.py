@@ -15,6 +15,7 @@ from covshift.cli.options import (
     Ignore,
     Jobs,
     MaxRows,
+    Objective,
     Seed,
     Separator,
     Use,
@@ -37,6 +38,7 @@ def diagnose(
     domain: Domain = None,
     ignore: Ignore = None,
     use: Use = None,
+    objective: Objective = None,
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a page with tables and pictures.")
     ] = None,
@@ -77,6 +79,7 @@ def diagnose(
         from covshift.base import check_count
         from covshift.diagnosis.words import say_rows, summarise
         from covshift.tables import check_output, diagnose_tables, read_pair
+        from covshift.tables.adapting import unbalanced_note
         from covshift.tables.diagnosing import (
             rows_to_label,
             update_from_file,
@@ -99,12 +102,12 @@ def diagnose(
         work = f"diagnosing {len(tables.X_train):,} and {len(tables.X_new):,} rows"
         with working(work) as update:
             found = diagnose_tables(
-                tables, random_state=seed, n_jobs=jobs, time_budget=time_budget,
-                progress=lambda stage: update(f"{work}: {stage}"),
+                tables, objective=objective or "accuracy", random_state=seed, n_jobs=jobs,
+                time_budget=time_budget, progress=lambda stage: update(f"{work}: {stage}"),
             )  # fmt: skip
             update(f"{work}: what to expect")
             _ = found.expectations  # computed when first asked for
-        notes = list(tables.notes)
+        notes = [*tables.notes, *unbalanced_note(tables.y, found.objective)]
         if found.n_rows_looked_at != found.n_rows:
             notes.append(f"{say_rows(found)}.")
         if labels is not None:
@@ -124,6 +127,7 @@ def diagnose(
         print_json(result)
         return
     print_notes([*notes, *warned])
+    typer.echo(f"Objective: {result['objective']}.")
     for sentence in result["summary"]:
         typer.echo(sentence)
     kinds = [kind for kind, _ in found.evidence.items()]

@@ -7,7 +7,7 @@ import typer
 
 from covshift.cli.checks import check_seed
 from covshift.cli.errors import MOVED, one_line_errors
-from covshift.cli.options import AsJson, Debug, Decimal, Domain, Seed, Separator
+from covshift.cli.options import AsJson, Debug, Decimal, ModelDomain, Seed, Separator
 from covshift.cli.printing import print_json, print_notes, print_table, working
 
 COMMAND = "monitor"
@@ -16,7 +16,7 @@ COMMAND = "monitor"
 def monitor(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="File of `covshift adapt`.")],
     batch: Annotated[Path, typer.Argument(metavar="BATCH", help="Table of rows of today.")],
-    domain: Domain = None,
+    domain: ModelDomain = None,
     level: Annotated[
         float, typer.Option(help="How often a batch that has not moved may give an alarm.")
     ] = 0.01,

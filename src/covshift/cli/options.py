@@ -18,6 +18,22 @@ Domain = Annotated[
     str | None,
     typer.Option(metavar="COL", help="Column that names each row's site, user or sensor."),
 ]
+# Of the commands on models.
+ModelDomain = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COL",
+        help="Column that names each row's site, user or sensor; by default TRAIN's, if there.",
+    ),
+]
+Objective = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="What to maximize: accuracy (default), or balanced_accuracy, which counts all classes "
+        "equally.",
+    ),
+]
 Ignore = Annotated[
     list[str] | None,
     typer.Option(metavar="COLS", help="Columns to leave out, commas between, or repeated."),

@@ -6,7 +6,15 @@ from typing import Annotated
 import typer
 
 from covshift.cli.errors import one_line_errors
-from covshift.cli.options import AsJson, Debug, Decimal, Domain, OutFile, Separator, column_names
+from covshift.cli.options import (
+    AsJson,
+    Debug,
+    Decimal,
+    ModelDomain,
+    OutFile,
+    Separator,
+    column_names,
+)
 from covshift.cli.printing import counted, print_json, print_notes, working
 
 COMMAND = "predict"
@@ -22,7 +30,10 @@ def predict(
     proba: Annotated[
         bool, typer.Option("--proba", help="Add the probability of each class.")
     ] = False,
-    domain: Domain = None,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Predict with the plain model, without adaptation.")
+    ] = False,
+    domain: ModelDomain = None,
     keep: Annotated[
         list[str] | None,
         typer.Option(metavar="COLS", help="Columns of NEW to repeat, such as an identifier."),
@@ -41,11 +52,14 @@ def predict(
         # Imported here: --help stays fast, and a missing extra becomes a one-line error.
         from covshift.persistence import load
         from covshift.tables import check_output, predict_file
+        from covshift.tables.model_frames import plain_model
 
         files = [new] if new.is_file() else new.glob("*") if new.is_dir() else []
         size = sum(file.stat().st_size for file in files)
         check_output(out, inputs=[model, new], min_free_bytes=(1 << 20) + size // ROOM)
         fitted = load(model)
+        if plain:
+            fitted = plain_model(fitted)
         with working("predicting") as update:
             result = predict_file(
                 fitted,
@@ -62,5 +76,7 @@ def predict(
         print_json({**result, "warnings": warned})
         return
     print_notes([*result["notes"], *warned])
+    if result["objective"]:
+        typer.echo(f"Objective: {result['objective']}.")
     typer.echo(f"Rows predicted: {result['rows']:,} ({counted(result['counts'])})")
     typer.echo(f"Predictions: {out}")

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from covshift.cli.errors import one_line_errors
-from covshift.cli.options import AsJson, Debug, Decimal, Domain, Separator
+from covshift.cli.options import AsJson, Debug, Decimal, ModelDomain, Separator
 from covshift.cli.printing import interval, print_json, print_notes, print_table, working
 
 COMMAND = "score"
@@ -20,7 +20,7 @@ def score(
     label: Annotated[
         str | None, typer.Option(metavar="COL", help="Label column; by default TRAIN's.")
     ] = None,
-    domain: Domain = None,
+    domain: ModelDomain = None,
     separator: Separator = None,
     decimal: Decimal = None,
     as_json: AsJson = False,
@@ -45,8 +45,18 @@ def score(
         return
     print_notes([*scores["notes"], *warned])
     typer.echo(f"Rows: {scores['n_rows']:,}")
-    typer.echo(f"Accuracy:          {interval(scores['accuracy'])}")
-    typer.echo(f"Balanced accuracy: {interval(scores['balanced_accuracy'])}")
+    if scores["objective"]:
+        typer.echo(f"Objective: {scores['objective']}.")
+    models = {"the model": scores} | ({"plain model": scores["plain"]} if "plain" in scores else {})
+    print_table(
+        ["", "accuracy", "balanced accuracy"],
+        [
+            (name, interval(one["accuracy"]), interval(one["balanced_accuracy"]))
+            for name, one in models.items()
+        ],
+    )
+    if "gain" in scores:
+        typer.echo(say_gain(scores["gain"], scores["objective"]))
     print_table(
         ["class", "rows", "predicted", "recall"],
         [
@@ -65,3 +75,15 @@ def score(
         )
     if "mean_over_domains" in scores:
         typer.echo(f"Mean over domains: {interval(scores['mean_over_domains'])}")
+
+
+def say_gain(gain: dict[str, float], objective: str | None) -> str:
+    """Return how the model compares with the plain one, and what to do if it is worse."""
+    measure = "balanced accuracy" if objective == "balanced_accuracy" else "accuracy"
+    text = (
+        f"Gain of the model over the plain one: {gain['value']:+.3f} {measure} (95 % interval "
+        f"{gain['low']:+.3f} to {gain['high']:+.3f})."
+    )
+    if gain["high"] < 0:
+        text += " Adapting hurts on these rows: use covshift predict --plain."
+    return text

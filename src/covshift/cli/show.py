@@ -12,7 +12,10 @@ from covshift.cli.printing import MAX_ENTRIES, print_json, print_table, shown
 
 COMMAND = "show"
 MAX_DEPTH = 4
-FIRST = ("class_name", "date", "label", "classes", "decision", "chosen", "data", "notes")
+FIRST = (
+    "class_name", "date", "label", "classes", "objective", "decision", "chosen", "plain model",
+    "data", "notes",
+)  # fmt: skip
 LAST = ("domain_names", "model", "feature_names", "software")  # long, and seldom asked for
 ONE_LINE = 80  # characters of a list that is not taken apart
 
@@ -31,6 +34,8 @@ def show(
         if as_json:
             print_json(card)
             return
+        if "chosen" in card:  # a model of `covshift adapt`
+            card.setdefault("plain model", "none (version 0.1 kept none)")
         middle = [name for name in card if name not in FIRST + LAST]
         for name in [name for name in (*FIRST, *middle, *LAST) if name in card]:
             _print(name, card[name], 0)

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _get_feature_names, check_array
 
-from covshift.base import check_count, check_magnitude, check_number
+from covshift.base import check_count, check_magnitude, check_number, check_option
 from covshift.diagnosis.decidability import judge_decidability
 from covshift.diagnosis.diagnosis import Diagnosis, Stages
 from covshift.diagnosis.evidence import gather_evidence
@@ -20,8 +20,9 @@ from covshift.diagnosis.stability import measure_stability
 from covshift.diagnosis.verdict import reach_verdict
 from covshift.diagnosis.weighting import measure_weighting
 from covshift.domains import check_fit_domains, encode_classes
+from covshift.predictors.objective import ACCURACY, OBJECTIVES
 from covshift.selection.bench import Bench
-from covshift.selection.metrics import balanced_accuracy
+from covshift.selection.metrics import METRICS
 from covshift.selection.problem import Problem
 from covshift.streams import bring_home, is_streamed
 from covshift.streams.sampling import draw_in_memory
@@ -36,6 +37,7 @@ def diagnose(
     sample_domain: Any,
     label_mask: Any = None,
     domain_names: dict[int, str] | None = None,
+    objective: str = ACCURACY,
     max_rows: int = 1000,
     time_budget: float | None = None,
     n_jobs: int | None = None,
@@ -60,6 +62,8 @@ def diagnose(
         `Diagnosis.update` uses them.
     domain_names : dict of int to str, default=None
         Names of the domains, for the report.
+    objective : {"accuracy", "balanced_accuracy"}, default="accuracy"
+        What gains are measured in, and what the recommended model maximizes.
     max_rows : int, default=1000
         Rows of each role that are looked at, drawn in proportion to domains and classes.
     time_budget : float, default=None
@@ -93,6 +97,7 @@ def diagnose(
     >>> diagnosis.verdict.kind, diagnosis.leading
     ('adapt', 'shift and scale')
     """
+    check_option("objective", objective, OBJECTIVES)
     check_count("max_rows", max_rows, minimum=50)
     if time_budget is not None:
         check_number("time_budget", time_budget, minimum=0.0)
@@ -131,7 +136,7 @@ def diagnose(
     problem = whole.take(drawn, drawn_target)
     candidates, hypothesis_of = hypothesis_candidates(problem, len(source))
     bench = Bench(
-        candidates, problem, balanced_accuracy, seed=int(rng.randint(2**31 - 1)), n_jobs=n_jobs
+        candidates, problem, METRICS[objective], seed=int(rng.randint(2**31 - 1)), n_jobs=n_jobs
     )
     stages = run_stages(
         bench,
@@ -151,6 +156,7 @@ def diagnose(
         n_rows=(len(source), len(target)),
         feature_names=None if names is None else list(names),
         domain_names=domain_names or {},
+        objective=objective,
     )
     if len(labelled):
         rows = target[labelled]

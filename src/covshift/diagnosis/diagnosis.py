@@ -78,6 +78,7 @@ class Diagnosis:
         n_rows: tuple[int, int],
         feature_names: Sequence[str] | None,
         domain_names: dict[int, str],
+        objective: str,
         asked: FloatArray | None = None,
     ) -> None:
         self.stages = stages
@@ -88,6 +89,7 @@ class Diagnosis:
         self.n_rows = n_rows
         self.feature_names = feature_names
         self.domain_names = domain_names
+        self.objective = objective
         self._bench = bench
         self._hypothesis_of = hypothesis_of
         # Numbers of the target rows that have labels, their classes, and their weights.
@@ -136,15 +138,23 @@ class Diagnosis:
         assert plain is not None
         leader = self.variants[verdict.followed]
         if verdict.followed == 0 or leader is None:
-            return AdaptedClassifier(None, plain.estimator)
+            return self._alone(plain)
         if verdict.clearly:
-            return leader.model()
+            return self._alone(leader)
         members = [
             (one.name, one.adapter, one.estimator)
             for one, hypothesis in zip(self._bench.candidates, self._hypothesis_of, strict=True)
             if hypothesis in verdict.surviving and one.adapts
         ]
-        return AutoAdaptedClassifier(candidates=members, random_state=0)
+        return AutoAdaptedClassifier(candidates=members, objective=self.objective, random_state=0)
+
+    def _alone(self, candidate: Candidate) -> AdaptedClassifier:
+        """Return one candidate as a model, adapter or scaler included."""
+        # Without probabilities, the estimator decides in its own way.
+        decides = hasattr(candidate.estimator, "predict_proba")
+        model = candidate.model()
+        model.objective = self.objective if decides else None
+        return model
 
     @cached_property
     def expectations(self) -> list[Expectation]:
@@ -229,6 +239,7 @@ class Diagnosis:
             n_rows=self.n_rows,
             feature_names=self.feature_names,
             domain_names=self.domain_names,
+            objective=self.objective,
             asked=asked,
         )
 
@@ -245,6 +256,7 @@ class Diagnosis:
             "verdict": to_plain(self.verdict)
             | {"leading": self.leading, "surviving": self.surviving},
             "summary": summarise(self),
+            "objective": self.objective,
             "rows": list(self.n_rows),
             "rows looked at": list(self.n_rows_looked_at),
             "hypotheses": self.table,

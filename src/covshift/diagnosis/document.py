@@ -102,7 +102,7 @@ def _to_do(diagnosis: "Diagnosis", how_to_label: str) -> Section:
         "do",
         "What to do",
         paragraphs=say_verdict(diagnosis, how_to_label),
-        tables=[_expected(diagnosis.expectations)],
+        tables=[_expected(diagnosis.expectations, diagnosis.objective)],
     )
 
 
@@ -191,11 +191,11 @@ def _gain(gains: Gains, number: int, kind: str) -> Cell:
     return make_cell(f"{gain:+.3f}", value=gain, mark=mark, evidence=kind)
 
 
-def _expected(expectations: Sequence[Expectation]) -> Table:
+def _expected(expectations: Sequence[Expectation], objective: str) -> Table:
     rows = []
     for one in expectations:
-        low, high = one.balanced_accuracy_interval
-        known = f"{one.balanced_accuracy:.2f} ({low:.2f} to {high:.2f})"
+        low, high = getattr(one, f"{objective}_interval")
+        known = f"{getattr(one, objective):.2f} ({low:.2f} to {high:.2f})"
         rows.append(
             {
                 "method": one.method,
@@ -206,7 +206,7 @@ def _expected(expectations: Sequence[Expectation]) -> Table:
     columns = [
         make_column("method", "estimated by"),
         make_column("assumption", "if"),
-        make_column("score", "balanced accuracy on the target"),
+        make_column("score", f"{objective.replace('_', ' ')} on the target"),
     ]
     return make_table("expected", "What to expect, without labels of the target", columns, rows)
 
@@ -217,6 +217,7 @@ def _scenes(diagnosis: "Diagnosis") -> dict[str, Evidence]:
         make_column(one.name, one.name, numeric=True, digits=3) for one in all_hypotheses()
     ]
     tables = {}
+    name = diagnosis.objective.replace("_", " ").capitalize()
     for kind, gains in diagnosis.evidence.items():
         rows: list[dict[str, Cell]] = []
         for number, scores in enumerate(gains.by_scene):
@@ -224,7 +225,7 @@ def _scenes(diagnosis: "Diagnosis") -> dict[str, Evidence]:
             for hypothesis, score in zip(all_hypotheses(), scores, strict=True):
                 row[hypothesis.name] = _number(float(score))
             rows.append(row)
-        tables[kind] = make_evidence(f"Balanced accuracy: {kind}", columns, rows)
+        tables[kind] = make_evidence(f"{name}: {kind}", columns, rows)
     return tables
 
 

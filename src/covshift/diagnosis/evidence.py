@@ -21,6 +21,7 @@ from covshift.diagnosis.hypotheses import all_hypotheses
 from covshift.kernels.arrays import IntArray
 from covshift.selection.bench import Bench
 from covshift.selection.explanations import importance_weights
+from covshift.selection.metrics import balanced_accuracy
 from covshift.selection.outputs import Output
 from covshift.selection.problem import Problem, Scene
 from covshift.selection.pseudo_targets import (
@@ -93,7 +94,10 @@ def _measure(bench: Bench, kind: str, hypothesis_of: IntArray) -> Gains | None:
     played = play(bench, kind)
     if not played:
         return None
-    scenes = [PlayedScene(codes, predictions(outputs, len(codes))) for codes, outputs in played]
+    balanced = bench.metric is balanced_accuracy
+    scenes = [
+        PlayedScene(codes, predictions(outputs, len(codes)), balanced) for codes, outputs in played
+    ]
     target = predictions(bench.target, len(bench.problem.X_target))
     rng = bench.rng(f"gains: {kind}")
     return measure_gains(scenes, hypothesis_of, len(all_hypotheses()), target, rng)

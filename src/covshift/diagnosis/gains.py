@@ -10,8 +10,9 @@ With :math:`r_{hsi}` = 1 where row i is predicted rightly, the gain over hypothe
     g_h = \frac{1}{S} \sum_s \frac{1}{K_s} \sum_k \operatorname{mean}_{i \in k}
           \left( r_{hsi} - r_{0si} \right),
 
-a difference of balanced accuracies. Its distribution is that of a bootstrap which draws scenes, and
-rows by class within them: domains differ more than rows do.
+a difference of balanced accuracies; for the objective "accuracy", all rows count as one class. Its
+distribution is that of a bootstrap which draws scenes, and rows by class within them: domains
+differ more than rows do.
 
 That is about the mean over scenes. The target is one more of them, and a gain comes from rows that
 are predicted otherwise than without adaptation. Their share is seen without labels, in each scene
@@ -43,10 +44,19 @@ PRIOR_SPREAD, PRIOR_SCENES = 0.1, 2
 
 
 class PlayedScene(NamedTuple):
-    """Classes of the rows that played the target, and what was said of them: (candidates, rows)."""
+    """Classes of the rows that played the target, and what was said of them: (candidates, rows).
+
+    ``balanced``: classes count equally, else rows.
+    """
 
     codes: IntArray
     predicted: IntArray  # negative where a candidate could not be fitted
+    balanced: bool = True
+
+    @property
+    def groups(self) -> IntArray:
+        """Groups of rows that count equally: the classes, or all rows as one group."""
+        return self.codes if self.balanced else np.zeros(len(self.codes), dtype=int)
 
     @property
     def right(self) -> FloatArray:
@@ -56,10 +66,10 @@ class PlayedScene(NamedTuple):
 
     @property
     def scores(self) -> FloatArray:
-        """Balanced accuracy of each candidate."""
-        right = self.right
-        of_class = [right[:, self.codes == k].mean(axis=1) for k in np.unique(self.codes)]
-        scores: FloatArray = np.mean(of_class, axis=0)
+        """Balanced accuracy or accuracy of each candidate."""
+        right, groups = self.right, self.groups
+        of_group = [right[:, groups == k].mean(axis=1) for k in np.unique(groups)]
+        scores: FloatArray = np.mean(of_group, axis=0)
         return scores
 
 
@@ -163,9 +173,9 @@ def _resample(
     """Mean scores of the hypotheses over drawn scenes with drawn rows."""
     by_scene = np.full((len(scenes), N_RESAMPLES, len(able)), np.nan)
     for s, scene in enumerate(scenes):
-        codes, right, recalls = scene.codes, scene.right, []
-        for k in np.unique(codes):
-            rows = right[np.ix_(chosen[s][able], codes == k)]  # (able hypotheses, n_k)
+        groups, right, recalls = scene.groups, scene.right, []
+        for k in np.unique(groups):
+            rows = right[np.ix_(chosen[s][able], groups == k)]  # (able hypotheses, n_k)
             n = rows.shape[1]
             counts = rng.multinomial(n, np.full(n, 1 / n), size=N_RESAMPLES)
             recalls.append(counts @ rows.T / n)

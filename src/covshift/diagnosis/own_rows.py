@@ -16,6 +16,7 @@ import numpy as np
 
 from covshift.diagnosis.evidence import MAX_DOMAINS
 from covshift.selection.bench import Bench
+from covshift.selection.metrics import balanced_accuracy
 
 MIN_ROWS = 20
 
@@ -30,11 +31,11 @@ def score_own_rows(bench: Bench) -> float:
         own = problem.take(rows, np.arange(len(problem.X_target)))
         if len(rows) < MIN_ROWS or len(np.unique(own.codes)) < 2:
             continue
-        alone = Bench(plain, own, bench.metric, seed=bench.seed, n_jobs=bench.n_jobs)
+        alone = Bench(plain, own, balanced_accuracy, seed=bench.seed, n_jobs=bench.n_jobs)
         logits = alone.outputs_left_out()
         scores.append(
             [
-                np.nan if one is None else bench.metric(own.codes, one.argmax(axis=1))
+                np.nan if one is None else balanced_accuracy(own.codes, one.argmax(axis=1))
                 for one in logits
             ]
         )

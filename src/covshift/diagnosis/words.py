@@ -167,7 +167,8 @@ def _say_gain(diagnosis: "Diagnosis") -> str:
     low, high = verdict.gain_interval
     return (
         f"it predicts {diagnosis.share_changed:.0%} of the target rows otherwise and gains "
-        f"{verdict.gain:+.3f} balanced accuracy there, probably {low:+.3f} to {high:+.3f}"
+        f"{verdict.gain:+.3f} {diagnosis.objective.replace('_', ' ')} there, probably {low:+.3f} "
+        f"to {high:+.3f}"
     )
 
 
@@ -215,8 +216,9 @@ def say_expected(diagnosis: "Diagnosis") -> list[str]:
             f"{reached['own_balanced_accuracy']:.2f}, by the others' with "
             f"{reached['mean_balanced_accuracy']:.2f}, on average."
         ]
-    low, high = found.balanced_accuracy_interval
+    name = diagnosis.objective
+    low, high = getattr(found, f"{name}_interval")
     return [
-        f"Expected balanced accuracy on the target: {found.balanced_accuracy:.2f} ({low:.2f} to "
-        f"{high:.2f}), if {found.assumption}."
+        f"Expected {name.replace('_', ' ')} on the target: {getattr(found, name):.2f} ({low:.2f} "
+        f"to {high:.2f}), if {found.assumption}."
     ]

@@ -37,8 +37,12 @@ REGRESSORS = (
 )  # fmt: skip
 
 
-def add_predictor(graph: Graph, rows: str, model: Any) -> None:
-    """Add a fitted linear model, and its outputs."""
+def add_predictor(graph: Graph, rows: str, model: Any, shares: FloatArray | None = None) -> None:
+    """Add a fitted linear model, and its outputs.
+
+    ``shares``: the label is the class whose probability is largest compared with its share. None:
+    it follows from the margins.
+    """
     kinds = PROBABILISTIC + MARGINS if is_classifier(model) else REGRESSORS
     if not isinstance(model, kinds):
         raise NotImplementedError(
@@ -47,14 +51,14 @@ def add_predictor(graph: Graph, rows: str, model: Any) -> None:
             "pipeline, or in AdaptedClassifier and AdaptedRegressor."
         )
     if is_classifier(model):
-        _add_classifier(graph, rows, model)
+        _add_classifier(graph, rows, model, shares)
     else:
         prediction = _linear(graph, rows, model.coef_, model.intercept_)
         shape = np.shape(model.coef_)[:-1]
         graph.output("prediction", graph.cast(prediction, np.float32), np.float32, *shape)
 
 
-def _add_classifier(graph: Graph, rows: str, model: Any) -> None:
+def _add_classifier(graph: Graph, rows: str, model: Any, shares: FloatArray | None) -> None:
     classes = _classes(model)
     binary = len(classes) == 2
     coef = np.atleast_2d(_dense(model.coef_))
@@ -62,7 +66,17 @@ def _add_classifier(graph: Graph, rows: str, model: Any) -> None:
     if binary:  # one margin per row
         coef, intercept = coef[0], intercept[0]
     decision = _linear(graph, rows, coef, intercept)
-    if binary:
+    P = _probabilities(graph, decision, model, binary) if hasattr(model, "predict_proba") else None
+    if shares is not None:
+        if P is None:
+            raise NotImplementedError(
+                f"The probabilities of {type(model).__name__} cannot be exported to ONNX, and the "
+                "objective needs them. Fit with objective=None to export the estimator's own "
+                "decision."
+            )
+        ratios = graph.add("Div", P, graph.constant(shares))
+        number = graph.add("ArgMax", ratios, axis=1, keepdims=0)
+    elif binary:
         above = graph.add("Greater", decision, graph.constant(0.0))
         number = graph.cast(above, np.int64)
     else:
@@ -71,10 +85,8 @@ def _add_classifier(graph: Graph, rows: str, model: Any) -> None:
     graph.output("label", label, classes.dtype)
     shape = () if binary else (len(classes),)
     graph.output("decision", graph.cast(decision, np.float32), np.float32, *shape)
-    if hasattr(model, "predict_proba"):
-        P = _probabilities(graph, decision, model, binary)
-        if P is not None:
-            graph.output("probabilities", graph.cast(P, np.float32), np.float32, len(classes))
+    if P is not None:
+        graph.output("probabilities", graph.cast(P, np.float32), np.float32, len(classes))
 
 
 def _probabilities(graph: Graph, decision: str, model: Any, binary: bool) -> str | None:

@@ -27,9 +27,11 @@ from covshift.domains import check_new_domains
 from covshift.interop._onnx_graph import Graph
 from covshift.interop._onnx_predictors import add_predictor
 from covshift.interop._onnx_steps import add_step
+from covshift.kernels.arrays import FloatArray
 from covshift.output_files import write_whole
 from covshift.predictors.adapted_estimator import AdaptedEstimator
 from covshift.predictors.fitting import knows_domains, steps_of
+from covshift.predictors.objective import BALANCED_ACCURACY
 
 __all__ = ["to_onnx"]
 
@@ -112,21 +114,36 @@ def to_onnx(
     return exported
 
 
-def _add_model(graph: Graph, rows: str, model: Any, domain: Any) -> None:
-    """Add a transformer or predictor, and its outputs."""
+def _add_model(
+    graph: Graph, rows: str, model: Any, domain: Any, shares: FloatArray | None = None
+) -> None:
+    """Add a transformer or predictor, and its outputs.
+
+    ``shares``: the label is the class whose probability is largest compared with its share.
+    """
     if isinstance(model, AdaptedEstimator):
         rows = add_step(graph, rows, model.adapter_, domain)
-        _add_model(graph, rows, model.estimator_, domain)
+        _add_model(graph, rows, model.estimator_, domain, _decision_of(model))
     elif isinstance(model, Pipeline):
         *steps, (_, last) = model.steps
         for _, step in steps:
             rows = add_step(graph, rows, step, domain)
-        _add_model(graph, rows, last, domain)
+        _add_model(graph, rows, last, domain, shares)
     elif is_classifier(model) or is_regressor(model):
-        add_predictor(graph, rows, model)
+        add_predictor(graph, rows, model, shares)
     else:
         Z = graph.cast(add_step(graph, rows, model, domain), np.float32)
         graph.output("Z", Z, np.float32, len(model.get_feature_names_out()))
+
+
+def _decision_of(model: Any) -> FloatArray | None:
+    """Shares that probabilities are divided by in ``predict``; None: the estimator decides."""
+    if not hasattr(model, "decide"):
+        return None
+    if model.objective == BALANCED_ACCURACY:
+        shares: FloatArray = model.class_shares_
+        return shares
+    return np.ones(len(model.classes_))
 
 
 def _number_of(model: Any, domain: Any) -> Any:

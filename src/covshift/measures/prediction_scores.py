@@ -11,6 +11,11 @@ limits :math:`l_c, u_c` of these (Zou and Donner),
 .. math:: \frac1C \sum_c r_c - \frac1C \sqrt{\sum_c (r_c - l_c)^2}, \qquad
           \frac1C \sum_c r_c + \frac1C \sqrt{\sum_c (u_c - r_c)^2}.
 
+The gain of one model over another on the same rows is the mean of :math:`d_i`, 1 where only the
+first is right, -1 where only the other is, else 0; in balanced accuracy it is the mean over the
+classes of the class means of d. Its interval is :math:`\pm z` standard errors, with variance
+:math:`s^2 / n`, or :math:`C^{-2} \sum_c s_c^2 / n_c`; a class with one row counts with 1/4.
+
 Rows of one person or site are not independent, and their interval is too short; the mean over
 domains has one by the bootstrap over whole domains.
 
@@ -22,7 +27,7 @@ effect measures: a general approach. Statistics in Medicine 27, 1693-1702.
 from typing import Any
 
 import numpy as np
-from scipy.stats import binomtest
+from scipy.stats import binomtest, norm
 
 from covshift.kernels.arrays import BoolArray
 from covshift.measures.clustered_bootstrap import clustered_bootstrap_interval
@@ -87,6 +92,39 @@ def score_predictions(y_true: Any, y_pred: Any, domain: Any = None) -> dict[str,
             means = [one["accuracy"]["value"] for one in scores["domains"]]
             scores["mean_over_domains"] = _figure(float(np.mean(means)), low, high)
     return scores
+
+
+def paired_gain(y_true: Any, y_pred: Any, y_other: Any, objective: str) -> dict[str, float]:
+    """Return how much better one model is than another on the same rows.
+
+    Parameters
+    ----------
+    y_true, y_pred, y_other : array-like of shape (n_rows,)
+        Classes: the truth, and the predictions of the two models.
+    objective : {"accuracy", "balanced_accuracy"}
+        What the gain is measured in.
+
+    Returns
+    -------
+    dict
+        ``value``, and the 95 % interval ``low`` to ``high``.
+
+    Examples
+    --------
+    >>> from covshift.measures.prediction_scores import paired_gain
+    >>> truth, first, other = ["a", "a", "b", "b"], ["a", "a", "b", "a"], ["a", "b", "b", "a"]
+    >>> gain = paired_gain(truth, first, other, "accuracy")
+    >>> gain["value"], round(gain["low"], 2), round(gain["high"], 2)
+    (0.25, -0.24, 0.74)
+    """
+    truth = np.asarray(y_true)
+    gained = (truth == np.asarray(y_pred)).astype(float) - (truth == np.asarray(y_other))
+    group = truth if objective == "balanced_accuracy" else np.zeros(len(truth))
+    parts = [gained[group == one] for one in np.unique(group)]
+    variances = [part.var(ddof=1) / len(part) if len(part) > 1 else 0.25 for part in parts]
+    value = float(np.mean([part.mean() for part in parts]))
+    half = float(norm.ppf((1 + CONFIDENCE) / 2) * np.sqrt(np.sum(variances)) / len(parts))
+    return {"value": value, "low": max(-1.0, value - half), "high": min(1.0, value + half)}
 
 
 def _whole(truth: Any, right: BoolArray) -> dict[str, Any]:

@@ -2,11 +2,20 @@
 
 from typing import Any
 
+import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.metaestimators import available_if
 
+from covshift.base import check_option
 from covshift.predictors.adapted_estimator import AdaptedEstimator
+from covshift.predictors.objective import (
+    BALANCED_ACCURACY,
+    OBJECTIVES,
+    class_shares,
+    decide_classes,
+)
 from covshift.predictors.scored_classifier import ScoredClassifier
+from covshift.streams import is_streamed
 
 
 def _estimator_has(method):
@@ -14,6 +23,10 @@ def _estimator_has(method):
         return hasattr(getattr(self, "estimator_", None) or self._base_estimator(), method)
 
     return check
+
+
+def _decides(self):
+    return self.objective is not None and _estimator_has("predict_proba")(self)
 
 
 class AdaptedClassifier(ScoredClassifier, AdaptedEstimator):
@@ -32,6 +45,11 @@ class AdaptedClassifier(ScoredClassifier, AdaptedEstimator):
         fitted on all rows, without labels.
     estimator : classifier, default=None
         What to fit on the adapted rows; None: a logistic regression.
+    objective : {"accuracy", "balanced_accuracy"} or None, default=None
+        What ``predict`` maximizes. "accuracy": the most probable class, or the estimator's own
+        decision if it has no ``predict_proba``. "balanced_accuracy": the class whose probability
+        is largest compared with its share among the labels, which needs ``predict_proba``. None:
+        the estimator's own decision.
 
     Attributes
     ----------
@@ -40,6 +58,8 @@ class AdaptedClassifier(ScoredClassifier, AdaptedEstimator):
     estimator_ : classifier
         The fitted classifier.
     classes_ : ndarray of shape (n_classes,)
+    class_shares_ : ndarray of shape (n_classes,)
+        Shares of the classes among the labels, weighted by ``sample_weight``.
     domains_ : ndarray
         Domains known, from the fit or from ``adapt_target``.
     domain_names_ : dict
@@ -66,6 +86,16 @@ class AdaptedClassifier(ScoredClassifier, AdaptedEstimator):
 
     _label_kind = "class"
 
+    def __init__(
+        self, adapter: Any = None, estimator: Any = None, *, objective: str | None = None
+    ) -> None:
+        super().__init__(adapter, estimator)
+        self.objective = objective
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Models saved by version 0.1 have no objective.
+        super().__setstate__({"objective": None, **state})
+
     @staticmethod
     def _default_estimator():
         return LogisticRegression(max_iter=1000)
@@ -74,6 +104,42 @@ class AdaptedClassifier(ScoredClassifier, AdaptedEstimator):
     def classes_(self):
         """Classes, in the order of the columns of ``predict_proba``."""
         return self.estimator_.classes_
+
+    def predict(self, X: Any, *, sample_domain: Any = None) -> Any:
+        """Predict rows, each as a row of its domain; see `objective` for how classes are chosen.
+
+        Parameters
+        ----------
+        X : array, frame, sparse matrix or Dask array of shape (n_samples, n_features)
+            Rows.
+        sample_domain : array-like of shape (n_samples,), int or str, default=None
+            Domain of each row, or the one of all rows. None: the target (the source, if the
+            fit saw no target).
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            A Dask array of blocks yet to be computed, if X is one.
+        """
+        if is_streamed(X) or not _decides(self):
+            return super().predict(X, sample_domain=sample_domain)
+        return self.decide(self.predict_proba(X, sample_domain=sample_domain))
+
+    @available_if(_decides)
+    def decide(self, P: Any) -> Any:
+        """Return the classes that ``predict`` chooses for rows with these probabilities.
+
+        Parameters
+        ----------
+        P : array-like of shape (n_samples, n_classes)
+            From ``predict_proba``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        P = np.asarray(P, dtype=np.float64)
+        return self.classes_[decide_classes(P, self.objective, self.class_shares_)]
 
     @available_if(_estimator_has("predict_proba"))
     def predict_proba(self, X: Any, *, sample_domain: Any = None) -> Any:
@@ -89,3 +155,19 @@ class AdaptedClassifier(ScoredClassifier, AdaptedEstimator):
     def decision_function(self, X: Any, *, sample_domain: Any = None) -> Any:
         """Margins of rows; parameters as in ``predict``."""
         return self._predict_by("decision_function", X, sample_domain)
+
+    def _check_estimator(self, estimator):
+        super()._check_estimator(estimator)
+        if self.objective is None:
+            return
+        check_option("objective", self.objective, OBJECTIVES)
+        if self.objective == BALANCED_ACCURACY and not hasattr(estimator, "predict_proba"):
+            raise ValueError(
+                f'objective="balanced_accuracy" needs probabilities, and '
+                f"{type(estimator).__name__} has no predict_proba. Use an estimator that has, such "
+                'as LogisticRegression, or objective="accuracy".'
+            )
+
+    def _keep_label_facts(self, labels, weights):
+        codes = np.searchsorted(self.classes_, labels)
+        self.class_shares_ = class_shares(codes, len(self.classes_), weights)

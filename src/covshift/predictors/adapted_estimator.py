@@ -103,6 +103,7 @@ class AdaptedEstimator(BaseEstimator):
             )
             self.domains_ = domains.domains
             self.domain_names_: dict[int, str] = {}
+            self._keep_label_facts(labels, None if weights is None else weights[domains.label_mask])
         return self
 
     def predict(self, X: Any, *, sample_domain: Any = None) -> Any:
@@ -226,6 +227,9 @@ class AdaptedEstimator(BaseEstimator):
             raise TypeError(
                 f"{type(estimator).__name__} is of the wrong kind for {type(self).__name__}."
             )
+
+    def _keep_label_facts(self, labels, weights):
+        """Keep what a subclass needs to know about the labels that the estimator was fitted to."""
 
     def _domains_of(self, sample_domain, n_samples):
         """Domains of rows to predict; None, where nothing was said, is for the adapter."""

@@ -1,10 +1,13 @@
 """The classifier that tries every adapter and lets the best of them vote."""
 
 import warnings
+from copy import copy
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.metrics import f1_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -21,6 +24,7 @@ from covshift.domains import FitDomains, check_fit_domains, check_new_domains, e
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.kernels.class_shares import estimate_shares, reweigh_classes
 from covshift.predictors.fitting import check_rowwise
+from covshift.predictors.objective import class_shares, decide_classes
 from covshift.predictors.scored_classifier import ScoredClassifier
 from covshift.selection.bench import Bench
 from covshift.selection.candidates import (
@@ -66,11 +70,13 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         list, from the registry.
     vote : int, default=7
         Number of candidates that vote; 1 picks the best.
-    scoring : {"balanced_accuracy", "accuracy", "f1_macro"} or callable, default="balanced_accuracy"
-        What "good" means; a callable gets true and predicted labels. With balanced accuracy,
-        where a row of a rare class counts more, ``predict`` divides probabilities by class
-        shares, and so need not give the most probable class. The learned score is for balanced
-        accuracy; others use the untrained one (``score_kind_``).
+    objective : {"accuracy", "balanced_accuracy"} or callable, default="accuracy"
+        What is maximized, by the choice of candidates and by ``predict``. "accuracy": the share
+        of rows predicted correctly; ``predict`` returns the most probable class.
+        "balanced_accuracy": the mean of the recalls of the classes, so that rare classes count as
+        much as frequent ones; ``predict`` returns the class whose probability is largest compared
+        with its share. A callable gets true and predicted labels and drives the choice;
+        ``predict`` then returns the most probable class.
     guard : float, default=0.0
         Lead, in the combined score, over the best unadapted candidate below which nothing is
         adapted. 0: no guard.
@@ -90,6 +96,11 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         Seed of everything that is drawn.
     verbose : int, default=0
         1 prints a line for each score as it begins.
+    scoring : {"accuracy", "balanced_accuracy", "f1_macro"} or callable
+        The former name of ``objective``.
+
+        .. deprecated:: 0.2
+            Use ``objective``.
 
     Attributes
     ----------
@@ -100,6 +111,12 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         Names of the members of the vote, the heaviest first.
     members_ : list of Member
         The fitted members with their weights.
+    plain_ : AutoAdaptedClassifier or None
+        The plain model beside the chosen one: the best unadapted candidate by validation on the
+        source, on left-out domains if there are several, else on left-out rows. None in models
+        saved by version 0.1.
+    objective_ : str or callable
+        The objective used.
     score_kind_ : {"untrained", "learned", "source CV"}
         What the combined score is: learned on other tasks; their untrained mean; or, without a
         target, cross-validation on the source.
@@ -148,7 +165,7 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         candidates: Any = None,
         *,
         vote: int = 7,
-        scoring: Any = "balanced_accuracy",
+        objective: Any = "accuracy",
         guard: float = 0.0,
         class_shares: str = "source",
         max_rows: int = 1000,
@@ -156,11 +173,12 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
+        scoring: Any = "deprecated",
     ) -> None:
         self.estimator = estimator
         self.candidates = candidates
         self.vote = vote
-        self.scoring = scoring
+        self.objective = objective
         self.guard = guard
         self.class_shares = class_shares
         self.max_rows = max_rows
@@ -168,6 +186,13 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.scoring = scoring
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if "objective" not in state:  # saved by version 0.1
+            objective = {"objective": state["scoring"], "objective_": state["scoring"]}
+            state = {**state, **objective, "scoring": "deprecated", "plain_member_": None}
+        super().__setstate__(state)
 
     def fit(self, X: Any, y: Any, *, sample_domain: Any = None, label_mask: Any = None) -> Self:
         """Score all candidates and fit the members of the vote.
@@ -198,6 +223,7 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
             validate_data(self, X, y, skip_check_array=True)
             X = self._validate_rows(X, reset=True)
             self._check_parameters()
+            self.objective_ = self._resolve_objective()
             domains = check_fit_domains(sample_domain, label_mask, X.shape[0])
             if domains.given and not domains.has_target:
                 raise ValueError(
@@ -212,7 +238,7 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
             bench = Bench(
                 self._list_candidates(X, problem, domains),
                 problem.thinned(self.max_rows, rng),
-                resolve_metric(self.scoring, self.classes_),
+                resolve_metric(self.objective_, self.classes_),
                 seed=int(rng.randint(2**31 - 1)),
                 n_jobs=self.n_jobs,
             )
@@ -232,7 +258,10 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
             with warnings.catch_warnings():
                 # Said once, above; convergence and weights are told in the leaderboard.
                 warnings.simplefilter("ignore")
-                self.members_ = fit_members(bench, choice.weights, data, self.n_jobs)
+                fitted = fit_members(bench, choice.weights, data, self.n_jobs, also=[choice.plain])
+            plain = bench.candidates[choice.plain]
+            self.members_ = [member for member in fitted if member.weight > 0]
+            self.plain_member_ = next(one for one in fitted if one.candidate is plain)
             self.leaderboard_ = Leaderboard.of(choice.table, choice.combined, choice.weights)
             self.score_kind_, self.decision_ = choice.score_kind, choice.decision
             self.chosen_ = [member.candidate.name for member in self.members_]
@@ -258,10 +287,37 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         """
         if is_streamed(X):
             return self._in_blocks("predict", X, sample_domain)
-        P = self.predict_proba(X, sample_domain=sample_domain)
-        if self.scoring == "balanced_accuracy":
-            P = reweigh_classes(P, 1 / self.class_shares_)
-        return self.classes_[P.argmax(axis=1)]
+        return self.decide(self.predict_proba(X, sample_domain=sample_domain))
+
+    def decide(self, P: Any) -> Any:
+        """Return the classes that ``predict`` chooses for rows with these probabilities.
+
+        Parameters
+        ----------
+        P : array-like of shape (n_samples, n_classes)
+            From ``predict_proba``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        P = np.asarray(P, dtype=np.float64)
+        return self.classes_[decide_classes(P, self.objective_, self.class_shares_)]
+
+    @property
+    def plain_(self) -> "AutoAdaptedClassifier | None":
+        """The best unadapted candidate alone, as a classifier; None if an old file has none."""
+        check_is_fitted(self)
+        if self.plain_member_ is None:
+            return None
+        plain = copy(self)
+        plain.members_ = [self.plain_member_._replace(weight=1.0)]
+        plain.chosen_ = [self.plain_member_.candidate.name]
+        plain.decision_ = f"The plain model: {plain.chosen_[0]}."
+        plain.class_shares_ = self._source_shares
+        plain._share_ratios = np.ones(len(self.classes_))
+        return plain
 
     def predict_proba(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
         """Class probabilities, calibrated on the source; parameters as in ``predict``."""
@@ -369,18 +425,31 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
             return candidates
         return [one for one in candidates if not one.adapts]
 
+    def _resolve_objective(self) -> Any:
+        if isinstance(self.scoring, str) and self.scoring == "deprecated":
+            return self.objective
+        warnings.warn(
+            "AutoAdaptedClassifier(scoring=...) is deprecated: use objective=...",
+            FutureWarning,
+            stacklevel=3,
+        )
+        if isinstance(self.scoring, str) and self.scoring == "f1_macro":
+            return partial(f1_score, average="macro")
+        return self.scoring
+
     def _score_kind(self, domains: FitDomains) -> ScoreKind:
         if not domains.given:
             return "source CV"
-        learned = self.scoring == METRIC and shipped_score() is not None
+        learned = self.objective_ == METRIC and shipped_score() is not None
         return "learned" if learned else "untrained"
 
     def _print(self, name: str, number: int, total: int) -> None:
         print(f"[AutoAdaptedClassifier] score {number + 1} of {total}: {name}")
 
     def _set_class_shares(self, problem: Problem) -> None:
-        shares = np.bincount(problem.codes, minlength=problem.n_classes) / len(problem.codes)
+        shares = class_shares(problem.codes, problem.n_classes)
         self.class_shares_: FloatArray = shares
+        self._source_shares = shares
         self._share_ratios = np.ones(problem.n_classes)
         if self.class_shares == "estimated":
             P = mean_probabilities(

@@ -53,6 +53,19 @@ class Bench:
         self.n_jobs = n_jobs
         self._outputs: dict[Hashable, list[Output]] = {}
 
+    def with_candidates(self, numbers: Sequence[int]) -> "Bench":
+        """Return a bench of some of the candidates, with what they have said so far."""
+        some = Bench(
+            [self.candidates[i] for i in numbers],
+            self.problem,
+            self.metric,
+            seed=self.seed,
+            n_jobs=self.n_jobs,
+        )
+        for name, outputs in self._outputs.items():
+            some._outputs[name] = [outputs[i] for i in numbers]
+        return some
+
     def rng(self, name: str) -> np.random.RandomState:
         """The stream of random numbers of this name."""
         return np.random.RandomState([self.seed, zlib.crc32(name.encode())])

@@ -1,7 +1,7 @@
 """From a bench of candidates to the weights of a vote, with the reasons."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -17,6 +17,7 @@ from covshift.selection.score_table import (
     score_table,
     untrained_score,
 )
+from covshift.selection.scorers import SCORERS
 from covshift.selection.vote import combine_with_labels, vote_weights
 from covshift.solvers.blas_threads import one_blas_thread
 
@@ -30,11 +31,12 @@ class NoRankedCandidateWarning(UserWarning):
 
 
 class Choice(NamedTuple):
-    """Scores, the number made of them, the weights of the vote, and why."""
+    """Scores, the number made of them, the weights of the vote, the plain model, and why."""
 
     table: ScoreTable
     combined: FloatArray
     weights: FloatArray
+    plain: int  # number of the best unadapted candidate
     score_kind: ScoreKind
     decision: str
 
@@ -62,7 +64,38 @@ def choose(
         combined = combine_with_labels(combined, scores, len(codes), table.allowed)
     weights = vote_weights(combined, table.allowed, n_members)
     weights, decision = guard_weights(table, combined, weights, guard)
-    return Choice(table, combined, weights, score_kind, decision)
+    return Choice(table, combined, weights, choose_plain(bench, table), score_kind, decision)
+
+
+def choose_plain(bench: Bench, table: ScoreTable) -> int:
+    """Return the best unadapted candidate by validation on the source.
+
+    On left-out domains if there are several, else on left-out rows. Ties go to the earlier
+    candidate; one that may not be ranked is taken only if no other is left.
+    """
+    plain = [number for number, one in enumerate(bench.candidates) if not one.adapts]
+    allowed = [number for number in plain if table.reasons[number] is None]
+    fitted = [number for number in plain if table.outputs[number].logits is not None]
+    numbers = allowed or fitted or plain
+    if len(numbers) == 1:
+        return numbers[0]
+    with one_blas_thread():
+        scores = _validate_plain(bench.with_candidates(numbers), table, numbers)
+    return numbers[int(np.nanargmax(np.where(np.isnan(scores), -np.inf, scores)))]
+
+
+def _validate_plain(bench: Bench, table: ScoreTable, numbers: Sequence[int]) -> FloatArray:
+    """Scores of some candidates, those of a table where it has them."""
+    for name in ("source domains", "source CV"):
+        if name in table.scores:
+            scores = table.scores[name][np.array(numbers)]
+        elif name == "source domains" and len(bench.problem.source_domains) < 2:
+            continue
+        else:
+            scores = SCORERS[name](bench)
+        if not np.isnan(scores).all():
+            return scores
+    return np.zeros(len(numbers))
 
 
 def guard_weights(

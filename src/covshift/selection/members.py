@@ -58,10 +58,16 @@ class FitData(NamedTuple):
 
 
 def fit_members(
-    bench: Bench, weights: FloatArray, data: FitData, n_jobs: int | None
+    bench: Bench,
+    weights: FloatArray,
+    data: FitData,
+    n_jobs: int | None,
+    *,
+    also: Sequence[int] = (),
 ) -> list[Member]:
-    """Fit the candidates that have weight to all rows, the heaviest first."""
-    chosen = np.argsort(-weights, kind="stable")[: int(np.count_nonzero(weights))]
+    """Fit the candidates that have weight to all rows, the heaviest first, then some others."""
+    heaviest = np.argsort(-weights, kind="stable")[: int(np.count_nonzero(weights))]
+    chosen = [*heaviest.tolist(), *(i for i in also if weights[i] == 0)]
     candidates = [bench.candidates[i] for i in chosen]
     models = Parallel(n_jobs=n_jobs)(delayed(_fit)(one, data) for one in candidates)
     left_out = bench.outputs_left_out()

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import f1_score
 
 from covshift.kernels.arrays import IntArray
+from covshift.predictors.objective import ACCURACY, BALANCED_ACCURACY
 from covshift.selection.bench import Metric
 
 
@@ -22,27 +22,21 @@ def accuracy(codes: IntArray, predicted: IntArray) -> float:
     return float(np.mean(codes == predicted))
 
 
-def macro_f1(codes: IntArray, predicted: IntArray) -> float:
-    """Mean F1 over the classes present or predicted."""
-    return float(f1_score(codes, predicted, average="macro"))
-
-
 METRICS: dict[str, Metric] = {
-    "balanced_accuracy": balanced_accuracy,
-    "accuracy": accuracy,
-    "f1_macro": macro_f1,
+    ACCURACY: accuracy,
+    BALANCED_ACCURACY: balanced_accuracy,
 }
 
 
-def resolve_metric(scoring: Any, classes: Any) -> Metric:
-    """The metric of this name, or a user's function of labels as one of class numbers."""
-    if callable(scoring):
-        return _of_numbers(scoring, classes)
-    if isinstance(scoring, str) and scoring in METRICS:
-        return METRICS[scoring]
+def resolve_metric(objective: Any, classes: Any) -> Metric:
+    """Return the metric of an objective; a user's function of labels is one of class numbers."""
+    if callable(objective):
+        return _of_numbers(objective, classes)
+    if isinstance(objective, str) and objective in METRICS:
+        return METRICS[objective]
     raise ValueError(
-        f"scoring must be one of {', '.join(map(repr, METRICS))} or a function of true and "
-        f"predicted labels, got {scoring!r}."
+        f"objective must be one of {', '.join(map(repr, METRICS))} or a function of true and "
+        f"predicted labels, got {objective!r}."
     )
 
 

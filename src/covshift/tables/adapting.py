@@ -9,6 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from covshift.base import check_option
+from covshift.predictors.objective import (
+    ACCURACY,
+    BALANCED_ACCURACY,
+    OBJECTIVES,
+    class_shares,
+    describe_objective,
+    is_unbalanced,
+)
 from covshift.registry import AUTO, find_record, records
 from covshift.selection import AutoAdaptedClassifier
 from covshift.selection.candidates import describe, named_classifier
@@ -20,7 +29,7 @@ from covshift.tables.domain_codes import domain_texts
 from covshift.tables.encoder import TableEncoder
 from covshift.tables.errors import TableError, one_line
 from covshift.tables.matching import MatchedTables
-from covshift.tables.model_frames import notes_of, open_for_model, read_most
+from covshift.tables.model_frames import open_for_model, read_most
 from covshift.tables.row_sample import sample_note
 
 LEADERBOARD_HEAD = 10
@@ -28,18 +37,28 @@ FEW_ROWS = 30  # of which means and spreads are uncertain by a fifth of a standa
 MAX_LISTED = 50  # classes and domains of a card
 
 
-def check_choice(adapter: str, model: str | None) -> tuple[str, str | None]:
+def check_choice(
+    adapter: str, model: str | None, objective: str = ACCURACY
+) -> tuple[str, str | None]:
     """Return the names of an adapter and a model as the registry has them, or refuse them.
 
     ``adapter`` may be a candidate as the leaderboard prints it, "coral + logistic", if no model
     is named beside it.
     """
+    check_option("objective", objective, OBJECTIVES)
     if model is None:
         adapter, plus, after = adapter.partition("+")
         model = after if plus else None
     model = None if model is None else find_model(model)
     adapter = adapter.strip().lower()
-    return (AUTO if adapter == AUTO else find_record(adapter).name), model
+    adapter = AUTO if adapter == AUTO else find_record(adapter).name
+    decides = adapter == AUTO or hasattr(make_model(model or "logistic", 100, 2), "predict_proba")
+    if objective == BALANCED_ACCURACY and not decides:
+        raise TableError(
+            f"The objective {BALANCED_ACCURACY} needs probabilities, and {model} has none. Use "
+            f"another model (logistic, boosting), --adapter auto, or --objective {ACCURACY}."
+        )
+    return adapter, model
 
 
 def choose_estimator(
@@ -47,6 +66,7 @@ def choose_estimator(
     adapter: str = AUTO,
     model: str | None = None,
     *,
+    objective: str = ACCURACY,
     seed: int = 0,
     n_jobs: int | None = None,
     time_budget: float | None = None,
@@ -62,6 +82,8 @@ def choose_estimator(
         "coral + logistic".
     model : {"logistic", "linear-svm", "rbf", "boosting"} or None, default=None
         None: all of them for "auto", "logistic" for a named adapter.
+    objective : {"accuracy", "balanced_accuracy"}, default="accuracy"
+        What is maximized, by the choice and by ``predict``.
     seed, n_jobs, time_budget
         Of `AutoAdaptedClassifier`.
 
@@ -69,15 +91,20 @@ def choose_estimator(
     -------
     AutoAdaptedClassifier or AdaptedClassifier
     """
-    adapter, model = check_choice(adapter, model)
+    adapter, model = check_choice(adapter, model, objective)
     n_source = len(tables.X_train)
     n_features = len(TableEncoder().fit(tables.X_train).get_feature_names_out())
     around = None if model is None else make_model(model, n_source, n_features)
     if adapter == AUTO:
         return AutoAdaptedClassifier(
-            around, random_state=seed, n_jobs=n_jobs, time_budget=time_budget
+            around,
+            objective=objective,
+            random_state=seed,
+            n_jobs=n_jobs,
+            time_budget=time_budget,
         )
-    return named_classifier(adapter, model or "logistic", n_source, n_features)
+    classifier = named_classifier(adapter, model or "logistic", n_source, n_features)
+    return classifier.set_params(objective=objective)
 
 
 def adapt_tables(
@@ -142,10 +169,16 @@ def describe_model(
                 [tables.domain_names[number] for number in tables.target_domain.tolist()]
             ),
         },
-        "notes": [*tables.notes, *_few_rows_note(len(tables.X_new))],
+        "notes": [
+            *tables.notes,
+            *_few_rows_note(len(tables.X_new)),
+            *unbalanced_note(tables.y, model.objective_),
+        ],
         "reference rows": len(model.reference_),
         "later targets": [],
+        "objective": describe_objective(model.objective_),
         "chosen": list_members(model),
+        "plain model": _plain_name(model),
     }
     if isinstance(estimator, AutoAdaptedClassifier):
         card["notes"] += _scored_rows_note(estimator.max_rows, tables)
@@ -187,7 +220,8 @@ def adapt_model(
         Rows of the new target.
     domain : str or None, default=None
         Column that names each row's site: each becomes a target that rows can be predicted as.
-        None: all rows are one target, the one of rows without domain from now on.
+        None: that of the training table, if the file has it; else all rows are one target, the one
+        of rows without domain from now on.
     **options
         ``separator`` and ``decimal``, as in `open_table`.
 
@@ -197,14 +231,14 @@ def adapt_model(
     summary : dict
         ``file``, ``rows`` (of each domain), ``left the vote`` (names) and ``notes``.
     """
-    reader = open_for_model(model, path, extra=[domain] if domain else [], **options)
-    table = read_most(reader)
+    reader = open_for_model(model, path, domain=domain, **options)
+    table = read_most(reader.reader)
     frame = table.frame
     adapted = deepcopy(model)
-    names = domain_texts(frame[domain]) if domain else None
-    read = notes_of(model, reader)
+    names = None if reader.domain is None else domain_texts(frame[reader.domain])
+    read = reader.notes()
     if table.rows is not None:
-        read.append(sample_note(len(table.rows), reader.n_rows))
+        read.append(sample_note(len(table.rows), reader.reader.n_rows))
     notes = [f"{one_line(Path(path).name)}: {note}" for note in read]
     if not model.adapts_:
         notes.append(
@@ -240,6 +274,25 @@ def _left_the_vote(before: TableClassifier, after: TableClassifier) -> list[str]
     return [one["candidate"] for one in list_members(before) if one["candidate"] not in names]
 
 
+def unbalanced_note(y: Any, objective: Any) -> list[str]:
+    """Mention the other objective where the two differ visibly."""
+    names, codes = np.unique(y, return_inverse=True)
+    shares = class_shares(codes, len(names))
+    if not is_unbalanced(shares):
+        return []
+    rare = f"class {one_line(names[shares.argmin()])!r} has {shares.min():.1%} of the training rows"
+    if objective == BALANCED_ACCURACY:
+        return [
+            f"The classes are unbalanced ({rare}) and the objective is balanced accuracy: rare "
+            "classes are predicted more often than they occur. Use --objective accuracy to "
+            "maximize the share of correct rows."
+        ]
+    return [
+        f"The classes are unbalanced ({rare}) and the objective is accuracy: rare classes may be "
+        "predicted seldom. Use --objective balanced_accuracy to count all classes equally."
+    ]
+
+
 def _few_rows_note(n_new: int) -> list[str]:
     if n_new >= FEW_ROWS:
         return []
@@ -258,6 +311,11 @@ def _scored_rows_note(max_rows: int, tables: MatchedTables) -> list[str]:
 def _one_name(estimator: Any) -> str:
     adapter, model = getattr(estimator, "adapter", None), getattr(estimator, "estimator", None)
     return f"{describe(adapter)} + {model_name(model)}"
+
+
+def _plain_name(model: TableClassifier) -> str | None:
+    plain = model.plain_
+    return None if plain is None else str(list_members(plain)[0]["candidate"])
 
 
 def _counts(names: list[Any]) -> dict[str, int]:

@@ -1,6 +1,7 @@
 """A classifier of tables: encoder, adapted model, and what later files are compared with."""
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +14,9 @@ from covshift.adapters.source_standard_scaler import SourceStandardScaler
 from covshift.base import all_or_nothing, check_count, check_magnitude
 from covshift.domains import check_fit_domains, check_new_domains, new_target_domain
 from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.predictors import AdaptedClassifier
 from covshift.predictors.scored_classifier import ScoredClassifier
+from covshift.registry import NO_ADAPTATION
 from covshift.selection import AutoAdaptedClassifier
 from covshift.tables.domain_codes import known_numbers
 from covshift.tables.encoder import TableEncoder
@@ -21,9 +24,11 @@ from covshift.tables.matching import MatchedTables
 from covshift.tables.schema import TableSchema
 
 
-def _estimator_has_probabilities(self):
-    estimator = getattr(self, "estimator_", None) or self._base_estimator()
-    return hasattr(estimator, "predict_proba")
+def _estimator_has(method):
+    def check(self):
+        return hasattr(getattr(self, "estimator_", None) or self._base_estimator(), method)
+
+    return check
 
 
 class TableClassifier(ScoredClassifier, BaseEstimator):
@@ -47,8 +52,16 @@ class TableClassifier(ScoredClassifier, BaseEstimator):
     classes_ : ndarray of shape (n_classes,)
     label_ : str or None
         Name of the label column, from ``fit_tables``.
+    domain_ : str or None
+        Name of the domain column, from ``fit_tables``.
     decimal_ : {".", ","}
         Decimal sign of the training file, from ``fit_tables``.
+    objective_ : str, callable or None
+        What ``predict`` maximizes; None: the estimator decides in its own way.
+    plain_ : TableClassifier or None
+        The plain model beside the adapted one: for an `AutoAdaptedClassifier` its ``plain_``, for
+        an `AdaptedClassifier` the same estimator without adaptation. None in models saved by
+        version 0.1.
     domains_, domain_names_ : domains known, and integer -> name.
     reference_ : ndarray of shape (n_kept, n_features)
         Encoded target rows that were kept, and ``reference_domain_``, the domain of each.
@@ -90,6 +103,10 @@ class TableClassifier(ScoredClassifier, BaseEstimator):
         self.max_reference_rows = max_reference_rows
         self.random_state = random_state
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Models saved by version 0.1 have no plain model and forgot their domain column.
+        super().__setstate__({"domain_": None, "plain_estimator_": None, **state})
+
     def fit(
         self,
         X: Any,
@@ -124,10 +141,12 @@ class TableClassifier(ScoredClassifier, BaseEstimator):
             self.estimator_ = clone(self._base_estimator()).fit(
                 Z, y, sample_domain=sample_domain, label_mask=label_mask
             )
+            self.plain_estimator_ = self._fit_plain(Z, y, sample_domain, label_mask)
             domains = check_fit_domains(sample_domain, label_mask, len(Z))
             self.feature_names_in_ = encoder.feature_names_in_
             self.n_features_in_ = encoder.n_features_in_
             self.label_: str | None = None
+            self.domain_: str | None = None
             self.decimal_ = "."
             self.domains_ = domains.domains
             self.domain_names_ = dict(domain_names or {})
@@ -157,7 +176,8 @@ class TableClassifier(ScoredClassifier, BaseEstimator):
                 sample_domain=stacked.sample_domain,
                 domain_names=stacked.domain_names,
             )
-            self.label_, self.decimal_ = tables.label, tables.decimal
+            self.label_, self.domain_ = tables.label, tables.domain
+            self.decimal_ = tables.decimal
         return self
 
     @property
@@ -169,6 +189,23 @@ class TableClassifier(ScoredClassifier, BaseEstimator):
     def schema_(self) -> TableSchema:
         """Columns and kinds: how later files are read."""
         return TableSchema(dict(self.encoder_.kinds_), self.decimal_)
+
+    @property
+    def objective_(self) -> Any:
+        """What ``predict`` maximizes; None: the estimator decides in its own way."""
+        estimator = self.estimator_
+        return getattr(estimator, "objective_", getattr(estimator, "objective", None))
+
+    @property
+    def plain_(self) -> "TableClassifier | None":
+        """The plain model beside the adapted one; None if an old file has none."""
+        check_is_fitted(self)
+        estimator = getattr(self.estimator_, "plain_", self.plain_estimator_)
+        if estimator is None:
+            return None
+        plain = copy(self)
+        plain.estimator_, plain.plain_estimator_ = estimator, None
+        return plain
 
     @property
     def adapts_(self) -> bool:
@@ -197,7 +234,12 @@ class TableClassifier(ScoredClassifier, BaseEstimator):
         domain = self._domains_of(sample_domain, len(Z))
         return self.estimator_.predict(Z, sample_domain=domain)
 
-    @available_if(_estimator_has_probabilities)
+    @available_if(_estimator_has("decide"))
+    def decide(self, P: Any) -> Any:
+        """Return the classes that ``predict`` chooses for rows with these probabilities."""
+        return self.estimator_.decide(P)
+
+    @available_if(_estimator_has("predict_proba"))
     def predict_proba(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
         """Class probabilities of rows; parameters as in ``predict``."""
         Z = self.encode(X)
@@ -262,6 +304,15 @@ class TableClassifier(ScoredClassifier, BaseEstimator):
                 self.domain_names_ = {**self.domain_names_, number: domain}
             self._keep(Z, np.full(len(Z), number))
         return self
+
+    def _fit_plain(self, Z: FloatArray, y: Any, sample_domain: Any, label_mask: Any) -> Any:
+        """Return the fitted plain model of an `AdaptedClassifier`; others have their own."""
+        if not isinstance(self.estimator_, AdaptedClassifier):
+            return None
+        if not self.adapts_:
+            return self.estimator_
+        plain = clone(self._base_estimator()).set_params(adapter=NO_ADAPTATION)
+        return plain.fit(Z, y, sample_domain=sample_domain, label_mask=label_mask)
 
     def _encode(self, X: Any) -> FloatArray:
         features: FloatArray = self.encoder_.transform(X)

@@ -27,7 +27,7 @@ def diagnose_tables(tables: MatchedTables, **options: Any) -> Diagnosis:
     tables : MatchedTables
         From `read_pair` or `match_tables`.
     **options
-        ``max_rows``, ``time_budget``, ``n_jobs``, ``random_state``, ``verbose``,
+        ``objective``, ``max_rows``, ``time_budget``, ``n_jobs``, ``random_state``, ``verbose``,
         ``progress`` of `diagnose`.
 
     Returns

@@ -37,6 +37,7 @@ class MatchedTables:
     notes : what was decided, in plain sentences.
     decimal : decimal sign of the training file.
     new_rows : positions in the new table of the rows of ``X_new``; None: all of them.
+    domain : name of the domain column, or None.
     """
 
     X_train: Any
@@ -51,6 +52,7 @@ class MatchedTables:
     notes: list[str] = field(default_factory=list)
     decimal: str = "."
     new_rows: IntArray | None = None
+    domain: str | None = None
 
     @property
     def schema(self) -> TableSchema:
@@ -199,6 +201,7 @@ def match_frames(
         kinds,
         train_rows,
         notes,
+        domain=domain,
     )
 
 

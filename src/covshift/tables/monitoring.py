@@ -19,10 +19,8 @@ from covshift.base import check_number
 from covshift.kernels.arrays import FloatArray
 from covshift.measures import classifier_two_sample_test, holm, ks_test
 from covshift.tables.classifier import TableClassifier
-from covshift.tables.domain_codes import domain_texts
 from covshift.tables.errors import TableError, table_error
-from covshift.tables.model_frames import notes_of, open_for_model
-from covshift.tables.predicting import chunks
+from covshift.tables.model_frames import open_for_model
 
 MAX_ROWS = 1000
 MIN_ROWS = 10
@@ -49,7 +47,8 @@ def monitor_batch(
         The batch.
     domain : str or None, default=None
         Column that names each row's domain: the batch is compared with kept rows of the same
-        domains. None: with all kept rows.
+        domains. None: that of the training table, if the file has it; else the batch is compared
+        with all kept rows.
     level : float, default=0.01
         How often a batch that has not moved may be taken for one that has.
     seed : int, default=0
@@ -66,15 +65,13 @@ def monitor_batch(
     """
     check_number("level", level, minimum=0.0, maximum=1.0, closed="neither")
     rng = check_random_state(seed)
-    extra = [domain] if domain else []
-    reader = open_for_model(model, path, extra=extra, **options)
-    sample, names = Sample(MAX_ROWS, rng), set()
-    for batch in chunks(reader):
+    reader = open_for_model(model, path, domain=domain, **options)
+    sample = Sample(MAX_ROWS, rng)
+    for batch in reader.chunks():
         sample.add(model.encode(batch))
-        if domain:
-            names.update(domain_texts(batch.column(domain)))
-    notes = notes_of(model, reader)
-    reference = _reference(model, names, notes)
+        reader.domain_names(batch)  # counted
+    notes = reader.notes()
+    reference = _reference(model, reader.domains_seen, notes)
     reference = reference[rng.permutation(len(reference))[:MAX_ROWS]]
     if min(len(reference), len(sample.rows)) < MIN_ROWS:
         raise table_error(

@@ -4,14 +4,18 @@ from typing import Any
 
 import numpy as np
 
-from covshift.measures.prediction_scores import score_predictions
+from covshift.measures.prediction_scores import paired_gain, score_predictions
+from covshift.predictors.objective import (
+    ACCURACY,
+    BALANCED_ACCURACY,
+    OBJECTIVES,
+    describe_objective,
+)
 from covshift.tables.arrow_columns import to_frame
 from covshift.tables.classifier import TableClassifier
-from covshift.tables.domain_codes import domain_texts
 from covshift.tables.errors import TableError, listed, table_error
 from covshift.tables.labels import read_known_labels
-from covshift.tables.model_frames import open_for_model
-from covshift.tables.predicting import chunks
+from covshift.tables.model_frames import NO_PLAIN_MODEL, open_for_model
 
 
 def score_file(
@@ -33,45 +37,56 @@ def score_file(
     label : str or None, default=None
         Label column; None: that of the training table.
     domain : str or None, default=None
-        Column that names each row's domain.
+        Column that names each row's domain; None: that of the training table, if the file has it.
     **options
         ``separator`` and ``decimal``, as in `open_table`.
 
     Returns
     -------
     dict
-        What `covshift.measures.prediction_scores.score_predictions` gives, and ``notes``.
+        What `covshift.measures.prediction_scores.score_predictions` gives; ``label``,
+        ``objective`` and ``notes``; ``plain``, the scores of the plain model, and ``gain``, the
+        difference by the objective, if the model has one.
     """
     label = label if label is not None else getattr(model, "label_", None)
     if label is None:
         raise TableError("The model does not know its label column: name it with --label.")
     if label in getattr(model, "feature_names_in_", ()):
         raise TableError(f"{listed([label])} is a column that the model predicts from.")
-    extra = [domain] if domain else []
-    reader = open_for_model(model, path, extra=extra, label=label, **options)
-    truths, predictions, domains = [], [], []
+    reader = open_for_model(model, path, label=label, domain=domain, **options)
+    plain = model.plain_
+    truths, predictions, plain_predictions, domains = [], [], [], []
     n_unlabelled = 0
-    for frame in map(to_frame, chunks(reader)):
+    for frame in map(to_frame, reader.chunks()):
         truth, known = read_known_labels(frame[label], model.classes_)
         n_unlabelled += int((~known).sum())
         frame, truth = frame[known], truth[known]
         if not len(frame):
             continue
-        where = None
-        if domain:
-            names = domain_texts(frame[domain])
-            domains += names
-            where = model.domain_numbers(names)
+        names = reader.domain_names(frame)
+        domains += names or []
+        where = None if names is None else model.domain_numbers(names)
         truths.append(truth)
         predictions.append(model.predict(frame, sample_domain=where))
+        if plain is not None:
+            plain_predictions.append(plain.predict(frame, sample_domain=where))
     if not truths:
         raise table_error(path, f"no row has a label in {listed([label])}.")
-    notes = list(reader.notes)
+    notes = reader.notes()
     truth, prediction = np.concatenate(truths), np.concatenate(predictions)
     if n_unlabelled:
         notes.append(f"{n_unlabelled} rows have no label and are left out.")
     strangers = [name for name in np.unique(truth).tolist() if name not in model.classes_]
     if strangers:
         notes.append(f"Classes that the model has never seen count as errors: {listed(strangers)}.")
-    scores = score_predictions(truth, prediction, np.array(domains) if domain else None)
-    return {"label": label, **scores, "notes": notes}
+    scores = score_predictions(truth, prediction, np.array(domains) if domains else None)
+    scores = {"label": label, "objective": describe_objective(model.objective_), **scores}
+    if plain is not None:
+        objective = BALANCED_ACCURACY if model.objective_ == BALANCED_ACCURACY else ACCURACY
+        plain_prediction = np.concatenate(plain_predictions)
+        whole = score_predictions(truth, plain_prediction)
+        scores["plain"] = {name: whole[name] for name in OBJECTIVES}
+        scores["gain"] = paired_gain(truth, prediction, plain_prediction, objective)
+    else:
+        notes.append(NO_PLAIN_MODEL)
+    return {**scores, "notes": notes}
