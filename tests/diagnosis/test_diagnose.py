@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from covshift import AdaptedClassifier, AutoAdaptedClassifier, diagnose
+from covshift.adapters import SourceStandardScaler
 from covshift.diagnosis.hypotheses import NONE, all_hypotheses, hypothesis_of
 from covshift.registry import records
 from tests.diagnosis.made_domains import alone, other_frequencies, shifted_sites
@@ -46,7 +47,8 @@ def test_on_a_common_support_nothing_is_adapted():
     assert found.verdict.kind == "no adaptation"
     assert found.verdict.decided_by == "common support"
     assert isinstance(found.recommended, AdaptedClassifier)
-    assert found.recommended.adapter is None
+    # The scaler is part of what was judged.
+    assert isinstance(found.recommended.adapter, SourceStandardScaler)
 
 
 def test_nothing_moved():

@@ -13,7 +13,11 @@ def diagnosed(kind, agreement):
     """As much of a diagnosis as is put into words here; standardising leads."""
     verdict = Verdict(kind, "source domains", 2, [2], 0.2, (0.1, 0.3), True, agreement)
     return SimpleNamespace(
-        verdict=verdict, surviving=["shift and scale"], share_changed=0.4, expectations=[]
+        verdict=verdict,
+        surviving=["shift and scale"],
+        share_changed=0.4,
+        expectations=[],
+        objective="accuracy",
     )
 
 

@@ -48,7 +48,7 @@ def test_the_domains_of_the_batch_decide_what_it_is_compared_with(model, tmp_pat
     assert "has no column 'site', which named the domains" in together["notes"][0]
     strange = monitor(model, batch.assign(site="Z"), tmp_path, domain="site")
     assert strange["reference_rows"] == 600
-    assert "no rows of these domains" in strange["notes"][0]
+    assert "no rows of these domains" in strange["notes"][1]
 
 
 def test_a_category_that_becomes_common(model, tmp_path):

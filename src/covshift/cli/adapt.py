@@ -192,11 +192,12 @@ def _print(result: dict[str, Any]) -> None:
     if "decision" in result or result["target"]["left the vote"]:
         rows = [(one["candidate"], one["weight"]) for one in result["chosen"]]
         print_table(["in use", "weight"], rows)
-    if result.get("plain model"):
+    if result.get("objective"):
         from covshift.predictors.objective import WORDS  # imported here: --help stays fast
 
         typer.echo(f"Objective: {WORDS[result['objective']]}.")
-        typer.echo(
-            f"Plain model, kept beside it: {result['plain model']} (covshift predict --plain)."
-        )
+        if [one["candidate"] for one in result["chosen"]] != [result["plain model"]]:
+            typer.echo(
+                f"Plain model, kept beside it: {result['plain model']} (covshift predict --plain)."
+            )
     typer.echo(f"Model: {result['model']}")

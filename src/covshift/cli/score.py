@@ -79,6 +79,8 @@ def score(
 
 def say_gain(gain: dict[str, float], objective: str | None) -> str:
     """Return how the model compares with the plain one, and what to do if it is worse."""
+    if gain["value"] == gain["low"] == gain["high"] == 0:
+        return "The model and the plain one are right on the same rows."
     measure = "balanced accuracy" if objective == "balanced_accuracy" else "accuracy"
     text = (
         f"Gain of the model over the plain one: {gain['value']:+.3f} {measure} (95 % interval "

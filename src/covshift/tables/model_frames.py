@@ -78,7 +78,7 @@ class ModelReader:
         if strangers:
             notes.append(
                 f"{sum(strangers.values())} rows are of domains that the model does not know "
-                f"({listed(strangers, 3)}): predicted as rows of the target as a whole."
+                f"({listed(strangers, 3)}): treated as rows of the target as a whole."
             )
         if self.domain is None and model.domain_ is not None:
             notes.append(
