@@ -150,7 +150,10 @@ def fit_estimator(
         if domains.given:
             where["sample_domain"] = domains.sample_domain
         if weights is not None:
-            spread = np.zeros(len(domains.label_mask))
+            # Rows without a label have no importance weight: they count as the caller says.
+            spread = np.ones(len(domains.label_mask))
+            if sample_weight is not None:
+                spread[:] = sample_weight
             spread[domains.label_mask] = weights
             where["sample_weight"] = spread
         return estimator.fit(adapted.everything, y, **where)
