@@ -21,6 +21,7 @@ from covshift import (
     AdaptedRegressor,
     AutoAdaptedClassifier,
     DomainStandardScaler,
+    JointAlignmentClassifier,
     LSPClassifier,
     PeriodicSparseFiltering,
     SparseFiltering,
@@ -118,6 +119,9 @@ PREDICTORS = [
         LogisticRegression(C=100.0),
     ),
     LSPClassifier(random_state=0),
+    JointAlignmentClassifier(),
+    JointAlignmentClassifier(graph_weight=0, n_landmarks=20, n_components=2, random_state=0),
+    JointAlignmentClassifier(alignment_weight=0, graph_weight=0),
     AutoAdaptedClassifier(
         candidates=[(DomainStandardScaler(), LogisticRegression())], random_state=0
     ),
@@ -141,8 +145,9 @@ def treats_domains_alike(estimator):
 
 
 def needs_target(adapter):
-    """Whether this adapter refuses a ``sample_domain`` without target rows."""
-    return type(adapter).__name__ in NEEDS_TARGET
+    """Whether this estimator refuses a ``sample_domain`` without target rows."""
+    aligns_scores = getattr(adapter, "alignment_weight", 0) > 0  # of JointAlignmentClassifier
+    return aligns_scores or type(adapter).__name__ in NEEDS_TARGET
 
 
 def with_injected_split(estimator):

@@ -31,7 +31,12 @@ if TYPE_CHECKING:
     from covshift.diagnosis import Diagnosis, diagnose
     from covshift.domains import SourceOnlySplit, StackedDomains, split_domains, stack_domains
     from covshift.persistence import load, save
-    from covshift.predictors import AdaptedClassifier, AdaptedRegressor, LSPClassifier
+    from covshift.predictors import (
+        AdaptedClassifier,
+        AdaptedRegressor,
+        JointAlignmentClassifier,
+        LSPClassifier,
+    )
     from covshift.selection import AutoAdaptedClassifier
     from covshift.streams import SampledRowsWarning
     from covshift.weights import (
@@ -53,6 +58,7 @@ __all__ = [
     "Diagnosis",
     "DomainQuantileTransformer",
     "DomainStandardScaler",
+    "JointAlignmentClassifier",
     "KLIEPWeights",
     "KMMWeights",
     "LSPClassifier",
@@ -88,6 +94,7 @@ _MODULE_OF = {
     "Diagnosis": "covshift.diagnosis",
     "DomainQuantileTransformer": "covshift.adapters",
     "DomainStandardScaler": "covshift.adapters",
+    "JointAlignmentClassifier": "covshift.predictors",
     "KLIEPWeights": "covshift.weights",
     "KMMWeights": "covshift.weights",
     "LSPClassifier": "covshift.predictors",

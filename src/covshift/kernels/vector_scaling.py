@@ -37,8 +37,13 @@ class Scaling(NamedTuple):
     offsets: FloatArray
 
 
-def fit_scaling(scores: FloatArray, codes: IntArray, weights: FloatArray) -> Scaling:
-    """Fit slope and offsets to scores (n, K) of rows with class numbers (n,), weights (n,)."""
+def fit_scaling(
+    scores: FloatArray, codes: IntArray, weights: FloatArray, *, with_offsets: bool = True
+) -> Scaling:
+    """Fit slope and offsets to scores (n, K) of rows with class numbers (n,), weights (n,).
+
+    Without offsets the order of the classes stays that of the scores.
+    """
     n, n_classes = scores.shape
     shares = weights / weights.sum()
     rows = np.arange(n)
@@ -58,7 +63,8 @@ def fit_scaling(scores: FloatArray, codes: IntArray, weights: FloatArray) -> Sca
         value = -shares @ log_p[rows, codes] + parameters @ parameters / (2 * n)
         return float(value), gradient + parameters / n
 
-    bounds = [(-LARGEST_LOG, LARGEST_LOG), *[(None, None)] * n_classes]
+    offset_bounds = (None, None) if with_offsets else (0.0, 0.0)
+    bounds = [(-LARGEST_LOG, LARGEST_LOG), *[offset_bounds] * n_classes]
     found = minimize(loss, np.zeros(1 + n_classes), jac=True, method="L-BFGS-B", bounds=bounds)
     return Scaling(float(np.exp(found.x[0]) * scale), found.x[1:])
 

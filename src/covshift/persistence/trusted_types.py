@@ -14,6 +14,7 @@ ESTIMATORS = {
     "covshift.interop.skada": ["ReweightAdapter"],
     "covshift.predictors.adapted_classifier": ["AdaptedClassifier"],
     "covshift.predictors.adapted_regressor": ["AdaptedRegressor"],
+    "covshift.predictors.joint_alignment_classifier": ["JointAlignmentClassifier"],
     "covshift.predictors.lsp_classifier": ["LSPClassifier"],
     "covshift.selection.auto_adapted_classifier": ["AutoAdaptedClassifier"],
     "covshift.tables.classifier": ["TableClassifier"],
