@@ -71,7 +71,8 @@ BROKEN = {
     "unknown-kind": ("RECORD = make_record('mine', kind='weight')", "got 'weight'"),
     "unknown-model": (
         "RECORD = make_record('mine', automatic=('deep',))",
-        "automatic must be a tuple of logistic, linear-svm, rbf, boosting, got ('deep',)",
+        "automatic must be a tuple of logistic, linear-svm, rbf, boosting, kernel-ridge, joint, "
+        "joint-no-graph, got ('deep',)",
     ),
     "no-tuple": ("RECORD = make_record('mine', diagnosed='rbf')", "got 'rbf'"),
     "bad-settings": ("RECORD = make_record('mine', settings={'q': 1})", "takes no arguments"),

@@ -20,7 +20,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 GROUP = "covshift.adapters"
 NO_ADAPTATION = "none"
 AUTO = "auto"  # "choose one": where a name is asked for, it is not an adapter's
-MODEL_NAMES = ("logistic", "linear-svm", "rbf", "boosting")  # of `covshift.selection.models`
+# Of `covshift.selection.models`.
+MODEL_NAMES = (
+    "logistic", "linear-svm", "rbf", "boosting", "kernel-ridge", "joint", "joint-no-graph",
+)  # fmt: skip
 
 SCALED_PATH = "covshift.adapters.source_standard_scaler:SourceStandardScaler"
 STANDARDIZED_PATH = "covshift.adapters.domain_standard_scaler:DomainStandardScaler"

@@ -55,8 +55,8 @@ def adapt(
     model: Annotated[
         str | None,
         typer.Option(
-            help="logistic, linear-svm, rbf or boosting. By default, auto tries all of them and a "
-            "named adapter uses logistic."
+            help="logistic, linear-svm, rbf, boosting, kernel-ridge, joint or joint-no-graph. By "
+            "default, auto tries the first four and a named adapter uses logistic."
         ),
     ] = None,
     objective: Objective = None,

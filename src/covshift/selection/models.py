@@ -10,6 +10,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, LinearSVC
 
+from covshift.predictors import JointAlignmentClassifier
+
 # Features above which a linear SVM is solved in the dual, and to a coarser tolerance. On 600 rows
 # with 800 features the primal takes 55 s, the dual 16 s, and the dual with this tolerance .4 s, at
 # the same accuracy. For few features the dual converges slowly or not at all.
@@ -42,12 +44,22 @@ def kernel_machine(n_source: int) -> Any:
     return make_pipeline(Nystroem(n_components=N_BASES, random_state=0), last)
 
 
+def kernel_ridge() -> Any:
+    """Return least squares on Gaussian kernels, whose width comes from the data."""
+    return JointAlignmentClassifier(alignment_weight=0.0, graph_weight=0.0, random_state=0)
+
+
 # Name -> the model, given the numbers of source rows and features.
 MODELS: dict[str, Callable[[int, int], Any]] = {
     "logistic": lambda n_source, n_features: logistic_regression(),
     "linear-svm": lambda n_source, n_features: linear_machine(n_features),
     "rbf": lambda n_source, n_features: kernel_machine(n_source),
     "boosting": lambda n_source, n_features: HistGradientBoostingClassifier(random_state=0),
+    "kernel-ridge": lambda n_source, n_features: kernel_ridge(),
+    "joint": lambda n_source, n_features: JointAlignmentClassifier(random_state=0),
+    "joint-no-graph": lambda n_source, n_features: JointAlignmentClassifier(
+        graph_weight=0.0, random_state=0
+    ),
 }
 ALIASES = {"linear": "logistic"}
 
@@ -66,8 +78,10 @@ def make_model(name: str, n_source: int, n_features: int) -> Any:
 
     Parameters
     ----------
-    name : {"logistic", "linear-svm", "rbf", "boosting"}
-        Logistic regression, linear SVM, SVM with Gaussian kernels, boosted trees.
+    name : str
+        "logistic": logistic regression; "linear-svm": linear SVM; "rbf": SVM with Gaussian
+        kernels; "boosting": boosted trees; "kernel-ridge": kernel ridge regression; "joint" and
+        "joint-no-graph": `JointAlignmentClassifier` with and without its graph of neighbors.
     n_source, n_features : int
         Source rows and features that it will be fitted to.
 

@@ -80,8 +80,9 @@ def choose_estimator(
     adapter : str, default="auto"
         "auto", a name of `covshift.registry`, or a candidate of a leaderboard, such as
         "coral + logistic".
-    model : {"logistic", "linear-svm", "rbf", "boosting"} or None, default=None
-        None: all of them for "auto", "logistic" for a named adapter.
+    model : str or None, default=None
+        A name of `covshift.selection.models`. None: those of the default candidates for "auto",
+        "logistic" for a named adapter.
     objective : {"accuracy", "balanced_accuracy"}, default="accuracy"
         What is maximized, by the choice and by ``predict``.
     seed, n_jobs, time_budget
