@@ -235,6 +235,19 @@ def test_scaling_of_separated_classes_stays_finite():
     assert (P[np.arange(20), codes] > 0.9).all()
 
 
+def test_scaling_without_offsets_keeps_the_order_of_classes():
+    rng = np.random.RandomState(0)
+    scores, codes = rng.standard_normal((200, 3)), rng.choice(3, size=200, p=[0.8, 0.1, 0.1])
+    scores[np.arange(200), codes] += 1
+    scaling = fit_scaling(scores, codes, np.ones(200), with_offsets=False)
+    np.testing.assert_array_equal(scaling.offsets, 0)
+    P = scaled_probabilities(scores, scaling)
+    np.testing.assert_array_equal(P.argmax(axis=1), scores.argmax(axis=1))
+    for change in (0.9, 1.1):
+        other = scaled_probabilities(scores, Scaling(scaling.slope * change, scaling.offsets))
+        assert np.log(other[np.arange(200), codes]).sum() < np.log(P[np.arange(200), codes]).sum()
+
+
 @pytest.mark.parametrize("size", [1e-9, 1e9])
 def test_scaling_of_scores_of_any_size(size):
     rng = np.random.RandomState(0)
