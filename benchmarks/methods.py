@@ -2,7 +2,8 @@
 
 A method gets a `tasks.DrawnTask` whose ``y_test`` and ``y_target`` are None, and a seed. It returns
 labels of the test rows, a `Prediction`, or several of these by name, if they share most of the
-work. Raise ``version`` when you change what a method does: its tasks are then run again.
+work. Raise ``version`` when you change what a method does: its tasks are then run again. Scorers
+are in ``scorer_methods.py``, diagnoses in ``diagnosis_methods.py``.
 """
 
 from collections.abc import Callable
@@ -51,11 +52,15 @@ class Prediction(NamedTuple):
 
 
 class Method(NamedTuple):
-    """A name, a version and ``predict(task, seed)``, which workers must be able to import."""
+    """A name, a version and ``predict(task, seed)``, which workers must be able to import.
+
+    ``asks_labels``: it is given ``y_target``, to answer for the rows that it asks about.
+    """
 
     name: str
     version: str
     predict: Callable
+    asks_labels: bool = False
 
 
 def plain_logistic(task, seed):
@@ -68,7 +73,7 @@ def plain_logistic(task, seed):
 def automatic(task, seed, objective):
     """Fit `AutoAdaptedClassifier` with its defaults."""
     model = AutoAdaptedClassifier(objective=objective, random_state=seed)
-    X, y, sample_domain = _stacked(task)
+    X, y, sample_domain = stacked(task)
     model.fit(X, y, sample_domain=sample_domain)
     extras = {"chosen": list(model.chosen_), "decision": model.decision_}
     return Prediction(model.predict(task.X_test), model.predict_proba(task.X_test), extras)
@@ -82,16 +87,8 @@ def shared_bench(task, seed):
     the mean of all candidates that are neither failed nor degenerate.
     """
     classes, codes = np.unique(task.y_source, return_inverse=True)
-    source = (task.X_source, codes, task.source_domain)
-    problem = Problem(*source, task.X_target, task.target_domain, len(classes))
-    rng = check_random_state(seed)
-    bench = RecordingBench(
-        default_candidates(problem.size),
-        problem.thinned(MAX_ROWS, rng),
-        METRICS[BALANCED],
-        seed=int(rng.randint(2**31 - 1)),
-    )
-    logits, P = _test_outputs(bench, task, codes)
+    bench = make_bench(task, codes, seed)
+    logits, P = outputs_on_test(bench, task, codes)
     found = {}
     for number, one in enumerate(bench.candidates):
         if logits[number] is not None:
@@ -108,6 +105,19 @@ def shared_bench(task, seed):
     arrays = bench.arrays() | {f"test {i}": one for i, one in enumerate(logits) if one is not None}
     found["auto"] = found["auto"]._replace(arrays=arrays)
     return found
+
+
+def make_bench(task, codes, seed):
+    """Return the bench that `AutoAdaptedClassifier` makes of a task."""
+    source = (task.X_source, codes, task.source_domain)
+    problem = Problem(*source, task.X_target, task.target_domain, codes.max() + 1)
+    rng = check_random_state(seed)
+    return RecordingBench(
+        default_candidates(problem.size),
+        problem.thinned(MAX_ROWS, rng),
+        METRICS[BALANCED],
+        seed=int(rng.randint(2**31 - 1)),
+    )
 
 
 class RecordingBench(Bench):
@@ -134,15 +144,18 @@ class RecordingBench(Bench):
         return found | {"candidates": names, "codes": self.problem.codes, "folds": folds}
 
 
-def _test_outputs(bench, task, codes):
-    """Logits and calibrated probabilities of the test rows, by candidate; None if it failed."""
+def outputs_on_test(bench, task, codes, chosen=None):
+    """Logits and calibrated probabilities of the test rows, by candidate; None if it failed.
+
+    ``chosen``: numbers of the candidates to fit; the others are None, too.
+    """
     where = np.full(len(task.X_test), -1)
-    X, _, sample_domain = _stacked(task)
+    X, _, sample_domain = stacked(task)
     all_codes = np.concatenate([codes, np.full(len(task.X_target), -1)])
     data = FitData(X, all_codes, sample_domain, all_codes >= 0)
     logits, P = [], []
     for number, output in enumerate(bench.target):
-        if output.logits is None:
+        if output.logits is None or (chosen is not None and number not in chosen):
             logits.append(None)
             P.append(None)
             continue
@@ -163,20 +176,21 @@ def _combinations(bench, objective):
     kinds |= {"learned": "auto"} if objective == BALANCED else {"untrained": "auto, accuracy"}
     for kind, name in kinds.items():
         choice = choose(bench, kind, n_members=N_MEMBERS)
-        scores = {key: _rounded(column) for key, column in choice.table.scores.items()}
-        scores["combined"] = _rounded(choice.combined)
+        scores = {key: rounded(column) for key, column in choice.table.scores.items()}
+        scores["combined"] = rounded(choice.combined)
         extras = {"scores": scores, "reasons": list(choice.table.reasons)}
         yield name, choice.weights, extras | {"explained": explained_by_shares(bench)}
 
 
-def _rounded(values):
+def rounded(values):
+    """Return numbers as plain data; None for NaN."""
     return [None if np.isnan(value) else round(float(value), 5) for value in values]
 
 
 def fixed_pipeline(task, seed, adapter, model):
     """One adapter of the registry and one model, both by name."""
     classifier = named_classifier(adapter, model, *task.X_source.shape)
-    X, y, sample_domain = _stacked(task)
+    X, y, sample_domain = stacked(task)
     classifier.fit(X, y, sample_domain=sample_domain)
     known = hasattr(classifier, "predict_proba")
     probabilities = classifier.predict_proba(task.X_test) if known else None
@@ -194,7 +208,7 @@ def skada_pipeline(task, seed, adapter, model):
         settings["n_components"] = max(1, min(20, task.X_source.shape[1] // 2))
     if adapter.endswith("ReweightAdapter"):
         last = last.set_fit_request(sample_weight=True)
-    X, y, sample_domain = _stacked(task)
+    X, y, sample_domain = stacked(task)
     target = sample_domain < 0
     classes, y = np.unique(y, return_inverse=True)
     # Source domains count from 1; -1 as label means "unknown".
@@ -207,6 +221,9 @@ def skada_pipeline(task, seed, adapter, model):
 
 def all_methods():
     """Return every method by name, those of the default run first."""
+    import diagnosis_methods  # which import this module
+    import scorer_methods
+
     methods = [
         Method("plain logistic", "1", plain_logistic),
         Method("auto", "2", shared_bench),
@@ -223,6 +240,7 @@ def all_methods():
             for model in ("logistic", "rbf"):
                 function = partial(skada_pipeline, adapter=adapter, model=model)
                 methods.append(Method(f"SKADA {name} + {model}", "1", function))
+    methods += [*scorer_methods.all_methods(), *diagnosis_methods.all_methods()]
     return {method.name: method for method in methods}
 
 
@@ -247,7 +265,7 @@ DEFAULT_METHODS = (
 )
 
 
-def _stacked(task):
+def stacked(task):
     """Rows, labels and domains of source and target; labels of target rows are never read."""
     X = np.concatenate([task.X_source, task.X_target])
     y = np.concatenate([task.y_source, np.resize(task.y_source, len(task.X_target))])

@@ -146,7 +146,8 @@ def run_jobs(jobs, data, out, *, n_jobs=1, limit=LIMIT, wall_limit=None, progres
 
 def _start(context, job, drawn, limit, wall_limit):
     receiver, sender = context.Pipe(duplex=False)
-    visible = drawn.without_target_labels()
+    hidden = drawn.without_target_labels()
+    visible = hidden._replace(y_target=drawn.y_target) if job.method.asks_labels else hidden
     process = context.Process(target=_work, args=(sender, job.method, visible, job.seed, limit))
     process.start()
     sender.close()  # so that the death of the process is the end of the pipe

@@ -15,7 +15,9 @@ a right or wrong answer, 1/4. Rows count as independent: with several rows of on
 intervals are too short.
 
 Where a method failed or ran out of time, a user is left with the plain model: its predictions stand
-in, and the failure is counted. Only tasks that every method has a result of are compared.
+in, and the failure is counted. Only tasks that every method has a result of are compared. A
+prediction that comes with a method may be missing on some tasks (a candidate that needs more
+features): it counts as failed there.
 """
 
 import argparse
@@ -24,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from results import OK, decode_codes, read_results
+from results import FAILED, OK, decode_codes, read_results
 from tasks import MADE_UP, made_up_tasks, read_tasks
 
 from covshift.measures import clustered_bootstrap_interval
@@ -113,22 +115,25 @@ def score_results(lines, tasks, plain=PLAIN):
     for line in lines:
         by_task.setdefault(line["task"], {})[line["method"]] = line
     methods = list(dict.fromkeys(line["method"] for line in lines))
+    # Predictions that come with a method have no costs of their own.
+    run = {one["method"] for one in lines if one["status"] != OK or one["seconds"] is not None}
     known = {task.name: task for task in tasks}
     rows = []
     for name, found in by_task.items():
         usable = all(found.get(one, {}).get("status") == OK for one in plain.values())
-        if usable and len(found) == len(methods) and name in known:
+        if usable and run <= set(found) and name in known:
             rows += _score_task(known[name], found, methods, plain)
     return pd.DataFrame(rows)
 
 
 def _score_task(task, found, methods, plain):
     truth = decode_codes(next(iter(found.values()))["truth"])
+    missing = {"status": FAILED, "seconds": None, "megabytes": None}
     rows = []
     for metric, baseline in plain.items():
         of_plain = decode_codes(found[baseline]["predicted"])
         for method in methods:
-            line = found[method]
+            line = found.get(method, missing)
             failed = line["status"] != OK
             predicted = of_plain if failed else decode_codes(line["predicted"])
             paired = compare_paired(truth, predicted, of_plain, metric)
@@ -154,6 +159,13 @@ def _score_task(task, found, methods, plain):
                 }
             )
     return rows
+
+
+def tasks_of(lines):
+    """Return all real tasks, and the made-up ones that the lines may be of."""
+    made_up = [line["task"] for line in lines if line["task"].startswith(MADE_UP)]
+    seeds = [int(name.rpartition(" ")[2]) for name in made_up]
+    return [*read_tasks(), *made_up_tasks(max(seeds, default=-1) + 1)]
 
 
 def cluster_mean(frame, column):
@@ -278,10 +290,7 @@ def main():
     parser.add_argument("--out", type=Path, help="folder for summary.md, summary.csv, scores.csv")
     options = parser.parse_args()
     lines = read_results(options.results, options.size)
-    seeds = [
-        int(one["task"].rpartition(" ")[2]) for one in lines if one["task"].startswith(MADE_UP)
-    ]
-    scored = score_results(lines, [*read_tasks(), *made_up_tasks(max(seeds, default=-1) + 1)])
+    scored = score_results(lines, tasks_of(lines))
     n_tasks = len({line["task"] for line in lines})
     if scored.empty:
         parser.error(f"none of {n_tasks} tasks has a result of every method and of {PLAIN}.")

@@ -33,6 +33,7 @@ from itertools import chain, permutations, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
+import families
 import numpy as np
 from real_collections import collection_names, read_cuts
 from sklearn.linear_model import LogisticRegression
@@ -118,7 +119,8 @@ class Task(NamedTuple):
 class DrawnTask(NamedTuple):
     """The rows of a task.
 
-    ``y_test`` judges methods and ``y_target`` is for oracles alone: methods are given None.
+    ``y_test`` judges methods; these are given None. Only methods that ask for labels see
+    ``y_target``.
     """
 
     X_source: np.ndarray
@@ -153,12 +155,11 @@ def write_tasks(tasks, path=LIST):
 
 
 def made_up_tasks(n_seeds):
-    """Return tasks of the made-up families of selection and diagnosis, seed by seed."""
-    families = _made_up_families()
+    """Return tasks of the made-up families, seed by seed."""
     return [
         Task(f"{MADE_UP}: {family}, seed {seed}", MADE_UP, group, family, MADE_UP, (), seed)
         for seed in range(n_seeds)
-        for group, (names, _) in families.items()
+        for group, names in families.GROUPS.items()
         for family in names
     ]
 
@@ -180,11 +181,11 @@ def draw_task(task, data=None, size="standard"):
     DrawnTask
     """
     if task.collection == MADE_UP:
-        _, draw = _made_up_families()[task.cut]
-        made = draw(task.cluster, task.target, size)
-        where = np.full(len(made.X_target), -1)
-        source = (made.X_source, made.y_source, made.source_domain)
-        return DrawnTask(*source, made.X_target, where, made.X_test, made.y_test, made.y_target)
+        source, target, test, domain = families.draw_made_up(
+            task.cut, task.cluster, task.target, size
+        )
+        where = np.full(len(target[1]), -1)
+        return DrawnTask(*source, domain, target[0], where, *test, target[1])
     cut = read_cuts(str(data), task.collection)[task.cut]
     source, target, test = draw_rows(task, cut, SIZES[size])
     X_source, X_target, X_test = _impute(*(cut.X[rows] for rows in (source, target, test)))
@@ -397,28 +398,6 @@ def _parse(row):
         | {name: float(row[name]) for name in ("none", "within")}
         | {"sources": tuple(map(int, row["sources"].split()))}
     )
-
-
-def _made_up_families():
-    """Names of the families and function that draws a task, by folder of their scripts."""
-    here = Path(__file__).parent
-    for folder in ("selection", "diagnosis"):
-        if str(here / folder) not in sys.path:
-            sys.path.append(str(here / folder))
-    import families
-    import judged_tasks
-
-    rows = {"standard": "few", "large": "many"}
-    return {
-        "selection": (
-            list(families.FAMILIES),
-            lambda family, seed, size: families.make_task(family, seed),
-        ),
-        "diagnosis": (
-            [*judged_tasks.WORLDS, *judged_tasks.UNDECIDABLE],
-            lambda family, seed, size: judged_tasks.draw_task(family, seed, rows[size]),
-        ),
-    }
 
 
 def main():

@@ -229,6 +229,22 @@ def test_tasks_without_a_result_of_every_method_are_left_out():
     assert set(scored["task"]) == {t.name for t in tasks} - {"task 3", "task 5", "task 13"}
 
 
+def test_a_prediction_that_comes_with_a_method_may_be_missing():
+    tasks, lines = made_up_results()
+    extra = [
+        {**line, "method": "candidate", "seconds": None}
+        for line in lines
+        if line["method"] == PLAIN["accuracy"] and line["task"] != "task 3"
+    ]
+    scored = score_results(lines + extra, tasks)
+    assert scored["task"].nunique() == len(tasks)
+    candidate = scored[(scored["method"] == "candidate") & (scored["metric"] == "accuracy")]
+    assert candidate.set_index("task")["failed"].to_dict() == {
+        task.name: task.name == "task 3" for task in tasks
+    }
+    assert candidate["gain"].abs().max() == 0
+
+
 def test_one_cluster_has_no_interval_and_small_tasks_no_share_of_harm():
     tasks, lines = made_up_results(n_tasks=1)
     lines = [{**line, "truth": line["truth"][:50]} for line in lines]

@@ -19,7 +19,7 @@ from covshift.diagnosis.weighting import Weighting
 from covshift.kernels.arrays import FloatArray
 from covshift.selection.problem import Problem
 
-# Set on some families of tasks and judged on others: benchmarks/diagnosis.
+# Set on some families of tasks and judged on others: benchmarks/families.
 MIN_DOMAINS = 2
 MIN_SHIFT = 0.25  # between source domains, in standard deviations within them
 MIN_RATIO = 0.3  # of the shift between source domains to that of the target

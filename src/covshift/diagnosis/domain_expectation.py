@@ -32,7 +32,7 @@ from covshift.kernels.vector_scaling import fit_scaling, scaled_probabilities
 from covshift.selection.metrics import accuracy, balanced_accuracy
 
 MIN_SCENES = 3
-# Set on three sets of families (benchmarks/diagnosis/judged_tasks.py), judged on others.
+# Set on three sets of families (benchmarks/families), judged on others.
 PRIOR_ERROR, PRIOR_DOMAINS = 0.045, 4  # c, nu_0
 LEVEL = 0.85
 MAX_LOSS = 0.2  # of balanced accuracy, from own rows to those of the other domains

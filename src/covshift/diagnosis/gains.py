@@ -39,7 +39,7 @@ from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
 from covshift.measures import holm
 
 N_RESAMPLES = 999
-# Fitted to 97 tasks of three sets of families (benchmarks/diagnosis/judged_tasks.py): record 0019.
+# Fitted to 97 tasks of three sets of families (benchmarks/families): record 0019.
 PRIOR_SPREAD, PRIOR_SCENES = 0.1, 2
 
 

@@ -1,6 +1,6 @@
 """Seconds and memory of `AutoAdaptedClassifier` with its default candidates.
 
-    python benchmarks/selection/cost.py
+    python benchmarks/selection_cost.py
 
 Each size in a process of its own, on two processes; prints JSON.
 """

@@ -1,11 +1,33 @@
-"""Made-up tasks that nobody can decide: one source domain, and a target beyond a gap.
+"""Families with one source domain and a target elsewhere.
 
-One of several stories, drawn by chance, gives the target's labels; rows and source labels are drawn
-in the same way whichever it is, so that tasks of one family are twins with other labels.
+In those beyond a gap nobody can know: one of several stories, drawn by chance, gives the target's
+labels. Rows and source labels are drawn in the same way whichever it is.
 """
 
 import numpy as np
 from scipy.stats import beta, ortho_group
+
+from families.single_shifts import radial, shift_and_scale
+from families.world import one_source
+
+
+def shifted_alone(world):
+    """One source domain; the target is moved and stretched, far."""
+    world.n_domains = 1
+    return shift_and_scale(world)
+
+
+def swapped_alone(world):
+    """One source domain; in the target, moved and stretched, the classes have changed places."""
+    parts, domain = shifted_alone(world)
+    source, *target = parts
+    return [source, *((X, (y + 1) % world.n_classes) for X, y in target)], domain
+
+
+def radial_alone(world):
+    """One source domain; the target lies on the other side, farther out."""
+    world.n_domains = 1
+    return radial(world)
 
 
 def unseen_stretch_alone(world):
@@ -71,10 +93,3 @@ def other_ball_alone(world):
         return size * (stretch * X + away), y
 
     return one_source(world, draw, (1, 0, along, 0), (stretch, away, rule, renamed))
-
-
-def one_source(world, draw, source, target):
-    """One source domain by ``draw(n, *source)``; target and test rows by the other arguments."""
-    n, n_side, world.n_domains = world.n_source, world.n_side, 1
-    parts = [draw(n, *source), draw(n_side, *target), draw(n_side, *target)]
-    return parts, np.zeros(n, dtype=int)

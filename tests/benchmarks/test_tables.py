@@ -1,0 +1,198 @@
+"""Tables of the results pages, from results of the runner on small tasks."""
+
+import json
+
+import diagnosis_methods
+import diagnosis_tables
+import learn_score
+import numpy as np
+import pytest
+import selection_tables
+from candidate_results import CandidateResults, read_candidates
+from methods import Prediction, all_methods
+from results import OK, encode_codes, encode_probabilities
+from scorer_methods import OURS
+from tasks import draw_task, made_up_tasks
+
+from covshift import diagnose
+
+FAMILIES = ("no_shift", "shift_and_scale")
+METRIC = "balanced accuracy"
+
+
+def small_task(family):
+    """A task of few rows and the same without labels but those of target rows."""
+    task = next(one for one in made_up_tasks(1) if one.cluster == family)
+    drawn = draw_task(task)
+    few = np.arange(0, len(drawn.X_source), 3)
+    small = drawn._replace(
+        X_source=drawn.X_source[few],
+        y_source=drawn.y_source[few],
+        source_domain=drawn.source_domain[few],
+        X_target=drawn.X_target[:60],
+        y_target=drawn.y_target[:60],
+        target_domain=drawn.target_domain[:60],
+    )
+    return task, small
+
+
+def write_lines(path, task, drawn, predictions, own):
+    """Append the lines that the runner would."""
+    classes = np.unique(drawn.y_source)
+    with path.open("a", encoding="utf-8") as file:
+        for name, one in predictions.items():
+            P = one.probabilities
+            line = {
+                "task": task.name,
+                "rows": task.rows,
+                "size": "standard",
+                "method": name,
+                "version": "1",
+                "seed": 0,
+                "status": OK,
+                "truth": encode_codes(np.searchsorted(classes, drawn.y_test)),
+                "predicted": encode_codes(np.searchsorted(classes, one.labels)),
+                "probabilities": None if P is None else encode_probabilities(P),
+                "extras": one.extras or {},
+                "seconds": 1.0 if name == own else None,
+                "megabytes": 1.0 if name == own else None,
+            }
+            file.write(json.dumps(line, allow_nan=False) + "\n")
+
+
+def tables_by_id(tables):
+    return {table["id"]: table for table in tables}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_a_diagnosis_said_and_what_was_true(tmp_path, monkeypatch):
+    # One diagnosis, without most of the evidence, for time.
+    known = []
+
+    def quick(*args, **settings):
+        if not known:
+            known.append(diagnose(*args, time_budget=0, max_rows=50, **settings))
+        return known[0]
+
+    monkeypatch.setattr(diagnosis_methods, "diagnose", quick)
+    path = tmp_path / "results.jsonl"
+    methods = all_methods()
+    task, drawn = small_task("no_shift")
+    for name in ("diagnosis", "diagnosis, labels asked for", "expected accuracy, plain"):
+        assert methods[name].asks_labels == (name == "diagnosis, labels asked for")
+        shown = drawn if methods[name].asks_labels else drawn.without_target_labels()
+        found = methods[name].predict(shown._replace(y_test=None), 0)
+        found = {name: found} if isinstance(found, Prediction) else found
+        write_lines(path, task, drawn, found, name)
+    said = diagnosis_tables.read_said([path])
+    assert [one["family"] for one in said] == ["no_shift"]
+    for one in said:
+        assert len(one["scores"]) == len(diagnosis_tables.all_hypotheses())
+        assert set(one["labels"]) == {diagnosis_tables.ASKED, diagnosis_tables.RANDOM}
+        assert one["labels"][diagnosis_tables.RANDOM]["n_labels"] == 20
+    tables = tables_by_id(diagnosis_tables.all_tables([path]))
+    assert [row["part"] for row in tables["families"]["rows"]] == ["no_shift, few rows"]
+    assert len(tables["expected"]["rows"]) == 2
+    # Of a real collection, every task has its row.
+    real = [one | {"made_up": False} for one in said]
+    monkeypatch.setattr(diagnosis_tables, "read_said", lambda paths: real)
+    tables = tables_by_id(diagnosis_tables.all_tables([path]))
+    assert [row["part"] for row in tables["real"]["rows"]] == ["no_shift", "all"]
+    (row,) = tables["real-no_shift"]["rows"]
+    assert row["said"] == said[0]["kind"]
+    assert row["true"]["value"] == pytest.approx(said[0]["scores"][said[0]["followed"]])
+
+
+def test_right_hypotheses_harm_and_covering():
+    said = {"family": "clocks", "scores": [0.6, 0.8, np.nan, 0.69], "followed": 1, "leading": 1}
+    assert diagnosis_tables.right_one(said) == 1
+    assert diagnosis_tables.true_gain(said) == pytest.approx(0.2)
+    assert diagnosis_tables.right_one(said | {"scores": [0.6, 0.8, np.nan, 0.75]}) is None
+    assert diagnosis_tables.right_one(said | {"family": "nothing_groups"}) is None
+    unsure = {
+        "method": "domains", "assumption": "", "refuted": True, "reasons": ["rows"],
+        "accuracy": None, "accuracy_interval": [None, None], "balanced_accuracy": None,
+        "balanced_accuracy_interval": [None, None], "evidence": {},
+    }  # fmt: skip
+    sure = unsure | {"refuted": False, "balanced_accuracy_interval": [0.7, 0.85]}
+    assert diagnosis_tables.stated(said | {"expected": [unsure]}) is None
+    assert diagnosis_tables.covers(said | {"expected": [unsure, sure]})
+    assert not diagnosis_tables.covers(said | {"expected": [sure], "scores": [0.6, 0.9]})
+
+
+def made_up_candidates(seed=0, n_tasks=24):
+    """Candidates of random skill, with one score that knows it and two that do not."""
+    rng = np.random.default_rng(seed)
+    names = ["none + logistic", "none + rbf", "coral + logistic", "coral + rbf", "sa + rbf"]
+    found = []
+    for task in made_up_tasks(2)[:n_tasks]:
+        truth, skills = rng.integers(3, size=200), rng.uniform(0.3, 0.9, size=len(names))
+        by_method = {}
+        for name, skill in list(zip(names, skills, strict=True))[:-1]:  # the last failed
+            right = rng.uniform(size=200) < skill
+            codes = np.where(right, truth, rng.integers(3, size=200))
+            P = np.full((200, 3), 0.1) + 0.7 * np.eye(3)[codes]
+            texts = {"predicted": encode_codes(codes), "probabilities": encode_probabilities(P)}
+            by_method[name] = texts
+        scores = {key: rng.uniform(size=len(names)).tolist() for key in learn_score.SHIPPED}
+        scores["what explains"] = [*(skills[:-1] + 0.01 * rng.standard_normal(4)), None]
+        by_method["auto"] = {"truth": encode_codes(truth)}
+        extras = {
+            "candidates": names,
+            "class_counts": [50, 50, 50],
+            "reasons": [None] * 4 + ["failed"],
+            "scores": scores,
+        }
+        by_method[OURS] = {"extras": extras}
+        found.append(CandidateResults(task, by_method))
+    return found
+
+
+def test_a_learned_score_follows_what_knows():
+    tasks = made_up_candidates()
+    one = tasks[0]
+    assert one.reference == 0
+    truth = one.true_scores(METRIC)
+    assert np.isnan(truth).tolist() == [False] * 4 + [True]
+    alone = np.eye(5)[2]
+    assert one.vote(alone, METRIC) == pytest.approx(truth[2])
+    judged = learn_score.judge(tasks, learn_score.SHIPPED, METRIC)
+    assert judged > np.mean([np.nanmax(one.true_scores(METRIC)) for one in tasks]) - 0.03
+    coefficients = learn_score.solve(
+        [learn_score.moments(one, learn_score.SHIPPED, METRIC) for one in tasks]
+    )
+    assert np.abs(coefficients[[0, 3]]).min() > 2 * np.abs(coefficients[[1, 2, 4, 5]]).max()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_regret_of_every_way_to_choose(tmp_path, monkeypatch):
+    path = tmp_path / "results.jsonl"
+    methods = all_methods()
+    drawn_by_name, arrays_by_name = {}, {}
+    for family in FAMILIES:
+        task, drawn = small_task(family)
+        drawn_by_name[task.name] = drawn
+        for name in ("auto", OURS):
+            found = methods[name].predict(drawn.without_target_labels(), 0)
+            write_lines(path, task, drawn, found, name)
+            if name == "auto":
+                arrays = tmp_path / f"{family}.npz"
+                np.savez(arrays, **found[name].arrays)
+                arrays_by_name[task.name] = arrays
+    monkeypatch.setattr(selection_tables, "draw_task", lambda task, data: drawn_by_name[task.name])
+    monkeypatch.setattr(
+        selection_tables, "arrays_path", lambda out, line: arrays_by_name[line["task"]]
+    )
+    candidates = read_candidates([path])
+    assert [one.task.cluster for one in candidates] == list(FAMILIES)
+    tables = tables_by_id(selection_tables.all_tables(None, path))
+    rules = {row["method"]: row for row in tables["made-up-rules"]["rows"]}
+    best = np.mean([np.nanmax(one.true_scores(METRIC)) for one in candidates])
+    for name in ("auto", "none + logistic", "pick by source CV", "pick by DEV, accuracy"):
+        total = rules[name]["score"]["value"] + rules[name]["regret"]["value"]
+        assert total == pytest.approx(best)
+    assert {row["cluster"] for row in tables["made-up-families"]["rows"]} == set(FAMILIES)
+    labels = [row["made_up"]["value"] for row in tables["labels"]["rows"]]
+    assert len(labels) == 6
+    assert min(labels) > -0.1
