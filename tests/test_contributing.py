@@ -109,8 +109,6 @@ def test_the_new_files_are_clean(checkout):
 
 
 def test_the_commands_know_the_adapter(checkout, tmp_path):
-    shown = " ".join(checkout.run("-m", "covshift", "adapt", "--help").replace("│", " ").split())
-    assert re.search(r"Or one by name: none, .*, tca, gaussian-weights\.", shown)
     rng = np.random.default_rng(0)
     for name, shift in (("train", 0.0), ("new", 3.0)):
         rows = rng.normal(loc=[0, 0, shift], size=(60, 3))
@@ -121,9 +119,25 @@ def test_the_commands_know_the_adapter(checkout, tmp_path):
     train, new, model, out = (
         tmp_path / name for name in ("train.csv", "new.csv", "m.skops", "p.csv")
     )
-    adapt = ["adapt", train, new, "--label", "y", "--adapter", "tca", "--out", model]
-    assert f"Model: {model}" in checkout.run("-m", "covshift", *adapt)
-    said = checkout.run("-m", "covshift", "predict", model, new, "--out", out)
+    commands = [
+        ["adapt", "--help"],
+        ["adapt", train, new, "--label", "y", "--adapter", "tca", "--out", model],
+        ["predict", model, new, "--out", out],
+    ]
+    program = f"""
+import sys
+from covshift.cli import main
+for command in {[[str(word) for word in command] for command in commands]!r}:
+    sys.argv = ["covshift", *command]
+    try:
+        main()
+    except SystemExit as end:
+        assert not end.code, command
+"""
+    said = checkout.run("-c", program)
+    shown = " ".join(said.replace("│", " ").split())
+    assert re.search(r"Or one by name: none, .*, tca, gaussian-weights\.", shown)
+    assert f"Model: {model}" in said
     assert "Rows predicted: 60" in said
     assert len(out.read_text().splitlines()) == 61
 
@@ -132,14 +146,20 @@ def test_leaderboard_and_diagnosis_have_the_adapter(checkout):
     program = """
 import warnings
 warnings.simplefilter("ignore")  # of small problems
+from sklearn.linear_model import LogisticRegression
 from covshift import AutoAdaptedClassifier, diagnose
 from tests.shifted import make_problem
 X, y, sample_domain, _ = make_problem(n=15)
-model = AutoAdaptedClassifier(max_rows=50, random_state=0).fit(X, y, sample_domain=sample_domain)
+quick = {"max_rows": 50, "time_budget": 0}  # candidates do not depend on scores and evidence
+model = AutoAdaptedClassifier(random_state=0, **quick).fit(X, y, sample_domain=sample_domain)
+scored = AutoAdaptedClassifier(candidates=[("tca", LogisticRegression())], max_rows=50)
+scored.fit(X, y, sample_domain=sample_domain)  # in all scenes
+(row,) = [row for row in scored.leaderboard_ if row["adapter"] == "tca"]
+assert row["combined"] > 0, row
 (row,) = [row for row in model.leaderboard_ if row["adapter"] == "tca"]
 assert row["candidate"] == "tca + logistic", row
 assert row["disqualified"] is None, row
-found = diagnose(X, y, sample_domain=sample_domain, max_rows=50)
+found = diagnose(X, y, sample_domain=sample_domain, **quick)
 assert "tca + logistic" in [one.name for one in found._bench.candidates]
 (row,) = [row for row in found.table if row["hypothesis"] == "common components"]
 print(row["assumption"], row["remedy"], sep="; ")

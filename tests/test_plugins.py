@@ -130,7 +130,7 @@ def broken(tmp_path_factory):
     install(folder, "role-centering", ADAPTER)
     several = "[make_record('first'), make_record('coral'), make_record('last')]"
     install(folder, "several", f"from role_centering import make_record\nRECORD = {several}\n")
-    make_tables()["train"].to_csv(folder / "train.csv", index=False)
+    make_tables()["train"].iloc[60:140].to_csv(folder / "train.csv", index=False)  # of both sites
     return folder
 
 
@@ -143,9 +143,10 @@ from covshift.registry import names
 from tests.shifted import make_problem
 X, y, sample_domain, X_new = make_problem(n=15)
 where = {"sample_domain": sample_domain}
+quick = {"max_rows": 50, "time_budget": 0}  # candidates do not depend on scores and evidence
 named = AdaptedClassifier("role-centering").fit(X, y, **where)
-model = AutoAdaptedClassifier(max_rows=50, random_state=0).fit(X, y, **where)
-found = diagnose(X, y, max_rows=50, **where)
+model = AutoAdaptedClassifier(random_state=0, **quick).fit(X, y, **where)
+found = diagnose(X, y, **quick, **where)
 print(json.dumps({
     "names": names(),
     "classes": named.classes_.tolist(),

@@ -230,10 +230,11 @@ def test_a_name_means_the_same_for_arrays_and_frames():
 
 def test_every_name_that_is_shown_can_be_asked_for():
     """Leaderboard, members, decision and diagnosis."""
-    X, y, sample_domain, _ = make_problem(n=60)
-    model = AutoAdaptedClassifier(max_rows=50, random_state=0)
+    X, y, sample_domain, _ = make_problem(n=15)
+    quick = {"max_rows": 50, "time_budget": 0}  # names do not depend on scores and evidence
+    model = AutoAdaptedClassifier(random_state=0, **quick)
     model.fit(X, y, sample_domain=sample_domain)
-    found = diagnose(X, y, sample_domain=sample_domain, max_rows=50)
+    found = diagnose(X, y, sample_domain=sample_domain, **quick)
     shown = [row["candidate"] for row in model.leaderboard_]
     shown += [one.name for one in found._bench.candidates]
     for name in [*shown, *model.chosen_, *(name.partition(" +")[0] for name in shown)]:
