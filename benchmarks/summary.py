@@ -1,6 +1,7 @@
 r"""Sum up results of methods on the design tasks: the tables of every results page.
 
     python benchmarks/summary.py results.jsonl [more.jsonl ...] [--size standard] [--out FOLDER]
+        [--methods "auto*" "plain*"]
 
 Tasks of a cluster are averaged first, then clusters. Intervals resample clusters. A method *harms*
 on a task if it is more than .01 below the plain model. The harm is *sure* if the paired 95 %
@@ -21,6 +22,7 @@ features): it counts as failed there.
 """
 
 import argparse
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
 
@@ -287,6 +289,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("results", type=Path, nargs="+", help="files that run.py wrote")
     parser.add_argument("--size", default="standard")
+    parser.add_argument("--methods", nargs="+", default=["*"], help="names or patterns to show")
     parser.add_argument("--out", type=Path, help="folder for summary.md, summary.csv, scores.csv")
     options = parser.parse_args()
     lines = read_results(options.results, options.size)
@@ -296,7 +299,8 @@ def main():
         parser.error(f"none of {n_tasks} tasks has a result of every method and of {PLAIN}.")
     if scored["task"].nunique() < n_tasks:
         print(f"{scored['task'].nunique()} of {n_tasks} tasks have a result of every method.\n")
-    summaries = summarize_all(scored)
+    shown = [any(fnmatchcase(name, one) for one in options.methods) for name in scored["method"]]
+    summaries = summarize_all(scored[shown])
     text = summary_markdown(summaries)
     print(text)
     if options.out is not None:
