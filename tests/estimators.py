@@ -27,6 +27,7 @@ from covshift import (
     SparseFiltering,
     registry,
 )
+from covshift.adapters._filter import SparseFilter
 from covshift.base import DomainTransformer
 from covshift.registry import BUILT_IN
 
@@ -99,7 +100,7 @@ def classes_with(capability):
 
 
 ADAPTERS = registered("transformer")
-FILTERS = [one for one in ADAPTERS if type(one).__name__ in classes_with("runs_on_device")]
+FILTERS = [one for one in ADAPTERS if isinstance(one, SparseFilter)]
 READS_LABELS = classes_with("reads_labels")
 NEEDS_TARGET = classes_with("needs_target") | {"AutoAdaptedClassifier"}
 USES_DOMAINS = classes_with("uses_domains")

@@ -46,7 +46,9 @@ from covshift import (
     load,
     save,
 )
+from covshift.cli.models import load_model
 from covshift.persistence import ModelFileError, ModelVersionWarning, read_card
+from covshift.persistence.model_files import untrusted_types
 from covshift.persistence.trusted_types import TRUSTED
 from covshift.registry import Size
 from covshift.selection.candidates import default_candidates
@@ -304,9 +306,14 @@ def test_own_types_and_functions_must_be_named(tmp_path):
     model = AdaptedClassifier(adapter).fit(X, Y, **WHERE)
     save(model, path)
     name = "tests.test_persistence.a_function_of_the_tests"
-    with pytest.raises(ModelFileError, match=re.escape(f"load(path, trusted=['{name}'])")):
+    with pytest.raises(ModelFileError, match=re.escape(f"does not know: {name}. To build")):
         load(path)
     assert_same(load(path, trusted=[name]), model, X_NEW)
+    with pytest.raises(ModelFileError, match=r"name them in --trust TYPE\.$") as refused:
+        load_model(path, None)
+    assert f"--trust {name}" not in str(refused.value)  # no line to copy comes from the file
+    assert untrusted_types(path) == [name]
+    assert_same(load_model(path, [name]), model, X_NEW)
     with pytest.raises(TypeError, match="list of names"):
         load(path, trusted=name)
     with pytest.raises(TypeError, match="list of names"):

@@ -47,6 +47,7 @@ def make_record(name, **more):
 
 RECORD = make_record("role-centering")
 '''
+TRUST = "--trust role_centering.RoleCentering"
 # Name of the entry point: its module, and what the warning says.
 BROKEN = {
     "import-error": ("import no_such_module", "No module named 'no_such_module'"),
@@ -60,14 +61,21 @@ BROKEN = {
         "'standardise' is already in use",
     ),
     "means-something-else": ("RECORD = make_record('auto')", "'auto' is already in use"),
-    "upper-case": ("RECORD = make_record('Mine')", "'Mine' must be lower-case letters"),
-    "candidate": ("RECORD = make_record('mine+rbf')", "'mine+rbf' must be lower-case letters"),
-    "no-class": ("RECORD = make_record('mine', path='role_centering:Other')", "'Other'"),
-    "no-adapter": (
-        "RECORD = make_record('mine', path='fractions:Fraction')",
-        "fractions:Fraction has no fit and transform",
+    "means-rows": ("RECORD = make_record('raw')", "'raw' is already in use"),
+    "upper-case": ("RECORD = make_record('Mine')", "name must be lower-case letters"),
+    "candidate": ("RECORD = make_record('mine+rbf')", "name must be lower-case letters"),
+    "odd-path": ("RECORD = make_record('mine', path='role_centering')", "got 'role_centering'"),
+    "baseline": (
+        "RECORD = make_record('mine', hypothesis='same rule')",
+        "the hypothesis 'same rule' is that of no adaptation",
     ),
-    "wrong-kind": ("RECORD = make_record('mine', kind='weights')", "no fit and score_weights"),
+    "text-for-count": ("RECORD = make_record('mine', max_features='40')", "got '40'"),
+    "no-count": ("RECORD = make_record('mine', n_outputs=0)", "n_outputs must be a whole number"),
+    "text-for-tuple": ("RECORD = make_record('mine', aliases='abc')", "aliases must be a tuple"),
+    "no-hypothesis": ("RECORD = make_record('mine', hypothesis=None)", "hypothesis must be a text"),
+    "no-sentence": ("RECORD = make_record('mine', assumption='')", "assumption must be a text"),
+    "no-bool": ("RECORD = make_record('mine', streams='no')", "streams must be True or False"),
+    "no-mapping": ("RECORD = make_record('mine', settings=[1])", "settings must be a mapping, or"),
     "unknown-kind": ("RECORD = make_record('mine', kind='weight')", "got 'weight'"),
     "unknown-model": (
         "RECORD = make_record('mine', automatic=('deep',))",
@@ -75,8 +83,18 @@ BROKEN = {
         "joint-no-graph, got ('deep',)",
     ),
     "no-tuple": ("RECORD = make_record('mine', diagnosed='rbf')", "got 'rbf'"),
-    "bad-settings": ("RECORD = make_record('mine', settings={'q': 1})", "takes no arguments"),
-    "bad-steps": ("RECORD = make_record('mine', before=('scaled',))", "got 'scaled'"),
+    "bad-steps": ("RECORD = make_record('mine', before=('scaled',))", "got ('scaled',)"),
+}
+
+# The same for what shows when an adapter is first built: reading records imports no class.
+BROKEN_AT_USE = {
+    "no-module": ("path='no_such_module:Other'", "No module named 'no_such_module'"),
+    "no-class": ("path='role_centering:Other', hypothesis='of nobody'", "'Other'"),
+    "no-adapter": ("path='fractions:Fraction'", "fractions:Fraction has no fit and transform"),
+    "wrong-kind": ("kind='weights'", "no fit and score_weights"),
+    "bad-settings": ("settings={'q': 1}", "takes no arguments"),
+    "some-sizes": ("settings=lambda size: {} if size.n_source < 1 else 1 / 0", "division by zero"),
+    "odd-settings": ("settings=lambda size: 1", "settings(size) must return a mapping, got 1"),
 }
 
 
@@ -117,7 +135,10 @@ def installed(tmp_path_factory):
     adapt = "adapt train.csv new.csv --label churned --adapter role-centering --out model.skops"
     done = run(folder, "-m", "covshift", *adapt.split())
     assert done.stderr == ""
-    assert "Model: model.skops" in done.stdout
+    assert done.stdout.endswith(
+        "Model: model.skops\nIt holds types of other packages. Commands that read it need: "
+        f"{TRUST}\n"
+    )
     return folder
 
 
@@ -127,6 +148,11 @@ def broken(tmp_path_factory):
     folder = tmp_path_factory.mktemp("broken")
     for name, (code, _) in BROKEN.items():
         install(folder, name, f"from role_centering import make_record\n{code}\n")
+    for name, (options, _) in BROKEN_AT_USE.items():
+        made = (
+            f"from role_centering import make_record\nRECORD = make_record({name!r}, {options})\n"
+        )
+        install(folder, name, made)
     install(folder, "role-centering", ADAPTER)
     several = "[make_record('first'), make_record('coral'), make_record('last')]"
     install(folder, "several", f"from role_centering import make_record\nRECORD = {several}\n")
@@ -181,7 +207,12 @@ try:
     load("model.skops")
 except ModelFileError as error:
     print(error)
-print(type(load("model.skops", trusted=["role_centering.RoleCentering"])).__name__)
+model = load("model.skops", trusted=["role_centering.RoleCentering"])
+from covshift import registry
+registry.plugin_records = lambda: ()  # fitted, it does not need its record
+from sklearn.utils import get_tags
+get_tags(model.estimator_)
+print(type(model).__name__)
 """
     refused, loaded = run(installed, "-c", program).stdout.splitlines()
     assert "load(path, trusted=['role_centering.RoleCentering'])" in refused
@@ -194,16 +225,26 @@ def test_predict_says_whom_to_trust(installed):
     assert done.stdout == ""
     (line,) = done.stderr.splitlines()
     assert line.startswith("covshift predict: Cannot read the model model.skops: ")
-    assert "load(path, trusted=['role_centering.RoleCentering'])" in line
+    assert line.endswith(
+        f"plug-in adapter 'role-centering', which covshift does not trust by "
+        f"itself. If you trust whoever made the file: {TRUST}."
+    )
     assert not (installed / "p.csv").exists()
+    for command in (f"{predict} {TRUST}", f"adapt model.skops new.csv --out other.skops {TRUST}"):
+        # The adapter cannot learn a new target, so the second command fails after it has read.
+        done = run(installed, "-m", "covshift", *command.split(), code=int("other" in command))
+    assert "cannot learn a new target" in done.stderr
+    assert len((installed / "p.csv").read_text().splitlines()) > 100
 
 
 def test_broken_plug_ins_are_named_and_stop_nothing(broken):
     program = """
 import json, warnings
-from covshift.registry import BUILT_IN, PluginWarning, names, plugin_records
+from covshift.registry import PluginWarning, find_record, names, plugin_records
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
+    find_record("CORAL")
+    assert not caught  # a built-in name loads no plug-in
     names()
     names()
 assert all(one.category is PluginWarning for one in caught)
@@ -211,22 +252,53 @@ found = [record.name for record in plugin_records()]
 print(json.dumps({"found": found, "told": [str(one.message) for one in caught]}))
 """
     said = json.loads(run(broken, "-c", program).stdout)
-    assert sorted(said["found"]) == ["first", "last", "role-centering"]
+    assert set(said["found"]) == {"first", "last", "role-centering", *BROKEN_AT_USE}
     start = "Ignored the adapter plug-in "
     for name, (_, reason) in {**BROKEN, "several": ("", "'coral' is already in use")}.items():
         (line,) = [one for one in said["told"] if one.startswith(f"{start}{name!r} of the package")]
         assert reason in line
+        assert line.endswith(f". Update or uninstall {name}.")
         assert "\n" not in line
     assert len(said["told"]) == len(BROKEN) + 1
 
 
+def test_adapters_that_fail_at_use_are_named_and_left_out(broken):
+    program = """
+import json, warnings
+from covshift.registry import PluginWarning, Size, names
+from covshift.selection.candidates import registered_candidates
+from covshift.studies.comparison.systems import systems
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    names()
+size, said = Size(100, 100, 5), []
+for use in (lambda: registered_candidates(size, "automatic"), lambda: systems(5, 2)):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", PluginWarning)
+        found = use()
+    assert "role-centering" in [getattr(one, "adapter_name", one) for one in found]
+    said.append([str(one.message) for one in caught])
+print(json.dumps(said))
+"""
+    for told in json.loads(run(broken, "-c", program).stdout):
+        assert len(told) == len(BROKEN_AT_USE)
+        for name, (_, reason) in BROKEN_AT_USE.items():
+            start = f"Ignored the adapter plug-in adapter {name!r} of the package {name}: "
+            (line,) = [one for one in told if one.startswith(start)]
+            assert reason in line
+
+
 @pytest.mark.parametrize(
-    "command", ["adapt --help", "diagnose train.csv train.csv --label churned --time-budget 0"]
+    ("command", "n_more"),
+    [
+        ("adapt --help", 0),
+        ("diagnose train.csv train.csv --label churned --time-budget 0", len(BROKEN_AT_USE)),
+    ],
 )
-def test_commands_warn_in_one_line_each(broken, command):
+def test_commands_warn_in_one_line_each(broken, command, n_more):
     done = run(broken, "-m", "covshift", *command.split())
     lines = done.stderr.splitlines()
-    assert len(lines) == len(BROKEN) + 1
+    assert len(lines) == len(BROKEN) + 1 + n_more
     assert all(line.startswith("covshift: Ignored the adapter plug-in ") for line in lines)
     assert "Ignored the adapter plug-in" not in done.stdout
     assert done.stdout

@@ -4,15 +4,19 @@ import importlib
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC
 
 from covshift import AdaptedClassifier, AutoAdaptedClassifier, diagnose
 from covshift.base import RefitNeededError
 from covshift.interop.onnx import to_onnx
+from covshift.predictors.fitting import fit_adapter, problem_size, represent
 from covshift.registry import (
     AUTO,
     BUILT_IN,
@@ -30,13 +34,13 @@ from covshift.selection.candidates import (
     registered_candidates,
 )
 from covshift.selection.models import MODELS, find_model, make_model, model_name
+from covshift.streams import SampledRowsWarning
 from covshift.tables.adapting import check_choice
 from tests.shifted import make_problem
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
     pytest.mark.filterwarnings("ignore::covshift.UnreliableWeightsWarning"),
-    pytest.mark.filterwarnings("ignore::covshift.NothingToAdaptWarning"),  # SA in all dimensions
 ]
 ROOT = Path(__file__).resolve().parent.parent
 each = pytest.mark.parametrize("record", BUILT_IN, ids=lambda record: record.name)
@@ -76,9 +80,15 @@ def test_the_registry_knows_the_names_of_the_models():
 
 
 def test_older_names_and_other_cases_are_found():
-    assert find_record("standardise groups").name == "standardize-domains"
+    found = ["standardise groups", "SA 8", "SA 30", "standardise > SF", "standardise > PSF"]
+    assert [find_record(one).name for one in [*found, "PSF by class"]] == [
+        "standardize-domains", "sa-8", "sa", "standardize-sf", "standardize-psf", "psf",
+    ]  # fmt: skip
+    shown = ["linear", "LR", "linear SVM", "RBF SVM", "RBF", "boosting"]
+    assert [find_model(one) for one in shown] == [
+        "logistic", "logistic", "linear-svm", "rbf", "rbf", "boosting",
+    ]  # fmt: skip
     assert find_record(" CORAL ").name == "coral"
-    assert find_model("linear") == "logistic"
 
 
 def test_an_unknown_name_lists_those_there_are():
@@ -156,17 +166,56 @@ def test_exports(record):
 
 
 @each
-def test_streams(record):
+def test_streams_and_yields_few_features(record):
+    """On more features than principal components, so that every step takes part."""
     da = pytest.importorskip("dask.array")
-    X, y, sample_domain, _ = make_problem()
-    # The class itself: steps before it are others, with capabilities of their own.
-    adapter = record.load_class()()
-    blocks = da.from_array(X, chunks=(40, -1))
-    if record.streams:
-        adapter.fit(blocks, y, sample_domain=sample_domain)
-    else:
-        with pytest.raises((TypeError, ValueError), match=r"[Dd]ask|block|memory"):
-            adapter.fit(blocks, y, sample_domain=sample_domain)
+    rng = np.random.default_rng(0)
+    X, sample_domain = rng.normal(size=(300, 70)), np.repeat([0, -1], 150)
+    y = (X[:, 0] > 0).astype(int)
+    model, blocks = AdaptedClassifier(record.name), da.from_array(X, chunks=(100, -1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SampledRowsWarning)
+        if not record.streams:
+            with pytest.raises((TypeError, ValueError), match=r"[Dd]ask|block|memory"):
+                model.fit(blocks, y, sample_domain=sample_domain)
+            blocks = X
+        model.fit(blocks, y, sample_domain=sample_domain)
+    assert model.predict(X).shape == (300,)
+    if record.kind == "transformer":
+        n_outputs = model.transform(X[:5]).shape[1]
+        assert n_outputs == 70 if record.n_outputs is None else n_outputs <= record.n_outputs
+
+
+@each
+def test_uses_domains(record):
+    """Of the class itself: a step that scales by the source knows which rows are the target's."""
+    X, y, sample_domain, X_new = make_problem()
+    settings = record.settings_for(Size(40, 40, 3, 3))
+    shown = []
+    for domain in (sample_domain, -1 - sample_domain):
+        adapter = record.load_class()(**settings)
+        adapter.fit(X, y, sample_domain=domain, label_mask=domain >= 0)
+        say = adapter.score_weights if record.kind == "weights" else adapter.transform
+        shown.append(say(X_new))
+    assert np.allclose(*shown) != record.uses_domains
+
+
+@each
+def test_runs_on_device(record):
+    """By the strictest array library, which has no device and no conversion either."""
+    strict = pytest.importorskip("array_api_strict")
+    X, y, sample_domain, X_new = make_problem()
+    adapter = record.build(Size(40, 40, 3, 3))
+    where = {"sample_domain": sample_domain, "label_mask": sample_domain >= 0}
+    with config_context(array_api_dispatch=True):
+        try:
+            fit_adapter(adapter, strict.asarray(X), y, **where)
+            found = represent(adapter, strict.asarray(X_new))
+        except Exception:  # whatever comes of rows that are not NumPy's
+            found = None
+    assert (type(found) is type(strict.asarray(X)) and record.kind == "transformer") == (
+        record.runs_on_device
+    )
 
 
 # The documentation says what the registry says
@@ -197,14 +246,23 @@ def test_every_list_builds_what_the_registry_builds(size):
     lists = [
         default_candidates(size),
         registered_candidates(size, "diagnosed"),
-        candidates_around(LogisticRegression(), size)[1:],
-        users[1:],
+        candidates_around(LogisticRegression(), size),
+        users,
+        check_candidates([("coral", LogisticRegression())], size),
     ]
     for candidates in lists:
         assert candidates
         for one in candidates:
             built = find_record(one.adapter_name).build(size)
             assert str(one.adapter.get_params()) == str(built.get_params())
+
+
+def test_subspaces_leave_directions_out():
+    """In as many dimensions as features, alignment would be a rotation."""
+    for n_features in (2, 8, 20, 60, 200):
+        for name in ("sa", "sa-8"):
+            settings = find_record(name).settings_for(Size(500, 500, n_features))
+            assert 1 <= settings["n_components"] <= n_features / 2
 
 
 def test_by_name_and_by_hand():
@@ -218,19 +276,36 @@ def test_by_name_and_by_hand():
         np.testing.assert_array_equal(named.predict_proba(X_new), made.predict_proba(X_new))
 
 
+def test_no_adaptation_scales_around_a_users_model_too():
+    X, y, sample_domain, X_new = make_problem()
+    X[:, 0] *= 1000
+    where = {"sample_domain": sample_domain}
+    (plain, *_) = candidates_around(SVC(), Size(40, 40, 3, 3))
+    named = AdaptedClassifier("none", SVC()).fit(X, y, **where)
+    assert plain.name == "none + rbf"
+    found = plain.model().fit(X, y, **where).decision_function(X_new)
+    np.testing.assert_array_equal(found, named.decision_function(X_new))
+
+
 def test_a_name_means_the_same_for_arrays_and_frames():
     pd = pytest.importorskip("pandas")
     X, y, sample_domain, X_new = make_problem()
-    frame, new = (pd.DataFrame(rows, columns=list("abc")) for rows in (5 * X, 5 * X_new))
-    by_array = AdaptedClassifier("psf").fit(5 * X, y, sample_domain=sample_domain)
+    X, X_new = ([5, 5, 1] * rows for rows in (X, X_new))
+    X[:, 2], X_new[:, 2] = X[:, 2] > 0, X_new[:, 2] > 0
+    # The column of zeros and ones is boolean, so that the frame as an array has objects.
+    frame, new = (
+        pd.DataFrame(rows, columns=list("abc")).astype({"c": bool}) for rows in (X, X_new)
+    )
+    by_array = AdaptedClassifier("psf").fit(X, y, sample_domain=sample_domain)
     by_frame = AdaptedClassifier("psf").fit(frame, y, sample_domain=sample_domain)
     assert by_array.adapter_.init_scale == by_frame.adapter_.init_scale != 1
-    np.testing.assert_array_equal(by_array.predict_proba(5 * X_new), by_frame.predict_proba(new))
+    np.testing.assert_array_equal(by_array.predict_proba(X_new), by_frame.predict_proba(new))
 
 
 def test_every_name_that_is_shown_can_be_asked_for():
-    """Leaderboard, members, decision and diagnosis."""
-    X, y, sample_domain, _ = make_problem(n=15)
+    """Leaderboard, members, decision and diagnosis, with the settings that the name means."""
+    X, y, sample_domain, _ = make_problem(n=30)
+    size = problem_size(X, 3, sample_domain)  # of all rows, not of those that are looked at
     quick = {"max_rows": 50, "time_budget": 0}  # names do not depend on scores and evidence
     model = AutoAdaptedClassifier(random_state=0, **quick)
     model.fit(X, y, sample_domain=sample_domain)
@@ -241,6 +316,9 @@ def test_every_name_that_is_shown_can_be_asked_for():
         adapter, kind = check_choice(name, None)
         assert name in (adapter, f"{adapter} + {kind}")
     assert model.chosen_[0] in model.decision_
+    for one in [*found._bench.candidates, *(member.candidate for member in model.members_)]:
+        built = find_record(one.adapter_name).build(size)
+        assert str(one.adapter.get_params()) == str(built.get_params())
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -250,5 +328,6 @@ def test_models_know_their_names(name):
             model = make_model(name, n_source, n_features)
             assert model_name(model) == name
             around = candidates_around(model, Size(n_source, 100, n_features))
-            assert {one.estimator_name for one in around} == {name}
+            assert {one.estimator_name for one in around if one.adapts} == {name}
+            assert not around[0].adapts
     assert model_name(LogisticRegression(C=0.1)) == "LogisticRegression"  # another model

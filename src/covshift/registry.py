@@ -12,13 +12,14 @@ Other packages add records through the entry point group ``covshift.adapters``: 
 import re
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 GROUP = "covshift.adapters"
 NO_ADAPTATION = "none"
+RAW = "raw"  # rows as they are, which only an explicit ``None`` as adapter means
 AUTO = "auto"  # "choose one": where a name is asked for, it is not an adapter's
 # Of `covshift.selection.models`.
 MODEL_NAMES = (
@@ -55,8 +56,11 @@ Settings: TypeAlias = Mapping[str, Any] | Callable[[Size], Mapping[str, Any]]
 Step: TypeAlias = Literal["scale", "standardize"] | int
 
 
+METHODS = {"transformer": "transform", "weights": "score_weights"}  # what a kind needs
+
+
 class PluginWarning(UserWarning):
-    """An adapter of another package could not be registered."""
+    """An adapter of another package cannot be used."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +87,8 @@ class AdapterRecord:
     learns_targets, streams, runs_on_device, exports_to_onnx : bool
         Whether, with the settings below, it learns a new target without the training rows
         (``adapt_target``), is fitted to rows in blocks, to tensors on a GPU, and can be exported.
+        The steps before it count: scalers take NumPy arrays only, so that filters after them do not
+        run on a GPU, though their classes do.
     before : tuple
         Steps before it: "scale" (all rows in units of the source), "standardize" (each role by
         itself), or a number: principal components, where there are more features than that.
@@ -121,7 +127,7 @@ class AdapterRecord:
     runs_on_device: bool = False
     exports_to_onnx: bool = False
     before: tuple[Step, ...] = ("scale",)
-    settings: Settings = ()  # type: ignore[assignment]
+    settings: Settings = field(default_factory=dict)
     automatic: tuple[str, ...] = ()
     diagnosed: tuple[str, ...] = ()
     max_features: int | None = None
@@ -139,11 +145,18 @@ class AdapterRecord:
 
     def load_class(self) -> Any:
         """Import the class."""
-        return _load(self.path)
+        found = _load(self.path)
+        method = METHODS[self.kind]
+        if not all(hasattr(found, name) for name in ("fit", method)):
+            raise TypeError(f"{self.path} has no fit and {method}, which kind={self.kind!r} needs")
+        return found
 
     def settings_for(self, size: Size) -> dict[str, Any]:
         """Parameters of the class for a problem of this size."""
-        return dict(self.settings(size) if callable(self.settings) else self.settings)
+        found = self.settings(size) if callable(self.settings) else self.settings
+        if not isinstance(found, Mapping):
+            raise TypeError(f"settings(size) must return a mapping, got {found!r}")
+        return dict(found)
 
     def build(self, size: Size) -> Any:
         """Return the unfitted adapter with its preprocessing, for a problem of this size."""
@@ -163,15 +176,10 @@ def _steps_before(before: tuple[Step, ...], size: Size) -> list[Any]:
             steps.append(_load(SCALED_PATH)())
         elif step == "standardize":
             steps.append(_load(STANDARDIZED_PATH)())
-        elif isinstance(step, int):
-            if size.n_features > step:
-                from sklearn.decomposition import PCA
+        elif isinstance(step, int) and size.n_features > step:
+            from sklearn.decomposition import PCA
 
-                steps.append(PCA(max(1, min(step, size.n_source // 2)), random_state=0))
-        else:
-            raise ValueError(
-                f"before must hold 'scale', 'standardize' or a number of components, got {step!r}."
-            )
+            steps.append(PCA(max(1, min(step, size.n_source // 2)), random_state=0))
     return steps
 
 
@@ -181,7 +189,10 @@ def _load(path: str) -> Any:
 
 
 def _subspace(at_most: int) -> Callable[[Size], dict[str, Any]]:
-    return lambda size: {"n_components": max(1, min(at_most, size.n_features, size.n_source // 2))}
+    # In as many dimensions as there are features, alignment is a rotation and adapts nothing.
+    return lambda size: {
+        "n_components": max(1, min(at_most, size.n_features // 2, size.n_source // 2))
+    }
 
 
 def _filters(**more: Any) -> Callable[[Size], dict[str, Any]]:
@@ -235,6 +246,7 @@ _ALIGNED: dict[str, Any] = {
     "settings": {"direction": "target_to_source"},
     "automatic": _MODELS,
     "diagnosed": _TWO,
+    "n_outputs": ALIGNED_FEATURES,
 }
 _WEIGHTS: dict[str, Any] = {
     "kind": "weights",
@@ -267,7 +279,6 @@ _SF: dict[str, Any] = {
     "hypothesis": "radial",
     "learns_targets": True,
     "streams": True,
-    "runs_on_device": True,
     "exports_to_onnx": True,
     "n_outputs": FILTERED_FEATURES,
 }
@@ -391,6 +402,8 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         settings=_subspace(SMALL_SUBSPACE),
         automatic=_TWO,
         diagnosed=_TWO,
+        n_outputs=SMALL_SUBSPACE,
+        aliases=("SA 8",),
         **_SUBSPACE,
     ),
     AdapterRecord(
@@ -399,7 +412,8 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         settings=_subspace(LARGE_SUBSPACE),
         automatic=_TWO,
         diagnosed=_TWO,
-        aliases=("sa-30",),
+        n_outputs=LARGE_SUBSPACE,
+        aliases=("sa-30", "SA 30"),
         **_SUBSPACE,
     ),
     AdapterRecord(
@@ -414,6 +428,7 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         uses_domains=False,
         settings=_codes,
         diagnosed=_TWO,
+        n_outputs=CODES,
     ),
     AdapterRecord(
         name="sf",
@@ -430,6 +445,7 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         before=("standardize", FILTERED_FEATURES),
         settings=_filters(),
         automatic=_ON_FILTERS,
+        aliases=("standardise > SF",),
         **_SF,
     ),
     AdapterRecord(
@@ -447,6 +463,7 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         before=("standardize", FILTERED_FEATURES),
         settings=_filters(label_reward=0.0, n_restarts=1),
         automatic=_ON_FILTERS,
+        aliases=("standardise > PSF",),
         **_PSF,
     ),
     AdapterRecord(
@@ -457,6 +474,8 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         diagnosed=_ON_FILTERS,
         max_features=FILTERED_FEATURES,
         reads_labels=True,
+        runs_on_device=True,  # on so few features that it has no step before it
+        aliases=("PSF by class",),
         **_PSF,
     ),
 )
@@ -490,9 +509,10 @@ def find_record(name: str) -> AdapterRecord:
         If the name is unknown. The message lists the names.
     """
     wanted = name.strip().lower()
-    for record in records():
-        if wanted in (record.name, *(alias.lower() for alias in record.aliases)):
-            return record
+    for group in (lambda: BUILT_IN, plugin_records):  # a built-in name loads no plug-in
+        for record in group():
+            if wanted in (record.name, *(alias.lower() for alias in record.aliases)):
+                return record
     raise ValueError(f"Unknown adapter {name.strip()!r}. Choose from: {', '.join(names())}.")
 
 
@@ -509,60 +529,139 @@ def plugin_records() -> tuple[AdapterRecord, ...]:
         mine = "my_package.records:RECORD"
 
     A plug-in that fails to load, or whose record is not valid, is reported with a `PluginWarning`
-    and left out.
+    and left out. Its class is imported when it is first used: see `try_plugin`.
     """
     from importlib.metadata import entry_points  # costs 10 ms, which reading records need not
 
     found: list[AdapterRecord] = []
     for point in entry_points(group=GROUP):
+        owner = "" if point.dist is None else point.dist.name
         try:
             loaded = point.load()
         except _ANY_ERROR as error:
-            _warn_about(point, error)
+            _warn_about(f"plug-in {point.name!r}", owner, error, stacklevel=3)
             continue
         for record in loaded if isinstance(loaded, list | tuple) else [loaded]:
             try:
                 _check_plugin(record, [*BUILT_IN, *found])
             except _ANY_ERROR as error:
-                _warn_about(point, error)
+                _warn_about(f"plug-in {point.name!r}", owner, error, stacklevel=3)
             else:
                 found.append(record)
+                _OWNERS[record.name] = owner
     return tuple(found)
 
 
-# Other people's code may raise anything, and call sys.exit: the other plug-ins are still loaded.
+# Other people's code may raise anything, and call sys.exit: the other plug-ins are still used.
 _ANY_ERROR = (Exception, SystemExit)
+_OWNERS: dict[str, str] = {}  # name of a plug-in's record -> its package
 
 
-def _warn_about(point: Any, error: BaseException) -> None:
-    owner = "" if point.dist is None else f" of the package {point.dist.name}"
-    reason = " ".join(f"{type(error).__name__}: {error}".split())
+def try_plugin(record: AdapterRecord, make: Callable[[], Any]) -> Any:
+    """Return what ``make`` makes of a record; None, with a warning, if a plug-in's code fails.
+
+    For lists of adapters, which go on with the others. Errors of records of this package are
+    raised.
+    """
+    if record.name not in _OWNERS:
+        return make()
+    try:
+        return make()
+    except _ANY_ERROR as error:
+        _warn_about(f"plug-in adapter {record.name!r}", _OWNERS[record.name], error, stacklevel=4)
+        return None
+
+
+def _warn_about(what: str, owner: str, error: BaseException, stacklevel: int) -> None:
+    reason = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
+    of, advice = (
+        (f" of the package {owner}", f" Update or uninstall {owner}.") if owner else ("", "")
+    )
     warnings.warn(
-        f"Ignored the adapter plug-in {point.name!r}{owner}: {reason}", PluginWarning, stacklevel=4
+        f"Ignored the adapter {what}{of}: {reason}.{advice}",
+        PluginWarning,
+        stacklevel=stacklevel + 1,
     )
 
 
 def _check_plugin(record: Any, known: list[AdapterRecord]) -> None:
-    """Raise an error for a record that would fail later, in the middle of other adapters."""
+    """Raise an error for a record that would fail later, without importing its class."""
     if not isinstance(record, AdapterRecord):
         raise TypeError(f"expected an AdapterRecord, got {type(record).__name__}")
-    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", record.name):
-        raise ValueError(
-            f"the adapter name {record.name!r} must be lower-case letters, digits and hyphens"
-        )
-    taken = {name.lower() for one in known for name in (one.name, *one.aliases)} | {AUTO}
+    for name, fits, wanted in _FIELDS:
+        value = getattr(record, name)
+        if not fits(value):
+            raise TypeError(f"{name} must be {wanted}, got {value!r}")
+    taken = {name.lower() for one in known for name in (one.name, *one.aliases)} | {AUTO, RAW}
     for name in (record.name, *record.aliases):
         if name.strip().lower() in taken:
             raise ValueError(f"the adapter name {name!r} is already in use")
         if "+" in name:  # "adapter + model" is a candidate
             raise ValueError(f"the adapter name {name!r} must not have a '+'")
-    for use in ("automatic", "diagnosed"):
-        models = getattr(record, use)
-        if not (isinstance(models, tuple | list) and set(models) <= set(MODEL_NAMES)):
-            raise ValueError(f"{use} must be a tuple of {', '.join(MODEL_NAMES)}, got {models!r}")
-    method = {"transformer": "transform", "weights": "score_weights"}.get(record.kind)
-    if method is None:
-        raise ValueError(f"kind must be 'transformer' or 'weights', got {record.kind!r}")
-    if not all(hasattr(record.load_class(), name) for name in ("fit", method)):
-        raise TypeError(f"{record.path} has no fit and {method}, which kind={record.kind!r} needs")
-    record.build(Size(n_source=100, n_target=100, n_features=5))
+    if record.hypothesis == BUILT_IN[0].hypothesis:
+        raise ValueError(
+            f"the hypothesis {record.hypothesis!r} is that of no adaptation, which others are "
+            "compared with: name another"
+        )
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _matches(pattern: str) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, str) and bool(re.fullmatch(pattern, value))
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _all(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda values: isinstance(values, tuple | list) and all(map(fits, values))
+
+
+# Of a plug-in's record: field, what it must meet, and that in words.
+_FIELDS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
+    (
+        "name",
+        _matches(r"[a-z][a-z0-9]*(-[a-z0-9]+)*"),
+        "lower-case letters, digits and hyphens",
+    ),
+    (
+        "path",
+        _matches(r"\w+(\.\w+)*:\w+"),
+        "'package.module:Class'",
+    ),
+    *(
+        (name, _is_text, "a text")
+        for name in ("title", "assumption", "fixes", "harms", "hypothesis")
+    ),
+    ("kind", lambda one: one in tuple(METHODS), "'transformer' or 'weights'"),
+    *(
+        (name, lambda one: isinstance(one, bool), "True or False")
+        for name in (
+            "reads_labels", "needs_target", "uses_domains", "learns_targets", "streams",
+            "runs_on_device", "exports_to_onnx",
+        )
+    ),
+    (
+        "before",
+        _all(lambda one: one in ("scale", "standardize") or _is_count(one)),
+        "a tuple of 'scale', 'standardize' or a number of components",
+    ),
+    (
+        "settings",
+        lambda one: callable(one) or isinstance(one, Mapping),
+        "a mapping, or a function of the size that returns one",
+    ),
+    *(
+        (name, _all(lambda one: one in MODEL_NAMES), f"a tuple of {', '.join(MODEL_NAMES)}")
+        for name in ("automatic", "diagnosed")
+    ),
+    *(
+        (name, lambda one: one is None or _is_count(one), "a whole number of at least 1, or None")
+        for name in ("max_features", "n_outputs")
+    ),
+    ("aliases", _all(_is_text), "a tuple of texts"),
+)  # fmt: skip

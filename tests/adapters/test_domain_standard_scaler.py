@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import StandardScaler
 
-from covshift import AdaptedClassifier, DomainStandardScaler
+from covshift import AdaptedClassifier, DomainStandardScaler, SourceStandardScaler
 from tests.shifted import make_problem
 
 
@@ -183,3 +185,18 @@ def test_each_speaker_by_itself_undoes_a_shift_of_each_speaker():
     model.fit(X, y, sample_domain=sample_domain)
     predicted = model.predict(X[target], sample_domain=sample_domain[target])
     assert np.mean(predicted == y[target]) > 0.9
+
+
+@pytest.mark.parametrize("scaler", [DomainStandardScaler(), SourceStandardScaler()], ids=repr)
+def test_scalers_check_domains_and_targets_alike(scaler):
+    X, _, sample_domain, X_new = make_problem()
+    with pytest.raises(NotFittedError):
+        clone(scaler).adapt_target(X)
+    scaler = clone(scaler).fit(X, sample_domain=sample_domain)
+    for wrong in ("Rome", [0.5] * len(X), [0]):
+        with pytest.raises(ValueError, match="sample_domain"):
+            scaler.transform(X, sample_domain=wrong)
+    with pytest.raises(ValueError, match="features"):
+        scaler.adapt_target(X[:, :2])
+    scaler.adapt_target(X, domain="Rome")
+    assert scaler.transform(X_new, sample_domain="Rome").shape == X_new.shape

@@ -48,6 +48,13 @@ def test_help_and_version_import_nothing_heavy(arguments):
     assert not set(done.stderr.split()) & set(HEAVY)
 
 
+@pytest.mark.parametrize("name", ["predict", "score", "monitor", "adapt"])
+def test_commands_that_read_a_model_can_be_told_whom_to_trust(name):
+    (option,) = [one for one in load_command(name, COMMANDS[name][0]).params if one.name == "trust"]
+    assert option.opts == ["--trust"]
+    assert option.multiple
+
+
 def test_version():
     assert start("--version").stdout == f"covshift {__version__}\n"
     # With more arguments the parser answers.

@@ -1,6 +1,7 @@
 """The whole diagnosis: right verdicts, words, rows to label, and no label of the target read."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -8,8 +9,10 @@ import pytest
 
 from covshift import AdaptedClassifier, AutoAdaptedClassifier, diagnose
 from covshift.adapters import SourceStandardScaler
-from covshift.diagnosis.hypotheses import NONE, all_hypotheses, hypothesis_of
-from covshift.registry import records
+from covshift.diagnosis.hypotheses import NONE, SHARED, all_hypotheses, hypothesis_of
+from covshift.registry import Size, find_record, records
+from covshift.selection.candidates import check_candidates
+from covshift.tables.adapting import check_choice
 from tests.diagnosis.made_domains import alone, other_frequencies, shifted_sites
 
 SHIFT = next(i for i, one in enumerate(all_hypotheses()) if one.name == "shift and scale")
@@ -49,6 +52,20 @@ def test_on_a_common_support_nothing_is_adapted():
     assert isinstance(found.recommended, AdaptedClassifier)
     # The scaler is part of what was judged.
     assert isinstance(found.recommended.adapter, SourceStandardScaler)
+
+
+def test_the_hypotheses_of_this_package_and_their_remedies():
+    built_in = (
+        "same rule", "same rule where both have rows", "shift and scale", "rotated axes", "radial",
+        "periodic", "low-dimensional",
+    )  # fmt: skip
+    assert tuple(one.name for one in all_hypotheses())[: len(SHARED)] == built_in == tuple(SHARED)
+    assert {record.hypothesis for record in records()} >= set(built_in)
+    remedies = {one.name: one.remedy for one in all_hypotheses()}
+    assert remedies["shift and scale"] == "standardize, standardize-domains, coral, monge or ranks"
+    assert remedies["rotated axes"] == "sa-8 or sa"
+    for names in remedies.values():
+        assert all(find_record(name) for name in re.split(r", | or ", names))
 
 
 def test_nothing_moved():
@@ -155,6 +172,10 @@ def test_a_vote_is_recommended_where_several_survive(shifted):
     several = run(shifted_sites()[0], max_rows=50)
     several.verdict = verdict
     assert isinstance(several.recommended, AutoAdaptedClassifier)
+    voters = check_candidates(several.recommended.candidates, Size(100, 100, 3))
+    assert {"none + rbf", "standardize + rbf"} <= {one.name for one in voters}
+    for one in voters:
+        assert " + ".join(check_choice(one.name, None)) == one.name
 
 
 def test_names_of_features_and_domains():

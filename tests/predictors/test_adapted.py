@@ -228,7 +228,7 @@ def test_a_step_that_needs_labels_and_knows_no_domains_fails_with_advice(combine
     """Target rows, all of one placeholder, would be the class it tells apart best."""
     with pytest.raises(ValueError, match="y") as failure:
         fit(AdaptedClassifier(combine(SelectKBest(k=1), FILTERS)))
-    assert "belongs in the estimator" in failure.value.__notes__[0]
+    assert "put it in the estimator" in failure.value.__notes__[0]
 
 
 def test_estimators_of_the_wrong_kind_are_refused():

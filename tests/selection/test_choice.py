@@ -5,6 +5,7 @@ from importlib.resources import files
 
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -31,7 +32,10 @@ NAN = np.nan
 
 
 def make_table(scores, adapters=("none", "A", "B"), reasons=None):
-    candidates = [Candidate(name, "LR", None, None) for name in adapters]
+    candidates = [
+        Candidate(name, "LR", None if name == "none" else DomainStandardScaler(), None)
+        for name in adapters
+    ]
     outputs = [Output(np.zeros((2, 2)))] * len(candidates)
     reasons = reasons or [None] * len(candidates)
     arrays = {name: np.array(values, dtype=float) for name, values in scores.items()}
@@ -58,12 +62,12 @@ def test_a_users_list_in_every_form():
         [(None, LR), (coral, LR), ("mine", coral, SVC()), AdaptedClassifier(coral)], SIZE
     )
     assert [one.name for one in found] == [
-        "none + SVC",
-        "none + LogisticRegression",  # of the last entry, whose max_iter is another
-        "none + LogisticRegression (2)",
+        "none + rbf",
+        "none + logistic",  # of the last entry, whose max_iter is another
+        "raw + LogisticRegression",
         "CorrelationAlignment + LogisticRegression",
-        "mine + SVC",
-        "CorrelationAlignment + LogisticRegression (2)",
+        "mine + rbf",
+        "CorrelationAlignment + logistic",
     ]
 
 
@@ -71,6 +75,23 @@ def test_no_adaptation_is_added_once_for_each_estimator():
     coral, mean = CorrelationAlignment(), DomainStandardScaler()
     found = check_candidates([(coral, LogisticRegression()), (mean, LogisticRegression())], SIZE)
     assert [one.adapts for one in found] == [False, True, True]
+    assert [one.name for one in check_candidates([("none", SVC()), (coral, SVC())], SIZE)] == [
+        "none + rbf",
+        "CorrelationAlignment + rbf",
+    ]
+
+
+def test_an_unfitted_ensemble_is_not_asked_for_its_length():
+    forest = RandomForestClassifier(3)
+    found = check_candidates([AdaptedClassifier("coral", forest)], SIZE)
+    assert [one.name for one in found] == [
+        "none + RandomForestClassifier", "coral + RandomForestClassifier",
+    ]  # fmt: skip
+
+
+def test_rows_as_they_are_count_as_unadapted_whatever_they_are_called():
+    found = check_candidates([("mine", None, SVC()), (None, SVC(C=2.0))], SIZE)
+    assert [(one.adapter_name, one.adapts) for one in found] == [("mine", False), ("raw", False)]
 
 
 def test_names_tell_pipelines():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.decomposition import PCA
 
 from covshift import (
     CorrelationAlignment,
@@ -16,6 +17,7 @@ from covshift import (
 from covshift.adapters import domain_quantile_transformer
 from covshift.kernels.moment_sums import first_moments, fourth_powers, scatter_about
 from covshift.streams import ArrayRows
+from covshift.streams.components import fit_components
 from covshift.streams.moments import stream_moments
 from tests.adapters.alignment_twins import mean_and_covariance
 from tests.shifted import make_problem
@@ -122,3 +124,20 @@ def test_parts_add_up():
             twin_fourths[code] += (2 * centred**2).sum() ** 2
     np.testing.assert_allclose(scatter[0], twin)
     np.testing.assert_allclose(fourths, twin_fourths)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_streamed_components_are_those_in_memory(dtype, streamed):
+    X = (make_problem(n=60).X * [1, 2, 4] + 100).astype(dtype)
+    theirs, ours = PCA(2, svd_solver="full").fit(X), PCA(2)
+    fit_components(ours, streamed(X))
+    for name in ("mean_", "components_", "explained_variance_", "noise_variance_"):
+        np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=1e-4, atol=1e-4)
+    assert ours.components_.dtype == dtype
+    np.testing.assert_allclose(ours.transform(X), theirs.transform(X), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("n_components", "error"), [(0.9, TypeError), (4, ValueError)])
+def test_components_of_blocks_are_a_whole_number(n_components, error, streamed):
+    with pytest.raises(error, match="n_components="):
+        fit_components(PCA(n_components), streamed(make_problem().X))

@@ -73,7 +73,7 @@ def test_more_labelled_rows_than_fit_are_sampled(streamed, monkeypatch):
 def test_what_takes_no_blocks_is_refused(streamed):
     X, y, sample_domain, _ = make_problem(n=60)
     plain = AdaptedClassifier(make_pipeline(StandardScaler(), DomainStandardScaler()))
-    with pytest.raises(TypeError, match="StandardScaler takes no rows in blocks"):
+    with pytest.raises(TypeError, match="StandardScaler cannot be fitted to rows in blocks"):
         plain.fit(streamed(X), y, sample_domain=sample_domain)
     batch = AdaptedClassifier(clone(FILTER).set_params(normalization="batch"))
     with pytest.raises(ValueError, match="normalization='batch'"):

@@ -15,6 +15,7 @@ from covshift import (
     AdaptedClassifier,
     AutoAdaptedClassifier,
     DomainStandardScaler,
+    JointAlignmentClassifier,
     NothingToAdaptWarning,
     SubspaceAlignment,
     load,
@@ -23,6 +24,8 @@ from covshift import (
 from covshift.persistence import read_card
 from covshift.selection.choice import NoRankedCandidateWarning
 from covshift.tables import TableClassifier, TableEncoder, describe_model, match_tables
+from covshift.tables.adapting import check_choice, list_members
+from covshift.tables.errors import TableError
 from tests.cli.user_files import make_tables
 
 TABLES = make_tables()
@@ -157,6 +160,29 @@ def test_it_knows_whether_it_adapts():
     auto = AutoAdaptedClassifier(candidates=candidates, max_rows=100, random_state=0)
     with pytest.warns(NoRankedCandidateWarning):  # it takes all for one class
         assert not TableClassifier(auto).fit_tables(MATCHED).adapts_
+
+
+@pytest.mark.parametrize(
+    ("adapter", "name"),
+    [("CORAL", "coral + logistic"), (None, "raw + logistic"), ("SA 8", "sa-8 + logistic")],
+)
+def test_the_card_has_the_names_of_the_leaderboard(adapter, name):
+    model = TableClassifier(AdaptedClassifier(adapter)).fit_tables(MATCHED)
+    assert list_members(model) == [{"candidate": name, "weight": 1.0}]
+
+
+def test_the_plain_model_does_not_adapt():
+    joint = JointAlignmentClassifier(random_state=0)
+    model = TableClassifier(AdaptedClassifier("coral", joint)).fit_tables(MATCHED)
+    assert model.adapts_
+    assert not model.plain_.adapts_
+    assert list_members(model.plain_)[0]["candidate"] == "none + logistic"
+
+
+def test_the_model_is_named_once():
+    assert check_choice("coral + LR", None) == ("coral", "logistic")
+    with pytest.raises(TableError, match="Name the model once: in --adapter or in --model"):
+        check_choice("coral + logistic", "rbf")
 
 
 def test_the_card_tells_of_rows_that_were_not_scored():

@@ -6,8 +6,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from covshift.adapters.domain_standard_scaler import DomainStandardScaler
-from covshift.base import DomainTransformer, all_or_nothing
+from covshift.base import DomainTransformer, all_or_nothing, register_target
 from covshift.domains import check_fit_domains, check_new_domains
+from covshift.kernels.arrays import IntArray
 from covshift.streams import bring_home, is_streamed, map_rows
 
 
@@ -23,6 +24,8 @@ class SourceStandardScaler(DomainTransformer):
     ----------
     mean_, scale_ : ndarray of shape (n_features,)
         Means and standard deviations of the source rows; 1 for a constant feature.
+    domains_, domain_names_
+        As in `DomainStandardScaler`.
 
     Notes
     -----
@@ -62,11 +65,13 @@ class SourceStandardScaler(DomainTransformer):
                 self._fit_stream(X, sample_domain, label_mask)
                 return self
             X = validate_data(self, X, dtype=(np.float64, np.float32))
-            source = check_fit_domains(sample_domain, label_mask, X.shape[0]).source
-            self.mean_ = X[source].mean(axis=0)
-            spread = X[source].std(axis=0)
+            domains = check_fit_domains(sample_domain, label_mask, X.shape[0])
+            self.mean_ = X[domains.source].mean(axis=0)
+            spread = X[domains.source].std(axis=0)
             self.scale_ = np.where(spread > 0, spread, 1.0).astype(X.dtype)
             self._n_features_out = X.shape[1]
+            self.domains_: IntArray = domains.domains
+            self.domain_names_: dict[int, str] = {}
         return self
 
     def _fit_stream(self, X: Any, sample_domain: Any, label_mask: Any) -> None:
@@ -75,6 +80,7 @@ class SourceStandardScaler(DomainTransformer):
         source = scaler.units_.index("source")
         self.mean_, self.scale_ = scaler.means_[source], scaler.scales_[source]
         self.n_features_in_ = self._n_features_out = scaler.n_features_in_
+        self.domains_, self.domain_names_ = scaler.domains_, {}
 
     def transform(self, X: Any, *, sample_domain: Any = None, allow_source: bool = False) -> Any:
         """Standardize rows; their domains make no difference.
@@ -84,7 +90,7 @@ class SourceStandardScaler(DomainTransformer):
         X : {array-like, Dask array} of shape (n_samples, n_features)
             Rows.
         sample_domain : array-like of shape (n_samples,), int or str, default=None
-            Checked, and not used.
+            Checked as in `DomainStandardScaler`, and not used.
         allow_source : bool, default=False
             Changes nothing.
 
@@ -96,13 +102,36 @@ class SourceStandardScaler(DomainTransformer):
         if is_streamed(X):
             return map_rows(self, "transform", X, sample_domain=sample_domain)
         X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
-        if sample_domain is not None and not isinstance(sample_domain, str):
-            check_new_domains(sample_domain, X.shape[0], has_target=True, domain_names={})
+        if sample_domain is not None:
+            check_new_domains(
+                sample_domain, X.shape[0], has_target=True, domain_names=self.domain_names_
+            )
         return ((X - self.mean_) / self.scale_).astype(X.dtype)
 
     def adapt_target(self, X: Any, domain: Any = None) -> Self:
-        """Learn nothing: a new target does not change it."""
+        """Learn the name of a new target, and nothing else: its rows do not change the scale.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows of the new target.
+        domain : int, str or None, default=None
+            As in `DomainStandardScaler.adapt_target`.
+
+        Returns
+        -------
+        self : object
+        """
+        check_is_fitted(self)
+        validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        with all_or_nothing(self):
+            register_target(self, domain)
         return self
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Models saved by earlier versions do not know their domains.
+        known = {} if "mean_" not in state else {"domains_": np.array([0]), "domain_names_": {}}
+        super().__setstate__(known | state)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "mean_")

@@ -7,6 +7,7 @@ import typer
 
 from covshift.cli.checks import check_jobs, check_seed
 from covshift.cli.errors import fail, one_line_errors, one_line_warnings, printable
+from covshift.cli.models import load_model, say_trust
 from covshift.cli.options import (
     AsJson,
     Debug,
@@ -19,10 +20,12 @@ from covshift.cli.options import (
     OutFile,
     Seed,
     Separator,
+    Trust,
     Use,
     column_names,
 )
 from covshift.cli.printing import MAX_TEXT, counted, print_json, print_notes, print_table, working
+from covshift.registry import MODEL_NAMES
 from covshift.registry import names as adapter_names
 
 COMMAND = "adapt"
@@ -55,8 +58,8 @@ def adapt(
     model: Annotated[
         str | None,
         typer.Option(
-            help="logistic, linear-svm, rbf, boosting, kernel-ridge, joint or joint-no-graph. By "
-            "default, auto tries the first four and a named adapter uses logistic."
+            help=f"{', '.join(MODEL_NAMES)}. By default, auto tries the first four and a named "
+            "adapter uses logistic."
         ),
     ] = None,
     objective: Objective = None,
@@ -73,6 +76,7 @@ def adapt(
     max_rows: MaxRows = None,
     seed: Seed = 0,
     jobs: Jobs = 1,
+    trust: Trust = None,
     separator: Separator = None,
     decimal: Decimal = None,
     as_json: AsJson = False,
@@ -102,8 +106,10 @@ def adapt(
             for option, value in given.items():
                 if value is not None:
                     fail(COMMAND, f"{first} is a model file: {option} is for a training table.")
-            result = _adapt_model(first, new, out, domain, reading)
+            result = _adapt_model(first, new, out, domain, trust, reading)
         else:
+            if trust:
+                fail(COMMAND, f"{first} is not a model file: --trust is for one.")
             if label is None:
                 fail(COMMAND, f"--label COL is needed: the column of {first} to predict.")
             settings = {
@@ -116,6 +122,9 @@ def adapt(
                 1000 if reference_rows is None else reference_rows,
                 {"label": label, "domain": domain, "max_rows": max_rows, **columns, **reading},
             )  # fmt: skip
+        from covshift.persistence.model_files import untrusted_types
+
+        result["untrusted types"] = untrusted_types(out)
     result["warnings"] = warned
     result["model"] = str(out)
     if as_json:
@@ -154,16 +163,21 @@ def _adapt_tables(
 
 
 def _adapt_model(
-    path: Path, new: Path, out: Path, domain: str | None, reading: dict[str, Any]
+    path: Path,
+    new: Path,
+    out: Path,
+    domain: str | None,
+    trust: list[str] | None,
+    reading: dict[str, Any],
 ) -> dict[str, Any]:
     # Imported here: --help stays fast.
-    from covshift.persistence import load, read_card, save
+    from covshift.persistence import read_card, save
     from covshift.persistence.card import given_entries
     from covshift.tables import adapt_model
     from covshift.tables.adapting import list_members
 
     with working("adapting"):
-        model, target = adapt_model(load(path), new, domain=domain, **reading)
+        model, target = adapt_model(load_model(path, trust), new, domain=domain, **reading)
     card = given_entries(read_card(path))
     card["later targets"] = [*card.get("later targets", []), target]
     card["reference rows"] = len(model.reference_)
@@ -201,3 +215,8 @@ def _print(result: dict[str, Any]) -> None:
                 f"Plain model, kept beside it: {result['plain model']} (covshift predict --plain)."
             )
     typer.echo(f"Model: {result['model']}")
+    if result["untrusted types"]:
+        typer.echo(
+            "It holds types of other packages. Commands that read it need: "
+            f"{say_trust(result['untrusted types'])}"
+        )

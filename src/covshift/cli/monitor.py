@@ -7,7 +7,8 @@ import typer
 
 from covshift.cli.checks import check_seed
 from covshift.cli.errors import MOVED, one_line_errors
-from covshift.cli.options import AsJson, Debug, Decimal, ModelDomain, Seed, Separator
+from covshift.cli.models import load_model
+from covshift.cli.options import AsJson, Debug, Decimal, ModelDomain, Seed, Separator, Trust
 from covshift.cli.printing import print_json, print_notes, print_table, working
 
 COMMAND = "monitor"
@@ -21,6 +22,7 @@ def monitor(
         float, typer.Option(help="How often a batch that has not moved may give an alarm.")
     ] = 0.01,
     seed: Seed = 0,
+    trust: Trust = None,
     separator: Separator = None,
     decimal: Decimal = None,
     as_json: AsJson = False,
@@ -35,10 +37,9 @@ def monitor(
     check_seed(COMMAND, seed)
     with one_line_errors(COMMAND, debug) as warned:
         # Imported here: --help stays fast, and a missing extra becomes a one-line error.
-        from covshift.persistence import load
         from covshift.tables import monitor_batch
 
-        fitted = load(model)
+        fitted = load_model(model, trust)
         with working("comparing"):
             found = monitor_batch(
                 fitted,

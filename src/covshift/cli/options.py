@@ -34,6 +34,13 @@ Objective = Annotated[
         "equally.",
     ),
 ]
+Trust = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="TYPE",
+        help="Type of an adapter plug-in to build from the model file; runs its code. Repeatable.",
+    ),
+]
 Ignore = Annotated[
     list[str] | None,
     typer.Option(metavar="COLS", help="Columns to leave out, commas between, or repeated."),

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from covshift.cli.errors import one_line_errors
+from covshift.cli.models import load_model
 from covshift.cli.options import (
     AsJson,
     Debug,
@@ -13,6 +14,7 @@ from covshift.cli.options import (
     ModelDomain,
     OutFile,
     Separator,
+    Trust,
     column_names,
 )
 from covshift.cli.printing import counted, print_json, print_notes, working
@@ -38,6 +40,7 @@ def predict(
         list[str] | None,
         typer.Option(metavar="COLS", help="Columns of NEW to repeat, such as an identifier."),
     ] = None,
+    trust: Trust = None,
     separator: Separator = None,
     decimal: Decimal = None,
     as_json: AsJson = False,
@@ -50,14 +53,13 @@ def predict(
     """
     with one_line_errors(COMMAND, debug) as warned:
         # Imported here: --help stays fast, and a missing extra becomes a one-line error.
-        from covshift.persistence import load
         from covshift.tables import check_output, predict_file
         from covshift.tables.model_frames import plain_model
 
         files = [new] if new.is_file() else new.glob("*") if new.is_dir() else []
         size = sum(file.stat().st_size for file in files)
         check_output(out, inputs=[model, new], min_free_bytes=(1 << 20) + size // ROOM)
-        fitted = load(model)
+        fitted = load_model(model, trust)
         if plain:
             fitted = plain_model(fitted)
         with working("predicting") as update:

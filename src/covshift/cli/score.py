@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from covshift.cli.errors import one_line_errors
-from covshift.cli.options import AsJson, Debug, Decimal, ModelDomain, Separator
+from covshift.cli.models import load_model
+from covshift.cli.options import AsJson, Debug, Decimal, ModelDomain, Separator, Trust
 from covshift.cli.printing import interval, print_json, print_notes, print_table, working
 
 COMMAND = "score"
@@ -21,6 +22,7 @@ def score(
         str | None, typer.Option(metavar="COL", help="Label column; by default TRAIN's.")
     ] = None,
     domain: ModelDomain = None,
+    trust: Trust = None,
     separator: Separator = None,
     decimal: Decimal = None,
     as_json: AsJson = False,
@@ -32,10 +34,9 @@ def score(
     """
     with one_line_errors(COMMAND, debug) as warned:
         # Imported here: --help stays fast, and a missing extra becomes a one-line error.
-        from covshift.persistence import load
         from covshift.tables import score_file
 
-        fitted = load(model)
+        fitted = load_model(model, trust)
         with working("predicting"):
             scores = score_file(
                 fitted, labelled, label=label, domain=domain, separator=separator, decimal=decimal

@@ -20,6 +20,7 @@ from covshift.diagnosis.stability import measure_stability
 from covshift.diagnosis.verdict import reach_verdict
 from covshift.diagnosis.weighting import measure_weighting
 from covshift.domains import check_fit_domains, encode_classes
+from covshift.predictors.fitting import problem_size
 from covshift.predictors.objective import ACCURACY, OBJECTIVES
 from covshift.selection.bench import Bench
 from covshift.selection.metrics import METRICS
@@ -134,7 +135,9 @@ def diagnose(
     labelled = np.flatnonzero(domains.label_mask[target] & (codes[target] >= 0))
     drawn_target = np.union1d(drawn_target, labelled)
     problem = whole.take(drawn, drawn_target)
-    candidates, hypothesis_of = hypothesis_candidates(problem, len(source))
+    # Settings are for all rows, as those of the model that is fitted to them.
+    size = problem_size(X, len(classes), domains.sample_domain)
+    candidates, hypothesis_of = hypothesis_candidates(size)
     bench = Bench(
         candidates, problem, METRICS[objective], seed=int(rng.randint(2**31 - 1)), n_jobs=n_jobs
     )

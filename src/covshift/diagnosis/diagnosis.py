@@ -142,7 +142,7 @@ class Diagnosis:
         if verdict.clearly:
             return self._alone(leader)
         members = [
-            (one.name, one.adapter, one.estimator)
+            one
             for one, hypothesis in zip(self._bench.candidates, self._hypothesis_of, strict=True)
             if hypothesis in verdict.surviving and one.adapts
         ]

@@ -13,7 +13,7 @@ import numpy as np
 
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.kernels.distinct_rows import deal_folds
-from covshift.predictors.fitting import domains_for, fit_candidate, represent
+from covshift.predictors.fitting import FittedCandidate, fit_candidate, represent
 from covshift.selection.bench import N_FOLDS, Bench
 from covshift.selection.candidates import Candidate
 from covshift.selection.outputs import class_logits
@@ -76,4 +76,4 @@ def _run(
     X = np.concatenate([problem.X_source[in_source], problem.X_target[in_target]])
     domain = np.concatenate([problem.source_domain[in_source], problem.target_domain[in_target]])
     Z = np.asarray(represent(adapter, X, sample_domain=domain), dtype=np.float64)
-    return class_logits(model, Z, problem.n_classes, **domains_for(model, domain)), Z
+    return class_logits(FittedCandidate(None, model), Z, problem.n_classes, domain), Z

@@ -23,7 +23,14 @@ ensembles of trees (gradient boosting without histograms, isolation forests) can
 need ``trusted`` too. What is left to trust: docs/design/0016-saved-models.md.
 """
 
-from covshift.persistence.archive import ModelFileError
+from covshift.persistence.archive import ModelFileError, UntrustedTypesError
 from covshift.persistence.model_files import ModelVersionWarning, load, read_card, save
 
-__all__ = ["ModelFileError", "ModelVersionWarning", "load", "read_card", "save"]
+__all__ = [
+    "ModelFileError",
+    "ModelVersionWarning",
+    "UntrustedTypesError",
+    "load",
+    "read_card",
+    "save",
+]

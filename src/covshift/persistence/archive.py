@@ -5,6 +5,7 @@ import math
 import os
 import re
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
@@ -26,6 +27,20 @@ ENCRYPTED = 0x1
 
 class ModelFileError(ValueError):
     """A model file that is damaged, hostile, or of a kind that this version does not read."""
+
+
+class UntrustedTypesError(ModelFileError):
+    """A model file that holds types that are not trusted.
+
+    Attributes
+    ----------
+    types : list of str
+        Their names, "module.Class".
+    """
+
+    def __init__(self, message: str, types: Sequence[str]) -> None:
+        super().__init__(message)
+        self.types = list(types)
 
 
 def read_file(path: Path, max_bytes: int) -> io.BytesIO:

@@ -20,6 +20,7 @@ from covshift.persistence.archive import (
     MAX_BYTES,
     SCHEMA,
     ModelFileError,
+    UntrustedTypesError,
     check_members,
     read_file,
 )
@@ -29,6 +30,7 @@ from covshift.persistence.model_parts import without_cycles
 from covshift.persistence.moved_types import follow_moves
 from covshift.persistence.schema_audit import SchemaAudit
 from covshift.persistence.trusted_types import TRUSTED
+from covshift.registry import plugin_records
 
 LONGEST_MESSAGE = 4000  # a file can hold many types that have to be named, or one long name
 
@@ -237,11 +239,38 @@ def _build(skops: Any, content: io.BytesIO, trusted: list[str]) -> Any:
         try:
             return skops.io.load(content, trusted=trusted)
         except UntrustedTypesFoundException:
-            unknown = set(skops.io.get_untrusted_types(data=content.getvalue()))
-    names = sorted(unknown - set(trusted))
-    raise ModelFileError(
-        "It holds types or functions that covshift does not know. If you know them and trust "
-        f"whoever made the file: load(path, trusted={names})."
+            names = _untrusted_in(skops, content.getvalue(), trusted)
+    raise UntrustedTypesError(
+        explain_untrusted(names, f"load(path, trusted={names})", "`trusted`"), names
+    )
+
+
+def untrusted_types(path: str | PathLike[str]) -> list[str]:
+    """Return the types in a model file of ours that `load` does not trust by itself."""
+    return _untrusted_in(import_skops(), Path(path).read_bytes(), TRUSTED)
+
+
+def _untrusted_in(skops: Any, content: bytes, trusted: Sequence[str]) -> list[str]:
+    return sorted(set(skops.io.get_untrusted_types(data=content)) - set(trusted))
+
+
+def explain_untrusted(names: Sequence[str], trust: str, where: str) -> str:
+    """Say which types are not trusted, and how to trust them.
+
+    ``trust`` is what to write, which is shown for types of installed plug-ins only: a line to copy
+    must not come from the file. ``where`` says where to name other types.
+    """
+    plugins = {record.path.replace(":", "."): record.name for record in plugin_records()}
+    if set(names) <= set(plugins):
+        adapters = ", ".join(dict.fromkeys(repr(plugins[name]) for name in names))
+        return (
+            f"It holds types of the installed plug-in adapter {adapters}, which covshift does not "
+            f"trust by itself. If you trust whoever made the file: {trust}."
+        )
+    return (
+        f"It holds types or functions that covshift does not know: {', '.join(names)}. To build "
+        "them runs their code. If you know all of them and trust whoever made the file, name them "
+        f"in {where}."
     )
 
 
@@ -255,6 +284,9 @@ def _one_error(path: Any) -> Iterator[None]:
     """Raise whatever a file makes go wrong as one error, in one line, that names the file."""
     try:
         yield
+    except UntrustedTypesError as error:
+        told = f"Cannot read the model {path}: {_one_line(error)}"
+        raise UntrustedTypesError(told, error.types) from None
     except ModelFileError as error:
         raise ModelFileError(f"Cannot read the model {path}: {_one_line(error)}") from None
     except Exception as error:  # the file decides what goes wrong: any error is its fault

@@ -38,7 +38,7 @@ def _rename(node: Any) -> bool:
         part = waiting.pop()
         if isinstance(part, dict):
             module, name = part.get("__module__"), part.get("__class__")
-            # A dictionary of the user's may have such keys, too; its values are no texts.
+            # A dictionary of the user's may have such keys, too, with values that are not text.
             if isinstance(module, str) and isinstance(name, str) and (module, name) in MOVED:
                 part["__module__"], found = MOVED[module, name], True
             waiting.extend(part.values())

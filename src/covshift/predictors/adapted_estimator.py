@@ -9,7 +9,7 @@ from sklearn.utils import check_array, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from covshift.base import all_or_nothing, register_target, warn_nothing_to_adapt
+from covshift.base import RefitNeededError, all_or_nothing, register_target, warn_nothing_to_adapt
 from covshift.domains import check_fit_domains, check_new_domains, known_labels
 from covshift.predictors.fitting import (
     FittedCandidate,
@@ -21,17 +21,18 @@ from covshift.predictors.fitting import (
     predict_candidate,
     problem_size,
     represent,
+    uses_target_rows,
 )
 from covshift.registry import Size, find_record
 from covshift.streams import bring_home, is_streamed, map_rows
 
 
 def _represents(self):
-    return hasattr(last_step(getattr(self, "adapter_", None) or self._template()), "transform")
+    return hasattr(last_step(self._template()), "transform")
 
 
 def _adapts(self):
-    return self.adapter is not None
+    return self.adapter is not None or uses_target_rows(self._base_estimator())
 
 
 class AdaptedEstimator(BaseEstimator):
@@ -165,6 +166,11 @@ class AdaptedEstimator(BaseEstimator):
         self : object
         """
         check_is_fitted(self)
+        if uses_target_rows(self.estimator_):
+            raise RefitNeededError(
+                f"{type(self.estimator_).__name__} was fitted to the rows of the target, so it "
+                "cannot learn a new one: refit on the source rows and the rows of the new target."
+            )
         X = _as_rows(X)
         validate_data(self, X, reset=False, skip_check_array=True)
         with all_or_nothing(self):
@@ -191,9 +197,14 @@ class AdaptedEstimator(BaseEstimator):
         return find_record(self.adapter).build(problem_size(X, n_classes, domains.sample_domain))
 
     def _template(self):
-        """Return an unfitted adapter: the one given, or one of its name for some size."""
+        """Return an adapter to ask for its abilities: the fitted one, or an unfitted one.
+
+        A fitted model does not look its name up: it predicts where a plug-in is missing.
+        """
         if not isinstance(self.adapter, str):
             return self.adapter
+        if hasattr(self, "adapter_"):
+            return self.adapter_
         return find_record(self.adapter).build(Size(n_source=100, n_target=100, n_features=2))
 
     def _predict_by(self, method, X, sample_domain):

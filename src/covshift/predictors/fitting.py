@@ -5,14 +5,16 @@ callers that put several estimators on one fitted adapter. Predictors, the selec
 diagnosis use these functions and no others.
 
 The adapter is one of ours, a plain transformer or a pipeline. A pipeline is walked step by step,
-so that each step gets what it asks for: the domains, if it knows them, and labels only then. A step
-that knows no domains could not tell the placeholder of an unlabeled row from a class.
+so that each step gets what it asks for: the domains, if it takes them, and labels only then. A step
+that does not take them could not tell the placeholder of an unlabeled row from a class.
 
 The estimator sees labeled rows only, unless it has an attribute ``uses_target_rows`` that is true:
 then it is fitted to all adapted rows, with ``sample_domain`` and ``label_mask``, and gets the
-domains of the rows that it predicts.
+domains of the rows that it predicts. So does a pipeline that ends in one, whose last step must
+request them (``__metadata_request__fit``).
 """
 
+from contextlib import nullcontext
 from copy import deepcopy
 from typing import Any, Literal, NamedTuple
 
@@ -20,16 +22,19 @@ import numpy as np
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import get_routing_for_object
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.utils.validation import check_array, has_fit_parameter
 
+from covshift.adapters.source_standard_scaler import SourceStandardScaler
 from covshift.base import DomainTransformer, RefitNeededError
 from covshift.domains import FitDomains, blank_labels
 from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
 from covshift.registry import Size
-from covshift.streams import is_streamed
+from covshift.streams import is_streamed, map_rows
+from covshift.streams.components import fit_components
 from covshift.streams.opening import is_dask, open_stream
 from covshift.streams.sampling import sample_rows, warn_sampled
 from covshift.weights import scale_to_mean_one
@@ -104,11 +109,17 @@ def fit_candidate(
 def predict_candidate(
     fitted: FittedCandidate, method: str, X: Any, sample_domain: Any = None
 ) -> Any:
-    """Return what a method of the estimator says of rows, each as a row of its domain."""
+    """Return what a method of the estimator says of rows, each as a row of its domain.
+
+    For rows that are represented already, the adapter is None.
+    """
     where = {} if sample_domain is None else {"sample_domain": sample_domain}
     Z = represent(fitted.adapter, X, **where)
     predict = getattr(fitted.estimator, method)
-    return predict(Z, **domains_for(fitted.estimator, sample_domain))
+    if sample_domain is None or not uses_target_rows(fitted.estimator):
+        return predict(Z)
+    with _routing_to(fitted.estimator):
+        return predict(Z, sample_domain=sample_domain)
 
 
 def adapt_rows(
@@ -156,7 +167,8 @@ def fit_estimator(
                 spread[:] = sample_weight
             spread[domains.label_mask] = weights
             where["sample_weight"] = spread
-        return estimator.fit(adapted.everything, y, **where)
+        with _routing_to(estimator):
+            return estimator.fit(adapted.everything, y, **where)
     if adapted.chosen is not None:
         labels = labels[adapted.chosen]
         weights = None if weights is None else weights[adapted.chosen]
@@ -166,27 +178,36 @@ def fit_estimator(
 def problem_size(X: Any, n_classes: int, sample_domain: IntArray) -> Size:
     """Return the size of a problem, by which adapters of the registry are set up.
 
-    Rows in blocks and sparse rows count as spread by one: measuring them would take a pass.
+    Rows in blocks, sparse rows and rows that are not numbers count as spread by one.
     """
-    n_source, spread = int((sample_domain >= 0).sum()), 1.0
-    rows = None if is_streamed(X) or sparse.issparse(X) else np.asarray(X)
-    if rows is not None and rows.dtype.kind in "fiu":
-        domains = np.unique(sample_domain[sample_domain >= 0])
-        spreads = [rows[sample_domain == one].std(axis=0).mean() for one in domains]
-        spread = float(np.mean(spreads))
-    return Size(n_source, X.shape[0] - n_source, X.shape[1], n_classes, spread)
+    n_source = int((sample_domain >= 0).sum())
+    return Size(
+        n_source, X.shape[0] - n_source, X.shape[1], n_classes, _measure_spread(X, sample_domain)
+    )
+
+
+def _measure_spread(X: Any, sample_domain: IntArray) -> float:
+    """Return the mean standard deviation of a feature within a source domain, or 1."""
+    if is_streamed(X) or sparse.issparse(X):  # it would take a pass
+        return 1.0
+    try:
+        rows = np.asarray(check_array(X, dtype=np.float64, ensure_all_finite=False))
+    except (TypeError, ValueError):  # texts, which the first step of an adapter may encode
+        return 1.0
+    domains = np.unique(sample_domain[sample_domain >= 0])
+    return float(np.mean([rows[sample_domain == one].std(axis=0).mean() for one in domains]))
+
+
+def does_adapt(adapter: Any, estimator: Any = None) -> bool:
+    """Whether a candidate does anything about the target: scaling by the source does not."""
+    scales = all(isinstance(step, SourceStandardScaler) for step in steps_of(adapter))
+    return not scales or uses_target_rows(estimator)
 
 
 def uses_target_rows(estimator: Any) -> bool:
-    """Whether an estimator is fitted to the rows of the target, too."""
-    return bool(getattr(estimator, "uses_target_rows", False))
-
-
-def domains_for(estimator: Any, sample_domain: Any) -> dict[str, Any]:
-    """Return the domains as an estimator takes them at prediction: only if it knows any."""
-    if sample_domain is None or not uses_target_rows(estimator):
-        return {}
-    return {"sample_domain": sample_domain}
+    """Whether an estimator, or the last step of a pipeline, is fitted to target rows, too."""
+    last = last_step(estimator)
+    return bool(getattr(last, "uses_target_rows", False))
 
 
 def combine_weights(given: Any, importance: Any, domains: FitDomains) -> FloatArray | None:
@@ -209,10 +230,14 @@ def fit_adapter(adapter: Any, X: Any, y: Any, **domains: Any) -> None:
             raise TypeError(
                 f"{type(step).__name__} is not an adapter: it needs `transform` or `score_weights`."
             )
+        if is_streamed(X) and type(step) is PCA:
+            fit_components(step, X)
+            X = X if step is last else represent(step, X)
+            continue
         if is_streamed(X) and not (isinstance(step, DomainTransformer) or weighs(step)):
             raise TypeError(
-                f"{type(step).__name__} takes no rows in blocks: use an adapter of covshift, such "
-                "as DomainStandardScaler, or fit to a sample of the rows, in memory."
+                f"{type(step).__name__} cannot be fitted to rows in blocks. Use an adapter of "
+                "covshift, such as DomainStandardScaler, or fit to a sample of the rows, in memory."
             )
         labels = y if _may_see_labels(step) else None
         try:
@@ -220,8 +245,8 @@ def fit_adapter(adapter: Any, X: Any, y: Any, **domains: Any) -> None:
         except (TypeError, ValueError) as error:
             if labels is None and y is not None:
                 error.add_note(
-                    f"{type(step).__name__}, or a part of it, knows no domains, so the adapter "
-                    "fits it without labels. One that needs them belongs in the estimator."
+                    f"{type(step).__name__}, or a part of it, does not take sample_domain, so the "
+                    "adapter fits it without labels. If it needs them, put it in the estimator."
                 )
             raise
         if step is not last:
@@ -234,6 +259,8 @@ def represent(adapter: Any, X: Any, **domains: Any) -> Any:
         if not domains and isinstance(step, DomainTransformer):
             # Nothing to hand on. Asking what it wants takes longer than transforming one row.
             X = step.transform(X)
+        elif is_streamed(X) and type(step) is PCA:
+            X = map_rows(step, "transform", X)
         elif hasattr(step, "transform"):
             X = _call(step, "transform", X, allow_source=True, **domains)
     return X
@@ -367,6 +394,13 @@ def _may_see_labels(step: Any) -> bool:
     """Whether a step and, if it is a union, all of its parts can tell which labels are known."""
     parts = [part for part in step.get_params().values() if hasattr(part, "transform")]
     return all(map(knows_domains, [step, *parts]))
+
+
+def _routing_to(estimator: Any) -> Any:
+    """Switch routing on for a pipeline, whose last step asks for the domains."""
+    if isinstance(estimator, Pipeline):
+        return config_context(enable_metadata_routing=True)
+    return nullcontext()
 
 
 def _call(step: Any, method: str, X: Any, *args: Any, **domains: Any) -> Any:

@@ -23,7 +23,7 @@ from covshift.base import (
 from covshift.domains import FitDomains, check_fit_domains, check_new_domains, encode_classes
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.kernels.class_shares import estimate_shares, reweigh_classes
-from covshift.predictors.fitting import check_rowwise
+from covshift.predictors.fitting import check_rowwise, problem_size
 from covshift.predictors.objective import class_shares, decide_classes
 from covshift.predictors.scored_classifier import ScoredClassifier
 from covshift.selection.bench import Bench
@@ -66,8 +66,8 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
     candidates : list, default=None
         Your own list of pairs (adapter, estimator), triples (name, adapter, estimator) or
         `AdaptedClassifier`; the adapter is an object, a name of `covshift.registry`, or None for
-        no adaptation, which is added for each estimator where it is missing. None: a default
-        list, from the registry.
+        the rows as they are. The registry's "none" is added for each estimator that comes with an
+        adapter only. None: a default list, from the registry.
     vote : int, default=7
         Number of candidates that vote; 1 picks the best.
     objective : {"accuracy", "balanced_accuracy"} or callable, default="accuracy"
@@ -236,7 +236,7 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
             problem = self._problem(X, codes, domains)
             rng = check_random_state(self.random_state)
             bench = Bench(
-                self._list_candidates(X, problem, domains),
+                self._list_candidates(X, domains),
                 problem.thinned(self.max_rows, rng),
                 resolve_metric(self.objective_, self.classes_),
                 seed=int(rng.randint(2**31 - 1)),
@@ -412,15 +412,15 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
             n_classes,
         )  # fmt: skip
 
-    def _list_candidates(
-        self, X: FloatArray, problem: Problem, domains: FitDomains
-    ) -> list[Candidate]:
+    def _list_candidates(self, X: FloatArray, domains: FitDomains) -> list[Candidate]:
+        # Of all rows, unlabeled source rows included: what a name means in AdaptedClassifier.
+        size = problem_size(X, len(self.classes_), domains.sample_domain)
         if self.candidates is not None:
-            candidates = check_candidates(self.candidates, problem.size)
+            candidates = check_candidates(self.candidates, size)
         elif self.estimator is not None:
-            candidates = candidates_around(self.estimator, problem.size)
+            candidates = candidates_around(self.estimator, size)
         else:
-            candidates = default_candidates(problem.size)
+            candidates = default_candidates(size)
         if domains.given:
             return candidates
         return [one for one in candidates if not one.adapts]

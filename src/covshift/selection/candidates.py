@@ -1,18 +1,30 @@
 """What there is to choose from: pairs of an adapter and an estimator, with names."""
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
 from covshift.predictors import AdaptedClassifier
-from covshift.registry import NO_ADAPTATION, AdapterRecord, Size, find_record, records
+from covshift.predictors.fitting import does_adapt, uses_target_rows
+from covshift.registry import (
+    NO_ADAPTATION,
+    RAW,
+    AdapterRecord,
+    Size,
+    find_record,
+    records,
+    try_plugin,
+)
 from covshift.selection.models import make_model, model_name
+
+PLAIN_MODEL = "logistic"  # unadapted, beside a user's candidates that all adapt
 
 
 class Candidate(NamedTuple):
-    """An adapter, None for none, and the classifier on top of it.
+    """An adapter, None for the rows as they are, and the classifier on top of it.
 
     Candidates that share one adapter object share its fits: they must not change it.
     """
@@ -30,7 +42,7 @@ class Candidate(NamedTuple):
     @property
     def adapts(self) -> bool:
         """Whether it does anything about the target."""
-        return self.adapter_name != NO_ADAPTATION
+        return does_adapt(self.adapter, self.estimator)
 
     def model(self) -> AdaptedClassifier:
         """An unfitted classifier of its own."""
@@ -41,8 +53,8 @@ def check_candidates(candidates: Iterable[Any], size: Size) -> list[Candidate]:
     """Make candidates of what a user lists, or say what is wrong with it.
 
     Entries are `Candidate`, `AdaptedClassifier`, pairs (adapter, estimator) or triples with a
-    name before them; the adapter may be given by its name in the registry. "No adaptation" is
-    added for each estimator, where it is missing.
+    name before them; the adapter may be given by its name in the registry. The registry's "none"
+    is added for each estimator that comes with an adapter only.
     """
     try:
         entries = list(candidates)
@@ -54,7 +66,7 @@ def check_candidates(candidates: Iterable[Any], size: Size) -> list[Candidate]:
             "[(None, LogisticRegression()), (CorrelationAlignment(), LogisticRegression())]."
         )
     found = [_candidate(entry, number, size) for number, entry in enumerate(entries)]
-    return _with_unique_names(_with_unadapted(found))
+    return _with_unique_names(_with_unadapted(found, size))
 
 
 def default_candidates(size: Size) -> list[Candidate]:
@@ -64,42 +76,45 @@ def default_candidates(size: Size) -> list[Candidate]:
     return sorted(candidates, key=lambda one: one.estimator_name == "boosting")
 
 
-def registered_candidates(
-    size: Size, use: Literal["automatic", "diagnosed"], n_fitted: int | None = None
-) -> list[Candidate]:
-    """Adapters of the registry with the models that they are paired with for this use.
-
-    ``n_fitted``: source rows that models will be fitted to in the end, if these are more than
-    those of ``size``.
-    """
+def registered_candidates(size: Size, use: Literal["automatic", "diagnosed"]) -> list[Candidate]:
+    """Adapters of the registry with the models that they are paired with for this use."""
     candidates = []
     for record, adapter in build_adapters(size, use):
         n_features = min(size.n_features, record.n_outputs or size.n_features)
         for name in getattr(record, use):
-            model = make_model(name, n_fitted or size.n_source, n_features)
+            model = make_model(name, size.n_source, n_features)
             candidates.append(Candidate(record.name, name, adapter, model))
     return candidates
 
 
 def candidates_around(estimator: Any, size: Size) -> list[Candidate]:
-    """Every adapter around the user's own model; first the model as it is."""
+    """Every adapter around the user's own model; first no adaptation."""
     name = model_name(estimator)
-    candidates = [Candidate(NO_ADAPTATION, name, None, estimator)]
-    for record, adapter in build_adapters(size, "automatic"):
-        if record.name != NO_ADAPTATION:
-            candidates.append(Candidate(record.name, name, adapter, estimator))
-    return candidates
+    around = [
+        Candidate(record.name, name, adapter, estimator)
+        for record, adapter in build_adapters(size, "automatic")
+    ]
+    return _with_unadapted(around, size)
 
 
 def build_adapters(size: Size, use: str) -> list[tuple[AdapterRecord, Any]]:
-    """Adapters for this use, each once: on few features two records may mean the same model."""
+    """Adapters for this use, each once: on few features two records may mean the same model.
+
+    A plug-in that fails is left out, with a warning.
+    """
     built: dict[str, tuple[AdapterRecord, Any]] = {}
     for record in records():
         if getattr(record, use) and record.suits(size):
-            key = repr((record.path, record.before, sorted(record.settings_for(size).items())))
-            if key not in built:
-                built[key] = record, record.build(size)
+            found = try_plugin(record, partial(_build, record, size))
+            if found is not None:
+                built.setdefault(found[0], (record, found[1]))
     return list(built.values())
+
+
+def _build(record: AdapterRecord, size: Size) -> tuple[str, Any]:
+    """Return a text that is the same for equal adapters, and the adapter."""
+    settings = sorted(record.settings_for(size).items())
+    return repr((record.path, record.before, settings)), record.build(size)
 
 
 def named_classifier(adapter: str, model: str, n_source: int, n_features: int) -> AdaptedClassifier:
@@ -134,7 +149,7 @@ def _candidate(entry: Any, number: int, size: Size) -> Candidate:
         return entry
     name = None
     if isinstance(entry, AdaptedClassifier):
-        adapter, estimator = entry.adapter, entry.estimator or entry._default_estimator()
+        adapter, estimator = entry.adapter, entry._base_estimator()
     elif isinstance(entry, tuple | list) and len(entry) == 2:
         adapter, estimator = entry
     elif isinstance(entry, tuple | list) and len(entry) == 3 and isinstance(entry[0], str):
@@ -142,34 +157,42 @@ def _candidate(entry: Any, number: int, size: Size) -> Candidate:
     else:
         raise TypeError(
             f"candidates[{number}] is {entry!r}: expected (adapter, estimator), (name, adapter, "
-            "estimator) or an AdaptedClassifier; None as adapter means no adaptation."
+            "estimator) or an AdaptedClassifier; None as adapter means the rows as they are."
         )
     if not (hasattr(estimator, "fit") and is_classifier(estimator)):
         raise TypeError(f"candidates[{number}]: {estimator!r} is not a classifier.")
     if isinstance(adapter, str):
         record = find_record(adapter)
         name, adapter = name or record.name, record.build(size)
-    return Candidate(name or describe(adapter), describe(estimator), adapter, estimator)
+    return Candidate(name or describe(adapter), model_name(estimator), adapter, estimator)
 
 
 def describe(estimator: Any) -> str:
     """A short name: the class, or those of a pipeline's steps."""
     if estimator is None:
-        return NO_ADAPTATION
+        return RAW
     if isinstance(estimator, Pipeline):
         return " > ".join(describe(step) for _, step in estimator.steps)
     return estimator if isinstance(estimator, str) else type(estimator).__name__
 
 
-def _with_unadapted(candidates: list[Candidate]) -> list[Candidate]:
-    """Put "no adaptation" before the others, for every estimator that lacks it."""
+def _with_unadapted(candidates: list[Candidate], size: Size) -> list[Candidate]:
+    """Put "no adaptation" before the others, for every estimator that lacks it.
+
+    An estimator that uses target rows adapts by itself. Where all do, a logistic regression
+    stands for "no adaptation".
+    """
+    scaler = find_record(NO_ADAPTATION).build(size)
     # By what they are, not by object: the same settings twice are one estimator.
-    known = {repr(one.estimator) for one in candidates if one.adapter is None}
+    known = {repr(one.estimator) for one in candidates if not one.adapts}
     missing: dict[str, Candidate] = {}
     for one in candidates:
-        if repr(one.estimator) not in known:
-            unadapted = one._replace(adapter_name=NO_ADAPTATION, adapter=None)
+        if repr(one.estimator) not in known and not uses_target_rows(one.estimator):
+            unadapted = one._replace(adapter_name=NO_ADAPTATION, adapter=scaler)
             missing.setdefault(repr(one.estimator), unadapted)
+    if not (known or missing):
+        model = make_model(PLAIN_MODEL, size.n_source, size.n_features)
+        missing[PLAIN_MODEL] = Candidate(NO_ADAPTATION, PLAIN_MODEL, scaler, model)
     return [*missing.values(), *candidates]
 
 

@@ -34,8 +34,7 @@ class Member(NamedTuple):
 
     def probabilities(self, X: Any, n_classes: int, sample_domain: Any) -> FloatArray:
         """Probabilities (n, n_classes), calibrated on the source where that could be done."""
-        where = {} if sample_domain is None else {"sample_domain": sample_domain}
-        logits = class_logits(self.model, X, n_classes, **where)
+        logits = class_logits(self.model, X, n_classes, sample_domain)
         if self.scaling is None:
             p: FloatArray = softmax(logits, axis=1)
             return p

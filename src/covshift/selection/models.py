@@ -7,7 +7,7 @@ from sklearn import config_context
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.svm import SVC, LinearSVC
 
 from covshift.predictors import JointAlignmentClassifier
@@ -61,7 +61,8 @@ MODELS: dict[str, Callable[[int, int], Any]] = {
         graph_weight=0.0, random_state=0
     ),
 }
-ALIASES = {"linear": "logistic"}
+# Older names, in lower case.
+ALIASES = {"linear": "logistic", "lr": "logistic", "linear svm": "linear-svm", "rbf svm": "rbf"}
 
 
 def find_model(name: str) -> str:
@@ -93,9 +94,14 @@ def make_model(name: str, n_source: int, n_features: int) -> Any:
 
 
 def model_name(estimator: Any) -> str:
-    """Return the short name of a model that `make_model` makes; of any other, that of its class."""
+    """Return the short name of a model that `make_model` makes; of any other, its class's.
+
+    Of a pipeline, the classes of its steps.
+    """
     sizes = [(n, m) for n in (1, LARGEST_EXACT + 1) for m in (1, FEW_FEATURES + 1)]
     for name in MODELS:
         if repr(estimator) in {repr(make_model(name, *size)) for size in sizes}:
             return name
-    return type(estimator).__name__
+    if isinstance(estimator, Pipeline):
+        return " > ".join(model_name(step) for _, step in estimator.steps)
+    return estimator if isinstance(estimator, str) else type(estimator).__name__

@@ -16,9 +16,10 @@ from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.measures import effective_sample_size
 from covshift.predictors.fitting import (
     AdaptedRows,
+    FittedCandidate,
     adapt_rows,
-    domains_for,
     fit_estimator,
+    predict_candidate,
     represent,
     uses_target_rows,
 )
@@ -63,18 +64,28 @@ def run_scene(candidates: Sequence[Candidate], scene: Scene, n_classes: int) -> 
     return [_run(one.estimator, adapted[id(one.adapter)], scene, n_classes) for one in candidates]
 
 
-def class_logits(model: Any, X: Any, n_classes: int, **where: Any) -> FloatArray:
-    """Logits (n, n_classes) of rows by a classifier of class numbers."""
-    known = np.asarray(model.classes_)
-    if hasattr(model, "predict_proba"):
-        P = np.asarray(model.predict_proba(X, **where), dtype=np.float64)
+def class_logits(model: Any, X: Any, n_classes: int, sample_domain: Any = None) -> FloatArray:
+    """Logits (n, n_classes) of rows by a fitted candidate of class numbers.
+
+    ``model`` is a `FittedCandidate`, without adapter for rows that are represented already, or an
+    `AdaptedClassifier`.
+    """
+    if not isinstance(model, FittedCandidate):
+        model = FittedCandidate(model.adapter_, model.estimator_)
+
+    def ask(method: str) -> Any:
+        return np.asarray(predict_candidate(model, method, X, sample_domain))
+
+    known = np.asarray(model.estimator.classes_)
+    if hasattr(model.estimator, "predict_proba"):
+        P = ask("predict_proba").astype(np.float64)
         scores = np.log(np.clip(P, np.exp(SMALLEST_LOGIT), None))
-    elif hasattr(model, "decision_function"):
-        scores = np.asarray(model.decision_function(X, **where), dtype=np.float64)
+    elif hasattr(model.estimator, "decision_function"):
+        scores = ask("decision_function").astype(np.float64)
         if scores.ndim == 1:
             scores = np.column_stack([-scores / 2, scores / 2])
     else:
-        scores = (np.asarray(model.predict(X, **where))[:, None] == known).astype(np.float64)
+        scores = (ask("predict")[:, None] == known).astype(np.float64)
     logits = np.full((len(scores), n_classes), min(SMALLEST_LOGIT, scores.min(initial=0.0)))
     logits[:, known] = scores
     return logits
@@ -114,8 +125,8 @@ def _run(estimator: Any, adapted: _Adapted, scene: Scene, n_classes: int) -> Out
         warnings.simplefilter("always")
         try:
             model = fit_estimator(estimator, adapted.rows, scene.codes[scene.codes >= 0])
-            where = domains_for(model, scene.test_domain)
-            logits = class_logits(model, adapted.Z_test, n_classes, **where)
+            fitted = FittedCandidate(None, model)
+            logits = class_logits(fitted, adapted.Z_test, n_classes, scene.test_domain)
             error = None if np.isfinite(logits).all() else "its scores are not finite"
         except Exception as raised:
             logits, error = None, _in_a_line(raised)

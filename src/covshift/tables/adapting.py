@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from covshift.base import check_option
+from covshift.predictors import AdaptedClassifier
 from covshift.predictors.objective import (
     ACCURACY,
     BALANCED_ACCURACY,
@@ -46,9 +47,10 @@ def check_choice(
     is named beside it.
     """
     check_option("objective", objective, OBJECTIVES)
-    if model is None:
-        adapter, plus, after = adapter.partition("+")
-        model = after if plus else None
+    adapter, plus, after = adapter.partition("+")
+    if plus and model is not None:
+        raise TableError("Name the model once: in --adapter or in --model.")
+    model = after if plus else model
     model = None if model is None else find_model(model)
     adapter = adapter.strip().lower()
     adapter = AUTO if adapter == AUTO else find_record(adapter).name
@@ -310,8 +312,12 @@ def _scored_rows_note(max_rows: int, tables: MatchedTables) -> list[str]:
 
 
 def _one_name(estimator: Any) -> str:
-    adapter, model = getattr(estimator, "adapter", None), getattr(estimator, "estimator", None)
-    return f"{describe(adapter)} + {model_name(model)}"
+    """Return the name of a classifier as a leaderboard has it, as far as it has one."""
+    if not isinstance(estimator, AdaptedClassifier):
+        return model_name(estimator)
+    adapter, model = estimator.adapter, estimator._base_estimator()
+    name = find_record(adapter).name if isinstance(adapter, str) else describe(adapter)
+    return f"{name} + {model_name(model)}"
 
 
 def _plain_name(model: TableClassifier) -> str | None:

@@ -10,11 +10,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from covshift.adapters.source_standard_scaler import SourceStandardScaler
 from covshift.base import all_or_nothing, check_count, check_magnitude
 from covshift.domains import check_fit_domains, check_new_domains, new_target_domain
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.predictors import AdaptedClassifier
+from covshift.predictors.fitting import does_adapt, uses_target_rows
 from covshift.predictors.scored_classifier import ScoredClassifier
 from covshift.registry import NO_ADAPTATION
 from covshift.selection import AutoAdaptedClassifier
@@ -60,8 +60,8 @@ class TableClassifier(ScoredClassifier, BaseEstimator):
         What ``predict`` maximizes; None: the estimator decides in its own way.
     plain_ : TableClassifier or None
         The plain model beside the adapted one: for an `AutoAdaptedClassifier` its ``plain_``, for
-        an `AdaptedClassifier` the same estimator without adaptation. None in models saved by
-        version 0.1.
+        an `AdaptedClassifier` the same estimator without adaptation (a logistic regression, if
+        the estimator uses target rows itself). None in models saved by version 0.1.
     domains_, domain_names_ : domains known, and integer -> name.
     reference_ : ndarray of shape (n_kept, n_features)
         Encoded target rows that were kept, and ``reference_domain_``, the domain of each.
@@ -212,8 +212,9 @@ class TableClassifier(ScoredClassifier, BaseEstimator):
         """Whether the model does anything about the target; where nothing is known of it: yes."""
         if isinstance(self.estimator_, AutoAdaptedClassifier):
             return any(member.candidate.adapts for member in self.estimator_.members_)
-        adapter = getattr(self.estimator_, "adapter_", self.estimator_)
-        return adapter is not None and not isinstance(adapter, SourceStandardScaler)
+        if isinstance(self.estimator_, AdaptedClassifier):
+            return does_adapt(self.estimator_.adapter_, self.estimator_.estimator_)
+        return True
 
     def predict(self, X: Any, *, sample_domain: Any = None) -> Any:
         """Predict rows, each as a row of its domain.
@@ -312,6 +313,8 @@ class TableClassifier(ScoredClassifier, BaseEstimator):
         if not self.adapts_:
             return self.estimator_
         plain = clone(self._base_estimator()).set_params(adapter=NO_ADAPTATION)
+        if uses_target_rows(plain.estimator):  # it adapts by itself: the default does not
+            plain.set_params(estimator=None)
         return plain.fit(Z, y, sample_domain=sample_domain, label_mask=label_mask)
 
     def _encode(self, X: Any) -> FloatArray:

@@ -6,7 +6,7 @@ from typing import Any
 from covshift.registry import NO_ADAPTATION
 from covshift.report.document import make_document, make_figure, make_section
 from covshift.studies.comparison.collections import MAX_PAIRS, MAX_ROWS
-from covshift.studies.comparison.systems import BEST_UNADAPTED, C_VALUES, FOLDS
+from covshift.studies.comparison.systems import BEST_UNADAPTED, C_VALUES, FOLDS, NOMINAL
 from covshift.studies.report import (
     CLEAR,
     Frame,
@@ -49,11 +49,12 @@ PROTOCOL = [
     "All systems share one estimator: logistic regression on features standardised by the adapted "
     f"source rows, whose C (one of {', '.join(f'{C:g}' for C in C_VALUES)}) is chosen on unadapted "
     f"source rows in {FOLDS} folds. Adapters are those of the registry, each with the "
-    "preprocessing and settings that its name has everywhere; settings stand beside every trial.",
+    "preprocessing and settings that its name has everywhere. Settings that depend on the number "
+    f"of rows are shown for {NOMINAL['n_source']:,} source and {NOMINAL['n_target']:,} target "
+    "rows; each draw uses those for its own rows.",
     f'"{BEST_UNADAPTED}": the best of logistic regression, linear SVM, RBF SVM and gradient '
     f'boosting by the same folds of the source. "{CONTROL}": the same adapter, and the same '
-    "components, without any target row: where that does as well, the target rows are worth "
-    "nothing.",
+    "components, without any target row: where that does as well, the target rows do not help.",
     "The intervals are over pairs, which share their domains: over new domains they would be "
     "wider. They are not corrected for the number of adapters: of twenty adapters that change "
     "nothing, one would be said to help or to harm.",
@@ -175,7 +176,10 @@ def _evidence(one: Summary) -> Any:
     if _name(one) == BEST_UNADAPTED:
         columns.append(text_column("model"))
     recipe = first.get("recipe")
-    title = f"{one.key[0]}: {_name(one)}" + ("" if recipe is None else f" {recipe['settings']}")
+    title = f"{one.key[0]}: {_name(one)}"
+    if recipe is not None:
+        rows = f"{NOMINAL['n_source']:,} and {NOMINAL['n_target']:,} rows"
+        title += f", settings for {rows}: {recipe['settings']}"
     return build_evidence(title, columns, one.trials)
 
 

@@ -3,13 +3,14 @@
 Nothing here was chosen by looking at target labels.
 """
 
+from functools import partial
 from typing import Any, TypedDict
 
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC, LinearSVC
 
-from covshift.registry import NO_ADAPTATION, Size, records
+from covshift.registry import NO_ADAPTATION, Size, records, try_plugin
 
 BEST_UNADAPTED = "best without adapting"
 C_VALUES = [1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0, 100.0]
@@ -43,12 +44,16 @@ MODELS: dict[str, Any] = {
 def systems(n_features: int, n_classes: int) -> dict[str, System]:
     """Return the adapters by name, for data with these numbers of features and classes.
 
-    What is returned identifies a trial: results under other settings are other results. The
-    adapter itself is built from its name for the rows of each draw.
+    These facts identify a trial: results under other settings are other results. The settings are
+    those for `NOMINAL` rows; the adapter itself is built from its name for the rows of each draw.
+    A plug-in that fails is left out, with a warning.
     """
     size = Size(n_features=n_features, n_classes=n_classes, **NOMINAL)
-    return {
-        record.name: {
+    found: dict[str, System] = {}
+    for record in records():
+        if try_plugin(record, partial(record.build, size)) is None:
+            continue
+        found[record.name] = {
             "path": record.path,
             "before": list(record.before),
             "settings": record.settings_for(size),
@@ -56,8 +61,7 @@ def systems(n_features: int, n_classes: int) -> dict[str, System]:
             and not record.needs_target
             and record.name != NO_ADAPTATION,
         }
-        for record in records()
-    }
+    return found
 
 
 def unadapted_models(n_features: int) -> list[Model]:
