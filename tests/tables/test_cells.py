@@ -7,14 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from covshift.tables.cells import (
-    ColumnTypes,
-    choose_style,
-    guess_style,
-    to_booleans,
-    to_dates,
-    to_numbers,
-)
+from covshift.tables.cells import guess_style, to_booleans, to_dates, to_numbers
+from covshift.tables.column_types import ColumnTypes, choose_style
 
 DIGITS = "0123456789"
 

@@ -136,10 +136,10 @@ def test_a_target_that_cannot_be_learned_changes_nothing():
 
 def test_rows_that_are_kept():
     few = make_model(max_reference_rows=30).fit_tables(MATCHED)
-    assert few.reference_.shape == (30, 6)
+    assert few.reference_.shape == (30, 9)
     rows = {tuple(row) for row in few.encode(TABLES["new"])}
     assert all(tuple(row) in rows for row in few.reference_)
-    assert make_model(max_reference_rows=0).fit_tables(MATCHED).reference_.shape == (0, 6)
+    assert make_model(max_reference_rows=0).fit_tables(MATCHED).reference_.shape == (0, 9)
     again = make_model(max_reference_rows=30).fit_tables(MATCHED)
     assert_array_equal(again.reference_, few.reference_)
 

@@ -11,11 +11,11 @@ from covshift import AdaptedClassifier, DomainStandardScaler
 from covshift.tables import (
     TableEncoder,
     TableError,
-    TableSchema,
     match_tables,
     read_pair,
     read_table,
 )
+from covshift.tables.moved_columns import note_moved_columns
 
 N = 60
 rng = np.random.RandomState(0)
@@ -80,8 +80,8 @@ def test_columns_in_one_table_only():
     matched = match(train, new, domain="site")
     assert matched.names == ["age", "city"]
     assert matched.notes == [
-        "Only the training table has 'Income': left out.",
-        "Only the new table has 'income', 'other': left out.",
+        "Ignored 'Income': only the training table has it.",
+        "Ignored 'income', 'other': only the new table has it.",
         "Is 'income' of the new table 'Income' of the training table? Rename it.",
     ]
 
@@ -110,8 +110,8 @@ def test_rows_without_label_are_dropped():
         (np.full(N, np.nan), "constant"),
         (["x"] * N, "constant"),
         (np.arange(N) + 1000, "one after the other"),
-        ([f"user {i}" for i in range(N)], "nearly all texts differ"),
-        ([f"text {min(i, 55)}" for i in range(N)], "nearly all texts differ"),
+        ([f"user {i}" for i in range(N)], "almost every value is unique"),
+        ([f"text {min(i, 55)}" for i in range(N)], "almost every value is unique"),
     ],
 )
 def test_columns_to_leave_out(column, reason):
@@ -125,13 +125,14 @@ def test_columns_to_leave_out(column, reason):
 
 
 def test_names_of_identifiers():
-    different = np.arange(N) * 7 % 1001
+    different = np.arange(N) * 37 % 1009
     train = TRAIN.assign(customer_id=different, shopId=[1, 2] * 30)
     matched = match(train, NEW.assign(customer_id=1, shopId=1), domain="site")
     assert matched.names == ["age", "city", "shopId"]
     assert matched.notes == [
-        "Left out, since like identifiers (all different, and by their names): 'customer_id'.",
-        "Named like identifiers, but kept: 'shopId'. Ignore them if they are.",
+        "Ignored 'customer_id': it looks like an identifier (every value is unique, and so says "
+        "its name). To use it: --use customer_id.",
+        "Kept 'shopId', though named like an identifier. If it is one: --ignore shopId.",
     ]
     ignored = match(train, NEW.assign(customer_id=1), domain="site", ignore=["shopId"])
     assert "shopId" not in "".join(ignored.notes)
@@ -140,17 +141,19 @@ def test_names_of_identifiers():
 def test_a_column_that_the_new_table_leaves_empty():
     matched = match(new=NEW.assign(age=np.nan), domain="site", keep=["age"])
     assert matched.names == ["city"]
-    assert matched.notes == ["Left out, since empty in the new table: 'age'."]
+    assert matched.notes == ["Ignored 'age': the new table has no value in it."]
 
 
 def test_numbers_in_one_table_and_text_in_the_other():
     some = NEW.assign(age=["30", "40.5", "old"] * 10)
     matched = match(new=some, domain="site")
     assert matched.X_new["age"].tolist()[:2] == [30.0, 40.5]
-    assert matched.notes == ["Column 'age': 10 new values are no numbers: missing."]
+    assert matched.notes == ["Column 'age': 10 new values are not numbers and are read as missing."]
     matched = match(new=NEW.assign(age=["old", "young", "3"] * 10), domain="site")
     assert matched.names == ["city"]
-    assert "it is left out" in matched.notes[0]
+    assert matched.notes[0] == (
+        "Ignored 'age': it holds numbers in the training table and text in the new one."
+    )
     codes = match(TRAIN.assign(city=["1", "2"] * 30), NEW.assign(city=[1, 2] * 15), domain="site")
     assert codes.X_new["city"].tolist()[:2] == ["1", "2"]
     assert codes.notes == []
@@ -215,8 +218,11 @@ def test_classes_of_any_type(labels, dtype, classes):
     [
         (["a"] * N, "one class only, 'a'"),
         ([None] * N, "No row of the training table has a label"),
-        (np.linspace(0, 1, N), r"looks continuous \(60 different numbers in 60 rows\)"),
-        (np.arange(N) // 2, "looks continuous"),
+        (
+            np.linspace(0, 1, N),
+            r"is a number \(60 different values in 60 rows, 0 to 1\), not a class",
+        ),
+        (np.arange(N) // 2, "do not support a numeric label yet: use --bins 4"),
         ([f"note {i}" for i in range(N)], "these are no classes"),
         (pd.date_range("2024-01-01", periods=N), "holds dates"),
     ],
@@ -284,7 +290,7 @@ def test_files_give_what_their_frames_give(files):
     assert matched.y.tolist() == expected.y.tolist()
     assert matched.domain_names == expected.domain_names
     np.testing.assert_allclose(matched.X_new["age"], expected.X_new["age"], rtol=1e-12)
-    assert matched.notes == expected.notes
+    assert matched.notes == [*expected.notes, *note_moved_columns(expected)]
 
 
 def test_the_training_file_decides_the_kinds_of_the_new_one(files, tmp_path):
@@ -300,12 +306,13 @@ def test_the_training_file_decides_the_kinds_of_the_new_one(files, tmp_path):
     assert matched.X_new["zip"].tolist() == ["9876", "01234", "12"]
     assert matched.X_new["age"].tolist()[:2] == [30.5, 40.5]
     assert matched.notes == [
-        "train.csv: Numbers that begin with a zero are codes, read as text: 'zip'.",
+        "train.csv: Read 'zip' as text: numbers that begin with a zero are codes. If they are "
+        "numbers: --as zip=number.",
         "new.csv: Cells are separated by semicolon.",
         "new.csv: Numbers are read with a decimal comma, as in '1.234,5'.",
-        "new.csv: Column 'age': 1 cells are no numbers and are read as missing.",
+        "new.csv: Column 'age': 1 cells are not numbers (first: 'old') and are read as missing.",
         "The new table has a column 'churned' too: it is not read.",
-        "Only the new table has 'more': left out.",
+        "Ignored 'more': only the new table has it.",
         "Column 'zip': 1 new rows have values that no training row has: '12'.",
     ]
 
@@ -321,7 +328,8 @@ def test_later_files_are_read_as_the_training_file_was(files, tmp_path):
     for path, frame in zip(files, (TRAIN, NEW), strict=True):
         frame.to_csv(path, index=False, sep=";", decimal=",")
     matched = read_pair(*files, label="churned", domain="site")
-    assert matched.schema == TableSchema({"age": "number", "city": "text"}, decimal=",")
+    assert matched.schema.kinds == {"age": "number", "city": "text"}
+    assert matched.schema.decimal == ","
     (tmp_path / "later.csv").write_text("city;age\nOslo;12,345\n")
     later = read_table(tmp_path / "later.csv", schema=matched.schema)
     assert later.frame["age"].tolist() == [12.345]

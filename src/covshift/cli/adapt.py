@@ -10,19 +10,31 @@ from covshift.cli.errors import fail, one_line_errors, one_line_warnings, printa
 from covshift.cli.models import load_model, say_trust
 from covshift.cli.options import (
     AsJson,
+    AsKind,
+    Bins,
+    Database,
     Debug,
     Decimal,
     Domain,
     Ignore,
     Jobs,
     MaxRows,
+    Missing,
+    NoHeader,
+    NotMissing,
     Objective,
     OutFile,
     Seed,
     Separator,
+    TargetDomain,
+    Time,
+    TrainBefore,
     Trust,
     Use,
     column_names,
+    intake_options,
+    split_options,
+    table_argument,
 )
 from covshift.cli.printing import MAX_TEXT, counted, print_json, print_notes, print_table, working
 from covshift.registry import MODEL_NAMES
@@ -46,12 +58,22 @@ def adapt(
     first: Annotated[
         Path, typer.Argument(metavar="TRAIN", help="Table with labels, or a model file.")
     ],
-    new: Annotated[Path, typer.Argument(metavar="NEW", help="Table of rows to adapt to.")],
     out: OutFile,
+    new: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[NEW]",
+            help="Table of rows to adapt to; without it, --target-domain or --time splits TRAIN.",
+        ),
+    ] = None,
     label: Annotated[
         str | None, typer.Option(metavar="COL", help="Label column of TRAIN; NEW needs none.")
     ] = None,
+    bins: Bins = None,
     domain: Domain = None,
+    target_domain: TargetDomain = None,
+    time: Time = None,
+    train_before: TrainBefore = None,
     ignore: Ignore = None,
     use: Use = None,
     adapter: Annotated[str | None, typer.Option(metavar="NAME", help=ADAPTERS_HELP)] = None,
@@ -79,6 +101,11 @@ def adapt(
     trust: Trust = None,
     separator: Separator = None,
     decimal: Decimal = None,
+    no_header: NoHeader = False,
+    missing: Missing = None,
+    not_missing: NotMissing = None,
+    as_kind: AsKind = None,
+    db: Database = None,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
@@ -90,22 +117,34 @@ def adapt(
     """
     check_jobs(COMMAND, jobs)
     check_seed(COMMAND, seed)
-    reading = {"separator": separator, "decimal": decimal}
+    reading: dict[str, Any] = {
+        "separator": separator, "decimal": decimal, "header": not no_header,
+    }  # fmt: skip
     with one_line_errors(COMMAND, debug) as warned:
         # Imported here: --help stays fast, and a missing extra becomes a one-line error.
         from covshift.persistence.model_files import is_model_file
         from covshift.tables import check_output
 
-        check_output(out, inputs=[first, new], any_name=True, min_free_bytes=MIN_FREE_BYTES)
+        check_output(
+            out,
+            inputs=[one for one in (first, new) if one],
+            any_name=True,
+            min_free_bytes=MIN_FREE_BYTES,
+        )
         if is_model_file(first):
             given = {
                 "--label": label, "--ignore": ignore, "--use": use, "--adapter": adapter,
                 "--model": model, "--objective": objective, "--reference-rows": reference_rows,
-                "--time-budget": time_budget, "--max-rows": max_rows,
+                "--time-budget": time_budget, "--max-rows": max_rows, "--missing": missing,
+                "--not-missing": not_missing, "--as": as_kind, "--bins": bins,
+                "--target-domain": target_domain, "--time": time, "--train-before": train_before,
             }  # fmt: skip
             for option, value in given.items():
                 if value is not None:
                     fail(COMMAND, f"{first} is a model file: {option} is for a training table.")
+            if new is None:
+                fail(COMMAND, f"{first} is a model file: name the table to adapt it to.")
+            new = table_argument(new, db)
             result = _adapt_model(first, new, out, domain, trust, reading)
         else:
             if trust:
@@ -117,10 +156,14 @@ def adapt(
                 "time_budget": time_budget,
             }  # fmt: skip
             columns = {"ignore": column_names(ignore), "keep": column_names(use)}
+            columns |= split_options(target_domain, time, train_before)
+            first, new = table_argument(first, db), new and table_argument(new, db)
+            columns |= intake_options(missing, not_missing, as_kind)
             result = _adapt_tables(
                 (first, new), out, (adapter or "auto", model), settings,
                 1000 if reference_rows is None else reference_rows,
-                {"label": label, "domain": domain, "max_rows": max_rows, **columns, **reading},
+                {"label": label, "domain": domain, "max_rows": max_rows, "bins": bins}
+                | columns | reading,
             )  # fmt: skip
         from covshift.persistence.model_files import untrusted_types
 
@@ -134,7 +177,7 @@ def adapt(
 
 
 def _adapt_tables(
-    files: tuple[Path, Path],
+    files: tuple[Path, Path | None],
     out: Path,
     chosen: tuple[str, str | None],
     settings: dict[str, Any],

@@ -9,17 +9,29 @@ from covshift.cli.checks import check_jobs, check_seed
 from covshift.cli.errors import fail, one_line_errors
 from covshift.cli.options import (
     AsJson,
+    AsKind,
+    Bins,
+    Database,
     Debug,
     Decimal,
     Domain,
     Ignore,
     Jobs,
     MaxRows,
+    Missing,
+    NoHeader,
+    NotMissing,
     Objective,
     Seed,
     Separator,
+    TargetDomain,
+    Time,
+    TrainBefore,
     Use,
     column_names,
+    intake_options,
+    split_options,
+    table_argument,
 )
 from covshift.cli.printing import print_json, print_notes, print_table, working
 
@@ -33,9 +45,19 @@ HOW_TO_LABEL = (
 
 def diagnose(
     train: Annotated[Path, typer.Argument(metavar="TRAIN", help="Table with labels.")],
-    new: Annotated[Path, typer.Argument(metavar="NEW", help="Table of rows to work on.")],
     label: Annotated[str, typer.Option(metavar="COL", help="Label column; NEW needs none.")],
+    new: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[NEW]",
+            help="Table of rows to work on; without it, --target-domain or --time splits TRAIN.",
+        ),
+    ] = None,
+    bins: Bins = None,
     domain: Domain = None,
+    target_domain: TargetDomain = None,
+    time: Time = None,
+    train_before: TrainBefore = None,
     ignore: Ignore = None,
     use: Use = None,
     objective: Objective = None,
@@ -63,6 +85,11 @@ def diagnose(
     jobs: Jobs = 1,
     separator: Separator = None,
     decimal: Decimal = None,
+    no_header: NoHeader = False,
+    missing: Missing = None,
+    not_missing: NotMissing = None,
+    as_kind: AsKind = None,
+    db: Database = None,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
@@ -88,16 +115,21 @@ def diagnose(
 
         check_count("--ask", ask, minimum=1 if to_label else 0)
         inputs = [one for one in (train, new, labels) if one is not None]
-        reading: dict[str, Any] = {"separator": separator, "decimal": decimal}
+        reading: dict[str, Any] = {
+            "separator": separator, "decimal": decimal, "header": not no_header,
+        }  # fmt: skip
         if report is not None:
             import_report()
             check_output(report, inputs=inputs, any_name=True, min_free_bytes=MIN_FREE_BYTES)
         if to_label is not None:
             check_output(to_label, inputs=inputs, min_free_bytes=MIN_FREE_BYTES)
+        train, new = table_argument(train, db), new and table_argument(new, db)
         with working("reading") as update:
             tables = read_pair(
                 train, new, label=label, domain=domain, ignore=column_names(ignore),
-                keep=column_names(use), max_rows=max_rows, progress=update, **reading,
+                keep=column_names(use), max_rows=max_rows, bins=bins, progress=update,
+                **split_options(target_domain, time, train_before),
+                **intake_options(missing, not_missing, as_kind), **reading,
             )  # fmt: skip
         work = f"diagnosing {len(tables.X_train):,} and {len(tables.X_new):,} rows"
         with working(work) as update:
@@ -118,9 +150,12 @@ def diagnose(
         if to_label is not None:
             if not rows:
                 fail(COMMAND, "there is no row to label: whatever may hold predicts the same.")
-            write_rows_to_label(to_label, new, rows, label, **reading)
+            write_rows_to_label(to_label, new or train, rows, label, **reading)
         if report is not None:
-            facts = [("files", f"{train.name}, {new.name}"), *(("note", note) for note in notes)]
+            facts = [
+                ("files", f"{train.name}, {new.name}" if new else train.name),
+                *(("note", note) for note in notes),
+            ]
             found.to_html(report, facts=facts, how_to_label=HOW_TO_LABEL)
     result |= {"notes": notes, "rows to label": rows, "warnings": warned}
     if as_json:
@@ -143,7 +178,9 @@ def diagnose(
         ],
     )
     if found.verdict.kind == "undecidable" and rows:
-        typer.echo(f"Rows of {new.name} to label (the first is 1): {', '.join(map(str, rows))}")
+        typer.echo(
+            f"Rows of {(new or train).name} to label (the first is 1): {', '.join(map(str, rows))}"
+        )
     if to_label is not None:
         typer.echo(f"To label: {to_label}")
     if report is not None:

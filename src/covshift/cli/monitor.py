@@ -8,7 +8,18 @@ import typer
 from covshift.cli.checks import check_seed
 from covshift.cli.errors import MOVED, one_line_errors
 from covshift.cli.models import load_model
-from covshift.cli.options import AsJson, Debug, Decimal, ModelDomain, Seed, Separator, Trust
+from covshift.cli.options import (
+    AsJson,
+    Database,
+    Debug,
+    Decimal,
+    ModelDomain,
+    NoHeader,
+    Seed,
+    Separator,
+    Trust,
+    table_argument,
+)
 from covshift.cli.printing import print_json, print_notes, print_table, working
 
 COMMAND = "monitor"
@@ -25,6 +36,8 @@ def monitor(
     trust: Trust = None,
     separator: Separator = None,
     decimal: Decimal = None,
+    no_header: NoHeader = False,
+    db: Database = None,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
@@ -39,6 +52,7 @@ def monitor(
         # Imported here: --help stays fast, and a missing extra becomes a one-line error.
         from covshift.tables import monitor_batch
 
+        batch = table_argument(batch, db)
         fitted = load_model(model, trust)
         with working("comparing"):
             found = monitor_batch(
@@ -49,6 +63,7 @@ def monitor(
                 seed=seed,
                 separator=separator,
                 decimal=decimal,
+                header=not no_header,
             )
     if as_json:
         print_json({**found, "warnings": warned})

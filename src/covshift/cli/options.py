@@ -2,7 +2,7 @@
 
 import csv
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -58,6 +58,47 @@ Separator = Annotated[
     ),
 ]
 Decimal = Annotated[str | None, typer.Option(help='Decimal sign, "." or ","; else found out.')]
+NoHeader = Annotated[
+    bool,
+    typer.Option("--no-header", help="The first row holds data; columns are 'column 1', ..."),
+]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(metavar="TEXTS", help="Cells that mean missing, such as -999 (--missing=-999)."),
+]
+NotMissing = Annotated[
+    list[str] | None,
+    typer.Option(metavar="TEXTS", help="Cells that are values, such as NA for Namibia."),
+]
+AsKind = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--as",
+        metavar="COL=KIND",
+        help="Read a column as number, text, boolean, date or days (a date as a number); with a "
+        "unit or an order of day and month: price=number:EUR, visit=date:dmy. May be repeated.",
+    ),
+]
+TargetDomain = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAMES", help="Without NEW: the domains of TRAIN that are the target."),
+]
+Time = Annotated[
+    str | None,
+    typer.Option("--time", metavar="COL", help="Without NEW: column to split TRAIN by."),
+]
+TrainBefore = Annotated[
+    str | None,
+    typer.Option(metavar="DATE", help="With --time: earlier rows train; or a share, such as 0.8."),
+]
+Database = Annotated[
+    Path | None,
+    typer.Option("--db", metavar="FILE", help="DuckDB database; tables are then SELECT queries."),
+]
+Bins = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Cut a numeric label into N ranges, which are the classes."),
+]
 MaxRows = Annotated[
     int | None,
     typer.Option(help="Rows of each table to use, drawn at random; else up to 20 million cells."),
@@ -71,3 +112,34 @@ def column_names(texts: list[str] | None) -> list[str]:
     """Take lists of columns apart: commas between names, a name with a comma in quotes."""
     names = [name for text in texts or [] for name in next(csv.reader([text]), [])]
     return [name.strip() for name in names if name.strip()]
+
+
+def split_options(
+    target_domain: list[str] | None, time: str | None, train_before: str | None
+) -> dict[str, Any]:
+    """Return how one table is split, for `read_pair`; nothing where no option says so."""
+    if target_domain is None and time is None and train_before is None:
+        return {}
+    from covshift.tables.splits import Split  # here: --help stays fast
+
+    return {"split": Split(column_names(target_domain), time, train_before)}
+
+
+def table_argument(table: Path, database: Path | None) -> Path:
+    """Return the file of a table argument; with --db it is a query, whose rows are read."""
+    if database is None:
+        return table
+    from covshift.tables.converted_files import query_file  # here: --help stays fast
+
+    return query_file(database, str(table))
+
+
+def intake_options(
+    missing: list[str] | None, not_missing: list[str] | None, as_kind: list[str] | None
+) -> dict[str, Any]:
+    """Return what the user says about the cells of the training table, for `read_pair`."""
+    # Imported here: --help stays fast.
+    from covshift.tables.schema_finding import Intake, parse_kinds
+
+    kinds = parse_kinds(as_kind or [])
+    return {"intake": Intake(column_names(missing), column_names(not_missing), kinds)}

@@ -9,13 +9,16 @@ from covshift.cli.errors import one_line_errors
 from covshift.cli.models import load_model
 from covshift.cli.options import (
     AsJson,
+    Database,
     Debug,
     Decimal,
     ModelDomain,
+    NoHeader,
     OutFile,
     Separator,
     Trust,
     column_names,
+    table_argument,
 )
 from covshift.cli.printing import counted, print_json, print_notes, working
 
@@ -43,6 +46,8 @@ def predict(
     trust: Trust = None,
     separator: Separator = None,
     decimal: Decimal = None,
+    no_header: NoHeader = False,
+    db: Database = None,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
@@ -56,6 +61,7 @@ def predict(
         from covshift.tables import check_output, predict_file
         from covshift.tables.model_frames import plain_model
 
+        new = table_argument(new, db)
         files = [new] if new.is_file() else new.glob("*") if new.is_dir() else []
         size = sum(file.stat().st_size for file in files)
         check_output(out, inputs=[model, new], min_free_bytes=(1 << 20) + size // ROOM)
@@ -73,6 +79,7 @@ def predict(
                 progress=lambda n_rows: update(f"predicting: {n_rows:,} rows"),
                 separator=separator,
                 decimal=decimal,
+                header=not no_header,
             )
     if as_json:
         print_json({**result, "warnings": warned})

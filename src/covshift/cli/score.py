@@ -7,7 +7,17 @@ import typer
 
 from covshift.cli.errors import one_line_errors
 from covshift.cli.models import load_model
-from covshift.cli.options import AsJson, Debug, Decimal, ModelDomain, Separator, Trust
+from covshift.cli.options import (
+    AsJson,
+    Database,
+    Debug,
+    Decimal,
+    ModelDomain,
+    NoHeader,
+    Separator,
+    Trust,
+    table_argument,
+)
 from covshift.cli.printing import interval, print_json, print_notes, print_table, working
 
 COMMAND = "score"
@@ -25,6 +35,8 @@ def score(
     trust: Trust = None,
     separator: Separator = None,
     decimal: Decimal = None,
+    no_header: NoHeader = False,
+    db: Database = None,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
@@ -36,10 +48,17 @@ def score(
         # Imported here: --help stays fast, and a missing extra becomes a one-line error.
         from covshift.tables import score_file
 
+        labelled = table_argument(labelled, db)
         fitted = load_model(model, trust)
         with working("predicting"):
             scores = score_file(
-                fitted, labelled, label=label, domain=domain, separator=separator, decimal=decimal
+                fitted,
+                labelled,
+                label=label,
+                domain=domain,
+                separator=separator,
+                decimal=decimal,
+                header=not no_header,
             )
     if as_json:
         print_json({**scores, "warnings": warned})

@@ -96,7 +96,9 @@ def choose_estimator(
     """
     adapter, model = check_choice(adapter, model, objective)
     n_source = len(tables.X_train)
-    n_features = len(TableEncoder().fit(tables.X_train).get_feature_names_out())
+    n_features = len(
+        TableEncoder().fit(tables.X_train, schema=tables.schema).get_feature_names_out()
+    )
     around = None if model is None else make_model(model, n_source, n_features)
     if adapter == AUTO:
         return AutoAdaptedClassifier(
@@ -146,7 +148,7 @@ def describe_model(
         Fitted to the tables.
     tables : MatchedTables
         What it was fitted to.
-    files : sequence of two paths
+    files : sequence of two paths, the second None where one file was split
         Their files; the card has their names, not their folders.
 
     Returns
@@ -159,7 +161,7 @@ def describe_model(
         "label": tables.label,
         "data": {
             "training file": one_line(Path(files[0]).name, 200),
-            "new file": one_line(Path(files[1]).name, 200),
+            "new file": one_line(Path(files[1] or files[0]).name, 200),
             "training rows": len(tables.X_train),
             "new rows": len(tables.X_new),
             "columns": dict(tables.kinds),
@@ -238,7 +240,10 @@ def adapt_model(
     table = read_most(reader.reader)
     frame = table.frame
     adapted = deepcopy(model)
-    names = None if reader.domain is None else domain_texts(frame[reader.domain])
+    # Not `reader.domain_names`, which counts unknown domains: here they are learned.
+    missing = model.schema_.missing
+    names = None if reader.domain is None else domain_texts(frame[reader.domain], missing)
+    reader.departures.add(frame)
     read = reader.notes()
     if table.rows is not None:
         read.append(sample_note(len(table.rows), reader.reader.n_rows))

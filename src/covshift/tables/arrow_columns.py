@@ -1,8 +1,20 @@
 """Columns of Arrow, of whatever type, as one of our kinds, and frames of such columns."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from covshift.tables.cells import ARROW_TYPES, Kind, NumberStyle, finite, read_cells, trim
+from covshift.tables.cells import (
+    ARROW_TYPES,
+    MISSING,
+    Kind,
+    NumberStyle,
+    as_days,
+    drop_numbers,
+    finite,
+    is_days,
+    read_cells,
+    trim,
+)
 from covshift.tables.extra import pandas as pd
 from covshift.tables.extra import pyarrow as pa
 
@@ -52,17 +64,25 @@ def as_text(column: Any) -> Any:
     return column if pa.types.is_string(column.type) else pa.compute.cast(column, pa.string())
 
 
-def as_kind(column: Any, kind: Kind, style: NumberStyle) -> Any:
+def as_kind(
+    column: Any,
+    kind: Kind,
+    style: NumberStyle,
+    spelling: str = "",
+    missing: Sequence[str] = MISSING,
+) -> Any:
     """Return a plain column as another kind; what does not fit is missing."""
     if column.type == CATEGORIES and kind == "text":
-        return _trim_categories(column)
+        return _trim_categories(column, missing)
     if arrow_kind(column.type) == "text":
-        return read_cells(as_text(column), kind, style)
+        return read_cells(as_text(column), kind, style, spelling, missing)
+    if kind == "number" and pa.types.is_timestamp(column.type) and is_days(spelling):
+        return as_days(column)
     if column.type == ARROW_TYPES[kind]:
-        return finite(column) if kind == "number" else column
+        return drop_numbers(finite(column), missing) if kind == "number" else column
     if kind == "number" and pa.types.is_boolean(column.type):
         return pa.compute.cast(column, pa.float64())
-    return read_cells(as_text(column), kind, "point")
+    return read_cells(as_text(column), kind, "point", spelling, missing)
 
 
 def to_frame(batch: Any) -> Any:
@@ -73,8 +93,8 @@ def to_frame(batch: Any) -> Any:
     return table.to_pandas(types_mapper=PANDAS_TYPES.get, split_blocks=True)
 
 
-def _trim_categories(column: Any) -> Any:
+def _trim_categories(column: Any, missing: Sequence[str]) -> Any:
     """Return categories as they are if there is nothing to trim, else as text."""
     texts = column.dictionary
-    trimmed = trim(texts)
+    trimmed = trim(texts, missing)
     return column if trimmed is texts else trimmed.take(column.indices)

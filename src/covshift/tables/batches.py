@@ -5,11 +5,17 @@ rows), ``nameless`` and ``notes``; ``read`` yields its batches, from the first. 
 by the size of a batch.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from covshift.tables.errors import refused_as
+from covshift.tables.converted_files import (
+    ConvertedFile,
+    read_workbook,
+    split_sheet,
+    unzip,
+)
+from covshift.tables.errors import TableError, refused_as, table_error
 from covshift.tables.extra import pyarrow as pa
 from covshift.tables.file_formats import Format, identify_file
 from covshift.tables.read_ahead import read_ahead
@@ -21,12 +27,32 @@ ROWS_PER_BATCH = 1 << 15
 COLUMN_BUFFER_BYTES = 1 << 16
 
 
-def open_batches(path: Path, *, separator: str | None, chunk_bytes: int) -> Any:
+def open_batches(path: Path, *, separator: str | None, header: bool, chunk_bytes: int) -> Any:
     """Return the source of batches that fits what the file is."""
-    kind = identify_file(path)
+    file, sheet = split_sheet(path)
+    kind = identify_file(file)
+    if kind in ("zip", "xlsx"):
+        converted = unzip(file) if kind == "zip" else read_workbook(file, sheet)
+        return open_converted(converted, path, separator, header, chunk_bytes)
     if kind in ("text", "gzip"):
-        return TextBatches(path, kind == "gzip", separator, chunk_bytes)
+        return TextBatches(path, kind == "gzip", separator, chunk_bytes, header)
     return ArrowBatches(path, kind)
+
+
+def open_converted(
+    converted: ConvertedFile, path: Path, separator: str | None, header: bool, chunk_bytes: int
+) -> Any:
+    """Return the batches of a converted file, which speak of the file that the user named."""
+    try:
+        batches = open_batches(
+            converted.path, separator=separator, header=header, chunk_bytes=chunk_bytes
+        )
+    except TableError as error:
+        raise table_error(path, str(error).removeprefix(f"{converted.path}: ")) from None
+    batches.converted = converted  # the file stays as long as its batches
+    batches.path = path
+    batches.notes = [*converted.notes, *batches.notes]
+    return batches
 
 
 class ArrowBatches:
@@ -36,7 +62,7 @@ class ArrowBatches:
     separator = ""
 
     def __init__(self, path: Path, kind: Format):
-        self.path = path
+        self.path = self._file = path
         self.kind = kind
         with refused_as(path, self._advice, pa.ArrowException, UnicodeError, ValueError):
             with self._open() as source:
@@ -58,13 +84,15 @@ class ArrowBatches:
             # By default all of the file is brought into memory before its first rows come, and
             # without buffers of the columns all of a row group.
             return pa.parquet.ParquetFile(
-                self.path, pre_buffer=False, buffer_size=COLUMN_BUFFER_BYTES
+                self._file, pre_buffer=False, buffer_size=COLUMN_BUFFER_BYTES
             )
-        source = pa.OSFile(str(self.path), "r")
+        source = pa.OSFile(str(self._file), "r")
         return pa.ipc.open_file(source) if self.kind == "arrow file" else pa.ipc.open_stream(source)
 
-    def read(self, types: dict[str, Any] | None = None) -> Iterator[Any]:
-        """Yield batches; ``types`` is for text, here columns have theirs."""
+    def read(
+        self, types: dict[str, Any] | None = None, missing: Sequence[str] = ()
+    ) -> Iterator[Any]:
+        """Yield batches; ``types`` and ``missing`` are for text, here columns have types."""
         return read_ahead(self._read())
 
     def _read(self) -> Iterator[Any]:

@@ -52,6 +52,8 @@ class TableClassifier(ScoredClassifier, BaseEstimator):
     classes_ : ndarray of shape (n_classes,)
     label_ : str or None
         Name of the label column, from ``fit_tables``.
+    label_edges_ : list
+        Where a numeric label was cut into the ranges that are the classes; empty: it was not.
     domain_ : str or None
         Name of the domain column, from ``fit_tables``.
     decimal_ : {".", ","}
@@ -84,6 +86,7 @@ class TableClassifier(ScoredClassifier, BaseEstimator):
     ['no', 'yes']
     """
 
+    label_edges_: Sequence[float] = ()  # models of earlier versions have none
     _requests = {"sample_domain": True}
     __metadata_request__fit = {"sample_domain": True, "label_mask": True}
     __metadata_request__predict = _requests
@@ -115,6 +118,7 @@ class TableClassifier(ScoredClassifier, BaseEstimator):
         sample_domain: Any = None,
         label_mask: Any = None,
         domain_names: Mapping[int, str] | None = None,
+        schema: TableSchema | None = None,
     ) -> Self:
         """Learn the encoding from source rows, then the model from all rows.
 
@@ -128,6 +132,8 @@ class TableClassifier(ScoredClassifier, BaseEstimator):
             As in `AdaptedClassifier`.
         domain_names : mapping of int to str, default=None
             Names of the domains, by which rows may be predicted.
+        schema : TableSchema or None, default=None
+            How cells are read that are still text, as in `TableEncoder`.
 
         Returns
         -------
@@ -136,7 +142,7 @@ class TableClassifier(ScoredClassifier, BaseEstimator):
         with all_or_nothing(self):
             check_count("max_reference_rows", self.max_reference_rows, minimum=0)
             encoder = TableEncoder() if self.encoder is None else clone(self.encoder)
-            self.encoder_ = encoder.fit(X, sample_domain=sample_domain)
+            self.encoder_ = encoder.fit(X, sample_domain=sample_domain, schema=schema)
             Z = self._encode(X)
             self.estimator_ = clone(self._base_estimator()).fit(
                 Z, y, sample_domain=sample_domain, label_mask=label_mask
@@ -175,9 +181,11 @@ class TableClassifier(ScoredClassifier, BaseEstimator):
                 stacked.y,
                 sample_domain=stacked.sample_domain,
                 domain_names=stacked.domain_names,
+                schema=tables.schema,
             )
             self.label_, self.domain_ = tables.label, tables.domain
             self.decimal_ = tables.decimal
+            self.label_edges_ = list(tables.label_edges)
         return self
 
     @property
@@ -188,7 +196,9 @@ class TableClassifier(ScoredClassifier, BaseEstimator):
     @property
     def schema_(self) -> TableSchema:
         """Columns and kinds: how later files are read."""
-        return TableSchema(dict(self.encoder_.kinds_), self.decimal_)
+        encoder = self.encoder_
+        spellings, missing = dict(encoder.spellings_), tuple(encoder.missing_)
+        return TableSchema(dict(encoder.kinds_), self.decimal_, spellings, missing)
 
     @property
     def objective_(self) -> Any:

@@ -1,12 +1,24 @@
 """Columns of pandas frames, of whatever type, and of Arrow as numbers, dates or text."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.tables.arrow_columns import CATEGORIES, arrow_kind, as_text, to_frame
-from covshift.tables.cells import ARROW_TYPES, Kind, to_booleans, to_dates, to_numbers, trim
+from covshift.tables.cells import (
+    ARROW_TYPES,
+    MISSING,
+    Kind,
+    date_spelling,
+    drop_numbers,
+    is_days,
+    to_booleans,
+    to_dates,
+    to_numbers,
+    trim,
+)
 from covshift.tables.extra import pandas as pd
 from covshift.tables.extra import pyarrow as pa
 
@@ -68,10 +80,23 @@ def column_kind(column: Any) -> Kind:
     return "text"
 
 
-def column_numbers(column: Any) -> FloatArray:
-    """Return a column as numbers; what is none, or infinite, is NaN. Dates are none."""
+def column_numbers(column: Any, spelling: str = "", missing: Sequence[str] = MISSING) -> FloatArray:
+    """Return a column as numbers; what is none, or infinite, is NaN. Dates are none.
+
+    ``spelling`` is the unit of numbers that are text, or makes numbers of dates (`cells`).
+    """
+    if is_days(spelling) and column_kind(column) in ("date", "text"):
+        return column_days(column, date_spelling(spelling))
+    numbers = _plain_numbers(column, spelling)
+    if missing is not MISSING:
+        kept = drop_numbers(pa.array(numbers, from_pandas=True), missing)
+        numbers = kept.to_numpy(zero_copy_only=False)
+    return numbers
+
+
+def _plain_numbers(column: Any, unit: str) -> FloatArray:
     if isinstance(column, pa.Array):
-        numbers = _arrow_numbers(column)
+        numbers = _arrow_numbers(column, unit)
     elif isinstance(dtype := column.dtype, np.dtype) and dtype.kind in "fiub":
         numbers = column.to_numpy(dtype=np.float64)
     elif pd.api.types.is_timedelta64_dtype(dtype):
@@ -85,7 +110,7 @@ def column_numbers(column: Any) -> FloatArray:
         pairs = zip(column.tolist(), missing, strict=True)
         numbers = np.array([np.nan if absent else float(value) for value, absent in pairs])
     else:
-        numbers = to_numbers(column_text(column), "point").to_numpy(zero_copy_only=False)
+        numbers = to_numbers(column_text(column), "point", unit).to_numpy(zero_copy_only=False)
     if np.isinf(numbers).any():
         numbers = np.where(np.isinf(numbers), np.nan, numbers)
     return numbers
@@ -99,14 +124,19 @@ def column_truth(column: Any) -> FloatArray:
     return truth.to_numpy(zero_copy_only=False)
 
 
-def column_days(column: Any) -> FloatArray:
-    """Return a column of dates as days since 1970; what is no date is NaN."""
+def column_days(column: Any, spelling: str = "") -> FloatArray:
+    """Return a column of dates as days since 1970; what is no date is NaN.
+
+    ``spelling`` is how dates that are text, or whole numbers, are written.
+    """
     kind = column_kind(column)
-    if kind not in ("text", "date"):
+    if kind not in ("text", "date") and not (kind == "number" and spelling == "packed"):
         return np.full(len(column), np.nan)
     if isinstance(column, pa.Array) and kind == "date":
         dates = column.to_numpy(zero_copy_only=False)
-    elif kind == "text" or not pd.api.types.is_datetime64_any_dtype(column.dtype):
+    elif kind != "date":
+        dates = to_dates(column_text(column), spelling).to_numpy(zero_copy_only=False)
+    elif not pd.api.types.is_datetime64_any_dtype(column.dtype):
         dates = to_dates(column_text(column)).to_numpy(zero_copy_only=False)
     else:
         if getattr(column.dtype, "tz", None) is not None:
@@ -116,28 +146,30 @@ def column_days(column: Any) -> FloatArray:
     return np.where(np.isnat(dates), np.nan, days)
 
 
-def column_text(column: Any) -> Any:
+def column_text(column: Any, missing: Sequence[str] = MISSING) -> Any:
     """Return a column as text of Arrow, trimmed; whole numbers have no point."""
-    return trim(_as_text(column))
+    return trim(_as_text(column), missing)
 
 
-def column_categories(column: Any) -> tuple[list[str | None], IntArray]:
+def column_categories(
+    column: Any, missing: Sequence[str] = MISSING
+) -> tuple[list[str | None], IntArray]:
     """Return the different texts of a column, some perhaps twice, and each row's place there."""
     if isinstance(column, pa.DictionaryArray):
-        texts = trim(column.dictionary).to_pylist()
+        texts = trim(column.dictionary, missing).to_pylist()
         return [*texts, None], column.indices.fill_null(len(texts)).to_numpy()
     encoded = _as_text(column).dictionary_encode(null_encoding="encode")
     # Trimmed once each, not once per row: two texts may be alike then.
-    texts = trim(encoded.dictionary).to_pylist()
+    texts = trim(encoded.dictionary, missing).to_pylist()
     return texts, encoded.indices.to_numpy(zero_copy_only=False)
 
 
-def _arrow_numbers(column: Any) -> FloatArray:
+def _arrow_numbers(column: Any, unit: str) -> FloatArray:
     kind = arrow_kind(column.type)
     if kind == "date":
         return np.full(len(column), np.nan)
     text = kind == "text"
-    floats = to_numbers(column_text(column), "point") if text else column.cast(pa.float64())
+    floats = to_numbers(column_text(column), "point", unit) if text else column.cast(pa.float64())
     return floats.to_numpy(zero_copy_only=False)
 
 

@@ -39,7 +39,7 @@ def diagnose_tables(tables: MatchedTables, **options: Any) -> Diagnosis:
 
     X = pd.concat([tables.X_train, tables.X_new], ignore_index=True)
     domain = np.concatenate([tables.source_domain, tables.target_domain])
-    encoder = TableEncoder().fit(X, sample_domain=domain)
+    encoder = TableEncoder().fit(X, sample_domain=domain, schema=tables.schema)
     features = pd.DataFrame(encoder.transform(X), columns=encoder.get_feature_names_out())
     unknown = np.full(len(tables.X_new), placeholder_label(tables.y), dtype=tables.y.dtype)
     y = np.concatenate([tables.y, unknown])

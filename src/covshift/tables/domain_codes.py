@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from covshift.kernels.arrays import IntArray
+from covshift.tables.cells import MISSING
 from covshift.tables.columns import column_text
 from covshift.tables.errors import listed
 
@@ -14,14 +15,18 @@ NEW = " (new)"  # of a domain that is in both tables
 
 
 def code_domains(
-    train: Any, new: Any, domain: str | None, notes: list[str]
+    train: Any,
+    new: Any,
+    domain: str | None,
+    notes: list[str],
+    missing: Sequence[str] = MISSING,
 ) -> tuple[IntArray, IntArray, dict[int, str]]:
     """Number the domains: sources 0, 1, ..., targets -1, -2, ... as they come."""
     sources = np.zeros(len(train), dtype=np.int64)
     targets = np.full(len(new), -1, dtype=np.int64)
     if domain is None:
         return sources, targets, {0: "training", -1: "new"}
-    sources, source_names = _number(train[domain])
+    sources, source_names = _number(train[domain], missing)
     names = dict(enumerate(source_names))
     if len(source_names) > max(2, len(train) // 2):
         notes.append(
@@ -31,7 +36,7 @@ def code_domains(
     if domain not in new.columns:
         notes.append(f"The new table has no column {listed([domain])}: its rows are one domain.")
         return sources, targets, {**names, -1: _free_name("new", source_names)}
-    positions, target_names = _number(new[domain])
+    positions, target_names = _number(new[domain], missing)
     both = [name for name in target_names if name in source_names]
     if both:
         whose = "Domain" if len(both) == 1 else "Domains"
@@ -62,15 +67,15 @@ def known_numbers(domain_names: Mapping[int, str]) -> dict[str, int]:
     return {**sources, **returned, **targets}
 
 
-def domain_texts(column: Any) -> list[str]:
+def domain_texts(column: Any, missing: Sequence[str] = MISSING) -> list[str]:
     """Return a domain column of a table as names."""
-    names: list[str] = column_text(column).fill_null(MISSING_DOMAIN).to_pylist()
+    names: list[str] = column_text(column, missing).fill_null(MISSING_DOMAIN).to_pylist()
     return names
 
 
-def _number(column: Any) -> tuple[IntArray, list[str]]:
+def _number(column: Any, missing: Sequence[str]) -> tuple[IntArray, list[str]]:
     """Return each row's position among the distinct values, and these, as they come."""
-    encoded = column_text(column).fill_null(MISSING_DOMAIN).dictionary_encode()
+    encoded = column_text(column, missing).fill_null(MISSING_DOMAIN).dictionary_encode()
     positions = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return positions, encoded.dictionary.to_pylist()
 

@@ -6,18 +6,22 @@ column    features                             missing, and what does not fit
 number    itself                               the median, and a feature that says so if there
                                                were missing values at fit
 boolean   0 or 1                               as for numbers
-date      days since 1970-01-01                as for numbers
+date      place in the year, week and day, as  0 for sines and cosines, the median of days; and
+          sine and cosine; days between dates  a feature as for numbers
+          (`covshift.tables.date_parts`)
 text      one per category, 0 or 1             a category of its own if there were missing
                                                values at fit; else none
 ========  ===================================  ==============================================
 
 Text keeps its ``max_categories`` most common categories with ``min_frequency`` rows or more; all
 others, and those never seen, are "(other)", if there were others at fit, and none otherwise.
-All of this is learned from source rows only, so that a category that only the target has is
-no feature: the labels could teach nothing about it.
+Numbers that stand for nothing, units and the spelling of dates are those of ``spellings_`` and
+``missing_``, which a `TableSchema` has given. All of this is learned from source rows only, so that
+a category that only the target has is no feature: the labels could teach nothing about it.
 """
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -27,7 +31,7 @@ from sklearn.utils.validation import check_is_fitted
 from covshift.base import all_or_nothing, check_count
 from covshift.domains import check_fit_domains
 from covshift.kernels.arrays import FloatArray
-from covshift.tables.cells import Kind
+from covshift.tables.cells import MISSING, Kind, is_days
 from covshift.tables.columns import (
     as_columns,
     as_frame,
@@ -38,9 +42,18 @@ from covshift.tables.columns import (
     column_text,
     column_truth,
 )
+from covshift.tables.date_parts import (
+    cycle_features,
+    feature_names,
+    find_cycles,
+    find_pairs,
+    pair_name,
+)
 from covshift.tables.errors import listed
+from covshift.tables.schema import TableSchema
 
 MISSING_NAME, OTHER_NAME = "(missing)", "(other)"
+MAX_TEXTS = 1000  # of a column that are kept, to tell which texts are new later
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -65,6 +78,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Columns with a feature that says where they were missing.
     categories_ : dict
         Text column -> categories with a feature, "(other)" and "(missing)" last.
+    date_cycles_ : dict
+        Date column -> cycles that are features, of "year", "week" and "day".
+    date_pairs_ : list
+        Pairs of date columns whose distance is a feature, and ``date_distances_``, the median of
+        each.
+    texts_ : dict
+        Text column -> all texts seen at fit, unless they were more than 1,000.
+    ranges_ : dict
+        Column of numbers -> smallest and largest.
+    spellings_, missing_ : dict, list
+        How cells are read that are text, as in `TableSchema`.
     feature_names_in_, n_features_in_
         Columns at fit. Later frames are matched by name; columns beyond these are left alone.
 
@@ -82,12 +106,26 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     """
 
     __metadata_request__fit = {"sample_domain": True}
+    # Models made before these were learned: a date is a number of days, and "?" a text.
+    date_cycles_: dict[str, list[str]] | None = None
+    date_pairs_: Sequence[Sequence[str]] = ()
+    spellings_: Mapping[str, str] = {}
+    missing_: Sequence[str] = MISSING
+    texts_: Mapping[str, Sequence[str]] | None = None
+    ranges_: Mapping[str, Sequence[float]] = {}
 
     def __init__(self, *, max_categories: int = 30, min_frequency: int = 5):
         self.max_categories = max_categories
         self.min_frequency = min_frequency
 
-    def fit(self, X: Any, y: Any = None, *, sample_domain: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_domain: Any = None,
+        schema: TableSchema | None = None,
+    ) -> Self:
         """Learn categories and fill values.
 
         Parameters
@@ -97,6 +135,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         y : ignored
         sample_domain : array-like of int or None
             Only source rows (``>= 0``) are learned from; None: all are source rows.
+        schema : TableSchema or None
+            How cells are read that are still text: units, dates, missing values. None: plainly.
 
         Returns
         -------
@@ -116,16 +156,28 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 raise ValueError(f"TableEncoder needs rows and columns, got {frame.shape}.")
             source = check_fit_domains(sample_domain, None, len(frame)).source
             frame = frame.loc[source] if not source.all() else frame
+            self.spellings_ = {} if schema is None else dict(schema.spellings)
+            self.missing_ = list(MISSING if schema is None else schema.missing)
             self.kinds_: dict[str, Kind] = {}
             self.fill_values_: dict[str, float] = {}
             self.categories_: dict[str, list[str]] = {}
             self.with_indicator_: list[str] = []
+            self.date_cycles_, self.texts_, self.ranges_ = {}, {}, {}
+            dates: dict[str, FloatArray] = {}
             for i, name in enumerate(names):
-                self._learn_column(name, frame.iloc[:, i])
+                self._learn_column(name, frame.iloc[:, i], dates)
+            self.date_pairs_ = [list(pair) for pair in find_pairs(dates)]
+            self.date_distances_ = [
+                float(np.nanmedian(dates[second] - dates[first]))
+                for first, second in self.date_pairs_
+            ]
             self.feature_names_in_ = np.array(names, dtype=object)
             self.n_features_in_ = len(names)
             if not len(self.get_feature_names_out()):
-                raise ValueError("No column has anything to encode: all are constant text.")
+                raise ValueError(
+                    "No column has anything to encode: all are constant text, or dates within a "
+                    "few days."
+                )
         return self
 
     def transform(self, X: Any) -> FloatArray:
@@ -147,18 +199,29 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         # Column by column in memory, as they are written and as frames hold them.
         features = np.zeros((len(self.get_feature_names_out()), n_rows)).T
         start = 0
+        dates: dict[str, FloatArray] = {}
         for name, kind in self.kinds_.items():
             if kind == "text":
-                start += _write_categories(features, start, columns[name], self.categories_[name])
+                start += self._write_categories(features, start, name, columns[name])
                 continue
-            values = features[:, start]
-            values[:] = _to_floats(columns[name], kind)
+            values = self.column_floats(columns[name], name)
             missing = np.isnan(values)
-            values[missing] = self.fill_values_[name]
-            start += 1
+            if kind == "date" and self.date_cycles_ is not None:
+                dates[name] = values
+                for cycle in self.date_cycles_[name]:
+                    features[:, start], features[:, start + 1] = cycle_features(values, cycle)
+                    start += 2
+            else:
+                features[:, start] = np.where(missing, self.fill_values_[name], values)
+                start += 1
             if name in self.with_indicator_:
                 features[:, start] = missing
                 start += 1
+        for i, (first, second) in enumerate(self.date_pairs_):
+            distance = dates[second] - dates[first]
+            unknown = np.isnan(distance)
+            features[:, start] = np.where(unknown, self.date_distances_[i], distance)
+            start += 1
         return features
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
@@ -179,32 +242,87 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 names += [f"{name}={category}" for category in self.categories_[name]]
             else:
                 indicator = [f"{name}={MISSING_NAME}"] if name in self.with_indicator_ else []
-                names += [name, *indicator]
+                if kind == "date" and self.date_cycles_ is not None:
+                    own = feature_names(name, self.date_cycles_[name])
+                else:
+                    own = [name]
+                names += [*own, *indicator]
+        names += [pair_name(*pair) for pair in self.date_pairs_]
         return np.array(names, dtype=object)
 
-    def _learn_column(self, name: str, column: Any) -> None:
-        self.kinds_[name] = kind = column_kind(column)
+    def columns_of_features(self) -> list[str]:
+        """Return the column that each feature comes from; that of days between dates is two."""
+        check_is_fitted(self, "categories_")
+        owners: list[str] = []
+        for name, kind in self.kinds_.items():
+            if kind == "text":
+                owners += [name] * len(self.categories_[name])
+                continue
+            cycles = self.date_cycles_ if kind == "date" else None
+            owners += [name] * (1 if cycles is None else 2 * len(cycles[name]))
+            owners += [name] * (name in self.with_indicator_)
+        return [*owners, *(pair_name(*pair) for pair in self.date_pairs_)]
+
+    def _learn_column(self, name: str, column: Any, dates: dict[str, FloatArray]) -> None:
+        kind = column_kind(column)
+        if is_days(self.spellings_.get(name, "")):
+            kind = "number"
+        self.kinds_[name] = kind
         if kind == "text":
-            self.categories_[name] = self._choose_categories(column)
+            self.categories_[name] = self._choose_categories(name, column)
             return
-        values = _to_floats(column, kind)
+        values = self.column_floats(column, name)
         missing = np.isnan(values)
+        if kind == "date":
+            dates[name] = values
+            self.date_cycles_ = {**(self.date_cycles_ or {}), name: find_cycles(values)}
+        elif kind == "number" and not missing.all():
+            low, high = float(np.nanmin(values)), float(np.nanmax(values))
+            self.ranges_ = {**self.ranges_, name: [low, high]}
         self.fill_values_[name] = 0.0 if missing.all() else float(np.median(values[~missing]))
         if missing.any() and not missing.all():
             self.with_indicator_.append(name)
 
-    def _choose_categories(self, column: Any) -> list[str]:
-        counts = {entry["values"]: entry["counts"] for entry in _count(column)}
+    def _choose_categories(self, name: str, column: Any) -> list[str]:
+        found = column_text(column, self.missing_).value_counts().to_pylist()
+        counts = {entry["values"]: entry["counts"] for entry in found}
         n_missing = counts.pop(None, 0)
-        common = [name for name, count in counts.items() if count >= self.min_frequency]
+        if len(counts) <= MAX_TEXTS:
+            self.texts_ = {**(self.texts_ or {}), name: sorted(counts)}
+        common = [text for text, count in counts.items() if count >= self.min_frequency]
         # Ties by name, so that the order of the rows decides nothing.
-        common = sorted(common, key=lambda name: (-counts[name], name))[: self.max_categories]
+        common = sorted(common, key=lambda text: (-counts[text], text))[: self.max_categories]
         categories = sorted(common)
         if len(common) < len(counts):
             categories.append(OTHER_NAME)
         if n_missing:
             categories.append(MISSING_NAME)
         return categories if len(categories) > 1 else []  # one alone would be constant
+
+    def known_texts(self) -> dict[str, set[str]]:
+        """Return the texts that training rows had, of the columns where all of them are known."""
+        check_is_fitted(self, "categories_")
+        if self.texts_ is not None:
+            return {name: set(texts) for name, texts in self.texts_.items()}
+        return {  # a model of an earlier version
+            name: set(categories)
+            for name, categories in self.categories_.items()
+            if categories and OTHER_NAME not in categories
+        }
+
+    def column_floats(self, column: Any, name: str) -> FloatArray:
+        """Return a column of numbers, truth values or dates as floats; NaN where missing."""
+        spelling = self.spellings_.get(name, "")
+        if self.kinds_[name] == "date":
+            return column_days(column, spelling)
+        if self.kinds_[name] == "boolean":
+            return column_truth(column)
+        missing = MISSING if tuple(self.missing_) == MISSING else self.missing_
+        return column_numbers(column, spelling, missing)
+
+    def _write_categories(self, features: FloatArray, start: int, name: str, column: Any) -> int:
+        texts, rows = column_categories(column, self.missing_)
+        return _write_categories(features, start, texts, rows, self.categories_[name])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -214,20 +332,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return tags
 
 
-def _to_floats(column: Any, kind: str) -> FloatArray:
-    read = {"date": column_days, "boolean": column_truth, "number": column_numbers}[kind]
-    return read(column)
-
-
-def _count(column: Any) -> list[dict[str, Any]]:
-    return column_text(column).value_counts().to_pylist()
-
-
-def _write_categories(features: FloatArray, start: int, column: Any, categories: list[str]) -> int:
+def _write_categories(
+    features: FloatArray, start: int, texts: list[Any], rows: Any, categories: list[str]
+) -> int:
     """Set the feature of each row's category to 1; return the number of features."""
     if not categories:
         return 0
-    texts, rows = column_categories(column)
     position = {name: i for i, name in enumerate(categories)}
     other = position.get(OTHER_NAME, -1)
     # What a value of this chunk means is looked up once, not once per row.

@@ -5,8 +5,11 @@ Left out, unless kept by name, and always with a note:
 - constant: one value, or none, in the training rows that have a label;
 - empty in the new table;
 - identifiers: text of which nine in ten values or more are different, in 20 rows or more; whole
-  numbers that are all different and consecutive; whole numbers that are all different, or text
-  whose values are, under a name like ``id``, ``customer_id``, ``uuid``, ``key``, ``row``.
+  numbers that are all different and consecutive, or grow from row to row; whole numbers that are
+  all different under a name like ``id``, ``customer_id``, ``RowNumber``, ``uuid``, ``key``;
+- free text: five words a cell or more, of which half or more are different;
+- a repetition: the same values as an earlier column in all rows of both tables;
+- dates that go round no cycle and have no other date beside them (`covshift.tables.date_parts`).
 
 A name like an identifier's alone is only noted. A column of other kind in the new table is read
 as the training table's kind; if more than half of its values do not fit, it is left out.
@@ -18,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from covshift.kernels.arrays import FloatArray
 from covshift.tables.cells import Kind, to_dates
 from covshift.tables.columns import (
     column_days,
@@ -26,15 +30,33 @@ from covshift.tables.columns import (
     column_text,
     column_truth,
 )
+from covshift.tables.date_parts import describe_use, find_cycles, find_pairs
 from covshift.tables.errors import listed
 from covshift.tables.extra import pandas as pd
+from covshift.tables.schema_finding import quoted
 
 MIN_ROWS_TO_JUDGE = 20
 SHARE_OF_DIFFERENT_TEXTS = 0.9
+FREE_TEXT_WORDS, FREE_TEXT_SHARE = 5, 0.5
 IDENTIFIER_NAME = re.compile(
-    r"(^|[^a-z])(id|ids|uid|uuid|guid|key|index|row|rownames|identifier)$", re.IGNORECASE
+    r"(^|[^a-z])(id|ids|uid|uuid|guid|key|index|row|rownames|identifier"
+    r"|(row|record|line|case|serial|sequence|obs|observation)[ _.-]?(number|num|no|nr|id))$",
+    re.IGNORECASE,
 )
-CAMEL_CASE_NAME = re.compile(r"[a-z](Id|ID)$")
+CAMEL_CASE_NAME = re.compile(r"[a-z](Id|ID)$|^(row|record|line|case)(Number|Num|No|Nr|Index)$")
+EMPTY = "the new table has no value in it"
+REPEATS = "it repeats {}"
+# Reasons that --use overrules, with the words of the note.
+CONSTANT = "it is constant in the training table"
+MANY_TEXTS = "it looks like an identifier (almost every value is unique)"
+COUNTER = "it looks like a row number (whole numbers one after the other)"
+GROWING = "it looks like a row number (whole numbers that grow from row to row)"
+NAMED = "it looks like an identifier (every value is unique, and so says its name)"
+FREE_TEXT = "it holds free text"
+CLOCK = (
+    "its dates span too few days to go round a week or a year, and a date alone only tells when a "
+    "row was made"
+)
 
 
 def choose_features(train: Any, new: Any, keep: Sequence[str], notes: list[str]) -> dict[str, Kind]:
@@ -45,16 +67,26 @@ def choose_features(train: Any, new: Any, keep: Sequence[str], notes: list[str])
     for name in train.columns:
         kind = column_kind(train[name])
         reason = _reason_to_leave_out(name, kind, train[name], new[name])
-        if reason is None or (name in keep and reason != "empty in the new table"):
+        if reason is None or (name in keep and reason != EMPTY):
             kinds[name] = kind
             if reason is None and is_identifier_name(name):
                 named.append(name)
         else:
             reasons.setdefault(reason, []).append(name)
+    for name, first in _repetitions(train[list(kinds)], new).items():
+        if name not in keep:
+            del kinds[name]
+            reasons.setdefault(REPEATS.format(listed([first])), []).append(name)
+    said = _use_dates(train, kinds, keep, reasons)
     for reason, names in reasons.items():
-        notes.append(f"Left out, since {reason}: {listed(names)}.")
+        use = "" if reason == EMPTY else f" To use it: --use {quoted(','.join(names))}."
+        notes.append(f"Ignored {listed(names)}: {reason}.{use}")
+    notes.extend(said)
     if named:
-        notes.append(f"Named like identifiers, but kept: {listed(named)}. Ignore them if they are.")
+        notes.append(
+            f"Kept {listed(named)}, though named like an identifier. If it is one: "
+            f"--ignore {quoted(','.join(named))}."
+        )
     return kinds
 
 
@@ -84,7 +116,10 @@ def convert_column(column: Any, kind: Kind) -> tuple[Any, list[str]] | None:
     n_lost = n_filled - int(values.notna().sum())
     if n_lost > n_filled / 2:
         return None
-    note = f"Column {listed([column.name])}: {n_lost} new values are no {kind}s: missing."
+    note = (
+        f"Column {listed([column.name])}: {n_lost} new values are not {kind}s and are read as "
+        "missing."
+    )
     return values, [note] if n_lost else []
 
 
@@ -107,22 +142,70 @@ def _reason_to_leave_out(name: str, kind: Kind, train: Any, new: Any) -> str | N
     values = _plain_values(filled, kind)
     n_different = len(np.unique(values)) if kind != "text" else len(set(values))
     if n_different == 0 or (n_different == 1 and len(filled) == len(train)):
-        return "constant in the training table"
+        return CONSTANT
     if not new.notna().any():
-        return "empty in the new table"
+        return EMPTY
     if len(filled) < MIN_ROWS_TO_JUDGE or kind in ("boolean", "date"):
         return None
-    all_different = n_different == len(filled)
     if kind == "text":
-        different = n_different >= SHARE_OF_DIFFERENT_TEXTS * len(filled)
-        return "like identifiers (nearly all texts differ)" if different else None
-    if not all_different or not np.all(values == np.floor(values)):
+        words = np.mean([len(value.split()) for value in values])
+        if words >= FREE_TEXT_WORDS and n_different >= FREE_TEXT_SHARE * len(filled):
+            return FREE_TEXT
+        return MANY_TEXTS if n_different >= SHARE_OF_DIFFERENT_TEXTS * len(filled) else None
+    if n_different < len(filled) or not np.all(values == np.floor(values)):
         return None
     if values.max() - values.min() + 1 == len(values):
-        return "like identifiers (whole numbers one after the other)"
-    if is_identifier_name(name):
-        return "like identifiers (all different, and by their names)"
-    return None
+        return COUNTER
+    if np.all(np.diff(values) > 0):
+        return GROWING
+    return NAMED if is_identifier_name(name) else None
+
+
+def _repetitions(train: Any, new: Any) -> dict[str, str]:
+    """Return columns that repeat an earlier one in all rows, and that one."""
+    seen: dict[tuple[Any, ...], str] = {}
+    found: dict[str, str] = {}
+    for name in train.columns:
+        hashes = tuple(
+            int(pd.util.hash_pandas_object(frame[name].astype(object), index=False).sum())
+            for frame in (train, new)
+        )
+        first = seen.setdefault(hashes, name)
+        if first != name and all(_equal(frame[first], frame[name]) for frame in (train, new)):
+            found[name] = first
+    return found
+
+
+def _equal(first: Any, second: Any) -> bool:
+    if column_kind(first) != column_kind(second):
+        return False
+    return bool(column_text(first).equals(column_text(second)))
+
+
+def _use_dates(
+    train: Any, kinds: dict[str, Kind], keep: Sequence[str], reasons: dict[str, list[str]]
+) -> list[str]:
+    """Leave out dates that give no feature, unless kept; say what the others are used as."""
+    days: dict[str, FloatArray] = {
+        name: column_days(train[name]) for name, kind in kinds.items() if kind == "date"
+    }
+    pairs = find_pairs(days)
+    notes = []
+    for name, values in days.items():
+        uses = describe_use(find_cycles(values))
+        others = [b if a == name else a for a, b in pairs if name in (a, b)]
+        if others:
+            distance = f"the days between it and {listed(others)}"
+            uses = f"{uses}, {distance}" if uses else distance
+        if uses:
+            notes.append(
+                f"Used the dates in {listed([name])} as: {uses}. A date as a number would only "
+                f"tell old rows from new ones; to use it so: --as {quoted(f'{name}=days')}."
+            )
+        elif name not in keep:
+            del kinds[name]
+            reasons.setdefault(CLOCK, []).append(name)
+    return notes
 
 
 def _plain_values(column: Any, kind: Kind) -> Any:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from covshift.tables.errors import refused_as, table_error
 
-Format = Literal["text", "gzip", "parquet", "arrow file", "arrow stream"]
+Format = Literal["text", "gzip", "parquet", "arrow file", "arrow stream", "zip", "xlsx"]
 
 TABLES: dict[bytes, Format] = {
     b"\x1f\x8b": "gzip",
@@ -52,7 +52,7 @@ def identify_file(path: Path) -> Format:
         if head.startswith(magic):
             return kind
     if head.startswith(b"PK\x03\x04") or head.startswith(b"PK\x05\x06"):
-        raise table_error(path, _name_archive(path))
+        return _identify_archive(path)
     refuse_other_formats(path, head)
     return "text"
 
@@ -66,16 +66,16 @@ def refuse_other_formats(path: Path, head: bytes) -> None:
         raise table_error(path, "is a page (HTML or XML), not a table; export the table as CSV.")
 
 
-def _name_archive(path: Path) -> str:
+def _identify_archive(path: Path) -> Format:
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
     except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile):
         names = []
     if any(name.startswith("xl/") for name in names):
-        return "is a spreadsheet (xlsx); save the sheet as CSV."
+        return "xlsx"
     if "content.xml" in names:
-        return "is a spreadsheet (ods); save the sheet as CSV."
+        raise table_error(path, "is a spreadsheet (ods); save the sheet as CSV or xlsx.")
     if "schema.json" in names:
-        return "is a model file; name a table here."
-    return "is a zip archive; unpack it and name the table inside."
+        raise table_error(path, "is a model file; name a table here.")
+    return "zip"

@@ -1,7 +1,7 @@
 """A folder of Parquet files as one table, its rows those of the files one after the other."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,9 @@ class FolderBatches:
         number = "1 Parquet file" if len(files) == 1 else f"{len(files):,} Parquet files"
         self.notes = [*first.notes, f"The folder holds {number}, read as one table."]
 
-    def read(self, types: dict[str, Any] | None = None) -> Iterator[Any]:
+    def read(
+        self, types: dict[str, Any] | None = None, missing: Sequence[str] = ()
+    ) -> Iterator[Any]:
         """Yield batches of all files; one whose columns differ is refused when its turn comes."""
         for file in self._files:
             part = ArrowBatches(file, "parquet")
@@ -65,4 +67,4 @@ class FolderBatches:
                     f"has other columns, or other types, than {one_line(self._files[0].name)} "
                     f"({names}); write all files of a folder alike.",
                 )
-            yield from part.read(types)
+            yield from part.read()

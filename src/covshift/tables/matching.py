@@ -5,20 +5,21 @@ the features, in its order and of its kinds. Every decision is a note, a plain s
 """
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from covshift.base import check_option
 from covshift.domains import Labels, StackedDomains, stack_domains
 from covshift.kernels.arrays import IntArray
-from covshift.tables.cells import Kind
+from covshift.tables.cells import MISSING, Kind
 from covshift.tables.columns import as_frame, column_kind
 from covshift.tables.domain_codes import code_domains
 from covshift.tables.errors import TableError, listed
 from covshift.tables.features import choose_features, convert_column, unseen_note
-from covshift.tables.labels import read_labels
+from covshift.tables.labels import find_edges, read_labels
 from covshift.tables.schema import TableSchema
+from covshift.tables.suspects import note_suspects
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ class MatchedTables:
     train_rows : positions in the training table of the rows that have a label.
     notes : what was decided, in plain sentences.
     decimal : decimal sign of the training file.
+    spellings, missing : how cells are written, as in `TableSchema`.
+    label_edges : where a numeric label was cut into ranges; empty: it was not.
     new_rows : positions in the new table of the rows of ``X_new``; None: all of them.
     domain : name of the domain column, or None.
     """
@@ -52,12 +55,16 @@ class MatchedTables:
     notes: list[str] = field(default_factory=list)
     decimal: str = "."
     new_rows: IntArray | None = None
+    spellings: Mapping[str, str] = field(default_factory=dict)
+    missing: tuple[str, ...] = MISSING
+    label_edges: tuple[float, ...] = ()
     domain: str | None = None
 
     @property
     def schema(self) -> TableSchema:
         """The features as a schema: with it later files are read as these were."""
-        return TableSchema(self.kinds, self.decimal)
+        spellings = {name: one for name, one in self.spellings.items() if name in self.kinds}
+        return TableSchema(self.kinds, self.decimal, spellings, self.missing)
 
     @property
     def names(self) -> list[str]:
@@ -89,6 +96,7 @@ def match_tables(
     ignore: Sequence[str] = (),
     keep: Sequence[str] = (),
     task: str = "classification",
+    bins: int | None = None,
 ) -> MatchedTables:
     """Match a table with labels and a table without.
 
@@ -106,6 +114,8 @@ def match_tables(
         Columns to keep that the rules of `covshift.tables.features` would leave out.
     task : {"classification", "regression"}
         What the labels are.
+    bins : int or None, default=None
+        Cut a numeric label into this number of ranges, which are the classes.
 
     Returns
     -------
@@ -142,7 +152,7 @@ def match_tables(
     train, new = _named_frame(train, "training"), _named_frame(new, "new")
     ignore, keep = names_given("ignore", ignore), names_given("keep", keep)
     check_columns(train, label, domain, ignore, keep)
-    return match_frames(train, new, list(new.columns), label, domain, ignore, keep, task)
+    return match_frames(train, new, list(new.columns), label, domain, ignore, keep, task, bins=bins)
 
 
 def match_frames(
@@ -154,28 +164,33 @@ def match_frames(
     ignore: Sequence[str],
     keep: Sequence[str],
     task: str,
+    missing: Sequence[str] = MISSING,
+    bins: int | None = None,
 ) -> MatchedTables:
     """Match frames; ``new_names`` are all columns of the new table, read or not."""
     notes: list[str] = []
-    y, train_rows = read_labels(train[label], task, notes)
+    edges = find_edges(train[label], bins)
+    y, train_rows = read_labels(train[label], task, notes, missing, edges)
     train = train.iloc[train_rows].reset_index(drop=True)
     new = new.reset_index(drop=True)
     if label in new_names:
         notes.append(f"The new table has a column {listed([label])} too: it is not read.")
-    source_domain, target_domain, domain_names = code_domains(train, new, domain, notes)
+    source_domain, target_domain, domain_names = code_domains(train, new, domain, notes, missing)
 
     left_out = {label, *ignore} | ({domain} if domain else set())
     candidates = [name for name in train.columns if name not in left_out]
     _note_unmatched(candidates, [name for name in new_names if name not in left_out], notes)
     candidates = [name for name in candidates if name in new.columns]
     kinds = choose_features(train[candidates], new, keep, notes)
+    if task == "classification":
+        note_suspects(train, y, kinds, notes)
     columns: dict[str, Any] = {}
     for name, kind in list(kinds.items()):
         converted = convert_column(new[name], kind)
         if converted is None:
             notes.append(
-                f"Column {listed([name])} holds {kind}s in the training table and "
-                f"{column_kind(new[name])} in the new one: it is left out."
+                f"Ignored {listed([name])}: it holds {kind}s in the training table and "
+                f"{column_kind(new[name])} in the new one."
             )
             del kinds[name]
             continue
@@ -201,6 +216,7 @@ def match_frames(
         kinds,
         train_rows,
         notes,
+        label_edges=() if edges is None else tuple(edges.tolist()),
         domain=domain,
     )
 
@@ -245,7 +261,7 @@ def _note_unmatched(train_names: list[str], new_names: list[str], notes: list[st
     folded = {"".join(name.split()).casefold(): name for name in only_new}
     for which, names in (("training", only_train), ("new", only_new)):
         if names:
-            notes.append(f"Only the {which} table has {listed(names)}: left out.")
+            notes.append(f"Ignored {listed(names)}: only the {which} table has it.")
     for name in only_train:
         if (twin := folded.get("".join(name.split()).casefold())) is not None:
             notes.append(

@@ -3,17 +3,18 @@
 import difflib
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from covshift.kernels.arrays import IntArray
 from covshift.tables.cells import Kind
 from covshift.tables.classifier import TableClassifier
+from covshift.tables.departures import Departures
 from covshift.tables.domain_codes import domain_texts, known_numbers
 from covshift.tables.errors import TableError, listed, table_error
 from covshift.tables.labels import class_kind
 from covshift.tables.reading import Table, open_table, read_rows
 from covshift.tables.row_sample import default_rows
-from covshift.tables.schema import TableSchema
 from covshift.tables.table_reader import TableReader
 
 NO_PLAIN_MODEL = (
@@ -34,6 +35,8 @@ class ModelReader:
         Column that names each row's domain, if there is one.
     domains_seen : Counter of str
         Rows of each domain so far.
+    departures : Departures
+        What the rows read so far hold that the model does not know.
     """
 
     def __init__(self, model: TableClassifier, reader: TableReader, domain: str | None):
@@ -41,19 +44,22 @@ class ModelReader:
         self.reader = reader
         self.domain = domain
         self.domains_seen: Counter[str] = Counter()
+        self.departures = Departures(model)
 
     def chunks(self) -> Iterator[Any]:
         """Yield record batches of a size that any model can predict."""
         for batch in self.reader.batches():
             for start in range(0, batch.num_rows, CHUNK_ROWS):
-                yield batch.slice(start, CHUNK_ROWS)
+                chunk = batch.slice(start, CHUNK_ROWS)
+                self.departures.add(chunk)
+                yield chunk
 
     def domain_names(self, rows: Any) -> list[str] | None:
         """Return the domain of each row of a batch or frame; None: no column names them."""
         if self.domain is None:
             return None
         column = rows[self.domain] if hasattr(rows, "columns") else rows.column(self.domain)
-        names = domain_texts(column)
+        names = domain_texts(column, self.model.schema_.missing)
         self.domains_seen.update(names)
         return names
 
@@ -65,7 +71,7 @@ class ModelReader:
     def notes(self) -> list[str]:
         """Return the notes of a file that was read."""
         model, reader = self.model, self.reader
-        notes = list(reader.notes)
+        notes = [*reader.notes, *self.departures.notes()]
         if empty := [name for name in model.schema_.kinds if name in reader.empty_names]:
             notes.append(
                 f"No row has a value in {listed(empty)}, which the model reads: what is usual in "
@@ -124,14 +130,15 @@ def open_for_model(
         If columns are missing; the nearest name is said.
     """
     _check_kind(model)
-    kinds: dict[str, Kind] = dict(model.schema_.kinds)
+    own = model.schema_
+    kinds: dict[str, Kind] = dict(own.kinds)
     column = domain or model.domain_
     wanted: dict[str, Kind] = {name: "text" for name in [*extra, *([domain] if domain else [])]}
     if label is not None:
-        wanted[label] = class_kind(model.classes_)
+        wanted[label] = "number" if model.label_edges_ else class_kind(model.classes_)
     # A column of the model keeps its kind.
     read = {**({column: "text"} if column else {}), **wanted, **kinds}
-    schema = TableSchema(cast(dict[str, Kind], read), model.decimal_)
+    schema = replace(own, kinds=cast(dict[str, Kind], read))
     reader = open_table(path, schema=schema, allow_absent=True, **options)
     for names, others in ((wanted, [*reader.schema.kinds]), (kinds, [])):
         absent = [name for name in names if name not in reader.schema.kinds]

@@ -5,28 +5,35 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from covshift.base import check_option
-from covshift.tables.errors import one_line
-from covshift.tables.file_formats import identify_file
+from covshift.tables.errors import TableError, listed, one_line
 from covshift.tables.labels import as_written
 from covshift.tables.matching import MatchedTables, check_columns, match_frames, names_given
+from covshift.tables.moved_columns import note_moved_columns
 from covshift.tables.reading import Table, open_table, read_rows, read_table
 from covshift.tables.row_sample import default_rows
-from covshift.tables.schema import TableSchema
+from covshift.tables.schema_finding import Intake, quoted
+from covshift.tables.splits import Split
 from covshift.tables.table_reader import TableReader
 
 
 def read_pair(
     train_path: Any,
-    new_path: Any,
+    new_path: Any = None,
     *,
     label: str,
+    split: Split | None = None,
     domain: str | None = None,
     ignore: Sequence[str] = (),
     keep: Sequence[str] = (),
     task: str = "classification",
+    bins: int | None = None,
     separator: str | None = None,
     decimal: str | None = None,
+    header: bool = True,
+    intake: Intake | None = None,
     max_rows: int | None = None,
     progress: Callable[[str], object] | None = None,
 ) -> MatchedTables:
@@ -39,11 +46,15 @@ def read_pair(
     Parameters
     ----------
     train_path, new_path : path
-        Files, as in `open_table`.
-    label, domain, ignore, keep, task
+        Files, as in `open_table`. Without the second, the first is split.
+    split : Split or None, default=None
+        Which rows of a single file are the target.
+    label, domain, ignore, keep, task, bins
         As in `match_tables`.
-    separator, decimal
+    separator, decimal, header
         As in `open_table`, for both files.
+    intake : Intake or None, default=None
+        What is known of the cells, as in `open_table`.
     max_rows : int or None, default=None
         Rows of each file to keep: if there are more, that many are drawn at random while it is
         read, and a note says so. None: as many as make 20 million cells.
@@ -62,37 +73,78 @@ def read_pair(
     """
     check_option("task", task, ("classification", "regression"))
     ignore, keep = names_given("ignore", ignore), names_given("keep", keep)
-    options: dict[str, Any] = {"separator": separator, "decimal": decimal}
-    first = open_table(train_path, **options)
+    options: dict[str, Any] = {"separator": separator, "decimal": decimal, "header": header}
+    intake = intake or Intake()
+    if domain is not None:  # a site's name is no date or number, whatever it looks like
+        intake = replace(intake, names=(domain,))
+    first = open_table(train_path, intake=intake, **options)
     table = _read(first, train_path, max_rows, progress)
     check_columns(table.frame, label, domain, ignore, keep)
-    schema = table.schema.without([label, *ignore])
-    if domain is not None:  # sites 1 and 2 in training do not make site C of the new file nameless
-        schema = TableSchema({**schema.kinds, domain: "text"}, schema.decimal)
-    reader = open_table(new_path, schema=schema, allow_absent=True, **options)
-    new = _read(reader, new_path, max_rows, progress)
-    names = [*new.frame.columns, *reader.other_names]
-    matched = match_frames(table.frame, new.frame, names, label, domain, ignore, keep, task)
+    if split is not None:
+        if new_path is not None:
+            raise TableError("A split is of one table; leave the second one out.")
+        table, new, ignore = _split(table, split, label, domain, (ignore, keep))
+        names = list(new.frame.columns)
+    elif new_path is None:
+        raise TableError(
+            "A second table is needed, or a split of the first: --target-domain NAME with --domain "
+            "COLUMN, or --time COLUMN with --train-before DATE."
+        )
+    else:
+        schema = table.schema.without([label, *ignore])
+        if domain is not None:  # sites 1 and 2 do not make site C of the new file nameless
+            schema = schema.with_kinds({**schema.kinds, domain: "text"})
+        reader = open_table(new_path, schema=schema, allow_absent=True, **options)
+        new = _read(reader, new_path, max_rows, progress)
+        names = [*new.frame.columns, *reader.other_names]
+    matched = match_frames(
+        table.frame, new.frame, names, label, domain, ignore, keep, task, table.schema.missing, bins
+    )
     read = [
         f"{one_line(Path(path).name)}: {note}"
-        for path, notes in ((train_path, table.notes), (new_path, new.notes))
+        for path, notes in ((train_path, table.notes), (new_path or train_path, new.notes))
         for note in notes
     ]
     matched = replace(
         matched,
         notes=read + matched.notes,
         decimal=table.schema.decimal,
+        spellings=table.schema.spellings,
+        missing=table.schema.missing,
         train_rows=matched.train_rows if table.rows is None else table.rows[matched.train_rows],
         new_rows=new.rows,
     )
-    numeric = task == "classification" and table.schema.kinds[label] != "text"
-    in_text = not Path(train_path).is_dir() and identify_file(Path(train_path)) in ("text", "gzip")
-    if numeric and in_text:
-        spelled = TableSchema({label: "text"}, table.schema.decimal)
-        cells = read_table(train_path, schema=spelled, separator=separator).frame[label]
-        texts = cells.iloc[matched.train_rows].tolist()
+    numeric = task == "classification" and bins is None and table.schema.kinds[label] != "text"
+    if numeric and not first.typed:
+        spelled = table.schema.with_kinds({label: "text"})
+        cells = read_table(train_path, schema=spelled, separator=separator, header=header)
+        texts = cells.frame[label].iloc[matched.train_rows].tolist()
         matched = replace(matched, y=as_written(matched.y, texts))
-    return matched
+    return replace(matched, notes=[*matched.notes, *note_moved_columns(matched)])
+
+
+def _split(
+    table: Table,
+    split: Split,
+    label: str,
+    domain: str | None,
+    columns: tuple[Sequence[str], Sequence[str]],
+) -> tuple[Table, Table, Sequence[str]]:
+    """Return the training rows and the target rows of one table, and what to ignore."""
+    ignore, keep = columns
+    notes: list[str] = []
+    target = split.target_rows(table.frame, domain, notes, table.schema.missing)
+    free = split.time is not None and split.time not in (*ignore, *keep, label, domain)
+    if split.time is not None and free and table.schema.kinds[split.time] == "number":
+        ignore = (*ignore, split.time)
+        notes.append(
+            f"Ignored {listed([split.time])}: the rows are split by it. To use it: "
+            f"--use {quoted(split.time)}."
+        )
+    rows = np.arange(len(table.frame)) if table.rows is None else table.rows
+    train = replace(table, frame=table.frame[~target].reset_index(drop=True), rows=rows[~target])
+    frame = table.frame[target].drop(columns=label).reset_index(drop=True)
+    return train, Table(frame, table.schema, notes, rows[target]), ignore
 
 
 def _read(

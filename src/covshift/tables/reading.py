@@ -21,6 +21,7 @@ from covshift.tables.errors import TableError
 from covshift.tables.folders import FolderBatches, parquet_files
 from covshift.tables.row_sample import sample_frames, sample_note
 from covshift.tables.schema import TableSchema
+from covshift.tables.schema_finding import Intake
 from covshift.tables.table_reader import TableReader
 
 CHUNK_BYTES = 4 << 20  # more gains no speed and takes memory
@@ -50,6 +51,8 @@ def read_table(
     schema: TableSchema | None = None,
     separator: str | None = None,
     decimal: str | None = None,
+    header: bool = True,
+    intake: Intake | None = None,
     allow_absent: bool = False,
     max_rows: int | None = None,
     progress: Callable[[int], object] | None = None,
@@ -58,7 +61,7 @@ def read_table(
 
     Parameters
     ----------
-    path, schema, separator, decimal, allow_absent
+    path, schema, separator, decimal, header, intake, allow_absent
         As in `open_table`.
     max_rows : int or None, default=None
         Rows to keep: if there are more, that many are drawn at random while the file is read, in
@@ -91,7 +94,13 @@ def read_table(
     Numbers are read with a decimal comma, as in '1.234,5'.
     """
     reader = open_table(
-        path, schema=schema, separator=separator, decimal=decimal, allow_absent=allow_absent
+        path,
+        schema=schema,
+        separator=separator,
+        decimal=decimal,
+        header=header,
+        intake=intake,
+        allow_absent=allow_absent,
     )
     return read_rows(reader, max_rows, progress)
 
@@ -117,6 +126,8 @@ def open_table(
     schema: TableSchema | None = None,
     separator: str | None = None,
     decimal: str | None = None,
+    header: bool = True,
+    intake: Intake | None = None,
     allow_absent: bool = False,
     chunk_bytes: int = CHUNK_BYTES,
 ) -> TableReader:
@@ -134,6 +145,11 @@ def open_table(
         One character between cells; None: found out.
     decimal : {".", ","} or None
         Decimal sign of numbers; None: found out (`covshift.tables.cells`).
+    header : bool, default=True
+        Whether the first row of a text file holds the names of the columns. If not, they are
+        "column 1", "column 2", ...
+    intake : Intake or None, default=None
+        What is known of the cells and not to be guessed; for files without ``schema``.
     allow_absent : bool, default=False
         Whether columns of ``schema`` may be absent from the file; then they are from the
         frames too.
@@ -159,5 +175,7 @@ def open_table(
     if files:
         batches: Any = FolderBatches(Path(path), files)
     else:
-        batches = open_batches(Path(path), separator=separator, chunk_bytes=chunk_bytes)
-    return TableReader(batches, schema, style, allow_absent)
+        batches = open_batches(
+            Path(path), separator=separator, header=header, chunk_bytes=chunk_bytes
+        )
+    return TableReader(batches, schema, style, allow_absent, intake)

@@ -1,44 +1,130 @@
-"""The columns of a file and their kinds, found by reading it through once."""
+"""The columns of a file and their kinds, found by reading it through once.
 
+What is decided here is in the schema, so that all later reading agrees; each decision is a note
+that names the option that overrules it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from covshift.tables.arrow_columns import arrow_kind
-from covshift.tables.cells import ColumnTypes, Kind, NumberStyle, choose_style
-from covshift.tables.errors import listed, table_error
+from covshift.tables.cells import DAYS, KINDS, MARKERS, MISSING, Kind, NumberStyle
+from covshift.tables.column_types import POSSIBLE_SHARE, ColumnTypes, choose_style
+from covshift.tables.date_spellings import MEANINGS, SPELLINGS
+from covshift.tables.errors import TableError, listed, table_error
 from covshift.tables.schema import TableSchema
+
+MIN_CELLS_FOR_ADVICE = 5
+
+
+@dataclass(frozen=True)
+class Intake:
+    """What the user says about the cells of a training file, which is then not guessed.
+
+    Attributes
+    ----------
+    missing : more texts that stand for nothing, ``-999`` among them.
+    present : texts that are values, though they usually stand for nothing.
+    kinds : column -> a kind, ``days`` for dates used as numbers, each perhaps with a colon and a
+        spelling: ``text``, ``number:kg``, ``date:dmy``, ``days:mdy``.
+    names : columns that hold names, read as text whatever they look like.
+    """
+
+    missing: Sequence[str] = ()
+    present: Sequence[str] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    names: Sequence[str] = ()
+
+    @property
+    def markers(self) -> tuple[str, ...]:
+        """Texts that stand for nothing beside the usual ones."""
+        return tuple(one for one in (*MARKERS, *self.missing) if one not in self.present)
+
+    @property
+    def all_missing(self) -> tuple[str, ...]:
+        """All texts that stand for nothing, each once."""
+        usual = [one for one in MISSING if one not in self.present]
+        return tuple(dict.fromkeys((*usual, *self.markers)))
+
+    def kind_of(self, name: str) -> tuple[Kind, str] | None:
+        """Return the kind and the spelling that the user named for a column, or None."""
+        if name not in self.kinds:
+            return ("text", "") if name in self.names else None
+        word, _, spelling = self.kinds[name].partition(":")
+        word, spelling = word.strip(), spelling.strip()
+        dates = word in ("date", DAYS)
+        if word not in (*KINDS, DAYS) or (dates and spelling not in ("", *SPELLINGS)):
+            raise TableError(
+                f"Column {listed([name])} cannot be read as {self.kinds[name]!r}: use one of "
+                f"{', '.join(KINDS)} or {DAYS}; dates may be spelled {', '.join(SPELLINGS)}, as in "
+                "date:dmy."
+            )
+        if word == DAYS:
+            return "number", f"{DAYS} {spelling}".strip()
+        kind: Kind = word  # type: ignore[assignment]
+        return kind, spelling if kind in ("number", "date") else ""
+
+
+def parse_kinds(texts: Sequence[str]) -> dict[str, str]:
+    """Return what ``COL=KIND`` says, by column."""
+    pairs = {}
+    for text in texts:
+        name, sign, kind = text.rpartition("=")
+        if not sign or not name.strip() or not kind.strip():
+            raise TableError(f"--as takes COL=KIND, as in --as zip=text; got {text!r}.")
+        pairs[name.strip()] = kind.strip()
+    return pairs
 
 
 def find_schema(
-    source: Any, style: NumberStyle | None
+    source: Any, style: NumberStyle | None, intake: Intake
 ) -> tuple[TableSchema, NumberStyle | None, list[str]]:
     """Return the schema of a source of batches, the style of its numbers, and notes."""
     notes: list[str] = []
+    unknown = [name for name in intake.kinds if name not in source.names]
+    if unknown:
+        raise table_error(source.path, f"has no column {listed(unknown)}, which --as names.")
+    spellings: dict[str, str] = {}
     if source.typed:
         kinds = _typed_kinds(source, notes)
     else:
-        kinds, style = _text_kinds(source, style, notes)
+        kinds, spellings, style = _text_kinds(source, style, intake, notes)
     if row_names := [name for name in source.row_names if name in kinds]:
-        notes.append(f"Row names are left out: {listed(row_names)}.")
+        notes.append(f"Ignored {listed(row_names)}: it holds row names.")
     kinds = {name: kind for name, kind in kinds.items() if name not in row_names}
+    for name in kinds:
+        if (named := intake.kind_of(name)) is not None:
+            kinds[name], spellings[name] = _spelled(*named, kinds[name], spellings.get(name, ""))
     if not kinds:
         raise table_error(source.path, "has no column that can be used.")
-    return TableSchema(kinds, "," if style == "comma" else "."), style, notes
+    spelled = {name: one for name, one in spellings.items() if one and name in kinds}
+    decimal = "," if style == "comma" else "."
+    return TableSchema(kinds, decimal, spelled, intake.all_missing), style, notes
+
+
+def _spelled(kind: Kind, spelling: str, found: Kind, found_spelling: str) -> tuple[Kind, str]:
+    """Return the kind that the user named, with the spelling found where none was named."""
+    if spelling == DAYS and found == "date":
+        return kind, f"{DAYS} {found_spelling}".strip()
+    return kind, spelling or (found_spelling if kind == found else "")
 
 
 def _typed_kinds(source: Any, notes: list[str]) -> dict[str, Kind]:
     found = dict(zip(source.names, map(arrow_kind, source.types), strict=True))
     unusable = [name for name, kind in found.items() if kind is None]
     if unusable:
-        notes.append(f"Columns with lists, records or bytes are left out: {listed(unusable)}.")
+        notes.append(f"Ignored {listed(unusable)}: lists, records or bytes cannot be used.")
     return {name: kind for name, kind in found.items() if kind is not None}
 
 
 def _text_kinds(
-    source: Any, style: NumberStyle | None, notes: list[str]
-) -> tuple[dict[str, Kind], NumberStyle]:
-    columns = {name: ColumnTypes() for name in source.names}
+    source: Any, style: NumberStyle | None, intake: Intake, notes: list[str]
+) -> tuple[dict[str, Kind], dict[str, str], NumberStyle]:
+    usual = [one for one in MISSING if one not in intake.present]
+    columns = {name: ColumnTypes(usual, intake.markers, intake.present) for name in source.names}
     n_rows = 0
-    for batch in source.read():
+    for batch in source.read(missing=usual):
         n_rows += batch.num_rows
         for name, column in zip(source.names, batch.columns, strict=True):
             columns[name].look_at(column)
@@ -47,16 +133,116 @@ def _text_kinds(
     empty = [source.names[i] for i in source.nameless if not columns[source.names[i]].filled]
     if empty and len(empty) < len(columns):
         columns = {name: column for name, column in columns.items() if name not in empty}
-        notes.append(f"{len(empty)} columns without name or cells are left out.")
+        notes.append(f"Ignored {len(empty)} columns without name or cells.")
     if style is None:
         style = choose_style(list(columns.values()), source.separator)
     kinds = {name: column.kind(style) for name, column in columns.items()}
+    spellings = {name: column.spelling(style) for name, column in columns.items()}
+    # Nothing is said of what the user has decided.
+    guessed = {
+        name: column
+        for name, column in columns.items()
+        if intake.kind_of(name) is None and name not in source.row_names
+    }
+    _note_missing(guessed, kinds, notes)
+    _note_numbers(guessed, kinds, style, notes)
+    _note_dates(guessed, kinds, spellings, notes)
+    return kinds, spellings, style
+
+
+def _note_missing(
+    columns: Mapping[str, ColumnTypes], kinds: Mapping[str, Kind], notes: list[str]
+) -> None:
+    met: dict[str, list[str]] = {}
+    for name, column in columns.items():
+        for marker in column.marked:
+            met.setdefault(marker, []).append(name)
+    for marker, names in met.items():
+        n_cells = sum(columns[name].marked[marker] for name in names)
+        notes.append(
+            f"Read {listed([marker])} as missing in {listed(names)} ({n_cells:,} cells). If it is "
+            f"a value: --not-missing {quoted(marker)}."
+        )
+    for name, column in columns.items():
+        if column.placeholders and kinds[name] != "text":
+            n_cells = sum(column.placeholders.values())
+            notes.append(
+                f"Read {listed(column.placeholders)} as missing in {listed([name])} ({n_cells:,} "
+                f"cells): the others are {kinds[name]}s. If it is a value: "
+                f"--as {quoted(f'{name}=text')}."
+            )
+
+
+def _note_numbers(
+    columns: Mapping[str, ColumnTypes],
+    kinds: Mapping[str, Kind],
+    style: NumberStyle,
+    notes: list[str],
+) -> None:
     if codes := [name for name, column in columns.items() if column.codes]:
-        notes.append(f"Numbers that begin with a zero are codes, read as text: {listed(codes)}.")
+        notes.append(
+            f"Read {listed(codes)} as text: numbers that begin with a zero are codes. If they are "
+            f"numbers: --as {quoted(f'{codes[0]}=number')}."
+        )
     grouped = [n for n, column in columns.items() if column.has_comma and kinds[n] == "number"]
     if style == "point" and grouped:
         notes.append(
-            "Commas are read as separators of thousands, as in '1,234' (if they are decimal signs, "
-            f"say so): {listed(grouped)}."
+            f"Read commas in {listed(grouped)} as separators of thousands, as in '1,234'. If they "
+            "are decimal signs: --decimal ,"
         )
-    return kinds, style
+    for name, column in columns.items():
+        numbers = max(column.numbers.values(), default=0)
+        if kinds[name] == "number" and column.unit:
+            notes.append(
+                f"Read {listed([name])} as numbers with the unit {listed([column.unit])}. If they "
+                f"are not: --as {quoted(f'{name}=text')}."
+            )
+        elif kinds[name] == "text" and len(column.units) > 1 and column.unit:
+            units = [unit for unit, _ in column.units.most_common(3)]
+            notes.append(
+                f"Read {listed([name])} as text: its numbers have several units ({listed(units)}). "
+                "Convert them to one unit."
+            )
+        elif (
+            kinds[name] == "text"
+            and not column.codes
+            and column.judged >= MIN_CELLS_FOR_ADVICE
+            and POSSIBLE_SHARE * column.judged <= numbers < column.judged
+            and column.others_than_numbers
+        ):
+            odd = column.others_than_numbers.most_common(1)[0][0]
+            notes.append(
+                f"Read {listed([name])} as text: {column.judged - numbers:,} of "
+                f"{column.judged:,} cells are not numbers (most often {listed([odd])}). If these "
+                f"are missing: --missing {quoted(odd)}, or --as {quoted(f'{name}=number')}."
+            )
+
+
+def _note_dates(
+    columns: Mapping[str, ColumnTypes],
+    kinds: Mapping[str, Kind],
+    spellings: Mapping[str, str],
+    notes: list[str],
+) -> None:
+    for name, column in columns.items():
+        if kinds[name] != "date" or not spellings[name]:
+            continue
+        if column.date_is_ambiguous:
+            other = "dmy" if spellings[name] == "mdy" else "mdy"
+            notes.append(
+                f"Read {listed([name])} as dates, {MEANINGS[spellings[name]]}; the cells do not "
+                f"show which comes first. If it is the other: "
+                f"--as {quoted(f'{name}=date:{other}')}."
+            )
+        elif spellings[name] == "packed":
+            notes.append(
+                f"Read {listed([name])} as dates, {MEANINGS['packed']}. If they are numbers: "
+                f"--as {quoted(f'{name}=number')}."
+            )
+
+
+def quoted(text: str) -> str:
+    """Return text as an argument for a shell to paste, on one line."""
+    shown = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    plain = shown and all(c.isalnum() or c in "_-.=:/+%" for c in shown)
+    return shown if plain else f'"{shown}"'

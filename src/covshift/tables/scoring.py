@@ -13,8 +13,9 @@ from covshift.predictors.objective import (
 )
 from covshift.tables.arrow_columns import to_frame
 from covshift.tables.classifier import TableClassifier
+from covshift.tables.columns import column_numbers
 from covshift.tables.errors import TableError, listed, table_error
-from covshift.tables.labels import read_known_labels
+from covshift.tables.labels import cut_labels, read_known_labels
 from covshift.tables.model_frames import NO_PLAIN_MODEL, open_for_model
 
 
@@ -58,7 +59,11 @@ def score_file(
     truths, predictions, plain_predictions, domains = [], [], [], []
     n_unlabelled = 0
     for frame in map(to_frame, reader.chunks()):
-        truth, known = read_known_labels(frame[label], model.classes_)
+        if model.label_edges_:
+            numbers = column_numbers(frame[label])
+            truth, known = cut_labels(numbers, model.label_edges_), ~np.isnan(numbers)
+        else:
+            truth, known = read_known_labels(frame[label], model.classes_, model.schema_.missing)
         n_unlabelled += int((~known).sum())
         frame, truth = frame[known], truth[known]
         if not len(frame):

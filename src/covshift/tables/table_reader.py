@@ -12,11 +12,18 @@ from covshift.tables.arrow_columns import (
     plain_column,
     to_frame,
 )
-from covshift.tables.cells import NumberStyle, guess_style, trim
+from covshift.tables.cells import (
+    PLACEHOLDERS,
+    NumberStyle,
+    guess_style,
+    is_days,
+    trim,
+    without_unit,
+)
 from covshift.tables.errors import listed, table_error
 from covshift.tables.extra import pyarrow as pa
 from covshift.tables.schema import TableSchema
-from covshift.tables.schema_finding import find_schema
+from covshift.tables.schema_finding import Intake, find_schema
 
 
 class TableReader:
@@ -31,17 +38,23 @@ class TableReader:
     """
 
     def __init__(
-        self, batches: Any, schema: TableSchema | None, style: NumberStyle | None, absent: bool
+        self,
+        batches: Any,
+        schema: TableSchema | None,
+        style: NumberStyle | None,
+        absent: bool,
+        intake: Intake | None = None,
     ):
         self._batches = batches
         self._style = style
         self._fixed_notes = list(batches.notes)
         self._unreadable: Counter[str] = Counter()
+        self._first_unreadable: dict[str, str] = {}
         self._filled: Counter[str] = Counter()
         self._n_dropped = 0
         self.n_rows = 0
         if schema is None:
-            self.schema, self._style, notes = find_schema(batches, style)
+            self.schema, self._style, notes = find_schema(batches, style, intake or Intake())
             self._fixed_notes += notes
         else:
             self.schema = self._take_schema(schema, absent)
@@ -55,6 +68,11 @@ class TableReader:
         ]
 
     @property
+    def typed(self) -> bool:
+        """Whether the columns of the file have types; those of text have none."""
+        return bool(self._batches.typed)
+
+    @property
     def notes(self) -> list[str]:
         """What was decided so far, in plain sentences."""
         notes = list(self._fixed_notes)
@@ -62,8 +80,11 @@ class TableReader:
             notes.append("Numbers are read with a decimal comma, as in '1.234,5'.")
         for name, count in (+self._unreadable).items():
             kind = self.schema.kinds[name]
+            first = self._first_unreadable.get(name)
+            shown = f" (first: {listed([first])})" if first else ""
             notes.append(
-                f"Column {listed([name])}: {count} cells are no {kind}s and are read as missing."
+                f"Column {listed([name])}: {count:,} cells are not {kind}s{shown} and are read as "
+                "missing."
             )
         if self._n_dropped:
             notes.append(f"{self._n_dropped} empty rows at the end are left out.")
@@ -83,10 +104,11 @@ class TableReader:
         For what needs no frames: they take as long to make as features.
         """
         self._unreadable.clear()
+        self._first_unreadable.clear()
         self._filled.clear()
         self.n_rows = self._n_dropped = 0
         empty: list[Any] = []  # rows that are left out if nothing follows
-        for batch in self._batches.read(self._fast_types()):
+        for batch in self._batches.read(self._fast_types(), self.schema.missing):
             n_filled = _last_filled_row(batch)
             if n_filled:
                 for piece in (*empty, batch.slice(0, n_filled)):
@@ -105,24 +127,45 @@ class TableReader:
         arrays = []
         for name, kind in self.schema.kinds.items():
             column = plain_column(batch.column(name))
-            values = as_kind(column, kind, self._style)
+            spelling = self.schema.spellings.get(name, "")
+            values = as_kind(column, kind, self._style, spelling, self.schema.missing)
             if kind != "text" and values.null_count > column.null_count:
-                n_missing = trim(as_text(column)).null_count
-                self._unreadable[name] += values.null_count - n_missing
+                self._count_unreadable(name, as_text(column), values)
             self._filled[name] += len(values) - values.null_count
             arrays.append(values)
         return pa.RecordBatch.from_arrays(arrays, names=list(self.schema.kinds))
+
+    def _count_unreadable(self, name: str, texts: Any, values: Any) -> None:
+        filled = trim(texts, (*self.schema.missing, *PLACEHOLDERS)).is_valid()
+        lost = pa.compute.and_(filled, values.is_null())
+        if self.schema.kinds[name] == "number":  # numbers that are named as missing, as -999
+            numbers = as_kind(texts, "number", self._style or "point")
+            lost = pa.compute.and_(lost, numbers.is_null())
+        cells = pa.compute.drop_null(texts.filter(lost))
+        self._unreadable[name] += len(cells)
+        if len(cells):
+            self._first_unreadable.setdefault(name, cells[0].as_py())
 
     def _fast_types(self) -> dict[str, Any] | None:
         """Return types that cells can be read as while they are cut, or None."""
         if self._style == "comma" or (self._style is None and self.schema.decimal == ","):
             return None
-        return {name: READ_TYPES[kind] for name, kind in self.schema.kinds.items()}
+        return {
+            name: READ_TYPES[kind]
+            for name, kind in self.schema.kinds.items()
+            # What is spelled in a way of its own is cut as text.
+            if name not in self.schema.spellings
+        }
 
     def _guess_style(self, batch: Any) -> NumberStyle:
         """Return the style of the numbers that came as text; none came so if all are plain."""
-        columns = [batch.column(n) for n, kind in self.schema.kinds.items() if kind == "number"]
-        texts = [column for column in columns if pa.types.is_string(column.type)]
+        spellings = self.schema.spellings
+        texts = [
+            without_unit(batch.column(name), spellings.get(name, ""))
+            for name, kind in self.schema.kinds.items()
+            if kind == "number" and pa.types.is_string(batch.column(name).type)
+            and not is_days(spellings.get(name, ""))
+        ]  # fmt: skip
         usual = self.schema.decimal == "," and bool(texts)
         return guess_style(texts, "comma" if usual else "point")
 

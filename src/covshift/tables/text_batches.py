@@ -1,7 +1,7 @@
 """Separated text as batches of Arrow columns, cut into cells by pyarrow."""
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,14 @@ class TextBatches:
 
     typed = False
 
-    def __init__(self, path: Path, compressed: bool, separator: str | None, chunk_bytes: int):
+    def __init__(
+        self,
+        path: Path,
+        compressed: bool,
+        separator: str | None,
+        chunk_bytes: int,
+        header: bool = True,
+    ):
         self.path = path
         self.file = examine_text(path, compressed=compressed)
         stream = self.file.open()
@@ -39,29 +46,37 @@ class TextBatches:
         # A character may be cut at the end of the sample.
         text = sample.decode("utf-8", errors="strict" if complete else "ignore")
         try:
-            layout = find_layout(text, complete=complete, separator=separator)
+            layout = find_layout(text, complete=complete, separator=separator, header=header)
         except TableError as error:
             raise table_error(path, str(error)) from None
         self.separator = layout.separator
         self.header_bytes = len(text[: layout.header_length].encode("utf-8"))
         self.chunk_bytes = max(chunk_bytes, SAMPLE_BYTES)
+        self._missing: Sequence[str] = MISSING
         self.names, self.nameless, self.notes = column_names(layout.names)
         self.row_names = [
-            self.names[i] for i, name in enumerate(layout.names) if is_row_names(i, name)
+            self.names[i] for i, name in enumerate(layout.names) if header and is_row_names(i, name)
         ]
+        self.notes += layout.notes
+        if not header:
+            self.nameless = []  # no column is left out for want of a name
         if len(self.row_names) == len(self.names):
             self.row_names = []
         if self.file.encoding in ("cp1252", "latin-1"):
             shown = {"cp1252": "Windows-1252", "latin-1": "Latin-1"}[self.file.encoding]
             self.notes.append(f"The text is not UTF-8: it is read as {shown}.")
-        if separator is None and self.separator in SEPARATORS[:3] and len(self.names) > 1:
+        if separator is None and self.separator in (*SEPARATORS[:3], " ") and len(self.names) > 1:
             self.notes.append(f"Cells are separated by {SEPARATOR_NAMES[self.separator]}.")
 
-    def read(self, types: dict[str, Any] | None = None) -> Iterator[Any]:
+    def read(
+        self, types: dict[str, Any] | None = None, missing: Sequence[str] = MISSING
+    ) -> Iterator[Any]:
         """Yield batches with columns of these types of Arrow, the others as text.
 
         From the first batch on that holds a cell of another type, all columns come as text.
+        ``missing``: texts that stand for nothing.
         """
+        self._missing = missing
         wanted = [types, {}] if types else [{}]
         if self.file.n_quotes:
             attempts = [self._read_stream(columns) for columns in wanted]
@@ -169,7 +184,7 @@ class TextBatches:
             ),
             "convert_options": pa.csv.ConvertOptions(
                 column_types=dict.fromkeys(self.names, pa.string()) | types,
-                null_values=list(MISSING),
+                null_values=list(self._missing),
                 strings_can_be_null=True,
             ),
         }

@@ -1,0 +1,119 @@
+"""Dates and times in the spellings that people and programs use, as timestamps.
+
+=========  =======================================================================
+spelling   examples
+=========  =======================================================================
+``ymd``    2024/5/1, 2024.05.01 10:30 (ISO 8601, ``2024-05-01``, needs no spelling)
+``dmy``    1/5/2024, 01.05.2024, 01-05-24 10:30
+``mdy``    5/1/2024, 05-01-2024 10:30 PM
+``dby``    1 May 2024, 01-May-24, Wed, 1 May 2024 10:30:00
+``bdy``    May 1, 2024, Wed May 1 2024
+``packed`` 20240501
+``month``  2024-05, May 2024
+``time``   10:30, 10:30:15, 9:05 pm
+=========  =======================================================================
+
+A time may follow any date. Years of two digits are 1970 to 2069. A zone is not read. A time alone
+is a time of 1970-01-01.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from covshift.tables.extra import pyarrow as pa
+
+MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+LONG_MONTHS = (
+    *("january", "february", "march", "april", "may", "june", "july", "august", "september"),
+    *("october", "november", "december"),
+)
+# Patterns of RE2.
+CLOCK = (
+    r"(?P<H>\d{1,2}):(?P<M>\d\d)(?::(?P<S>\d\d(?:[.,]\d{1,6})?))?"
+    r"(?:\s*(?P<P>[AaPp])\.?[Mm]\.?)?"
+)
+AFTER = rf"(?:[T,\s]+{CLOCK})?"
+DAY, YEAR = r"(?P<d>\d{1,2})", r"(?P<y>\d{4}|\d{2})"
+WEEKDAY = r"(?:[A-Za-z]{2,9}\.?,?\s+)?"
+NAMED = r"(?P<b>[A-Za-z]{3,9})\.?"
+PATTERNS = {
+    "ymd": rf"^(?P<y>\d{{4}})[./-](?P<m>\d{{1,2}})[./-]{DAY}{AFTER}$",
+    "dmy": rf"^{DAY}[./-](?P<m>\d{{1,2}})[./-]{YEAR}{AFTER}$",
+    "mdy": rf"^(?P<m>\d{{1,2}})[./-]{DAY}[./-]{YEAR}{AFTER}$",
+    "dby": rf"^{WEEKDAY}{DAY}(?:st|nd|rd|th)?\.?[\s/-]*{NAMED}[\s,/-]*{YEAR}{AFTER}$",
+    "bdy": rf"^{WEEKDAY}{NAMED}[\s-]*{DAY}(?:st|nd|rd|th)?[\s,-]+(?P<y>\d{{4}}){AFTER}$",
+    "packed": r"^(?P<y>(?:19|20)\d\d)(?P<m>\d\d)(?P<d>\d\d)$",
+    "month": r"^(?:(?P<y>(?:19|20)\d\d)[-/](?P<m>\d\d)|(?P<b>[A-Za-z]{3,9})\.?[\s-](?P<z>\d{4}))$",
+    "time": rf"^{CLOCK}$",
+}
+SPELLINGS = tuple(PATTERNS)
+MEANINGS = {
+    "": "ISO 8601",
+    "ymd": "year, month, day",
+    "dmy": "day before month",
+    "mdy": "month before day",
+    "dby": "day, month's name, year",
+    "bdy": "month's name, day, year",
+    "packed": "year, month and day in eight digits",
+    "month": "months",
+    "time": "times of day",
+}
+
+
+def read_spelling(cells: Any, spelling: str) -> Any:
+    """Return text as timestamps; what is not a date of this spelling is missing."""
+    trimmed = pa.compute.utf8_trim_whitespace(cells)
+    parts = pa.compute.extract_regex(trimmed, PATTERNS[spelling])
+    fields = {field.name: pa.compute.struct_field(parts, field.name) for field in parts.type}
+    fits = np.asarray(parts.is_valid())
+
+    def whole(name: str, absent: int) -> Any:
+        if name not in fields:
+            return np.full(len(fits), absent)
+        texts = pa.compute.if_else(pa.compute.equal(fields[name], ""), str(absent), fields[name])
+        return np.asarray(pa.compute.cast(texts, pa.int64()).fill_null(absent))
+
+    year = whole("y", 1970)
+    if "z" in fields:
+        year = np.where(np.asarray(pa.compute.equal(fields["z"], "").fill_null(True)),
+                        year, whole("z", 1970))  # fmt: skip
+    year = np.where(year < 70, year + 2000, np.where(year < 100, year + 1900, year))
+    month, day = whole("m", 1), whole("d", 1)
+    if "b" in fields:
+        named = _month_numbers(fields["b"])
+        month = np.where(named >= 0, named, month if "m" in fields else 0)
+    hour, minute = whole("H", 0), whole("M", 0)
+    if "P" in fields:
+        half = pa.compute.utf8_lower(fields["P"])
+        am, pm = (np.asarray(pa.compute.equal(half, one).fill_null(False)) for one in "ap")
+        fits &= ~(am | pm) | ((hour >= 1) & (hour <= 12))
+        hour = np.where(am | pm, hour % 12 + 12 * pm, hour)
+    months = (year - 1970).astype("datetime64[Y]").astype("datetime64[M]") + (month - 1)
+    first, following = months.astype("datetime64[D]"), (months + 1).astype("datetime64[D]")
+    n_days = (following - first).astype(np.int64)
+    fits &= (month >= 1) & (month <= 12) & (day >= 1) & (day <= n_days)
+    seconds = _seconds(fields["S"]) if "S" in fields else np.zeros(len(fits), dtype=np.int64)
+    fits &= (hour <= 23) & (minute <= 59) & (seconds < 60_000_000)
+    clock = (hour * 60 + minute) * 60_000_000 + seconds
+    stamps = (first + (day - 1)).astype("datetime64[us]") + clock.astype("timedelta64[us]")
+    return pa.array(stamps, pa.timestamp("us"), mask=~fits)
+
+
+def _month_numbers(texts: Any) -> Any:
+    """Return 1 to 12 for names of months, 0 for other text and -1 for none."""
+    lower = pa.compute.utf8_lower(texts)
+    number = np.zeros(len(texts), dtype=np.int64)
+    for names in (MONTHS, LONG_MONTHS, (*MONTHS[:8], "sept", *MONTHS[9:])):
+        found = pa.compute.index_in(lower, value_set=pa.array(names))
+        number = np.maximum(number, np.asarray(found.fill_null(-1)) + 1)
+    absent = np.asarray(pa.compute.equal(texts, "").fill_null(True))
+    return np.where(absent, -1, number)
+
+
+def _seconds(texts: Any) -> Any:
+    """Return microseconds of ``15`` or ``15.25``; 0 where there are none."""
+    plain = pa.compute.replace_substring(texts, ",", ".")
+    plain = pa.compute.if_else(pa.compute.equal(plain, ""), "0", plain)
+    seconds = np.asarray(pa.compute.cast(plain, pa.float64()).fill_null(0.0))
+    return np.rint(seconds * 1e6).astype(np.int64)

@@ -1,0 +1,78 @@
+"""What a file holds that the model does not know is reported by every command alike."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from covshift import AdaptedClassifier, DomainStandardScaler
+from covshift.tables import (
+    TableClassifier,
+    adapt_model,
+    match_tables,
+    monitor_batch,
+    predict_file,
+    score_file,
+)
+from tests.cli.user_files import make_tables
+
+TABLES = make_tables()
+COLUMNS = ["age", "income", "city", "churned"]
+
+
+@pytest.fixture(scope="module")
+def model():
+    matched = match_tables(TABLES["train"][COLUMNS], TABLES["new"][COLUMNS[:3]], label="churned")
+    return TableClassifier(AdaptedClassifier(DomainStandardScaler())).fit_tables(matched)
+
+
+COMMANDS = {
+    "adapt": lambda model, path: adapt_model(model, path)[1]["notes"],
+    "predict": lambda model, path: predict_file(model, path, path.parent / "out.csv")["notes"],
+    "score": lambda model, path: score_file(model, path)["notes"],
+    "monitor": lambda model, path: monitor_batch(model, path)["notes"],
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_reports_alike(model, tmp_path, command):
+    path = tmp_path / "table.csv"
+    frame = TABLES["labelled"][COLUMNS].assign(city="Lima", income=1e6)
+    frame.loc[:29, "age"] = np.nan
+    frame.to_csv(path, index=False)
+    notes = [note.removeprefix("table.csv: ") for note in COMMANDS[command](model, path)]
+    city, outside, missing = notes[:3]
+    assert city == (
+        "Column 'city': all 120 rows have values that no training row has ('Lima'); they have no "
+        "effect there."
+    )
+    assert outside.startswith("Column 'income': all 120 rows lie outside the range that the model")
+    assert missing.startswith("Column 'age': 30 of 120 rows have no value, and all training rows")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_nothing_is_said_of_rows_like_those_known(model, tmp_path, command):
+    path = tmp_path / "table.csv"
+    TABLES["labelled"][COLUMNS].to_csv(path, index=False)
+    assert not [note for note in COMMANDS[command](model, path) if "Column" in note]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_absent_column_is_refused_by_every_command(model, tmp_path, command):
+    path = tmp_path / "table.csv"
+    TABLES["labelled"][COLUMNS].rename(columns={"income": "Income"}).to_csv(path, index=False)
+    with pytest.raises(ValueError, match="has no column 'income'; is it 'Income'"):
+        COMMANDS[command](model, path)
+
+
+def test_rare_texts_are_known(tmp_path):
+    train = TABLES["train"][COLUMNS].assign(city=["Oslo"] * 100 + ["Rome"] * 98 + ["Bonn", "Kiel"])
+    matched = match_tables(train, train.drop(columns="churned"), label="churned")
+    model = TableClassifier(AdaptedClassifier(DomainStandardScaler())).fit_tables(matched)
+    assert model.encoder_.categories_["city"] == ["Oslo", "Rome", "(other)"]
+    path = tmp_path / "table.csv"
+    pd.DataFrame({"age": 40.0, "income": 3000.0, "city": ["Bonn", "Lima"] * 10}).to_csv(path)
+    (note,) = [n for n in COMMANDS["predict"](model, path) if "city" in n]
+    assert note == (
+        "Column 'city': 10 of 20 rows have values that no training row has ('Lima'); they count as "
+        "'(other)'."
+    )
