@@ -29,13 +29,6 @@ class CandidateResults:
         }
         self.lines = [by_method.get(name) for name in self.names]  # None if it failed
 
-    @property
-    def reference(self):
-        """The first unadapted candidate that may be ranked, as in `ScoreTable`."""
-        plain = [name.startswith("none + ") for name in self.names]
-        usable = np.flatnonzero(self.allowed & plain)
-        return int(usable[0]) if len(usable) else 0
-
     def score_column(self, name, metric):
         """Return a score by its name, for a metric."""
         return self.scores[name if metric == "balanced accuracy" else f"{name}, {metric}"]

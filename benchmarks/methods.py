@@ -172,14 +172,12 @@ def _combinations(bench, objective):
     short = "balanced" if objective == BALANCED else objective
     yield f"plain best, {short}", _best_on_source(bench), {}
     yield f"equal vote, {short}", _equal_weights(bench), {}
-    kinds = {"untrained": f"untrained vote, {short}"}
-    kinds |= {"learned": "auto"} if objective == BALANCED else {"untrained": "auto, accuracy"}
-    for kind, name in kinds.items():
-        choice = choose(bench, kind, n_members=N_MEMBERS)
-        scores = {key: rounded(column) for key, column in choice.table.scores.items()}
-        scores["combined"] = rounded(choice.combined)
-        extras = {"scores": scores, "reasons": list(choice.table.reasons)}
-        yield name, choice.weights, extras | {"explained": explained_by_shares(bench)}
+    choice = choose(bench, "untrained", n_members=N_MEMBERS)
+    scores = {key: rounded(column) for key, column in choice.table.scores.items()}
+    scores["combined"] = rounded(choice.combined)
+    extras = {"scores": scores, "reasons": list(choice.table.reasons)}
+    name = "auto" if objective == BALANCED else f"auto, {short}"
+    yield name, choice.weights, extras | {"explained": explained_by_shares(bench)}
 
 
 def rounded(values):
@@ -226,7 +224,7 @@ def all_methods():
 
     methods = [
         Method("plain logistic", "1", plain_logistic),
-        Method("auto", "2", shared_bench),
+        Method("auto", "3", shared_bench),
         Method("estimator, accuracy", "1", partial(automatic, objective="accuracy")),
         Method("estimator, balanced", "1", partial(automatic, objective=BALANCED)),
     ]

@@ -1,8 +1,5 @@
 """Candidates, disqualification, the combined score, weights of the vote, the guard."""
 
-import json
-from importlib.resources import files
-
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
@@ -16,15 +13,8 @@ from covshift.registry import Size, find_record
 from covshift.selection.candidates import Candidate, check_candidates
 from covshift.selection.choice import NoRankedCandidateWarning, choose, guard_weights
 from covshift.selection.disqualification import disqualify
-from covshift.selection.learned_score import (
-    DATA_FILE,
-    LearnedScore,
-    score_features,
-    shipped_score,
-)
 from covshift.selection.outputs import Output
 from covshift.selection.score_table import ScoreTable, score_table, untrained_score
-from covshift.selection.scorers import SCORERS
 from covshift.selection.vote import SCORE_ERROR, combine_with_labels, vote_weights
 from tests.selection.made_problems import Broken, Constant, make_bench, plain, standardised
 
@@ -145,41 +135,6 @@ def test_collapsed_weights_are_disqualified():
 # The combined score
 
 
-def test_features_are_differences_and_ranks():
-    scores = np.array([0.5, 0.7, NAN, 0.6, 0.9])
-    allowed = np.array([True, True, True, True, False])
-    difference, rank = score_features(scores, allowed, 0)
-    np.testing.assert_allclose(difference, [0, 0.2, 0, 0.1, 0])
-    np.testing.assert_allclose(rank, [-0.5, 0.5, 0, 0, 0])
-
-
-def test_ties_share_their_rank():
-    _, rank = score_features(np.array([1.0, 1.0, 2.0]), np.ones(3, dtype=bool), 0)
-    np.testing.assert_allclose(rank, [-0.25, -0.25, 0.5])
-
-
-def test_the_learned_score_is_the_formula():
-    table = make_table({"one": [0.5, 0.7, 0.6], "two": [0.1, 0.1, 0.4]})
-    score = LearnedScore(
-        ("one", "two", "absent"), np.array([1.0, 2.0, 9.0]), np.array([0.1, 0.0, 9.0])
-    )
-    np.testing.assert_allclose(score(table), [-0.05, 0.2 + 0.05, 0.1 + 0.6])
-
-
-def test_the_reference_is_the_first_unadapted_candidate_that_may_be_ranked():
-    table = make_table({}, ("A", "none", "none"), [None, "failed: x", None])
-    assert table.reference == 2
-    assert make_table({}, ("A", "B")).reference == 0
-
-
-def test_a_learned_score_is_used_where_there_is_one(monkeypatch):
-    score = LearnedScore(("kappa",), np.array([0.0]), np.array([-1.0]))
-    monkeypatch.setattr("covshift.selection.choice.shipped_score", lambda: score)
-    choice = choose(make_bench([plain(), standardised()]), "learned", n_members=1)
-    assert list(choice.table.scores) == ["kappa"]
-    np.testing.assert_array_equal(choice.combined, score(choice.table))
-
-
 def test_the_untrained_score_is_a_weighted_mean():
     scores = {"what explains": [0.4, 0.5, NAN], "source CV": [0.1, 0.8, 0.6], "kappa": [9, 9, 9]}
     np.testing.assert_allclose(untrained_score(make_table(scores)), [0.3, 0.6, 0.6])
@@ -192,21 +147,6 @@ def test_without_pseudo_targets_the_source_tells():
 
 def test_without_any_score_all_are_alike():
     np.testing.assert_array_equal(untrained_score(make_table({})), 0)
-
-
-def test_the_shipped_score_knows_its_scores_and_prefers_what_they_praise():
-    score = shipped_score()
-    assert set(score.names) <= set(SCORERS)
-    good = make_table({name: [0.5, 0.5, 0.9] for name in score.names})
-    assert score(good).argmax() == 2
-
-
-def test_the_shipped_score_says_where_it_comes_from():
-    data = json.loads(files("covshift.selection").joinpath(DATA_FILE).read_text(encoding="utf-8"))
-    provenance = data["provenance"]
-    assert provenance["tasks"] == sum(provenance["made-up tasks by family"].values()) >= 500
-    assert "learn.py" in provenance["command"]
-    assert provenance["real data"] == "none"
 
 
 # The vote

@@ -35,7 +35,6 @@ from covshift.selection.candidates import (
 )
 from covshift.selection.choice import ScoreKind, choose
 from covshift.selection.leaderboard import Leaderboard
-from covshift.selection.learned_score import METRIC, shipped_score
 from covshift.selection.members import (
     FewerMembersWarning,
     FitData,
@@ -56,7 +55,7 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
     how it does where source rows play the target, whose labels are known: source rows moved like
     the target and, the more class shares alone would explain the shift, source rows with the
     target's estimated class shares; source domains; source rows left out. The best by a combined
-    score (`covshift.selection.learned_score`) vote, with probabilities calibrated on the source.
+    score (`covshift.selection.score_table`) vote, with probabilities calibrated on the source.
 
     Parameters
     ----------
@@ -117,9 +116,9 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         saved by version 0.1.
     objective_ : str or callable
         The objective used.
-    score_kind_ : {"untrained", "learned", "source CV"}
-        What the combined score is: learned on other tasks; their untrained mean; or, without a
-        target, cross-validation on the source.
+    score_kind_ : {"untrained", "source CV"}
+        What the combined score is: a fixed mean of scores; or, without a target, cross-validation
+        on the source.
     decision_ : str
         What was decided, in words.
     class_shares_ : ndarray of shape (n_classes,)
@@ -438,10 +437,7 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         return self.scoring
 
     def _score_kind(self, domains: FitDomains) -> ScoreKind:
-        if not domains.given:
-            return "source CV"
-        learned = self.objective_ == METRIC and shipped_score() is not None
-        return "learned" if learned else "untrained"
+        return "untrained" if domains.given else "source CV"
 
     def _print(self, name: str, number: int, total: int) -> None:
         print(f"[AutoAdaptedClassifier] score {number + 1} of {total}: {name}")

@@ -9,7 +9,6 @@ import numpy as np
 
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.selection.bench import Bench
-from covshift.selection.learned_score import shipped_score
 from covshift.selection.problem import make_scene
 from covshift.selection.score_table import (
     UNTRAINED,
@@ -21,7 +20,7 @@ from covshift.selection.scorers import SCORERS
 from covshift.selection.vote import combine_with_labels, vote_weights
 from covshift.solvers.blas_threads import one_blas_thread
 
-ScoreKind: TypeAlias = Literal["learned", "untrained", "source CV"]
+ScoreKind: TypeAlias = Literal["untrained", "source CV"]
 # Target rows whose labels are known: rows, domains, class numbers.
 Labelled: TypeAlias = tuple[FloatArray, IntArray, IntArray]
 
@@ -124,18 +123,12 @@ def guard_weights(
 
 
 def _score_names(score_kind: ScoreKind) -> list[str]:
-    score = shipped_score()
-    if score_kind == "learned" and score is not None:
-        return list(score.names)
     if score_kind == "untrained":
         return list(UNTRAINED)
     return ["source CV"]
 
 
 def _combine(table: ScoreTable, score_kind: ScoreKind) -> FloatArray:
-    score = shipped_score()
-    if score_kind == "learned" and score is not None:
-        return score(table)
     if score_kind == "untrained":
         return untrained_score(table)
     return table.scores.get("source CV", np.zeros(len(table.candidates)))

@@ -13,8 +13,8 @@ from covshift.selection.disqualification import disqualify
 from covshift.selection.outputs import Output
 from covshift.selection.scorers import SCORERS
 
-# Without a learned score: scores by name, with their weights in the mean. It is as good as the
-# learned one on unseen tasks, and knows any metric.
+# Scores by name, with their weights in the mean. Weights learned on made-up tasks were not better
+# on real ones (docs/results/real-tasks.md).
 UNTRAINED = {"what explains": 2.0, "source CV": 1.0}
 
 
@@ -31,14 +31,6 @@ class ScoreTable(NamedTuple):
     def allowed(self) -> BoolArray:
         """Candidates that may be ranked."""
         return np.array([reason is None for reason in self.reasons])
-
-    @property
-    def reference(self) -> int:
-        """The first unadapted candidate that may be ranked; the first of all, if none may."""
-        for number, one in enumerate(self.candidates):
-            if self.reasons[number] is None and not one.adapts:
-                return number
-        return 0
 
 
 def score_table(
