@@ -1,0 +1,136 @@
+"""Files of the shapes that new users brought, and what the commands say about them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from covshift.tables import Split, read_pair
+from tests.cli.user_files import assert_refused, run, succeed
+
+N = 160
+
+
+def visits(start="2020-01-01", seed=0):
+    """Rows of a clinic in the order of their dates."""
+    rng = np.random.default_rng(seed)
+    x, y = rng.normal(size=(2, N))
+    day = pd.Timestamp(start) + pd.to_timedelta(np.sort(rng.integers(0, 800, N)), "D")
+    ill = np.where(x + y + rng.normal(0, 0.5, N) > 0, "yes", "no")
+    return pd.DataFrame(
+        {
+            "RowNumber": np.sort(rng.choice(5000, N, replace=False)),
+            "Surname": [f"name{i}" for i in rng.integers(0, 90, N)],
+            "visit": day,
+            "x": x.round(3),
+            "y": y.round(3),
+            "stays": rng.poisson(40, N) * 7 + rng.integers(0, 7, N),
+            "outcome": np.where(ill == "yes", "treated", "sent home"),
+            "ill": ill,
+        }
+    )
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(train, new, **options):
+        paths = tmp_path / "train.csv", tmp_path / "new.csv"
+        for path, frame in zip(paths, (train, new.drop(columns="ill")), strict=True):
+            frame.to_csv(path, index=False, **options)
+        return paths
+
+    return write
+
+
+COLUMNS = ["x", "y", "ill"]
+
+
+def notes(paths, **options):
+    return read_pair(*paths, **{"label": "ill", **options})
+
+
+def test_question_marks(write):
+    """1: they are missing values; a column of numbers stays one."""
+    frames = [visits(seed=seed)[COLUMNS].astype({"x": object}) for seed in (0, 1)]
+    for frame in frames:
+        frame.loc[::5, "x"] = "?"
+    tables = notes(write(*frames))
+    assert tables.kinds == {"x": "number", "y": "number"}
+    assert tables.notes[0] == (
+        "train.csv: Read '?' as missing in 'x' (32 cells). If it is a value: --not-missing \"?\"."
+    )
+
+
+def test_the_header_of_r(tmp_path, write):
+    """2: a name fewer than cells."""
+    paths = write(visits()[COLUMNS], visits(seed=1)[COLUMNS])
+    for path in paths:
+        names, *rows = path.read_text().splitlines()
+        path.write_text("\n".join([names, *(f'"{i}",{row}' for i, row in enumerate(rows))]) + "\n")
+    tables = notes(paths)
+    assert list(tables.kinds) == ["x", "y"]
+    assert "as R writes them" in tables.notes[0]
+
+
+@pytest.mark.parametrize("spelling", ["%Y-%m-%d", "%m/%d/%Y"])
+def test_dates(write, spelling):
+    """3: a date is not what separates the rows, in any spelling."""
+    frames = [
+        visits("2020-01-01")[["visit", *COLUMNS]],
+        visits("2023-01-01", 1)[["visit", *COLUMNS]],
+    ]
+    tables = notes(write(*frames, date_format=spelling))
+    assert tables.kinds["visit"] == "date"
+    assert not any("separates" in note for note in tables.notes)
+    assert tables.notes[0] == (
+        "Used the dates in 'visit' as: time of year, weekday. A date as a number would only tell "
+        "old rows from new ones; to use it so: --as visit=days."
+    )
+    clock = succeed("diagnose", *write(*frames, date_format=spelling), "--label", "ill", "--as",
+                    "visit=days", "--ask", "0")  # fmt: skip
+    assert "'visit' looks like a clock" in clock
+    assert "--ignore visit." in clock
+
+
+def test_row_numbers_names_and_giveaways(write):
+    """4: each is named, with the option to paste."""
+    said = "\n".join(notes(write(visits(), visits(seed=1))).notes)
+    assert "Ignored 'RowNumber': it looks like a row number" in said
+    assert "Column 'Surname' has " in said
+    assert "Column 'outcome' alone predicts the label with balanced accuracy 1.000" in said
+    assert "--ignore outcome." in said
+
+
+def test_unseen_categories_and_one_file_without_header(write, tmp_path):
+    """5 and 8: predict reports them; a file without names is read with --no-header."""
+    train, new = (visits(seed=seed)[COLUMNS].assign(site="A") for seed in (0, 1))
+    train.loc[::2, "site"] = "B"
+    paths = write(train, new.assign(site="A"))
+    model = tmp_path / "model.skops"
+    options = ["--label", "ill", "--adapter", "none", "--out", model]
+    succeed("adapt", *paths, *options)
+    new.assign(site="Z").to_csv(paths[1], index=False)
+    said = succeed("predict", model, paths[1], "--out", tmp_path / "out.csv")
+    assert "Column 'site': all 160 rows have values that no training row has ('Z')" in said
+    train.to_csv(paths[0], index=False, header=False)
+    options = ["--label", "column 3", "--domain", "column 4", "--target-domain", "B", "--no-header"]
+    said = succeed("adapt", paths[0], *options, "--adapter", "none", "--out", model)
+    assert "Training rows: 80; new rows: 80; columns to learn from: 2" in said
+
+
+def test_a_numeric_label(write, tmp_path):
+    """6: it is refused before anything is fitted, and --bins predicts ranges."""
+    paths = write(visits()[["x", "y", "stays", "ill"]], visits(seed=1)[["x", "y", "stays", "ill"]])
+    options = ["--label", "stays", "--ignore", "ill", "--adapter", "none"]
+    options += ["--out", tmp_path / "model.skops"]
+    refused = run("adapt", *paths, *options)
+    assert_refused(refused, "adapt", "'stays' is a number", "--bins 4")
+    assert "is cut into 4 ranges" in succeed("adapt", *paths, *options, "--bins", 4)
+
+
+def test_a_split_by_time(tmp_path):
+    """8: one file, the later rows being the target."""
+    path = tmp_path / "table.csv"
+    visits()[["visit", *COLUMNS]].to_csv(path, index=False)
+    tables = read_pair(path, label="ill", split=Split(time="visit", train_before="0.75"))
+    assert len(tables.X_train) in range(118, 123)
+    assert tables.X_train["visit"].max() < tables.X_new["visit"].min()
