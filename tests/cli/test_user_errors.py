@@ -42,7 +42,7 @@ def adapt(paths, out, *options):
         (["--label", "churned", "--use", "customer"], ["is it 'customer_id'?"]),
         ([], ["--label COL is needed"]),
         (["--label", "churned", "--domain", "churned"], ["not two of them"]),
-        (["--label", "age"], ["looks continuous"]),
+        (["--label", "age"], ["The label 'age' is a number", "not a class", "use --bins 4"]),
         (
             [*QUICK, "--adapter", "magic"],
             ["Unknown adapter 'magic'. Choose from: none, standardize,"],
@@ -160,6 +160,8 @@ def test_score_leaves_out_rows_without_labels(made, tmp_path):
     scores = json.loads(succeed("score", made["model"], tmp_path / "some.csv", "--json"))
     assert scores["n_rows"] == 110
     assert scores["notes"] == [
+        "Column 'site': all 120 rows have values that no training row has ('C'); they have no "
+        "effect there.",
         "10 rows have no label and are left out.",
         "Classes that the model has never seen count as errors: 'perhaps'.",
     ]
