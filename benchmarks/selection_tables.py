@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from candidate_results import read_candidates
-from learn_score import N_MEMBERS, vote
+from methods import N_MEMBERS
 from results import decode_codes, read_results
 from run import arrays_path
 from summary import cluster_mean, score, score_results, summarize, tasks_of
@@ -24,7 +24,7 @@ from tasks import MADE_UP, draw_task
 
 from covshift.report.document import make_cell, make_column, make_section, make_table
 from covshift.report.markdown import table_markdown
-from covshift.selection.vote import combine_with_labels
+from covshift.selection.vote import combine_with_labels, vote_weights
 
 METRIC = "balanced accuracy"
 CLOSE = 0.02
@@ -140,7 +140,7 @@ def label_table(candidates, combined, data, out):
                     both = combine_with_labels(known, found, len(shown), one.allowed)
                     for rule, by in (("labels alone", found), ("labels and score", both)):
                         row = {"labels": count, "rule": rule, "kind": kind}
-                        rows.append(row | {"regret": best - vote(one, by, METRIC)})
+                        rows.append(row | {"regret": best - _vote(one, by)})
     frame = pd.DataFrame(rows).groupby(["labels", "rule", "kind"])["regret"].mean().unstack("kind")
     frame = frame.reindex(columns=["made_up", "real"]).reset_index()
     columns = {
@@ -171,6 +171,11 @@ def all_tables(data, out):
             some = [one for one in candidates if one.task.name in names]
             tables += [rule_table(kind, part, some), family_table(kind, part)]
     return [*tables, label_table(candidates, combined, data, out)]
+
+
+def _vote(one, combined):
+    """Return the score of the vote by a combined score."""
+    return one.vote(vote_weights(combined, one.allowed, N_MEMBERS), METRIC)
 
 
 def main():
