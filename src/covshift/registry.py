@@ -529,7 +529,7 @@ def plugin_records() -> tuple[AdapterRecord, ...]:
         mine = "my_package.records:RECORD"
 
     A plug-in that fails to load, or whose record is not valid, is reported with a `PluginWarning`
-    and left out. Its class is imported when it is first used: see `try_plugin`.
+    and left out. Its class is imported when it is first used.
     """
     from importlib.metadata import entry_points  # costs 10 ms, which reading records need not
 

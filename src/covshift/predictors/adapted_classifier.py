@@ -106,7 +106,7 @@ class AdaptedClassifier(ScoredClassifier, AdaptedEstimator):
         return self.estimator_.classes_
 
     def predict(self, X: Any, *, sample_domain: Any = None) -> Any:
-        """Predict rows, each as a row of its domain; see `objective` for how classes are chosen.
+        """Predict rows, each as a row of its domain; ``objective`` says how classes are chosen.
 
         Parameters
         ----------
