@@ -1,11 +1,14 @@
 """Files of the shapes that new users brought, and what the commands say about them."""
 
+from zipfile import ZipFile
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from covshift.persistence.model_files import is_model_file
 from covshift.tables import Split, read_pair
-from tests.cli.user_files import assert_refused, run, succeed
+from tests.cli.user_files import assert_refused, make_tables, run, succeed
 
 N = 160
 
@@ -134,3 +137,25 @@ def test_a_split_by_time(tmp_path):
     tables = read_pair(path, label="ill", split=Split(time="visit", train_before="0.75"))
     assert len(tables.X_train) in range(118, 123)
     assert tables.X_train["visit"].max() < tables.X_new["visit"].min()
+
+
+@pytest.mark.parametrize("suffix", [".xlsx", ".zip"])
+def test_archives_are_tables_and_not_models(suffix, tmp_path):
+    """A workbook begins as a model file does: with the mark of a zip archive."""
+    paths = {}
+    for name in ("train", "new"):
+        frame = make_tables()[name]
+        paths[name] = tmp_path / f"{name}{suffix}"
+        if suffix == ".xlsx":
+            pytest.importorskip("openpyxl")
+            frame.to_excel(paths[name], index=False)
+        else:
+            with ZipFile(paths[name], "w") as archive:
+                archive.writestr("table.csv", frame.to_csv(index=False))
+    out = tmp_path / "model.skops"
+    choice = ["--label", "churned", "--adapter", "standardize"]
+    assert f"Model: {out}" in succeed("adapt", paths["train"], paths["new"], *choice, "--out", out)
+    assert is_model_file(out)
+    assert not is_model_file(paths["train"])
+    out.write_bytes(out.read_bytes()[:-100])
+    assert is_model_file(out)  # so that the error is about a model

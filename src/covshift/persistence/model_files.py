@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Any
-from zipfile import ZIP_DEFLATED, ZipFile
+from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 import sklearn
 from sklearn.base import BaseEstimator
@@ -308,10 +308,18 @@ def _one_line(error: Exception) -> str:
 
 
 def is_model_file(path: str | PathLike[str]) -> bool:
-    """Whether a file looks like one that `save` wrote: an archive; tables are none."""
+    """Return whether a file looks like one that `save` wrote, damaged or not.
+
+    Workbooks and zipped tables are archives as well, without a card or schema.
+    """
     try:
         with Path(path).open("rb") as file:
-            return file.read(4) == b"PK\x03\x04"
+            if file.read(4) != b"PK\x03\x04":
+                return False
+        with ZipFile(path) as archive:
+            return not {CARD, SCHEMA}.isdisjoint(archive.namelist())
+    except BadZipFile:
+        return True  # cut off; `load` says so
     except OSError:
         return False  # whoever reads it will say what is wrong
 
