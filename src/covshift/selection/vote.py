@@ -28,7 +28,7 @@ from covshift.kernels.arrays import BoolArray, FloatArray
 
 TEMPERATURE = 0.02
 # sigma_0: the root mean square error of the combined score among the ten best candidates of a task,
-# in units of the metric, on families it was not learned from.
+# in units of the metric. Measured for a score that was learned on made-up families, on others.
 SCORE_ERROR = 0.04
 
 
