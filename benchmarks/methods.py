@@ -29,7 +29,6 @@ from covshift.selection.members import FitData, fit_members
 from covshift.selection.metrics import METRICS
 from covshift.selection.outputs import class_logits
 from covshift.selection.problem import Problem
-from covshift.selection.scorers import SCORERS
 
 BALANCED = "balanced_accuracy"
 OBJECTIVES = ("accuracy", BALANCED)
@@ -170,9 +169,9 @@ def outputs_on_test(bench, task, codes, chosen=None):
 def _combinations(bench, objective):
     """Names, weights and extras of the ways to combine the candidates for an objective."""
     short = "balanced" if objective == BALANCED else objective
-    yield f"plain best, {short}", _best_on_source(bench), {}
-    yield f"equal vote, {short}", _equal_weights(bench), {}
     choice = choose(bench, "untrained", n_members=N_MEMBERS)
+    yield f"plain best, {short}", np.eye(len(bench.candidates))[choice.plain], {}
+    yield f"equal vote, {short}", _equal_weights(bench), {}
     scores = {key: rounded(column) for key, column in choice.table.scores.items()}
     scores["combined"] = rounded(choice.combined)
     extras = {"scores": scores, "reasons": list(choice.table.reasons)}
@@ -268,17 +267,6 @@ def stacked(task):
     X = np.concatenate([task.X_source, task.X_target])
     y = np.concatenate([task.y_source, np.resize(task.y_source, len(task.X_target))])
     return X, y, np.concatenate([task.source_domain, task.target_domain])
-
-
-def _best_on_source(bench):
-    """Weight 1 for the best on left-out source domains; with one domain, on left-out rows."""
-    scores = SCORERS["source domains"](bench)
-    if np.isnan(scores).all():
-        scores = SCORERS["source CV"](bench)
-    plain = np.array([not one.adapts for one in bench.candidates])
-    weights = np.zeros(len(scores))
-    weights[np.nanargmax(np.where(plain, scores, np.nan))] = 1.0
-    return weights
 
 
 def _equal_weights(bench):

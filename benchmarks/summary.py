@@ -1,4 +1,4 @@
-r"""Sum up results of methods on the design tasks: the tables of every results page.
+"""Sum up results of methods on the design tasks: the tables of every results page.
 
     python benchmarks/summary.py results.jsonl [more.jsonl ...] [--size standard] [--out FOLDER]
         [--methods "auto*" "plain*"]
@@ -8,12 +8,8 @@ on a task if it is more than .01 below the plain model. The harm is *sure* if th
 interval excludes zero as well. Equal models differ by more than .01 on many small tasks by chance,
 so the share of harm is that among tasks with at least 200 test rows.
 
-Let :math:`d_i` be 1 where the method is right and the plain model wrong, -1 where it is the other
-way round, else 0. The gain in accuracy is the mean of :math:`d`, with variance :math:`s^2 / n`. The
-gain in balanced accuracy is the mean over the K classes of the class means :math:`\bar d_k`, with
-variance :math:`K^{-2} \sum_k s_k^2 / n_k`. A class with one row counts with the largest variance of
-a right or wrong answer, 1/4. Rows count as independent: with several rows of one unit, the
-intervals are too short.
+Gains and their intervals are those of `covshift.measures.prediction_scores.paired_gain`. Rows count
+as independent: with several rows of one unit, the intervals are too short.
 
 Where a method failed or ran out of time, a user is left with the plain model: its predictions stand
 in, and the failure is counted. Only tasks that every method has a result of are compared. A
@@ -32,12 +28,12 @@ from results import FAILED, OK, decode_codes, read_results
 from tasks import MADE_UP, made_up_tasks, read_tasks
 
 from covshift.measures import clustered_bootstrap_interval
+from covshift.measures.prediction_scores import paired_gain
 from covshift.report.document import make_cell, make_column, make_table
 from covshift.report.markdown import table_markdown
 
 MARGIN = 0.01  # a loss above it is harm
 MIN_TEST_ROWS = 200  # of the tasks that the share of harm is taken of
-QUANTILE = 1.96
 # The plain model of each metric: it is chosen, and decides, for that metric.
 PLAIN = {"accuracy": "plain best, accuracy", "balanced accuracy": "plain best, balanced"}
 PARTS = {
@@ -61,10 +57,11 @@ COLUMNS = {
 
 
 class Paired(NamedTuple):
-    """A difference of two methods on the same rows, and its standard error."""
+    """A difference of two methods on the same rows, and its 95 % interval."""
 
     gain: float
-    error: float
+    low: float
+    high: float
 
     @property
     def harm(self):
@@ -74,7 +71,7 @@ class Paired(NamedTuple):
     @property
     def sure_harm(self):
         """Whether it does and the 95 % interval excludes zero."""
-        return self.harm and self.gain + QUANTILE * self.error < 0
+        return self.harm and self.high < 0
 
 
 def score(truth, predicted, metric):
@@ -87,13 +84,7 @@ def score(truth, predicted, metric):
 
 def compare_paired(truth, predicted, plain, metric):
     """Return the gain of a method over the plain model on the same rows."""
-    difference = (predicted == truth).astype(float) - (plain == truth)
-    whole = np.zeros(len(truth), dtype=int)
-    group = whole if metric == "accuracy" else truth
-    parts = [difference[group == k] for k in np.unique(group)]
-    variances = [part.var(ddof=1) / len(part) if len(part) > 1 else 0.25 for part in parts]
-    gain = np.mean([part.mean() for part in parts])
-    return Paired(float(gain), float(np.sqrt(np.sum(variances)) / len(parts)))
+    return Paired(*paired_gain(truth, predicted, plain, metric.replace(" ", "_")).values())
 
 
 def score_results(lines, tasks, plain=PLAIN):
@@ -153,7 +144,8 @@ def _score_task(task, found, methods, plain):
                     "failed": failed,
                     "score": score(truth, predicted, metric),
                     "gain": paired.gain,
-                    "error": paired.error,
+                    "gain_low": paired.low,
+                    "gain_high": paired.high,
                     "harm": paired.harm,
                     "sure_harm": paired.sure_harm,
                     "seconds": np.nan if line["seconds"] is None else line["seconds"],

@@ -14,7 +14,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
 from methods import Method, Prediction
 from run import pending_jobs, run_jobs
-from tasks import made_up_tasks
+from tasks import draw_task, made_up_tasks
 from threadpoolctl import threadpool_info
 
 
@@ -90,6 +90,22 @@ def method(function, version="1"):
 def some_tasks(n=2):
     """Made-up tasks, which need no data."""
     return made_up_tasks(1)[:n]
+
+
+def small_task(family):
+    """A task of few rows and the same without labels but those of target rows."""
+    task = next(one for one in made_up_tasks(1) if one.cluster == family)
+    drawn = draw_task(task)
+    few = np.arange(0, len(drawn.X_source), 3)
+    small = drawn._replace(
+        X_source=drawn.X_source[few],
+        y_source=drawn.y_source[few],
+        source_domain=drawn.source_domain[few],
+        X_target=drawn.X_target[:60],
+        y_target=drawn.y_target[:60],
+        target_domain=drawn.target_domain[:60],
+    )
+    return task, small
 
 
 def main():

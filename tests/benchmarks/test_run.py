@@ -273,23 +273,10 @@ def test_default_methods_exist():
     ],
 )
 def test_methods_return_labels_of_the_source(name):
-    drawn, small = small_task()
+    _, drawn = fake.small_task("no_shift")
+    small = drawn.without_target_labels()
     prediction = all_methods()[name].predict(small, 0)
     check_prediction(prediction, drawn)
-
-
-def small_task():
-    task = next(one for one in made_up_tasks(1) if one.cluster == "no_shift")
-    drawn = draw_task(task)
-    few = np.arange(0, len(drawn.X_source), 3)
-    small = drawn._replace(
-        X_source=drawn.X_source[few],
-        y_source=drawn.y_source[few],
-        source_domain=drawn.source_domain[few],
-        X_target=drawn.X_target[:60],
-        target_domain=drawn.target_domain[:60],
-    )
-    return drawn, small.without_target_labels()
 
 
 def check_prediction(prediction, drawn):
@@ -307,7 +294,8 @@ def test_the_shared_bench_predicts_as_the_estimator_does(monkeypatch):
 
     for module in ("methods", "covshift.selection.auto_adapted_classifier"):
         monkeypatch.setattr(f"{module}.default_candidates", some_candidates)
-    drawn, small = small_task()
+    _, drawn = fake.small_task("no_shift")
+    small = drawn.without_target_labels()
     found = all_methods()["auto"].predict(small, 3)
     for name in ("plain best, accuracy", "plain best, balanced", "equal vote, balanced"):
         check_prediction(found[name], drawn)

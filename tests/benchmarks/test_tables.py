@@ -11,29 +11,14 @@ from candidate_results import CandidateResults, read_candidates
 from methods import Prediction, all_methods
 from results import OK, encode_codes, encode_probabilities
 from scorer_methods import OURS
-from tasks import draw_task, made_up_tasks
+from tasks import made_up_tasks
 
 from covshift import diagnose
 from covshift.selection.candidates import default_candidates
+from tests.benchmarks.fake_methods import small_task
 
 FAMILIES = ("no_shift", "shift_and_scale")
 METRIC = "balanced accuracy"
-
-
-def small_task(family):
-    """A task of few rows and the same without labels but those of target rows."""
-    task = next(one for one in made_up_tasks(1) if one.cluster == family)
-    drawn = draw_task(task)
-    few = np.arange(0, len(drawn.X_source), 3)
-    small = drawn._replace(
-        X_source=drawn.X_source[few],
-        y_source=drawn.y_source[few],
-        source_domain=drawn.source_domain[few],
-        X_target=drawn.X_target[:60],
-        y_target=drawn.y_target[:60],
-        target_domain=drawn.target_domain[:60],
-    )
-    return task, small
 
 
 def write_lines(path, task, drawn, predictions, own):
