@@ -121,7 +121,7 @@ def test_the_command_line(adapter, objective, tmp_path):
     frame[domain >= 0].to_csv(train, index=False)
     frame[domain < 0].to_csv(new, index=False)
     out = tmp_path / "model.skops"
-    # Around one model, to be quick: every candidate, but two of the four models.
+    # Around one model, to be quick.
     choice = ["--model", "logistic"] if adapter is None else ["--adapter", adapter]
     text = succeed("adapt", train, new, "--label", "y", "--domain", "site", *choice,
                    "--objective", objective, "--out", out)  # fmt: skip
@@ -256,7 +256,8 @@ def test_a_table_classifier_keeps_a_plain_model_of_a_named_adapter():
     alone.fit(X, y, sample_domain=np.where(domain < 0, -1, 0))
     rows = pd.DataFrame(X_new, columns=list("abc"))
     assert_array_equal(model.plain_.predict(rows), alone.predict(X_new))
-    assert model.plain_.plain_ is None or not model.plain_.adapts_
+    assert not model.plain_.adapts_
+    assert model.plain_.plain_ is None
 
 
 def test_the_decision_for_balanced_accuracy_is_the_best_one():

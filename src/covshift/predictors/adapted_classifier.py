@@ -105,26 +105,6 @@ class AdaptedClassifier(ScoredClassifier, AdaptedEstimator):
         """Classes, in the order of the columns of ``predict_proba``."""
         return self.estimator_.classes_
 
-    def predict(self, X: Any, *, sample_domain: Any = None) -> Any:
-        """Predict rows, each as a row of its domain; ``objective`` says how classes are chosen.
-
-        Parameters
-        ----------
-        X : array, frame, sparse matrix or Dask array of shape (n_samples, n_features)
-            Rows.
-        sample_domain : array-like of shape (n_samples,), int or str, default=None
-            Domain of each row, or the one of all rows. None: the target (the source, if the
-            fit saw no target).
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            A Dask array of blocks yet to be computed, if X is one.
-        """
-        if is_streamed(X) or not _decides(self):
-            return super().predict(X, sample_domain=sample_domain)
-        return self.decide(self.predict_proba(X, sample_domain=sample_domain))
-
     @available_if(_decides)
     def decide(self, P: Any) -> Any:
         """Return the classes that ``predict`` chooses for rows with these probabilities.
@@ -155,6 +135,11 @@ class AdaptedClassifier(ScoredClassifier, AdaptedEstimator):
     def decision_function(self, X: Any, *, sample_domain: Any = None) -> Any:
         """Margins of rows; parameters as in ``predict``."""
         return self._predict_by("decision_function", X, sample_domain)
+
+    def _predict_by(self, method, X, sample_domain):
+        if method == "predict" and _decides(self) and not is_streamed(X):
+            return self.decide(self.predict_proba(X, sample_domain=sample_domain))
+        return super()._predict_by(method, X, sample_domain)
 
     def _check_estimator(self, estimator):
         super()._check_estimator(estimator)

@@ -81,7 +81,7 @@ def _trim_all(cells: Any, missing: Sequence[str]) -> Any:
 
 
 def to_numbers(cells: Any, style: NumberStyle, unit: str = "") -> Any:
-    """Return text as float64; what is no finite number of this style is missing.
+    """Return text as float64; cells that are not a finite number of this style are missing.
 
     ``unit`` may stand before or behind a number.
     """
@@ -128,7 +128,7 @@ def escaped(text: str) -> str:
 
 
 def to_dates(cells: Any, spelling: str = "") -> Any:
-    """Return text as timestamps without zone; what is no date of this spelling is missing.
+    """Return text as timestamps without zone; cells that are not such a date are missing.
 
     No spelling: ISO 8601.
     """

@@ -48,7 +48,7 @@ class ColumnTypes:
     Attributes
     ----------
     filled : number of cells that hold something.
-    judged : those that are no `PLACEHOLDERS`.
+    judged : those that are not among `PLACEHOLDERS`.
     marked, placeholders : how often which marker, and which placeholder, was met.
     numbers : how many cells are numbers, in each style that is still possible.
     unit : unit of the numbers, "" if there is none.
@@ -120,7 +120,7 @@ class ColumnTypes:
         return True
 
     def _count_packed(self, cells: Any, numbers: Any) -> None:
-        """Count dates among whole numbers: eight digits, none of which is no date."""
+        """Count dates among whole numbers: eight digits that are all valid dates."""
         if self.dates is None:
             self.dates = {"packed": 0}
         if "packed" in self.dates:

@@ -125,7 +125,7 @@ def column_truth(column: Any) -> FloatArray:
 
 
 def column_days(column: Any, spelling: str = "") -> FloatArray:
-    """Return a column of dates as days since 1970; what is no date is NaN.
+    """Return a column of dates as days since 1970; NaN where a cell is not a date.
 
     ``spelling`` is how dates that are text, or whole numbers, are written.
     """

@@ -172,7 +172,7 @@ def run_query(database: Path, query: str) -> ConvertedFile:
 def query_file(database: Path, query: str) -> Path:
     """Return a file with the rows of a query, which stays until the process ends.
 
-    A word that is no query is the name of a table.
+    A word that is not a query is the name of a table.
     """
     if not query.lstrip().lower().startswith(QUERIES):
         query = f'SELECT * FROM "{query}"' if '"' not in query else query
