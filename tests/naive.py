@@ -8,6 +8,7 @@ import itertools
 import math
 
 import numpy as np
+from scipy.optimize import minimize
 
 
 def _sum_of_squares(values):
@@ -285,3 +286,116 @@ def confident_recalls(codes, P, predicted, P_target, target_predicted):
         if len(P_target) * of_class >= 1:
             recalls.append(min(max(found / of_class, 0), 1))
     return min(max(hits, 0), 1), sum(recalls) / len(recalls)
+
+
+def thresholded_confidence(P_source, codes, P_target, score, predicted=None):
+    """ATC: the threshold under which the source has as many rows as errors, on the target."""
+
+    def score_row(p):
+        if score == "max_confidence":
+            return max(p)
+        return sum(value * math.log(value) for value in sorted(p) if value > 0)
+
+    n_errors = 0
+    for i, (p, y) in enumerate(zip(P_source, codes, strict=True)):
+        n_errors += (list(p).index(max(p)) if predicted is None else predicted[i]) != y
+    scores = [score_row(p) for p in P_source]
+    best, threshold = math.inf, None
+    for candidate in [*sorted(scores), math.inf]:
+        distance = abs(sum(s < candidate for s in scores) - n_errors)
+        if distance < best:
+            best, threshold = distance, candidate
+    return sum(score_row(p) >= threshold for p in P_target) / len(P_target)
+
+
+def difference_of_confidences(P_source, codes, P_target):
+    """DoC: accuracy on the source, plus the mean confidence on the target less the source's."""
+    right = sum(list(p).index(max(p)) == y for p, y in zip(P_source, codes, strict=True))
+    on_source = sum(max(p) for p in P_source) / len(P_source)
+    on_target = sum(max(p) for p in P_target) / len(P_target)
+    return min(max(right / len(P_source) + on_target - on_source, 0), 1)
+
+
+def expected_confusion_scores(P, predicted):
+    """Accuracy and balanced accuracy of the confusion matrix expected by probabilities."""
+    n, n_classes = len(P), len(P[0])
+    confusion = [[0.0] * n_classes for _ in range(n_classes)]  # [true class][predicted class]
+    for p, f in zip(P, predicted, strict=True):
+        for k in range(n_classes):
+            confusion[k][f] += p[k]
+    accuracy = sum(confusion[k][k] for k in range(n_classes)) / n
+    return accuracy, _mean_recall(confusion)
+
+
+def _mean_recall(confusion):
+    """Mean recall of the classes with an expected row; without any, of the most expected ones."""
+    sizes = [sum(row) for row in confusion]
+    least = min(1, max(sizes))
+    recalls = [confusion[k][k] / size for k, size in enumerate(sizes) if size >= least]
+    return sum(recalls) / len(recalls)
+
+
+def weighted_calibration(P_source, codes, weights, P_target):
+    """Target probabilities after bias-corrected temperature scaling on weighted source rows."""
+    n, n_classes = len(P_source), len(P_source[0])
+    total = sum(weights)
+    logs = [[math.log(value) for value in p] for p in P_source]
+    variance = 0.0
+    for s, w in zip(logs, weights, strict=True):
+        mean = sum(s) / n_classes
+        variance += w / total * sum((value - mean) ** 2 for value in s) / n_classes
+    spread = math.sqrt(variance)
+
+    def scale(p, parameters):
+        a = math.exp(parameters[0]) / spread
+        values = [math.exp(a * math.log(x) + b) for x, b in zip(p, parameters[1:], strict=True)]
+        return [value / sum(values) for value in values]
+
+    def loss(parameters):
+        nll = 0.0
+        for p, y, w in zip(P_source, codes, weights, strict=True):
+            nll -= w / total * math.log(scale(p, parameters)[y])
+        return nll + sum(x * x for x in parameters) / (2 * n)
+
+    found = minimize(loss, np.zeros(1 + n_classes), method="BFGS", options={"gtol": 1e-7})
+    return [scale(p, found.x) for p in P_target]
+
+
+def class_share_scores(codes, predicted, shares, n_target):
+    """Scores of the confusion matrix of the source with its rows scaled to other class shares."""
+    n_classes = len(shares)
+    confusion = [[0.0] * n_classes for _ in range(n_classes)]
+    for k in range(n_classes):
+        n_rows = sum(y == k for y in codes)
+        for j in range(n_classes):
+            both = sum(y == k and f == j for y, f in zip(codes, predicted, strict=True))
+            confusion[k][j] = n_target * shares[k] * both / n_rows if n_rows else 0.0
+    accuracy = sum(confusion[k][k] for k in range(n_classes)) / n_target
+    return accuracy, _mean_recall(confusion)
+
+
+def most_likely_shares(P, shares, n_steps=20_000):
+    """Class shares by expectation and maximization (Saerens et al., equation 2.9)."""
+    estimate = list(shares)
+    for _ in range(n_steps):
+        sums = [0.0] * len(shares)
+        for p in P:
+            q = [p[k] * estimate[k] / shares[k] for k in range(len(shares))]
+            for k in range(len(shares)):
+                sums[k] += q[k] / sum(q) / len(P)
+        change, estimate = max(abs(a - b) for a, b in zip(sums, estimate, strict=True)), sums
+        if change < 1e-12:
+            break
+    return estimate
+
+
+def transported_confidence(codes, P_target):
+    """COT by trying every way to hand the labels of the source, one each, to the target rows."""
+    best = math.inf
+    for order in set(itertools.permutations(codes)):
+        cost = 0.0
+        for p, y in zip(P_target, order, strict=True):
+            one_hot = [float(k == y) for k in range(len(p))]
+            cost += sum(abs(a - b) for a, b in zip(p, one_hot, strict=True)) / 2 / len(codes)
+        best = min(best, cost)
+    return 1 - best

@@ -1,7 +1,7 @@
 r"""What to expect, by source domains that played the target.
 
 Scores are turned into probabilities by those rows, and the accuracy on the target is what these
-probabilities promise (`covshift.kernels.unlabelled_accuracy`). How far such promises are off is
+probabilities promise (`covshift.measures.performance_estimates`). How far such promises are off is
 seen in the source domains: each in turn is estimated by the others, with errors
 :math:`e_1, \dots, e_S`, part of which (:math:`v_1, \dots, v_S`) is the noise of few rows. The
 error on the target is taken for one more of them,
@@ -27,8 +27,8 @@ from scipy.stats import t as student_t
 
 from covshift.diagnosis.expectation import Expectation, refuse, state
 from covshift.kernels.arrays import FloatArray, IntArray
-from covshift.kernels.unlabelled_accuracy import Scores, confident_scores
 from covshift.kernels.vector_scaling import fit_scaling, scaled_probabilities
+from covshift.measures.performance_estimates import Scores, confident_scores
 from covshift.selection.metrics import accuracy, balanced_accuracy
 
 MIN_SCENES = 3

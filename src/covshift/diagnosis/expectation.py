@@ -1,6 +1,6 @@
 """What to expect: accuracy on the target, estimated without its labels, or why it cannot be.
 
-Three estimates (`covshift.kernels.unlabelled_accuracy`), from rows that took no part in the fit:
+Three estimates (`covshift.measures.performance_estimates`), from rows that took no part in the fit:
 
 - **by domains** (`domain_expectation`) assumes that rows of equal logits have equal class
   probabilities in the target and in source domains that played it, and that it is off there as
@@ -35,9 +35,9 @@ from sklearn.svm import SVC
 from covshift.diagnosis.plain import to_plain
 from covshift.diagnosis.weighting import Weighting
 from covshift.kernels.arrays import FloatArray, IntArray
-from covshift.kernels.unlabelled_accuracy import Scores, confident_scores, weighted_scores
 from covshift.kernels.vector_scaling import fit_scaling, scaled_probabilities
 from covshift.measures import classifier_two_sample_test
+from covshift.measures.performance_estimates import Scores, confident_scores, weighted_scores
 from covshift.selection.explanations import MIN_ROWS
 from covshift.selection.problem import Problem
 

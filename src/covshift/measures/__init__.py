@@ -26,6 +26,10 @@ from covshift.measures.overlap import (
     support_overlap,
 )
 from covshift.measures.paired_wilcoxon import PairedTest, paired_wilcoxon
+from covshift.measures.performance_estimates import (
+    average_thresholded_confidence,
+    difference_of_confidences,
+)
 from covshift.measures.periods import Period, PeriodShifts, check_period, period_shifts
 from covshift.measures.representation_bounds import (
     RepresentationBounds,
@@ -53,12 +57,14 @@ __all__ = [
     "SourceSupport",
     "SupportOverlap",
     "approximate_mmd",
+    "average_thresholded_confidence",
     "check_cosine_neighbourhood",
     "check_period",
     "check_representation_bounds",
     "classifier_two_sample_test",
     "clustered_bootstrap_interval",
     "clustered_permutation_test",
+    "difference_of_confidences",
     "effective_sample_size",
     "held_out_mmd_change",
     "holm",

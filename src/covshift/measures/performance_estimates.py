@@ -1,0 +1,398 @@
+r"""Accuracy of a classifier on target rows without labels, estimated from its probabilities.
+
+Let :math:`p_{ik}` be the probability of class k for row i and :math:`f_i` the predicted class. The
+estimates differ in what they take over from source rows to target rows, and each is right only
+where its assumption holds:
+
+====================================  ==========================================================
+`average_thresholded_confidence`      rows above a threshold of confidence are right (ATC)
+`difference_of_confidences`           probabilities are as wrong on the target as on the source
+`calibrated_confidence`               the given probabilities are calibrated on the target (CBPE)
+`importance_weighted_calibration`     P(y | x) is the same, weights make the source like the target
+`accuracy_under_class_shares`         P(x | y) is the same, class shares differ (LEAP)
+`transported_confidence`              class shares are the same (COT)
+====================================  ==========================================================
+
+Probabilities of source rows must come from models that were not fitted to these rows; else every
+estimate is too high.
+
+Balanced accuracy needs two shares for each class k: :math:`A_k`, of target rows that are of class k
+and predicted correctly, and :math:`B_k`, of target rows of class k. Accuracy is :math:`\sum_k A_k`,
+balanced accuracy the mean of the recalls :math:`A_k / B_k` over the classes expected to be there,
+that is, :math:`n' B_k \ge 1` among :math:`n'` target rows.
+
+`weighted_scores` and `confident_scores` also give variances, which are those of the accuracy found
+on :math:`n'` target rows: squared influences of the source rows
+(:math:`\sum_i (w_i (h_i - \theta))^2` for the weighted mean of hits h, and likewise for the others;
+the infinitesimal jackknife, the limit of a bootstrap over source rows), and the noise of the labels
+of the target rows, :math:`\theta (1 - \theta) / n'`.
+"""
+
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+
+import numpy as np
+from scipy.special import entr
+from sklearn.utils import check_array
+
+from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
+
+Metric: TypeAlias = Literal["accuracy", "balanced_accuracy"]
+Confidence: TypeAlias = Literal["max_confidence", "negative_entropy"]
+
+SUM_TOLERANCE = 0.01  # of the probabilities of a row: those of files are rounded
+SMALLEST_PROBABILITY = 1e-13  # has a finite logarithm
+
+
+def average_thresholded_confidence(
+    P_source: Any,
+    y_source: Any,
+    P_target: Any,
+    *,
+    score: Confidence = "max_confidence",
+    predicted_source: Any = None,
+) -> float:
+    r"""Estimate accuracy as the share of target rows above a threshold of confidence (ATC).
+
+    .. math::
+
+        \text{accuracy} = \frac{1}{n'} \sum_{i \in \text{target}} [s(p_i) \ge t], \qquad
+        t: \; \sum_{i \in \text{source}} [s(p_i) < t] = \sum_{i \in \text{source}} [f_i \ne y_i]
+
+    with the score :math:`s(p) = \max_k p_k` or :math:`s(p) = \sum_k p_k \log p_k`.
+
+    **Assumption**: the share of rows below the threshold is the error rate, on the target as on the
+    source. Probabilities need not be calibrated. It fails where the classifier is sure and wrong.
+
+    Parameters
+    ----------
+    P_source : array-like of shape (n_source, n_classes)
+        Probabilities of held-out source rows.
+    y_source : array-like of int, shape (n_source,)
+        Classes of these rows, as column numbers of ``P_source``.
+    P_target : array-like of shape (n_target, n_classes)
+        Probabilities of target rows.
+    score : {"max_confidence", "negative_entropy"}, default="max_confidence"
+        Score of a row.
+    predicted_source : array-like of int, shape (n_source,), default=None
+        Predicted classes. None: the most probable ones.
+
+    Returns
+    -------
+    accuracy : float
+        Between 0 and 1.
+
+    Notes
+    -----
+    The threshold is one of the source's scores, or infinite; with tied scores, the one with the
+    closest number of rows below it.
+
+    **Cost**: O(n K + n log n) time and O(n K) memory.
+
+    References
+    ----------
+    S. Garg, S. Balakrishnan, Z. C. Lipton, B. Neyshabur, H. Sedghi (2022). Leveraging unlabeled
+    data to predict out-of-distribution performance. ICLR.
+
+    Examples
+    --------
+    >>> from covshift.measures import average_thresholded_confidence
+    >>> P_source = [[0.9, 0.1], [0.2, 0.8], [0.7, 0.3], [0.4, 0.6]]  # the last row is wrong
+    >>> average_thresholded_confidence(P_source, [0, 1, 0, 0], [[0.8, 0.2], [0.35, 0.65]])
+    0.5
+    """
+    source, codes, target = _check_both(P_source, y_source, P_target)
+    if score not in get_args(Confidence):
+        raise ValueError(f"score must be one of {get_args(Confidence)}, got {score!r}.")
+    predicted = _check_predicted(predicted_source, source, "predicted_source")
+    scores, target_scores = _confidence(source, score), _confidence(target, score)
+    # Rows below each candidate: as many as come before its first place among the sorted scores.
+    candidates, n_below = np.unique(np.sort(scores), return_index=True)
+    candidates, n_below = np.append(candidates, np.inf), np.append(n_below, len(scores))
+    n_errors = int(np.sum(predicted != codes))
+    threshold = candidates[np.abs(n_below - n_errors).argmin()]
+    return float(np.mean(target_scores >= threshold))
+
+
+def difference_of_confidences(
+    P_source: Any,
+    y_source: Any,
+    P_target: Any,
+    *,
+    metric: Metric = "accuracy",
+    predicted_source: Any = None,
+    predicted_target: Any = None,
+) -> float:
+    r"""Estimate a score as that of the source plus the change of mean confidence (DoC).
+
+    .. math::
+
+        A_k &= \frac{1}{n'} \sum_{i \in \text{target}} p_{ik} [f_i = k]
+            + \frac{1}{n} \sum_{i \in \text{source}} ([y_i = k] - p_{ik}) [f_i = k], \\
+        B_k &= \frac{1}{n'} \sum_{i \in \text{target}} p_{ik}
+            + \frac{1}{n} \sum_{i \in \text{source}} ([y_i = k] - p_{ik})
+
+    The accuracy :math:`\sum_k A_k` is the accuracy on the source, plus the mean confidence
+    :math:`p_{i f_i}` of the target rows, less that of the source rows. The balanced accuracy is the
+    mean of :math:`A_k / B_k`, which corrects each class in the same way.
+
+    **Assumption**: mean confidence is as far above the accuracy (of each predicted class) on the
+    target as on the source.
+
+    Parameters
+    ----------
+    P_source : array-like of shape (n_source, n_classes)
+        Probabilities of held-out source rows.
+    y_source : array-like of int, shape (n_source,)
+        Classes of these rows, as column numbers of ``P_source``.
+    P_target : array-like of shape (n_target, n_classes)
+        Probabilities of target rows.
+    metric : {"accuracy", "balanced_accuracy"}, default="accuracy"
+        Score to estimate.
+    predicted_source, predicted_target : array-like of int, default=None
+        Predicted classes. None: the most probable ones.
+
+    Returns
+    -------
+    score : float
+        Between 0 and 1; estimates outside are clipped.
+
+    Notes
+    -----
+    Guillory et al. estimate the accuracy, and also regress it on the difference over known shifts;
+    this is the difference itself.
+
+    **Cost**: O(n K) time and memory.
+
+    References
+    ----------
+    D. Guillory, V. Shankar, S. Ebrahimi, T. Darrell, L. Schmidt (2021). Predicting with confidence
+    on unseen distributions. ICCV.
+
+    Examples
+    --------
+    >>> from covshift.measures import difference_of_confidences
+    >>> P_source = [[0.9, 0.1], [0.2, 0.8], [0.7, 0.3], [0.4, 0.6]]  # the last row is wrong
+    >>> round(difference_of_confidences(P_source, [0, 1, 0, 0], [[0.8, 0.2], [0.4, 0.6]]), 3)
+    0.7
+    """
+    source, codes, target = _check_both(P_source, y_source, P_target)
+    _check_metric(metric)
+    predicted = _check_predicted(predicted_source, source, "predicted_source")
+    target_predicted = _check_predicted(predicted_target, target, "predicted_target")
+    A, B = _corrected_shares(codes, source, predicted, target, target_predicted)
+    return _score(A, B, len(target), metric)
+
+
+class Scores(NamedTuple):
+    """Accuracy and balanced accuracy with their variances; NaN, if no class is expected."""
+
+    accuracy: float
+    variance: float
+    balanced_accuracy: float
+    balanced_variance: float
+
+
+def weighted_scores(
+    codes: IntArray, predicted: IntArray, weights: FloatArray, n_classes: int, n_target: int
+) -> Scores:
+    r"""Scores by weights (n,) of source rows with classes (n,) and predicted classes (n,).
+
+    .. math::
+
+        A_k = \sum_i w_i [y_i = k][f_i = k], \qquad B_k = \sum_i w_i [y_i = k], \qquad
+        \sum_i w_i = 1
+
+    References
+    ----------
+    M. Sugiyama, M. Krauledat, K.-R. Müller (2007). Covariate shift adaptation by importance
+    weighted cross validation. Journal of Machine Learning Research 8, 985-1005.
+    """
+    w = (weights / weights.sum())[:, None]
+    of_class = np.eye(n_classes)[codes]
+    found = of_class * (codes == predicted)[:, None]
+    A, B = (w * found).sum(axis=0), (w * of_class).sum(axis=0)
+    return _scores(A, B, w * found, w * of_class, w[:, 0], codes, weights, n_target)
+
+
+def confident_scores(
+    codes: IntArray,
+    P: FloatArray,
+    predicted: IntArray,
+    P_target: FloatArray,
+    target_predicted: IntArray,
+) -> Scores:
+    """Scores by calibrated probabilities P (n, K) of source rows and (n', K) of target rows.
+
+    The values are those of `difference_of_confidences`.
+    """
+    n = len(P)
+    A, B = _corrected_shares(codes, P, predicted, P_target, target_predicted)
+    missed, missed_found = _missed_shares(codes, P, predicted)
+    # Means of the source enter as sums of these: what is left are influences.
+    centred, centred_found = missed - missed.mean(axis=0), missed_found - missed_found.mean(axis=0)
+    nothing = np.zeros(n)
+    return _scores(A, B, centred_found, centred, nothing, codes, np.ones(n), len(P_target))
+
+
+def _check_probabilities(P: Any, name: str) -> FloatArray:
+    """Return probabilities as an array (n, K) of rows that sum to 1, of two classes or more."""
+    array: FloatArray = check_array(
+        P, dtype=np.float64, order="C", input_name=name, estimator=f"this measure ({name})"
+    )
+    if array.shape[1] < 2:
+        raise ValueError(f"{name} must have a column for each of two classes or more, got 1.")
+    if (array < 0).any():
+        raise ValueError(f"{name} must hold probabilities: it has negative entries.")
+    sums = array.sum(axis=1)
+    wrong = np.flatnonzero(np.abs(sums - 1) > SUM_TOLERANCE)
+    if len(wrong):
+        raise ValueError(
+            f"The rows of {name} must sum to 1: {len(wrong)} of {len(sums)} do not (row {wrong[0]} "
+            f"sums to {sums[wrong[0]]:.4g}). Pass the output of predict_proba."
+        )
+    return array
+
+
+def _check_codes(codes: Any, n_rows: int | None, n_classes: int, name: str) -> IntArray:
+    """Return class numbers as an array (n,) of columns of a matrix with n_classes columns."""
+    array = np.asarray(codes)
+    if array.ndim != 1 or len(array) == 0 or n_rows not in (None, len(array)):
+        expected = "a positive number of rows" if n_rows is None else f"shape ({n_rows},)"
+        raise ValueError(
+            f"{name} must hold one class number per row: expected {expected}, got shape "
+            f"{array.shape}."
+        )
+    if array.dtype.kind not in "iu":
+        raise ValueError(
+            f"{name} must hold class numbers of type int, got {array.dtype}: for labels y of a "
+            f"fitted classifier, pass np.searchsorted(classifier.classes_, y)."
+        )
+    if array.min() < 0 or array.max() >= n_classes:
+        outside = array.min() if array.min() < 0 else array.max()
+        raise ValueError(
+            f"{name} must hold column numbers of the probabilities, 0 to {n_classes - 1}, got "
+            f"{outside}."
+        )
+    numbers: IntArray = array.astype(np.int64)
+    return numbers
+
+
+def _check_both(P_source: Any, y_source: Any, P_target: Any) -> tuple[FloatArray, IntArray, Any]:
+    """Return checked probabilities and class numbers of the source, probabilities of the target."""
+    source = _check_probabilities(P_source, "P_source")
+    target = _check_probabilities(P_target, "P_target")
+    if source.shape[1] != target.shape[1]:
+        raise ValueError(
+            f"P_source and P_target must have the same classes, got {source.shape[1]} and "
+            f"{target.shape[1]} columns."
+        )
+    return source, _check_codes(y_source, len(source), source.shape[1], "y_source"), target
+
+
+def _check_predicted(predicted: Any, P: FloatArray, name: str) -> IntArray:
+    """Return predicted class numbers (n,): those given, else the most probable ones."""
+    if predicted is None:
+        most_probable: IntArray = P.argmax(axis=1)
+        return most_probable
+    return _check_codes(predicted, len(P), P.shape[1], name)
+
+
+def _check_metric(metric: str) -> None:
+    if metric not in get_args(Metric):
+        raise ValueError(f"metric must be one of {get_args(Metric)}, got {metric!r}.")
+
+
+def _confidence(P: FloatArray, score: Confidence) -> FloatArray:
+    """Score (n,) of each row of P (n, K)."""
+    if score == "max_confidence":
+        largest: FloatArray = P.max(axis=1)
+        return largest
+    # Sorted: the same probabilities in another order must not differ by rounding.
+    negative: FloatArray = -entr(np.sort(P, axis=1)).sum(axis=1)
+    return negative
+
+
+def _expected_shares(P: FloatArray, predicted: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Shares A (K,) of rows of each class and predicted so, B (K,) of rows of each class."""
+    return (P * np.eye(P.shape[1])[predicted]).mean(axis=0), P.mean(axis=0)
+
+
+def _missed_shares(
+    codes: IntArray, P: FloatArray, predicted: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return what the probabilities of each row miss (n, K): of its class; where predicted so."""
+    n, n_classes = P.shape
+    missed: FloatArray = (np.eye(n_classes)[codes] - P) / n
+    return missed, missed * np.eye(n_classes)[predicted]
+
+
+def _corrected_shares(
+    codes: IntArray,
+    P: FloatArray,
+    predicted: IntArray,
+    P_target: FloatArray,
+    target_predicted: IntArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Shares A, B (K,) of target rows by probabilities, plus what these miss on the source."""
+    A, B = _expected_shares(P_target, target_predicted)
+    missed, missed_found = _missed_shares(codes, P, predicted)
+    return A + missed_found.sum(axis=0), B + missed.sum(axis=0)
+
+
+def _expected_classes(B: FloatArray, n_target: int) -> BoolArray:
+    """Whether a row of each class (K,) with shares B is expected among the target rows."""
+    expected: BoolArray = n_target * B >= 1
+    return expected
+
+
+def _score(A: FloatArray, B: FloatArray, n_target: int, metric: Metric) -> float:
+    """Accuracy or balanced accuracy of shares A, B (K,), clipped to 0 to 1."""
+    if metric == "accuracy":
+        return float(np.clip(A.sum(), 0, 1))
+    there = _expected_classes(B, n_target)
+    if not there.any():  # more classes than rows: the most expected ones are better than none
+        there = B.max() == B
+    return float(np.clip(A[there] / B[there], 0, 1).mean())
+
+
+def _scores(
+    A: FloatArray,
+    B: FloatArray,
+    A_rows: FloatArray,
+    B_rows: FloatArray,
+    w: FloatArray,
+    codes: IntArray,
+    weights: FloatArray,
+    n_target: int,
+) -> Scores:
+    """Scores of A, B (K,), from what source rows add to them (n, K) and their shares w (n,)."""
+    sizes = _effective_sizes(codes, weights, len(A))
+    size = float(weights.sum() ** 2 / np.square(weights).sum())
+    accuracy = float(np.clip(A.sum(), 0, 1))
+    influence = A_rows.sum(axis=1) - w * accuracy
+    # No interval is narrower than if one row more were missed.
+    variance = max(float(influence @ influence), 1 / size**2) + _label_noise(accuracy, n_target)
+    there = _expected_classes(B, n_target)
+    if not there.any():
+        return Scores(accuracy, variance, np.nan, np.nan)
+    n_there = int(there.sum())
+    recalls = np.clip(A[there] / B[there], 0, 1)
+    influence = ((A_rows[:, there] - recalls * B_rows[:, there]) / B[there]).mean(axis=1)
+    floor = float(np.sum(1 / np.maximum(sizes[there], 1) ** 2)) / n_there**2
+    noise = sum(_label_noise(r, n_target * b) for r, b in zip(recalls, B[there], strict=True))
+    balanced_variance = max(float(influence @ influence), floor) + noise / n_there**2
+    return Scores(accuracy, variance, float(recalls.mean()), balanced_variance)
+
+
+def _label_noise(share: float, n_rows: float) -> float:
+    """Variance of the share of n rows; never 0, as if one row more were found and one missed."""
+    smoothed = (share * n_rows + 1) / (n_rows + 2)
+    return float(smoothed * (1 - smoothed) / n_rows)
+
+
+def _effective_sizes(codes: IntArray, weights: FloatArray, n_classes: int) -> FloatArray:
+    """Rows of each class (K,), if they had equal weights and were worth as much."""
+    sums = np.bincount(codes, weights=weights, minlength=n_classes)
+    squares = np.bincount(codes, weights=np.square(weights), minlength=n_classes)
+    sizes: FloatArray = np.divide(sums**2, squares, out=np.zeros(n_classes), where=squares > 0)
+    return sizes
