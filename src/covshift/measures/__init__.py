@@ -27,8 +27,12 @@ from covshift.measures.overlap import (
 )
 from covshift.measures.paired_wilcoxon import PairedTest, paired_wilcoxon
 from covshift.measures.performance_estimates import (
+    accuracy_under_class_shares,
     average_thresholded_confidence,
+    calibrated_confidence,
     difference_of_confidences,
+    importance_weighted_calibration,
+    transported_confidence,
 )
 from covshift.measures.periods import Period, PeriodShifts, check_period, period_shifts
 from covshift.measures.representation_bounds import (
@@ -56,8 +60,10 @@ __all__ = [
     "RepresentationBounds",
     "SourceSupport",
     "SupportOverlap",
+    "accuracy_under_class_shares",
     "approximate_mmd",
     "average_thresholded_confidence",
+    "calibrated_confidence",
     "check_cosine_neighbourhood",
     "check_period",
     "check_representation_bounds",
@@ -68,6 +74,7 @@ __all__ = [
     "effective_sample_size",
     "held_out_mmd_change",
     "holm",
+    "importance_weighted_calibration",
     "ks_distance",
     "ks_test",
     "mean_and_standard_error",
@@ -80,5 +87,6 @@ __all__ = [
     "percentage_change",
     "period_shifts",
     "support_overlap",
+    "transported_confidence",
     "unweighted_average_recall",
 ]
