@@ -23,7 +23,8 @@ RAW = "raw"  # rows as they are, which only an explicit ``None`` as adapter mean
 AUTO = "auto"  # "choose one": where a name is asked for, it is not an adapter's
 # Of `covshift.selection.models`.
 MODEL_NAMES = (
-    "logistic", "linear-svm", "rbf", "boosting", "kernel-ridge", "joint", "joint-no-graph",
+    "logistic", "linear-svm", "rbf", "kernel-ridge", "forest", "boosting", "joint",
+    "joint-no-graph",
 )  # fmt: skip
 
 SCALED_PATH = "covshift.adapters.source_standard_scaler:SourceStandardScaler"
@@ -50,6 +51,7 @@ class Size(NamedTuple):
     n_features: int
     n_classes: int = 2
     spread: float = 1.0  # mean standard deviation of a feature within a source domain
+    n_domains: int = 2  # of source and target together
 
 
 Settings: TypeAlias = Mapping[str, Any] | Callable[[Size], Mapping[str, Any]]
@@ -99,6 +101,9 @@ class AdapterRecord:
         of `covshift.selection.models`.
     max_features : int or None
         Features above which automatic use skips it, because it would take too long.
+    min_domains : int
+        Domains, of source and target together, below which automatic use skips it, because it
+        would be the same as another one.
     n_outputs : int or None
         Most features that it yields, where that is fewer than it gets and models should know.
     aliases : tuple of str
@@ -131,6 +136,7 @@ class AdapterRecord:
     automatic: tuple[str, ...] = ()
     diagnosed: tuple[str, ...] = ()
     max_features: int | None = None
+    min_domains: int = 2
     n_outputs: int | None = None
     aliases: tuple[str, ...] = ()
 
@@ -141,7 +147,8 @@ class AdapterRecord:
 
     def suits(self, size: Size) -> bool:
         """Whether automatic use tries it on a problem of this size."""
-        return self.max_features is None or size.n_features <= self.max_features
+        few_enough = self.max_features is None or size.n_features <= self.max_features
+        return few_enough and size.n_domains >= self.min_domains
 
     def load_class(self) -> Any:
         """Import the class."""
@@ -222,8 +229,9 @@ def _codes(size: Size) -> dict[str, Any]:
     return {"n_components": n_codes, "max_epochs": EPOCHS, "random_state": 0}
 
 
-_MODELS = ("logistic", "linear-svm", "rbf")
-_WITH_TREES = (*_MODELS, "boosting")
+# Chosen on real tasks (docs/results/selection.md): linear SVMs, forests and joint alignment add to
+# what the vote reaches; boosted trees cost ten times as much as forests.
+_PLAIN = ("logistic", "linear-svm", "rbf", "kernel-ridge", "forest")
 _TWO = ("logistic", "rbf")
 _ON_FILTERS = ("linear-svm", "rbf")
 
@@ -244,7 +252,6 @@ _ALIGNED: dict[str, Any] = {
     "exports_to_onnx": True,
     "before": ("scale", ALIGNED_FEATURES),
     "settings": {"direction": "target_to_source"},
-    "automatic": _MODELS,
     "diagnosed": _TWO,
     "n_outputs": ALIGNED_FEATURES,
 }
@@ -306,7 +313,7 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         streams=True,
         exports_to_onnx=True,
         before=(),
-        automatic=_WITH_TREES,
+        automatic=_PLAIN,
         diagnosed=_TWO,
     ),
     AdapterRecord(
@@ -317,7 +324,7 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         fixes="Offsets and gains: other units, another sensor, another level.",
         harms="Class proportions differ between source and target.",
         exports_to_onnx=True,
-        automatic=_WITH_TREES,
+        automatic=(*_PLAIN, "joint"),
         aliases=("standardise",),
         **_BY_FEATURE,
     ),
@@ -330,7 +337,8 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         harms="Class proportions differ between domains, or a domain has few rows.",
         exports_to_onnx=True,
         settings={"pooling": "domain"},
-        automatic=_MODELS,
+        automatic=(*_TWO, "joint"),
+        min_domains=3,
         aliases=("standardise-domains", "standardise groups"),
         **_BY_FEATURE,
     ),
@@ -340,6 +348,7 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         title="correlation alignment: the covariance of target rows made that of the source",
         assumption="Source and target differ by a linear map of the features.",
         fixes="Correlations and scales that differ between domains.",
+        automatic=_TWO,
         **_ALIGNED,
     ),
     AdapterRecord(
@@ -357,7 +366,7 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         assumption="Source and target differ by an increasing map of each feature.",
         fixes="Offsets, gains and non-linear responses of sensors.",
         harms="Class proportions differ between source and target.",
-        automatic=_WITH_TREES,
+        automatic=("logistic", "linear-svm", "rbf", "forest", "joint"),
         **_BY_FEATURE,
     ),
     AdapterRecord(
@@ -365,7 +374,7 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         path="covshift.weights.ulsif:ULSIFWeights",
         title="importance weights: least-squares density ratio",
         settings={"random_state": 0},
-        automatic=_MODELS,
+        automatic=_TWO,
         diagnosed=_TWO,
         **_WEIGHTS,
     ),
@@ -400,7 +409,6 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         name="sa-8",
         title=f"subspace alignment in at most {SMALL_SUBSPACE} dimensions",
         settings=_subspace(SMALL_SUBSPACE),
-        automatic=_TWO,
         diagnosed=_TWO,
         n_outputs=SMALL_SUBSPACE,
         aliases=("SA 8",),
@@ -410,7 +418,7 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         name="sa",
         title=f"subspace alignment in at most {LARGE_SUBSPACE} dimensions",
         settings=_subspace(LARGE_SUBSPACE),
-        automatic=_TWO,
+        automatic=("logistic",),
         diagnosed=_TWO,
         n_outputs=LARGE_SUBSPACE,
         aliases=("sa-30", "SA 30"),
@@ -435,7 +443,7 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         title="sparse filtering",
         before=("scale", FILTERED_FEATURES),
         settings=_filters(),
-        automatic=_ON_FILTERS,
+        automatic=("linear-svm",),
         diagnosed=_ON_FILTERS,
         **_SF,
     ),
@@ -444,7 +452,6 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         title="sparse filtering of standardized source and target",
         before=("standardize", FILTERED_FEATURES),
         settings=_filters(),
-        automatic=_ON_FILTERS,
         aliases=("standardise > SF",),
         **_SF,
     ),
@@ -453,7 +460,7 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         title="periodic sparse filtering without labels",
         before=("scale", FILTERED_FEATURES),
         settings=_filters(label_reward=0.0, n_restarts=1),
-        automatic=_ON_FILTERS,
+        automatic=("rbf",),
         diagnosed=_ON_FILTERS,
         **_PSF,
     ),
@@ -462,7 +469,6 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         title="periodic sparse filtering of standardized source and target, without labels",
         before=("standardize", FILTERED_FEATURES),
         settings=_filters(label_reward=0.0, n_restarts=1),
-        automatic=_ON_FILTERS,
         aliases=("standardise > PSF",),
         **_PSF,
     ),
@@ -663,5 +669,6 @@ _FIELDS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
         (name, lambda one: one is None or _is_count(one), "a whole number of at least 1, or None")
         for name in ("max_features", "n_outputs")
     ),
+    ("min_domains", _is_count, "a whole number of at least 1"),
     ("aliases", _all(_is_text), "a tuple of texts"),
 )  # fmt: skip

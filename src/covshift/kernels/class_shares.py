@@ -22,11 +22,15 @@ CLOSE = 1e-8  # change of the shares
 
 
 def estimate_shares(P: FloatArray, shares: FloatArray) -> FloatArray:
-    """Shares (K,) of the rows with probabilities P (n, K) made for ``shares`` (K,)."""
+    """Shares (K,) of the rows with probabilities P (n, K) made for ``shares`` (K,).
+
+    A class whose share is zero keeps it.
+    """
     estimate = shares.copy()
     for _ in range(MAX_STEPS):
         previous = estimate
-        estimate = reweigh_classes(P, estimate / shares).mean(axis=0)
+        ratios = np.divide(estimate, shares, out=np.zeros_like(shares), where=shares > 0)
+        estimate = reweigh_classes(P, ratios).mean(axis=0)
         if np.abs(estimate - previous).max() <= CLOSE:
             break
     return estimate

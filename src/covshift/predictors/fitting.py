@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from scipy import sparse
 from sklearn import config_context
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
@@ -42,6 +42,7 @@ from covshift.weights import scale_to_mean_one
 # Adapted rows that an estimator is fitted to: it needs them in memory, and copies of its own.
 ESTIMATOR_BYTES = 2**28
 BLOCK_BYTES = 2**26
+NEGLIGIBLE_WEIGHT = 1e-9  # weights have mean one
 
 
 class AdaptedRows(NamedTuple):
@@ -154,6 +155,8 @@ def fit_estimator(
     """Return a clone of an estimator, fitted to adapted rows with their weights."""
     domains = adapted.domains
     weights = combine_weights(sample_weight, adapted.importance, domains)
+    if adapted.importance is not None and is_classifier(estimator):
+        weights = keep_every_class(weights, labels)
     estimator = clone(estimator)
     if uses_target_rows(estimator):
         y = blank_labels(labels, domains.label_mask)
@@ -182,7 +185,12 @@ def problem_size(X: Any, n_classes: int, sample_domain: IntArray) -> Size:
     """
     n_source = int((sample_domain >= 0).sum())
     return Size(
-        n_source, X.shape[0] - n_source, X.shape[1], n_classes, _measure_spread(X, sample_domain)
+        n_source,
+        X.shape[0] - n_source,
+        X.shape[1],
+        n_classes,
+        _measure_spread(X, sample_domain),
+        len(np.unique(sample_domain)),
     )
 
 
@@ -220,6 +228,17 @@ def combine_weights(given: Any, importance: Any, domains: FitDomains) -> FloatAr
         weights *= given
     scaled: FloatArray = scale_to_mean_one(weights[domains.label_mask])
     return scaled
+
+
+def keep_every_class(weights: Any, labels: Any) -> Any:
+    """Give a class whose rows all have importance zero a negligible weight.
+
+    libsvm drops rows without weight, and then a class that no other row has: its scores would
+    have a column fewer than there are classes.
+    """
+    classes, codes = np.unique(labels, return_inverse=True)
+    lost = np.bincount(codes, weights, minlength=len(classes))[codes] <= 0
+    return np.where(lost, NEGLIGIBLE_WEIGHT, weights) if lost.any() else weights
 
 
 def fit_adapter(adapter: Any, X: Any, y: Any, **domains: Any) -> None:

@@ -27,10 +27,15 @@ def decide_classes(P: FloatArray, objective: Any, shares: FloatArray) -> IntArra
     Any objective but "balanced_accuracy", a user's function included, takes the most probable
     class.
     """
-    if objective == BALANCED_ACCURACY:
+    if is_balanced(objective):
         P = np.divide(P, shares, out=np.zeros_like(P), where=shares > 0)
     decided: IntArray = P.argmax(axis=1)
     return decided
+
+
+def is_balanced(objective: Any) -> bool:
+    """Whether the objective is balanced accuracy; a user's function is not."""
+    return isinstance(objective, str) and objective == BALANCED_ACCURACY
 
 
 def describe_objective(objective: Any) -> str | None:

@@ -71,9 +71,7 @@ def check_candidates(candidates: Iterable[Any], size: Size) -> list[Candidate]:
 
 def default_candidates(size: Size) -> list[Candidate]:
     """Candidates that are tried when the user names none: the registry's, with their models."""
-    candidates = registered_candidates(size, "automatic")
-    # Trees last: they cost most, and ties go to the earlier candidate.
-    return sorted(candidates, key=lambda one: one.estimator_name == "boosting")
+    return registered_candidates(size, "automatic")
 
 
 def registered_candidates(size: Size, use: Literal["automatic", "diagnosed"]) -> list[Candidate]:
