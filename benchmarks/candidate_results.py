@@ -1,6 +1,6 @@
 """Scores, probabilities and true scores of all candidates of a task, from lines of results.
 
-Needs the methods "auto" (predictions of the candidates) and "pick by what explains" (scores).
+Needs the methods "auto" (predictions of the candidates) and "pick by source CV" (scores).
 """
 
 from functools import cached_property

@@ -87,7 +87,7 @@ NAMED_ADAPTERS = {
 NAMED_MODELS = {"linear": "logistic", "rbf": "rbf", "boosting": "boosting"}
 # Columns of a leaderboard's row that are not scores, and those of its two results.
 NOT_SCORES = ("candidate", "adapter", "estimator", "seconds", "disqualified", "warnings")
-COMBINED, WEIGHT = "combined", "weight"
+COMBINED, WEIGHT = "expected gain", "weight"
 VERDICTS = ("not moved", "adapt", "no adaptation", "undecidable")
 PAPER_COMMAND = ("reproduce", "synthetic")
 PAPER_RESULTS = ("with", "without", "without_target", "mmd_before", "mmd_after")

@@ -18,22 +18,25 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
 from covshift import AutoAdaptedClassifier
+from covshift.kernels.class_shares import estimate_shares, reweigh_classes
 from covshift.kernels.distinct_rows import deal_folds
+from covshift.predictors.objective import decide_classes
 from covshift.registry import records
+from covshift.selection.auto_adapted_classifier import SHARE_TRUST
 from covshift.selection.bench import N_FOLDS, Bench
 from covshift.selection.candidates import default_candidates, named_classifier
 from covshift.selection.choice import choose
 from covshift.selection.disqualification import disqualify
-from covshift.selection.explanations import explained_by_shares
 from covshift.selection.members import FitData, fit_members
 from covshift.selection.metrics import METRICS
-from covshift.selection.outputs import class_logits
+from covshift.selection.outputs import Output, class_logits
 from covshift.selection.problem import Problem
+from covshift.selection.rehearsals import KINDS, pseudo_targets
 
 BALANCED = "balanced_accuracy"
 OBJECTIVES = ("accuracy", BALANCED)
 # Of `AutoAdaptedClassifier`.
-MAX_ROWS = 1000
+MAX_ROWS = 600
 N_MEMBERS = 7
 
 
@@ -79,31 +82,59 @@ def automatic(task, seed, objective):
 
 
 def shared_bench(task, seed):
-    """Every default candidate and every way to combine them, from one bench of candidates.
-
-    The weights of "auto" are those of `AutoAdaptedClassifier`, which draws its seed in the same
-    way. "plain best" is the best unadapted candidate by validation on the source, "equal vote"
-    the mean of all candidates that are neither failed nor degenerate.
-    """
-    classes, codes = np.unique(task.y_source, return_inverse=True)
+    """Every default candidate and every way to combine them, from one bench of candidates."""
+    codes = np.unique(task.y_source, return_inverse=True)[1]
     bench = make_bench(task, codes, seed)
-    logits, P = outputs_on_test(bench, task, codes)
+    return combine_candidates(bench, task, outputs_on_test(bench, task, codes)[0])
+
+
+def combine_candidates(bench, task, logits):
+    """Predictions of each candidate and of each way to combine them, from their test logits.
+
+    "auto" is what `AutoAdaptedClassifier` predicts, which draws its seed in the same way. "plain
+    best" is the best unadapted candidate by validation on the source, "equal vote" the mean of all
+    candidates that are neither failed nor degenerate.
+    """
+    classes = np.unique(task.y_source)
+    P = [None if one is None else bench.calibrated_of(i, one) for i, one in enumerate(logits)]
     found = {}
     for number, one in enumerate(bench.candidates):
-        if logits[number] is not None:
-            found[one.name] = Prediction(classes[logits[number].argmax(axis=1)], P[number])
+        if P[number] is not None:
+            found[one.name] = Prediction(classes[P[number].argmax(axis=1)], P[number])
     for objective in OBJECTIVES:
         bench.metric = METRICS[objective]
-        for name, weights, extras in _combinations(bench, objective):
+        for name, weights, reweighed, extras in _combinations(bench, objective):
             used = np.flatnonzero(weights)
-            mean = sum(weights[i] * P[i] for i in used)
-            shares = np.bincount(codes) if objective == BALANCED else 1
-            labels = classes[(mean / shares).argmax(axis=1)]
+            mean = _vote(bench, P, weights, reweighed)
             extras["weights"] = {bench.candidates[i].name: round(weights[i], 4) for i in used}
+            labels = classes[decide_classes(mean, objective, bench.problem.class_shares)]
             found[name] = Prediction(labels, mean, extras)
     arrays = bench.arrays() | {f"test {i}": one for i, one in enumerate(logits) if one is not None}
     found["auto"] = found["auto"]._replace(arrays=arrays)
     return found
+
+
+def _vote(bench, P, weights, reweighed):
+    """Mean probabilities of the test rows; class shares of adapted members halfway to the target's.
+
+    As `AutoAdaptedClassifier` has it, on the rows that the bench adapts to.
+    """
+    used = np.flatnonzero(weights)
+    parts = []
+    for adapts in (False, True):
+        some = [i for i in used if bench.candidates[i].adapts == adapts]
+        if not some:
+            continue
+        part = sum(weights[i] * P[i] for i in some)
+        if adapts and reweighed:
+            shares = bench.problem.class_shares
+            on_target = bench.calibrated(bench.target)
+            mean = sum(weights[i] * on_target[i] for i in some) / weights[some].sum()
+            estimated = estimate_shares(mean, shares)
+            ratios = ((1 - SHARE_TRUST) * shares + SHARE_TRUST * estimated) / shares
+            part = weights[some].sum() * reweigh_classes(part, ratios)
+        parts.append(part)
+    return sum(parts)
 
 
 def make_bench(task, codes, seed):
@@ -120,27 +151,40 @@ def make_bench(task, codes, seed):
 
 
 class RecordingBench(Bench):
-    """A bench that remembers the true classes of the scenes that were scored."""
+    """A bench whose outputs can be kept in a file, and restored."""
 
-    def __init__(self, *args, **settings):
-        super().__init__(*args, **settings)
-        self.truths = {}
-
-    def score(self, outputs, codes):
-        """Remember the codes of a scene by its name."""
-        names = [name for name, found in self._outputs.items() if found is outputs]
-        self.truths.update(dict.fromkeys(names, codes))
-        return super().score(outputs, codes)
+    def calibrated_of(self, number, logits):
+        """Return the calibrated probabilities of logits of one candidate."""
+        outputs = [Output(None)] * len(self.candidates)
+        outputs[number] = Output(logits)
+        return self.calibrated(outputs)[number]
 
     def arrays(self):
         """Return the logits of all candidates in all scenes, and the scenes' classes."""
-        found = {f"truth {name}": codes for name, codes in self.truths.items()}
+        found = {}
+        for kind in KINDS[1:]:
+            played = pseudo_targets(self, kind)
+            found |= {f"truth {name}": one.codes for name, one in played if name in self._outputs}
         for name, outputs in self._outputs.items():
             known = {i: one.logits for i, one in enumerate(outputs) if one.logits is not None}
             found |= {f"{name}, {i}": logits for i, logits in known.items()}
         names = np.array([one.name for one in self.candidates])
         folds = deal_folds(self.problem.codes, N_FOLDS, self.rng("folds"))
         return found | {"candidates": names, "codes": self.problem.codes, "folds": folds}
+
+    def restore(self, arrays):
+        """Take outputs from the arrays of another bench, by names; returns the test logits."""
+        stored = [str(name) for name in arrays["candidates"]]
+        numbers = [stored.index(one.name) for one in self.candidates]
+        scenes = dict.fromkeys(key.rpartition(", ")[0] for key in arrays if ", " in key)
+        for name in scenes:
+            known = [arrays.get(f"{name}, {i}") for i in numbers]
+            self._outputs[name] = [
+                Output(None, "failed") if one is None else Output(one.astype(np.float64))
+                for one in known
+            ]
+        tests = [arrays.get(f"test {i}") for i in numbers]
+        return [None if one is None else one.astype(np.float64) for one in tests]
 
 
 def outputs_on_test(bench, task, codes, chosen=None):
@@ -167,16 +211,16 @@ def outputs_on_test(bench, task, codes, chosen=None):
 
 
 def _combinations(bench, objective):
-    """Names, weights and extras of the ways to combine the candidates for an objective."""
+    """Names, weights, whether class shares are adjusted, and extras of ways to combine."""
     short = "balanced" if objective == BALANCED else objective
-    choice = choose(bench, "untrained", n_members=N_MEMBERS)
-    yield f"plain best, {short}", np.eye(len(bench.candidates))[choice.plain], {}
-    yield f"equal vote, {short}", _equal_weights(bench), {}
+    choice = choose(bench, "rehearsals", n_members=N_MEMBERS)
+    yield f"plain best, {short}", np.eye(len(bench.candidates))[choice.plain], False, {}
+    yield f"equal vote, {short}", _equal_weights(bench), False, {}
     scores = {key: rounded(column) for key, column in choice.table.scores.items()}
-    scores["combined"] = rounded(choice.combined)
-    extras = {"scores": scores, "reasons": list(choice.table.reasons)}
+    scores["expected gain"] = rounded(choice.gains)
+    extras = {"scores": scores, "reasons": list(choice.table.reasons), "plain": choice.plain}
     name = "auto" if objective == BALANCED else f"auto, {short}"
-    yield name, choice.weights, extras | {"explained": explained_by_shares(bench)}
+    yield name, choice.weights, objective != BALANCED, extras
 
 
 def rounded(values):
@@ -223,7 +267,7 @@ def all_methods():
 
     methods = [
         Method("plain logistic", "1", plain_logistic),
-        Method("auto", "3", shared_bench),
+        Method("auto", "4", shared_bench),
         Method("estimator, accuracy", "1", partial(automatic, objective="accuracy")),
         Method("estimator, balanced", "1", partial(automatic, objective=BALANCED)),
     ]

@@ -21,7 +21,7 @@ from covshift.selection.metrics import METRICS
 from covshift.selection.scorers import SCORERS
 
 # One of the predictions of each method gives it its name.
-OURS, SKADAS = "pick by what explains", "pick by SKADA: circular"
+OURS, SKADAS = "pick by source CV", "pick by SKADA: circular"
 TARGET, MASKED = -1, -1  # the domain of target rows, and their label, as SKADA masks it
 
 

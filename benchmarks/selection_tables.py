@@ -123,7 +123,7 @@ def label_scores(one, rows, codes, arrays):
 def label_table(candidates, combined, data, out):
     """Return regret with labels of some target rows: by labels alone, and with the score.
 
-    ``combined`` is the combined score of "auto" by name of the task.
+    ``combined`` is the expected gain by "auto", by name of the task.
     """
     rows = []
     for one in candidates:
@@ -159,7 +159,7 @@ def all_tables(data, out):
     candidates = read_candidates([out])
     scored = add_regret(score_results(lines, tasks_of(lines)), candidates)
     combined = {
-        one.task.name: np.array(one.auto["extras"]["scores"]["combined"], dtype=float)
+        one.task.name: np.array(one.auto["extras"]["scores"]["expected gain"], dtype=float)
         for one in candidates
     }
     tables = []
@@ -174,7 +174,7 @@ def all_tables(data, out):
 
 
 def _vote(one, combined):
-    """Return the score of the vote by a combined score."""
+    """Return the score of the vote by expected gains."""
     return one.vote(vote_weights(combined, one.allowed, N_MEMBERS), METRIC)
 
 

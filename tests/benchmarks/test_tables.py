@@ -105,7 +105,7 @@ def test_right_hypotheses_harm_and_covering():
     assert not diagnosis_tables.covers(said | {"expected": [sure], "scores": [0.6, 0.9]})
 
 
-SCORES = ("what explains", "source CV", "source domains")
+SCORES = ("source CV", "kappa", "source domains")
 
 
 def made_up_candidates(seed=0, n_tasks=24):
@@ -123,7 +123,7 @@ def made_up_candidates(seed=0, n_tasks=24):
             texts = {"predicted": encode_codes(codes), "probabilities": encode_probabilities(P)}
             by_method[name] = texts
         scores = {key: rng.uniform(size=len(names)).tolist() for key in SCORES}
-        scores["what explains"] = [*(skills[:-1] + 0.01 * rng.standard_normal(4)), None]
+        scores["source CV"] = [*(skills[:-1] + 0.01 * rng.standard_normal(4)), None]
         by_method["auto"] = {"truth": encode_codes(truth)}
         extras = {
             "candidates": names,

@@ -76,7 +76,9 @@ def test_it_adapts_without_an_adapter(estimator):
 
 def test_it_competes_and_votes():
     X, y, sample_domain = far_target()
-    model = AutoAdaptedClassifier(candidates=[(None, MovedCentroids())], vote=1, random_state=0)
+    model = AutoAdaptedClassifier(
+        candidates=[(None, MovedCentroids())], vote=1, class_shares="source", random_state=0
+    )
     model.fit(X, y, sample_domain=sample_domain)
     assert model.chosen_ == ["raw + MovedCentroids"]
     target = sample_domain < 0

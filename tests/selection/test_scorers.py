@@ -9,7 +9,6 @@ from covshift.kernels.distinct_rows import deal_folds
 from covshift.selection.candidates import Candidate
 from covshift.selection.explanations import (
     class_share_weights,
-    explained_by_shares,
     importance_weights,
     left_unexplained,
 )
@@ -196,11 +195,11 @@ def test_class_shares_are_estimated_and_explain_the_shift():
     assert shares[1] == pytest.approx(0.9, abs=0.04)
     assert left_unexplained(bench, np.ones(len(codes))) > 0.7
     assert left_unexplained(bench, weights) < 0.55
-    assert explained_by_shares(bench) > 0.8
 
 
 def test_class_shares_do_not_explain_a_movement():
-    assert explained_by_shares(make_bench([plain(), standardised()])) == 0
+    bench = make_bench([plain(), standardised()])
+    assert left_unexplained(bench, class_share_weights(bench)) > 0.75
 
 
 def test_weights_explain_what_depends_on_the_features():
@@ -213,10 +212,9 @@ def test_weights_explain_what_depends_on_the_features():
     assert left_unexplained(bench, importance_weights(bench)) < 0.55
 
 
-@pytest.mark.parametrize("name", ["resampled: class shares", "what explains"])
-def test_where_class_shares_explain_the_shift_nothing_is_adapted(name):
+def test_where_class_shares_explain_the_shift_nothing_is_adapted():
     bench = make_bench([plain(), standardised()], make_other_shares())
-    scores = SCORERS[name](bench)
+    scores = SCORERS["resampled: class shares"](bench)
     assert scores[0] > scores[1] + 0.05
     moved = SCORERS["moved: mean and scale"](bench)
     assert moved[0] < moved[1]  # what fooled the others
@@ -226,4 +224,3 @@ def test_without_an_unadapted_candidate_class_shares_cannot_be_told():
     bench = make_bench([standardised()])
     assert np.isnan(class_share_weights(bench)).all()
     assert np.isnan(SCORERS["resampled: class shares"](bench)).all()
-    assert not np.isnan(SCORERS["what explains"](bench)).any()

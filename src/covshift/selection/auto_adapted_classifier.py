@@ -24,7 +24,7 @@ from covshift.domains import FitDomains, check_fit_domains, check_new_domains, e
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.kernels.class_shares import estimate_shares, reweigh_classes
 from covshift.predictors.fitting import check_rowwise, problem_size
-from covshift.predictors.objective import class_shares, decide_classes
+from covshift.predictors.objective import decide_classes, is_balanced
 from covshift.predictors.scored_classifier import ScoredClassifier
 from covshift.selection.bench import Bench
 from covshift.selection.candidates import (
@@ -47,21 +47,28 @@ from covshift.selection.problem import Problem
 from covshift.streams import bring_home, is_streamed, map_rows
 from covshift.streams.sampling import draw_in_memory
 
+TARGET = "target"
+# How far class shares move from the source's to those estimated for the target. The whole way costs
+# accuracy where the estimate is wrong, which no row tells (docs/results/selection.md).
+SHARE_TRUST = 0.5
+MIN_SHARE_ROWS = 30  # of a target domain with shares of its own
+
 
 class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
     """Classifier that tries every adapter, scores them without target labels, and votes.
 
-    Candidates are pairs of an adapter and a model, "no adaptation" among them. Each is scored by
-    how it does where source rows play the target, whose labels are known: source rows moved like
-    the target and, the more class shares alone would explain the shift, source rows with the
-    target's estimated class shares; source domains; source rows left out. The best by a combined
-    score (`covshift.selection.score_table`) vote, with probabilities calibrated on the source.
+    Candidates are pairs of an adapter and a model, "no adaptation" among them. Each is scored where
+    source rows play the target, so that their labels are known: source rows left out, source rows
+    moved like the target, source rows with the class proportions estimated for the target, and
+    source domains (`covshift.selection.rehearsals`). From these scores, and from how far candidates
+    agree on the target, follows the expected gain of each over the plain model
+    (`covshift.selection.gains`). The best vote, with probabilities calibrated on the source.
 
     Parameters
     ----------
     estimator : classifier, default=None
-        Your own model: every adapter is tried around it. None: a linear, a kernel and a boosted
-        model.
+        Your own model: every adapter is tried around it. None: linear and kernel models, forests
+        and joint alignment.
     candidates : list, default=None
         Your own list of pairs (adapter, estimator), triples (name, adapter, estimator) or
         `AdaptedClassifier`; the adapter is an object, a name of `covshift.registry`, or None for
@@ -77,13 +84,15 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         with its share. A callable gets true and predicted labels and drives the choice;
         ``predict`` then returns the most probable class.
     guard : float, default=0.0
-        Lead, in the combined score, over the best unadapted candidate below which nothing is
-        adapted. 0: no guard.
-    class_shares : {"source", "estimated"}, default="source"
-        Class shares that ``predict_proba`` is made for: those of the source, or those of the
-        target, estimated by expectation and maximisation, which assumes that nothing but the
-        shares is left of the shift.
-    max_rows : int, default=1000
+        Expected gain of the vote over the best unadapted candidate below which nothing is adapted.
+        0: no guard.
+    class_shares : {"auto", "source", "estimated"}, default="auto"
+        Class proportions that ``predict_proba`` is made for. "source": those of the source.
+        "estimated": those of the target, estimated by expectation and maximization, which assumes
+        that nothing but class proportions is left of the shift. "auto": halfway between the two,
+        for each target domain, and for the members that adapt only; the source's for
+        ``objective="balanced_accuracy"``, whose decision does not depend on them.
+    max_rows : int, default=600
         Rows of each role that scores are computed on, drawn in proportion to domains and
         classes. The members of the vote are fitted to all rows.
     time_budget : float, default=None
@@ -116,13 +125,13 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         saved by version 0.1.
     objective_ : str or callable
         The objective used.
-    score_kind_ : {"untrained", "source CV"}
-        What the combined score is: a fixed mean of scores; or, without a target, cross-validation
-        on the source.
+    score_kind_ : {"rehearsals", "source CV"}
+        What expected gains are based on: rehearsals of all kinds; or, without a target,
+        cross-validation on the source.
     decision_ : str
         What was decided, in words.
     class_shares_ : ndarray of shape (n_classes,)
-        Shares that ``predict_proba`` is made for.
+        Class proportions that ``predict_proba`` is made for, over all target domains.
     classes_, domains_, n_features_in_, feature_names_in_
         As in `AdaptedClassifier`.
 
@@ -151,6 +160,7 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
     7
     """
 
+    _share_ratios: dict[str, FloatArray]
     _requests = {"sample_domain": True}
     __metadata_request__fit = {"sample_domain": True, "label_mask": True}
     __metadata_request__predict = _requests
@@ -166,8 +176,8 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         vote: int = 7,
         objective: Any = "accuracy",
         guard: float = 0.0,
-        class_shares: str = "source",
-        max_rows: int = 1000,
+        class_shares: str = "auto",
+        max_rows: int = 600,
         time_budget: float | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -191,6 +201,8 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         if "objective" not in state:  # saved by version 0.1
             objective = {"objective": state["scoring"], "objective_": state["scoring"]}
             state = {**state, **objective, "scoring": "deprecated", "plain_member_": None}
+        if isinstance(state.get("_share_ratios"), np.ndarray):  # saved by version 0.1
+            state = {**state, "_share_ratios": {TARGET: state["_share_ratios"]}}
         super().__setstate__(state)
 
     def fit(self, X: Any, y: Any, *, sample_domain: Any = None, label_mask: Any = None) -> Self:
@@ -261,7 +273,7 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
             plain = bench.candidates[choice.plain]
             self.members_ = [member for member in fitted if member.weight > 0]
             self.plain_member_ = next(one for one in fitted if one.candidate is plain)
-            self.leaderboard_ = Leaderboard.of(choice.table, choice.combined, choice.weights)
+            self.leaderboard_ = Leaderboard.of(choice.table, choice.gains, choice.weights)
             self.score_kind_, self.decision_ = choice.score_kind, choice.decision
             self.chosen_ = [member.candidate.name for member in self.members_]
             self.domains_ = domains.domains
@@ -315,7 +327,7 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         plain.chosen_ = [self.plain_member_.candidate.name]
         plain.decision_ = f"The plain model: {plain.chosen_[0]}."
         plain.class_shares_ = self._source_shares
-        plain._share_ratios = np.ones(len(self.classes_))
+        plain._share_ratios = {}
         return plain
 
     def predict_proba(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
@@ -325,8 +337,11 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
             return self._in_blocks("predict_proba", X, sample_domain)
         X = self._validate_rows(X)
         domain = self._domains_of(sample_domain, X.shape[0])
+        ratios = self._ratios_of(domain, X.shape[0])
+        if self.class_shares == "auto":
+            return mean_probabilities(self.members_, X, len(self.classes_), domain, ratios)
         P = mean_probabilities(self.members_, X, len(self.classes_), domain)
-        return reweigh_classes(P, self._share_ratios)
+        return P if ratios is None else reweigh_classes(P, ratios)
 
     def predict_log_proba(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
         """Logarithms of the class probabilities; parameters as in ``predict``."""
@@ -363,6 +378,10 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
             members = adapt_members(self.members_, X, None if domain is None else unit)
             self.members_, left = members
             self.chosen_ = [member.candidate.name for member in self.members_]
+            if self.class_shares == "auto" and self._share_ratios:
+                known = TARGET if domain is None else str(unit)
+                where = None if domain is None else np.full(X.shape[0], unit)
+                self._share_ratios = {**self._share_ratios, known: self._estimate_ratios(X, where)}
         if left:
             warnings.warn(
                 "No longer in the vote, since they cannot learn a new target: "
@@ -391,7 +410,7 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         check_count("vote", self.vote, minimum=1)
         check_count("max_rows", self.max_rows, minimum=50)
         check_number("guard", self.guard, minimum=0.0)
-        check_option("class_shares", self.class_shares, ("source", "estimated"))
+        check_option("class_shares", self.class_shares, ("auto", "source", "estimated"))
         if self.time_budget is not None:
             check_number("time_budget", self.time_budget, minimum=0.0)
 
@@ -437,22 +456,57 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         return self.scoring
 
     def _score_kind(self, domains: FitDomains) -> ScoreKind:
-        return "untrained" if domains.given else "source CV"
+        return "rehearsals" if domains.given else "source CV"
 
     def _print(self, name: str, number: int, total: int) -> None:
         print(f"[AutoAdaptedClassifier] score {number + 1} of {total}: {name}")
 
     def _set_class_shares(self, problem: Problem) -> None:
-        shares = class_shares(problem.codes, problem.n_classes)
+        shares = problem.class_shares
         self.class_shares_: FloatArray = shares
         self._source_shares = shares
-        self._share_ratios = np.ones(problem.n_classes)
+        # Shares of each target domain, by number, over those of the source; TARGET: of all.
+        self._share_ratios = {}
+        X, domain = problem.X_target, problem.target_domain
         if self.class_shares == "estimated":
-            P = mean_probabilities(
-                self.members_, problem.X_target, problem.n_classes, problem.target_domain
-            )
-            self.class_shares_ = estimate_shares(P, shares)
-            self._share_ratios = self.class_shares_ / shares
+            P = mean_probabilities(self.members_, X, problem.n_classes, domain)
+            self._share_ratios = {TARGET: _ratios(estimate_shares(P, shares), shares)}
+        elif self.class_shares == "auto" and self._shares_matter:
+            self._share_ratios = {TARGET: self._estimate_ratios(X, domain)}
+            for one, count in zip(*np.unique(domain, return_counts=True), strict=True):
+                if MIN_SHARE_ROWS <= count < len(domain):
+                    rows = domain == one
+                    self._share_ratios[str(one)] = self._estimate_ratios(X[rows], domain[rows])
+        self.class_shares_ = self._share_ratios.get(TARGET, 1.0) * shares
+
+    @property
+    def _shares_matter(self) -> bool:
+        adapts = any(member.candidate.adapts for member in self.members_)
+        return adapts and not is_balanced(self.objective_)
+
+    def _estimate_ratios(self, X: FloatArray, domain: Any) -> FloatArray:
+        """Class shares of target rows, halfway to those estimated, over those of the source."""
+        adapting = [member for member in self.members_ if member.candidate.adapts]
+        if not adapting:
+            return np.ones(len(self.classes_))
+        P = mean_probabilities(adapting, X, len(self.classes_), domain)
+        shares = self._source_shares
+        estimated = estimate_shares(P, shares)
+        return _ratios((1 - SHARE_TRUST) * shares + SHARE_TRUST * estimated, shares)
+
+    def _ratios_of(self, domain: Any, n_samples: int) -> FloatArray | None:
+        """Ratios of class shares for each row, or one set for all; None: those of the source."""
+        if not self._share_ratios:
+            return None
+        everywhere = self._share_ratios[TARGET]
+        if domain is None or self.class_shares == "estimated":
+            return everywhere
+        ratios = np.ones((n_samples, len(self.classes_)))
+        ratios[domain < 0] = everywhere
+        for name, own in self._share_ratios.items():
+            if name != TARGET:
+                ratios[domain == int(name)] = own
+        return ratios
 
     def _domains_of(self, sample_domain: Any, n_samples: int) -> Any:
         """Domains of rows to predict; None, where nothing was said, is for the adapters."""
@@ -464,3 +518,8 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "members_")
+
+
+def _ratios(shares: FloatArray, of_source: FloatArray) -> FloatArray:
+    """Ratios of shares; 1 for a class that the source does not have."""
+    return np.divide(shares, of_source, out=np.ones_like(shares), where=of_source > 0)

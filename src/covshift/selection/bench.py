@@ -2,13 +2,16 @@
 
 import zlib
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 from joblib import Parallel, delayed
+from scipy.special import softmax
 
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.kernels.distinct_rows import deal_folds
+from covshift.kernels.vector_scaling import Scaling, fit_scaling, scaled_probabilities
 from covshift.selection.candidates import Candidate
 from covshift.selection.outputs import Output, run_scene
 from covshift.selection.problem import Problem, Scene, make_scene, target_scene
@@ -93,6 +96,32 @@ class Bench:
         folds = list(self.run(scenes).values())
         return [_join([fold[i] for fold in folds], fold_of) for i in range(len(self.candidates))]
 
+    @cached_property
+    def scalings(self) -> list[Scaling | None]:
+        """How logits of each candidate become probabilities; None: its fits failed.
+
+        From logits of source rows by fits that left them out.
+        """
+        codes = self.problem.codes
+        return [
+            None if logits is None else fit_scaling(logits, codes, np.ones(len(codes)))
+            for logits in self.outputs_left_out()
+        ]
+
+    def calibrated(self, outputs: Sequence[Output]) -> list[FloatArray | None]:
+        """Calibrated probabilities of each candidate's output; None: it has none."""
+        return [
+            None if output.logits is None else _probabilities(output.logits, scaling)
+            for output, scaling in zip(outputs, self.scalings, strict=True)
+        ]
+
+    def probabilities_left_out(self) -> list[FloatArray | None]:
+        """Calibrated probabilities of the source rows by fits that left them out."""
+        return [
+            None if logits is None else _probabilities(logits, scaling)
+            for logits, scaling in zip(self.outputs_left_out(), self.scalings, strict=True)
+        ]
+
     def run(self, scenes: Mapping[str, Scene]) -> dict[str, list[Output]]:
         """Outputs of every candidate in each of the named scenes."""
         new = {name: scene for name, scene in scenes.items() if name not in self._outputs}
@@ -130,6 +159,13 @@ class Bench:
         for number, one in enumerate(self.candidates):
             groups.setdefault(id(one.adapter), []).append(number)
         return list(groups.values())
+
+
+def _probabilities(logits: FloatArray, scaling: Scaling | None) -> FloatArray:
+    if scaling is None:
+        p: FloatArray = softmax(logits, axis=1)
+        return p
+    return scaled_probabilities(logits, scaling)
 
 
 def _join(folds: Sequence[Output], fold_of: IntArray) -> FloatArray | None:

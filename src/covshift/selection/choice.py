@@ -1,7 +1,7 @@
 """From a bench of candidates to the weights of a vote, with the reasons."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from time import monotonic
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -9,18 +9,20 @@ import numpy as np
 
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.selection.bench import Bench
+from covshift.selection.gains import expected_gains
 from covshift.selection.problem import make_scene
-from covshift.selection.score_table import (
-    UNTRAINED,
-    ScoreTable,
-    score_table,
-    untrained_score,
+from covshift.selection.rehearsals import (
+    KINDS,
+    SOURCE_CV,
+    SOURCE_DOMAINS,
+    predicted_score,
+    rehearse,
 )
-from covshift.selection.scorers import SCORERS
+from covshift.selection.score_table import ScoreTable, score_table
 from covshift.selection.vote import combine_with_labels, vote_weights
 from covshift.solvers.blas_threads import one_blas_thread
 
-ScoreKind: TypeAlias = Literal["untrained", "source CV"]
+ScoreKind: TypeAlias = Literal["rehearsals", "source CV"]
 # Target rows whose labels are known: rows, domains, class numbers.
 Labelled: TypeAlias = tuple[FloatArray, IntArray, IntArray]
 
@@ -30,10 +32,10 @@ class NoRankedCandidateWarning(UserWarning):
 
 
 class Choice(NamedTuple):
-    """Scores, the number made of them, the weights of the vote, the plain model, and why."""
+    """Scores, the gains expected from them, the weights of the vote, the plain model, and why."""
 
     table: ScoreTable
-    combined: FloatArray
+    gains: FloatArray
     weights: FloatArray
     plain: int  # number of the best unadapted candidate
     score_kind: ScoreKind
@@ -52,18 +54,20 @@ def choose(
 ) -> Choice:
     """Score the candidates of a bench, and weigh those that are to vote."""
     deadline = None if time_budget is None else monotonic() + time_budget
+    kinds = KINDS if score_kind == "rehearsals" else (SOURCE_CV,)
     with one_blas_thread():  # threads for the small products of the scores cost more than they give
-        table = score_table(bench, _score_names(score_kind), deadline=deadline, progress=progress)
-    _check_some_allowed(table)
-    combined = _combine(table, score_kind)
+        table = score_table(bench, kinds, deadline=deadline, progress=progress)
+        _check_some_allowed(table)
+        plain = choose_plain(bench, table)
+        gains = expected_gains(bench, table.scores, table.allowed, plain)
     if labelled is not None and len(labelled[2]):
         X, domain, codes = labelled
         scene = make_scene(*bench.problem[:5], test=(X, domain))
         scores = bench.score(bench.run({"labelled": scene})["labelled"], codes)
-        combined = combine_with_labels(combined, scores, len(codes), table.allowed)
-    weights = vote_weights(combined, table.allowed, n_members)
-    weights, decision = guard_weights(table, combined, weights, guard)
-    return Choice(table, combined, weights, choose_plain(bench, table), score_kind, decision)
+        gains = combine_with_labels(gains, scores, len(codes), table.allowed)
+    weights = vote_weights(gains, table.allowed, n_members)
+    weights, decision = guard_weights(table, gains, weights, guard)
+    return Choice(table, gains, weights, plain, score_kind, decision)
 
 
 def choose_plain(bench: Bench, table: ScoreTable) -> int:
@@ -75,30 +79,18 @@ def choose_plain(bench: Bench, table: ScoreTable) -> int:
     plain = [number for number, one in enumerate(bench.candidates) if not one.adapts]
     allowed = [number for number in plain if table.reasons[number] is None]
     fitted = [number for number in plain if table.outputs[number].logits is not None]
-    numbers = allowed or fitted or plain
-    if len(numbers) == 1:
-        return numbers[0]
-    with one_blas_thread():
-        scores = _validate_plain(bench.with_candidates(numbers), table, numbers)
-    return numbers[int(np.nanargmax(np.where(np.isnan(scores), -np.inf, scores)))]
-
-
-def _validate_plain(bench: Bench, table: ScoreTable, numbers: Sequence[int]) -> FloatArray:
-    """Scores of some candidates, those of a table where it has them."""
-    for name in ("source domains", "source CV"):
-        if name in table.scores:
-            scores = table.scores[name][np.array(numbers)]
-        elif name == "source domains" and len(bench.problem.source_domains) < 2:
-            continue
-        else:
-            scores = SCORERS[name](bench)
-        if not np.isnan(scores).all():
-            return scores
-    return np.zeros(len(numbers))
+    numbers = np.array(allowed or fitted or plain)
+    for kind in (SOURCE_DOMAINS, SOURCE_CV):
+        # Members are calibrated on left-out rows in any case.
+        if len(numbers) > 1 and (kind == SOURCE_CV or kind in table.scores):
+            scores = rehearse(bench, kind, predicted_score(bench))[numbers]
+            if not np.isnan(scores).all():
+                return int(numbers[np.nanargmax(scores)])
+    return int(numbers[0])
 
 
 def guard_weights(
-    table: ScoreTable, combined: FloatArray, weights: FloatArray, guard: float
+    table: ScoreTable, gains: FloatArray, weights: FloatArray, guard: float
 ) -> tuple[FloatArray, str]:
     """Weights after the guard, which adapts nothing for a small lead, and the reason in words."""
     names = [one.name for one in table.candidates]
@@ -107,31 +99,19 @@ def guard_weights(
     if not table.allowed.any():
         return weights, f"No candidate may be ranked, so {names[members[0]]} is used."
     decision = f"{len(members)} of {table.allowed.sum()} candidates vote"
-    plain = np.where(adapts | ~table.allowed | np.isnan(combined), -np.inf, combined)
+    plain = np.where(adapts | ~table.allowed | np.isnan(gains), -np.inf, gains)
     if guard <= 0 or np.isneginf(plain).all() or not adapts[members].any():
         return weights, f"{decision}, led by {names[weights.argmax()]}."
     best = int(plain.argmax())
-    lead = float(weights @ np.where(weights > 0, combined, 0.0)) - combined[best]
+    lead = float(weights @ np.where(weights > 0, gains, 0.0)) - gains[best]
     if lead >= guard:
-        return weights, f"{decision}: they lead the best unadapted one by {lead:.3f}."
+        return weights, f"{decision}; expected gain over the best unadapted one: {lead:+.3f}."
     alone = np.zeros(len(weights))
     alone[best] = 1.0
     return alone, (
-        f"No adaptation: {names[best]} is used, since the vote would lead it by {lead:.3f}, less "
-        f"than the guard's {guard:.3f}."
+        f"No adaptation: {names[best]} is used. The expected gain of a vote, {lead:+.3f}, is less "
+        f"than the guard of {guard:.3f}."
     )
-
-
-def _score_names(score_kind: ScoreKind) -> list[str]:
-    if score_kind == "untrained":
-        return list(UNTRAINED)
-    return ["source CV"]
-
-
-def _combine(table: ScoreTable, score_kind: ScoreKind) -> FloatArray:
-    if score_kind == "untrained":
-        return untrained_score(table)
-    return table.scores.get("source CV", np.zeros(len(table.candidates)))
 
 
 def _check_some_allowed(table: ScoreTable) -> None:

@@ -27,8 +27,6 @@ from covshift.selection.bench import Bench
 from covshift.weights import ClassifierWeights, UnreliableWeightsWarning
 
 MIN_ROWS = 10  # of either role, to tell anything
-# The AUC that class shares leave, from which on they explain the shift wholly, or not at all.
-WHOLLY, NOT_AT_ALL = 0.5, 0.75
 
 
 def class_share_weights(bench: Bench) -> FloatArray:
@@ -78,11 +76,3 @@ def left_unexplained(bench: Bench, weights: FloatArray) -> float:
     drawn = rng.choice(len(X), size=len(X), p=weights / weights.sum())
     test = classifier_two_sample_test(X[drawn], X_target, random_state=rng, n_importance_repeats=0)
     return float(test.statistic)
-
-
-def explained_by_shares(bench: Bench) -> float:
-    """How far class shares explain the shift, from 0 to 1; 0 if that cannot be told."""
-    left = left_unexplained(bench, class_share_weights(bench))
-    return (
-        0.0 if np.isnan(left) else float(np.clip((NOT_AT_ALL - left) / (NOT_AT_ALL - WHOLLY), 0, 1))
-    )

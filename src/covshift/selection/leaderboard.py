@@ -1,4 +1,4 @@
-"""The table of a selection: each candidate, its scores, its weight, its cost, what befell it."""
+"""The leaderboard: each candidate with its scores, weight, cost, errors and warnings."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -8,14 +8,15 @@ import numpy as np
 from covshift.kernels.arrays import FloatArray
 from covshift.selection.score_table import ScoreTable
 
-COMBINED, WEIGHT, SECONDS = "combined", "weight", "seconds"
+GAIN, WEIGHT, SECONDS = "expected gain", "weight", "seconds"
 
 
 class Leaderboard(Sequence[dict[str, Any]]):
     """Rows as dictionaries, the best first; those that may not be ranked come last.
 
-    Keys of a row: ``candidate``, ``adapter``, ``estimator``, ``combined`` (the score that ranks),
-    ``weight`` in the vote, the scores by name, ``seconds`` (of one fit for the scores),
+    Keys of a row: ``candidate``, ``adapter``, ``estimator``, ``expected gain`` (over the plain
+    model, in units of the objective; it ranks), ``weight`` in the vote, the scores by kind of
+    rehearsal (`covshift.selection.rehearsals`), ``seconds`` (of one fit for the scores),
     ``disqualified`` (a reason, or None), ``warnings`` (a list of texts). ``to_frame`` makes a
     pandas frame of it.
     """
@@ -24,14 +25,14 @@ class Leaderboard(Sequence[dict[str, Any]]):
         self._rows = list(rows)
 
     @classmethod
-    def of(cls, table: ScoreTable, combined: FloatArray, weights: FloatArray) -> "Leaderboard":
+    def of(cls, table: ScoreTable, gains: FloatArray, weights: FloatArray) -> "Leaderboard":
         """The leaderboard of a table of scores."""
         rows = [
             {
                 "candidate": one.name,
                 "adapter": one.adapter_name,
                 "estimator": one.estimator_name,
-                COMBINED: float(combined[i]),
+                GAIN: float(gains[i]),
                 WEIGHT: float(weights[i]),
                 **{name: float(scores[i]) for name, scores in table.scores.items()},
                 SECONDS: table.outputs[i].seconds,
@@ -40,7 +41,7 @@ class Leaderboard(Sequence[dict[str, Any]]):
             }
             for i, one in enumerate(table.candidates)
         ]
-        ranked = np.where(table.allowed & ~np.isnan(combined), combined, -np.inf)
+        ranked = np.where(table.allowed & ~np.isnan(gains), gains, -np.inf)
         order = np.lexsort([np.arange(len(rows)), -ranked, -weights])
         return cls([rows[i] for i in order])
 
@@ -63,12 +64,12 @@ class Leaderboard(Sequence[dict[str, Any]]):
 
     def __repr__(self) -> str:
         width = max(len(row["candidate"]) for row in self._rows)
-        lines = [f"{'candidate':{width}}  combined  weight"]
+        lines = [f"{'candidate':{width}}  expected gain  weight"]
         for row in self._rows:
             start = f"{row['candidate']:{width}}  "
             if row["disqualified"]:
                 lines.append(f"{start}{row['disqualified']}")
             else:
                 weight = f"{row[WEIGHT]:6.3f}" if row[WEIGHT] else "      "
-                lines.append(f"{start}{row[COMBINED]:8.3f}  {weight}".rstrip())
+                lines.append(f"{start}{row[GAIN]:+13.3f}  {weight}".rstrip())
         return "\n".join(lines)

@@ -10,7 +10,8 @@ from scipy.special import softmax
 
 from covshift.base import RefitNeededError
 from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
-from covshift.kernels.vector_scaling import Scaling, fit_scaling, scaled_probabilities
+from covshift.kernels.class_shares import reweigh_classes
+from covshift.kernels.vector_scaling import Scaling, scaled_probabilities
 from covshift.predictors import AdaptedClassifier
 from covshift.selection.bench import Bench
 from covshift.selection.candidates import Candidate
@@ -69,9 +70,8 @@ def fit_members(
     chosen = [*heaviest.tolist(), *(i for i in also if weights[i] == 0)]
     candidates = [bench.candidates[i] for i in chosen]
     models = Parallel(n_jobs=n_jobs)(delayed(_fit)(one, data) for one in candidates)
-    left_out = bench.outputs_left_out()
     return [
-        Member(candidate, model, _calibrate(left_out[i], bench.problem.codes), float(weights[i]))
+        Member(candidate, model, bench.scalings[i], float(weights[i]))
         for i, candidate, model in zip(chosen, candidates, models, strict=True)
     ]
 
@@ -102,13 +102,27 @@ def adapt_members(
 
 
 def mean_probabilities(
-    members: Sequence[Member], X: Any, n_classes: int, sample_domain: Any = None
+    members: Sequence[Member],
+    X: Any,
+    n_classes: int,
+    sample_domain: Any = None,
+    ratios: FloatArray | None = None,
 ) -> FloatArray:
-    """Weighted mean of the members' probabilities."""
-    total = np.zeros((X.shape[0], n_classes))
+    """Weighted mean of the members' probabilities.
+
+    ``ratios`` (n, n_classes) or (n_classes,): class shares of the rows over those of the source,
+    for the members that adapt. Those that do not are left alone: what they say of class shares is
+    part of the shift.
+    """
+    totals = {adapts: np.zeros((X.shape[0], n_classes)) for adapts in (False, True)}
     for member in members:
-        total += member.weight * member.probabilities(X, n_classes, sample_domain)
-    return total / sum(member.weight for member in members)
+        P = member.probabilities(X, n_classes, sample_domain)
+        totals[member.candidate.adapts] += member.weight * P
+    if ratios is not None:
+        adapting = sum(member.weight for member in members if member.candidate.adapts)
+        totals[True] = adapting * reweigh_classes(totals[True], ratios)
+    mean: FloatArray = (totals[False] + totals[True]) / sum(member.weight for member in members)
+    return mean
 
 
 def _fit(candidate: Candidate, data: FitData) -> AdaptedClassifier:
@@ -117,8 +131,3 @@ def _fit(candidate: Candidate, data: FitData) -> AdaptedClassifier:
         return model.fit(
             data.X, data.codes, sample_domain=data.sample_domain, label_mask=data.label_mask
         )
-
-
-def _calibrate(logits: FloatArray | None, codes: IntArray) -> Scaling | None:
-    """From logits of source rows by fits that left them out."""
-    return None if logits is None else fit_scaling(logits, codes, np.ones(len(codes)))

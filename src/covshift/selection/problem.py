@@ -8,6 +8,7 @@ from covshift.domains import FitDomains
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.kernels.distinct_rows import draw_rows
 from covshift.predictors.fitting import problem_size
+from covshift.predictors.objective import class_shares
 from covshift.registry import Size
 
 
@@ -25,6 +26,11 @@ class Problem(NamedTuple):
     def source_domains(self) -> IntArray:
         """Distinct source domains."""
         return np.unique(self.source_domain)
+
+    @property
+    def class_shares(self) -> FloatArray:
+        """Shares of the classes among the source rows."""
+        return class_shares(self.codes, self.n_classes)
 
     @property
     def size(self) -> Size:

@@ -6,7 +6,7 @@ is like a part of the source (`target_like`), like the source with other rows mo
 (`resampled`), or like the source moved by the shift that is seen in the rows (`moved`).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -79,11 +79,13 @@ def target_like(problem: Problem, rng: np.random.RandomState) -> Iterator[Pseudo
             yield _played_by(problem, chosen)
 
 
-def moved(problem: Problem, rng: np.random.RandomState, move: Move) -> Iterator[PseudoTarget]:
-    """Each half of the source, moved as the source must be moved to become like the target."""
-    halves = deal_folds(problem.codes, 2, rng)
-    for half in range(2):
-        played = halves == half
+def moved(
+    problem: Problem, rng: np.random.RandomState, move: Move, halves: Sequence[int] = (0, 1)
+) -> Iterator[PseudoTarget]:
+    """Halves of the source, moved as the source must be moved to become like the target."""
+    half_of = deal_folds(problem.codes, 2, rng)
+    for half in halves:
+        played = half_of == half
         if _can_play(problem, played):
             X = move(problem, problem.X_source[played], problem.codes[played])
             yield _played_by(problem, played, X=X)

@@ -1,4 +1,6 @@
-r"""Scores of candidates that read no label of the target; larger is better.
+r"""Other scores of candidates that read no label of the target, to compare with; larger is better.
+
+The automatic choice uses those of `covshift.selection.rehearsals`.
 
 Each is a function of a `Bench`, one number for each candidate, NaN where it cannot tell.
 `SCORERS` lists them by name.
@@ -20,7 +22,7 @@ models and datasets for transfer learning", ECML PKDD 2010 (reverse validation).
 modules named.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 
 import numpy as np
@@ -35,11 +37,7 @@ from covshift.kernels.prediction_confidence import (
 from covshift.kernels.spectral_weights import spectral_weights
 from covshift.kernels.weighted_risk import deep_embedded_validation, weighted_mean
 from covshift.selection.bench import Bench
-from covshift.selection.explanations import (
-    class_share_weights,
-    explained_by_shares,
-    importance_weights,
-)
+from covshift.selection.explanations import class_share_weights, importance_weights
 from covshift.selection.problem import make_scene
 from covshift.selection.pseudo_targets import (
     PseudoTarget,
@@ -84,23 +82,6 @@ def rehearse_weighted(bench: Bench) -> FloatArray:
     """The source with rows like the target's more frequent."""
     make = partial(resampled, weights=importance_weights(bench))
     return rehearse(bench, "resampled: weights", make)
-
-
-def rehearse_what_explains(bench: Bench) -> FloatArray:
-    """Class shares count as far as they explain the shift; for the rest, rows moved."""
-    by_movement = [REHEARSALS[name](bench) for name in MOVED]
-    return mix_explanations(explained_by_shares(bench), rehearse_class_shares(bench), by_movement)
-
-
-def mix_explanations(
-    explained: float, by_shares: FloatArray, by_movement: Sequence[FloatArray]
-) -> FloatArray:
-    """Mean of the scores with class shares and with rows moved, weighed by what is explained."""
-    movement: FloatArray = np.mean(by_movement, axis=0)
-    if explained == 0 or np.isnan(by_shares).all():
-        return movement
-    mixed: FloatArray = explained * by_shares + (1 - explained) * movement
-    return mixed
 
 
 def validate_on_source(bench: Bench) -> FloatArray:
@@ -242,7 +223,6 @@ PSEUDO_TARGETS: dict[str, Callable[..., Iterable[PseudoTarget]]] = {
     "moved: quantiles": partial(moved, move=move_quantiles),
     "moved: Gaussian": partial(moved, move=move_gaussian),
 }
-MOVED = ("moved: mean and scale", "moved: quantiles", "moved: Gaussian")
 REHEARSALS: dict[str, Callable[[Bench], FloatArray]] = {
     name: partial(rehearse, name=name, make=make) for name, make in PSEUDO_TARGETS.items()
 }
@@ -251,7 +231,6 @@ SCORERS: dict[str, Callable[[Bench], FloatArray]] = {
     "moved: by class": rehearse_moved_by_class,
     "resampled: class shares": rehearse_class_shares,
     "resampled: weights": rehearse_weighted,
-    "what explains": rehearse_what_explains,
     "source CV": validate_on_source,
     "weighted CV": validate_weighted,
     "DEV": validate_with_control_variate,

@@ -1,11 +1,11 @@
-r"""Letting the best candidates vote.
+r"""Weights of the candidates that vote.
 
-Candidates of near-equal scores are near-equal in truth, and which of them is best is mostly noise.
-The k best by the combined score s vote with weights
+Candidates of near-equal expected gains are near-equal in truth, and which of them is best is mostly
+noise. The k best by the expected gain s vote with weights
 
 .. math::
 
-    w_c \propto \exp\bigl((s_c - \max s) / \tau\bigr), \qquad \tau = 0.02,
+    w_c \propto \exp\bigl((s_c - \max s) / \tau\bigr), \qquad \tau = 0.01,
 
 on calibrated probabilities. With the labels of m target rows, each candidate's score on them,
 :math:`a_c`, is one more measurement of what s predicts, and the two are averaged by their
@@ -26,9 +26,8 @@ import numpy as np
 
 from covshift.kernels.arrays import BoolArray, FloatArray
 
-TEMPERATURE = 0.02
-# sigma_0: the root mean square error of the combined score among the ten best candidates of a task,
-# in units of the metric. Measured for a score that was learned on made-up families, on others.
+TEMPERATURE = 0.01
+# sigma_0: the root mean square error of the expected gain among the ten best candidates of a task.
 SCORE_ERROR = 0.04
 
 
@@ -49,7 +48,7 @@ def vote_weights(combined: FloatArray, allowed: BoolArray, n_members: int) -> Fl
 def combine_with_labels(
     combined: FloatArray, label_scores: FloatArray, n_labels: int, allowed: BoolArray
 ) -> FloatArray:
-    """Average the combined score with the scores on labelled target rows, by precision."""
+    """Average expected gains with the scores on labelled target rows, by precision."""
     able = allowed & ~np.isnan(combined) & ~np.isnan(label_scores)
     if n_labels == 0 or not able.any():
         return combined

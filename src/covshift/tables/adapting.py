@@ -190,7 +190,10 @@ def describe_model(
         card["decision"] = estimator.decision_
         card["score"] = estimator.score_kind_
         card["leaderboard"] = [
-            {key: _finite(row[key]) for key in ("candidate", "combined", "weight", "disqualified")}
+            {
+                key: _finite(row[key])
+                for key in ("candidate", "expected gain", "weight", "disqualified")
+            }
             for row in estimator.leaderboard_[:LEADERBOARD_HEAD]
         ]
     else:

@@ -1,0 +1,187 @@
+"""Fit the coefficients of expected gains, and judge the vote with whole clusters left out.
+
+    python benchmarks/run.py DATA --methods auto --made-up 1 --out runs/results.jsonl --jobs 2
+    python benchmarks/calibrate.py DATA runs/results.jsonl --out runs/left-out.jsonl [--write]
+    python benchmarks/summary.py runs/left-out.jsonl
+
+The coefficients of `covshift.selection.gains` come from a ridge regression, without intercept, of
+the true gains of candidates over the plain model (clipped to +-.25) on differences to it. Every
+cluster of real tasks has the same weight, and so has every family of made-up tasks; all made-up
+families together weigh as much as a third of the real clusters. ``--out`` has the predictions of
+the vote for each cluster by coefficients that were fitted without it. ``--write`` writes those of
+all tasks to ``coefficients.json``.
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from methods import BALANCED, N_MEMBERS, OBJECTIVES, Prediction, _vote, make_bench
+from results import OK, open_results, read_results
+from run import _encode_one, arrays_path
+from summary import tasks_of
+from tasks import MADE_UP, draw_task
+
+import covshift.selection
+from covshift.predictors.objective import decide_classes
+from covshift.selection.choice import choose_plain
+from covshift.selection.gains import QUANTITIES, gain_features
+from covshift.selection.metrics import METRICS
+from covshift.selection.rehearsals import KINDS, decide
+from covshift.selection.score_table import score_table
+from covshift.selection.vote import vote_weights
+
+RIDGE = 0.3  # of standardized differences, as a multiple of the total weight
+CLIP = 0.25
+MADE_UP_WEIGHT = 1 / 3
+COEFFICIENTS = Path(covshift.selection.__file__).with_name("coefficients.json")
+COMMAND = "python benchmarks/calibrate.py DATA runs/results.jsonl --write"
+
+
+class Case(NamedTuple):
+    """The candidates of a task, for an objective."""
+
+    task: object
+    objective: str
+    features: np.ndarray  # (candidates, quantities): differences to the plain model
+    gains: np.ndarray  # true, over the plain model, on the test rows
+    allowed: np.ndarray
+    plain: int
+
+
+def read_cases(line, task, data, path):
+    """Return the cases of a task, one for each objective, from its stored outputs."""
+    drawn = draw_task(task, data, line["size"])
+    bench, tests = restore(drawn, path, line["seed"])
+    return [make_case(bench, tests, drawn, task, objective) for objective in OBJECTIVES]
+
+
+def restore(drawn, path, seed):
+    """Return the bench of a task with its stored outputs, and the logits of the test rows."""
+    codes = np.unique(drawn.y_source, return_inverse=True)[1]
+    bench = make_bench(drawn, codes, seed)
+    with np.load(path) as arrays:
+        tests = bench.restore(dict(arrays))
+    return bench, tests
+
+
+def make_case(bench, tests, drawn, task, objective):
+    """Return differences and true gains of all candidates. ORACLE: reads test labels."""
+    bench.metric = METRICS[objective]
+    table = score_table(bench, KINDS)
+    plain = choose_plain(bench, table)
+    features = gain_features(bench, table.scores, table.allowed, plain)
+    truth = np.searchsorted(np.unique(drawn.y_source), drawn.y_test)
+    scores = np.array(
+        [
+            np.nan
+            if logits is None
+            else bench.metric(truth, decide(bench, bench.calibrated_of(i, logits)))
+            for i, logits in enumerate(tests)
+        ]
+    )
+    return Case(task, objective, features, scores - scores[plain], table.allowed, plain)
+
+
+def fit_coefficients(cases):
+    """Return the coefficients (quantities,) of the ridge regression."""
+    clusters = [case.task.cluster for case in cases]
+    made_up = np.array([case.task.collection == MADE_UP for case in cases])
+    weights = np.array([1 / clusters.count(one) for one in clusters])
+    if made_up.any() and not made_up.all():
+        weights[made_up] *= MADE_UP_WEIGHT * weights[~made_up].sum() / weights[made_up].sum()
+    X, y, w = [], [], []
+    for case, weight in zip(cases, weights, strict=True):
+        known = ~np.isnan(case.gains)
+        X.append(case.features[known])
+        y.append(np.clip(case.gains[known], -CLIP, CLIP))
+        w.append(np.full(known.sum(), weight / known.sum()))
+    X, y, w = np.concatenate(X), np.concatenate(y), np.concatenate(w)
+    scale = np.sqrt(np.average(X**2, axis=0, weights=w))
+    scale = np.where(scale > 0, scale, 1)
+    Z = X / scale
+    A = Z.T @ (Z * w[:, None]) + RIDGE * w.sum() * np.eye(Z.shape[1])
+    return np.linalg.solve(A, Z.T @ (w * y)) / scale
+
+
+def left_out_coefficients(cases):
+    """Return the coefficients for each cluster, fitted without it."""
+    names = sorted({case.task.cluster for case in cases})
+    return {
+        one: fit_coefficients([case for case in cases if case.task.cluster != one]) for one in names
+    }
+
+
+def left_out_lines(line, cases, betas, data, path):
+    """Lines of results of the vote by coefficients that know nothing of the task's cluster."""
+    drawn = draw_task(cases[0].task, data, line["size"])
+    bench, tests = restore(drawn, path, line["seed"])
+    classes = np.unique(drawn.y_source)
+    P = [None if one is None else bench.calibrated_of(i, one) for i, one in enumerate(tests)]
+    lines = []
+    for case, beta in zip(cases, betas, strict=True):
+        bench.metric = METRICS[case.objective]
+        gains = case.features @ beta
+        gains[[one is None for one in P]] = np.nan
+        weights = vote_weights(gains, case.allowed, N_MEMBERS)
+        balanced = case.objective == BALANCED
+        mean = _vote(bench, P, weights, not balanced)
+        labels = classes[decide_classes(mean, case.objective, bench.problem.class_shares)]
+        found = _encode_one(Prediction(labels, mean), drawn)
+        name = "left out: auto" if balanced else "left out: auto, accuracy"
+        lines.append(line | {"method": name, "seconds": None, "megabytes": None} | found)
+    return lines
+
+
+def main():
+    """Read the stored outputs, fit, judge, write."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("data", type=Path, help="folder with the collections")
+    parser.add_argument("results", type=Path, help="file that run.py wrote")
+    parser.add_argument("--out", type=Path, help="file for predictions with clusters left out")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--write", action="store_true", help="write coefficients.json")
+    options = parser.parse_args()
+    lines = [one for one in read_results([options.results]) if one["status"] == OK]
+    tasks = {task.name: task for task in tasks_of(lines)}
+    lines = [one for one in lines if one["method"] == "auto" and one["task"] in tasks]
+    paths = [arrays_path(options.results, one) for one in lines]
+    jobs = [
+        delayed(read_cases)(line, tasks[line["task"]], options.data, path)
+        for line, path in zip(lines, paths, strict=True)
+    ]
+    by_task = Parallel(n_jobs=options.jobs)(jobs)
+    fitted, left_out = {}, {}
+    for number, objective in enumerate(OBJECTIVES):
+        cases = [cases[number] for cases in by_task]
+        fitted[objective] = dict(zip(QUANTITIES, fit_coefficients(cases).round(4), strict=True))
+        left_out[objective] = left_out_coefficients(cases)
+        print(objective, json.dumps(fitted[objective]))
+    if options.out is not None:
+        jobs = [
+            delayed(left_out_lines)(
+                line, cases, [left_out[case.objective][case.task.cluster] for case in cases],
+                options.data, path,
+            )
+            for line, cases, path in zip(lines, by_task, paths, strict=True)
+        ]  # fmt: skip
+        with open_results(options.out) as add:
+            for found in Parallel(n_jobs=options.jobs)(jobs):
+                for line in found:
+                    add(line)
+    if options.write:
+        real = [cases[0].task for cases in by_task if cases[0].task.collection != MADE_UP]
+        facts = {
+            "command": COMMAND,
+            "real tasks": len(real),
+            "clusters": len({task.cluster for task in real}),
+            "made-up tasks": len(by_task) - len(real),
+        }
+        COEFFICIENTS.write_text(json.dumps(facts | fitted, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+r"""Expected gain of each candidate over the plain model, from a few differences to it.
+
+For candidate c and the plain model p,
+
+.. math::
+
+    \hat g_c = \sum_j \beta_j \, (x_{cj} - x_{pj}),
+
+so that the plain model itself is expected to gain nothing. The quantities :math:`x_{cj}`:
+
+==============  ==================================================================================
+four scores     the rehearsals of `covshift.selection.rehearsals`
+committee       share of target rows on which the candidate agrees with the mean of all candidates
+plain models    the same, with the other unadapted candidates, on average
+class shares    half the sum of the absolute differences between the shares of the predicted
+moved           classes in the target and those of the classes in the source
+==============  ==================================================================================
+
+The scores of moved rows and the class shares moved count a second time, multiplied by how separate
+source and target are, :math:`(2 A - 1)^8` for the AUC A of a classifier between them: this is near
+zero unless nearly every row gives its origin away. Where source and target overlap, moved rows say
+little, and other class shares may be real.
+
+A rehearsal that could not be run counts as no difference. The coefficients :math:`\beta` of either
+objective are those of a ridge regression of true gains on real tasks; ``coefficients.json`` names
+the command that wrote it. They are small: most of what rehearsals promise does not come true.
+"""
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from covshift.kernels.arrays import BoolArray, FloatArray
+from covshift.measures import classifier_two_sample_test
+from covshift.predictors.objective import ACCURACY, OBJECTIVES
+from covshift.selection.bench import Bench
+from covshift.selection.metrics import METRICS
+from covshift.selection.rehearsals import KINDS, MOVED, decide
+
+COMMITTEE, PLAIN_MODELS, SHARES_MOVED = "committee", "plain models", "class shares moved"
+QUANTITIES = (
+    *KINDS, COMMITTEE, PLAIN_MODELS, SHARES_MOVED,
+    "moved, where separate", "class shares moved, where separate",
+)  # fmt: skip
+MIN_ROWS = 10  # of either role, to tell how separate they are
+POWER = 8
+
+
+@cache
+def coefficients() -> dict[str, dict[str, float]]:
+    """Return the coefficients by objective and quantity."""
+    text = files("covshift.selection").joinpath("coefficients.json").read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return {objective: found[objective] for objective in OBJECTIVES}
+
+
+def expected_gains(
+    bench: Bench, scores: Mapping[str, FloatArray], allowed: BoolArray, plain: int
+) -> FloatArray:
+    """Return the expected gain of each candidate over the plain model; NaN: it failed.
+
+    Parameters
+    ----------
+    bench : Bench
+        Candidates with their outputs on the target.
+    scores : dict of str to ndarray
+        Of `rehearse`, by kind; kinds may be missing.
+    allowed : ndarray of bool
+        Candidates that are neither failed nor degenerate.
+    plain : int
+        Number of the plain model.
+    """
+    names = [name for name, metric in METRICS.items() if metric is bench.metric]
+    beta = coefficients()[names[0] if names else ACCURACY]
+    differences = gain_features(bench, scores, allowed, plain)
+    gains: FloatArray = differences @ np.array([beta[name] for name in QUANTITIES])
+    failed = [output.logits is None for output in bench.target]
+    gains[failed] = np.nan
+    return gains
+
+
+def gain_features(
+    bench: Bench, scores: Mapping[str, FloatArray], allowed: BoolArray, plain: int
+) -> FloatArray:
+    """Return the differences (candidates, quantities) to the plain model."""
+    columns = [_filled(scores.get(kind), len(bench.candidates)) for kind in KINDS]
+    with_committee, with_plain, shares_moved = target_quantities(bench, allowed)
+    separate = separation(bench)
+    columns += [with_committee, with_plain, shares_moved]
+    columns += [separate * columns[KINDS.index(MOVED)], separate * shares_moved]
+    X = np.column_stack(columns)
+    return np.nan_to_num(X - X[plain])
+
+
+def separation(bench: Bench) -> float:
+    """Return how separate source and target are, from 0 to 1; 0: there are too few rows."""
+    problem = bench.problem
+    if min(len(problem.X_source), len(problem.X_target)) < MIN_ROWS:
+        return 0.0
+    test = classifier_two_sample_test(
+        problem.X_source,
+        problem.X_target,
+        random_state=bench.rng("separation"),
+        n_importance_repeats=0,
+    )
+    return float(max(0.0, 2 * test.statistic - 1) ** POWER)
+
+
+def target_quantities(
+    bench: Bench, allowed: BoolArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the agreement with the committee and with plain models, and the shares moved."""
+    P = bench.calibrated(bench.target)
+    n_classes, shares = bench.problem.n_classes, bench.problem.class_shares
+    predicted = [None if one is None else decide(bench, one) for one in P]
+    able = {i: one for i, one in enumerate(P) if one is not None}
+    voters = [one for i, one in able.items() if allowed[i]] or list(able.values())
+    if not voters:
+        nothing = np.full(len(P), np.nan)
+        return nothing, nothing, nothing
+    committee = decide(bench, np.mean(voters, axis=0))
+    plains = [i for i in able if not bench.candidates[i].adapts]
+    with_committee, with_plain, moved = np.full((3, len(P)), np.nan)
+    for i, codes in enumerate(predicted):
+        if codes is not None:
+            with_committee[i] = np.mean(codes == committee)
+            others = [np.mean(codes == predicted[j]) for j in plains if j != i]
+            with_plain[i] = np.mean(others) if others else np.nan
+            found = np.bincount(codes, minlength=n_classes) / len(codes)
+            moved[i] = np.abs(found - shares).sum() / 2
+    return with_committee, with_plain, moved
+
+
+def _filled(scores: FloatArray | None, n_candidates: int) -> FloatArray:
+    """Scores; those of failed fits are the lowest, and where none is known all are 0."""
+    if scores is None or np.isnan(scores).all():
+        return np.zeros(n_candidates)
+    return np.where(np.isnan(scores), np.nanmin(scores), scores)
