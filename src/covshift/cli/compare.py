@@ -8,11 +8,12 @@ from rich.console import Console
 
 from covshift.cli.errors import fail
 from covshift.cli.options import Draws, FirstSeed, Fresh, Jobs, Out
-from covshift.cli.study import check_draws, check_output, run_study
-from covshift.studies.comparison.collections import LOADERS
-from covshift.studies.comparison.study import comparison_study
 
 COMMAND = "compare"
+# The keys of `covshift.studies.comparison.collections.LOADERS`, whose import needs NumPy.
+COLLECTIONS = (
+    "reviews", "office-caltech", "vowels", "emodb", "ravdess", "des", "vam", "enterface",
+)  # fmt: skip
 
 
 def compare(
@@ -20,8 +21,8 @@ def compare(
         list[str],
         typer.Option(
             metavar="NAME=PATH",
-            help=f"A collection: {', '.join(LOADERS)} and its folder, or any name and a file .npz "
-            "with the arrays X, y and domain (and group, for rows that belong together).",
+            help=f"A collection: {', '.join(COLLECTIONS)} and its folder, or any name and a file "
+            ".npz with the arrays X, y and domain (and group, for rows that belong together).",
         ),
     ],
     out: Out,
@@ -38,6 +39,10 @@ def compare(
     Target labels are read to score, and for nothing else. Results are kept in the folder as
     trials end: the same command goes on after a stop.
     """
+    # Imported here: --help stays fast.
+    from covshift.cli.study import check_draws, check_output, run_study
+    from covshift.studies.comparison.study import comparison_study
+
     check_draws(COMMAND, trials, seed)
     check_output(COMMAND, out, jobs)
     paths = parse_paths([*data, *(more or [])])
