@@ -15,6 +15,13 @@ class ScoredClassifier(ClassifierMixin):
     A subclass has ``_domains_of(sample_domain, n_samples)``, the domains of rows to predict.
     """
 
+    _requests = {"sample_domain": True}
+    __metadata_request__fit = {"sample_domain": True, "label_mask": True}
+    __metadata_request__predict = _requests
+    __metadata_request__predict_proba = _requests
+    __metadata_request__predict_log_proba = _requests
+    __metadata_request__score = _requests
+
     def score(
         self, X: Any, y: Any, *, sample_domain: Any = None, sample_weight: Any = None
     ) -> float:
