@@ -1,11 +1,11 @@
 """``covshift compare``: every adapter on every pair of domains of some collections."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from covshift.cli.checks import parse_paths
 from covshift.cli.errors import fail
 from covshift.cli.options import Draws, FirstSeed, Fresh, Jobs, Out
 
@@ -45,22 +45,10 @@ def compare(
 
     check_draws(COMMAND, trials, seed)
     check_output(COMMAND, out, jobs)
-    paths = parse_paths([*data, *(more or [])])
+    form = "NAME=PATH, e.g. vowels=data/vowels"
+    paths = parse_paths(COMMAND, "data", form, [*data, *(more or [])])
     try:
-        study = comparison_study(paths, trials, seed)
+        study = comparison_study({name: str(paths[name]) for name in paths}, trials, seed)
     except (ImportError, OSError, ValueError) as error:  # speech needs an extra
         fail(COMMAND, str(error))
     run_study(COMMAND, Console(highlight=False), study, out=out, jobs=jobs, fresh=fresh)
-
-
-def parse_paths(texts: list[str]) -> dict[str, str]:
-    """Take NAME=PATH apart; each name once."""
-    paths: dict[str, str] = {}
-    for text in texts:
-        name, equals, path = text.partition("=")
-        if not equals or not name.strip() or not path.strip():
-            fail(COMMAND, f"--data takes NAME=PATH, e.g. vowels=data/vowels, got {text!r}.")
-        if name in paths:
-            fail(COMMAND, f"--data names {name!r} twice: give one of them another name.")
-        paths[name] = str(Path(path))
-    return paths

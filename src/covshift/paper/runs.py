@@ -8,7 +8,7 @@ from joblib import effective_n_jobs
 from rich.console import Console
 
 from covshift.cli import INTERRUPTED
-from covshift.cli.checks import LARGEST_SEED
+from covshift.cli.checks import LARGEST_SEED, parse_paths
 from covshift.cli.errors import fail
 from covshift.cli.progress import trial_progress
 from covshift.cli.study import check_draws, check_output, naming_folder, run_study
@@ -54,7 +54,9 @@ def run_speech(
     fresh: bool,
 ) -> None:
     """Read the corpora, each given as NAME=FOLDER, and run the study of speech on them."""
-    folders = _parse_corpora(corpora)
+    folders = parse_paths(COMMAND, "corpora", "NAME=FOLDER, such as emodb=DIR", corpora)
+    for name in folders:
+        _check_names("corpora", name, list(CORPORA))
     _check_names("plan", plan, list(PLANS))
     leave_out = ("corpus" if len(folders) > 1 else "speaker") if leave_out is None else leave_out
     _check_names("leave-out", leave_out, LEAVE_OUT)
@@ -97,19 +99,6 @@ def run_reviews(data: Path, plan: str, *, seed: int, out: Path, jobs: int, fresh
     except (OSError, ValueError) as error:
         fail(COMMAND, str(error))
     run_study(COMMAND, Console(highlight=False), study, out=out, jobs=jobs, fresh=fresh)
-
-
-def _parse_corpora(texts: Sequence[str]) -> dict[str, Path]:
-    folders: dict[str, Path] = {}
-    for text in texts:
-        name, equals, folder = text.partition("=")
-        if not equals or not folder:
-            fail(COMMAND, f"--corpora takes NAME=FOLDER, such as emodb=DIR, got {text!r}.")
-        _check_names("corpora", name, list(CORPORA))
-        if name in folders:
-            fail(COMMAND, f"--corpora has {name} twice: give one folder for it.")
-        folders[name] = Path(folder)
-    return folders
 
 
 def _check_names(option: str, name: str, names: Sequence[str]) -> None:

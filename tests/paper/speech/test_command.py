@@ -92,7 +92,7 @@ def test_from_sounds_to_the_report_and_again(corpora, tmp_path):
     [
         (["--corpora", "emodb"], "takes NAME=FOLDER, such as emodb=DIR, got 'emodb'"),
         (["--corpora", "emo=x"], "there is no 'emo'; there is emodb, des, vam"),
-        (["--corpora", "emodb=x", "emodb=y"], "emodb twice"),
+        (["--corpora", "emodb=x", "emodb=y"], "'emodb' twice"),
         (["--corpora", "vam=x"], "vam only trains: give a corpus to test"),
         (["--corpora", "emodb=x", "--leave-out", "corpus"], "use --leave-out speaker"),
         (["--corpora", "emodb=x", "--leave-out", "me"], "there is no 'me'; there is corpus"),
