@@ -1,5 +1,13 @@
-"""Modules whose examples are not looked for where what they import is missing."""
+"""Threads of the tests, and modules whose examples are left out where an import is missing."""
 
+import os
 from importlib.util import find_spec
+
+# Each worker of pytest-xdist has a processor to itself. More threads than that wait for each other
+# while they burn time: boosted trees of a few rows take twice the processor time with two. The
+# libraries read this when they are loaded; tests of threads set limits of their own.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
 
 collect_ignore = [] if find_spec("triton") else ["src/covshift/kernels/fused_filters.py"]

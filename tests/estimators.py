@@ -7,9 +7,11 @@ contract, and nothing has to be added here. The two that CONTRIBUTING.md shows a
 import dataclasses
 import inspect
 import re
+from functools import cache
 from pathlib import Path
 
 import numpy as np
+from sklearn.base import clone, is_regressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -30,6 +32,7 @@ from covshift import (
 from covshift.adapters._filter import SparseFilter
 from covshift.base import DomainTransformer
 from covshift.registry import BUILT_IN
+from tests.shifted import make_problem
 
 PAGE = (Path(__file__).resolve().parent.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
@@ -149,6 +152,22 @@ def needs_target(adapter):
     """Whether this estimator refuses a ``sample_domain`` without target rows."""
     aligns_scores = getattr(adapter, "alignment_weight", 0) > 0  # of JointAlignmentClassifier
     return aligns_scores or type(adapter).__name__ in NEEDS_TARGET
+
+
+def problem_for(estimator, **options):
+    """A problem with classes, or with numbers for a regressor."""
+    return make_problem(kind="number" if is_regressor(estimator) else "class", **options)
+
+
+@cache
+def fitted(estimator, masked_by="role"):
+    """Fit a clone to its problem, once for all tests: not to be changed.
+
+    Labels are known by role, or ("label_mask") in three of four rows of either role.
+    """
+    X, y, sample_domain, _ = problem_for(estimator)
+    mask = {} if masked_by == "role" else {"label_mask": np.arange(len(y)) % 4 != 0}
+    return clone(estimator).fit(X, y, sample_domain=sample_domain, **mask)
 
 
 def with_injected_split(estimator):

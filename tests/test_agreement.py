@@ -1,6 +1,7 @@
 """`predict` is one thing: every way to predict gives the same classes, whatever the objective."""
 
 import json
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -55,6 +56,13 @@ def named(objective):
     return AdaptedClassifier("standardize-domains", LogisticRegression(), objective=objective)
 
 
+@cache
+def fitted(make, objective, n_classes, seed):
+    """A model of `unbalanced` rows, made once; not to be changed."""
+    X, y, domain, _ = unbalanced(seed, n_classes)
+    return make(objective).fit(X, y, sample_domain=domain)
+
+
 EACH = [
     (make, objective, n_classes, seed)
     for make in (automatic, named)
@@ -66,8 +74,8 @@ EACH = [
 
 @pytest.mark.parametrize(("make", "objective", "n_classes", "seed"), EACH)
 def test_every_way_to_predict_in_python(make, objective, n_classes, seed, tmp_path):
-    X, y, domain, X_new = unbalanced(seed, n_classes)
-    model = make(objective).fit(X, y, sample_domain=domain)
+    _, y, domain, X_new = unbalanced(seed, n_classes)
+    model = fitted(make, objective, n_classes, seed)
     expected = model.predict(X_new)
     P = model.predict_proba(X_new)
     decided = naive_decision(P, model.classes_, objective, model.class_shares_)
@@ -95,9 +103,8 @@ def test_exported_models(objective, n_classes):
     from covshift.interop.onnx import to_onnx
 
     for seed in range(4):
-        X, y, domain, X_new = unbalanced(seed, n_classes)
-        X_new = X_new.astype(np.float32)
-        model = named(objective).fit(X, y, sample_domain=domain)
+        X_new = unbalanced(seed, n_classes)[3].astype(np.float32)
+        model = fitted(named, objective, n_classes, seed)
         content = to_onnx(model).SerializeToString()
         session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
         (labels,) = session.run(["label"], {"X": X_new})
@@ -107,9 +114,9 @@ def test_exported_models(objective, n_classes):
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_rows_in_blocks(objective):
     da = pytest.importorskip("dask.array")
-    X, y, domain, X_new = unbalanced(0, 3)
+    X_new = unbalanced(0, 3)[3]
     for make in (automatic, named):
-        model = make(objective).fit(X, y, sample_domain=domain)
+        model = fitted(make, objective, 3, 0)
         blocks = model.predict(da.from_array(X_new, chunks=(30, -1)))
         assert_array_equal(np.asarray(blocks), model.predict(X_new))
 
@@ -238,7 +245,7 @@ def test_without_an_objective_the_estimator_decides():
 
 def test_the_former_name_of_the_objective():
     X, y, domain, X_new = unbalanced(0, 2)
-    now = automatic("balanced_accuracy").fit(X, y, sample_domain=domain)
+    now = fitted(automatic, "balanced_accuracy", 2, 0)
     before = automatic("accuracy").set_params(scoring="balanced_accuracy")
     with pytest.warns(FutureWarning, match="use objective="):
         before.fit(X, y, sample_domain=domain)

@@ -7,20 +7,29 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
 
 from covshift import AdaptedClassifier, PeriodicSparseFiltering, SparseFiltering
-from tests.estimators import ESTIMATORS, FILTERS, needs_target, reads_labels
+from tests.estimators import (
+    ESTIMATORS,
+    FILTERS,
+    fitted,
+    needs_target,
+    problem_for,
+    reads_labels,
+)
 from tests.shifted import make_problem
 
 every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+NOT_FINITE = [
+    pytest.param(estimator, value, match, id=f"{estimator!r}-{value}")
+    for estimator in ESTIMATORS
+    for value, match in ((np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity"))
+    if not (np.isnan(value) and get_tags(estimator).input_tags.allow_nan)  # which pass through
+]
 every_filter = pytest.mark.parametrize("estimator", FILTERS, ids=repr)
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning",
     "ignore::covshift.NothingToAdaptWarning",
     "ignore::covshift.selection.NoRankedCandidateWarning",
 )
-
-
-def problem_for(estimator):
-    return make_problem(kind="number" if is_regressor(estimator) else "class")
 
 
 def refuses(estimator, X, y, match, **params):
@@ -40,21 +49,17 @@ def accepts(estimator, X, y, **params):
             assert np.isfinite(getattr(model, name)(X)).all()
 
 
-@every_estimator
-@pytest.mark.parametrize(("value", "match"), [(np.nan, "NaN"), (np.inf, "infinity"),
-                                              (-np.inf, "infinity")])  # fmt: skip
+@pytest.mark.parametrize(("estimator", "value", "match"), NOT_FINITE)
 @pytest.mark.parametrize("row_of", ["source", "target"])
 def test_nan_and_infinity(estimator, value, match, row_of):
-    if np.isnan(value) and get_tags(estimator).input_tags.allow_nan:
-        pytest.skip("missing values pass through")
     X, y, sample_domain, X_new = problem_for(estimator)
-    fitted = clone(estimator).fit(X, y, sample_domain=sample_domain)
     row = np.flatnonzero(sample_domain >= 0 if row_of == "source" else sample_domain < 0)[0]
     X, X_new = X.copy(), X_new.copy()
     X[row, 0] = X_new[0, 0] = value
     if estimator.get_params().get("adapter", True) is not None or row_of == "source":
         refuses(estimator, X, y, match, sample_domain=sample_domain)
-    method = fitted.predict if hasattr(fitted, "predict") else fitted.transform
+    model = fitted(estimator)
+    method = model.predict if hasattr(model, "predict") else model.transform
     with pytest.raises(ValueError, match=match):
         method(X_new)
 
@@ -126,9 +131,8 @@ def test_huge_magnitudes(estimator):
     large = (1e15 * X).astype(np.float32)
     refuses(estimator, large, y, "overflow float32", sample_domain=sample_domain)
     accepts(estimator, 1e15 * X, y, sample_domain=sample_domain)
-    fitted = clone(estimator).fit(X, y, sample_domain=sample_domain)
     with pytest.raises(ValueError, match="Scale the features"):
-        fitted.transform(1e150 * X)
+        fitted(estimator).transform(1e150 * X)
 
 
 @every_estimator
@@ -137,10 +141,10 @@ def test_tiny_magnitudes(estimator):
     accepts(estimator, 1e-300 * X, y, sample_domain=sample_domain)
 
 
-@every_estimator
+@pytest.mark.parametrize(
+    "estimator", [one for one in ESTIMATORS if not is_regressor(one)], ids=repr
+)
 def test_rare_absent_and_single_classes(estimator):
-    if is_regressor(estimator):
-        pytest.skip("no classes")
     X, _, sample_domain, _ = problem_for(estimator)
     source = np.flatnonzero(sample_domain >= 0)
     y = np.zeros(len(X), dtype=int)
@@ -197,18 +201,16 @@ def test_label_mask(estimator):
                 label_mask=np.zeros_like(mask))  # fmt: skip
 
 
-@every_estimator
+@pytest.mark.parametrize("estimator", [one for one in ESTIMATORS if reads_labels(one)], ids=repr)
 def test_labels_of_wrong_length(estimator):
-    if not reads_labels(estimator):
-        pytest.skip("reads no labels")
     X, y, sample_domain, _ = problem_for(estimator)
     refuses(estimator, X, y[1:], "one label per row", sample_domain=sample_domain)
 
 
 @every_estimator
 def test_features_that_differ_between_fit_and_predict(estimator):
-    X, y, sample_domain, X_new = problem_for(estimator)
-    model = clone(estimator).fit(X, y, sample_domain=sample_domain)
+    *_, X_new = problem_for(estimator)
+    model = fitted(estimator)
     method = model.predict if hasattr(model, "predict") else model.transform
     with pytest.raises(ValueError, match=r"X has 2 features, but .* is expecting 3"):
         method(X_new[:, :2])

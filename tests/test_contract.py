@@ -13,15 +13,22 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone, is_regressor
 
-from tests.estimators import ESTIMATORS, reads_labels, treats_domains_alike
-from tests.shifted import make_problem
+from tests.estimators import (
+    ESTIMATORS,
+    fitted,
+    problem_for,
+    reads_labels,
+    treats_domains_alike,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
-
-
-def problem_for(estimator, **options):
-    return make_problem(kind="number" if is_regressor(estimator) else "class", **options)
+every_one_with_classes = pytest.mark.parametrize(
+    "estimator", [one for one in ESTIMATORS if not is_regressor(one)], ids=repr
+)
+every_one_that_reads_labels = pytest.mark.parametrize(
+    "estimator", [one for one in ESTIMATORS if reads_labels(one)], ids=repr
+)
 
 
 def outputs(model, X, **where):
@@ -78,7 +85,7 @@ def test_labels_that_may_not_be_read_change_nothing(estimator, blank, masked_by)
         params["label_mask"] = known
     other_y = blank(y, ~known, np.random.RandomState(0))
 
-    ours = clone(estimator).fit(X, y, **params)
+    ours = fitted(estimator, masked_by)
     theirs = clone(estimator).fit(X, other_y, **params)
     assert_same_outputs(outputs(ours, X_new), outputs(theirs, X_new))
     for name, value in vars(ours).items():
@@ -86,13 +93,11 @@ def test_labels_that_may_not_be_read_change_nothing(estimator, blank, masked_by)
             assert_array_equal(getattr(theirs, name), value, err_msg=name)
 
 
-@every_estimator
+@every_one_that_reads_labels
 def test_known_labels_do_change_something(estimator):
     """Guards the test above: an estimator deaf to all labels would pass it."""
     X, y, sample_domain, X_new = problem_for(estimator)
-    if not reads_labels(estimator):
-        pytest.skip("reads no labels")
-    ours = outputs(clone(estimator).fit(X, y, sample_domain=sample_domain), X_new)
+    ours = outputs(fitted(estimator), X_new)
     theirs = outputs(clone(estimator).fit(X, y[::-1], sample_domain=sample_domain), X_new)
     name = "predict" if "predict" in ours else "transform"
     assert not np.array_equal(ours[name], theirs[name])
@@ -100,8 +105,8 @@ def test_known_labels_do_change_something(estimator):
 
 @every_estimator
 def test_the_split_changes_something(estimator):
-    X, y, sample_domain, X_new = problem_for(estimator)
-    ours = outputs(clone(estimator).fit(X, y, sample_domain=sample_domain), X_new)
+    X, y, _, X_new = problem_for(estimator)
+    ours = outputs(fitted(estimator), X_new)
     swapped = np.where(np.arange(len(y)) % 2, 0, -1)
     theirs = outputs(clone(estimator).fit(X, y, sample_domain=swapped), X_new)
     changed = any(not np.array_equal(ours[name], theirs[name]) for name in ours)
@@ -123,8 +128,8 @@ def test_inputs_are_never_changed(estimator):
 
 @every_estimator
 def test_permuting_rows_of_a_call_permutes_its_result(estimator):
-    X, y, sample_domain, _ = problem_for(estimator)
-    model = clone(estimator).fit(X, y, sample_domain=sample_domain)
+    X, _, sample_domain, _ = problem_for(estimator)
+    model = fitted(estimator)
     order = np.random.RandomState(1).permutation(len(X))
     whole = outputs(model, X, sample_domain=sample_domain)
     permuted = outputs(model, X[order], sample_domain=sample_domain[order])
@@ -134,8 +139,8 @@ def test_permuting_rows_of_a_call_permutes_its_result(estimator):
 
 @every_estimator
 def test_one_row_equals_that_row_of_the_whole(estimator):
-    X, y, sample_domain, _ = problem_for(estimator)
-    model = clone(estimator).fit(X, y, sample_domain=sample_domain)
+    X, _, sample_domain, _ = problem_for(estimator)
+    model = fitted(estimator)
     whole = outputs(model, X, sample_domain=sample_domain)
     for row in (0, 17, 42):
         one = slice(row, row + 1)
@@ -146,8 +151,8 @@ def test_one_row_equals_that_row_of_the_whole(estimator):
 
 @every_estimator
 def test_rows_without_domain_are_target_rows(estimator):
-    X, y, sample_domain, X_new = problem_for(estimator)
-    model = clone(estimator).fit(X, y, sample_domain=sample_domain)
+    *_, X_new = problem_for(estimator)
+    model = fitted(estimator)
     unseen = np.full(len(X_new), -77)
     assert_same_outputs(outputs(model, X_new), outputs(model, X_new, sample_domain=unseen))
     assert_same_outputs(outputs(model, X_new), outputs(model, X_new, sample_domain=-77))
@@ -161,12 +166,10 @@ def test_without_target_rows_are_source_rows(estimator):
     assert_same_outputs(outputs(model, X_new), outputs(model, X_new, sample_domain=0))
 
 
-@every_estimator
+@every_one_with_classes
 def test_renaming_classes_renames_predictions(estimator):
-    if is_regressor(estimator):
-        pytest.skip("no classes")
     X, y, sample_domain, X_new = problem_for(estimator)
-    ours = clone(estimator).fit(X, y, sample_domain=sample_domain)
+    ours = fitted(estimator)
     for names in (np.array(["a", "b", "c"]), np.array([-1, 1, 5]), np.array([-0.5, 0.5, 2.0])):
         renamed = names[y]
         if renamed.dtype.kind == "f":
@@ -179,10 +182,8 @@ def test_renaming_classes_renames_predictions(estimator):
         assert_same_outputs(ours_out, theirs_out)
 
 
-@every_estimator
+@every_one_with_classes
 def test_booleans_are_classes(estimator):
-    if is_regressor(estimator):
-        pytest.skip("no classes")
     X, y, sample_domain, X_new = problem_for(estimator)
     model = clone(estimator).fit(X, y > 0, sample_domain=sample_domain)
     if hasattr(model, "predict"):
@@ -192,15 +193,14 @@ def test_booleans_are_classes(estimator):
 @every_estimator
 def test_same_seed_same_result(estimator):
     X, y, sample_domain, X_new = problem_for(estimator)
-    ours = clone(estimator).fit(X, y, sample_domain=sample_domain)
-    theirs = clone(estimator).fit(X, y, sample_domain=sample_domain)
+    ours, theirs = fitted(estimator), clone(estimator).fit(X, y, sample_domain=sample_domain)
     assert_same_outputs(outputs(ours, X_new), outputs(theirs, X_new))
 
 
 @every_estimator
 def test_pickle_and_clone(estimator):
     X, y, sample_domain, X_new = problem_for(estimator)
-    model = clone(estimator).fit(X, y, sample_domain=sample_domain)
+    model = fitted(estimator)
     again = pickle.loads(pickle.dumps(model))
     assert_same_outputs(outputs(model, X_new), outputs(again, X_new))
     refitted = clone(model).fit(X, y, sample_domain=sample_domain)
@@ -224,11 +224,11 @@ def test_a_failed_fit_leaves_nothing_behind(estimator):
         unfitted.fit(X, y, sample_domain=sample_domain[1:])
     assert vars(unfitted).keys() == vars(clone(estimator)).keys()
 
-    fitted = clone(estimator).fit(X, y, sample_domain=sample_domain)
-    before = outputs(fitted, X_new)
+    model = copy.deepcopy(fitted(estimator))
+    before = outputs(model, X_new)
     with pytest.raises(ValueError, match="sample_domain"):
-        fitted.fit(X[:, :2], y, sample_domain=sample_domain[1:])
-    assert_same_outputs(outputs(fitted, X_new), before)
+        model.fit(X[:, :2], y, sample_domain=sample_domain[1:])
+    assert_same_outputs(outputs(model, X_new), before)
 
 
 def test_import_changes_no_global_state():

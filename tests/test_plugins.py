@@ -124,6 +124,27 @@ def run(folder, *arguments, code=0):
     return done
 
 
+def run_commands(folder, *commands):
+    """Run commands one after the other in one process; how each ends, and how many files of
+    predictions there are then."""
+    program = f"""
+import contextlib, io, json, pathlib, sys
+from covshift.cli import main
+ends = []
+for command in {[command.split() for command in commands]!r}:
+    sys.argv, out, err, code = ["covshift", *command], io.StringIO(), io.StringIO(), 0
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code or 0
+    n_files = len(list(pathlib.Path().glob("p.csv")))
+    ends.append(dict(code=code, stdout=out.getvalue(), stderr=err.getvalue(), files=n_files))
+print(json.dumps(ends))
+"""
+    return json.loads(run(folder, "-c", program).stdout)
+
+
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
     """A folder with one plug-in, two tables, and a model made with the plug-in."""
@@ -221,19 +242,23 @@ print(type(model).__name__)
 
 def test_predict_says_whom_to_trust(installed):
     predict = "predict model.skops new.csv --out p.csv"
-    done = run(installed, "-m", "covshift", *predict.split(), code=1)
-    assert done.stdout == ""
-    (line,) = done.stderr.splitlines()
+    # The adapter cannot learn a new target, so the last command fails after it has read.
+    refused, done, later = run_commands(
+        installed,
+        predict,
+        f"{predict} {TRUST}",
+        f"adapt model.skops new.csv --out other.skops {TRUST}",
+    )
+    assert (refused["code"], refused["stdout"], refused["files"]) == (1, "", 0)
+    (line,) = refused["stderr"].splitlines()
     assert line.startswith("covshift predict: Cannot read the model model.skops: ")
     assert line.endswith(
         f"plug-in adapter 'role-centering', which covshift does not trust by "
         f"itself. If you trust whoever made the file: {TRUST}."
     )
-    assert not (installed / "p.csv").exists()
-    for command in (f"{predict} {TRUST}", f"adapt model.skops new.csv --out other.skops {TRUST}"):
-        # The adapter cannot learn a new target, so the second command fails after it has read.
-        done = run(installed, "-m", "covshift", *command.split(), code=int("other" in command))
-    assert "cannot learn a new target" in done.stderr
+    assert (done["code"], done["files"]) == (0, 1)
+    assert (later["code"], later["files"]) == (1, 1)
+    assert "cannot learn a new target" in later["stderr"]
     assert len((installed / "p.csv").read_text().splitlines()) > 100
 
 

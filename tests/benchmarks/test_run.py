@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from multiprocessing import forkserver
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,15 @@ from results import (
     read_lines,
     read_results,
 )
-from run import Progress, arrays_path, matching, pending_jobs, run_jobs
+from run import (
+    PRELOADED,
+    THREADS,
+    Progress,
+    arrays_path,
+    matching,
+    pending_jobs,
+    run_jobs,
+)
 from tasks import draw_task, made_up_tasks
 
 import tests.benchmarks.fake_methods as fake
@@ -27,6 +36,16 @@ from covshift.selection.candidates import default_candidates
 ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs signals")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def workers_that_could_use_two_threads():
+    """Start the process that workers are copies of so that one thread is the runner's doing."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in THREADS:
+            patch.setenv(name, "2")
+        forkserver.set_forkserver_preload(PRELOADED)
+        forkserver.ensure_running()
 
 
 def run_all(tasks, functions, out, version="1", **settings):

@@ -6,7 +6,26 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from covshift.tables import diagnose_tables
 from tests.cli.user_files import LAYOUTS, assert_refused, customers, run, succeed, write_tables
+
+FOUND = {}
+
+
+@pytest.fixture(autouse=True)
+def diagnosed_once(monkeypatch):
+    """The same tables with the same options have the same diagnosis: it is made once."""
+
+    def remember(tables, *, progress, **options):
+        frames = [frame.to_csv() for frame in (tables.X_train, tables.X_new)]
+        domains = [tables.source_domain.tolist(), tables.target_domain.tolist()]
+        key = str([frames, tables.y.tolist(), domains, tables.domain_names, tables.schema, options])
+        if key not in FOUND:
+            FOUND[key] = diagnose_tables(tables, progress=progress, **options)
+            _ = FOUND[key].expectations  # computed when first asked for
+        return FOUND[key]
+
+    monkeypatch.setattr("covshift.tables.diagnose_tables", remember)
 
 
 @pytest.fixture

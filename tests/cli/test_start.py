@@ -1,5 +1,6 @@
 """How `covshift` starts: fast, with every command listed, and quiet when it is interrupted."""
 
+import json
 import os
 import subprocess
 import sys
@@ -12,7 +13,11 @@ from typer.testing import CliRunner
 from covshift._version import __version__
 from covshift.cli import COMMANDS, build_app
 from covshift.cli.app import load_command
+from covshift.cli.compare import COLLECTIONS
 from covshift.cli.front_page import OPTIONS
+from covshift.datasets import speech_corpora
+from covshift.paper import commands
+from covshift.studies.comparison.collections import LOADERS
 
 HEAVY = ("numpy", "scipy", "sklearn", "pandas", "pyarrow", "joblib")
 RUN = "import sys; from covshift.cli import main; main()"
@@ -22,6 +27,7 @@ LIST_HEAVY = (
     "try:\n    main()\n"
     f"finally:\n    sys.stderr.write(' '.join(set({HEAVY}) & set(sys.modules)))\n"
 )
+STUDIES = ["speech", "reviews", "synthetic", "readings"]
 ON_FILES = ["diagnose", "adapt", "predict", "score", "monitor", "show"]
 
 
@@ -37,15 +43,33 @@ def complete(*words):
     return start(program=LIST_HEAVY, env=environment)
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [["--help"], ["--version"], [], ["nonsense"], *([name, "--help"] for name in ON_FILES)],
-    ids=" ".join,
-)
-def test_help_and_version_import_nothing_heavy(arguments):
-    done = start(*arguments, program=LIST_HEAVY, env=os.environ | {"COLUMNS": "200"})
-    assert done.returncode == (0 if arguments and arguments != ["nonsense"] else 2)
-    assert not set(done.stderr.split()) & set(HEAVY)
+def test_help_and_version_import_nothing_heavy():
+    """One after the other in one process: what one had imported, the next would be told of."""
+    calls = [
+        ["--help"],
+        ["--version"],
+        [],
+        ["nonsense"],
+        *([name, "--help"] for name in COMMANDS),
+        *(["reproduce", name, "--help"] for name in STUDIES),
+    ]
+    program = f"""
+import json, sys
+from covshift.cli import main
+ends = []
+for arguments in {calls!r}:
+    sys.argv = ["covshift", *arguments]
+    try:
+        main()
+    except SystemExit as end:
+        ends.append([end.code, sorted(set({HEAVY}) & set(sys.modules))])
+sys.stderr.write("\\n" + json.dumps(ends))
+"""
+    done = start(program=program, env=os.environ | {"COLUMNS": "200"})
+    ends = json.loads(done.stderr.splitlines()[-1])
+    for arguments, end in zip(calls, ends, strict=True):
+        code = 0 if arguments and arguments != ["nonsense"] else 2
+        assert end == [code, []], arguments
 
 
 @pytest.mark.parametrize("name", ["predict", "score", "monitor", "adapt"])
@@ -65,6 +89,12 @@ def test_version():
 def test_lines_of_the_table_are_those_of_the_commands(name):
     path, line = COMMANDS[name]
     assert load_command(name, path).help.splitlines()[0] == line
+
+
+def test_names_in_the_help_are_those_that_are_read():
+    assert list(COLLECTIONS) == list(LOADERS)
+    assert list(commands.CORPORA) == list(speech_corpora.CORPORA)
+    assert list(load_command("reproduce", COMMANDS["reproduce"][0]).commands) == STUDIES
 
 
 def test_order_of_the_commands():
@@ -111,8 +141,7 @@ def test_a_misspelled_command():
 def test_completion(words, expected):
     done = complete(*words)
     assert done.stdout.split() == expected
-    if words[0] != "reproduce":
-        assert done.stderr == ""
+    assert done.stderr == ""
 
 
 def test_completion_script():

@@ -1,6 +1,7 @@
 """Weight estimators inside SKADA's pipelines.
 
-Importing SKADA changes a global setting of scikit-learn, so each test has a process of its own.
+Importing SKADA changes a global setting of scikit-learn, so each test has a process of its own: a
+copy of one that has imported SKADA.
 """
 
 import subprocess
@@ -14,6 +15,7 @@ from sklearn.linear_model import LogisticRegression
 
 from covshift import AdaptedClassifier, NothingToAdaptWarning, SparseFiltering, ULSIFWeights
 from covshift.interop.skada import ReweightAdapter
+from tests.processes import ForkedPrograms
 from tests.shifted import make_problem
 from tests.weights.estimators import WEIGHTS
 
@@ -45,11 +47,14 @@ def pipeline(weights, estimator=None, *first):
 """
 
 
-def run(code):
-    subprocess.run([sys.executable, "-W", "error", "-c", SETUP + code], check=True)
+@pytest.fixture(scope="module")
+def run():
+    programs = ForkedPrograms(SETUP, ["-W", "error"])
+    yield programs.run
+    programs.close()
 
 
-def test_same_coefficients_as_our_weights_by_hand():
+def test_same_coefficients_as_our_weights_by_hand(run):
     run("""
 for weights in (ULSIFWeights(random_state=0), ClassifierWeights(random_state=0)):
     model = pipeline(weights).fit(X, y.copy(), **where)
@@ -67,7 +72,7 @@ for weights in (ULSIFWeights(random_state=0), ClassifierWeights(random_state=0))
 """)
 
 
-def test_behind_a_scaler_and_before_our_own_classifier():
+def test_behind_a_scaler_and_before_our_own_classifier(run):
     run("""
 weights = ULSIFWeights(random_state=0)
 model = pipeline(weights, LSPClassifier(random_state=0), StandardScaler())
@@ -83,7 +88,7 @@ np.testing.assert_allclose(
 """)
 
 
-def test_clone_parameters_and_pickle():
+def test_clone_parameters_and_pickle(run):
     run("""
 model = pipeline(ULSIFWeights(n_bases=7, random_state=0))
 assert model.get_params()["reweightadapter__weights__n_bases"] == 7
@@ -99,7 +104,7 @@ np.testing.assert_array_equal(
 """)
 
 
-def test_grid_search_over_the_weights():
+def test_grid_search_over_the_weights(run):
     run("""
 grid = {"reweightadapter__weights__n_bases": [2, 30], "logisticregression__C": [0.1, 10.0]}
 search = GridSearchCV(
@@ -119,7 +124,7 @@ np.testing.assert_allclose(search.cv_results_["split0_test_score"][0], by_hand)
 """)
 
 
-def test_no_setting_is_changed_beyond_what_skada_changes():
+def test_no_setting_is_changed_beyond_what_skada_changes(run):
     run("""
 before = sklearn.get_config(), np.geterr(), list(warnings.filters)
 labels, rows = y.copy(), X.copy()

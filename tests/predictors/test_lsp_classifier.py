@@ -336,7 +336,7 @@ def test_bad_parameters(params, match):
         (-np.ones(80), "must not be negative"),
         (np.full(80, np.nan), "NaN"),
         (np.zeros(80), "must not all be zero"),
-        (np.where(SOURCE, 0.0, 1.0), "zero for every labelled row"),
+        (np.where(SOURCE, 0.0, 1.0), "zero for every labeled row"),
     ],
 )
 def test_bad_weights(sample_weight, match):

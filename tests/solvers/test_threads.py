@@ -51,10 +51,11 @@ def test_the_result_does_not_depend_on_n_jobs(n_tasks):
 @pytest.mark.parametrize("n_tasks", [1, 2])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_blas_has_one_thread_inside_and_its_own_number_after(n_jobs, n_tasks):
-    before = blas_threads()
-    inside = run_tasks([lambda run, should_stop: blas_threads()] * n_tasks, n_jobs)
-    assert {threads for task in inside for threads in task} == {1}
-    assert blas_threads() == before
+    with threadpool_limits(limits=2, user_api="blas"):
+        before = blas_threads()
+        inside = run_tasks([lambda run, should_stop: blas_threads()] * n_tasks, n_jobs)
+        assert {threads for task in inside for threads in task} == {1}
+        assert blas_threads() == before
 
 
 @pytest.mark.parametrize("n_tasks", [1, 2])

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from covshift.adapters._device_rows import (
     bring_to_host,
@@ -16,14 +16,9 @@ from covshift.adapters._device_rows import (
 )
 from covshift.adapters._filter_fit import FilterProblem, minimize_filters
 from covshift.adapters._filter_parameters import check_filter_parameters
+from covshift.adapters._target_learner import TargetLearner
 from covshift.adapters._unit_norms import UnitNorms
-from covshift.base import (
-    DomainTransformer,
-    RefitNeededError,
-    all_or_nothing,
-    check_magnitude,
-    register_target,
-)
+from covshift.base import RefitNeededError, all_or_nothing, check_magnitude
 from covshift.domains import (
     check_fit_domains,
     check_new_domains,
@@ -33,10 +28,10 @@ from covshift.kernels.activations import activate
 from covshift.kernels.device_representation import activations_on_device
 from covshift.kernels.row_blocks import are_kept
 from covshift.solvers.namespaces import cast, namespace_of
-from covshift.streams import ArrayRows, RowStream, bring_home, is_streamed, map_rows, open_rows
+from covshift.streams import ArrayRows, RowStream, bring_home, is_streamed, open_rows
 
 
-class SparseFilter(DomainTransformer):
+class SparseFilter(TargetLearner):
     """Base of the filters: Z = normalise(g(X W')), W fitted on the rows of all domains."""
 
     def fit(
@@ -70,36 +65,21 @@ class SparseFilter(DomainTransformer):
         self._warn_unless_converged()
         return self
 
-    def transform(self, X: Any, *, sample_domain: Any = None, allow_source: bool = False) -> Any:
-        """Represent rows by the learned filters.
+    def _check_streamed(self) -> None:
+        if self.normalization == "batch":
+            raise ValueError(
+                "normalization='batch' takes the norms of all rows of a call, which come in "
+                "blocks here: fit with normalization='domain' or 'joint'."
+            )
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, Dask array} of shape (n_samples, n_features)
-            Rows.
-        sample_domain : array-like of shape (n_samples,), int or str, default=None
-            Domain of each row, or the one of all rows. None: the target (the source, if the
-            fit saw no target). A domain that the fit did not see uses its role's norms.
-        allow_source : bool, default=False
-            Accepted for SKADA's pipelines and without effect: rows that ``sample_domain``
-            calls source are always transformed as source rows.
+    def _check_new_target(self) -> None:
+        if self.normalization == "joint":
+            raise RefitNeededError(
+                "With normalization='joint' all domains share one set of norms: refit with the "
+                "rows of the new target, or use normalization='domain'."
+            )
 
-        Returns
-        -------
-        Z : ndarray of shape (n_samples, n_components)
-            Every row is non-negative and, with ``norm_epsilon=0``, of length one. A Dask array
-            of blocks yet to be computed, if X is one; a tensor on the device of the fit, if that
-            was one.
-        """
-        check_is_fitted(self)
-        if is_streamed(X):
-            if self.normalization == "batch":
-                raise ValueError(
-                    "normalization='batch' takes the norms of all rows of a call, which come in "
-                    "blocks here: fit with normalization='domain' or 'joint'."
-                )
-            return map_rows(self, "transform", X, sample_domain=sample_domain)
-        X = self._validate_rows(X)
+    def _transform_rows(self, X, sample_domain):
         domain = self._domains_of(sample_domain, X.shape[0])
         F = self._activate(X)
         if self.normalization == "batch":
@@ -108,34 +88,10 @@ class SparseFilter(DomainTransformer):
             norms = self._stored_norms()
         return norms.normalize(F, domain, self.norm_epsilon)
 
-    def adapt_target(self, X: Any, domain: int | str | None = None) -> Self:
-        """Learn the feature norms of a new target domain, without the training data.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows of the new target, at least ``min_domain_size`` of them.
-        domain : int, str or None, default=None
-            A negative integer or a name, by which ``transform`` will know it; None: it
-            becomes the target of rows without ``sample_domain``, and of target domains that
-            have no statistics of their own.
-
-        Returns
-        -------
-        self : object
-        """
-        check_is_fitted(self)
-        if self.normalization == "joint":
-            raise RefitNeededError(
-                "With normalization='joint' all domains share one set of norms: refit with the "
-                "rows of the new target, or use normalization='domain'."
-            )
-        X = open_rows(self, X, reset=False) if is_streamed(X) else self._validate_rows(X)
-        unit = register_target(self, domain, X.shape[0])
+    def _learn_target(self, X, unit):
         if self.normalization == "domain":
             new = self._measure_norms(X, {unit: np.arange(X.shape[0])})
             self._store_norms(self._stored_norms().replace(new))
-        return self
 
     def _domains_of(self, sample_domain, n_samples):
         """Domains of rows to transform, checked."""
@@ -259,6 +215,8 @@ class SparseFilter(DomainTransformer):
         return UnitNorms(self.norm_units_, self.feature_norms_, self.norm_counts_)
 
     def _validate_rows(self, X):
+        if is_streamed(X):
+            return open_rows(self, X, reset=False)
         if stays_on_device(X):
             X = check_device_rows(self, X, reset=False)
             check_same_place(self.components_, X)

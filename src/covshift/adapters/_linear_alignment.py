@@ -24,32 +24,13 @@ class LinearAlignment(UnitAdapter):
     _statistics = ("means_", "matrices_", "shifts_", "shrinkages_")
     _without_target = "rows stay as they are"
 
-    def adapt_target(self, X, domain=None):
-        """Learn the map of a new target onto the source, without the training data.
-
-        Only with ``direction="target_to_source"``: in the other direction the source rows
-        move onto the target, so what follows was trained for that target alone.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows of the new target, at least ``min_domain_size`` of them.
-        domain : int, str or None, default=None
-            A negative integer or a name, by which ``transform`` will know it; None: it
-            becomes the target of rows without ``sample_domain``, and of target domains that
-            have no statistics of their own.
-
-        Returns
-        -------
-        self : object
-        """
+    def _check_new_target(self):
         if self.direction == "source_to_target":
             raise RefitNeededError(
                 f"{type(self).__name__} with direction='source_to_target' moved the source onto "
                 "the old target: refit it on the source rows and the rows of the new target, or "
                 "use direction='target_to_source'."
             )
-        return super().adapt_target(X, domain)
 
     def _check_parameters(self):
         super()._check_parameters()

@@ -7,15 +7,14 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
+from covshift.adapters._target_learner import TargetLearner
 from covshift.base import (
-    DomainTransformer,
     all_or_nothing,
     check_count,
     check_magnitude,
     check_option,
-    register_target,
     warn_nothing_to_adapt,
 )
 from covshift.domains import (
@@ -29,10 +28,10 @@ from covshift.domains import (
     unit_codes,
 )
 from covshift.kernels.arrays import FloatArray, IntArray
-from covshift.streams import RowStream, bring_home, is_streamed, map_rows, open_rows
+from covshift.streams import RowStream, bring_home, is_streamed, open_rows
 
 
-class UnitAdapter(DomainTransformer):
+class UnitAdapter(TargetLearner):
     """Base of adapters that learn something of each pooling unit and apply it to its rows.
 
     A subclass names the attributes that hold what is learned, one entry per unit, in
@@ -88,53 +87,11 @@ class UnitAdapter(DomainTransformer):
             self._learn(X, units, domains.sample_domain)
         return self
 
-    def transform(self, X: Any, *, sample_domain: Any = None, allow_source: bool = False) -> Any:
-        """Transform rows, each by the statistics of its unit.
-
-        Parameters
-        ----------
-        X : {array-like, Dask array} of shape (n_samples, n_features)
-            Rows.
-        sample_domain : array-like of shape (n_samples,), int or str, default=None
-            Domain of each row, or the one of all rows. None: the target (the source, if the
-            fit saw no target). A domain that the fit did not see uses its role's statistics.
-        allow_source : bool, default=False
-            Accepted for SKADA's pipelines and without effect: rows that ``sample_domain``
-            calls source are always transformed as source rows.
-
-        Returns
-        -------
-        Z : ndarray of shape (n_samples, n_features_out)
-            A Dask array of blocks yet to be computed, if X is one.
-        """
-        check_is_fitted(self)
-        if is_streamed(X):
-            return map_rows(self, "transform", X, sample_domain=sample_domain)
-        X = self._validate_rows(X)
+    def _transform_rows(self, X: Any, sample_domain: Any) -> Any:
         return self._transform_located(X, self._units_of(sample_domain, X.shape[0]))
 
-    def adapt_target(self, X: Any, domain: int | str | None = None) -> Self:
-        """Learn the statistics of a new target domain, without the training data.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows of the new target, at least ``min_domain_size`` of them.
-        domain : int, str or None, default=None
-            A negative integer or a name, by which ``transform`` will know it; None: it
-            becomes the target of rows without ``sample_domain``, and of target domains that
-            have no statistics of their own.
-
-        Returns
-        -------
-        self : object
-        """
-        check_is_fitted(self)
-        X = self._validate_rows(X)
-        with all_or_nothing(self):
-            unit = register_target(self, domain, X.shape[0])
-            self._store(self._stored() | self._measure_units(X, {unit: np.arange(X.shape[0])}))
-        return self
+    def _learn_target(self, X: Any, unit: Unit) -> None:
+        self._store(self._stored() | self._measure_units(X, {unit: np.arange(X.shape[0])}))
 
     def _check_parameters(self) -> None:
         check_option("pooling", self.pooling, ("role", "domain"))

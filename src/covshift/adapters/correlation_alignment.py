@@ -53,10 +53,8 @@ class CorrelationAlignment(LinearAlignment):
         Shrinkage of each unit's covariance.
     reference_mean_, reference_covariance_ : ndarrays
         Mean and (shrunk) covariance of the role that stays.
-    domains_ : ndarray
-        Domains known, from the fit or from ``adapt_target``.
-    domain_names_ : dict
-        Integer -> name of the targets learned by name in ``adapt_target``.
+    domains_, domain_names_
+        As in `DomainStandardScaler`.
 
     Notes
     -----

@@ -181,11 +181,8 @@ class DenoisingAutoencoder(DomainTransformer):
             Rows of all domains.
         y : None
             Never read.
-        sample_domain : array-like of shape (n_samples,), default=None
-            Domain of each row: an integer, ``>= 0`` source, ``< 0`` target. None: one
-            source domain.
-        label_mask : array-like of bool of shape (n_samples,), default=None
-            Checked and without effect: no labels are read.
+        sample_domain, label_mask
+            As in `DomainStandardScaler.fit`.
 
         Returns
         -------

@@ -42,15 +42,10 @@ class DomainQuantileTransformer(UnitAdapter):
 
     Attributes
     ----------
-    units_ : list
-        Names of the units: "source", "target"; with ``pooling="domain"`` the integer of each
-        domain that is large enough before them.
+    units_, domains_, domain_names_
+        As in `DomainStandardScaler`.
     quantiles_ : list of ndarrays of shape (n_quantiles, n_features)
         Quantiles of each unit, at equal steps from its minimum to its maximum.
-    domains_ : ndarray
-        Domains known, from the fit or from ``adapt_target``.
-    domain_names_ : dict
-        Integer -> name of the targets learned by name in ``adapt_target``.
 
     Notes
     -----

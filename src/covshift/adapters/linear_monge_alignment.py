@@ -25,38 +25,21 @@ class LinearMongeAlignment(LinearAlignment):
 
     Parameters
     ----------
-    direction : {"source_to_target", "target_to_source"}, default="source_to_target"
-        Which role moves. With "target_to_source" a fitted predictor stays valid and
-        ``adapt_target`` can learn further targets.
+    direction, pooling, min_domain_size
+        As in `CorrelationAlignment`.
     shrinkage : "auto", float in [0, 1] or None, default="auto"
         How far covariances are shrunk towards their diagonals: by Ledoit and Wolf's formula,
         by a given share, or not at all. Without shrinkage a Gaussian is mapped exactly onto
         the other.
-    pooling : {"role", "domain"}, default="role"
-        Units that are moved: the whole role, or each domain of it by itself, always onto the
-        pooled rows of the other role.
-    min_domain_size : int, default=10
-        A domain with fewer rows moves as its role does.
 
     Attributes
     ----------
-    units_ : list
-        Names of the units that move: the integers of domains, then their role; empty if the
-        fit saw no target.
-    means_ : ndarray of shape (n_units, n_features)
-        Mean of each unit.
+    units_, means_, shrinkages_, reference_mean_, reference_covariance_, domains_, domain_names_
+        As in `CorrelationAlignment`.
     matrices_ : ndarray of shape (n_units, n_features, n_features)
         A of each unit.
     shifts_ : ndarray of shape (n_units, n_features)
         What is added: the mean of the role that stays.
-    shrinkages_ : ndarray of shape (n_units,)
-        Shrinkage of each unit's covariance.
-    reference_mean_, reference_covariance_ : ndarrays
-        Mean and (shrunk) covariance of the role that stays.
-    domains_ : ndarray
-        Domains known, from the fit or from ``adapt_target``.
-    domain_names_ : dict
-        Integer -> name of the targets learned by name in ``adapt_target``.
 
     Notes
     -----

@@ -10,31 +10,22 @@ from covshift.cli.errors import fail, one_line_errors, one_line_warnings, printa
 from covshift.cli.models import load_model, say_trust
 from covshift.cli.options import (
     AsJson,
-    AsKind,
     Bins,
-    Database,
+    Cells,
     Debug,
-    Decimal,
     Domain,
     Ignore,
     Jobs,
     MaxRows,
-    Missing,
-    NoHeader,
-    NotMissing,
     Objective,
     OutFile,
+    Reading,
     Seed,
-    Separator,
-    TargetDomain,
-    Time,
-    TrainBefore,
+    Splitting,
     Trust,
     Use,
     column_names,
-    intake_options,
-    split_options,
-    table_argument,
+    grouped,
 )
 from covshift.cli.printing import MAX_TEXT, counted, print_json, print_notes, print_table, working
 from covshift.registry import MODEL_NAMES
@@ -54,6 +45,7 @@ LEFT_THE_VOTE = (
 )
 
 
+@grouped
 def adapt(
     first: Annotated[
         Path, typer.Argument(metavar="TRAIN", help="Table with labels, or a model file.")
@@ -71,9 +63,8 @@ def adapt(
     ] = None,
     bins: Bins = None,
     domain: Domain = None,
-    target_domain: TargetDomain = None,
-    time: Time = None,
-    train_before: TrainBefore = None,
+    *,
+    splitting: Splitting,
     ignore: Ignore = None,
     use: Use = None,
     adapter: Annotated[str | None, typer.Option(metavar="NAME", help=ADAPTERS_HELP)] = None,
@@ -99,13 +90,8 @@ def adapt(
     seed: Seed = 0,
     jobs: Jobs = 1,
     trust: Trust = None,
-    separator: Separator = None,
-    decimal: Decimal = None,
-    no_header: NoHeader = False,
-    missing: Missing = None,
-    not_missing: NotMissing = None,
-    as_kind: AsKind = None,
-    db: Database = None,
+    reading: Reading,
+    cells: Cells,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
@@ -117,9 +103,6 @@ def adapt(
     """
     check_jobs(COMMAND, jobs)
     check_seed(COMMAND, seed)
-    reading: dict[str, Any] = {
-        "separator": separator, "decimal": decimal, "header": not no_header,
-    }  # fmt: skip
     with one_line_errors(COMMAND, debug) as warned:
         # Imported here: --help stays fast, and a missing extra becomes a one-line error.
         from covshift.persistence.model_files import is_model_file
@@ -135,17 +118,18 @@ def adapt(
             given = {
                 "--label": label, "--ignore": ignore, "--use": use, "--adapter": adapter,
                 "--model": model, "--objective": objective, "--reference-rows": reference_rows,
-                "--time-budget": time_budget, "--max-rows": max_rows, "--missing": missing,
-                "--not-missing": not_missing, "--as": as_kind, "--bins": bins,
-                "--target-domain": target_domain, "--time": time, "--train-before": train_before,
+                "--time-budget": time_budget, "--max-rows": max_rows, "--bins": bins,
+                "--missing": cells.missing, "--not-missing": cells.not_missing,
+                "--as": cells.as_kind, "--target-domain": splitting.target_domain,
+                "--time": splitting.time, "--train-before": splitting.train_before,
             }  # fmt: skip
             for option, value in given.items():
                 if value is not None:
                     fail(COMMAND, f"{first} is a model file: {option} is for a training table.")
             if new is None:
                 fail(COMMAND, f"{first} is a model file: name the table to adapt it to.")
-            new = table_argument(new, db)
-            result = _adapt_model(first, new, out, domain, trust, reading)
+            new = reading.file_of(new)
+            result = _adapt_model(first, new, out, domain, trust, reading.layout)
         else:
             if trust:
                 fail(COMMAND, f"{first} is not a model file: --trust is for one.")
@@ -155,15 +139,16 @@ def adapt(
                 "objective": objective or "accuracy", "seed": seed, "n_jobs": jobs,
                 "time_budget": time_budget,
             }  # fmt: skip
-            columns = {"ignore": column_names(ignore), "keep": column_names(use)}
-            columns |= split_options(target_domain, time, train_before)
-            first, new = table_argument(first, db), new and table_argument(new, db)
-            columns |= intake_options(missing, not_missing, as_kind)
+            columns = {
+                "ignore": column_names(ignore), "keep": column_names(use),
+                "split": splitting.to_split(), "intake": cells.to_intake(),
+            }  # fmt: skip
+            first, new = reading.file_of(first), new and reading.file_of(new)
             result = _adapt_tables(
                 (first, new), out, (adapter or "auto", model), settings,
                 1000 if reference_rows is None else reference_rows,
                 {"label": label, "domain": domain, "max_rows": max_rows, "bins": bins}
-                | columns | reading,
+                | columns | reading.layout,
             )  # fmt: skip
         from covshift.persistence.model_files import untrusted_types
 

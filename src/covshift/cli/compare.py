@@ -1,18 +1,19 @@
 """``covshift compare``: every adapter on every pair of domains of some collections."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from covshift.cli.checks import parse_paths
 from covshift.cli.errors import fail
 from covshift.cli.options import Draws, FirstSeed, Fresh, Jobs, Out
-from covshift.cli.study import check_draws, check_output, run_study
-from covshift.studies.comparison.collections import LOADERS
-from covshift.studies.comparison.study import comparison_study
 
 COMMAND = "compare"
+# The keys of `covshift.studies.comparison.collections.LOADERS`, whose import needs NumPy.
+COLLECTIONS = (
+    "reviews", "office-caltech", "vowels", "emodb", "ravdess", "des", "vam", "enterface",
+)  # fmt: skip
 
 
 def compare(
@@ -20,8 +21,8 @@ def compare(
         list[str],
         typer.Option(
             metavar="NAME=PATH",
-            help=f"A collection: {', '.join(LOADERS)} and its folder, or any name and a file .npz "
-            "with the arrays X, y and domain (and group, for rows that belong together).",
+            help=f"A collection: {', '.join(COLLECTIONS)} and its folder, or any name and a file "
+            ".npz with the arrays X, y and domain (and group, for rows that belong together).",
         ),
     ],
     out: Out,
@@ -38,24 +39,16 @@ def compare(
     Target labels are read to score, and for nothing else. Results are kept in the folder as
     trials end: the same command goes on after a stop.
     """
+    # Imported here: --help stays fast.
+    from covshift.cli.study import check_draws, check_output, run_study
+    from covshift.studies.comparison.study import comparison_study
+
     check_draws(COMMAND, trials, seed)
     check_output(COMMAND, out, jobs)
-    paths = parse_paths([*data, *(more or [])])
+    form = "NAME=PATH, e.g. vowels=data/vowels"
+    paths = parse_paths(COMMAND, "data", form, [*data, *(more or [])])
     try:
-        study = comparison_study(paths, trials, seed)
+        study = comparison_study({name: str(paths[name]) for name in paths}, trials, seed)
     except (ImportError, OSError, ValueError) as error:  # speech needs an extra
         fail(COMMAND, str(error))
     run_study(COMMAND, Console(highlight=False), study, out=out, jobs=jobs, fresh=fresh)
-
-
-def parse_paths(texts: list[str]) -> dict[str, str]:
-    """Take NAME=PATH apart; each name once."""
-    paths: dict[str, str] = {}
-    for text in texts:
-        name, equals, path = text.partition("=")
-        if not equals or not name.strip() or not path.strip():
-            fail(COMMAND, f"--data takes NAME=PATH, e.g. vowels=data/vowels, got {text!r}.")
-        if name in paths:
-            fail(COMMAND, f"--data names {name!r} twice: give one of them another name.")
-        paths[name] = str(Path(path))
-    return paths

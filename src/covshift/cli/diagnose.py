@@ -1,7 +1,7 @@
 """``covshift diagnose``: what moved between two tables, what holds, what to do."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -9,29 +9,20 @@ from covshift.cli.checks import check_jobs, check_seed
 from covshift.cli.errors import fail, one_line_errors
 from covshift.cli.options import (
     AsJson,
-    AsKind,
     Bins,
-    Database,
+    Cells,
     Debug,
-    Decimal,
     Domain,
     Ignore,
     Jobs,
     MaxRows,
-    Missing,
-    NoHeader,
-    NotMissing,
     Objective,
+    Reading,
     Seed,
-    Separator,
-    TargetDomain,
-    Time,
-    TrainBefore,
+    Splitting,
     Use,
     column_names,
-    intake_options,
-    split_options,
-    table_argument,
+    grouped,
 )
 from covshift.cli.printing import print_json, print_notes, print_table, working
 
@@ -43,6 +34,7 @@ HOW_TO_LABEL = (
 )
 
 
+@grouped
 def diagnose(
     train: Annotated[Path, typer.Argument(metavar="TRAIN", help="Table with labels.")],
     label: Annotated[str, typer.Option(metavar="COL", help="Label column; NEW needs none.")],
@@ -55,9 +47,8 @@ def diagnose(
     ] = None,
     bins: Bins = None,
     domain: Domain = None,
-    target_domain: TargetDomain = None,
-    time: Time = None,
-    train_before: TrainBefore = None,
+    *,
+    splitting: Splitting,
     ignore: Ignore = None,
     use: Use = None,
     objective: Objective = None,
@@ -83,13 +74,8 @@ def diagnose(
     max_rows: MaxRows = None,
     seed: Seed = 0,
     jobs: Jobs = 1,
-    separator: Separator = None,
-    decimal: Decimal = None,
-    no_header: NoHeader = False,
-    missing: Missing = None,
-    not_missing: NotMissing = None,
-    as_kind: AsKind = None,
-    db: Database = None,
+    reading: Reading,
+    cells: Cells,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
@@ -115,21 +101,17 @@ def diagnose(
 
         check_count("--ask", ask, minimum=1 if to_label else 0)
         inputs = [one for one in (train, new, labels) if one is not None]
-        reading: dict[str, Any] = {
-            "separator": separator, "decimal": decimal, "header": not no_header,
-        }  # fmt: skip
         if report is not None:
             import_report()
             check_output(report, inputs=inputs, any_name=True, min_free_bytes=MIN_FREE_BYTES)
         if to_label is not None:
             check_output(to_label, inputs=inputs, min_free_bytes=MIN_FREE_BYTES)
-        train, new = table_argument(train, db), new and table_argument(new, db)
+        train, new = reading.file_of(train), new and reading.file_of(new)
         with working("reading") as update:
             tables = read_pair(
                 train, new, label=label, domain=domain, ignore=column_names(ignore),
                 keep=column_names(use), max_rows=max_rows, bins=bins, progress=update,
-                **split_options(target_domain, time, train_before),
-                **intake_options(missing, not_missing, as_kind), **reading,
+                split=splitting.to_split(), intake=cells.to_intake(), **reading.layout,
             )  # fmt: skip
         work = f"diagnosing {len(tables.X_train):,} and {len(tables.X_new):,} rows"
         with working(work) as update:
@@ -143,14 +125,14 @@ def diagnose(
         if found.n_rows_looked_at != found.n_rows:
             notes.append(f"{say_rows(found)}.")
         if labels is not None:
-            found, more = update_from_file(found, tables, labels, **reading)
+            found, more = update_from_file(found, tables, labels, **reading.layout)
             notes += more
         rows = rows_to_label(found, tables, ask) if ask else []
         result = found.to_dict() | {"summary": summarise(found, HOW_TO_LABEL)}
         if to_label is not None:
             if not rows:
                 fail(COMMAND, "there is no row to label: whatever may hold predicts the same.")
-            write_rows_to_label(to_label, new or train, rows, label, **reading)
+            write_rows_to_label(to_label, new or train, rows, label, **reading.layout)
         if report is not None:
             facts = [
                 ("files", f"{train.name}, {new.name}" if new else train.name),

@@ -8,23 +8,13 @@ import typer
 from covshift.cli.checks import check_seed
 from covshift.cli.errors import MOVED, one_line_errors
 from covshift.cli.models import load_model
-from covshift.cli.options import (
-    AsJson,
-    Database,
-    Debug,
-    Decimal,
-    ModelDomain,
-    NoHeader,
-    Seed,
-    Separator,
-    Trust,
-    table_argument,
-)
+from covshift.cli.options import AsJson, Debug, ModelDomain, Reading, Seed, Trust, grouped
 from covshift.cli.printing import print_json, print_notes, print_table, working
 
 COMMAND = "monitor"
 
 
+@grouped
 def monitor(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="File of `covshift adapt`.")],
     batch: Annotated[Path, typer.Argument(metavar="BATCH", help="Table of rows of today.")],
@@ -34,10 +24,8 @@ def monitor(
     ] = 0.01,
     seed: Seed = 0,
     trust: Trust = None,
-    separator: Separator = None,
-    decimal: Decimal = None,
-    no_header: NoHeader = False,
-    db: Database = None,
+    *,
+    reading: Reading,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
@@ -52,7 +40,7 @@ def monitor(
         # Imported here: --help stays fast, and a missing extra becomes a one-line error.
         from covshift.tables import monitor_batch
 
-        batch = table_argument(batch, db)
+        batch = reading.file_of(batch)
         fitted = load_model(model, trust)
         with working("comparing"):
             found = monitor_batch(
@@ -61,9 +49,7 @@ def monitor(
                 domain=domain,
                 level=level,
                 seed=seed,
-                separator=separator,
-                decimal=decimal,
-                header=not no_header,
+                **reading.layout,
             )
     if as_json:
         print_json({**found, "warnings": warned})

@@ -1,8 +1,12 @@
-"""Options that several commands share."""
+"""Options that several commands share, alone and in groups."""
 
 import csv
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -114,32 +118,101 @@ def column_names(texts: list[str] | None) -> list[str]:
     return [name.strip() for name in names if name.strip()]
 
 
-def split_options(
-    target_domain: list[str] | None, time: str | None, train_before: str | None
-) -> dict[str, Any]:
-    """Return how one table is split, for `read_pair`; nothing where no option says so."""
-    if target_domain is None and time is None and train_before is None:
-        return {}
-    from covshift.tables.splits import Split  # here: --help stays fast
+@dataclass(frozen=True)
+class Reading:
+    """How the tables of a command are read."""
 
-    return {"split": Split(column_names(target_domain), time, train_before)}
+    separator: Separator = None
+    decimal: Decimal = None
+    no_header: NoHeader = False
+    db: Database = None
+
+    @property
+    def layout(self) -> dict[str, Any]:
+        """Arguments of `open_table`."""
+        return {
+            "separator": self.separator, "decimal": self.decimal, "header": not self.no_header,
+        }  # fmt: skip
+
+    def file_of(self, table: Path) -> Path:
+        """Return the file of a table argument; with --db it is a query, whose rows are read."""
+        if self.db is None:
+            return table
+        from covshift.tables.converted_files import query_file  # here: --help stays fast
+
+        return query_file(self.db, str(table))
 
 
-def table_argument(table: Path, database: Path | None) -> Path:
-    """Return the file of a table argument; with --db it is a query, whose rows are read."""
-    if database is None:
-        return table
-    from covshift.tables.converted_files import query_file  # here: --help stays fast
+@dataclass(frozen=True)
+class Cells:
+    """What the user says about the cells of the training table."""
 
-    return query_file(database, str(table))
+    missing: Missing = None
+    not_missing: NotMissing = None
+    as_kind: AsKind = None
+
+    def to_intake(self) -> Any:
+        """Return the `Intake` of `read_pair`."""
+        # Imported here: --help stays fast.
+        from covshift.tables.schema_finding import Intake, parse_kinds
+
+        kinds = parse_kinds(self.as_kind or [])
+        return Intake(column_names(self.missing), column_names(self.not_missing), kinds)
 
 
-def intake_options(
-    missing: list[str] | None, not_missing: list[str] | None, as_kind: list[str] | None
-) -> dict[str, Any]:
-    """Return what the user says about the cells of the training table, for `read_pair`."""
-    # Imported here: --help stays fast.
-    from covshift.tables.schema_finding import Intake, parse_kinds
+@dataclass(frozen=True)
+class Splitting:
+    """How one table is split into training rows and new rows."""
 
-    kinds = parse_kinds(as_kind or [])
-    return {"intake": Intake(column_names(missing), column_names(not_missing), kinds)}
+    target_domain: TargetDomain = None
+    time: Time = None
+    train_before: TrainBefore = None
+
+    def to_split(self) -> Any:
+        """Return the `Split` of `read_pair`; None where no option says so."""
+        if self.target_domain is None and self.time is None and self.train_before is None:
+            return None
+        from covshift.tables.splits import Split  # here: --help stays fast
+
+        return Split(column_names(self.target_domain), self.time, self.train_before)
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """Let each parameter whose type is a dataclass of options stand for these options.
+
+    Parameters
+    ----------
+    command : callable
+        Function for Typer; parameters that stand for a group are passed by keyword.
+
+    Returns
+    -------
+    callable
+        The same command with the options one by one, in the place of their group.
+    """
+    signature = inspect.signature(command)
+    groups: dict[str, Any] = {
+        one.name: one.annotation
+        for one in signature.parameters.values()
+        if is_dataclass(one.annotation)
+    }
+    parameters = []
+    for one in signature.parameters.values():
+        if one.name not in groups:
+            parameters.append(one)
+            continue
+        hints = get_type_hints(groups[one.name], include_extras=True)
+        parameters += [
+            one.replace(name=option.name, annotation=hints[option.name], default=option.default)
+            for option in fields(groups[one.name])
+        ]
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{option.name: given.pop(option.name) for option in fields(group)})
+        command(**given)
+
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    return run

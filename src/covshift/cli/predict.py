@@ -9,16 +9,13 @@ from covshift.cli.errors import one_line_errors
 from covshift.cli.models import load_model
 from covshift.cli.options import (
     AsJson,
-    Database,
     Debug,
-    Decimal,
     ModelDomain,
-    NoHeader,
     OutFile,
-    Separator,
+    Reading,
     Trust,
     column_names,
-    table_argument,
+    grouped,
 )
 from covshift.cli.printing import counted, print_json, print_notes, working
 
@@ -26,6 +23,7 @@ COMMAND = "predict"
 ROOM = 50  # predictions take about this part of the table's room; more is not asked for
 
 
+@grouped
 def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="File of `covshift adapt`.")],
     new: Annotated[
@@ -44,10 +42,8 @@ def predict(
         typer.Option(metavar="COLS", help="Columns of NEW to repeat, such as an identifier."),
     ] = None,
     trust: Trust = None,
-    separator: Separator = None,
-    decimal: Decimal = None,
-    no_header: NoHeader = False,
-    db: Database = None,
+    *,
+    reading: Reading,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
@@ -61,7 +57,7 @@ def predict(
         from covshift.tables import check_output, predict_file
         from covshift.tables.model_frames import plain_model
 
-        new = table_argument(new, db)
+        new = reading.file_of(new)
         files = [new] if new.is_file() else new.glob("*") if new.is_dir() else []
         size = sum(file.stat().st_size for file in files)
         check_output(out, inputs=[model, new], min_free_bytes=(1 << 20) + size // ROOM)
@@ -77,9 +73,7 @@ def predict(
                 probabilities=proba,
                 domain=domain,
                 progress=lambda n_rows: update(f"predicting: {n_rows:,} rows"),
-                separator=separator,
-                decimal=decimal,
-                header=not no_header,
+                **reading.layout,
             )
     if as_json:
         print_json({**result, "warnings": warned})

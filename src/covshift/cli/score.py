@@ -7,22 +7,13 @@ import typer
 
 from covshift.cli.errors import one_line_errors
 from covshift.cli.models import load_model
-from covshift.cli.options import (
-    AsJson,
-    Database,
-    Debug,
-    Decimal,
-    ModelDomain,
-    NoHeader,
-    Separator,
-    Trust,
-    table_argument,
-)
+from covshift.cli.options import AsJson, Debug, ModelDomain, Reading, Trust, grouped
 from covshift.cli.printing import interval, print_json, print_notes, print_table, working
 
 COMMAND = "score"
 
 
+@grouped
 def score(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="File of `covshift adapt`.")],
     labelled: Annotated[
@@ -33,10 +24,8 @@ def score(
     ] = None,
     domain: ModelDomain = None,
     trust: Trust = None,
-    separator: Separator = None,
-    decimal: Decimal = None,
-    no_header: NoHeader = False,
-    db: Database = None,
+    *,
+    reading: Reading,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
@@ -48,7 +37,7 @@ def score(
         # Imported here: --help stays fast, and a missing extra becomes a one-line error.
         from covshift.tables import score_file
 
-        labelled = table_argument(labelled, db)
+        labelled = reading.file_of(labelled)
         fitted = load_model(model, trust)
         with working("predicting"):
             scores = score_file(
@@ -56,9 +45,7 @@ def score(
                 labelled,
                 label=label,
                 domain=domain,
-                separator=separator,
-                decimal=decimal,
-                header=not no_header,
+                **reading.layout,
             )
     if as_json:
         print_json({**scores, "warnings": warned})

@@ -83,10 +83,8 @@ def ks_test(A: Any, B: Any, *, weights_A: Any = None, weights_B: Any = None) -> 
 
     Parameters
     ----------
-    A, B : array-like of shape (n_rows_A, n_features), (n_rows_B, n_features)
-        The two samples. A one-dimensional array is one feature.
-    weights_A, weights_B : array-like of shape (n_rows,), default=None
-        One non-negative weight per row; None: all equal.
+    A, B, weights_A, weights_B
+        As in `ks_distance`.
 
     Returns
     -------

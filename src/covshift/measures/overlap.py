@@ -52,8 +52,8 @@ def pareto_k(weights: Any) -> float:
 
     Parameters
     ----------
-    weights : array-like of shape (n_rows,)
-        Non-negative, not all zero; their scale does not matter.
+    weights
+        As in `effective_sample_size`.
 
     Returns
     -------

@@ -1,39 +1,19 @@
-"""``covshift demo`` and ``covshift reproduce``: the paper's studies beside its printed figures."""
+"""``covshift demo`` and ``covshift reproduce``: the paper's studies beside its printed figures.
 
-from collections.abc import Callable, Mapping, Sequence
+This module holds the arguments alone: what runs is in `covshift.paper.runs`, imported when a
+command runs, so that ``--help`` stays fast.
+"""
+
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from joblib import effective_n_jobs
-from rich.console import Console
 
-from covshift.cli import INTERRUPTED
-from covshift.cli.checks import LARGEST_SEED
-from covshift.cli.errors import fail
 from covshift.cli.options import Draws, FirstSeed, Fresh, Jobs, Out
-from covshift.cli.progress import trial_progress
-from covshift.cli.study import check_draws, check_output, naming_folder, run_study
-from covshift.datasets import load_speech_corpus
-from covshift.datasets.speech_corpora import CORPORA
-from covshift.output_files import prepare_folder
-from covshift.paper.reviews.plans import PLANS as REVIEW_PLANS
-from covshift.paper.reviews.study import reviews_study
-from covshift.paper.speech.plans import PLANS, estimated_seconds
-from covshift.paper.speech.printed import ONLY_TRAINS
-from covshift.paper.speech.protocol import (
-    LEAVE_OUT,
-    SpeechTable,
-    corpora_to_test,
-    save_tables,
-    table_of,
-)
-from covshift.paper.speech.study import speech_study
-from covshift.paper.synthetic.study import readings_study, synthetic_study
-from covshift.studies.runner import Progress
-from covshift.studies.study import Study
 
-COMMAND = "reproduce"
+# The keys of `covshift.datasets.speech_corpora.CORPORA`, which `covshift.datasets` would import
+# together with NumPy.
+CORPORA = ("emodb", "des", "vam", "enterface", "ravdess")
 Quick = Annotated[bool, typer.Option("--quick", help="Three draws, whatever --trials.")]
 
 reproduce = typer.Typer(
@@ -56,7 +36,7 @@ def demo(
 
     The quick form of `covshift reproduce synthetic`, and like it goes on where it was stopped.
     """
-    _run_draws("demo", synthetic_study, trials, seed, out, jobs, fresh)
+    _run_draws("demo", "synthetic", trials, seed, out, jobs, fresh)
 
 
 @reproduce.command()
@@ -91,36 +71,10 @@ def speech(
     fresh: Fresh = False,
 ) -> None:
     """Emotional speech: UAR of every system on speakers that did not train, tests, a verdict."""
-    folders = _parse_corpora([*corpora, *(more or [])])
-    _check_names("plan", plan, list(PLANS))
-    leave_out = ("corpus" if len(folders) > 1 else "speaker") if leave_out is None else leave_out
-    _check_names("leave-out", leave_out, LEAVE_OUT)
-    _check_sources(list(folders), leave_out)
-    chosen = PLANS[plan]
-    if not 0 <= seed <= LARGEST_SEED - chosen.n_test_trials:
-        fail(COMMAND, f"--seed must be from 0 to {LARGEST_SEED - chosen.n_test_trials}.")
-    check_output(COMMAND, out, jobs)
-    console = Console(highlight=False)
-    try:
-        with naming_folder(COMMAND, out):
-            prepare_folder(out)
-        tables = _read_corpora(console, folders, jobs)
-        study = speech_study(tables, chosen, leave_out, seed, out)
-        with naming_folder(COMMAND, out):
-            save_tables(tables, out)
-    except KeyboardInterrupt:
-        typer.echo("Interrupted. The same command goes on from here.", err=True)
-        raise typer.Exit(INTERRUPTED) from None
-    except ValueError as error:  # halves of a corpus that cannot be tested
-        fail(COMMAND, str(error))
-    n_processes = effective_n_jobs(jobs)
-    minutes = estimated_seconds(tables, study.tasks, n_processes) / 60
-    typer.echo(f"Plan {plan}: {chosen.describe()}")
-    typer.echo(
-        f"About {minutes:.0f} minutes from the start in {n_processes} "
-        f"{'process' if n_processes == 1 else 'processes'}, where nothing else runs."
-    )
-    run_study(COMMAND, console, study, out=out, jobs=jobs, fresh=fresh)
+    from covshift.paper.runs import run_speech  # here: --help stays fast
+
+    folders = [*corpora, *(more or [])]
+    run_speech(folders, plan, leave_out, seed=seed, out=out, jobs=jobs, fresh=fresh)
 
 
 @reproduce.command()
@@ -135,101 +89,37 @@ def reviews(
     fresh: Fresh = False,
 ) -> None:
     """Reviews of dvds to those of other products; then all pairs, and more words."""
-    if plan not in REVIEW_PLANS:
-        fail(COMMAND, f"--plan must be one of {', '.join(REVIEW_PLANS)}, got {plan!r}.")
-    check_draws(COMMAND, REVIEW_PLANS[plan].n_draws, seed)
-    check_output(COMMAND, out, jobs)
-    try:
-        study = reviews_study(str(data), REVIEW_PLANS[plan], seed)
-    except (OSError, ValueError) as error:
-        fail(COMMAND, str(error))
-    run_study(COMMAND, Console(highlight=False), study, out=out, jobs=jobs, fresh=fresh)
+    from covshift.paper.runs import run_reviews  # here: --help stays fast
+
+    run_reviews(data, plan, seed=seed, out=out, jobs=jobs, fresh=fresh)
 
 
-@reproduce.command()
-def synthetic(
-    out: Out,
-    trials: Draws = 30,
-    seed: FirstSeed = 0,
-    jobs: Jobs = 1,
-    quick: Quick = False,
-    fresh: Fresh = False,
-) -> None:
-    """The four data sets in the plane: accuracies, MMD, controls, statements."""
-    _run_draws(COMMAND, synthetic_study, 3 if quick else trials, seed, out, jobs, fresh)
+def _add_draws(study: str, line: str) -> None:
+    """Add a command that runs a study of drawn data sets."""
 
+    def run(
+        out: Out,
+        trials: Draws = 30,
+        seed: FirstSeed = 0,
+        jobs: Jobs = 1,
+        quick: Quick = False,
+        fresh: Fresh = False,
+    ) -> None:
+        _run_draws("reproduce", study, 3 if quick else trials, seed, out, jobs, fresh)
 
-@reproduce.command()
-def readings(
-    out: Out,
-    trials: Draws = 30,
-    seed: FirstSeed = 0,
-    jobs: Jobs = 1,
-    quick: Quick = False,
-    fresh: Fresh = False,
-) -> None:
-    """Every way to read what the paper leaves open of its systems, on the same data sets."""
-    _run_draws(COMMAND, readings_study, 3 if quick else trials, seed, out, jobs, fresh)
+    reproduce.command(study, help=line)(run)
 
 
 def _run_draws(
-    command: str,
-    make: Callable[[int, int], Study],
-    n_trials: int,
-    seed: int,
-    out: Path,
-    jobs: int,
-    fresh: bool,
+    command: str, study: str, n_trials: int, seed: int, out: Path, jobs: int, fresh: bool
 ) -> None:
-    check_draws(command, n_trials, seed)
-    study = make(n_trials, seed)
-    run_study(command, Console(highlight=False), study, out=out, jobs=jobs, fresh=fresh)
+    from covshift.paper.runs import run_draws  # here: --help stays fast
+
+    run_draws(command, study, n_trials, seed, out=out, jobs=jobs, fresh=fresh)
 
 
-def _parse_corpora(texts: Sequence[str]) -> dict[str, Path]:
-    folders: dict[str, Path] = {}
-    for text in texts:
-        name, equals, folder = text.partition("=")
-        if not equals or not folder:
-            fail(COMMAND, f"--corpora takes NAME=FOLDER, such as emodb=DIR, got {text!r}.")
-        _check_names("corpora", name, list(CORPORA))
-        if name in folders:
-            fail(COMMAND, f"--corpora has {name} twice: give one folder for it.")
-        folders[name] = Path(folder)
-    return folders
-
-
-def _check_names(option: str, name: str, names: Sequence[str]) -> None:
-    if name not in names:
-        fail(COMMAND, f"--{option}: there is no {name!r}; there is {', '.join(names)}.")
-
-
-def _check_sources(corpora: Sequence[str], leave_out: str) -> None:
-    if not corpora_to_test(corpora):
-        fail(COMMAND, f"{', '.join(ONLY_TRAINS)} only trains: give a corpus to test as well.")
-    if leave_out == "corpus" and len(corpora) < 2:
-        fail(COMMAND, "a single corpus leaves none to train on: use --leave-out speaker.")
-
-
-def _read_corpora(
-    console: Console, folders: Mapping[str, Path], jobs: int
-) -> dict[str, SpeechTable]:
-    tables = {}
-    for corpus, folder in folders.items():
-        typer.echo(f"Features of {corpus}; they are kept, and read again by the next run.")
-        try:
-            with trial_progress(console, "recordings") as progress:
-                bunch = load_speech_corpus(
-                    folder, corpus, n_jobs=jobs, progress=_without_failures(progress)
-                )
-        except (OSError, ValueError, ImportError) as error:
-            fail(COMMAND, str(error))
-        skipped = f", {len(bunch.skipped)} sound files left out" if bunch.skipped else ""
-        typer.echo(f"{len(bunch.data)} segments of {len(bunch.domain_names)} speakers{skipped}.")
-        tables[corpus] = table_of(bunch)
-    return tables
-
-
-def _without_failures(report: Progress) -> Callable[[int, int], object]:
-    """What counts trials as what counts files, of which none fails."""
-    return lambda done, total: report(done, total, 0)
+_add_draws("synthetic", "The four data sets in the plane: accuracies, MMD, controls, statements.")
+_add_draws(
+    "readings",
+    "Every way to read what the paper leaves open of its systems, on the same data sets.",
+)

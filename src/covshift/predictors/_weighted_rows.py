@@ -35,8 +35,6 @@ class WeightedRows:
     ) -> "WeightedRows":
         """Merge rows of ``fit`` that are alike; those of code -1 have no label."""
         used = np.flatnonzero((codes >= 0) & (weights > 0))
-        if not len(used):
-            raise ValueError("sample_weight is zero for every labelled row: none is left to fit.")
         codes, weights = codes[used], weights[used]
         # Only ratios of weights matter. By a power of two no digit changes, nothing overflows.
         weights = np.ldexp(weights, -np.frexp(weights.max())[1])

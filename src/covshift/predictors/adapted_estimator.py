@@ -23,6 +23,7 @@ from covshift.predictors.fitting import (
     represent,
     uses_target_rows,
 )
+from covshift.predictors.scored_classifier import DomainRequests
 from covshift.registry import Size, find_record
 from covshift.streams import bring_home, is_streamed, map_rows
 
@@ -35,17 +36,11 @@ def _adapts(self):
     return self.adapter is not None or uses_target_rows(self._base_estimator())
 
 
-class AdaptedEstimator(BaseEstimator):
+class AdaptedEstimator(DomainRequests, BaseEstimator):
     """Fit an adapter on all rows, then an estimator on the adapted labelled rows."""
 
-    _requests = {"sample_domain": True}
-    __metadata_request__fit = {"sample_domain": True, "label_mask": True}
-    __metadata_request__transform = _requests
-    __metadata_request__predict = _requests
-    __metadata_request__predict_proba = _requests
-    __metadata_request__predict_log_proba = _requests
-    __metadata_request__decision_function = _requests
-    __metadata_request__score = _requests
+    __metadata_request__transform = {"sample_domain": True}
+    __metadata_request__decision_function = {"sample_domain": True}
 
     def __init__(self, adapter: Any = None, estimator: Any = None) -> None:
         self.adapter = adapter

@@ -74,35 +74,24 @@ embedded distribution alignment", ACM Multimedia 2018.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve, eigh, lu_factor, lu_solve, solve
 from scipy.special import log_softmax, softmax
-from sklearn.base import BaseEstimator
 from sklearn.neighbors import kneighbors_graph
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from covshift.base import (
-    all_or_nothing,
-    check_count,
-    check_magnitude,
-    check_number,
-    check_option,
-    warn_nothing_to_adapt,
-)
-from covshift.domains import FitDomains, check_fit_domains, check_new_domains, encode_classes
+from covshift.base import check_count, check_number, check_option, warn_nothing_to_adapt
+from covshift.domains import FitDomains
 from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
 from covshift.kernels.distinct_rows import draw_rows, merge_rows
-from covshift.kernels.gaussian_bases import gaussian, gaussian_mixture, squares_to_bases
+from covshift.kernels.gaussian_bases import gaussian, squares_to_bases
 from covshift.kernels.nystrom import nystrom_features, nystrom_root
 from covshift.kernels.vector_scaling import fit_scaling
 from covshift.measures import median_bandwidth
-from covshift.measures.samples import check_weights
-from covshift.predictors.scored_classifier import ScoredClassifier
-from covshift.streams.opening import refuse_dask
+from covshift.predictors._gaussian_classifier import GaussianClassifier
 
 EXACT_ROWS = 2000  # distinct rows up to which "auto" solves for a coefficient of each
 AUTO_LANDMARKS = 1000  # above; a fit then takes about as long as an exact one of 2,000 rows
@@ -253,7 +242,7 @@ def leverages(design: Design, aligned: Aligned, entries: Entries) -> FloatArray:
     return np.clip(found, 0, LARGEST_LEVERAGE)
 
 
-class JointAlignmentClassifier(ScoredClassifier, BaseEstimator):
+class JointAlignmentClassifier(GaussianClassifier):
     r"""Kernel classifier whose scores agree between source and target, class by class.
 
     .. math::
@@ -359,13 +348,7 @@ class JointAlignmentClassifier(ScoredClassifier, BaseEstimator):
     True
     """
 
-    _requests = {"sample_domain": True}
-    __metadata_request__fit = {"sample_domain": True, "label_mask": True}
-    __metadata_request__predict = _requests
-    __metadata_request__predict_proba = _requests
-    __metadata_request__predict_log_proba = _requests
-    __metadata_request__decision_function = _requests
-    __metadata_request__score = _requests
+    __metadata_request__decision_function = {"sample_domain": True}
 
     def __init__(
         self,
@@ -399,81 +382,6 @@ class JointAlignmentClassifier(ScoredClassifier, BaseEstimator):
         """Whether rows without a label change the fit: predictors then hand over all rows."""
         return self.alignment_weight > 0 or self.graph_weight > 0
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        sample_domain: Any = None,
-        label_mask: Any = None,
-        sample_weight: Any = None,
-    ) -> Self:
-        """Fit on the labeled rows, and align the scores of source and target.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows of all domains.
-        y : array-like of shape (n_samples,)
-            Labels; what rows without a known label hold is never read.
-        sample_domain : array-like of shape (n_samples,), default=None
-            Domain of each row: an integer, ``>= 0`` source, ``< 0`` target. None: one source
-            domain and nothing to align to, with a warning.
-        label_mask : array-like of bool of shape (n_samples,), default=None
-            Where the label is known; default: source rows.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, not negative. Those of rows without a label count in the alignment.
-
-        Returns
-        -------
-        self : object
-        """
-        with all_or_nothing(self):
-            X = self._validate_rows(X, reset=True)
-            if y is None:
-                raise ValueError(
-                    "JointAlignmentClassifier requires y to be passed, but the target y is None."
-                )
-            self._check_parameters()
-            domains = check_fit_domains(sample_domain, label_mask, X.shape[0])
-            self.classes_, codes = encode_classes(y, domains.label_mask)
-            if len(self.classes_) < 2:
-                raise ValueError(
-                    f"The known labels are of one class, {self.classes_[0]!r}: "
-                    "JointAlignmentClassifier needs at least two."
-                )
-            if sample_weight is None:
-                weights = np.ones(X.shape[0])
-            else:
-                weights = check_weights(sample_weight, X.shape[0], "sample_weight")
-            if not weights[domains.label_mask].any():
-                raise ValueError(
-                    "sample_weight is zero for every labeled row: none is left to fit."
-                )
-            self._check_target(domains, weights)
-            if not self.uses_target_rows:
-                weights = np.where(domains.label_mask, weights, 0)
-            self._fit_entries(merge_entries(X, domains.target, codes, weights))
-            self.domains_ = domains.domains
-        return self
-
-    def predict(self, X: Any, *, sample_domain: Any = None) -> Any:
-        """Predict the class of the highest score.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows, of the fit or new ones.
-        sample_domain : array-like of shape (n_samples,) or int, default=None
-            Checked and without effect: rows of all domains are classified alike.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        _, scores = self._scores(X, sample_domain)
-        return self.classes_[scores.argmax(axis=1)]
-
     def decision_function(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
         """Scores f(x) of rows; parameters as in ``predict``.
 
@@ -503,6 +411,12 @@ class JointAlignmentClassifier(ScoredClassifier, BaseEstimator):
         dtype, scores = self._scores(X, sample_domain)
         log_p: FloatArray = log_softmax(self.slope_ * scores, axis=1)
         return log_p.astype(dtype, copy=False)
+
+    def _fit_rows(self, X: Any, domains: FitDomains, codes: IntArray, weights: FloatArray) -> None:
+        self._check_target(domains, weights)
+        if not self.uses_target_rows:
+            weights = np.where(domains.label_mask, weights, 0)
+        self._fit_entries(merge_entries(X, domains.target, codes, weights))
 
     def _fit_entries(self, entries: Entries) -> None:
         entries = entries._replace(rows=self._fit_projection(entries.rows))
@@ -616,33 +530,10 @@ class JointAlignmentClassifier(ScoredClassifier, BaseEstimator):
         warn_nothing_to_adapt(self, "it is fitted on the source alone")
 
     def _represent(self, X: Any) -> FloatArray:
-        """Rows as the kernel sees them, in double precision."""
-        rows: FloatArray = X.astype(np.float64)
+        rows = super()._represent(X)
         if self.center_ is not None and self.components_ is not None:
             rows = (rows - self.center_) @ self.components_.T
         return unit_length(rows) if self.unit_rows_ else rows
 
-    def _scores(self, X: Any, sample_domain: Any) -> tuple[Any, FloatArray]:
-        """Precision of the rows, and their scores (n, C) in double precision."""
-        check_is_fitted(self)
-        X = self._validate_rows(X)
-        self._domains_of(sample_domain, X.shape[0])
-        rows = self._represent(X)
-        values = gaussian_mixture(rows, self.bases_, self.coefficients_, self.bandwidth_)
-        return X.dtype, values + self.class_shares_
-
-    def _validate_rows(self, X: Any, *, reset: bool = False) -> Any:
-        refuse_dask(self, X)
-        X = validate_data(self, X, reset=reset, dtype=(np.float64, np.float32))
-        if X.dtype == np.float64:  # float32 rows are squared in double precision
-            check_magnitude(X)
-        return X
-
-    def _domains_of(self, sample_domain: Any, n_samples: int) -> Any:
-        """Domains of rows to predict, checked; None, where nothing was said."""
-        if sample_domain is None:
-            return None
-        return check_new_domains(sample_domain, n_samples, has_target=True, domain_names={})
-
-    def __sklearn_is_fitted__(self):
-        return hasattr(self, "coefficients_")
+    def _scores_of(self, values: FloatArray) -> FloatArray:
+        return values + self.class_shares_

@@ -2,36 +2,24 @@
 
 import warnings
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from covshift.base import (
-    all_or_nothing,
-    bandwidth_candidates,
-    check_candidates,
-    check_count,
-    check_magnitude,
-    check_option,
-)
-from covshift.domains import FitDomains, check_fit_domains, check_new_domains, encode_classes
-from covshift.kernels.arrays import FloatArray
-from covshift.kernels.gaussian_bases import gaussian_mixture
+from covshift.base import bandwidth_candidates, check_candidates, check_count, check_option
+from covshift.domains import FitDomains
+from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.kernels.lspc import class_probabilities, misclassification, squared_error
-from covshift.measures.samples import check_weights
+from covshift.predictors._gaussian_classifier import GaussianClassifier
 from covshift.predictors._lspc_fit import choose_candidates, draw_bases
 from covshift.predictors._weighted_rows import WeightedRows, check_splits
-from covshift.predictors.scored_classifier import ScoredClassifier
 from covshift.solvers.blas_threads import one_blas_thread
-from covshift.streams.opening import refuse_dask
 
 CRITERIA = {"squared_error": squared_error, "misclassification": misclassification}
 
 
-class LSPClassifier(ScoredClassifier, BaseEstimator):
+class LSPClassifier(GaussianClassifier):
     r"""Least-squares probabilistic classifier (LSPC).
 
     .. math::
@@ -124,13 +112,6 @@ class LSPClassifier(ScoredClassifier, BaseEstimator):
     PAPER_SIGMAS = (0.1, 0.2, 0.5, 1.0, 2.0, 3.0)
     PAPER_LAMBDAS = (0.1, 0.17, 0.32, 0.56, 1.0)
 
-    _requests = {"sample_domain": True}
-    __metadata_request__fit = {"sample_domain": True, "label_mask": True}
-    __metadata_request__predict = _requests
-    __metadata_request__predict_proba = _requests
-    __metadata_request__predict_log_proba = _requests
-    __metadata_request__score = _requests
-
     def __init__(
         self,
         *,
@@ -150,73 +131,6 @@ class LSPClassifier(ScoredClassifier, BaseEstimator):
         self.criterion = criterion
         self.random_state = random_state
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        sample_domain: Any = None,
-        label_mask: Any = None,
-        sample_weight: Any = None,
-    ) -> Self:
-        """Fit on the labelled rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows of all domains.
-        y : array-like of shape (n_samples,)
-            Labels; what rows without a known label hold is never read.
-        sample_domain : array-like of shape (n_samples,), default=None
-            Domain of each row: an integer, ``>= 0`` source, ``< 0`` target. None: one source
-            domain.
-        label_mask : array-like of bool of shape (n_samples,), default=None
-            Where the label is known; default: source rows.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, not negative. Those of unlabelled rows have no effect.
-
-        Returns
-        -------
-        self : object
-        """
-        with all_or_nothing(self):
-            X = self._validate_rows(X, reset=True)
-            if y is None:
-                raise ValueError("LSPClassifier requires y to be passed, but the target y is None.")
-            self._check_parameters()
-            domains = check_fit_domains(sample_domain, label_mask, X.shape[0])
-            self.classes_, codes = encode_classes(y, domains.label_mask)
-            if len(self.classes_) < 2:
-                raise ValueError(
-                    f"The known labels are of one class, {self.classes_[0]!r}: LSPClassifier needs "
-                    "at least two."
-                )
-            if sample_weight is None:
-                weights = np.ones(X.shape[0])
-            else:
-                weights = check_weights(sample_weight, X.shape[0], "sample_weight")
-            labelled = WeightedRows.merge(X, codes, weights, len(self.classes_))
-            self._fit_labelled(X, domains, labelled)
-            self.domains_ = domains.domains
-        return self
-
-    def predict(self, X: Any, *, sample_domain: Any = None) -> Any:
-        """Predict the most probable class of rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        sample_domain : array-like of shape (n_samples,) or int, default=None
-            Checked and without effect: rows of all domains are classified alike.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        _, probabilities = self._probabilities(X, sample_domain)
-        return self.classes_[probabilities.argmax(axis=1)]
-
     def predict_proba(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
         """Class probabilities of rows, in the order of ``classes_``; parameters as in ``predict``.
 
@@ -224,7 +138,7 @@ class LSPClassifier(ScoredClassifier, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        dtype, probabilities = self._probabilities(X, sample_domain)
+        dtype, probabilities = self._scores(X, sample_domain)
         return probabilities.astype(dtype, copy=False)
 
     def predict_log_proba(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
@@ -232,7 +146,8 @@ class LSPClassifier(ScoredClassifier, BaseEstimator):
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X, sample_domain=sample_domain))
 
-    def _fit_labelled(self, X: Any, domains: FitDomains, labelled: WeightedRows) -> None:
+    def _fit_rows(self, X: Any, domains: FitDomains, codes: IntArray, weights: FloatArray) -> None:
+        labelled = WeightedRows.merge(X, codes, weights, len(self.classes_))
         rng = check_random_state(self.random_state)
         self.bases_ = draw_bases(self.bases, self.n_bases, X, domains, labelled, rng)
         if isinstance(self.cv, Integral):
@@ -277,28 +192,5 @@ class LSPClassifier(ScoredClassifier, BaseEstimator):
             check_option("bases", self.bases, ("labelled", "target"))
         check_option("criterion", self.criterion, CRITERIA)
 
-    def _probabilities(self, X: Any, sample_domain: Any) -> tuple[Any, FloatArray]:
-        """Precision of the rows, and their probabilities in double precision."""
-        check_is_fitted(self)
-        X = self._validate_rows(X)
-        self._domains_of(sample_domain, X.shape[0])
-        values = gaussian_mixture(
-            X.astype(np.float64), self.bases_, self.coefficients_, self.bandwidth_
-        )
-        return X.dtype, class_probabilities(values, self.class_shares_)
-
-    def _validate_rows(self, X: Any, *, reset: bool = False) -> Any:
-        refuse_dask(self, X)
-        X = validate_data(self, X, reset=reset, dtype=(np.float64, np.float32))
-        if X.dtype == np.float64:  # float32 rows are squared in double precision
-            check_magnitude(X)
-        return X
-
-    def _domains_of(self, sample_domain: Any, n_samples: int) -> Any:
-        """Domains of rows to predict, checked; None, where nothing was said."""
-        if sample_domain is None:
-            return None
-        return check_new_domains(sample_domain, n_samples, has_target=True, domain_names={})
-
-    def __sklearn_is_fitted__(self):
-        return hasattr(self, "coefficients_")
+    def _scores_of(self, values: FloatArray) -> FloatArray:
+        return class_probabilities(values, self.class_shares_)

@@ -1,4 +1,4 @@
-"""Accuracy of classifiers that know domains."""
+"""What predictors that know domains share: requests of metadata, and accuracy."""
 
 from typing import Any
 
@@ -9,7 +9,18 @@ from covshift.domains import check_no_placeholders
 from covshift.streams import bring_home
 
 
-class ScoredClassifier(ClassifierMixin):
+class DomainRequests:
+    """Default requests of predictors, so that pipelines and searches hand on the domains."""
+
+    _requests = {"sample_domain": True}
+    __metadata_request__fit = {"sample_domain": True, "label_mask": True}
+    __metadata_request__predict = _requests
+    __metadata_request__predict_proba = _requests
+    __metadata_request__predict_log_proba = _requests
+    __metadata_request__score = _requests
+
+
+class ScoredClassifier(ClassifierMixin, DomainRequests):
     """Base of the classifiers whose ``score`` refuses rows without a label.
 
     A subclass has ``_domains_of(sample_domain, n_samples)``, the domains of rows to predict.

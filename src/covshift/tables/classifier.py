@@ -87,11 +87,6 @@ class TableClassifier(ScoredClassifier, BaseEstimator):
     """
 
     label_edges_: Sequence[float] = ()  # models of earlier versions have none
-    _requests = {"sample_domain": True}
-    __metadata_request__fit = {"sample_domain": True, "label_mask": True}
-    __metadata_request__predict = _requests
-    __metadata_request__predict_proba = _requests
-    __metadata_request__score = _requests
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ from covshift.kernels.ulsif import (
     solve_ridge,
 )
 from covshift.streams import RowStream
-from covshift.weights._bases import GaussianBasesWeights
+from covshift.weights._bases import GaussianBasesWeights, Squares
 
 # Decades around the size of the entries of H, which are at most one.
 LAMBDAS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
@@ -35,20 +35,14 @@ class LeastSquaresWeights(GaussianBasesWeights):
         check_candidates("lambdas", self.lambdas)
         check_option("clip", self.clip, ("weights", "coefficients"))
 
-    def _search(
-        self,
-        squares_source: FloatArray,
-        squares_target: FloatArray,
-        sigmas: FloatArray,
-        rng: np.random.RandomState,
-    ) -> None:
+    def _search(self, squares: Squares, sigmas: FloatArray, rng: np.random.RandomState) -> None:
         self.sigmas_, self.lambdas_ = sigmas, check_candidates("lambdas", self.lambdas)
         clipped = self.clip == "coefficients"
         self.score_table_ = np.stack(
             [
                 leave_one_out_scores(
-                    gaussian(squares_source, sigma),
-                    gaussian(squares_target, sigma),
+                    gaussian(squares.source, sigma),
+                    gaussian(squares.target, sigma),
                     self.lambdas_,
                     self.alpha,
                     clip_coefficients=clipped,
@@ -60,8 +54,8 @@ class LeastSquaresWeights(GaussianBasesWeights):
         self.bandwidth_ = float(sigmas[row])
         self.regularization_ = float(self.lambdas_[column])
         theta = fit_coefficients(
-            gaussian(squares_source, self.bandwidth_),
-            gaussian(squares_target, self.bandwidth_),
+            gaussian(squares.source, self.bandwidth_),
+            gaussian(squares.target, self.bandwidth_),
             self.regularization_,
             self.alpha,
         )

@@ -53,12 +53,8 @@ class ClassifierWeights(WeightEstimator):
     classifiers_ : list
         The classifier of each fold, whose probabilities ``score_weights`` averages. If a role
         has a single row: one, uncalibrated, fitted on all rows.
-    effective_sample_size_ : float
-        Equally weighted rows that the weighted source is worth.
-    mean_weight_, share_zero_ : float
-        Mean of the weights (1, if they are right) and share of weights that are zero.
-    domains_ : ndarray
-        Domains of the fit.
+    effective_sample_size_, mean_weight_, share_zero_, domains_
+        As in `ULSIFWeights`.
 
     Notes
     -----

@@ -9,7 +9,7 @@ from covshift.base import check_count, check_number
 from covshift.kernels.arrays import FloatArray
 from covshift.kernels.gaussian_bases import gaussian
 from covshift.kernels.kliep import fit_coefficients
-from covshift.weights._bases import GaussianBasesWeights
+from covshift.weights._bases import GaussianBasesWeights, Squares
 
 SMALLEST = 1e-300  # a held-out row that no basis meets: a bad score, not minus infinity
 
@@ -109,20 +109,14 @@ class KLIEPWeights(GaussianBasesWeights):
         check_count("max_iter", self.max_iter, minimum=1)
         check_number("tol", self.tol, minimum=0)
 
-    def _search(
-        self,
-        squares_source: FloatArray,
-        squares_target: FloatArray,
-        sigmas: FloatArray,
-        rng: np.random.RandomState,
-    ) -> None:
-        n_target = len(squares_target)
+    def _search(self, squares: Squares, sigmas: FloatArray, rng: np.random.RandomState) -> None:
+        n_target = len(squares.target)
         folds = np.array_split(rng.permutation(n_target), min(self.cv, n_target))
         options = {"tol": self.tol, "max_iter": self.max_iter}
         fits, scores = [], np.zeros(len(sigmas))
         for index, sigma in enumerate(sigmas):
-            P_target = gaussian(squares_target, sigma)
-            source_means = gaussian(squares_source, sigma).mean(axis=0)
+            P_target = gaussian(squares.target, sigma)
+            source_means = gaussian(squares.source, sigma).mean(axis=0)
             theta, gap = fit_coefficients(P_target, source_means, **options)
             fits.append((theta, gap))
             for test in folds if n_target > 1 and len(sigmas) > 1 else []:

@@ -29,40 +29,20 @@ class RuLSIFWeights(LeastSquaresWeights):
     ----------
     alpha : float in [0, 1), default=0.1
         Share of the target in the mixture. 0 is uLSIF.
-    n_bases : int, default=100
-        Number of Gaussians; all target rows, if there are fewer. The paper: 250.
-    sigmas : None, float or sequence of float, default=None
-        Candidates for :math:`\sigma`. None: multiples .25, .5, .75, 1, 1.5 and 2 of the median
-        distance between rows. ``RuLSIFWeights.PAPER_SIGMAS`` are the paper's.
-    lambdas : float or sequence of float, default=(1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-        Candidates for :math:`\lambda`. ``RuLSIFWeights.PAPER_LAMBDAS`` are the paper's.
-    clip : {"weights", "coefficients"}, default="weights"
-        What is set to zero where it is negative, in the score too. "coefficients" is the
-        published method and that of ``densratio``; in 5 and more dimensions it loses most of
-        the ranking, and it is slower.
-    random_state : int, RandomState or None, default=None
-        Seed of the draw of bases.
+    n_bases, sigmas, lambdas, clip, random_state
+        As in `ULSIFWeights`. The paper: ``n_bases=250``, ``RuLSIFWeights.PAPER_SIGMAS`` and
+        ``RuLSIFWeights.PAPER_LAMBDAS``.
 
     Attributes
     ----------
     weights_ : ndarray of shape (n_source,)
         Estimates of the ratio at the source rows, in their order, not normalised.
-    bandwidth_, regularization_ : float
-        The chosen :math:`\sigma` and :math:`\lambda`.
-    score_table_ : ndarray of shape (n_sigmas, n_lambdas)
-        Leave-one-out scores; the smallest was chosen.
-    sigmas_, lambdas_ : ndarrays
-        The candidates: rows and columns of ``score_table_``.
-    bases_ : ndarray of shape (n_bases, n_features)
-        Target rows :math:`c_l`.
-    coefficients_ : ndarray of shape (n_bases,)
-        :math:`\theta`.
-    effective_sample_size_ : float
-        Equally weighted rows that the weighted source is worth.
+    bandwidth_, regularization_, score_table_, sigmas_, lambdas_, bases_, coefficients_
+        As in `ULSIFWeights`.
+    effective_sample_size_, domains_
+        As in `ULSIFWeights`.
     mean_weight_, share_zero_ : float
         Mean of the weights (below one, if there is any shift) and share of weights that are zero.
-    domains_ : ndarray
-        Domains of the fit.
 
     Notes
     -----

@@ -12,16 +12,16 @@ import soundfile
 from typer.testing import CliRunner
 
 from covshift.cli import build_app
-from covshift.paper import commands
+from covshift.paper import runs
 from covshift.studies.store import load_results
 from tests.paper.speech.made_corpora import TINY_PLAN
 
 RATE = 16_000
 PROGRAM = (
     "from covshift.cli import main\n"
-    "from covshift.paper import commands\n"
+    "from covshift.paper import runs\n"
     "from tests.paper.speech.made_corpora import TINY_PLAN\n"
-    "commands.PLANS = {'quick': TINY_PLAN}\n"
+    "runs.PLANS = {'quick': TINY_PLAN}\n"
     "main()\n"
 )
 
@@ -62,7 +62,7 @@ def corpora(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch, tmp_path):
-    monkeypatch.setattr(commands, "PLANS", {"quick": TINY_PLAN, "default": TINY_PLAN})
+    monkeypatch.setattr(runs, "PLANS", {"quick": TINY_PLAN, "default": TINY_PLAN})
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "80")
 
@@ -92,7 +92,7 @@ def test_from_sounds_to_the_report_and_again(corpora, tmp_path):
     [
         (["--corpora", "emodb"], "takes NAME=FOLDER, such as emodb=DIR, got 'emodb'"),
         (["--corpora", "emo=x"], "there is no 'emo'; there is emodb, des, vam"),
-        (["--corpora", "emodb=x", "emodb=y"], "emodb twice"),
+        (["--corpora", "emodb=x", "emodb=y"], "'emodb' twice"),
         (["--corpora", "vam=x"], "vam only trains: give a corpus to test"),
         (["--corpora", "emodb=x", "--leave-out", "corpus"], "use --leave-out speaker"),
         (["--corpora", "emodb=x", "--leave-out", "me"], "there is no 'me'; there is corpus"),
