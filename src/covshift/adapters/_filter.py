@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from covshift.adapters._device_rows import (
     bring_to_host,
@@ -32,6 +32,7 @@ from covshift.domains import (
 from covshift.kernels.activations import activate
 from covshift.kernels.device_representation import activations_on_device
 from covshift.kernels.row_blocks import are_kept
+from covshift.rows import validate_rows
 from covshift.solvers.namespaces import cast, namespace_of
 from covshift.streams import ArrayRows, RowStream, bring_home, is_streamed, map_rows, open_rows
 
@@ -164,7 +165,7 @@ class SparseFilter(DomainTransformer):
             self._check_on_device()
             X = check_device_rows(self, X, reset=True)
         else:
-            X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32))
+            X = validate_rows(self, X, accept_sparse="csr", dtype=(np.float64, np.float32))
             self._check_parameters()
             check_magnitude(X)
         sample_domain, label_mask, y = (
@@ -263,7 +264,7 @@ class SparseFilter(DomainTransformer):
             X = check_device_rows(self, X, reset=False)
             check_same_place(self.components_, X)
             return X
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=(np.float64, np.float32))
+        X = validate_rows(self, X, reset=False, accept_sparse="csr", dtype=(np.float64, np.float32))
         if is_device_array(self.components_):
             check_same_place(self.components_, X)
         check_magnitude(X)

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from covshift.base import (
     DomainTransformer,
@@ -29,6 +29,7 @@ from covshift.domains import (
     unit_codes,
 )
 from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.rows import validate_rows
 from covshift.streams import RowStream, bring_home, is_streamed, map_rows, open_rows
 
 
@@ -210,7 +211,7 @@ class UnitAdapter(DomainTransformer):
         if is_streamed(X):
             squared_in = np.float64 if self._squares_rows else None
             return open_rows(self, X, reset=reset, squared_in=squared_in, allow_nan=self._allow_nan)
-        X = validate_data(
+        X = validate_rows(
             self,
             X,
             reset=reset,

@@ -9,6 +9,7 @@ from sklearn.utils import _safe_indexing, check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from covshift.kernels.arrays import BoolArray, IntArray
+from covshift.rows import check_unmasked
 
 Labels: TypeAlias = npt.NDArray[Any]
 
@@ -17,6 +18,9 @@ def known_labels(
     y: Any, label_mask: BoolArray, *, kind: Literal["class", "number", "any"]
 ) -> Labels:
     """Return the labels that may be read, validated; no other entry of y is looked at."""
+    if isinstance(y, np.ma.MaskedArray) and len(y) == len(label_mask):
+        advice = "Say by label_mask which rows have no label."
+        check_unmasked(y[label_mask], "y", advice)
     if not (isinstance(y, list | tuple) or _is_frame(y)):
         y = np.asarray(y)
     n_labels = "a single value" if getattr(y, "ndim", 1) == 0 else len(y)
@@ -27,7 +31,7 @@ def known_labels(
     if not label_mask.any():
         raise ValueError("No label is known: label_mask is False for every row.")
     labels: Labels = _pick(y, label_mask)
-    if labels.dtype == object:
+    if _is_object(labels):
         labels = _without_objects(labels)
     labels = column_or_1d(labels, warn=True)
     dtype = "numeric" if kind == "number" else None
@@ -89,7 +93,7 @@ def check_no_placeholders(y: Any, sample_domain: IntArray | None, classes: Label
     itself away.
     """
     labels = np.asarray(y)
-    if labels.dtype == object:
+    if _is_object(labels):
         missing = [one for one in labels.ravel() if _is_missing(one)]
         if missing:
             raise _cannot_score(missing[0])
@@ -135,6 +139,11 @@ def _pick(y: Any, label_mask: BoolArray) -> Labels:
 def _is_frame(y: Any) -> bool:
     """Whether y is a series or frame of pandas or polars."""
     return hasattr(y, "iloc") or type(y).__module__.startswith("polars.")
+
+
+def _is_object(labels: Labels) -> bool:
+    """Whether labels are Python's objects, or texts of any length, which scikit-learn refuses."""
+    return labels.dtype == object or labels.dtype.kind == "T"
 
 
 def _without_objects(labels: Labels) -> Labels:

@@ -83,7 +83,7 @@ from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator
 from sklearn.neighbors import kneighbors_graph
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from covshift.base import (
     all_or_nothing,
@@ -102,6 +102,7 @@ from covshift.kernels.vector_scaling import fit_scaling
 from covshift.measures import median_bandwidth
 from covshift.measures.samples import check_weights
 from covshift.predictors.scored_classifier import ScoredClassifier
+from covshift.rows import validate_rows
 from covshift.streams.opening import refuse_dask
 
 EXACT_ROWS = 2000  # distinct rows up to which "auto" solves for a coefficient of each
@@ -633,7 +634,7 @@ class JointAlignmentClassifier(ScoredClassifier, BaseEstimator):
 
     def _validate_rows(self, X: Any, *, reset: bool = False) -> Any:
         refuse_dask(self, X)
-        X = validate_data(self, X, reset=reset, dtype=(np.float64, np.float32))
+        X = validate_rows(self, X, reset=reset, dtype=(np.float64, np.float32))
         if X.dtype == np.float64:  # float32 rows are squared in double precision
             check_magnitude(X)
         return X

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from covshift.base import (
     all_or_nothing,
@@ -25,6 +25,7 @@ from covshift.measures.samples import check_weights
 from covshift.predictors._lspc_fit import choose_candidates, draw_bases
 from covshift.predictors._weighted_rows import WeightedRows, check_splits
 from covshift.predictors.scored_classifier import ScoredClassifier
+from covshift.rows import validate_rows
 from covshift.solvers.blas_threads import one_blas_thread
 from covshift.streams.opening import refuse_dask
 
@@ -289,7 +290,7 @@ class LSPClassifier(ScoredClassifier, BaseEstimator):
 
     def _validate_rows(self, X: Any, *, reset: bool = False) -> Any:
         refuse_dask(self, X)
-        X = validate_data(self, X, reset=reset, dtype=(np.float64, np.float32))
+        X = validate_rows(self, X, reset=reset, dtype=(np.float64, np.float32))
         if X.dtype == np.float64:  # float32 rows are squared in double precision
             check_magnitude(X)
         return X
