@@ -96,5 +96,5 @@ def _check_indices(X: Any) -> None:
 
 def _check_coordinates(X: Any) -> None:
     for index, size in ((X.row, X.shape[0]), (X.col, X.shape[1])):
-        if len(index) and not (0 <= index.min() and index.max() < size):
+        if len(index) and not (index.min() >= 0 and index.max() < size):
             raise ValueError(f"indices from {index.min()} to {index.max()} on an axis of {size}")

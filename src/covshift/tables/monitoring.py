@@ -80,6 +80,12 @@ def monitor_batch(
             "either are needed to tell.",
         )
     found = _compare(reference, sample.rows, model.encoder_.get_feature_names_out(), rng)
+    if found["auc_high"] < 0.5:
+        notes.append(
+            "The AUC is below .5, which no shift can cause: the batch holds rows that the model "
+            "keeps, each once as old and once as new. Compare it with rows that are new to the "
+            "model."
+        )
     return {
         "moved": found["pvalue"] <= level,
         "level": level,
