@@ -147,3 +147,13 @@ def test_texts_of_any_length(model):
     source = SAMPLE_DOMAIN >= 0
     scores = [ours.score(X[source], one[source], sample_domain=0) for one in (labels, texts)]
     assert scores[0] == scores[1]
+
+
+@pytest.mark.parametrize("model", MODELS[1:], ids=repr)
+def test_a_column_that_overflows_is_named(model):
+    """scikit-learn 1.6 and 1.9 alike."""
+    rows = pd.DataFrame(X, columns=["age", "income", "size"])
+    rows.loc[3, "income"] = 1e160
+    if not isinstance(model, SourceStandardScaler):
+        with pytest.raises(ValueError, match="Column 'income' holds magnitudes"):
+            clone(model).fit(rows, Y, **WHERE)

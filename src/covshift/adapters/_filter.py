@@ -167,7 +167,7 @@ class SparseFilter(DomainTransformer):
         else:
             X = validate_rows(self, X, accept_sparse="csr", dtype=(np.float64, np.float32))
             self._check_parameters()
-            check_magnitude(X)
+            check_magnitude(X, getattr(self, "feature_names_in_", None))
         sample_domain, label_mask, y = (
             bring_to_host(bring_home(values)) for values in (sample_domain, label_mask, y)
         )
@@ -267,7 +267,7 @@ class SparseFilter(DomainTransformer):
         X = validate_rows(self, X, reset=False, accept_sparse="csr", dtype=(np.float64, np.float32))
         if is_device_array(self.components_):
             check_same_place(self.components_, X)
-        check_magnitude(X)
+        check_magnitude(X, getattr(self, "feature_names_in_", None))
         return X
 
     def __sklearn_is_fitted__(self):

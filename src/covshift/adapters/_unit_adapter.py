@@ -221,7 +221,7 @@ class UnitAdapter(DomainTransformer):
         )
         # Statistics of float32 rows are computed in double precision.
         if self._squares_rows and X.dtype == np.float64:
-            check_magnitude(X)
+            check_magnitude(X, getattr(self, "feature_names_in_", None))
         return X
 
     def _accepts_sparse(self) -> bool:

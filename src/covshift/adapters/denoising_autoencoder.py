@@ -294,7 +294,7 @@ class DenoisingAutoencoder(DomainTransformer):
     def _validate_rows(self, X: Any, *, reset: bool = False) -> FloatArray:
         refuse_dask(self, X)
         X = validate_rows(self, X, reset=reset, dtype=(np.float64, np.float32))
-        check_magnitude(X)
+        check_magnitude(X, getattr(self, "feature_names_in_", None))
         return X
 
     def __sklearn_is_fitted__(self):

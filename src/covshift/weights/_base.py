@@ -155,7 +155,7 @@ class WeightEstimator(BaseEstimator):
             return open_rows(self, X, reset=reset, squared_in=np.float64)
         X = validate_rows(self, X, reset=reset, dtype=(np.float64, np.float32))
         if X.dtype == np.float64:  # float32 rows are squared in double precision
-            check_magnitude(X)
+            check_magnitude(X, getattr(self, "feature_names_in_", None))
         return X
 
     def __sklearn_is_fitted__(self):
