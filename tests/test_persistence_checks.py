@@ -127,7 +127,8 @@ def spoil(path, part, name, change):
         node = waiting.pop()
         if isinstance(node, dict):
             if node.get("__class__") == part and isinstance(node.get("content"), dict):
-                files.append(node["content"]["content"][name]["file"])
+                attributes = node["content"]["content"]
+                files += [attributes[name]["file"]] if name in attributes else []  # else unfitted
             waiting.extend(node.values())
         elif isinstance(node, list):
             waiting.extend(node)

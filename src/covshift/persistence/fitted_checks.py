@@ -101,7 +101,7 @@ def attributes_agree(model: Any) -> bool:
 
 
 def _shapes_of(model: Any) -> Shapes:
-    if type(model).__module__.startswith("covshift."):
+    if _is_ours(model):
         return {**OURS, **OURS_BY_CLASS.get(type(model).__name__, {})}
     shapes = next((shapes for kinds, shapes in THEIRS if isinstance(model, kinds)), {})
     coef = vars(model).get("coef_")
@@ -110,12 +110,18 @@ def _shapes_of(model: Any) -> Shapes:
     return shapes
 
 
+def _is_ours(model: Any) -> bool:
+    return type(model).__module__.startswith("covshift.")
+
+
 def _known_sizes(model: Any) -> dict[str, int]:
     attributes, sizes = vars(model), {}
     if isinstance(attributes.get("n_features_in_"), int):
         sizes["m"] = attributes["n_features_in_"]
-    if isinstance(attributes.get("classes_"), np.ndarray):
-        sizes["k"] = len(attributes["classes_"])
+    # Some of ours have the classes of the estimator inside.
+    classes = getattr(model, "classes_", None) if _is_ours(model) else attributes.get("classes_")
+    if isinstance(classes, np.ndarray):
+        sizes["k"] = len(classes)
         sizes["q"] = 1 if sizes["k"] == 2 else sizes["k"]
     for name in ("units_", "norm_units_"):
         if isinstance(attributes.get(name), list):
