@@ -57,6 +57,8 @@ def machine_is_sound(model: Any) -> bool:
     """As many coefficients, offsets and numbers of support vectors as libsvm will read."""
     if not hasattr(model, "support_vectors_"):
         return True
+    if np.ndim(model.support_vectors_) != 2:
+        return False
     n_vectors, n_columns = model.support_vectors_.shape
     classifies = isinstance(model, SVC | NuSVC)
     n_support = np.asarray(model._n_support)
