@@ -11,6 +11,8 @@ ROOT = Path(covshift.__file__).parent
 # The order of the design record "0001-layout"; `base` is what estimators share.
 ORDER = [
     "_version",
+    "quiet",
+    "rows",
     "kernels",
     "solvers",
     "streams",

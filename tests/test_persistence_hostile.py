@@ -1,5 +1,6 @@
 """Files that are damaged or made to harm: refused in one line, and nothing has run."""
 
+import hashlib
 import io
 import json
 import os
@@ -20,6 +21,7 @@ from sklearn.svm import SVC
 from covshift import AdaptedClassifier, DomainStandardScaler, SparseFiltering, load, save
 from covshift.persistence import ModelFileError, read_card
 from covshift.persistence.archive import MAX_CARD_BYTES
+from covshift.persistence.card import digest_of
 from tests.shifted import make_problem
 
 X, Y, SAMPLE_DOMAIN, X_NEW = make_problem()
@@ -44,9 +46,27 @@ def read_members(path):
 
 
 def write_members(path, members, compression=ZIP_DEFLATED):
+    """Write a file as a forger would, with a digest of what it holds."""
+    members = sealed(members)
     with ZipFile(path, "w", compression) as archive:
         for name, content in members.items():
             archive.writestr(name, content)
+
+
+def sealed(members):
+    """Members with a card that has their digest, if there is a card."""
+    try:
+        document = json.loads(members["covshift.json"])
+        document["digest"] = digest_of(
+            document,
+            {
+                name: hashlib.sha256(one.encode() if isinstance(one, str) else one).hexdigest()
+                for name, one in members.items()
+            },
+        )
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
+        return members
+    return {**members, "covshift.json": json.dumps(document)}
 
 
 def edit_schema(path, edit):
@@ -385,6 +405,55 @@ def test_one_array_cannot_be_read_many_times(path):
 
     edit_schema(path, repeat)
     refuse(path, "share the array")
+
+
+def test_each_member_is_unpacked_once(path, monkeypatch):
+    """An object described again may have its array under another name: compared, not read again."""
+    members = read_members(path)
+    zeros = io.BytesIO()
+    np.save(zeros, np.zeros(10**5))
+
+    def repeat(schema):
+        arrays = [
+            node("NdArrayNode", "numpy", "ndarray", 5, type="numpy", file=f"{number}.npy")
+            for number in [1, *[2] * 40]
+        ]
+        attributes(schema)["adapter"] = node("ListNode", "builtins", "list", 6, content=arrays)
+
+    write_members(path, {**members, "1.npy": zeros.getvalue(), "2.npy": zeros.getvalue()})
+    edit_schema(path, repeat)
+    n_unpacked = n_bytes = 0
+    read = zipfile.ZipExtFile.read
+
+    def count(self, n=-1):
+        nonlocal n_unpacked, n_bytes
+        data = read(self, n)
+        if self.name in ("1.npy", "2.npy"):
+            n_bytes += len(data)
+            n_unpacked += len(data) if self._compress_type == ZIP_DEFLATED else 0
+        return data
+
+    monkeypatch.setattr(zipfile.ZipExtFile, "read", count)
+    load(path)
+    assert n_unpacked == 2 * len(zeros.getvalue())
+    assert n_bytes < 6 * len(zeros.getvalue())
+
+
+def test_descriptions_much_larger_than_their_file(path):
+    """A value of three letters takes 72 bytes of memory once it is parsed."""
+    members = read_members(path)
+    write_members(path, {**members, "schema.json": b"[" + b"{}," * 10**7 + b"{}]"})
+    refuse(path, "schema.json takes 29 MiB")
+    write_members(path, {**members, "schema.json": b"[" + b"{}," * 10**6 + b"{}]"})
+    refuse(path, "more than any model has")
+    # Texts are no values, whatever they hold.
+    edit_schema(path_with(path, members), lambda schema: schema.update(note='[{\\",' * 10**5))
+    load(path)
+
+
+def path_with(path, members):
+    write_members(path, members)
+    return path
 
 
 @pytest.mark.parametrize("file", ["../../etc/passwd", "schema.json", "missing.npy", 7, None])

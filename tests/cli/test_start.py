@@ -28,6 +28,7 @@ LIST_HEAVY = (
     f"finally:\n    sys.stderr.write(' '.join(set({HEAVY}) & set(sys.modules)))\n"
 )
 STUDIES = ["speech", "reviews", "synthetic", "readings"]
+MODEL = Path(__file__).parents[1] / "fixtures" / "models_0_1" / "search.skops"
 ON_FILES = ["diagnose", "adapt", "predict", "score", "monitor", "show"]
 
 
@@ -186,3 +187,39 @@ def test_a_standard_output_that_is_full(argument):
         done = start(argument, capture_output=False, stdout=full, stderr=subprocess.PIPE)
     assert done.returncode == 1
     assert done.stderr == "covshift: cannot print what was found: No space left on device.\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="shells of POSIX")
+@pytest.mark.parametrize("argument", ["--help", "--version", f"show '{MODEL}'"])
+def test_a_standard_output_that_is_closed(argument):
+    command = f"{sys.executable} -m covshift {argument} >&-"
+    done = subprocess.run(command, shell=True, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1
+    assert done.stderr == "covshift: cannot print what was found: Bad file descriptor.\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="shells of POSIX")
+def test_a_standard_error_that_is_closed(tmp_path):
+    command = f"{sys.executable} -m covshift show {tmp_path}/missing 2>&-"
+    done = subprocess.run(command, shell=True, stdout=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stdout) == (1, "")
+
+
+def test_ctrl_c_before_the_command_line_is_there(tmp_path):
+    """Interrupted while the module of the commands is looked for."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'covshift.cli':\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Finder())\n"
+    )
+    paths = os.pathsep.join([str(tmp_path), *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-m", "covshift", "--version"],
+        env=os.environ | {"PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

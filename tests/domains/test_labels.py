@@ -206,3 +206,11 @@ def test_booleans_and_labels_of_another_type_have_no_placeholder_to_find():
     check_no_placeholders([True, False], None, np.array([False, True]))
     check_no_placeholders([0, 1], None, np.array(["a", "b"]))
     check_no_placeholders([0.0, 1.0], None, np.array([0.0, 1.0]))
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA], ids=str)
+def test_missing_labels_among_objects_cannot_be_scored(missing):
+    labels = check_no_placeholders(np.array([3, 4], dtype=object), None, np.array([3, 4]))
+    assert labels.dtype.kind == "i"
+    with pytest.raises(ValueError, match=r"without a label.*SourceOnlySplit"):
+        check_no_placeholders(np.array([3, missing], dtype=object), None, np.array([3, 4]))

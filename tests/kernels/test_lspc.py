@@ -138,3 +138,18 @@ def test_draws_hold_every_class_in_its_share():
                 for seed in range(100))  # fmt: skip
     assert often.min() >= 3
     assert often.max() <= 40
+
+
+def test_rows_out_of_reach_get_the_shares_of_the_training_part():
+    """Each basis reaches one row, so that a row that is left out meets no basis."""
+    classes = np.array([0, 0, 0, 1])
+    class_weights = np.eye(2)[classes]
+    folds = [
+        Fold(*(Part(np.array([row]), class_weights[[row]]) for _ in range(2))) for row in range(4)
+    ]
+    scores = cross_validation_scores(
+        np.eye(4), class_weights, folds, np.array([0.1]), squared_error
+    )
+    shares = [np.array(pair) / 3 for pair in ([2, 1], [2, 1], [2, 1], [3, 0])]  # of the others
+    losses = [(p**2).sum() / 2 - p[c] for p, c in zip(shares, classes, strict=True)]
+    np.testing.assert_allclose(scores, np.mean(losses))

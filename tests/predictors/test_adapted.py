@@ -1,6 +1,7 @@
 """AdaptedClassifier and AdaptedRegressor."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
@@ -10,16 +11,19 @@ from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.mixture import GaussianMixture
+from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from covshift import (
     AdaptedClassifier,
     AdaptedRegressor,
     NothingToAdaptWarning,
     PeriodicSparseFiltering,
+    SourceOnlySplit,
     SparseFiltering,
 )
 from tests.shifted import make_problem
@@ -390,3 +394,31 @@ def test_scoring_a_regressor_on_rows_without_labels_is_an_error():
     model = fit(AdaptedRegressor(None, LinearRegression()), NUMBERS)
     with pytest.raises(ValueError, match="NaN"):
         model.score(X_NEW, np.append(NUMBERS[:8], np.nan))
+
+
+@pytest.mark.parametrize("model", [AdaptedClassifier, AdaptedRegressor])
+@pytest.mark.parametrize(
+    "as_type",
+    [
+        lambda y: y.astype(float),
+        lambda y: y.astype(object),
+        lambda y: pd.Series(y).astype("Int64"),
+        lambda y: y.tolist(),
+        lambda y: pd.Series(y.astype(object)),
+    ],
+    ids=["float", "object", "Int64", "list", "series"],
+)
+def test_a_search_chooses_the_same_for_labels_of_any_type(model, as_type):
+    labels = np.where(SOURCE, X[:, 0] > np.median(X[SOURCE, 0]), -1)  # whole numbers
+    estimator = DecisionTreeClassifier() if model is AdaptedClassifier else DecisionTreeRegressor()
+    grid = {"estimator__min_samples_leaf": [30, 1]}
+    with sklearn.config_context(enable_metadata_routing=True):
+        searches = [
+            GridSearchCV(model(StandardScaler(), estimator), grid, cv=SourceOnlySplit(3)).fit(
+                X, one, sample_domain=SAMPLE_DOMAIN
+            )
+            for one in (labels, as_type(labels))
+        ]
+    scores = [search.cv_results_["mean_test_score"] for search in searches]
+    assert_array_equal(scores[0], scores[1])
+    assert scores[0][1] > scores[0][0]  # not the first setting

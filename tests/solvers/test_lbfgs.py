@@ -2,7 +2,11 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize, rosen, rosen_der
 
+from covshift.solvers.curvature import Curvature
+from covshift.solvers.dense_curvature import DenseCurvature
+from covshift.solvers.lbfgs import MAX_DENSE
 from covshift.solvers.lbfgs import minimize_lbfgs as minimize_all
+from covshift.solvers.line_search import begin_search, judge_steps
 from covshift.solvers.namespaces import to_numpy
 from tests.array_libraries import LIBRARIES
 
@@ -336,3 +340,76 @@ def test_a_round_asks_a_device_few_questions():
     with pytest.MonkeyPatch.context() as few, pytest.MonkeyPatch.context() as many:
         assert questions(starts[:2], few) < 4
         assert questions(starts, many) < 4
+
+
+def test_the_tolerance_is_that_of_each_problem():
+    """The small problem ends where it would alone, while the large one goes on."""
+    scales = np.array([1e-3, 1.0, 1e3])
+
+    def evaluate(x, which):
+        each = [quadratic(one) for one in x]
+        losses = np.array([loss for loss, _ in each]) * scales[which]
+        return losses, np.stack([gradient for _, gradient in each]) * scales[which, None]
+
+    starts = np.full((3, 5), -4.0)
+    together = minimize_all(evaluate, starts, max_iter=50, tol=1e-2)
+    assert len({path.n_iter for path in together}) == 3
+    for position, path in enumerate(together):
+        (alone,) = minimize_all(
+            lambda x, which, position=position: evaluate(x, which + position),
+            starts[:1],
+            max_iter=50,
+            tol=1e-2,
+        )
+        np.testing.assert_array_equal(path.losses, alone.losses)
+        assert path.gradient_norms[-1] <= 1e-2 < path.gradient_norms[-2]
+
+
+@pytest.mark.parametrize(
+    ("f", "d", "accepted", "long"),
+    [
+        (0.5, -0.5, True, False),  # lower, and flatter
+        (0.999, -0.5, True, False),  # just low enough: 1 - 1e-3 * 1 * 1
+        (0.9991, -0.5, False, True),  # not low enough
+        (1.0, 0.0, False, True),
+        (0.5, -0.9, True, False),  # just flat enough
+        (0.5, -0.91, False, False),  # still steep: too short
+        (0.5, 0.9, True, False),
+        (0.5, 0.91, False, True),  # steep upwards: too long
+        (np.nan, 0.0, False, True),
+        (0.5, np.nan, False, True),
+    ],
+)
+def test_the_strong_wolfe_conditions(f, d, accepted, long):
+    search = begin_search(np.array([1.0]), np.array([-1.0]), np.array([1.0]))
+    verdict = judge_steps(search, np.array([f]), np.array([d]), 1e-16)
+    assert (bool(verdict.accepted[0]), bool(verdict.long[0])) == (accepted, long)
+    assert not verdict.failed[0]
+
+
+@pytest.mark.parametrize("n_entries", [3, MAX_DENSE + 1])
+def test_an_uphill_direction_is_replaced_by_the_gradient(n_entries, monkeypatch):
+    kind = DenseCurvature if n_entries <= MAX_DENSE else Curvature
+    directions, forget, forgotten, n_calls = kind.directions, kind.forget, [], 0
+
+    def spoiled(self, rows, gradients):
+        nonlocal n_calls
+        n_calls += 1
+        return gradients if n_calls == 1 else directions(self, rows, gradients)
+
+    def spy(self, places):
+        forgotten.append(n_calls)
+        forget(self, places)
+
+    monkeypatch.setattr(kind, "directions", spoiled)
+    monkeypatch.setattr(kind, "forget", spy)
+    recorder = Recorder(quadratic)
+    path = minimize_lbfgs(
+        recorder, np.full(n_entries, -4.0), max_iter=100, tol=1e-8, distance=recorder.watch
+    )
+    assert path.converged
+    assert forgotten == [1]
+    move = recorder.iterates[2] - recorder.iterates[1]
+    downhill = -quadratic(recorder.iterates[1])[1]
+    cosine = move @ downhill / np.linalg.norm(move) / np.linalg.norm(downhill)
+    assert cosine == pytest.approx(1)

@@ -6,7 +6,7 @@ import pytest
 
 from covshift import AdaptedClassifier, DomainStandardScaler
 from covshift.tables import TableClassifier, TableError, match_tables, monitor_batch
-from covshift.tables.monitoring import Sample
+from covshift.tables.monitoring import Sample, _compare
 
 rng = np.random.RandomState(0)
 
@@ -55,6 +55,31 @@ def test_a_category_that_becomes_common(model, tmp_path):
     found = monitor(model, rows(300).assign(city="Rome"), tmp_path, domain="site")
     assert found["moved"]
     assert {one["feature"] for one in found["features"]} == {"city=Oslo", "city=Rome"}
+
+
+def test_the_smaller_of_two_pvalues_counts_twice():
+    """A linear classifier sees small shifts of many features, a test of each one sees a spread."""
+    draws = np.random.RandomState(0)
+    A = draws.standard_normal((300, 20))
+    many = draws.standard_normal((300, 20)) + 0.12
+    spread = draws.standard_normal((300, 20)) * np.where(np.arange(20) == 3, 3, 1)
+    for B, smaller in ((many, "auc_pvalue"), (spread, "ks_pvalue")):
+        found = _compare(A, B, list(range(20)), np.random.RandomState(0))
+        pair = {name: found[name] for name in ("auc_pvalue", "ks_pvalue")}
+        assert min(pair, key=pair.get) == smaller
+        assert 2 * pair[smaller] < max(pair.values())
+        assert found["pvalue"] == pytest.approx(2 * pair[smaller])
+
+
+def test_rows_that_the_model_keeps_are_recognized(tmp_path):
+    train, new = rows(200, site="A").assign(label=["x", "y"] * 100), rows(200)
+    matched = match_tables(train, new, label="label", domain="site")
+    model = TableClassifier(AdaptedClassifier(DomainStandardScaler())).fit_tables(matched)
+    found = monitor(model, new, tmp_path, domain="site")
+    assert not found["moved"]
+    assert found["auc_high"] < 0.5
+    assert "holds rows that the model keeps" in found["notes"][-1]
+    assert "AUC" not in " ".join(monitor(model, rows(200), tmp_path, domain="site")["notes"])
 
 
 @pytest.mark.slow

@@ -5,7 +5,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import validate_data
 
 from covshift.adapters._device_rows import (
     bring_to_host,
@@ -27,6 +26,7 @@ from covshift.domains import (
 from covshift.kernels.activations import activate
 from covshift.kernels.device_representation import activations_on_device
 from covshift.kernels.row_blocks import are_kept
+from covshift.rows import validate_rows
 from covshift.solvers.namespaces import cast, namespace_of
 from covshift.streams import ArrayRows, RowStream, bring_home, is_streamed, open_rows
 
@@ -120,9 +120,9 @@ class SparseFilter(TargetLearner):
             self._check_on_device()
             X = check_device_rows(self, X, reset=True)
         else:
-            X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32))
+            X = validate_rows(self, X, accept_sparse="csr", dtype=(np.float64, np.float32))
             self._check_parameters()
-            check_magnitude(X)
+            check_magnitude(X, getattr(self, "feature_names_in_", None))
         sample_domain, label_mask, y = (
             bring_to_host(bring_home(values)) for values in (sample_domain, label_mask, y)
         )
@@ -221,10 +221,10 @@ class SparseFilter(TargetLearner):
             X = check_device_rows(self, X, reset=False)
             check_same_place(self.components_, X)
             return X
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=(np.float64, np.float32))
+        X = validate_rows(self, X, reset=False, accept_sparse="csr", dtype=(np.float64, np.float32))
         if is_device_array(self.components_):
             check_same_place(self.components_, X)
-        check_magnitude(X)
+        check_magnitude(X, getattr(self, "feature_names_in_", None))
         return X
 
     def __sklearn_is_fitted__(self):

@@ -7,7 +7,6 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.validation import validate_data
 
 from covshift.adapters._target_learner import TargetLearner
 from covshift.base import (
@@ -28,6 +27,7 @@ from covshift.domains import (
     unit_codes,
 )
 from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.rows import validate_rows
 from covshift.streams import RowStream, bring_home, is_streamed, open_rows
 
 
@@ -167,7 +167,7 @@ class UnitAdapter(TargetLearner):
         if is_streamed(X):
             squared_in = np.float64 if self._squares_rows else None
             return open_rows(self, X, reset=reset, squared_in=squared_in, allow_nan=self._allow_nan)
-        X = validate_data(
+        X = validate_rows(
             self,
             X,
             reset=reset,
@@ -177,7 +177,7 @@ class UnitAdapter(TargetLearner):
         )
         # Statistics of float32 rows are computed in double precision.
         if self._squares_rows and X.dtype == np.float64:
-            check_magnitude(X)
+            check_magnitude(X, getattr(self, "feature_names_in_", None))
         return X
 
     def _accepts_sparse(self) -> bool:

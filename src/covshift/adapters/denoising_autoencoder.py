@@ -4,7 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from covshift.adapters._autoencoder_fit import fit_stacked
 from covshift.adapters._autoencoder_parameters import check_autoencoder_parameters
@@ -14,6 +14,7 @@ from covshift.domains import check_fit_domains, check_new_domains
 from covshift.kernels.arrays import FloatArray
 from covshift.kernels.denoising_autoencoder import Squashing, dense_layer
 from covshift.kernels.range_scaling import center_and_spread, into_range, out_of_range
+from covshift.rows import validate_rows
 from covshift.streams.opening import refuse_dask
 
 # Middle and width of the range into which rows are scaled.
@@ -289,8 +290,8 @@ class DenoisingAutoencoder(DomainTransformer):
 
     def _validate_rows(self, X: Any, *, reset: bool = False) -> FloatArray:
         refuse_dask(self, X)
-        X = validate_data(self, X, reset=reset, dtype=(np.float64, np.float32))
-        check_magnitude(X)
+        X = validate_rows(self, X, reset=reset, dtype=(np.float64, np.float32))
+        check_magnitude(X, getattr(self, "feature_names_in_", None))
         return X
 
     def __sklearn_is_fitted__(self):

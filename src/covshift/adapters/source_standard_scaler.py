@@ -3,12 +3,13 @@
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from covshift.adapters.domain_standard_scaler import DomainStandardScaler
 from covshift.base import DomainTransformer, all_or_nothing, register_target
 from covshift.domains import check_fit_domains, check_new_domains
 from covshift.kernels.arrays import IntArray
+from covshift.rows import validate_rows
 from covshift.streams import bring_home, is_streamed, map_rows
 
 
@@ -64,7 +65,7 @@ class SourceStandardScaler(DomainTransformer):
             if is_streamed(X):
                 self._fit_stream(X, sample_domain, label_mask)
                 return self
-            X = validate_data(self, X, dtype=(np.float64, np.float32))
+            X = validate_rows(self, X, dtype=(np.float64, np.float32))
             domains = check_fit_domains(sample_domain, label_mask, X.shape[0])
             self.mean_ = X[domains.source].mean(axis=0)
             spread = X[domains.source].std(axis=0)
@@ -101,7 +102,7 @@ class SourceStandardScaler(DomainTransformer):
         check_is_fitted(self)
         if is_streamed(X):
             return map_rows(self, "transform", X, sample_domain=sample_domain)
-        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        X = validate_rows(self, X, reset=False, dtype=(np.float64, np.float32))
         if sample_domain is not None:
             check_new_domains(
                 sample_domain, X.shape[0], has_target=True, domain_names=self.domain_names_
@@ -123,7 +124,7 @@ class SourceStandardScaler(DomainTransformer):
         self : object
         """
         check_is_fitted(self)
-        validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        validate_rows(self, X, reset=False, dtype=(np.float64, np.float32))
         with all_or_nothing(self):
             register_target(self, domain)
         return self

@@ -56,6 +56,7 @@ COMMANDS = {
 
 def main() -> None:
     """Run ``covshift`` on the arguments of the process."""
+    _open_closed_streams()
     # A terminal or pipe that cannot show a character gets "?" for it, not a traceback.
     for stream in (sys.stdout, sys.stderr):
         getattr(stream, "reconfigure", lambda **_: None)(errors="replace")
@@ -83,6 +84,25 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         print(f"covshift: cannot print what was found: {error.strerror}.", file=sys.stderr)
         raise SystemExit(1) from None
+
+
+def _open_closed_streams() -> None:
+    """Give a process that was started with closed streams (``>&-``) some to hold their place.
+
+    Else the next file that is opened would take the number of a stream, and prints would go to it.
+    Standard output is opened so that writing to it fails, as it should: nobody would see it.
+    """
+    for name, number, mode, flags in (
+        ("stdin", 0, "r", os.O_RDONLY),
+        ("stdout", 1, "w", os.O_RDONLY),
+        ("stderr", 2, "w", os.O_WRONLY),
+    ):
+        if getattr(sys, name) is None:
+            opened = os.open(os.devnull, flags)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
 def _run(arguments: list[str]) -> None:

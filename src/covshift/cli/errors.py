@@ -11,6 +11,7 @@ code  meaning
 ====  ==============================================================
 """
 
+import errno
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -55,7 +56,8 @@ def one_line_errors(command: str, debug: bool) -> Iterator[list[str]]:
     except (typer.Exit, typer.Abort, BrokenPipeError):
         raise
     except Exception as error:
-        if debug:
+        # Of a closed stream, `main` says so.
+        if debug or (isinstance(error, OSError) and error.errno == errno.EBADF):
             raise
         fail(command, _message(error))
 

@@ -9,6 +9,7 @@ from sklearn.utils import _safe_indexing, check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from covshift.kernels.arrays import BoolArray, IntArray
+from covshift.rows import check_unmasked
 
 Labels: TypeAlias = npt.NDArray[Any]
 
@@ -17,6 +18,9 @@ def known_labels(
     y: Any, label_mask: BoolArray, *, kind: Literal["class", "number", "any"]
 ) -> Labels:
     """Return the labels that may be read, validated; no other entry of y is looked at."""
+    if isinstance(y, np.ma.MaskedArray) and len(y) == len(label_mask):
+        advice = "Say by label_mask which rows have no label."
+        check_unmasked(y[label_mask], "y", advice)
     if not (isinstance(y, list | tuple) or _is_frame(y)):
         y = np.asarray(y)
     n_labels = "a single value" if getattr(y, "ndim", 1) == 0 else len(y)
@@ -27,7 +31,7 @@ def known_labels(
     if not label_mask.any():
         raise ValueError("No label is known: label_mask is False for every row.")
     labels: Labels = _pick(y, label_mask)
-    if labels.dtype == object:
+    if _is_object(labels):
         labels = _without_objects(labels)
     labels = column_or_1d(labels, warn=True)
     dtype = "numeric" if kind == "number" else None
@@ -80,28 +84,45 @@ def placeholder_label(labels: Labels) -> Any:
     return None
 
 
-def check_no_placeholders(y: Any, sample_domain: IntArray | None, classes: Labels | None) -> None:
-    """Refuse to score rows that have no label: their placeholders would count as errors.
+def check_no_placeholders(y: Any, sample_domain: IntArray | None, classes: Labels | None) -> Labels:
+    """Return the labels of rows to score, in the type that a fit reads them in.
 
+    Rows that have no label are an error: their placeholders would count as wrong predictions.
     ``classes`` are those of the model; None for a regression, where a whole number may be a
     placeholder or a label, and only a batch whose target rows all hold the placeholder gives
     itself away.
     """
     labels = np.asarray(y)
+    if _is_object(labels):
+        missing = [one for one in labels.ravel() if _is_missing(one)]
+        if missing:
+            raise _cannot_score(missing[0])
+        labels = _without_objects(labels)
     target = np.ones(len(labels), dtype=bool) if sample_domain is None else sample_domain < 0
     if labels.shape != target.shape:
-        return  # no labels of these rows: the score will say so
+        return labels  # no labels of these rows: the score will say so
     known = labels[~target] if classes is None else np.concatenate([classes, labels[~target]])
     if known.dtype.kind not in "iuU" or not len(known) or not target.any():
-        return
+        return labels
     placeholder = placeholder_label(known)
     unlabelled = labels[target] == placeholder
     if unlabelled.any() and (classes is not None or unlabelled.all()):
-        raise ValueError(
-            f"y holds {placeholder!r}, the placeholder of rows without a label: they cannot be "
-            "scored. In a search, give cv=SourceOnlySplit(cv), which tests on labelled source "
-            "rows only, and ask for no scores of training folds; elsewhere, drop those rows."
-        )
+        raise _cannot_score(placeholder)
+    return labels
+
+
+def _is_missing(label: Any) -> bool:
+    """Whether an object is None, NaN or the missing value of pandas."""
+    is_nan = isinstance(label, float | np.floating) and bool(np.isnan(label))
+    return label is None or is_nan or type(label).__name__ == "NAType"
+
+
+def _cannot_score(placeholder: Any) -> ValueError:
+    return ValueError(
+        f"y holds {placeholder!r}, the placeholder of rows without a label: they cannot be "
+        "scored. In a search, give cv=SourceOnlySplit(cv), which tests on labelled source "
+        "rows only, and ask for no scores of training folds; elsewhere, drop those rows."
+    )
 
 
 def _pick(y: Any, label_mask: BoolArray) -> Labels:
@@ -118,6 +139,11 @@ def _pick(y: Any, label_mask: BoolArray) -> Labels:
 def _is_frame(y: Any) -> bool:
     """Whether y is a series or frame of pandas or polars."""
     return hasattr(y, "iloc") or type(y).__module__.startswith("polars.")
+
+
+def _is_object(labels: Labels) -> bool:
+    """Whether labels are Python's objects, or texts of any length, which scikit-learn refuses."""
+    return labels.dtype == object or labels.dtype.kind == "T"
 
 
 def _without_objects(labels: Labels) -> Labels:

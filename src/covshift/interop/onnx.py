@@ -11,7 +11,6 @@ Needs the extra ``onnx``. Every graph is run once on random rows, by the evaluat
 ``onnx``, and compared with the model before it is handed out.
 """
 
-import warnings
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -32,6 +31,7 @@ from covshift.output_files import write_whole
 from covshift.predictors.adapted_estimator import AdaptedEstimator
 from covshift.predictors.fitting import knows_domains, steps_of
 from covshift.predictors.objective import BALANCED_ACCURACY
+from covshift.quiet import ignored_warnings
 
 __all__ = ["to_onnx"]
 
@@ -167,8 +167,10 @@ def _compare(onnx: Any, exported: Any, model: Any, domain: Any, n_features: int)
     where = {} if domain is None else {"sample_domain": domain}
     values = onnx.reference.ReferenceEvaluator(exported).run(None, {"X": X})
     for output, value in zip(exported.graph.output, values, strict=True):
-        with config_context(enable_metadata_routing=True), warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "X does not have valid feature names")
+        with (
+            config_context(enable_metadata_routing=True),
+            ignored_warnings(UserWarning, message="X does not have valid feature names"),
+        ):
             predict = getattr(model, METHODS[output.name])
             expected = np.asarray(predict(X.astype(np.float64), **where))
         if output.name == "label":  # all but those of rows that happen to lie on a boundary

@@ -10,10 +10,11 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from covshift.domains import check_fit_domains, check_new_domains
 from covshift.kernels.arrays import FloatArray
+from covshift.rows import validate_rows
 from covshift.weights import scale_to_mean_one
 
 __all__ = ["ReweightAdapter"]
@@ -78,7 +79,7 @@ class ReweightAdapter(BaseEstimator):
                 "change the representation go into make_da_pipeline as they are."
             )
         estimator = clone(self.weights).fit(X, sample_domain=sample_domain)
-        validate_data(self, X, skip_check_array=True)
+        validate_rows(self, X, skip_check_array=True)
         self.estimator_ = estimator
         return self
 
@@ -115,7 +116,7 @@ class ReweightAdapter(BaseEstimator):
     def transform(self, X: Any, *, sample_domain: Any = None, allow_source: bool = False) -> Any:
         """Return the rows as they are: new rows are not weighed."""
         check_is_fitted(self)
-        validate_data(self, X, reset=False, skip_check_array=True)
+        validate_rows(self, X, reset=False, skip_check_array=True)
         check_new_domains(sample_domain, len(X), has_target=True, domain_names={})
         return X
 

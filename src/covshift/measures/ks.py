@@ -1,6 +1,5 @@
 """Kolmogorov-Smirnov distance and test between two samples, feature by feature."""
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +11,7 @@ from covshift.kernels.arrays import FloatArray
 from covshift.kernels.ks_distance import effective_sizes, ks_statistics
 from covshift.measures.holm import holm
 from covshift.measures.samples import check_two_samples, check_weights
+from covshift.quiet import ignored_warnings
 
 # Below this number of pairs of rows the exact p-value costs no more than the approximation.
 MAX_PAIRS_FOR_EXACT = 10_000
@@ -153,9 +153,8 @@ def ks_test(A: Any, B: Any, *, weights_A: Any = None, weights_B: Any = None) -> 
 
 def _exact_pvalues(A: FloatArray, B: FloatArray) -> FloatArray:
     """p-values by counting the orders of the pooled rows."""
-    with warnings.catch_warnings():
-        # SciPy warns, and approximates, where rounding takes a p-value of 1 above 1.
-        warnings.filterwarnings("ignore", message="ks_2samp: Exact calculation unsuccessful")
+    # SciPy warns, and approximates, where rounding takes a p-value of 1 above 1.
+    with ignored_warnings(RuntimeWarning, message="ks_2samp: Exact calculation unsuccessful"):
         pvalues: FloatArray = ks_2samp(A, B, axis=0, method="exact").pvalue
     return pvalues
 

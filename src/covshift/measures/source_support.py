@@ -6,9 +6,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from covshift.kernels.arrays import BoolArray, FloatArray
+from covshift.rows import validate_rows
 
 
 class SourceSupport(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
@@ -53,7 +54,7 @@ class SourceSupport(BaseEstimator):  # type: ignore[misc]  # scikit-learn is unt
 
     def fit(self, X_source: Any, y: Any = None) -> Self:
         """Learn the scale, the neighbours and the threshold from source rows (n, d)."""
-        X = validate_data(self, X_source, dtype=(np.float64, np.float32))
+        X = validate_rows(self, X_source, dtype=(np.float64, np.float32))
         if not 1 <= self.n_neighbors < len(X):
             raise ValueError(
                 f"n_neighbors must be at least 1 and fewer than the {len(X)} rows of X_source, "
@@ -73,7 +74,7 @@ class SourceSupport(BaseEstimator):  # type: ignore[misc]  # scikit-learn is unt
     def distances(self, X: Any) -> FloatArray:
         """Mean distance of rows (n, d) to their nearest source rows, in the source's scale."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        X = validate_rows(self, X, reset=False, dtype=(np.float64, np.float32))
         means: FloatArray = self._neighbors.kneighbors(self._scaler.transform(X))[0].mean(axis=1)
         return means
 

@@ -1,5 +1,6 @@
 """The archive of a model file: read once, and checked before any of it is decompressed."""
 
+import hashlib
 import io
 import math
 import os
@@ -12,8 +13,13 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 from numpy.lib import format as npy
 
 CARD, SCHEMA = "covshift.json", "schema.json"
-# The description of all objects. Parsed, JSON takes some ten times its size in memory.
+# The description of all objects: at most this, and no more than a file of its size can need. Those
+# of fitted models shrink 10 to 50 times by compression, a list of a million zeros 250 times.
 MAX_SCHEMA_BYTES = 128 * 2**20
+FREE_SCHEMA_BYTES, SCHEMA_BYTES_PER_BYTE = 4 * 2**20, 300
+# Parsed, a value of JSON takes up to 200 bytes. In descriptions that skops writes, each value takes
+# 30 or more bytes of text, since its type is spelled out.
+MIN_BYTES_PER_VALUE = 20
 MAX_CARD_BYTES = 8 * 2**20
 # All members together, decompressed, and the file itself.
 MAX_BYTES = 2 * 2**30
@@ -76,7 +82,9 @@ def check_members(archive: ZipFile, max_bytes: int, names: re.Pattern[str] = MEM
                 f"Its member {name} is a link, encrypted, or compressed in an unusual way."
             )
     # What is declared is the most that is ever decompressed: Python's zipfile stops there.
-    limits = {SCHEMA: MAX_SCHEMA_BYTES, CARD: MAX_CARD_BYTES}
+    packed = sum(member.compress_size for member in archive.infolist())
+    schema_limit = min(MAX_SCHEMA_BYTES, FREE_SCHEMA_BYTES + SCHEMA_BYTES_PER_BYTE * packed)
+    limits = {SCHEMA: schema_limit, CARD: MAX_CARD_BYTES}
     for member in archive.infolist():
         limit = limits.get(member.filename, max_bytes)
         if member.file_size > limit:
@@ -86,6 +94,39 @@ def check_members(archive: ZipFile, max_bytes: int, names: re.Pattern[str] = MEM
     total = sum(member.file_size for member in archive.infolist())
     if total > max_bytes:
         raise ModelFileError(_too_large("What it holds", total, max_bytes))
+
+
+def unpack(archive: ZipFile) -> tuple[io.BytesIO, dict[str, str]]:
+    """Unpack every member of a checked archive, once.
+
+    Returns
+    -------
+    content : BytesIO
+        An archive of the same members without compression, which is cheap to read repeatedly.
+    digests : dict
+        SHA-256 of each member.
+    """
+    content, digests = io.BytesIO(), {}
+    with ZipFile(content, "w", ZIP_STORED) as copy:
+        for member in archive.infolist():
+            data = archive.read(member)
+            if member.filename == SCHEMA:
+                check_density(data)
+            digests[member.filename] = hashlib.sha256(data).hexdigest()
+            copy.writestr(member.filename, data)
+    content.seek(0)
+    return content, digests
+
+
+def check_density(text: bytes) -> None:
+    """Refuse JSON of many small values, which would take far more memory than its text."""
+    outside = TEXTS.sub(b"", text)
+    n_values = outside.count(b",") + outside.count(b"[") + outside.count(b"{")
+    if n_values > 1000 + len(text) / MIN_BYTES_PER_VALUE:
+        raise ModelFileError(f"Its {SCHEMA} holds {n_values:,} values, more than any model has.")
+
+
+TEXTS = re.compile(rb'"(?:[^"\\]++|\\.)*+"')
 
 
 def check_array(archive: ZipFile, name: str) -> tuple[int, ...]:

@@ -1,5 +1,7 @@
 """The card of a model file: what the model is, what made it, and what its maker says of it."""
 
+import hashlib
+import hmac
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -8,14 +10,24 @@ from typing import Any
 import numpy as np
 
 from covshift._version import __version__
-from covshift.persistence.archive import ModelFileError
+from covshift.persistence.archive import CARD, ModelFileError
 from covshift.studies.store import software_versions
 
 FORMAT = 1
+MIN_KEY_BYTES = 16
 
 
-def make_document(model: Any, card: Mapping[str, Any] | None, **versions: str) -> str:
-    """Return ``covshift.json``: the version of the format, and the card as JSON."""
+def make_document(
+    model: Any,
+    card: Mapping[str, Any] | None,
+    digests: Mapping[str, str],
+    key: bytes | None = None,
+    **versions: str,
+) -> str:
+    """Return ``covshift.json``: format, card, digest and, with a key, signature.
+
+    ``digests`` has the SHA-256 of every other member of the file.
+    """
     if card is not None and not isinstance(card, Mapping):
         raise TypeError(f"card must be a dictionary, got {type(card).__name__}.")
     own = describe(model)
@@ -25,13 +37,62 @@ def make_document(model: Any, card: Mapping[str, Any] | None, **versions: str) -
     taken = sorted(own.keys() & given.keys())
     if taken:
         raise ValueError(f"These entries of the card are filled in by save: {', '.join(taken)}.")
-    document = {"format": FORMAT, "covshift": __version__, "card": {**own, **given}}
+    content = {"format": FORMAT, "covshift": __version__, "card": {**own, **given}}
     try:
-        return json.dumps(document, indent=1, default=_plain, allow_nan=False)
+        document = json.loads(json.dumps(content, default=_plain, allow_nan=False))
+        document["digest"] = digest_of(document, digests)
+        if key is not None:
+            document["signature"] = sign(document["digest"], key)
+        return json.dumps(document, indent=1)
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(
             f"The card must hold texts, finite numbers, lists and dictionaries: {error}"
         ) from None
+
+
+def digest_of(document: Mapping[str, Any], digests: Mapping[str, str]) -> str:
+    """Return the SHA-256 of a file: of its card and of the digests of all other members."""
+    said = {name: one for name, one in document.items() if name not in ("digest", "signature")}
+    members = {name: one for name, one in digests.items() if name != CARD}
+    return hashlib.sha256(json.dumps([said, members], sort_keys=True).encode()).hexdigest()
+
+
+def sign(digest: str, key: bytes) -> str:
+    """Return the HMAC-SHA-256 of a file's digest."""
+    return hmac.new(check_key(key), digest.encode(), "sha256").hexdigest()
+
+
+def check_key(key: Any) -> bytes:
+    """Refuse a key that is not secret bytes."""
+    if not isinstance(key, bytes):
+        raise TypeError(f"key must be bytes, got {type(key).__name__}.")
+    if len(key) < MIN_KEY_BYTES:
+        raise ValueError(
+            f"key has {len(key)} bytes, at least {MIN_KEY_BYTES} are needed. Make one with "
+            "secrets.token_bytes(32)."
+        )
+    return key
+
+
+def check_seal(content: bytes, digests: Mapping[str, str], key: bytes | None = None) -> None:
+    """Refuse a file that differs from what was written or, with a key, that nobody signed by it.
+
+    Files of covshift 0.1 have no digest. Whoever can write a file can write its digest as well:
+    only a signature tells who wrote it.
+    """
+    document = json.loads(content)
+    digest = digest_of(document, digests)
+    if "digest" in document and document["digest"] != digest:
+        raise ModelFileError("Its contents do not match its digest: it is damaged, or was changed.")
+    if key is None:
+        return
+    signature = document.get("signature")
+    if signature is None:
+        raise ModelFileError("It has no signature: save(model, path, key=...) writes one.")
+    if not hmac.compare_digest(str(signature).encode(), sign(digest, key).encode()):
+        raise ModelFileError(
+            "Its signature does not match the key: it was changed, or signed by another key."
+        )
 
 
 def read_document(content: bytes) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Numbers in a model file by which compiled code indexes memory, checked once they are loaded.
+"""Numbers in a model file, checked once they are loaded: indices, shapes, coefficients.
 
 An allow-list knows types, not contents. Where scikit-learn, SciPy or NumPy would follow an index
 without a look at the bounds, a forged file could read or write outside of arrays. Checked here are
@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import BaseEstimator
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
 from covshift.persistence.archive import ModelFileError
+from covshift.persistence.fitted_checks import attributes_agree
 from covshift.persistence.model_parts import children_of, parts_of
 from covshift.persistence.tree_checks import (
     BOOSTED,
@@ -32,7 +34,7 @@ TWISTER_WORDS = 624
 
 
 def check_contents(model: Any, trusted: Collection[str] = ()) -> None:
-    """Raise `ModelFileError` if a part of the model points outside of its arrays.
+    """Raise `ModelFileError` if a part of the model points outside of its arrays or disagrees.
 
     Trees that the user trusts by name are left alone.
     """
@@ -55,6 +57,8 @@ def machine_is_sound(model: Any) -> bool:
     """As many coefficients, offsets and numbers of support vectors as libsvm will read."""
     if not hasattr(model, "support_vectors_"):
         return True
+    if np.ndim(model.support_vectors_) != 2:
+        return False
     n_vectors, n_columns = model.support_vectors_.shape
     classifies = isinstance(model, SVC | NuSVC)
     n_support = np.asarray(model._n_support)
@@ -100,4 +104,5 @@ CHECKS: list[tuple[Any, Callable[[Any], bool]]] = [
     ((SVC, NuSVC, SVR, NuSVR, OneClassSVM), machine_is_sound),
     ((sparse.spmatrix, sparse.sparray), sparse_is_sound),
     ((np.random.RandomState, np.random.Generator), random_state_is_sound),
+    (BaseEstimator, attributes_agree),
 ]

@@ -11,7 +11,6 @@ from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 import sklearn
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from covshift.output_files import write_whole
@@ -23,15 +22,27 @@ from covshift.persistence.archive import (
     UntrustedTypesError,
     check_members,
     read_file,
+    unpack,
 )
-from covshift.persistence.card import make_document, read_document
+from covshift.persistence.card import check_key, check_seal, make_document, read_document
 from covshift.persistence.content_checks import check_contents
 from covshift.persistence.model_parts import without_cycles
 from covshift.persistence.moved_types import follow_moves
+from covshift.persistence.neighbor_trees import build_trees, without_trees
 from covshift.persistence.schema_audit import SchemaAudit
 from covshift.persistence.trusted_types import TRUSTED
 from covshift.registry import plugin_records
 
+# Modules whose functions act on the system. No message says how to trust them.
+HARMFUL_MODULES = frozenset(
+    (
+        "_posixsubprocess", "asyncio", "builtins", "cloudpickle", "code", "codeop", "ctypes",
+        "dill", "ftplib", "http", "importlib", "io", "joblib", "marshal", "multiprocessing", "nt",
+        "os", "pathlib", "pickle", "pkgutil", "platform", "posix", "pty", "requests", "runpy",
+        "shelve", "shutil", "signal", "smtplib", "socket", "subprocess", "sys", "tempfile",
+        "threading", "timeit", "types", "urllib", "webbrowser",
+    )
+)  # fmt: skip
 LONGEST_MESSAGE = 4000  # a file can hold many types that have to be named, or one long name
 
 
@@ -39,7 +50,13 @@ class ModelVersionWarning(UserWarning):
     """A model file was written by another version of scikit-learn."""
 
 
-def save(model: Any, path: str | PathLike[str], *, card: Mapping[str, Any] | None = None) -> None:
+def save(
+    model: Any,
+    path: str | PathLike[str],
+    *,
+    card: Mapping[str, Any] | None = None,
+    key: bytes | None = None,
+) -> None:
     """Write a fitted model to a file that holds no code; needs the extra ``models``.
 
     Parameters
@@ -51,6 +68,10 @@ def save(model: Any, path: str | PathLike[str], *, card: Mapping[str, Any] | Non
     card : dict, default=None
         What you want to say of the model: data, diagnosis, metrics, as texts, numbers, lists and
         dictionaries. Class, features, classes, domains, versions and date are filled in.
+    key : bytes, default=None
+        Secret to sign the file with (HMAC-SHA-256), for files that others could change. `load` with
+        the same key reads this file and no other. Every file has a digest, which tells damage
+        but not forgery.
 
     Raises
     ------
@@ -85,15 +106,22 @@ def save(model: Any, path: str | PathLike[str], *, card: Mapping[str, Any] | Non
     if not isinstance(model, BaseEstimator):
         raise TypeError(f"save takes a fitted estimator, got {type(model).__name__}.")
     check_is_fitted(model)
-    document = make_document(model, card, skops=skops.__version__)
+    if key is not None:
+        check_key(key)
+    make_document(model, card, {})  # tells what is wrong with a card before anything is written
     try:
-        content = io.BytesIO(skops.io.dumps(without_cycles(model), compression=ZIP_DEFLATED))
+        plain = without_trees(without_cycles(model))
+        content = io.BytesIO(skops.io.dumps(plain, compression=ZIP_DEFLATED))
+        with ZipFile(content) as archive:
+            unpacked, digests = unpack(archive)
+        document = make_document(model, card, digests, key, skops=skops.__version__)
         with ZipFile(content, "a", ZIP_DEFLATED) as archive:
             archive.writestr(CARD, document)
         # What load would not read is not written.
         with ZipFile(content) as archive:
             size = sum(member.file_size for member in archive.infolist())
             check_members(archive, size)
+        with ZipFile(unpacked) as archive:
             SchemaAudit(archive, 2 * size).check()
     except Exception as error:  # whatever a part of the model, of any type, makes of it
         reason = _one_line(error)
@@ -104,7 +132,11 @@ def save(model: Any, path: str | PathLike[str], *, card: Mapping[str, Any] | Non
 
 
 def load(
-    path: str | PathLike[str], *, trusted: Sequence[str | type] = (), max_bytes: int = MAX_BYTES
+    path: str | PathLike[str],
+    *,
+    trusted: Sequence[str | type] = (),
+    max_bytes: int = MAX_BYTES,
+    key: bytes | None = None,
 ) -> Any:
     """Read a model written by `save`; needs the extra ``models``.
 
@@ -118,6 +150,9 @@ def load(
         runs its code. The error that refuses a file names the types that it holds.
     max_bytes : int, default=2 GiB
         Largest size of the file, and of its contents decompressed.
+    key : bytes, default=None
+        Secret that the file must be signed with by `save`. A file without a signature, or with
+        another, is refused before any of it is interpreted. None: a signature is not looked at.
 
     Returns
     -------
@@ -158,14 +193,20 @@ def load(
     if isinstance(trusted, str | bool):
         raise TypeError("trusted must be a list of names or types.")
     names = [one if isinstance(one, str) else f"{one.__module__}.{one.__name__}" for one in trusted]
+    if key is not None:
+        check_key(key)
     with _one_error(path):
         content, card = _open(Path(path), max_bytes)
         with ZipFile(content) as archive:
+            unpacked, digests = unpack(archive)
+            check_seal(archive.read(CARD), digests, key)
+        with ZipFile(unpacked) as archive:
             SchemaAudit(archive, max_bytes).check()
-        model = _build(skops, follow_moves(content), [*TRUSTED, *names])
+        model = _build(skops, follow_moves(unpacked), [*TRUSTED, *names])
         if not isinstance(model, BaseEstimator):
             raise ModelFileError(f"It holds a {type(model).__name__}, which is no model.")
         check_contents(model, names)
+        build_trees(model)
         written_by = _versions(card).get("scikit-learn", "an unknown version")
     if written_by != sklearn.__version__:
         warnings.warn(
@@ -233,13 +274,10 @@ def _open(path: Path, max_bytes: int) -> tuple[io.BytesIO, dict[str, Any]]:
 def _build(skops: Any, content: io.BytesIO, trusted: list[str]) -> Any:
     from skops.io.exceptions import UntrustedTypesFoundException  # an extra
 
-    with warnings.catch_warnings():
-        # One of ours stands for those of all its parts.
-        warnings.simplefilter("ignore", InconsistentVersionWarning)
-        try:
-            return skops.io.load(content, trusted=trusted)
-        except UntrustedTypesFoundException:
-            names = _untrusted_in(skops, content.getvalue(), trusted)
+    try:
+        return skops.io.load(content, trusted=trusted)
+    except UntrustedTypesFoundException:
+        names = _untrusted_in(skops, content.getvalue(), trusted)
     raise UntrustedTypesError(
         explain_untrusted(names, f"load(path, trusted={names})", "`trusted`"), names
     )
@@ -266,6 +304,12 @@ def explain_untrusted(names: Sequence[str], trust: str, where: str) -> str:
         return (
             f"It holds types of the installed plug-in adapter {adapters}, which covshift does not "
             f"trust by itself. If you trust whoever made the file: {trust}."
+        )
+    harmful = [name for name in names if name.partition(".")[0] in HARMFUL_MODULES]
+    if harmful:
+        return (
+            f"It holds {', '.join(harmful)}, which can run programs or change files and which no "
+            "model needs. Do not use this file."
         )
     return (
         f"It holds types or functions that covshift does not know: {', '.join(names)}. To build "
@@ -318,10 +362,10 @@ def is_model_file(path: str | PathLike[str]) -> bool:
                 return False
         with ZipFile(path) as archive:
             return not {CARD, SCHEMA}.isdisjoint(archive.namelist())
-    except BadZipFile:
-        return True  # cut off; `load` says so
     except OSError:
         return False  # whoever reads it will say what is wrong
+    except (BadZipFile, NotImplementedError, ValueError):
+        return True  # cut off or damaged; `load` says so
 
 
 def import_skops() -> Any:

@@ -11,6 +11,7 @@ occurs several times, its number. skops checks the types. Here the tree itself i
 - an array belongs to one object, so that the archive's size bounds what is read.
 """
 
+import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -64,6 +65,7 @@ class SchemaAudit:
         self._bytes_left = max_bytes - sum(member.file_size for member in archive.infolist())
         self._described: dict[int, Any] = {}
         self._files: set[str] = set()
+        self._digests: dict[str, bytes] = {}
 
     def check(self) -> None:
         """Raise `ModelFileError` unless all is as skops writes it."""
@@ -157,4 +159,8 @@ class SchemaAudit:
         return type(ours) is type(theirs) and bool(ours == theirs)
 
     def _same_contents(self, ours: str, theirs: str) -> bool:
-        return self._archive.read(ours) == self._archive.read(theirs)
+        """Whether two members are the same; each is read once, however often it is named."""
+        for name in (ours, theirs):
+            if name not in self._digests:
+                self._digests[name] = hashlib.sha256(self._archive.read(name)).digest()
+        return self._digests[ours] == self._digests[theirs]

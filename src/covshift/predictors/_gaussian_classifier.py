@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from covshift.base import all_or_nothing, check_magnitude
 from covshift.domains import FitDomains, check_fit_domains, check_new_domains, encode_classes
@@ -13,6 +13,7 @@ from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.kernels.gaussian_bases import gaussian_mixture
 from covshift.measures.samples import check_weights
 from covshift.predictors.scored_classifier import ScoredClassifier
+from covshift.rows import validate_rows
 from covshift.streams.opening import refuse_dask
 
 
@@ -123,7 +124,7 @@ class GaussianClassifier(ScoredClassifier, BaseEstimator):
 
     def _validate_rows(self, X: Any, *, reset: bool = False) -> Any:
         refuse_dask(self, X)
-        X = validate_data(self, X, reset=reset, dtype=(np.float64, np.float32))
+        X = validate_rows(self, X, reset=reset, dtype=(np.float64, np.float32))
         if X.dtype == np.float64:  # float32 rows are squared in double precision
             check_magnitude(X)
         return X

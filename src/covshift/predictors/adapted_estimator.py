@@ -25,6 +25,7 @@ from covshift.predictors.fitting import (
 )
 from covshift.predictors.scored_classifier import DomainRequests
 from covshift.registry import Size, find_record
+from covshift.rows import check_readable
 from covshift.streams import bring_home, is_streamed, map_rows
 
 
@@ -282,6 +283,7 @@ def _check_weights(sample_weight, n_samples):
 
 def _as_rows(X):
     """Leave arrays, frames and sparse matrices alone, make an array of anything else."""
+    check_readable(X, frames_of_dates=True)  # the adapter's first step may encode them
     if sparse.issparse(X):
         X = X.tocsr()  # the format whose rows can be picked
     elif not hasattr(X, "shape"):

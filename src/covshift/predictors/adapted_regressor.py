@@ -66,5 +66,5 @@ class AdaptedRegressor(RegressorMixin, AdaptedEstimator):
         The placeholders of unlabelled rows are an error.
         """
         prediction = self.predict(X, sample_domain=sample_domain)
-        check_no_placeholders(y, self._domains_of(sample_domain, len(prediction)), None)
+        y = check_no_placeholders(y, self._domains_of(sample_domain, len(prediction)), None)
         return float(r2_score(y, prediction, sample_weight=sample_weight))

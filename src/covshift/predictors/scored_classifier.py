@@ -46,5 +46,7 @@ class ScoredClassifier(ClassifierMixin, DomainRequests):
         """
         y, sample_domain = bring_home(y), bring_home(sample_domain)
         prediction = bring_home(self.predict(X, sample_domain=sample_domain))
-        check_no_placeholders(y, self._domains_of(sample_domain, len(prediction)), self.classes_)
+        y = check_no_placeholders(
+            y, self._domains_of(sample_domain, len(prediction)), self.classes_
+        )
         return float(accuracy_score(y, prediction, sample_weight=sample_weight))

@@ -26,6 +26,7 @@ from covshift.kernels.class_shares import estimate_shares, reweigh_classes
 from covshift.predictors.fitting import check_rowwise, problem_size
 from covshift.predictors.objective import decide_classes, is_balanced
 from covshift.predictors.scored_classifier import ScoredClassifier
+from covshift.rows import validate_rows
 from covshift.selection.bench import Bench
 from covshift.selection.candidates import (
     Candidate,
@@ -392,7 +393,7 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         return self
 
     def _validate_rows(self, X: Any, *, reset: bool = False) -> FloatArray:
-        X = validate_data(self, X, reset=reset, dtype=(np.float64, np.float32))
+        X = validate_rows(self, X, reset=reset, dtype=(np.float64, np.float32))
         if X.dtype == np.float64:  # scores and moves square; float32 rows are small enough
             check_magnitude(X, getattr(self, "feature_names_in_", None))
         rows: FloatArray = X

@@ -1,6 +1,5 @@
 """Two files -> a fitted model and its card; a model and another file -> a model for that target."""
 
-import warnings
 from collections import Counter
 from collections.abc import Sequence
 from copy import deepcopy
@@ -19,6 +18,7 @@ from covshift.predictors.objective import (
     describe_objective,
     is_unbalanced,
 )
+from covshift.quiet import ignored_warnings
 from covshift.registry import AUTO, find_record, records
 from covshift.selection import AutoAdaptedClassifier
 from covshift.selection.candidates import describe, named_classifier
@@ -257,8 +257,7 @@ def adapt_model(
             "compared with has changed."
         )
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FewerMembersWarning)  # told in the summary
+        with ignored_warnings(FewerMembersWarning):  # told in the summary
             if names is None:
                 adapted.adapt_target(frame)
             else:

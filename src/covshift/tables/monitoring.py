@@ -7,7 +7,6 @@ below the level. That many rows bound what can be found: with more, movements th
 nobody would be significant.
 """
 
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -18,6 +17,7 @@ from sklearn.utils import check_random_state
 from covshift.base import check_number
 from covshift.kernels.arrays import FloatArray
 from covshift.measures import classifier_two_sample_test, holm, ks_test
+from covshift.quiet import ignored_warnings
 from covshift.tables.classifier import TableClassifier
 from covshift.tables.errors import TableError, table_error
 from covshift.tables.model_frames import open_for_model
@@ -80,6 +80,12 @@ def monitor_batch(
             "either are needed to tell.",
         )
     found = _compare(reference, sample.rows, model.encoder_.get_feature_names_out(), rng)
+    if found["auc_high"] < 0.5:
+        notes.append(
+            "The AUC is below .5, which no shift can cause: the batch holds rows that the model "
+            "keeps, each once as old and once as new. Compare it with rows that are new to the "
+            "model."
+        )
     return {
         "moved": found["pvalue"] <= level,
         "level": level,
@@ -129,8 +135,7 @@ def _reference(model: TableClassifier, names: Iterable[str], notes: list[str]) -
 def _compare(
     A: FloatArray, B: FloatArray, names: Any, rng: np.random.RandomState
 ) -> dict[str, Any]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # of rows that are easily told apart
+    with ignored_warnings(ConvergenceWarning):  # of rows that are easily separated
         whole = classifier_two_sample_test(A, B, random_state=rng, n_importance_repeats=0)
     each = ks_test(A, B)
     order = np.argsort(-each.statistics, kind="stable")

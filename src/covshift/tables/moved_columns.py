@@ -11,7 +11,6 @@ that is among the columns that account for the difference.
 """
 
 import re
-import warnings
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from covshift.kernels.arrays import FloatArray
 from covshift.measures import classifier_two_sample_test
+from covshift.quiet import ignored_warnings
 from covshift.tables.cells import is_days
 from covshift.tables.columns import column_numbers
 from covshift.tables.encoder import TableEncoder
@@ -111,8 +111,7 @@ def _top_columns(
 
 
 def _separate(A: FloatArray, B: FloatArray, seed: int) -> float:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # of rows that are easily separated
+    with ignored_warnings(ConvergenceWarning):  # of rows that are easily separated
         test = classifier_two_sample_test(A, B, cv=3, random_state=seed, n_importance_repeats=0)
     return float(test.statistic)
 

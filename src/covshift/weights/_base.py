@@ -6,12 +6,13 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from covshift.base import all_or_nothing, check_magnitude, warn_nothing_to_adapt
 from covshift.domains import FitDomains, check_fit_domains
 from covshift.kernels.arrays import FloatArray
 from covshift.measures import effective_sample_size
+from covshift.rows import validate_rows
 from covshift.streams import RowStream, bring_home, is_streamed, map_rows, open_rows
 from covshift.streams.sampling import sample_rows, warn_sampled
 
@@ -152,9 +153,9 @@ class WeightEstimator(BaseEstimator):
     def _validate_rows(self, X: Any, *, reset: bool = False) -> Any:
         if is_streamed(X):
             return open_rows(self, X, reset=reset, squared_in=np.float64)
-        X = validate_data(self, X, reset=reset, dtype=(np.float64, np.float32))
+        X = validate_rows(self, X, reset=reset, dtype=(np.float64, np.float32))
         if X.dtype == np.float64:  # float32 rows are squared in double precision
-            check_magnitude(X)
+            check_magnitude(X, getattr(self, "feature_names_in_", None))
         return X
 
     def __sklearn_is_fitted__(self):

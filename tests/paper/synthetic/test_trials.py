@@ -13,7 +13,8 @@ from covshift.domains import stack_domains
 from covshift.measures import mmd
 from covshift.paper.recipes import build
 from covshift.paper.synthetic import trials as synthetic
-from covshift.paper.synthetic.report import count_agreements, gather
+from covshift.paper.synthetic.printed import NOT_REPRODUCED
+from covshift.paper.synthetic.report import agreement_with_rebuild, count_agreements, gather
 from covshift.paper.synthetic.study import TRIALS_TOGETHER, declare
 from covshift.paper.synthetic.systems import DATA_SETS, READINGS, SUPPLEMENT, SYSTEMS
 from covshift.paper.synthetic.trials import FAMILY, Draw, draw_trial, run_trials
@@ -279,9 +280,13 @@ def test_thirty_draws_agree_with_the_rebuild():
         and task[0].settings["system"] in SYSTEMS
         for trial, result in zip(task, run_trials(task), strict=True)
     ]
-    agreeing, compared, reproducible = count_agreements(gather(records))
+    trials = gather(records)
+    agreeing, compared, reproducible = count_agreements(trials)
     assert compared == reproducible == 18
-    assert agreeing >= 17
+    # Of SSA, the agreement is algebra: it must be exact, and says nothing about the others.
+    algebra = [cell for cell in trials if cell.system == "SSA" and cell[:2] not in NOT_REPRODUCED]
+    assert [agreement_with_rebuild(cell, trials[cell]) for cell in algebra] == ["agrees"] * 3
+    assert agreeing - 3 >= 14
 
 
 @pytest.mark.slow

@@ -1,0 +1,100 @@
+"""Rows that NumPy and scikit-learn would read as something else, refused before they are read.
+
+scikit-learn turns dates into numbers of nanoseconds, ignores the mask of a masked array, and hands
+the indices of a sparse matrix to compiled code that does not look at their bounds.
+"""
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import validate_data
+
+DATES = ("date", "time", "duration", "period")  # how types of dates and times begin
+
+
+def validate_rows(estimator: Any, X: Any, *args: Any, **options: Any) -> Any:
+    """Return rows as scikit-learn's ``validate_data`` does, unless they cannot be read as numbers.
+
+    Parameters
+    ----------
+    estimator : estimator
+        What the rows are for.
+    X : array, frame or sparse matrix of shape (n_samples, n_features)
+        Rows.
+    *args, **options
+        Handed to ``validate_data``.
+    """
+    check_readable(X)
+    return validate_data(estimator, X, *args, **options)
+
+
+def check_readable(X: Any, *, frames_of_dates: bool = False) -> None:
+    """Raise ValueError for masked entries, dates, repeated names and indices out of bounds.
+
+    ``frames_of_dates`` allows frames with dates, for a caller who hands them to others.
+    """
+    if sparse.issparse(X):
+        _check_indices(X)
+    elif isinstance(X, np.ma.MaskedArray):
+        check_unmasked(X, "X", "Fill the gaps, e.g. X.filled(np.nan), or drop the rows.")
+    elif hasattr(X, "columns"):
+        _check_names(list(X.columns))
+        if not frames_of_dates:
+            _check_types(X)
+    elif isinstance(X, np.ndarray) and X.dtype.kind in "mM":
+        raise ValueError(f"X holds dates or times ({X.dtype}). {HOW_TO_ENCODE}")
+
+
+HOW_TO_ENCODE = (
+    "Turn them into numbers that mean something for your data, e.g. the day of the year or the "
+    "days since an event."
+)
+
+
+def check_unmasked(array: Any, name: str, advice: str) -> None:
+    """Raise ValueError if entries of a masked array are masked: the mask would be ignored."""
+    if isinstance(array, np.ma.MaskedArray) and np.ma.getmaskarray(array).any():
+        n_masked = int(np.ma.getmaskarray(array).sum())
+        raise ValueError(
+            f"{name} is a masked array with {n_masked} masked entries, whose mask would be "
+            f"ignored. {advice}"
+        )
+
+
+def _check_names(names: list[Any]) -> None:
+    repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if repeated:
+        shown = ", ".join(repr(name) for name in repeated[:5])
+        raise ValueError(
+            f"Column names must be unique, and these are repeated: {shown}. Rename or drop the "
+            "repeated columns."
+        )
+
+
+def _check_types(X: Any) -> None:
+    types = getattr(X, "dtypes", ())
+    for name, dtype in zip(X.columns, types, strict=False):
+        if str(dtype).lower().startswith(DATES):
+            raise ValueError(f"Column {str(name)!r} holds dates or times. {HOW_TO_ENCODE}")
+
+
+def _check_indices(X: Any) -> None:
+    try:
+        if X.format in ("csr", "csc", "bsr"):
+            # A view, since the check drops unused space from the matrix that it is called on.
+            parts = (X.data, X.indices, X.indptr)
+            type(X)(parts, shape=X.shape, copy=False).check_format(full_check=True)
+        elif X.format == "coo":
+            _check_coordinates(X)
+    except ValueError as error:
+        raise ValueError(
+            f"X is a sparse matrix whose indices do not fit its shape {X.shape}: {error}. Build it "
+            "again from rows, columns and values."
+        ) from None
+
+
+def _check_coordinates(X: Any) -> None:
+    for index, size in ((X.row, X.shape[0]), (X.col, X.shape[1])):
+        if len(index) and not (index.min() >= 0 and index.max() < size):
+            raise ValueError(f"indices from {index.min()} to {index.max()} on an axis of {size}")
