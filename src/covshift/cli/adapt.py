@@ -16,6 +16,8 @@ from covshift.cli.options import (
     Debug,
     Decimal,
     Domain,
+    Estimator,
+    EstimatorParams,
     Ignore,
     Jobs,
     MaxRows,
@@ -33,6 +35,7 @@ from covshift.cli.options import (
     Use,
     column_names,
     intake_options,
+    own_model,
     split_options,
     table_argument,
 )
@@ -84,6 +87,8 @@ def adapt(
             "adapter uses logistic."
         ),
     ] = None,
+    estimator: Estimator = None,
+    estimator_params: EstimatorParams = None,
     objective: Objective = None,
     reference_rows: Annotated[
         int | None,
@@ -138,6 +143,7 @@ def adapt(
                 "--time-budget": time_budget, "--max-rows": max_rows, "--missing": missing,
                 "--not-missing": not_missing, "--as": as_kind, "--bins": bins,
                 "--target-domain": target_domain, "--time": time, "--train-before": train_before,
+                "--estimator": estimator, "--estimator-params": estimator_params,
             }  # fmt: skip
             for option, value in given.items():
                 if value is not None:
@@ -151,6 +157,10 @@ def adapt(
                 fail(COMMAND, f"{first} is not a model file: --trust is for one.")
             if label is None:
                 fail(COMMAND, f"--label COL is needed: the column of {first} to predict.")
+            adapter = adapter or "auto"
+            if model is not None and estimator is not None:
+                fail(COMMAND, "name the model once: in --model or in --estimator.")
+            own = own_model(estimator, estimator_params, adapter, seed, jobs)
             settings = {
                 "objective": objective or "accuracy", "seed": seed, "n_jobs": jobs,
                 "time_budget": time_budget,
@@ -160,7 +170,7 @@ def adapt(
             first, new = table_argument(first, db), new and table_argument(new, db)
             columns |= intake_options(missing, not_missing, as_kind)
             result = _adapt_tables(
-                (first, new), out, (adapter or "auto", model), settings,
+                (first, new), out, (adapter, model if own is None else own), settings,
                 1000 if reference_rows is None else reference_rows,
                 {"label": label, "domain": domain, "max_rows": max_rows, "bins": bins}
                 | columns | reading,
@@ -179,7 +189,7 @@ def adapt(
 def _adapt_tables(
     files: tuple[Path, Path | None],
     out: Path,
-    chosen: tuple[str, str | None],
+    chosen: tuple[str, Any],
     settings: dict[str, Any],
     n_reference: int,
     matching: dict[str, Any],

@@ -24,6 +24,12 @@ from covshift.persistence.archive import (
     check_members,
     read_file,
 )
+from covshift.persistence.boosted_models import (
+    StoredModel,
+    library_versions,
+    pack_boosted,
+    unpack_boosted,
+)
 from covshift.persistence.card import make_document, read_document
 from covshift.persistence.content_checks import check_contents
 from covshift.persistence.model_parts import without_cycles
@@ -45,7 +51,8 @@ def save(model: Any, path: str | PathLike[str], *, card: Mapping[str, Any] | Non
     Parameters
     ----------
     model : estimator
-        A fitted estimator of covshift or scikit-learn, or a pipeline of them.
+        A fitted estimator of covshift or scikit-learn, or a pipeline of them. Classifiers of
+        LightGBM and XGBoost may be among its parts.
     path : str or path
         File to write, by custom ``*.skops``. It is whole or not there; an old one is replaced.
     card : dict, default=None
@@ -85,9 +92,10 @@ def save(model: Any, path: str | PathLike[str], *, card: Mapping[str, Any] | Non
     if not isinstance(model, BaseEstimator):
         raise TypeError(f"save takes a fitted estimator, got {type(model).__name__}.")
     check_is_fitted(model)
-    document = make_document(model, card, skops=skops.__version__)
+    document = make_document(model, card, skops=skops.__version__, **library_versions(model))
     try:
-        content = io.BytesIO(skops.io.dumps(without_cycles(model), compression=ZIP_DEFLATED))
+        packed = pack_boosted(without_cycles(model))
+        content = io.BytesIO(skops.io.dumps(packed, compression=ZIP_DEFLATED))
         with ZipFile(content, "a", ZIP_DEFLATED) as archive:
             archive.writestr(CARD, document)
         # What load would not read is not written.
@@ -163,9 +171,10 @@ def load(
         with ZipFile(content) as archive:
             SchemaAudit(archive, max_bytes).check()
         model = _build(skops, follow_moves(content), [*TRUSTED, *names])
-        if not isinstance(model, BaseEstimator):
+        if not isinstance(model, BaseEstimator | StoredModel):
             raise ModelFileError(f"It holds a {type(model).__name__}, which is no model.")
         check_contents(model, names)
+        model = unpack_boosted(model)
         written_by = _versions(card).get("scikit-learn", "an unknown version")
     if written_by != sklearn.__version__:
         warnings.warn(
