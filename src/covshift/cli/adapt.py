@@ -26,6 +26,7 @@ from covshift.cli.options import (
     NotMissing,
     Objective,
     OutFile,
+    Quiet,
     Seed,
     Separator,
     TargetDomain,
@@ -39,7 +40,8 @@ from covshift.cli.options import (
     split_options,
     table_argument,
 )
-from covshift.cli.printing import MAX_TEXT, counted, print_json, print_notes, print_table, working
+from covshift.cli.printing import MAX_TEXT, counted, print_json, print_notes, print_table
+from covshift.cli.working import working
 from covshift.registry import MODEL_NAMES
 from covshift.registry import names as adapter_names
 
@@ -111,6 +113,7 @@ def adapt(
     not_missing: NotMissing = None,
     as_kind: AsKind = None,
     db: Database = None,
+    quiet: Quiet = False,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
@@ -151,7 +154,7 @@ def adapt(
             if new is None:
                 fail(COMMAND, f"{first} is a model file: name the table to adapt it to.")
             new = table_argument(new, db)
-            result = _adapt_model(first, new, out, domain, trust, reading)
+            result = _adapt_model(first, new, out, domain, trust, reading, quiet)
         else:
             if trust:
                 fail(COMMAND, f"{first} is not a model file: --trust is for one.")
@@ -174,6 +177,7 @@ def adapt(
                 1000 if reference_rows is None else reference_rows,
                 {"label": label, "domain": domain, "max_rows": max_rows, "bins": bins}
                 | columns | reading,
+                quiet,
             )  # fmt: skip
         from covshift.persistence.model_files import untrusted_types
 
@@ -183,7 +187,7 @@ def adapt(
     if as_json:
         print_json(result)
         return
-    _print(result)
+    _print(result, quiet)
 
 
 def _adapt_tables(
@@ -193,6 +197,7 @@ def _adapt_tables(
     settings: dict[str, Any],
     n_reference: int,
     matching: dict[str, Any],
+    quiet: bool,
 ) -> dict[str, Any]:
     # Imported here: --help stays fast.
     from covshift.base import check_count
@@ -205,11 +210,15 @@ def _adapt_tables(
     import_skops()
     check_choice(*chosen, settings["objective"])
     check_count("--reference-rows", n_reference, minimum=0)
-    with working("reading") as update:
+    with working("reading", quiet) as update:
         tables = read_pair(*files, progress=update, **matching)
-    estimator = choose_estimator(tables, *chosen, **settings)
-    with working(f"learning from {len(tables.X_train):,} rows"):
-        fitted = adapt_tables(tables, estimator, max_reference_rows=n_reference)
+    work = f"learning from {len(tables.X_train):,} rows"
+    with working(work, quiet) as update:
+        estimator = choose_estimator(tables, *chosen, **settings)
+        fitted = adapt_tables(
+            tables, estimator, max_reference_rows=n_reference,
+            progress=lambda step, share: update(f"{work}: {step}", share),
+        )  # fmt: skip
     card = describe_model(fitted, tables, files)
     save(fitted, out, card=card)
     return card
@@ -222,6 +231,7 @@ def _adapt_model(
     domain: str | None,
     trust: list[str] | None,
     reading: dict[str, Any],
+    quiet: bool,
 ) -> dict[str, Any]:
     # Imported here: --help stays fast.
     from covshift.persistence import read_card, save
@@ -229,7 +239,7 @@ def _adapt_model(
     from covshift.tables import adapt_model
     from covshift.tables.adapting import list_members
 
-    with working("adapting"):
+    with working("adapting", quiet):
         model, target = adapt_model(load_model(path, trust), new, domain=domain, **reading)
     card = given_entries(read_card(path))
     card["later targets"] = [*card.get("later targets", []), target]
@@ -239,7 +249,7 @@ def _adapt_model(
     return {"target": target, "notes": target["notes"], "chosen": card["chosen"]}
 
 
-def _print(result: dict[str, Any]) -> None:
+def _print(result: dict[str, Any], quiet: bool) -> None:
     if "target" in result:
         target = result["target"]
         typer.echo(f"Learned as a target, from {target['file']}: {counted(target['rows'])} rows.")
@@ -253,7 +263,7 @@ def _print(result: dict[str, Any]) -> None:
             f"columns to learn from: {len(data['columns'])}, as {data['features']} features."
         )
         typer.echo(f"Rows of each class: {counted(data['rows of each class'])}.")
-    print_notes([*result["notes"], *result["warnings"]])
+    print_notes([*result["notes"], *result["warnings"]], quiet)
     if "decision" in result:
         typer.echo(result["decision"])
     if "decision" in result or result["target"]["left the vote"]:

@@ -22,6 +22,7 @@ from covshift.cli.options import (
     NoHeader,
     NotMissing,
     Objective,
+    Quiet,
     Seed,
     Separator,
     TargetDomain,
@@ -33,9 +34,11 @@ from covshift.cli.options import (
     split_options,
     table_argument,
 )
-from covshift.cli.printing import print_json, print_notes, print_table, working
+from covshift.cli.printing import print_json, print_notes, print_table
+from covshift.cli.working import working
 
 COMMAND = "diagnose"
+N_STAGES = 7  # that `diagnose` tells of, with what to expect
 MIN_FREE_BYTES = 8 << 20  # of a report, generously
 HOW_TO_LABEL = (
     "Let --to-label FILE write rows of NEW, fill in their labels, and give them back with "
@@ -90,6 +93,7 @@ def diagnose(
     not_missing: NotMissing = None,
     as_kind: AsKind = None,
     db: Database = None,
+    quiet: Quiet = False,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
@@ -124,7 +128,7 @@ def diagnose(
         if to_label is not None:
             check_output(to_label, inputs=inputs, min_free_bytes=MIN_FREE_BYTES)
         train, new = table_argument(train, db), new and table_argument(new, db)
-        with working("reading") as update:
+        with working("reading", quiet) as update:
             tables = read_pair(
                 train, new, label=label, domain=domain, ignore=column_names(ignore),
                 keep=column_names(use), max_rows=max_rows, bins=bins, progress=update,
@@ -132,12 +136,18 @@ def diagnose(
                 **intake_options(missing, not_missing, as_kind), **reading,
             )  # fmt: skip
         work = f"diagnosing {len(tables.X_train):,} and {len(tables.X_new):,} rows"
-        with working(work) as update:
+        with working(work, quiet) as update:
+            begun: list[str] = []
+
+            def tell(stage: str) -> None:
+                update(f"{work}: {stage}", len(begun) / N_STAGES)
+                begun.append(stage)
+
             found = diagnose_tables(
                 tables, objective=objective or "accuracy", random_state=seed, n_jobs=jobs,
-                time_budget=time_budget, progress=lambda stage: update(f"{work}: {stage}"),
+                time_budget=time_budget, progress=tell,
             )  # fmt: skip
-            update(f"{work}: what to expect")
+            tell("what to expect")
             _ = found.expectations  # computed when first asked for
         notes = [*tables.notes, *unbalanced_note(tables.y, found.objective)]
         if found.n_rows_looked_at != found.n_rows:
@@ -161,7 +171,7 @@ def diagnose(
     if as_json:
         print_json(result)
         return
-    print_notes([*notes, *warned])
+    print_notes([*notes, *warned], quiet)
     typer.echo(f"Objective: {result['objective']}.")
     for sentence in result["summary"]:
         typer.echo(sentence)

@@ -15,12 +15,14 @@ from covshift.cli.options import (
     Decimal,
     ModelDomain,
     NoHeader,
+    Quiet,
     Seed,
     Separator,
     Trust,
     table_argument,
 )
-from covshift.cli.printing import print_json, print_notes, print_table, working
+from covshift.cli.printing import print_json, print_notes, print_table
+from covshift.cli.working import working
 
 COMMAND = "monitor"
 
@@ -38,6 +40,7 @@ def monitor(
     decimal: Decimal = None,
     no_header: NoHeader = False,
     db: Database = None,
+    quiet: Quiet = False,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
@@ -54,7 +57,7 @@ def monitor(
 
         batch = table_argument(batch, db)
         fitted = load_model(model, trust)
-        with working("comparing"):
+        with working("comparing", quiet):
             found = monitor_batch(
                 fitted,
                 batch,
@@ -68,7 +71,7 @@ def monitor(
     if as_json:
         print_json({**found, "warnings": warned})
     else:
-        print_notes([*found["notes"], *warned])
+        print_notes([*found["notes"], *warned], quiet)
         typer.echo(
             f"{'Moved' if found['moved'] else 'Not moved'}: {found['rows_compared']:,} of "
             f"{found['rows']:,} rows against {found['reference_rows']:,} kept in the model, "

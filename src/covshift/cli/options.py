@@ -116,6 +116,10 @@ MaxRows = Annotated[
     int | None,
     typer.Option(help="Rows of each table to use, drawn at random; else up to 20 million cells."),
 ]
+Quiet = Annotated[
+    bool,
+    typer.Option("--quiet", "-q", help="Print results and errors, no progress and no notes."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the whole traceback of an error.")]
 Seed = Annotated[int, typer.Option(help="Seed of everything that is drawn.")]

@@ -15,12 +15,14 @@ from covshift.cli.options import (
     ModelDomain,
     NoHeader,
     OutFile,
+    Quiet,
     Separator,
     Trust,
     column_names,
     table_argument,
 )
-from covshift.cli.printing import counted, print_json, print_notes, working
+from covshift.cli.printing import counted, print_json, print_notes
+from covshift.cli.working import working
 
 COMMAND = "predict"
 ROOM = 50  # predictions take about this part of the table's room; more is not asked for
@@ -48,6 +50,7 @@ def predict(
     decimal: Decimal = None,
     no_header: NoHeader = False,
     db: Database = None,
+    quiet: Quiet = False,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
@@ -68,7 +71,7 @@ def predict(
         fitted = load_model(model, trust)
         if plain:
             fitted = plain_model(fitted)
-        with working("predicting") as update:
+        with working("predicting", quiet) as update:
             result = predict_file(
                 fitted,
                 new,
@@ -76,7 +79,7 @@ def predict(
                 keep=column_names(keep),
                 probabilities=proba,
                 domain=domain,
-                progress=lambda n_rows: update(f"predicting: {n_rows:,} rows"),
+                progress=lambda n_rows, share: update(f"predicting: {n_rows:,} rows", share),
                 separator=separator,
                 decimal=decimal,
                 header=not no_header,
@@ -84,7 +87,7 @@ def predict(
     if as_json:
         print_json({**result, "warnings": warned})
         return
-    print_notes([*result["notes"], *warned])
+    print_notes([*result["notes"], *warned], quiet)
     if result["objective"]:
         typer.echo(f"Objective: {result['objective']}.")
     typer.echo(f"Rows predicted: {result['rows']:,} ({counted(result['counts'])})")

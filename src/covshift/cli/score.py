@@ -14,11 +14,13 @@ from covshift.cli.options import (
     Decimal,
     ModelDomain,
     NoHeader,
+    Quiet,
     Separator,
     Trust,
     table_argument,
 )
-from covshift.cli.printing import interval, print_json, print_notes, print_table, working
+from covshift.cli.printing import interval, print_json, print_notes, print_table
+from covshift.cli.working import working
 
 COMMAND = "score"
 
@@ -37,6 +39,7 @@ def score(
     decimal: Decimal = None,
     no_header: NoHeader = False,
     db: Database = None,
+    quiet: Quiet = False,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
@@ -50,12 +53,13 @@ def score(
 
         labelled = table_argument(labelled, db)
         fitted = load_model(model, trust)
-        with working("predicting"):
+        with working("predicting", quiet) as update:
             scores = score_file(
                 fitted,
                 labelled,
                 label=label,
                 domain=domain,
+                progress=lambda n_rows, share: update(f"predicting: {n_rows:,} rows", share),
                 separator=separator,
                 decimal=decimal,
                 header=not no_header,
@@ -63,7 +67,7 @@ def score(
     if as_json:
         print_json({**scores, "warnings": warned})
         return
-    print_notes([*scores["notes"], *warned])
+    print_notes([*scores["notes"], *warned], quiet)
     typer.echo(f"Rows: {scores['n_rows']:,}")
     if scores["objective"]:
         typer.echo(f"Objective: {scores['objective']}.")

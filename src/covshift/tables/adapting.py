@@ -2,7 +2,7 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -119,7 +119,11 @@ def choose_estimator(
 
 
 def adapt_tables(
-    tables: MatchedTables, estimator: Any, *, max_reference_rows: int = 1000
+    tables: MatchedTables,
+    estimator: Any,
+    *,
+    max_reference_rows: int = 1000,
+    progress: Callable[[str, float], object] | None = None,
 ) -> TableClassifier:
     """Fit a `TableClassifier` to two tables.
 
@@ -131,6 +135,8 @@ def adapt_tables(
         From `choose_estimator`, or any that `TableClassifier` takes.
     max_reference_rows : int, default=1000
         As in `TableClassifier`.
+    progress : callable or None, default=None
+        As in ``TableClassifier.fit``.
 
     Returns
     -------
@@ -140,7 +146,7 @@ def adapt_tables(
     # Scores fit many small models: threads of BLAS would only wait for each other, and for cores
     # that other programs use (57 s in place of 7 on such a machine).
     with one_blas_thread():
-        return model.fit_tables(tables)
+        return model.fit_tables(tables, progress)
 
 
 def describe_model(
