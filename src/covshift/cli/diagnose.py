@@ -123,6 +123,8 @@ def diagnose(
             "separator": separator, "decimal": decimal, "header": not no_header,
         }  # fmt: skip
         if report is not None:
+            from covshift.tables.report import write_report
+
             import_report()
             check_output(report, inputs=inputs, any_name=True, min_free_bytes=MIN_FREE_BYTES)
         if to_label is not None:
@@ -162,11 +164,11 @@ def diagnose(
                 fail(COMMAND, "there is no row to label: whatever may hold predicts the same.")
             write_rows_to_label(to_label, new or train, rows, label, **reading)
         if report is not None:
-            facts = [
-                ("files", f"{train.name}, {new.name}" if new else train.name),
-                *(("note", note) for note in notes),
-            ]
-            found.to_html(report, facts=facts, how_to_label=HOW_TO_LABEL)
+            files = f"{train.name}, {new.name}" if new else train.name
+            write_report(
+                report, found, tables, facts=[("files", files)], notes=notes,
+                how_to_label=HOW_TO_LABEL,
+            )  # fmt: skip
     result |= {"notes": notes, "rows to label": rows, "warnings": warned}
     if as_json:
         print_json(result)
