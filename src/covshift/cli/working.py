@@ -100,6 +100,9 @@ def _bar(file: Any, message: str) -> Iterator[Tell]:
         Done(),
         console=Console(file=file),
         transient=True,
+        # Else what Python code prints would be shown above the bar.
+        redirect_stdout=False,
+        redirect_stderr=False,
     )
     # The share done, and when: at the start of what it is a share of, and when it was told.
     task = bar.add_task(message, total=None, done=(None, monotonic(), monotonic()))

@@ -6,7 +6,6 @@ the numbers in these texts without a look at the bounds, so that trees are check
 text is handed over: children come after their parents, and features are ones that rows have.
 """
 
-import importlib
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -54,6 +53,7 @@ class Library(NamedTuple):
 
     title: str
     class_name: str
+    import_it: Callable[[], Any]
     write: Callable[[Any], str]
     read: Callable[[Any, str], Any]  # of the module and the text
     is_sound: Callable[[str], bool]
@@ -89,8 +89,8 @@ def stored_is_sound(stored: StoredModel) -> bool:
 
 def library_versions(model: Any) -> dict[str, str]:
     """Return the versions of the libraries that the model has parts of."""
-    names = {_library_of(one) for one in parts_of(model)} - {None}
-    return {name: importlib.import_module(name).__version__ for name in sorted(map(str, names))}
+    names = {name for one in parts_of(model) if (name := _library_of(one))}
+    return {name: LIBRARIES[name].import_it().__version__ for name in sorted(names)}
 
 
 def _library_of(part: Any) -> str | None:
@@ -111,7 +111,7 @@ def _store(model: Any, name: str) -> StoredModel:
 def _restore(stored: StoredModel) -> Any:
     library = LIBRARIES[stored.library]
     try:
-        module = importlib.import_module(stored.library)
+        module = library.import_it()
     except ImportError as error:
         raise ModelFileError(
             f"It holds a model of {library.title}, which is not installed: pip install "
@@ -210,10 +210,23 @@ def _whole(values: Iterable[Any]) -> IntArray:
     return np.array([int(value) for value in values], dtype=np.int64)
 
 
+def _import_lightgbm() -> Any:
+    import lightgbm
+
+    return lightgbm
+
+
+def _import_xgboost() -> Any:
+    import xgboost
+
+    return xgboost
+
+
 LIBRARIES = {
     "lightgbm": Library(
         "LightGBM",
         "LGBMClassifier",
+        _import_lightgbm,
         lambda booster: TREE_SIZES.sub("", booster.model_to_string()),
         lambda module, text: module.Booster(model_str=text),
         _lightgbm_is_sound,
@@ -222,6 +235,7 @@ LIBRARIES = {
     "xgboost": Library(
         "XGBoost",
         "XGBClassifier",
+        _import_xgboost,
         lambda booster: bytes(booster.save_raw(raw_format="json")).decode(),
         lambda module, text: module.Booster(model_file=bytearray(text.encode())),
         _xgboost_is_sound,

@@ -31,7 +31,12 @@ from covshift.tables.encoder import TableEncoder
 from covshift.tables.errors import TableError, one_line
 from covshift.tables.matching import MatchedTables
 from covshift.tables.model_frames import open_for_model, read_most
-from covshift.tables.own_models import check_own_model, inner_model, with_any_labels
+from covshift.tables.own_models import (
+    check_own_model,
+    inner_model,
+    trial_rows,
+    with_any_labels,
+)
 from covshift.tables.row_sample import sample_note
 
 LEADERBOARD_HEAD = 10
@@ -102,7 +107,9 @@ def choose_estimator(
     n_features = len(encoder.get_feature_names_out())
     around = make_model(model, n_source, n_features) if isinstance(model, str) else model
     if not (model is None or isinstance(model, str)):
-        check_own_model(with_any_labels(model), encoder.transform(tables.X_train), tables.y)
+        rows = trial_rows(tables.y)
+        trial = encoder.transform(tables.X_train.iloc[rows])
+        check_own_model(with_any_labels(model), trial, tables.y[rows])
     if adapter == AUTO:
         return AutoAdaptedClassifier(
             around,

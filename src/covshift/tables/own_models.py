@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
+from covshift.kernels.arrays import IntArray
 from covshift.persistence import ModelFileError, load, save
 from covshift.predictors.numbered_classes import NumberedClasses
 from covshift.tables.errors import TableError, listed, one_line
@@ -84,6 +85,11 @@ def inner_model(model: Any) -> Any:
     return model.estimator if isinstance(model, NumberedClasses) else model
 
 
+def trial_rows(y: Any) -> IntArray:
+    """Return positions of the first rows of each class, at most 30 of each."""
+    return np.concatenate([np.flatnonzero(y == one)[:TRIAL_ROWS_OF_CLASS] for one in np.unique(y)])
+
+
 def check_own_model(model: Any, X: Any, y: Any) -> None:
     """Refuse a model that a file cannot hold, by a trial on a few rows.
 
@@ -92,15 +98,14 @@ def check_own_model(model: Any, X: Any, y: Any) -> None:
     model : classifier
         Unfitted; stays so.
     X, y : ndarray
-        Rows and labels, of which at most 30 of each class are used.
+        Some rows and their labels, see `trial_rows`.
     """
     name = type(inner_model(model)).__name__
-    rows = np.concatenate([np.flatnonzero(y == one)[:TRIAL_ROWS_OF_CLASS] for one in np.unique(y)])
     try:
-        trial = clone(model).fit(X[rows], y[rows])
+        trial = clone(model).fit(X, y)
     except Exception as error:  # whatever its parameters make of these rows
         raise TableError(
-            f"{name} cannot be fitted to {len(rows)} of the training rows: {one_line(error, 300)}"
+            f"{name} cannot be fitted to {len(X)} of the training rows: {one_line(error, 300)}"
         ) from error
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "trial")
