@@ -48,6 +48,8 @@ def test_verdict_and_report(files, tmp_path):
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "What moved" in page
     assert "income" in page
+    assert "moved by, in standard deviations" in page
+    assert "What the files look like" in page
 
 
 def test_rows_that_were_not_read_or_not_looked_at_are_told(tmp_path):

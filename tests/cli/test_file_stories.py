@@ -130,6 +130,22 @@ def test_a_numeric_label(write, tmp_path):
     assert "is cut into 4 ranges" in succeed("adapt", *paths, *options, "--bins", 4)
 
 
+def test_a_mass_in_grams(write, tmp_path):
+    """7: the report shows grams, and the movement in standard deviations beside them."""
+    frames = []
+    for seed, mean in ((0, 4200), (1, 5100)):
+        grams = np.random.default_rng(seed).normal(mean, 170, N).round()
+        frames.append(visits(seed=seed)[COLUMNS].assign(mass=[f"{one:.0f} g" for one in grams]))
+    page = tmp_path / "report.html"
+    options = ["--label", "ill", "--ask", "0", "--time-budget", "0", "--report", page]
+    succeed("diagnose", *write(*frames), *options)
+    means = [frame["mass"].str.removesuffix(" g").astype(float).mean() for frame in frames]
+    text = page.read_text(encoding="utf-8")
+    for shown in (f">{means[0]:,.0f}<", f">{means[1]:,.0f}<", ">number (g)<"):
+        assert shown in text
+    assert "moved by, in standard deviations" in text
+
+
 def test_a_split_by_time(tmp_path):
     """8: one file, the later rows being the target."""
     path = tmp_path / "table.csv"

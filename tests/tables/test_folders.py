@@ -118,10 +118,10 @@ def test_rows_of_a_sampled_pair_keep_their_numbers(tmp_path):
     new = write_folder(tmp_path / "new", new)
     lines = []
     tables = read_pair(train, new, label="ill", domain="site", keep=["number"], max_rows=300,
-                       progress=lines.append)  # fmt: skip
+                       progress=lambda *told: lines.append(told))  # fmt: skip
     assert tables.X_train["number"].tolist() == tables.train_rows.tolist()
     assert tables.X_new["number"].tolist() == tables.new_rows.tolist()
-    assert lines[-1] == "reading new: 4,000 rows"
+    assert lines[-1] == ("reading new: 4,000 rows", 1.0)
     assert any("300 of 4,000 rows are used" in note for note in tables.notes)
     found = diagnose_tables(tables, max_rows=60, time_budget=0.0)
     rows = rows_to_label(found, tables, 5)

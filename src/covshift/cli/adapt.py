@@ -14,11 +14,14 @@ from covshift.cli.options import (
     Cells,
     Debug,
     Domain,
+    Estimator,
+    EstimatorParams,
     Ignore,
     Jobs,
     MaxRows,
     Objective,
     OutFile,
+    Quiet,
     Reading,
     Seed,
     Splitting,
@@ -26,8 +29,10 @@ from covshift.cli.options import (
     Use,
     column_names,
     grouped,
+    own_model,
 )
-from covshift.cli.printing import MAX_TEXT, counted, print_json, print_notes, print_table, working
+from covshift.cli.printing import MAX_TEXT, counted, print_json, print_notes, print_table
+from covshift.cli.working import working
 from covshift.registry import MODEL_NAMES
 from covshift.registry import names as adapter_names
 
@@ -75,6 +80,8 @@ def adapt(
             "adapter uses logistic."
         ),
     ] = None,
+    estimator: Estimator = None,
+    estimator_params: EstimatorParams = None,
     objective: Objective = None,
     reference_rows: Annotated[
         int | None,
@@ -92,6 +99,7 @@ def adapt(
     trust: Trust = None,
     reading: Reading,
     cells: Cells,
+    quiet: Quiet = False,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
@@ -122,6 +130,7 @@ def adapt(
                 "--missing": cells.missing, "--not-missing": cells.not_missing,
                 "--as": cells.as_kind, "--target-domain": splitting.target_domain,
                 "--time": splitting.time, "--train-before": splitting.train_before,
+                "--estimator": estimator, "--estimator-params": estimator_params,
             }  # fmt: skip
             for option, value in given.items():
                 if value is not None:
@@ -129,12 +138,16 @@ def adapt(
             if new is None:
                 fail(COMMAND, f"{first} is a model file: name the table to adapt it to.")
             new = reading.file_of(new)
-            result = _adapt_model(first, new, out, domain, trust, reading.layout)
+            result = _adapt_model(first, new, out, domain, trust, reading.layout, quiet)
         else:
             if trust:
                 fail(COMMAND, f"{first} is not a model file: --trust is for one.")
             if label is None:
                 fail(COMMAND, f"--label COL is needed: the column of {first} to predict.")
+            adapter = adapter or "auto"
+            if model is not None and estimator is not None:
+                fail(COMMAND, "name the model once: in --model or in --estimator.")
+            own = own_model(estimator, estimator_params, adapter, seed, jobs)
             settings = {
                 "objective": objective or "accuracy", "seed": seed, "n_jobs": jobs,
                 "time_budget": time_budget,
@@ -145,10 +158,11 @@ def adapt(
             }  # fmt: skip
             first, new = reading.file_of(first), new and reading.file_of(new)
             result = _adapt_tables(
-                (first, new), out, (adapter or "auto", model), settings,
+                (first, new), out, (adapter, model if own is None else own), settings,
                 1000 if reference_rows is None else reference_rows,
                 {"label": label, "domain": domain, "max_rows": max_rows, "bins": bins}
                 | columns | reading.layout,
+                quiet,
             )  # fmt: skip
         from covshift.persistence.model_files import untrusted_types
 
@@ -158,16 +172,17 @@ def adapt(
     if as_json:
         print_json(result)
         return
-    _print(result)
+    _print(result, quiet)
 
 
 def _adapt_tables(
     files: tuple[Path, Path | None],
     out: Path,
-    chosen: tuple[str, str | None],
+    chosen: tuple[str, Any],
     settings: dict[str, Any],
     n_reference: int,
     matching: dict[str, Any],
+    quiet: bool,
 ) -> dict[str, Any]:
     # Imported here: --help stays fast.
     from covshift.base import check_count
@@ -180,11 +195,15 @@ def _adapt_tables(
     import_skops()
     check_choice(*chosen, settings["objective"])
     check_count("--reference-rows", n_reference, minimum=0)
-    with working("reading") as update:
+    with working("reading", quiet) as update:
         tables = read_pair(*files, progress=update, **matching)
-    estimator = choose_estimator(tables, *chosen, **settings)
-    with working(f"learning from {len(tables.X_train):,} rows"):
-        fitted = adapt_tables(tables, estimator, max_reference_rows=n_reference)
+    work = f"learning from {len(tables.X_train):,} rows"
+    with working(work, quiet) as update:
+        estimator = choose_estimator(tables, *chosen, **settings)
+        fitted = adapt_tables(
+            tables, estimator, max_reference_rows=n_reference,
+            progress=lambda step, share: update(f"{work}: {step}", share),
+        )  # fmt: skip
     card = describe_model(fitted, tables, files)
     save(fitted, out, card=card)
     return card
@@ -197,6 +216,7 @@ def _adapt_model(
     domain: str | None,
     trust: list[str] | None,
     reading: dict[str, Any],
+    quiet: bool,
 ) -> dict[str, Any]:
     # Imported here: --help stays fast.
     from covshift.persistence import read_card, save
@@ -204,7 +224,7 @@ def _adapt_model(
     from covshift.tables import adapt_model
     from covshift.tables.adapting import list_members
 
-    with working("adapting"):
+    with working("adapting", quiet):
         model, target = adapt_model(load_model(path, trust), new, domain=domain, **reading)
     card = given_entries(read_card(path))
     card["later targets"] = [*card.get("later targets", []), target]
@@ -214,7 +234,7 @@ def _adapt_model(
     return {"target": target, "notes": target["notes"], "chosen": card["chosen"]}
 
 
-def _print(result: dict[str, Any]) -> None:
+def _print(result: dict[str, Any], quiet: bool) -> None:
     if "target" in result:
         target = result["target"]
         typer.echo(f"Learned as a target, from {target['file']}: {counted(target['rows'])} rows.")
@@ -228,7 +248,7 @@ def _print(result: dict[str, Any]) -> None:
             f"columns to learn from: {len(data['columns'])}, as {data['features']} features."
         )
         typer.echo(f"Rows of each class: {counted(data['rows of each class'])}.")
-    print_notes([*result["notes"], *result["warnings"]])
+    print_notes([*result["notes"], *result["warnings"]], quiet)
     if "decision" in result:
         typer.echo(result["decision"])
     if "decision" in result or result["target"]["left the vote"]:

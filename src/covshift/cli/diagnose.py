@@ -17,6 +17,7 @@ from covshift.cli.options import (
     Jobs,
     MaxRows,
     Objective,
+    Quiet,
     Reading,
     Seed,
     Splitting,
@@ -24,9 +25,11 @@ from covshift.cli.options import (
     column_names,
     grouped,
 )
-from covshift.cli.printing import print_json, print_notes, print_table, working
+from covshift.cli.printing import print_json, print_notes, print_table
+from covshift.cli.working import working
 
 COMMAND = "diagnose"
+N_STAGES = 7  # that `diagnose` tells of, with what to expect
 MIN_FREE_BYTES = 8 << 20  # of a report, generously
 HOW_TO_LABEL = (
     "Let --to-label FILE write rows of NEW, fill in their labels, and give them back with "
@@ -76,6 +79,7 @@ def diagnose(
     jobs: Jobs = 1,
     reading: Reading,
     cells: Cells,
+    quiet: Quiet = False,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
@@ -102,24 +106,32 @@ def diagnose(
         check_count("--ask", ask, minimum=1 if to_label else 0)
         inputs = [one for one in (train, new, labels) if one is not None]
         if report is not None:
+            from covshift.tables.report import write_report
+
             import_report()
             check_output(report, inputs=inputs, any_name=True, min_free_bytes=MIN_FREE_BYTES)
         if to_label is not None:
             check_output(to_label, inputs=inputs, min_free_bytes=MIN_FREE_BYTES)
         train, new = reading.file_of(train), new and reading.file_of(new)
-        with working("reading") as update:
+        with working("reading", quiet) as update:
             tables = read_pair(
                 train, new, label=label, domain=domain, ignore=column_names(ignore),
                 keep=column_names(use), max_rows=max_rows, bins=bins, progress=update,
                 split=splitting.to_split(), intake=cells.to_intake(), **reading.layout,
             )  # fmt: skip
         work = f"diagnosing {len(tables.X_train):,} and {len(tables.X_new):,} rows"
-        with working(work) as update:
+        with working(work, quiet) as update:
+            begun: list[str] = []
+
+            def tell(stage: str) -> None:
+                update(f"{work}: {stage}", len(begun) / N_STAGES)
+                begun.append(stage)
+
             found = diagnose_tables(
                 tables, objective=objective or "accuracy", random_state=seed, n_jobs=jobs,
-                time_budget=time_budget, progress=lambda stage: update(f"{work}: {stage}"),
+                time_budget=time_budget, progress=tell,
             )  # fmt: skip
-            update(f"{work}: what to expect")
+            tell("what to expect")
             _ = found.expectations  # computed when first asked for
         notes = [*tables.notes, *unbalanced_note(tables.y, found.objective)]
         if found.n_rows_looked_at != found.n_rows:
@@ -134,16 +146,16 @@ def diagnose(
                 fail(COMMAND, "there is no row to label: whatever may hold predicts the same.")
             write_rows_to_label(to_label, new or train, rows, label, **reading.layout)
         if report is not None:
-            facts = [
-                ("files", f"{train.name}, {new.name}" if new else train.name),
-                *(("note", note) for note in notes),
-            ]
-            found.to_html(report, facts=facts, how_to_label=HOW_TO_LABEL)
+            files = f"{train.name}, {new.name}" if new else train.name
+            write_report(
+                report, found, tables, facts=[("files", files)], notes=notes,
+                how_to_label=HOW_TO_LABEL,
+            )  # fmt: skip
     result |= {"notes": notes, "rows to label": rows, "warnings": warned}
     if as_json:
         print_json(result)
         return
-    print_notes([*notes, *warned])
+    print_notes([*notes, *warned], quiet)
     typer.echo(f"Objective: {result['objective']}.")
     for sentence in result["summary"]:
         typer.echo(sentence)

@@ -8,8 +8,9 @@ import typer
 from covshift.cli.checks import check_seed
 from covshift.cli.errors import MOVED, one_line_errors
 from covshift.cli.models import load_model
-from covshift.cli.options import AsJson, Debug, ModelDomain, Reading, Seed, Trust, grouped
-from covshift.cli.printing import print_json, print_notes, print_table, working
+from covshift.cli.options import AsJson, Debug, ModelDomain, Quiet, Reading, Seed, Trust, grouped
+from covshift.cli.printing import print_json, print_notes, print_table
+from covshift.cli.working import working
 
 COMMAND = "monitor"
 
@@ -26,6 +27,7 @@ def monitor(
     trust: Trust = None,
     *,
     reading: Reading,
+    quiet: Quiet = False,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
@@ -42,7 +44,7 @@ def monitor(
 
         batch = reading.file_of(batch)
         fitted = load_model(model, trust)
-        with working("comparing"):
+        with working("comparing", quiet):
             found = monitor_batch(
                 fitted,
                 batch,
@@ -54,7 +56,7 @@ def monitor(
     if as_json:
         print_json({**found, "warnings": warned})
     else:
-        print_notes([*found["notes"], *warned])
+        print_notes([*found["notes"], *warned], quiet)
         typer.echo(
             f"{'Moved' if found['moved'] else 'Not moved'}: {found['rows_compared']:,} of "
             f"{found['rows']:,} rows against {found['reference_rows']:,} kept in the model, "

@@ -45,6 +45,19 @@ Trust = Annotated[
         help="Type of an adapter plug-in to build from the model file; runs its code. Repeatable.",
     ),
 ]
+Estimator = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PATH",
+        help="Your own model in place of --model, by import path: lightgbm.LGBMClassifier, "
+        "xgboost.XGBClassifier, or a classifier of scikit-learn, such as "
+        "sklearn.ensemble.RandomForestClassifier.",
+    ),
+]
+EstimatorParams = Annotated[
+    str | None,
+    typer.Option(metavar="JSON", help="Its parameters, such as '{\"n_estimators\": 50}'."),
+]
 Ignore = Annotated[
     list[str] | None,
     typer.Option(metavar="COLS", help="Columns to leave out, commas between, or repeated."),
@@ -107,6 +120,10 @@ MaxRows = Annotated[
     int | None,
     typer.Option(help="Rows of each table to use, drawn at random; else up to 20 million cells."),
 ]
+Quiet = Annotated[
+    bool,
+    typer.Option("--quiet", "-q", help="Print results and errors, no progress and no notes."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the whole traceback of an error.")]
 Seed = Annotated[int, typer.Option(help="Seed of everything that is drawn.")]
@@ -116,6 +133,24 @@ def column_names(texts: list[str] | None) -> list[str]:
     """Take lists of columns apart: commas between names, a name with a comma in quotes."""
     names = [name for text in texts or [] for name in next(csv.reader([text]), [])]
     return [name.strip() for name in names if name.strip()]
+
+
+def own_model(
+    estimator: str | None, parameters: str | None, adapter: str, seed: int, jobs: int
+) -> Any:
+    """Return the user's own model, unfitted; None where no option names one."""
+    from covshift.tables.errors import TableError  # here: --help stays fast
+
+    if estimator is None:
+        if parameters is not None:
+            raise TableError("--estimator-params needs --estimator, whose parameters they are.")
+        return None
+    from covshift.registry import AUTO
+    from covshift.tables.own_models import make_own_model
+
+    # The automatic choice runs candidates in processes, which would each start as many threads.
+    n_jobs = 1 if adapter == AUTO else jobs
+    return make_own_model(estimator, parameters, seed=seed, n_jobs=n_jobs)
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,14 @@ from covshift.cli.options import (
     Debug,
     ModelDomain,
     OutFile,
+    Quiet,
     Reading,
     Trust,
     column_names,
     grouped,
 )
-from covshift.cli.printing import counted, print_json, print_notes, working
+from covshift.cli.printing import counted, print_json, print_notes
+from covshift.cli.working import working
 
 COMMAND = "predict"
 ROOM = 50  # predictions take about this part of the table's room; more is not asked for
@@ -44,6 +46,7 @@ def predict(
     trust: Trust = None,
     *,
     reading: Reading,
+    quiet: Quiet = False,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
@@ -64,7 +67,7 @@ def predict(
         fitted = load_model(model, trust)
         if plain:
             fitted = plain_model(fitted)
-        with working("predicting") as update:
+        with working("predicting", quiet) as update:
             result = predict_file(
                 fitted,
                 new,
@@ -72,13 +75,13 @@ def predict(
                 keep=column_names(keep),
                 probabilities=proba,
                 domain=domain,
-                progress=lambda n_rows: update(f"predicting: {n_rows:,} rows"),
+                progress=lambda n_rows, share: update(f"predicting: {n_rows:,} rows", share),
                 **reading.layout,
             )
     if as_json:
         print_json({**result, "warnings": warned})
         return
-    print_notes([*result["notes"], *warned])
+    print_notes([*result["notes"], *warned], quiet)
     if result["objective"]:
         typer.echo(f"Objective: {result['objective']}.")
     typer.echo(f"Rows predicted: {result['rows']:,} ({counted(result['counts'])})")

@@ -1,13 +1,10 @@
 """What the commands on users' files print: text for people, JSON for programs."""
 
 import json
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import typer
-from rich.console import Console
 
 from covshift.cli.errors import printable
 
@@ -20,9 +17,9 @@ def print_json(result: Mapping[str, Any]) -> None:
     typer.echo(json.dumps(result, indent=1, default=_plain))
 
 
-def print_notes(notes: Sequence[str]) -> None:
-    """Print what was decided, a line each."""
-    for note in notes:
+def print_notes(notes: Sequence[str], quiet: bool = False) -> None:
+    """Print what was decided, a line each; nothing if ``quiet``."""
+    for note in [] if quiet else notes:
         typer.echo(f"- {printable(note, 600)}")
 
 
@@ -59,16 +56,6 @@ def shown(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.3f}"
     return f"{value:,}" if isinstance(value, int) else printable(value, MAX_TEXT)
-
-
-@contextmanager
-def working(message: str) -> Iterator[Any]:
-    """Show that something goes on, on a terminal only; yield what changes the message."""
-    if not sys.stderr.isatty():
-        yield lambda text: None
-        return
-    with Console(stderr=True).status(message) as status:
-        yield status.update
 
 
 def _plain(value: Any) -> Any:

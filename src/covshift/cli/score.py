@@ -7,8 +7,9 @@ import typer
 
 from covshift.cli.errors import one_line_errors
 from covshift.cli.models import load_model
-from covshift.cli.options import AsJson, Debug, ModelDomain, Reading, Trust, grouped
-from covshift.cli.printing import interval, print_json, print_notes, print_table, working
+from covshift.cli.options import AsJson, Debug, ModelDomain, Quiet, Reading, Trust, grouped
+from covshift.cli.printing import interval, print_json, print_notes, print_table
+from covshift.cli.working import working
 
 COMMAND = "score"
 
@@ -26,6 +27,7 @@ def score(
     trust: Trust = None,
     *,
     reading: Reading,
+    quiet: Quiet = False,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
@@ -39,18 +41,19 @@ def score(
 
         labelled = reading.file_of(labelled)
         fitted = load_model(model, trust)
-        with working("predicting"):
+        with working("predicting", quiet) as update:
             scores = score_file(
                 fitted,
                 labelled,
                 label=label,
                 domain=domain,
+                progress=lambda n_rows, share: update(f"predicting: {n_rows:,} rows", share),
                 **reading.layout,
             )
     if as_json:
         print_json({**scores, "warnings": warned})
         return
-    print_notes([*scores["notes"], *warned])
+    print_notes([*scores["notes"], *warned], quiet)
     typer.echo(f"Rows: {scores['n_rows']:,}")
     if scores["objective"]:
         typer.echo(f"Objective: {scores['objective']}.")

@@ -17,10 +17,12 @@ checked: members of the archive, declared sizes (2 GiB in all, unless ``max_byte
 otherwise), headers of arrays, and the type of every object, by name, against an allow-list
 (`covshift.persistence.trusted_types`). No module is imported that the list does not name. Trees,
 kernel machines, sparse matrices and random states are checked again once they are built, since
-compiled code follows the numbers in them. A file that fails any of this raises `ModelFileError`,
-in one line. ``trusted=[...]`` adds types of your own: their construction runs their code. Some
-ensembles of trees (gradient boosting without histograms, isolation forests) cannot be checked and
-need ``trusted`` too. What is left to trust: docs/design/0016-saved-models.md.
+compiled code follows the numbers in them. Classifiers of LightGBM and XGBoost are stored in the
+text of the one and the JSON of the other, checked likewise before these libraries read them. A file
+that fails any of this raises `ModelFileError`, in one line. ``trusted=[...]`` adds types of your
+own: their construction runs their code. Some ensembles of trees (gradient boosting without
+histograms, isolation forests) cannot be checked and need ``trusted`` too. What is left to trust:
+docs/design/0016-saved-models.md.
 """
 
 from covshift.persistence.archive import ModelFileError, UntrustedTypesError

@@ -2,9 +2,9 @@
 
 An allow-list knows types, not contents. Where scikit-learn, SciPy or NumPy would follow an index
 without a look at the bounds, a forged file could read or write outside of arrays. Checked here are
-those places in what models of this package are commonly made of: trees, kernel machines, sparse
-matrices, random states. Other estimators are taken as skops takes them, by type. Each check
-returns whether all is well.
+those places in what models of this package are commonly made of: trees (those of LightGBM and
+XGBoost included), kernel machines, sparse matrices, random states. Other estimators are taken as
+skops takes them, by type. Each check returns whether all is well.
 """
 
 from collections.abc import Callable, Collection
@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
 from covshift.persistence.archive import ModelFileError
+from covshift.persistence.boosted_models import StoredModel, stored_is_sound
 from covshift.persistence.fitted_checks import attributes_agree
 from covshift.persistence.model_parts import children_of, parts_of
 from covshift.persistence.tree_checks import (
@@ -101,6 +102,7 @@ CHECKS: list[tuple[Any, Callable[[Any], bool]]] = [
     (DECISION_TREES, tree_is_sound),
     (FORESTS, forest_is_sound),
     (BOOSTED, boosted_trees_are_sound),
+    (StoredModel, stored_is_sound),
     ((SVC, NuSVC, SVR, NuSVR, OneClassSVM), machine_is_sound),
     ((sparse.spmatrix, sparse.sparray), sparse_is_sound),
     ((np.random.RandomState, np.random.Generator), random_state_is_sound),

@@ -24,6 +24,12 @@ from covshift.persistence.archive import (
     read_file,
     unpack,
 )
+from covshift.persistence.boosted_models import (
+    StoredModel,
+    library_versions,
+    pack_boosted,
+    unpack_boosted,
+)
 from covshift.persistence.card import check_key, check_seal, make_document, read_document
 from covshift.persistence.content_checks import check_contents
 from covshift.persistence.model_parts import without_cycles
@@ -62,7 +68,8 @@ def save(
     Parameters
     ----------
     model : estimator
-        A fitted estimator of covshift or scikit-learn, or a pipeline of them.
+        A fitted estimator of covshift or scikit-learn, or a pipeline of them. Classifiers of
+        LightGBM and XGBoost may be among its parts.
     path : str or path
         File to write, by custom ``*.skops``. It is whole or not there; an old one is replaced.
     card : dict, default=None
@@ -108,13 +115,14 @@ def save(
     check_is_fitted(model)
     if key is not None:
         check_key(key)
+    versions = {"skops": skops.__version__, **library_versions(model)}
     make_document(model, card, {})  # tells what is wrong with a card before anything is written
     try:
-        plain = without_trees(without_cycles(model))
-        content = io.BytesIO(skops.io.dumps(plain, compression=ZIP_DEFLATED))
+        packed = pack_boosted(without_trees(without_cycles(model)))
+        content = io.BytesIO(skops.io.dumps(packed, compression=ZIP_DEFLATED))
         with ZipFile(content) as archive:
             unpacked, digests = unpack(archive)
-        document = make_document(model, card, digests, key, skops=skops.__version__)
+        document = make_document(model, card, digests, key, **versions)
         with ZipFile(content, "a", ZIP_DEFLATED) as archive:
             archive.writestr(CARD, document)
         # What load would not read is not written.
@@ -203,9 +211,10 @@ def load(
         with ZipFile(unpacked) as archive:
             SchemaAudit(archive, max_bytes).check()
         model = _build(skops, follow_moves(unpacked), [*TRUSTED, *names])
-        if not isinstance(model, BaseEstimator):
+        if not isinstance(model, BaseEstimator | StoredModel):
             raise ModelFileError(f"It holds a {type(model).__name__}, which is no model.")
         check_contents(model, names)
+        model = unpack_boosted(model)
         build_trees(model)
         written_by = _versions(card).get("scikit-learn", "an unknown version")
     if written_by != sklearn.__version__:

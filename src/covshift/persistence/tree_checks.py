@@ -44,7 +44,7 @@ def tree_is_sound(model: Any) -> bool:
     tree = model.tree_
     if type_name(tree) != TREE or tree.capacity != tree.node_count or tree.node_count < 1:
         return False
-    return tree.n_features == model.n_features_in_ and _nodes_are_sound(
+    return tree.n_features == model.n_features_in_ and nodes_are_sound(
         tree.children_left != -1,
         (tree.children_left, tree.children_right),
         tree.feature,
@@ -71,7 +71,7 @@ def boosted_trees_are_sound(model: Any) -> bool:
         tree.nodes.ndim == 1
         and len(tree.nodes) > 0
         and not tree.nodes["is_categorical"].any()
-        and _nodes_are_sound(
+        and nodes_are_sound(
             tree.nodes["is_leaf"] == 0,
             (tree.nodes["left"], tree.nodes["right"]),
             tree.nodes["feature_idx"],
@@ -92,9 +92,10 @@ def type_name(value: Any) -> str:
     return f"{type(value).__module__}.{type(value).__qualname__}"
 
 
-def _nodes_are_sound(
+def nodes_are_sound(
     inner: BoolArray, sides: tuple[Any, Any], features: Any, n_features: int
 ) -> bool:
+    """Whether every inner node's children come after it, and its feature is one that rows have."""
     parents = np.flatnonzero(inner)
     return all(
         bool(((side[inner] > parents) & (side[inner] < len(inner))).all()) for side in sides

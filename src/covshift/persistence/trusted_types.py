@@ -16,6 +16,7 @@ ESTIMATORS = {
     "covshift.predictors.adapted_regressor": ["AdaptedRegressor"],
     "covshift.predictors.joint_alignment_classifier": ["JointAlignmentClassifier"],
     "covshift.predictors.lsp_classifier": ["LSPClassifier"],
+    "covshift.predictors.numbered_classes": ["NumberedClasses"],
     "covshift.selection.auto_adapted_classifier": ["AutoAdaptedClassifier"],
     "covshift.tables.classifier": ["TableClassifier"],
     "covshift.tables.encoder": ["TableEncoder"],
@@ -25,6 +26,7 @@ ESTIMATORS = {
 PARTS = {
     "covshift.domains.source_only_split": ["SourceOnlySplit"],
     "covshift.kernels.vector_scaling": ["Scaling"],
+    "covshift.persistence.boosted_models": ["StoredModel"],
     "covshift.selection.candidates": ["Candidate"],
     "covshift.selection.leaderboard": ["Leaderboard"],
     "covshift.selection.members": ["Member"],

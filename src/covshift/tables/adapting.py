@@ -1,7 +1,7 @@
 """Two files -> a fitted model and its card; a model and another file -> a model for that target."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,12 @@ from covshift.tables.encoder import TableEncoder
 from covshift.tables.errors import TableError, one_line
 from covshift.tables.matching import MatchedTables
 from covshift.tables.model_frames import open_for_model, read_most
+from covshift.tables.own_models import (
+    check_own_model,
+    inner_model,
+    trial_rows,
+    with_any_labels,
+)
 from covshift.tables.row_sample import sample_note
 
 LEADERBOARD_HEAD = 10
@@ -38,27 +44,27 @@ FEW_ROWS = 30  # of which means and spreads are uncertain by a fifth of a standa
 MAX_LISTED = 50  # classes and domains of a card
 
 
-def check_choice(
-    adapter: str, model: str | None, objective: str = ACCURACY
-) -> tuple[str, str | None]:
+def check_choice(adapter: str, model: Any = None, objective: str = ACCURACY) -> tuple[str, Any]:
     """Return the names of an adapter and a model as the registry has them, or refuse them.
 
     ``adapter`` may be a candidate as the leaderboard prints it, "coral + logistic", if no model
-    is named beside it.
+    is named beside it. A model that is not a name but a classifier is returned as it is.
     """
     check_option("objective", objective, OBJECTIVES)
     adapter, plus, after = adapter.partition("+")
     if plus and model is not None:
-        raise TableError("Name the model once: in --adapter or in --model.")
+        raise TableError("Name the model once: in --adapter, --model or --estimator.")
     model = after if plus else model
-    model = None if model is None else find_model(model)
+    model = find_model(model) if isinstance(model, str) else model
     adapter = adapter.strip().lower()
     adapter = AUTO if adapter == AUTO else find_record(adapter).name
-    decides = adapter == AUTO or hasattr(make_model(model or "logistic", 100, 2), "predict_proba")
-    if objective == BALANCED_ACCURACY and not decides:
+    used = "logistic" if model is None else model
+    used = make_model(used, 100, 2) if isinstance(used, str) else used
+    if objective == BALANCED_ACCURACY and adapter != AUTO and not hasattr(used, "predict_proba"):
         raise TableError(
-            f"The objective {BALANCED_ACCURACY} needs probabilities, and {model} has none. Use "
-            f"another model (logistic, boosting), --adapter auto, or --objective {ACCURACY}."
+            f"The objective {BALANCED_ACCURACY} needs probabilities, and {model_name(used)} has "
+            f"none. Use another model (logistic, boosting), --adapter auto, or --objective "
+            f"{ACCURACY}."
         )
     return adapter, model
 
@@ -66,7 +72,7 @@ def check_choice(
 def choose_estimator(
     tables: MatchedTables,
     adapter: str = AUTO,
-    model: str | None = None,
+    model: Any = None,
     *,
     objective: str = ACCURACY,
     seed: int = 0,
@@ -82,8 +88,9 @@ def choose_estimator(
     adapter : str, default="auto"
         "auto", a name of `covshift.registry`, or a candidate of a leaderboard, such as
         "coral + logistic".
-    model : str or None, default=None
-        A name of `covshift.selection.models`. None: those of the default candidates for "auto",
+    model : str, classifier or None, default=None
+        A name of `covshift.selection.models`, or a classifier, which is tried on a few rows and
+        refused if a model file cannot hold it. None: those of the default candidates for "auto",
         "logistic" for a named adapter.
     objective : {"accuracy", "balanced_accuracy"}, default="accuracy"
         What is maximized, by the choice and by ``predict``.
@@ -96,10 +103,13 @@ def choose_estimator(
     """
     adapter, model = check_choice(adapter, model, objective)
     n_source = len(tables.X_train)
-    n_features = len(
-        TableEncoder().fit(tables.X_train, schema=tables.schema).get_feature_names_out()
-    )
-    around = None if model is None else make_model(model, n_source, n_features)
+    encoder = TableEncoder().fit(tables.X_train, schema=tables.schema)
+    n_features = len(encoder.get_feature_names_out())
+    around = make_model(model, n_source, n_features) if isinstance(model, str) else model
+    if not (model is None or isinstance(model, str)):
+        rows = trial_rows(tables.y)
+        trial = encoder.transform(tables.X_train.iloc[rows])
+        check_own_model(with_any_labels(model), trial, tables.y[rows])
     if adapter == AUTO:
         return AutoAdaptedClassifier(
             around,
@@ -108,12 +118,19 @@ def choose_estimator(
             n_jobs=n_jobs,
             time_budget=time_budget,
         )
-    classifier = named_classifier(adapter, model or "logistic", n_source, n_features)
+    if model is None or isinstance(model, str):
+        classifier = named_classifier(adapter, model or "logistic", n_source, n_features)
+    else:
+        classifier = AdaptedClassifier(adapter, with_any_labels(model))
     return classifier.set_params(objective=objective)
 
 
 def adapt_tables(
-    tables: MatchedTables, estimator: Any, *, max_reference_rows: int = 1000
+    tables: MatchedTables,
+    estimator: Any,
+    *,
+    max_reference_rows: int = 1000,
+    progress: Callable[[str, float], object] | None = None,
 ) -> TableClassifier:
     """Fit a `TableClassifier` to two tables.
 
@@ -125,6 +142,8 @@ def adapt_tables(
         From `choose_estimator`, or any that `TableClassifier` takes.
     max_reference_rows : int, default=1000
         As in `TableClassifier`.
+    progress : callable or None, default=None
+        As in ``TableClassifier.fit``.
 
     Returns
     -------
@@ -134,7 +153,7 @@ def adapt_tables(
     # Scores fit many small models: threads of BLAS would only wait for each other, and for cores
     # that other programs use (57 s in place of 7 on such a machine).
     with one_blas_thread():
-        return model.fit_tables(tables)
+        return model.fit_tables(tables, progress)
 
 
 def describe_model(
@@ -324,7 +343,7 @@ def _one_name(estimator: Any) -> str:
         return model_name(estimator)
     adapter, model = estimator.adapter, estimator._base_estimator()
     name = find_record(adapter).name if isinstance(adapter, str) else describe(adapter)
-    return f"{name} + {model_name(model)}"
+    return f"{name} + {model_name(inner_model(model))}"
 
 
 def _plain_name(model: TableClassifier) -> str | None:

@@ -1,8 +1,8 @@
 """Files as batches of Arrow columns: text cut into cells, Parquet and Arrow as they are.
 
 Each source has ``names`` (no two alike), ``row_names`` (columns that only number or name the
-rows), ``nameless`` and ``notes``; ``read`` yields its batches, from the first. Memory is bounded
-by the size of a batch.
+rows), ``nameless`` and ``notes``; ``read`` yields its batches, from the first, and ``share_read``
+says how far that is. Memory is bounded by the size of a batch.
 """
 
 from collections.abc import Iterator, Sequence
@@ -64,9 +64,12 @@ class ArrowBatches:
     def __init__(self, path: Path, kind: Format):
         self.path = self._file = path
         self.kind = kind
+        self._n_read = 0
         with refused_as(path, self._advice, pa.ArrowException, UnicodeError, ValueError):
             with self._open() as source:
                 schema = source.schema if kind != "parquet" else source.schema_arrow
+                # Arrow files do not say how many rows they have.
+                self.n_total = source.metadata.num_rows if kind == "parquet" else None
             header = tuple(" ".join(str(field.name).split()) for field in schema)
         self.types = [field.type for field in schema]
         self.names, self.nameless, self.notes = column_names(header)
@@ -89,6 +92,11 @@ class ArrowBatches:
         source = pa.OSFile(str(self._file), "r")
         return pa.ipc.open_file(source) if self.kind == "arrow file" else pa.ipc.open_stream(source)
 
+    @property
+    def share_read(self) -> float | None:
+        """Share of the rows that were read in this pass; None: unknown."""
+        return self._n_read / self.n_total if self.n_total else None
+
     def read(
         self, types: dict[str, Any] | None = None, missing: Sequence[str] = ()
     ) -> Iterator[Any]:
@@ -97,11 +105,13 @@ class ArrowBatches:
 
     def _read(self) -> Iterator[Any]:
         kinds = (pa.ArrowException, UnicodeError, ValueError)
+        self._n_read = 0
         with refused_as(self.path, self._advice, *kinds), self._open() as source:
             for batch in self._batches(source):
                 for start in range(0, batch.num_rows, ROWS_PER_BATCH):
                     piece = batch.slice(start, ROWS_PER_BATCH)
                     piece.validate(full=True)  # a damaged file could crash what reads it
+                    self._n_read += piece.num_rows
                     yield pa.RecordBatch.from_arrays(piece.columns, names=self.names)
 
     def _batches(self, source: Any) -> Iterator[Any]:

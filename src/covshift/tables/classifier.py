@@ -1,6 +1,7 @@
 """A classifier of tables: encoder, adapted model, and what later files are compared with."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
 from typing import Any, Self
 
@@ -29,6 +30,26 @@ def _estimator_has(method):
         return hasattr(getattr(self, "estimator_", None) or self._base_estimator(), method)
 
     return check
+
+
+@contextmanager
+def _telling(estimator: Any, progress: Callable[[str, float], object] | None) -> Iterator[None]:
+    """Let an automatic choice tell a callable what it prints with ``verbose``."""
+    if progress is None or not isinstance(estimator, AutoAdaptedClassifier):
+        yield
+        return
+
+    def tell(name: str, number: int, total: int) -> None:
+        # Candidates are fitted once before the first score, and once after the last.
+        progress(f"score {number + 1} of {total} ({name})", (number + 1) / (total + 2))
+
+    verbose, estimator.verbose = estimator.verbose, 1
+    estimator._print = tell  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        estimator.verbose = verbose
+        del estimator._print
 
 
 class TableClassifier(ScoredClassifier, BaseEstimator):
@@ -114,6 +135,7 @@ class TableClassifier(ScoredClassifier, BaseEstimator):
         label_mask: Any = None,
         domain_names: Mapping[int, str] | None = None,
         schema: TableSchema | None = None,
+        progress: Callable[[str, float], object] | None = None,
     ) -> Self:
         """Learn the encoding from source rows, then the model from all rows.
 
@@ -129,6 +151,8 @@ class TableClassifier(ScoredClassifier, BaseEstimator):
             Names of the domains, by which rows may be predicted.
         schema : TableSchema or None, default=None
             How cells are read that are still text, as in `TableEncoder`.
+        progress : callable or None, default=None
+            Gets what an `AutoAdaptedClassifier` does, and the share of the work done.
 
         Returns
         -------
@@ -139,9 +163,10 @@ class TableClassifier(ScoredClassifier, BaseEstimator):
             encoder = TableEncoder() if self.encoder is None else clone(self.encoder)
             self.encoder_ = encoder.fit(X, sample_domain=sample_domain, schema=schema)
             Z = self._encode(X)
-            self.estimator_ = clone(self._base_estimator()).fit(
-                Z, y, sample_domain=sample_domain, label_mask=label_mask
-            )
+            estimator = clone(self._base_estimator())
+            with _telling(estimator, progress):
+                estimator.fit(Z, y, sample_domain=sample_domain, label_mask=label_mask)
+            self.estimator_ = estimator
             self.plain_estimator_ = self._fit_plain(Z, y, sample_domain, label_mask)
             domains = check_fit_domains(sample_domain, label_mask, len(Z))
             self.feature_names_in_ = encoder.feature_names_in_
@@ -157,13 +182,17 @@ class TableClassifier(ScoredClassifier, BaseEstimator):
             self._keep(Z[rows], domains.sample_domain[rows])
         return self
 
-    def fit_tables(self, tables: MatchedTables) -> Self:
+    def fit_tables(
+        self, tables: MatchedTables, progress: Callable[[str, float], object] | None = None
+    ) -> Self:
         """Fit to two matched tables, and remember names and decimal sign for later files.
 
         Parameters
         ----------
         tables : MatchedTables
             From `covshift.tables.match_tables` or `covshift.tables.read_pair`.
+        progress : callable or None, default=None
+            As in ``fit``.
 
         Returns
         -------
@@ -177,6 +206,7 @@ class TableClassifier(ScoredClassifier, BaseEstimator):
                 sample_domain=stacked.sample_domain,
                 domain_names=stacked.domain_names,
                 schema=tables.schema,
+                progress=progress,
             )
             self.label_, self.domain_ = tables.label, tables.domain
             self.decimal_ = tables.decimal

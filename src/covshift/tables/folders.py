@@ -43,14 +43,23 @@ class FolderBatches:
         self.names, self.types, self.nameless = first.names, first.types, first.nameless
         self.row_names = first.row_names
         number = "1 Parquet file" if len(files) == 1 else f"{len(files):,} Parquet files"
+        self._part: Any = None
+        self._n_done = 0
         self.notes = [*first.notes, f"The folder holds {number}, read as one table."]
+
+    @property
+    def share_read(self) -> float | None:
+        """Share of the files that were read in this pass."""
+        within = (self._part and self._part.share_read) or 0.0
+        return (self._n_done + float(within)) / len(self._files)
 
     def read(
         self, types: dict[str, Any] | None = None, missing: Sequence[str] = ()
     ) -> Iterator[Any]:
         """Yield batches of all files; one whose columns differ is refused when its turn comes."""
-        for file in self._files:
-            part = ArrowBatches(file, "parquet")
+        for n_done, file in enumerate(self._files):
+            self._n_done = n_done
+            self._part = part = ArrowBatches(file, "parquet")
             if part.names != self.names or part.types != self.types:
                 differ = [
                     ours

@@ -35,7 +35,7 @@ def read_pair(
     header: bool = True,
     intake: Intake | None = None,
     max_rows: int | None = None,
-    progress: Callable[[str], object] | None = None,
+    progress: Callable[[str, float | None], object] | None = None,
 ) -> MatchedTables:
     """Read two files and match them; the kinds of the first are those of the second.
 
@@ -59,7 +59,7 @@ def read_pair(
         Rows of each file to keep: if there are more, that many are drawn at random while it is
         read, and a note says so. None: as many as make 20 million cells.
     progress : callable or None, default=None
-        Gets a line that says how far reading is.
+        Gets a line that says how far reading is, and the share of the file (None: unknown).
 
     Returns
     -------
@@ -148,12 +148,12 @@ def _split(
 
 
 def _read(
-    reader: TableReader, path: Any, max_rows: int | None, progress: Callable[[str], object] | None
+    reader: TableReader, path: Any, max_rows: int | None, progress: Callable[..., object] | None
 ) -> Table:
     name = one_line(Path(path).name)
 
     def tell(n_rows: int) -> None:
         if progress is not None:
-            progress(f"reading {name}: {n_rows:,} rows")
+            progress(f"reading {name}: {n_rows:,} rows", reader.share_read)
 
     return read_rows(reader, max_rows or default_rows(len(reader.schema.kinds)), tell)

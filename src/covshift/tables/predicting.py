@@ -29,7 +29,7 @@ def predict_file(
     keep: Sequence[str] = (),
     probabilities: bool = False,
     domain: str | None = None,
-    progress: Callable[[int], object] | None = None,
+    progress: Callable[[int, float | None], object] | None = None,
     **options: Any,
 ) -> dict[str, Any]:
     """Predict the rows of a file; memory does not grow with it.
@@ -47,7 +47,7 @@ def predict_file(
     domain : str or None, default=None
         Column that names each row's domain; None: that of the training table, if the file has it.
     progress : callable or None
-        Gets the number of rows predicted so far.
+        Gets the number of rows predicted so far, and the share of the file (None: unknown).
     **options
         ``separator`` and ``decimal``, as in `open_table`.
 
@@ -78,7 +78,7 @@ def predict_file(
             counts.update(dict(enumerate(np.bincount(codes).tolist())))
             n_rows += batch.num_rows
             if progress is not None:
-                progress(n_rows)
+                progress(n_rows, reader.reader.share_read)
             yield pd.DataFrame(written)
 
     # Threads of BLAS wait for work in a loop: they would take the core that reads.

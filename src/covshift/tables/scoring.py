@@ -1,5 +1,6 @@
 """A model and a file with labels -> how good the model is there."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ def score_file(
     *,
     label: str | None = None,
     domain: str | None = None,
+    progress: Callable[[int, float | None], object] | None = None,
     **options: Any,
 ) -> dict[str, Any]:
     """Predict the rows of a file and compare with their labels.
@@ -39,6 +41,8 @@ def score_file(
         Label column; None: that of the training table.
     domain : str or None, default=None
         Column that names each row's domain; None: that of the training table, if the file has it.
+    progress : callable or None
+        Gets the number of rows read so far, and the share of the file (None: unknown).
     **options
         ``separator`` and ``decimal``, as in `open_table`.
 
@@ -59,6 +63,8 @@ def score_file(
     truths, predictions, plain_predictions, domains = [], [], [], []
     n_unlabelled = 0
     for frame in map(to_frame, reader.chunks()):
+        if progress is not None:
+            progress(reader.reader.n_rows, reader.reader.share_read)
         if model.label_edges_:
             numbers = column_numbers(frame[label])
             truth, known = cut_labels(numbers, model.label_edges_), ~np.isnan(numbers)

@@ -73,6 +73,12 @@ class TableReader:
         return bool(self._batches.typed)
 
     @property
+    def share_read(self) -> float | None:
+        """Share of the file that was read so far; None: unknown."""
+        share: float | None = self._batches.share_read
+        return share
+
+    @property
     def notes(self) -> list[str]:
         """What was decided so far, in plain sentences."""
         notes = list(self._fixed_notes)

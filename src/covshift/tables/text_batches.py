@@ -37,7 +37,8 @@ class TextBatches:
     ):
         self.path = path
         self.file = examine_text(path, compressed=compressed)
-        stream = self.file.open()
+        self._size = path.stat().st_size
+        self._stream = stream = self.file.open()
         try:
             sample = stream.read(SAMPLE_BYTES)
             complete = not stream.read(1)
@@ -67,6 +68,11 @@ class TextBatches:
             self.notes.append(f"The text is not UTF-8: it is read as {shown}.")
         if separator is None and self.separator in (*SEPARATORS[:3], " ") and len(self.names) > 1:
             self.notes.append(f"Cells are separated by {SEPARATOR_NAMES[self.separator]}.")
+
+    @property
+    def share_read(self) -> float:
+        """Share of the file that was read in this pass; batches made ahead count."""
+        return min(1.0, self._stream.position / max(self._size, 1))
 
     def read(
         self, types: dict[str, Any] | None = None, missing: Sequence[str] = MISSING
@@ -110,7 +116,7 @@ class TextBatches:
 
     def _blocks(self) -> Iterator[bytes]:
         """Yield bytes of whole rows, cut where `_read_stream` cuts its batches."""
-        stream = self.file.open()
+        self._stream = stream = self.file.open()
         rest, too_long = b"", False
         try:
             stream.read(self.header_bytes)
@@ -134,7 +140,7 @@ class TextBatches:
         """Yield batches, one after the other: where a row ends depends on all before it."""
         last = None
         self._refused_row: Any = None
-        stream = self.file.open()
+        self._stream = stream = self.file.open()
         try:
             with self._refusing():
                 stream.read(self.header_bytes)

@@ -131,9 +131,15 @@ class Utf8Stream:
         self._waiting = b""
         self._ended = False
         self.closed = False
+        self.position = 0  # in the file as it is stored, packed or not
 
     def read(self, size: int = -1) -> bytes:
         """Return up to ``size`` bytes, fewer only at the end."""
+        data = self._read(size)
+        self.position = getattr(self._file, "fileobj", self._file).tell()
+        return data
+
+    def _read(self, size: int) -> bytes:
         if self._decoder is None and not self._waiting:
             return bytes(self._file.read(size))
         parts = [self._waiting]

@@ -1,0 +1,230 @@
+"""The report of a diagnosis of two tables: with what the files look like, and in their units.
+
+`Diagnosis` knows encoded features in units of their spread. A reader knows columns: what each was
+read as, what is missing, usual values on both sides, and how far the two sides are apart.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from covshift.diagnosis import Diagnosis
+from covshift.diagnosis.document import make_report
+from covshift.measures import ks_test
+from covshift.output_files import write_whole
+from covshift.report.document import (
+    make_cell,
+    make_column,
+    make_section,
+    make_table,
+    validate_document,
+)
+from covshift.report.schema import Cell, Document, Row, Section
+from covshift.tables.cells import is_days
+from covshift.tables.columns import column_categories, column_days, column_numbers
+from covshift.tables.encoder import TableEncoder
+from covshift.tables.errors import one_line
+from covshift.tables.extra import pandas as pd
+from covshift.tables.matching import MatchedTables
+
+MAX_COLUMNS = 100  # of the tables, in the section about them
+MAX_TEXTS = 3  # of a column of text
+
+
+def write_report(
+    path: Any,
+    diagnosis: Diagnosis,
+    tables: MatchedTables,
+    *,
+    facts: Sequence[tuple[str, str]] = (),
+    notes: Sequence[str] = (),
+    how_to_label: str,
+) -> None:
+    """Write the diagnosis of two tables as one self-contained page; needs the extra ``report``.
+
+    Parameters
+    ----------
+    path : path
+        File to write.
+    diagnosis : Diagnosis
+        From `diagnose_tables`.
+    tables : MatchedTables
+        What it is the diagnosis of.
+    facts : sequence of (name, text)
+        Shown at the head.
+    notes : sequence of str
+        What was decided about the files.
+    how_to_label : str
+        How labels are brought in, where they are wanted.
+    """
+    from covshift.report.page import render_page  # needs an extra
+
+    document = describe_tables(make_report(diagnosis, facts, how_to_label), tables, notes)
+    page = render_page(document)
+    write_whole(Path(path), lambda file: file.write(page.encode()))
+
+
+def describe_tables(
+    document: Document, tables: MatchedTables, notes: Sequence[str] = ()
+) -> Document:
+    """Return the document of a diagnosis with means in natural units and the files described."""
+    sections = [_in_natural_units(section, tables) for section in document["sections"]]
+    described: Document = {**document, "sections": [*sections, look_at_files(tables, notes)]}
+    validate_document(described)
+    return described
+
+
+def look_at_files(tables: MatchedTables, notes: Sequence[str] = ()) -> Section:
+    """Return a section with one row for each column: kind, missing cells, values, movement."""
+    names = tables.names[:MAX_COLUMNS]
+    rest = len(tables.names) - len(names)
+    caption = "Columns that are used" + (f", the first {len(names)}" if rest else "")
+    columns = [
+        make_column("column", "column"),
+        make_column("kind", "read as"),
+        make_column("missing", "missing, training", numeric=True),
+        make_column("missing new", "missing, new", numeric=True),
+        make_column("values", "values, training"),
+        make_column("values new", "values, new"),
+        make_column("distance", "distance", numeric=True),
+    ]
+    explained = (
+        "Values are medians with the range of the middle 90 %, the first and last date, or the "
+        "most frequent texts. The distance between training and new rows is from 0 (the same "
+        "values as often) to 1 (no value in common): Kolmogorov-Smirnov for numbers and dates, "
+        "total variation for text."
+    )
+    return make_section(
+        "files",
+        "What the files look like",
+        paragraphs=[*notes, explained],
+        tables=[make_table("columns", caption, columns, [_row(tables, name) for name in names])],
+    )
+
+
+def _row(tables: MatchedTables, name: str) -> Row:
+    kind = tables.kinds[name]
+    spelling = tables.spellings.get(name, "")
+    both = [_values(frame[name], kind, tables) for frame in (tables.X_train, tables.X_new)]
+    shares = [float(np.mean(_is_missing(values))) for values in both]
+    return {
+        "column": one_line(name, 100),
+        "kind": f"number ({spelling})" if _is_unit(kind, spelling) else kind,
+        "missing": _percent(shares[0]),
+        "missing new": _percent(shares[1]),
+        "values": _summary(both[0], kind),
+        "values new": _summary(both[1], kind),
+        "distance": _distance(*both),
+    }
+
+
+def _values(column: Any, kind: str, tables: MatchedTables) -> Any:
+    """Return numbers, NaN where missing (dates: days), or texts, None where missing."""
+    spelling = tables.spellings.get(str(column.name), "")
+    if kind == "date":
+        return column_days(column, spelling)
+    if kind != "text":
+        return column_numbers(column, spelling, tables.missing)
+    texts, places = column_categories(column, tables.missing)
+    return np.array([*texts, None], dtype=object)[places]
+
+
+def _is_missing(values: Any) -> Any:
+    return pd.isna(values)
+
+
+def _is_unit(kind: str, spelling: str) -> bool:
+    return kind == "number" and bool(spelling) and not is_days(spelling)
+
+
+def _summary(values: Any, kind: str) -> str:
+    there = values[~_is_missing(values)]
+    if not len(there):
+        return "none"
+    if kind == "text":
+        texts, counts = np.unique(there.astype(str), return_counts=True)
+        order = np.argsort(-counts, kind="stable")
+        most = [f"{one_line(texts[i], 30)} {counts[i] / len(there):.0%}" for i in order[:MAX_TEXTS]]
+        rest = len(texts) - len(most)
+        return ", ".join(most).replace("%", " %") + (f", {rest:,} more" if rest else "")
+    if kind == "boolean":
+        return f"true {there.mean():.0%}".replace("%", " %")
+    if kind == "date":
+        first, last = (_say_date(value) for value in (there.min(), there.max()))
+        return f"{first} to {last}"
+    low, median, high = np.quantile(there, [0.05, 0.5, 0.95])
+    return f"{say_number(median)} ({say_number(low)} to {say_number(high)})"
+
+
+def _distance(A: Any, B: Any) -> Cell:
+    A, B = A[~_is_missing(A)], B[~_is_missing(B)]
+    if not (len(A) and len(B)):
+        return None
+    if A.dtype == object:
+        _, codes = np.unique(np.concatenate([A, B]).astype(str), return_inverse=True)
+        shares = [
+            np.bincount(part, minlength=codes.max() + 1) / len(part)
+            for part in (codes[: len(A)], codes[len(A) :])
+        ]
+        distance = float(np.abs(shares[0] - shares[1]).sum() / 2)
+    else:
+        distance = float(ks_test(A, B).statistics[0])
+    return make_cell(f"{distance:.2f}", value=distance)
+
+
+def _in_natural_units(section: Section, tables: MatchedTables) -> Section:
+    """Return the section about movement with the means of features as the files have them."""
+    if section["id"] != "moved":
+        return section
+    encoder = TableEncoder().fit(tables.X_train, schema=tables.schema)
+    places = {name: place for place, name in enumerate(encoder.get_feature_names_out())}
+    Z, Z_new = (encoder.transform(frame) for frame in (tables.X_train, tables.X_new))
+    features, *others = section["tables"]
+    rows: list[Row] = []
+    for row in features["rows"]:
+        place = places[str(row["feature"])]
+        before, after = float(Z[:, place].mean()), float(Z_new[:, place].mean())
+        spread = float(Z[:, place].std())
+        moved = (after - before) / spread if spread > 0 else None
+        natural: dict[str, Cell] = {
+            "before": make_cell(say_number(before), value=before),
+            "after": make_cell(say_number(after), value=after),
+            "moved": None if moved is None else make_cell(f"{moved:+.2f}", value=moved),
+        }
+        rows.append({**row, **natural})
+    columns = [
+        {
+            "before": make_column("before", "mean, training", numeric=True),
+            "after": make_column("after", "mean, new", numeric=True),
+        }.get(column["key"], column)
+        for column in features["columns"]
+    ]
+    at = [column["key"] for column in columns].index("after") + 1
+    label = "moved by, in standard deviations"
+    columns.insert(at, make_column("moved", label, numeric=True, help="of the training rows"))
+    table = make_table(features["id"], features["caption"], columns, rows)
+    natural_section: Section = {**section, "tables": [table, *others]}
+    return natural_section
+
+
+def say_number(value: float) -> str:
+    """Return a number to four digits, large ones in full.
+
+    Examples
+    --------
+    >>> from covshift.tables.report import say_number
+    >>> say_number(5060.66), say_number(0.012345), say_number(40.0)
+    ('5,061', '0.01235', '40')
+    """
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e12 else f"{value:.4g}"
+
+
+def _percent(share: float) -> Cell:
+    text = "0" if not share else "<0.1 %" if share < 0.001 else f"{100 * share:.3g} %"
+    return make_cell(text, value=share)
+
+
+def _say_date(days: float) -> str:
+    return str(np.datetime64(0, "D") + np.timedelta64(int(days // 1), "D"))
