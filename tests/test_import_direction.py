@@ -20,6 +20,7 @@ ORDER = [
     "registry",
     "output_files",
     "datasets",
+    "signals",
     "adapters",
     "weights",
     "predictors",

@@ -133,6 +133,7 @@ _SUBMODULES = (
     "predictors",
     "registry",
     "selection",
+    "signals",
     "solvers",
     "streams",
     "weights",
