@@ -121,6 +121,36 @@ def complex_step_gradient(loss, W, step=1e-30):
     return G
 
 
+def absolute_penalty(W, weight):
+    """weight * sum_jk sqrt(W_jk^2 + 1e-8)."""
+    total = 0.0
+    for w in np.ravel(W):
+        total = total + np.sqrt(w * w + 1e-8)
+    return weight * total
+
+
+def pooled_responses(X, W, b, n_channels, step, kind, epsilon):
+    """Mean over the segments of each channel of each window of g(w_j' segment + b_j)."""
+    n, length, s = len(X), X.shape[1] // n_channels, W.shape[1]
+    Z = np.zeros((n, n_channels * len(W)))
+    for i in range(n):
+        for c in range(n_channels):
+            samples = X[i, c * length : (c + 1) * length]
+            starts = range(0, length - s + 1, step)
+            for j in range(len(W)):
+                total = 0.0
+                for start in starts:
+                    h = b[j] + sum(W[j, k] * samples[start + k] for k in range(s))
+                    if kind == "square":
+                        total += h * h
+                    elif kind == "log":
+                        total += math.log(1 + h * h)
+                    else:
+                        total += activation(h, kind, epsilon)
+                Z[i, c * len(W) + j] = total / len(starts)
+    return Z
+
+
 def ks_statistic(a, b):
     """max over observed v of |#{a <= v} / n_a - #{b <= v} / n_b|."""
     largest = 0.0
