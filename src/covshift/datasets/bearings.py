@@ -247,7 +247,7 @@ def _read_cwru(
 
 
 def _read_mfpt(path: Path, folder: Path) -> Recording:
-    bearing = _read_arrays(path).get("bearing")
+    bearing: Any = _read_arrays(path).get("bearing")
     fields = getattr(getattr(bearing, "dtype", None), "names", None) or ()
     missing = [name for name in ("gs", "sr", "load", "rate") if name not in fields]
     if missing:
