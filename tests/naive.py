@@ -129,25 +129,27 @@ def absolute_penalty(W, weight):
     return weight * total
 
 
-def pooled_responses(X, W, b, n_channels, step, kind, epsilon):
-    """Mean over the segments of each channel of each window of g(w_j' segment + b_j)."""
+def pooled_responses(X, W, b, n_channels, step, kind, epsilon, normalize):
+    """Mean over the segments of each channel of each window of f = g(W segment + b), or f / |f|."""
     n, length, s = len(X), X.shape[1] // n_channels, W.shape[1]
     Z = np.zeros((n, n_channels * len(W)))
     for i in range(n):
         for c in range(n_channels):
             samples = X[i, c * length : (c + 1) * length]
             starts = range(0, length - s + 1, step)
-            for j in range(len(W)):
-                total = 0.0
-                for start in starts:
+            for start in starts:
+                f = []
+                for j in range(len(W)):
                     h = b[j] + sum(W[j, k] * samples[start + k] for k in range(s))
                     if kind == "square":
-                        total += h * h
+                        f.append(h * h)
                     elif kind == "log":
-                        total += math.log(1 + h * h)
+                        f.append(math.log(1 + h * h))
                     else:
-                        total += activation(h, kind, epsilon)
-                Z[i, c * len(W) + j] = total / len(starts)
+                        f.append(activation(h, kind, epsilon))
+                norm = math.sqrt(_sum_of_squares(f)) if normalize else 1.0
+                for j in range(len(W)):
+                    Z[i, c * len(W) + j] += f[j] / norm / len(starts)
     return Z
 
 

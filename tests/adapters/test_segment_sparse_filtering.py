@@ -34,14 +34,14 @@ def make_windows(n=12, length=20, seed=0):
 
 @pytest.mark.parametrize("activation_at_use", [None, *AT_USE])
 @pytest.mark.parametrize(("n_channels", "step"), [(1, None), (1, 1), (2, 3)])
-def test_transform_equals_the_naive_twin(activation_at_use, n_channels, step):
+@pytest.mark.parametrize("normalize", [True, False])
+def test_transform_equals_the_naive_twin(activation_at_use, n_channels, step, normalize):
     X = make_windows()
-    model = SegmentSparseFiltering(
-        **SMALL, step=step, n_channels=n_channels, activation_at_use=activation_at_use
-    ).fit(X)
+    how = {"step": step, "activation_at_use": activation_at_use, "normalize": normalize}
+    model = SegmentSparseFiltering(**SMALL, n_channels=n_channels, **how).fit(X)
     twin = naive.pooled_responses(
         X, model.components_, model.intercept_, n_channels, step or 4, activation_at_use or "abs",
-        model.epsilon,
+        model.epsilon, normalize,
     )  # fmt: skip
     assert_allclose(model.transform(X), twin, rtol=1e-10)
     assert model.transform(X).shape == (12, 3 * n_channels)
@@ -79,8 +79,17 @@ def test_without_whitening_filters_see_raw_segments():
 
 def test_responses_have_unit_root_mean_square():
     X = make_windows(40, 100)
-    model = SegmentSparseFiltering(**SMALL, step=1, activation_at_use="square").fit(X)
+    model = SegmentSparseFiltering(
+        **SMALL, step=1, activation_at_use="square", normalize=False
+    ).fit(X)
     assert_allclose(model.transform(X).mean(axis=0), 1, rtol=1e-5)
+
+
+def test_silence_is_zero_and_loudness_does_not_matter():
+    X = make_windows()
+    model = SegmentSparseFiltering(**SMALL, whiten=False, epsilon=0.0).fit(X)
+    assert_allclose(model.transform(7 * X), model.transform(X))
+    assert_array_equal(model.transform(0 * X), 0)
 
 
 def test_gain_of_all_windows_changes_nothing():
@@ -122,9 +131,9 @@ def test_memory_maps_and_dask_arrays(tmp_path, monkeypatch):
 
 def test_blocks_of_responses_change_nothing(monkeypatch):
     X, W = make_windows(9)[:, None], np.random.default_rng(0).normal(size=(5, 4))
-    whole = pooled_responses(X, W, np.ones(5), 2, "abs", 1e-8)
+    whole = pooled_responses(X, W, np.ones(5), 2, "abs", 1e-8, True)
     monkeypatch.setattr(module, "BLOCK_RESPONSES", 50)
-    assert_allclose(pooled_responses(X, W, np.ones(5), 2, "abs", 1e-8), whole)
+    assert_allclose(pooled_responses(X, W, np.ones(5), 2, "abs", 1e-8, True), whole)
 
 
 def test_whitening_of_degenerate_segments():
@@ -172,8 +181,9 @@ def test_finds_which_waveform_a_window_holds():
 
     (X_source, y_source), (X_target, y_target) = windows(1.0), windows(4.0)
     X, y, sample_domain = stack_domains(X_source, y_source, X_target)
+    # Bursts are rare: segments with one should count for more than those of noise.
     filters = SegmentSparseFiltering(
-        20, segment_length=40, n_segments=4000, max_iter=50, random_state=0
+        20, segment_length=40, n_segments=4000, normalize=False, max_iter=50, random_state=0
     )
     scores = {}
     for name, adapter in {
@@ -234,6 +244,7 @@ def test_verbose(capsys):
         ({"activation_at_use": "tanh"}, "activation_at_use must be one of"),
         ({"l1_penalty": -1}, "l1_penalty"),
         ({"whiten": "zca"}, "whiten must be one of"),
+        ({"normalize": 2}, "normalize must be one of"),
         ({"max_iter": -1}, "max_iter"),
     ],
 )

@@ -22,6 +22,7 @@ from covshift.base import (
 from covshift.domains import check_fit_domains, check_new_domains
 from covshift.kernels.activations import ACTIVATIONS, activate
 from covshift.kernels.arrays import FloatArray
+from covshift.kernels.normalization import row_norms
 from covshift.streams import ArrayRows, RowStream, bring_home, is_streamed, map_rows, open_rows
 
 SEGMENT_LENGTH = 100  # samples, as published, where windows have as many
@@ -87,21 +88,28 @@ def respond(H: FloatArray, activation: str, epsilon: float) -> FloatArray:
 
 
 def pooled_responses(
-    X: FloatArray, W: FloatArray, b: FloatArray, step: int, activation: str, epsilon: float
+    X: FloatArray,
+    W: FloatArray,
+    b: FloatArray,
+    step: int,
+    activation: str,
+    epsilon: float,
+    normalize: bool,
 ) -> FloatArray:
     """Mean response of each filter over the segments of each window.
 
     X (n, channels, N) and W (L, s) give (n, channels, L); segments start every ``step`` samples.
+    With ``normalize`` the responses of each segment are divided by their norm, if that is not zero.
     """
     L, s = W.shape
     segments = sliding_window_view(X, s, axis=-1)[..., ::step, :]  # (n, channels, J, s)
     n_blocks = max(1, segments[..., 0].size * L // BLOCK_RESPONSES)
-    parts = [
-        respond(block.reshape(-1, s) @ W.T + b, activation, epsilon)
-        .reshape(*block.shape[:-1], L)
-        .mean(axis=-2)
-        for block in np.array_split(segments, min(n_blocks, len(segments)))
-    ]
+    parts = []
+    for block in np.array_split(segments, min(n_blocks, len(segments))):
+        F = respond(block.reshape(-1, s) @ W.T + b, activation, epsilon)
+        if normalize:
+            F /= row_norms(F, 0.0)
+        parts.append(F.reshape(*block.shape[:-1], L).mean(axis=-2))
     return np.concatenate(parts)
 
 
@@ -110,7 +118,8 @@ class SegmentSparseFiltering(DomainTransformer):
 
     .. math::
 
-        z_j = \frac{1}{J} \sum_{i=1}^{J} g_\text{use}\bigl(w_j^\top V (s_i - \mu)\bigr), \qquad
+        z = \frac{1}{J} \sum_{i=1}^{J} \frac{f_i}{\lVert f_i \rVert}, \qquad
+        f_i = g_\text{use}\bigl(W V (s_i - \mu)\bigr), \qquad
         \min_W \; \sum_{ij} \text{normalize}\bigl(g(S W^\top)\bigr)_{ij}
         + \lambda \lVert W \rVert_1
 
@@ -147,6 +156,10 @@ class SegmentSparseFiltering(DomainTransformer):
     activation_at_use : {None, "abs", "sin", "cos", "square", "log"}, default=None
         The activation of responses. None: g. "square" is :math:`h^2`, the energy; "log" is
         :math:`\log(1 + h^2)`, on which single large impacts weigh less.
+    normalize : bool, default=True
+        Whether the responses :math:`f_i` of a segment are divided by their norm, as those of a row
+        are in `SparseFiltering`: z then tells how segments look, not how loud they are. False:
+        the mean of :math:`f_i`.
     l1_penalty : float, default=0
         :math:`\lambda`. The first sum does not depend on the lengths of filters, so that the
         penalty shrinks them all as long as the optimizer runs; how sparse they become depends on
@@ -236,6 +249,7 @@ class SegmentSparseFiltering(DomainTransformer):
         whiten=True,
         activation="abs",
         activation_at_use=None,
+        normalize=True,
         l1_penalty=0.0,
         epsilon=1e-8,
         max_iter=100,
@@ -253,6 +267,7 @@ class SegmentSparseFiltering(DomainTransformer):
         self.whiten = whiten
         self.activation = activation
         self.activation_at_use = activation_at_use
+        self.normalize = normalize
         self.l1_penalty = l1_penalty
         self.epsilon = epsilon
         self.max_iter = max_iter
@@ -337,6 +352,7 @@ class SegmentSparseFiltering(DomainTransformer):
             self.segment_length_ if self.step is None else self.step,
             self.activation if self.activation_at_use is None else self.activation_at_use,
             self.epsilon,
+            self.normalize,
         ).reshape(len(X), -1)
 
     def _learn(self, segments: FloatArray, random_state: Any) -> None:
@@ -344,7 +360,8 @@ class SegmentSparseFiltering(DomainTransformer):
         scale = float(np.abs(segments).max()) or 1.0  # in this unit no square overflows
         segments = segments / segments.dtype.type(scale)
         length = segments.shape[1]
-        mean, V = np.zeros(length), np.eye(length)
+        mean: FloatArray = np.zeros(length)
+        V: FloatArray = np.eye(length)
         if self.whiten:
             mean, V = segments.mean(axis=0, dtype=np.float64), whitening_matrix(segments)
             segments = ((segments - mean) @ V).astype(segments.dtype)
@@ -386,6 +403,7 @@ class SegmentSparseFiltering(DomainTransformer):
         for name in ("n_components", "n_segments", "n_channels"):
             check_count(name, getattr(self, name), minimum=1)
         check_option("whiten", self.whiten, (True, False))
+        check_option("normalize", self.normalize, (True, False))
         check_option("activation_at_use", self.activation_at_use, (None, *AT_USE))
         check_number("l1_penalty", self.l1_penalty, minimum=0)
         if self.n_features_in_ % self.n_channels:
