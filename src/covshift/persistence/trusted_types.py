@@ -17,6 +17,8 @@ ESTIMATORS = {
     "covshift.predictors.joint_alignment_classifier": ["JointAlignmentClassifier"],
     "covshift.predictors.lsp_classifier": ["LSPClassifier"],
     "covshift.selection.auto_adapted_classifier": ["AutoAdaptedClassifier"],
+    "covshift.signals.order_tracking": ["OrderTracking"],
+    "covshift.signals.spectra": ["EnvelopeSpectrum", "Spectrum"],
     "covshift.tables.classifier": ["TableClassifier"],
     "covshift.tables.encoder": ["TableEncoder"],
 }
