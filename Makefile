@@ -33,7 +33,7 @@ docs: .venv/docs-installed  ## the documentation, its examples run; names the pa
 
 # Those that exist, one after the other: two at once would disturb each other's times.
 BENCHMARKS := $(notdir $(basename $(wildcard $(addprefix benchmarks/, $(addsuffix .py, \
-	engine study speech_grid growth mmd ks weights alignments autoencoder tables \
+	engine study speech_grid growth mmd ks weights alignments autoencoder segment_filters tables \
 	table_encoders startup single_row saved_models larger_than_memory cluster)))))
 
 bench: .venv/dev-installed  ## the benchmarks, side by side with the peers; writes bench-output/*.json

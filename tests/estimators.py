@@ -80,6 +80,7 @@ SETTINGS = {
     "DomainStandardScaler": {"pooling": "domain"},
     "LinearMongeAlignment": {"direction": "target_to_source"},
     "PeriodicSparseFiltering": {"n_restarts": 2},
+    "SegmentSparseFiltering": {"n_components": 4, "n_segments": 200, "max_iter": 10},
     "SubspaceAlignment": {"center": True, "scale": True, "pooling": "domain"},
 }
 

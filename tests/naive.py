@@ -122,6 +122,38 @@ def complex_step_gradient(loss, W, step=1e-30):
     return G
 
 
+def absolute_penalty(W, weight):
+    """weight * sum_jk sqrt(W_jk^2 + 1e-8)."""
+    total = 0.0
+    for w in np.ravel(W):
+        total = total + np.sqrt(w * w + 1e-8)
+    return weight * total
+
+
+def pooled_responses(X, W, b, n_channels, step, kind, epsilon, normalize):
+    """Mean over the segments of each channel of each window of f = g(W segment + b), or f / |f|."""
+    n, length, s = len(X), X.shape[1] // n_channels, W.shape[1]
+    Z = np.zeros((n, n_channels * len(W)))
+    for i in range(n):
+        for c in range(n_channels):
+            samples = X[i, c * length : (c + 1) * length]
+            starts = range(0, length - s + 1, step)
+            for start in starts:
+                f = []
+                for j in range(len(W)):
+                    h = b[j] + sum(W[j, k] * samples[start + k] for k in range(s))
+                    if kind == "square":
+                        f.append(h * h)
+                    elif kind == "log":
+                        f.append(math.log(1 + h * h))
+                    else:
+                        f.append(activation(h, kind, epsilon))
+                norm = math.sqrt(_sum_of_squares(f)) if normalize else 1.0
+                for j in range(len(W)):
+                    Z[i, c * len(W) + j] += f[j] / norm / len(starts)
+    return Z
+
+
 def ks_statistic(a, b):
     """max over observed v of |#{a <= v} / n_a - #{b <= v} / n_b|."""
     largest = 0.0

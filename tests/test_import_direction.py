@@ -22,6 +22,7 @@ ORDER = [
     "registry",
     "output_files",
     "datasets",
+    "signals",
     "adapters",
     "weights",
     "predictors",

@@ -7,7 +7,8 @@ import pytest
 
 # The modules of the table of public names.
 MODULES = ["covshift", "covshift.datasets", "covshift.measures", "covshift.selection"]
-MODULES += ["covshift.persistence", "covshift.interop.onnx", "covshift.interop.skada"]
+MODULES += ["covshift.persistence", "covshift.signals"]
+MODULES += ["covshift.interop.onnx", "covshift.interop.skada"]
 
 
 def public_callables():

@@ -34,6 +34,7 @@ ALIGNED_FEATURES = 60  # principal components that are kept where covariances ar
 FILTERED_FEATURES = 40  # and where filters are fitted
 FILTER_ITERATIONS = 50
 SMALL_SUBSPACE, LARGE_SUBSPACE = 8, 30
+SEGMENT_FILTERS = 100
 CODES = 20  # units of the auto-encoder's code, at most
 EPOCHS = 60
 # Labels count for more than sparsity, and the more so the more rows have none: else the target's
@@ -483,6 +484,21 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         runs_on_device=True,  # on so few features that it has no step before it
         aliases=("PSF by class",),
         **_PSF,
+    ),
+    AdapterRecord(
+        name="segment-sf",
+        path="covshift.adapters.segment_sparse_filtering:SegmentSparseFiltering",
+        title="sparse filtering of short segments of a signal, averaged over each window",
+        assumption="The label depends on which short waveforms a window of a signal holds, not on "
+        "where they stand in it.",
+        fixes="Windows that start at any moment of the same vibration.",
+        harms="The order of events in a window matters, or domains ring with other waveforms.",
+        hypothesis="local waveforms",
+        uses_domains=False,
+        streams=True,
+        before=(),  # columns are moments of a window: scaling each would bend the waveforms
+        settings={"n_components": SEGMENT_FILTERS, "random_state": 0},
+        n_outputs=SEGMENT_FILTERS,
     ),
 )
 

@@ -48,6 +48,7 @@ def draw(dtype=np.float64, own_rows=False, offset=0.0, n=N_ROWS, m=N_FEATURES, L
         "groups": rng.random((K, C, L)) < 0.5,
         "label_reward": rng.uniform(-1, 3, (K, C)),
         "alpha": np.array([0.0, 0.3, 2.0]),
+        "l1": np.array([0.7, 0.0, 0.1]),
     }
     return rng.standard_normal((K, L, m)).astype(dtype), arguments
 
@@ -60,7 +61,8 @@ def expected(W, arguments, loss, activation, epsilon, norm_epsilon, k):
     rest = (arguments["groups"][k], arguments["label_reward"][k], activation, epsilon)
 
     def twin(W):
-        return TWINS[loss](W, X, codes, *rest, norm_epsilon, arguments["alpha"][k])
+        without = TWINS[loss](W, X, codes, *rest, norm_epsilon, arguments["alpha"][k])
+        return without + naive.absolute_penalty(W, arguments["l1"][k])
 
     W = W[k].astype(np.float64)
     return twin(W), naive.complex_step_gradient(twin, W)

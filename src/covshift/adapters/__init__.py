@@ -7,6 +7,7 @@ from covshift.adapters.domain_standard_scaler import DomainStandardScaler
 from covshift.adapters.fit_many import fit_each, fit_many
 from covshift.adapters.linear_monge_alignment import LinearMongeAlignment
 from covshift.adapters.periodic_sparse_filtering import PeriodicSparseFiltering
+from covshift.adapters.segment_sparse_filtering import SegmentSparseFiltering
 from covshift.adapters.source_standard_scaler import SourceStandardScaler
 from covshift.adapters.sparse_filtering import SparseFiltering
 from covshift.adapters.subspace_alignment import SubspaceAlignment
@@ -19,6 +20,7 @@ __all__ = [
     "DomainStandardScaler",
     "LinearMongeAlignment",
     "PeriodicSparseFiltering",
+    "SegmentSparseFiltering",
     "SourceStandardScaler",
     "SparseFiltering",
     "SubspaceAlignment",

@@ -172,6 +172,10 @@ class SparseFilter(TargetLearner):
     def _loss_name(self):
         return "joint"
 
+    def _l1_weight(self):
+        """Weight of the absolute penalty on W; none on a device, where it is not computed."""
+        return 0.0
+
     def _activate(self, X):
         if is_device_array(X):
             W = cast(self.components_, X.dtype)

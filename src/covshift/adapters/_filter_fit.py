@@ -230,6 +230,7 @@ def _batch_losses(problems: list[FilterProblem], starts: FloatArray, run: Run) -
         "epsilon": first.filter_.epsilon,
         "norm_epsilon": first.filter_.norm_epsilon,
         "alpha": np.array([problem.filter_.alpha for problem in problems]),
+        "l1": np.array([problem.filter_._l1_weight() for problem in problems]),
     }
     stream = first.X if isinstance(first.X, RowStream) else None
     if stream is None and same_codes and not are_kept(starts[..., 0].nbytes, first.X.shape[0]):

@@ -20,6 +20,7 @@ LOSSES: dict[Loss, Callable[[BoolArray, FloatArray, float], FilterLoss]] = {
     "joint": psf_loss,
     "blockwise": psf_blockwise_loss,
 }
+SMOOTH = 1e-8  # added to squares of weights under the root
 # (k, L, m) filters of the problems named by (k,) positions -> losses (k,), gradients (k, L, m)
 Losses: TypeAlias = Callable[[FloatArray, IntArray], tuple[FloatArray, FloatArray]]
 
@@ -35,6 +36,7 @@ def filter_losses(
     epsilon: float,
     norm_epsilon: float,
     alpha: FloatArray,
+    l1: FloatArray | None = None,
     run: Run = map,
 ) -> Losses:
     """Prepare K problems, of one shape, that differ in their rewards and perhaps their rows.
@@ -47,7 +49,8 @@ def filter_losses(
     label_reward : (K, C) the lambda of each class.
     loss : "joint", see `psf_loss`, or "blockwise", see `psf_blockwise_loss`.
     activation, epsilon, norm_epsilon : see `activations` and `normalization`.
-    alpha : (K,) weights of the penalty on W.
+    alpha : (K,) weights of the squared penalty on W, see `add_penalties`.
+    l1 : (K,) weights of the absolute penalty on W. None: zeros.
     run : how the lanes of `row_blocks` are run.
 
     Returns
@@ -56,7 +59,8 @@ def filter_losses(
     """
     K, C, L = groups.shape
     dtype = X.dtype
-    label_reward, alpha = label_reward.astype(dtype), alpha.astype(dtype)[:, None, None]
+    label_reward, alpha = label_reward.astype(dtype), alpha.astype(dtype)
+    l1 = np.zeros_like(alpha) if l1 is None else l1.astype(dtype)
     gram = gram_matrix(X) if _gram_pays(X.shape, _sparse(X), loss, activation, epsilon) else None
     passes = 3 if gram is None else 1
     X, codes = sort_by_class(X, np.where(codes < 0, C, codes))
@@ -89,7 +93,7 @@ def filter_losses(
             half_angle=half_angle,
             run=run,
         )
-        return _add_penalty(losses, gradients, W, alpha[which])
+        return add_penalties(losses, gradients, W, alpha[which], l1[which])
 
     select(np.arange(K))
     return evaluate
@@ -108,6 +112,7 @@ def streamed_losses(
     epsilon: float,
     norm_epsilon: float,
     alpha: FloatArray,
+    l1: FloatArray | None = None,
 ) -> Losses:
     """Prepare K problems whose rows (n, m) are passed over in parts: see `filter_streams`.
 
@@ -116,9 +121,11 @@ def streamed_losses(
     sums : calls a function on the rows and the codes of every part, with further arguments, and
         adds up what it returns. Rows without a label have code C.
     shape, is_sparse, dtype : of the rows; dtype is the working precision.
-    groups, label_reward, loss, activation, epsilon, norm_epsilon, alpha : as in `filter_losses`.
+    groups, label_reward, loss, activation, epsilon, norm_epsilon, alpha, l1 : as in
+        `filter_losses`.
     """
-    label_reward, alpha = label_reward.astype(dtype), alpha.astype(dtype)[:, None, None]
+    label_reward, alpha = label_reward.astype(dtype), alpha.astype(dtype)
+    l1 = np.zeros_like(alpha) if l1 is None else l1.astype(dtype)
     half_angle = _use_half_angle(activation, epsilon + norm_epsilon, dtype)
     rule = ActivationRule(activation, epsilon, half_angle)
     gram: Gram | None = None
@@ -128,7 +135,7 @@ def streamed_losses(
     def evaluate(W: FloatArray, which: IntArray) -> tuple[FloatArray, FloatArray]:
         problem = LOSSES[loss](groups[which], label_reward[which], norm_epsilon)
         losses, gradients = two_passes(W, sums, problem, rule, gram)
-        return _add_penalty(losses, gradients, W, alpha[which])
+        return add_penalties(losses, gradients, W, alpha[which], l1[which])
 
     return evaluate
 
@@ -162,12 +169,25 @@ def filter_loss(
     return float(losses[0]), gradients[0]
 
 
-def _add_penalty(
-    losses: FloatArray, gradients: FloatArray, W: FloatArray, alpha: FloatArray
+def add_penalties(
+    losses: FloatArray, gradients: FloatArray, W: FloatArray, alpha: FloatArray, l1: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    if not alpha.any():
-        return losses, gradients
-    return losses + 0.5 * np.einsum("klm,klm,kij->k", W, W, alpha), gradients + alpha * W
+    r"""Add the penalties on W (K, L, m), with weights (K,) each, to losses and gradients.
+
+    .. math::
+
+        \frac{\alpha}{2} \sum_{jk} W_{jk}^2 + \lambda \sum_{jk} \sqrt{W_{jk}^2 + 10^{-8}}
+
+    The root is the absolute value, smooth at zero, which the solver needs.
+    """
+    if alpha.any():
+        losses = losses + 0.5 * alpha * np.einsum("klm,klm->k", W, W)
+        gradients = gradients + alpha[:, None, None] * W
+    if l1.any():
+        sizes = np.sqrt(np.square(W) + W.dtype.type(SMOOTH))
+        losses = losses + l1 * sizes.sum(axis=(1, 2), dtype=np.float64)
+        gradients = gradients + l1[:, None, None] * (W / sizes)
+    return losses, gradients
 
 
 def _use_half_angle(activation: Activation, epsilons: float, dtype: Any) -> bool:

@@ -18,6 +18,8 @@ ESTIMATORS = {
     "covshift.predictors.lsp_classifier": ["LSPClassifier"],
     "covshift.predictors.numbered_classes": ["NumberedClasses"],
     "covshift.selection.auto_adapted_classifier": ["AutoAdaptedClassifier"],
+    "covshift.signals.order_tracking": ["OrderTracking"],
+    "covshift.signals.spectra": ["EnvelopeSpectrum", "Spectrum"],
     "covshift.tables.classifier": ["TableClassifier"],
     "covshift.tables.encoder": ["TableEncoder"],
 }

@@ -1,0 +1,375 @@
+"""Vibration of bearings: Case Western Reserve, MFPT, or a folder of one's own with a table."""
+
+import csv
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.io import loadmat, wavfile
+from sklearn.utils import Bunch
+
+from covshift.datasets.collection import UNREADABLE_ARRAYS, damaged, find_folder
+from covshift.kernels.arrays import FloatArray
+
+TABLE = "recordings.csv"
+# Speeds of the Case Western rig, by load in horsepower; files mostly hold the measured one.
+NOMINAL_RPM = {0: 1797, 1: 1772, 2: 1750, 3: 1730}
+# Numbers of the original files, 12 kHz at the drive end: fault, size in mils and, of the outer
+# race, the place of the load zone; then the files at 0, 1, 2 and 3 hp.
+CWRU_NUMBERS = {
+    "Normal": (97, 98, 99, 100),
+    "IR007": (105, 106, 107, 108),
+    "B007": (118, 119, 120, 121),
+    "OR007@6": (130, 131, 132, 133),
+    "OR007@3": (144, 145, 146, 147),
+    "OR007@12": (156, 158, 159, 160),
+    "IR014": (169, 170, 171, 172),
+    "B014": (185, 186, 187, 188),
+    "OR014@6": (197, 198, 199, 200),
+    "IR021": (209, 210, 211, 212),
+    "B021": (222, 223, 224, 225),
+    "OR021@6": (234, 235, 236, 237),
+    "OR021@3": (246, 247, 248, 249),
+    "OR021@12": (258, 259, 260, 261),
+    "IR028": (3001, 3002, 3003, 3004),
+    "B028": (3005, 3006, 3007, 3008),
+}
+OF_NUMBER = {
+    number: (label, load)
+    for label, numbers in CWRU_NUMBERS.items()
+    for load, number in enumerate(numbers)
+}
+# "IR007_0.mat", "OR007@6_1.mat", "Normal_0.mat": fault, size, place, load.
+BY_LOAD = re.compile(r"(?:(IR|OR|B)(\d{3})(?:@(\d+))?|(Normal))_([0-3])", re.IGNORECASE)
+# "1772_IR_7_DE12.npz", "1730_OR@6_21_DE12.npz", "1797_Normal.npz": speed, fault, place, size.
+BY_SPEED = re.compile(r"(\d{4})_(?:(IR|OR|B)(?:@(\d+))?_(\d+)_DE12|(Normal))", re.IGNORECASE)
+MFPT = re.compile(r"(baseline|InnerRaceFault|OuterRaceFault)(?:_vload)?_(\d+)", re.IGNORECASE)
+MFPT_LABELS = {"baseline": "Normal", "innerracefault": "IR", "outerracefault": "OR"}
+
+WHERE = (
+    "It should hold files of Case Western Reserve (105.mat, IR007_0.mat or 1797_IR_7_DE12.npz), "
+    f"of MFPT (InnerRaceFault_vload_1.mat), or your own with a table {TABLE}, whose columns "
+    "are file, label and perhaps load, rpm, rate and domain."
+)
+CWRU_TEXT = """Bearings of Case Western Reserve University
+
+Vibration of a 2 hp motor at loads of 0 to 3 hp, with faults of 7, 14, 21 or 28 mils (0.001 inch) in
+the inner race (IR), the outer race (OR, at 3, 6 or 12 o'clock) or a ball (B) of the drive-end
+bearing, 12,000 samples a second; healthy recordings (Normal) are taken to have 48,000. Each fault
+at each load is one recording: a class and its recording cannot be told apart.
+
+Case Western Reserve University Bearing Data Center. No licence is stated."""
+MFPT_TEXT = """Bearings of the Society for Machinery Failure Prevention Technology (MFPT)
+
+Vibration of a test rig at a shaft rate of 25 Hz and loads of 0 to 300 lb: healthy (Normal), faults
+of the inner (IR) and of the outer race (OR). Sampled at 97,656 or 48,828 values a second.
+
+E. Bechhoefer, "Condition based maintenance fault database for testing diagnostics and prognostic
+algorithms", MFPT Data, 2013."""
+OWN_TEXT = "Recordings of {folder}, described by {table}."
+
+
+class Recording(NamedTuple):
+    """One recording: samples, and what is known of it; NaN where that is nothing."""
+
+    file: str
+    samples: Any
+    label: str
+    domain: str
+    load: float
+    rpm: float
+    rate: float
+    size: float = np.nan
+
+
+def load_bearings(
+    folder: str | os.PathLike[str],
+    *,
+    table: str = TABLE,
+    channels: Sequence[str] = ("DE",),
+) -> Bunch:
+    r"""Load recordings of bearings, or of any machine, from a folder and those below it.
+
+    Parameters
+    ----------
+    folder : path
+        Folder of one of three kinds, recognized by what it holds:
+
+        - your own recordings with a table: one row per recording, columns ``file`` and ``label``,
+          and where known ``load``, ``rpm`` (revolutions per minute), ``rate`` (samples per second)
+          and ``domain`` (default: the load). Files are ``.npy``, ``.npz``, ``.mat``, ``.csv`` or
+          ``.wav``; an ``.npz`` or ``.mat`` file with several arrays needs a column ``variable``.
+        - files of Case Western Reserve, 12 kHz at the drive end: ``105.mat``, ``IR007_0.mat`` or
+          ``1797_IR_7_DE12.npz``;
+        - files of MFPT: ``baseline_1.mat``, ``InnerRaceFault_vload_1.mat``, ...
+    table : str, default="recordings.csv"
+        Name of the table.
+    channels : sequence of str, default=("DE",)
+        Sensors of the Case Western files: "DE" (drive end), "FE" (fan end), "BA" (base).
+
+    Returns
+    -------
+    Bunch
+        ``recordings``, a list of arrays of shape (n_samples,) or (n_samples, n_channels), for
+        `covshift.signals.cut_windows`; and one entry per recording in ``target`` (labels),
+        ``domain``, ``load``, ``rpm``, ``rate``, ``size`` (of the fault, mils) and ``file_names``;
+        NaN is unknown. ``domain_names`` and ``DESCR``. ``.npy`` and ``.wav`` files are memory maps,
+        which may be larger than memory.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the folder, or a file that the table names, is not there.
+    NotADirectoryError
+        If it is a file.
+    ValueError
+        If a file is damaged or does not hold what it should. The message names it.
+
+    Notes
+    -----
+    **Cost**: linear in the size of the files, time and memory, but for memory maps.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from covshift.datasets import load_bearings
+    >>> from covshift.signals import cut_windows
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> for name in ("monday", "tuesday"):
+    ...     np.save(folder / f"{name}.npy", np.random.default_rng(0).normal(size=5000))
+    >>> table = "file,label,load,rpm,rate\nmonday.npy,healthy,0,1800,12000\n"
+    >>> table += "tuesday.npy,worn,2,1750,12000\n"
+    >>> _ = (folder / "recordings.csv").write_text(table)
+    >>> bearings = load_bearings(folder)
+    >>> windows = cut_windows(bearings.recordings, length=1000)
+    >>> bearings.target[windows.recording].tolist()[4:6], bearings.domain_names
+    (['healthy', 'worn'], {0: '0', 1: '2'})
+    """
+    path = find_folder(folder, WHERE)
+    if (path / table).is_file():
+        found, text = _read_table(path, path / table), OWN_TEXT.format(folder=path, table=table)
+    elif table != TABLE:
+        raise FileNotFoundError(f"{path} has no table {table}. {WHERE}")
+    else:
+        files = sorted(one for one in path.rglob("*") if one.suffix.lower() in (".mat", ".npz"))
+        mfpt = [one for one in files if MFPT.fullmatch(one.stem)]
+        if mfpt:
+            found, text = [_read_mfpt(one, path) for one in mfpt], MFPT_TEXT
+        else:
+            known = [(one, _describe_cwru(one)) for one in files]
+            found = [_read_cwru(one, path, known, channels) for one, known in known if known]
+            text = CWRU_TEXT
+    if not found:
+        raise FileNotFoundError(f"{path} has no recordings. {WHERE}")
+    names = list(dict.fromkeys(one.domain for one in sorted(found, key=_by_load)))
+    return Bunch(
+        recordings=[one.samples for one in found],
+        target=np.array([one.label for one in found]),
+        domain=np.array([names.index(one.domain) for one in found], dtype=np.int64),
+        domain_names=dict(enumerate(names)),
+        load=np.array([one.load for one in found]),
+        rpm=np.array([one.rpm for one in found]),
+        rate=np.array([one.rate for one in found]),
+        size=np.array([one.size for one in found]),
+        file_names=[one.file for one in found],
+        DESCR=text,
+    )
+
+
+def _by_load(recording: Recording) -> tuple[float, str]:
+    return (np.inf if np.isnan(recording.load) else recording.load, recording.domain)
+
+
+# Case Western Reserve
+
+
+def _describe_cwru(path: Path) -> tuple[str, int] | None:
+    """Label and load by the name of a file; None for a file of another kind."""
+    if path.stem.isdigit():
+        return OF_NUMBER.get(int(path.stem))
+    if found := BY_LOAD.fullmatch(path.stem):
+        fault, size, place, normal, load = found.groups()
+        return _cwru_label(fault, size, place, normal), int(load)
+    if found := BY_SPEED.fullmatch(path.stem):
+        rpm, fault, place, size, normal = found.groups()
+        loads = {speed: load for load, speed in NOMINAL_RPM.items()}
+        if int(rpm) in loads:
+            return _cwru_label(fault, size, place, normal), loads[int(rpm)]
+    return None
+
+
+def _cwru_label(fault: Any, size: Any, place: Any, normal: Any) -> str:
+    if normal:
+        return "Normal"
+    return f"{fault.upper()}{int(size):03d}" + (f"@{place}" if place else "")
+
+
+def _read_cwru(
+    path: Path, folder: Path, known: tuple[str, int], channels: Sequence[str]
+) -> Recording:
+    label, load = known
+    if isinstance(channels, str) or not set(channels) <= {"DE", "FE", "BA"} or not channels:
+        raise ValueError(f"channels must be some of 'DE', 'FE' and 'BA', got {channels!r}.")
+    arrays = _read_arrays(path)
+    columns = []
+    for channel in channels:
+        # 97.mat: X097_DE_time. Some files hold a second recording as well; theirs comes first.
+        pattern = rf"(X\d+_)?{channel}(_time)?"
+        if path.stem.isdigit() and f"X{int(path.stem):03d}_{channel}_time" in arrays:
+            pattern = f"X{int(path.stem):03d}_{channel}_time"
+        names = [name for name in arrays if re.fullmatch(pattern, name)]
+        if not names:
+            raise damaged(path, f"has no channel {channel} (arrays: {', '.join(arrays) or 'none'})")
+        columns.append(_check_samples(path, arrays[names[0]]))
+    if len({len(one) for one in columns}) > 1:
+        raise damaged(path, "has channels of different lengths")
+    speeds = [values for name, values in arrays.items() if re.fullmatch(r"(X\d+)?RPM", name)]
+    rpm = float(np.ravel(speeds[0])[0]) if speeds and np.size(speeds[0]) else NOMINAL_RPM[load]
+    size = re.search(r"\d{3}", label)
+    return Recording(
+        str(path.relative_to(folder)),
+        columns[0] if len(columns) == 1 else np.column_stack(columns),
+        label,
+        f"{load} hp",
+        float(load),
+        float(rpm),
+        48_000.0 if label == "Normal" else 12_000.0,
+        float(size[0]) if size else np.nan,
+    )
+
+
+# MFPT
+
+
+def _read_mfpt(path: Path, folder: Path) -> Recording:
+    bearing: Any = _read_arrays(path).get("bearing")
+    fields = getattr(getattr(bearing, "dtype", None), "names", None) or ()
+    missing = [name for name in ("gs", "sr", "load", "rate") if name not in fields]
+    if missing:
+        raise damaged(path, f"has no bearing.{', bearing.'.join(missing)}")
+    values = {name: np.ravel(bearing[name])[0] for name in ("gs", "sr", "load", "rate")}
+    try:
+        sr, load, rate = (float(np.ravel(values[name])[0]) for name in ("sr", "load", "rate"))
+    except (IndexError, TypeError, ValueError):
+        raise damaged(path, "holds no number in bearing.sr, bearing.load or bearing.rate") from None
+    match = MFPT.fullmatch(path.stem)
+    label = MFPT_LABELS[match[1].lower()] if match else ""
+    samples = _check_samples(path, values["gs"])
+    return Recording(
+        str(path.relative_to(folder)), samples, label, f"{load:g} lb", load, 60 * rate, sr
+    )
+
+
+# A folder with a table
+
+
+def _read_table(folder: Path, table: Path) -> list[Recording]:
+    try:
+        with table.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.DictReader(file)
+            missing = [one for one in ("file", "label") if one not in (reader.fieldnames or [])]
+            if missing:
+                raise ValueError(f"{table} has no column {' and '.join(missing)}. {WHERE}")
+            rows = list(reader)
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise damaged(table, f"cannot be read as CSV ({error})") from None
+    absent = [row["file"] for row in rows if not (folder / (row["file"] or "")).is_file()]
+    if absent:
+        named = ", ".join(map(str, absent[:3]))
+        named += f", and {len(absent) - 3} more" if len(absent) > 3 else ""
+        raise FileNotFoundError(f"{table} names files that are not in {folder}: {named}.")
+    return [_read_row(folder, table, number, row) for number, row in enumerate(rows, start=2)]
+
+
+def _read_row(folder: Path, table: Path, number: int, row: dict[str, Any]) -> Recording:
+    if not row["label"]:
+        raise ValueError(f"{table}, line {number}: the label is empty.")
+    known = {}
+    for name in ("load", "rpm", "rate"):
+        text = (row.get(name) or "").strip()
+        try:
+            known[name] = float(text) if text else np.nan
+        except ValueError:
+            raise ValueError(f"{table}, line {number}: {name} {text!r} is not a number.") from None
+    samples, rate = _read_samples(folder / row["file"], (row.get("variable") or "").strip())
+    if np.isnan(known["rate"]):
+        known["rate"] = rate
+    domain = row.get("domain") or (row.get("load") or "").strip() or "all"
+    return Recording(row["file"], samples, row["label"], domain, **known)
+
+
+def _read_samples(path: Path, variable: str) -> tuple[Any, float]:
+    """Samples of a file, and their rate where the file knows it."""
+    suffix = path.suffix.lower()
+    if suffix in (".npz", ".mat"):
+        arrays = _read_arrays(path)
+        if not variable:
+            arrays = {name: one for name, one in arrays.items() if np.size(one) > 1}
+            if len(arrays) != 1:
+                raise ValueError(
+                    f"{path} holds {len(arrays)} arrays ({', '.join(arrays)}): name one in a "
+                    f"column 'variable' of the table."
+                )
+            variable = next(iter(arrays))
+        if variable not in arrays:
+            raise damaged(path, f"has no array {variable!r} (arrays: {', '.join(arrays)})")
+        return _check_samples(path, arrays[variable]), np.nan
+    try:
+        if suffix == ".npy":
+            return _check_samples(path, np.load(path, mmap_mode="r", allow_pickle=False)), np.nan
+        if suffix == ".wav":
+            rate, samples = wavfile.read(path, mmap=True)
+            return _check_samples(path, samples), float(rate)
+        if suffix in (".csv", ".txt"):
+            return _check_samples(path, _read_text(path)), np.nan
+    except UNREADABLE_ARRAYS as error:
+        if str(path) in str(error):
+            raise
+        raise damaged(path, f"cannot be read ({error})") from error
+    raise ValueError(f"{path}: files of type {suffix or 'none'} are not read. {WHERE}")
+
+
+def _read_text(path: Path) -> FloatArray:
+    """Numbers of a text, one row per sample; a first line of names is skipped."""
+    with path.open(encoding="utf-8-sig") as file:
+        first = file.readline()
+    delimiter = next((mark for mark in (",", ";", "\t") if mark in first), None)
+    try:
+        [float(cell) for cell in first.split(delimiter)]
+        names = 0
+    except ValueError:
+        names = 1
+    found: FloatArray = np.loadtxt(path, delimiter=delimiter, skiprows=names, encoding="utf-8-sig")
+    return found
+
+
+def _read_arrays(path: Path) -> dict[str, Any]:
+    """Arrays of a file .mat or .npz by name."""
+    try:
+        if path.suffix.lower() == ".npz":
+            with np.load(path, allow_pickle=False) as file:
+                return {name: file[name] for name in file.files}
+        arrays = loadmat(path)
+    # What SciPy raises for bytes that are not a file of MATLAB, or end too soon, is not one thing.
+    except Exception as error:
+        raise damaged(path, f"cannot be read ({error})") from error
+    return {name: values for name, values in arrays.items() if not name.startswith("__")}
+
+
+def _check_samples(path: Path, values: Any) -> Any:
+    """Return samples as (n,) or (n, channels), a memory map unread."""
+    samples = values if isinstance(values, np.ndarray) else np.asarray(values)
+    if samples.dtype.kind not in "fiu":
+        raise damaged(path, f"holds {samples.dtype} where numbers should be")
+    if samples.ndim == 2 and 1 in samples.shape:
+        samples = samples.reshape(-1)
+    if samples.ndim not in (1, 2) or samples.size < 2:
+        raise damaged(path, f"holds an array of shape {samples.shape}, which is not a recording")
+    if not isinstance(samples, np.memmap) and not np.isfinite(samples).all():
+        raise damaged(path, "holds samples that are not finite")
+    return samples
