@@ -7,10 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
-from covshift import AdaptedClassifier, DomainStandardScaler, load, save
+from covshift import AdaptedClassifier, AutoAdaptedClassifier, DomainStandardScaler, load, save
 from covshift.measures import classifier_two_sample_test, ks_test
-from covshift.quiet import ignored_warnings
+from covshift.quiet import ignored_warnings, recorded_warnings
 from covshift.tables.monitoring import _compare
 from covshift.tables.moved_columns import _separate
 from tests.shifted import make_problem
@@ -118,3 +119,32 @@ def test_loading_in_threads_leaves_no_filter_behind(older_file):
         models = list(pool.map(load, [older_file] * 40))
     assert warnings.filters == before
     assert len({tuple(model.predict(X_NEW)) for model in models}) == 1
+
+
+def test_the_main_thread_records_all_warnings():
+    with recorded_warnings() as caught:
+        warn()
+        warn(DeprecationWarning)
+    assert [one.category for one in caught] == [RuntimeWarning, DeprecationWarning]
+    assert in_thread(lambda: record()) == []
+
+
+def record():
+    with recorded_warnings() as caught:
+        pass
+    return list(caught)
+
+
+def test_automatic_fits_in_threads_leave_warnings_as_they_were():
+    """Overlapping fits once left the function that shows warnings pointing to a dead list."""
+    before = warnings._showwarnmsg_impl, list(warnings.filters)
+    candidates = [(None, LogisticRegression()), ("standardize", LogisticRegression())]
+
+    def fit(seed):
+        model = AutoAdaptedClassifier(candidates=candidates, max_rows=50, random_state=seed)
+        return model.fit(X, Y, sample_domain=SAMPLE_DOMAIN).chosen_
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(fit, range(24)))
+    assert len(found) == 24
+    assert (warnings._showwarnmsg_impl, list(warnings.filters)) == before

@@ -1,4 +1,4 @@
-"""Ignore a warning without harm to other threads.
+"""Ignore or record warnings without harm to other threads.
 
 Python keeps the filters of warnings once per process, and ``warnings.catch_warnings`` puts back
 what it found when it began. Two threads that overlap put back each other's filters, which then stay
@@ -30,3 +30,20 @@ def ignored_warnings(*categories: type[Warning], message: str = "") -> Iterator[
         for category in categories:
             warnings.filterwarnings("ignore", message, category)
         yield
+
+
+@contextmanager
+def recorded_warnings() -> Iterator[list[warnings.WarningMessage]]:
+    """Record all warnings instead of showing them, in the main thread of the process.
+
+    Yields
+    ------
+    list of WarningMessage
+        Filled as warnings come. It stays empty in other threads, whose warnings are shown.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield []
+        return
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield caught

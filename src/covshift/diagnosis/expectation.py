@@ -21,7 +21,6 @@ Intervals are of 90 % (by domains: 85 %), for the accuracy on as many rows as th
 drawn anew. What is left of a difference between the roles widens that by confidence.
 """
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -38,6 +37,7 @@ from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.kernels.vector_scaling import fit_scaling, scaled_probabilities
 from covshift.measures import classifier_two_sample_test
 from covshift.measures.performance_estimates import Scores, confident_scores, weighted_scores
+from covshift.quiet import ignored_warnings
 from covshift.selection.explanations import MIN_ROWS
 from covshift.selection.problem import Problem
 
@@ -136,8 +136,7 @@ def estimate_accuracy(
     codes = problem.codes
     if min(len(codes), len(target_logits)) < MIN_ROWS or len(np.unique(codes)) < 2:
         return [refuse(method, ["rows"], {}) for method in ("weights", "confidence")]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with ignored_warnings(ConvergenceWarning):
         return [
             _by_weights(codes, source_logits, target_logits, weighting, seed),
             _by_confidence(codes, source_logits, target_logits, representations, seed),

@@ -18,7 +18,6 @@ like classes that became more frequent. The figures here say what class shares a
 not that they do.
 """
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -37,6 +36,7 @@ from covshift.measures import (
     mmd,
     mmd_test,
 )
+from covshift.quiet import ignored_warnings
 from covshift.selection.bench import Bench
 from covshift.selection.explanations import MIN_ROWS, class_share_weights, left_unexplained
 from covshift.selection.problem import Problem
@@ -121,8 +121,7 @@ def measure_movement(
     """
     problem = bench.problem.thinned(MAX_ROWS, bench.rng("movement: rows"))
     X, T = problem.X_source, problem.X_target
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # of rows that are easily told apart
+    with ignored_warnings(ConvergenceWarning):  # of rows that are easily told apart
         squared, mmd_pvalue, share_lost = _kernel_distance(X, T, bench.rng("movement: MMD"))
         auc, interval, auc_pvalue = _tell_apart(X, T, bench.rng("movement: C2ST"))
         source_shares, target_shares, auc_left = _class_shares(bench)

@@ -10,7 +10,6 @@ rule more bent than the fits can follow is taken for a difference where domains 
 made-up `periodic_groups`, with one rule for all domains, it was refuted in 7 of 16 tasks.
 """
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +23,7 @@ from covshift.diagnosis.plain import to_plain
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.kernels.distinct_rows import deal_folds
 from covshift.kernels.generalized_covariance import largest_covariance, residual_products
+from covshift.quiet import ignored_warnings
 from covshift.selection.bench import N_FOLDS, Bench
 from covshift.solvers.blas_threads import one_blas_thread
 
@@ -69,8 +69,7 @@ def measure_stability(bench: Bench) -> Stability:
     domain = np.searchsorted(large, problem.source_domain[rows])
     fold_of = deal_folds(codes * len(large) + domain, N_FOLDS, rng)
     seed = int(rng.randint(2**31 - 1))
-    with one_blas_thread(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with one_blas_thread(), ignored_warnings(ConvergenceWarning):
         P_domain = _left_out_probabilities(X, domain, fold_of, seed)
         # The largest doubt there can be, with M domains alike, is 1 - 1 / M.
         doubt = (1 - np.square(P_domain).sum(axis=1)) / (1 - 1 / len(large))

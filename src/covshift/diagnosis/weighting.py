@@ -6,7 +6,6 @@ named in ``obstacles``. That weighting can work says nothing of P(y | x): if it 
 source and target, weights are of no use and no figure here shows it.
 """
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ from covshift.diagnosis.plain import to_plain
 from covshift.diagnosis.support import fit_support
 from covshift.kernels.arrays import BoolArray, FloatArray
 from covshift.measures import SourceSupport, effective_sample_size, pareto_k
+from covshift.quiet import ignored_warnings
 from covshift.selection.bench import Bench
 from covshift.selection.explanations import MIN_ROWS, importance_weights, left_unexplained
 
@@ -70,8 +70,7 @@ def measure_weighting(bench: Bench) -> Weighting:
     outside = np.zeros(n_target, dtype=bool)
     if support is not None:
         outside = support.outside(problem.X_target)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # of rows that are easily told apart
+    with ignored_warnings(ConvergenceWarning):  # of rows that are easily told apart
         weights = importance_weights(bench)
         auc_left = left_unexplained(bench, weights)
     size = tail = np.nan

@@ -26,6 +26,7 @@ from covshift.kernels.class_shares import estimate_shares, reweigh_classes
 from covshift.predictors.fitting import check_rowwise, problem_size
 from covshift.predictors.objective import decide_classes, is_balanced
 from covshift.predictors.scored_classifier import ScoredClassifier
+from covshift.quiet import ignored_warnings
 from covshift.rows import validate_rows
 from covshift.selection.bench import Bench
 from covshift.selection.candidates import (
@@ -267,9 +268,8 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
             data = FitData(
                 X, codes, domains.sample_domain if domains.given else None, domains.label_mask
             )
-            with warnings.catch_warnings():
-                # Said once, above; convergence and weights are told in the leaderboard.
-                warnings.simplefilter("ignore")
+            # Said once, above; convergence and weights are told in the leaderboard.
+            with ignored_warnings(Warning):
                 fitted = fit_members(bench, choice.weights, data, self.n_jobs, also=[choice.plain])
             plain = bench.candidates[choice.plain]
             self.members_ = [member for member in fitted if member.weight > 0]

@@ -14,8 +14,6 @@ domains alike are the wrong cure, for they undo a difference that should be ther
 prove it: a movement of the rows may look the same.
 """
 
-import warnings
-
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
@@ -23,6 +21,7 @@ from covshift.kernels.arrays import FloatArray
 from covshift.kernels.class_shares import estimate_shares
 from covshift.kernels.vector_scaling import fit_scaling, scaled_probabilities
 from covshift.measures import classifier_two_sample_test
+from covshift.quiet import ignored_warnings
 from covshift.selection.bench import Bench
 from covshift.weights import ClassifierWeights, UnreliableWeightsWarning
 
@@ -58,10 +57,8 @@ def importance_weights(bench: Bench) -> FloatArray:
         return np.full(len(problem.X_source), np.nan)
     domain = np.concatenate([np.zeros(len(problem.X_source)), np.full(len(problem.X_target), -1.0)])
     estimator = ClassifierWeights(random_state=bench.rng("weights"))
-    with warnings.catch_warnings():
-        # That few rows carry the weight is what these scores suffer from, and known for.
-        warnings.simplefilter("ignore", UnreliableWeightsWarning)
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    # That few rows carry the weight is what these scores suffer from, and known for.
+    with ignored_warnings(UnreliableWeightsWarning, ConvergenceWarning):
         estimator.fit(np.concatenate([problem.X_source, problem.X_target]), sample_domain=domain)
     weights: FloatArray = estimator.weights_
     return weights

@@ -23,6 +23,7 @@ from covshift.predictors.fitting import (
     represent,
     uses_target_rows,
 )
+from covshift.quiet import recorded_warnings
 from covshift.selection.candidates import Candidate
 from covshift.selection.problem import Scene
 
@@ -103,8 +104,7 @@ class _Adapted(NamedTuple):
 
 def _adapt(adapter: Any, scene: Scene, keep_all: bool) -> _Adapted:
     start = perf_counter()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with recorded_warnings() as caught:
         try:
             domains = scene.domains
             labels = scene.codes[domains.label_mask]
@@ -121,8 +121,7 @@ def _run(estimator: Any, adapted: _Adapted, scene: Scene, n_classes: int) -> Out
     start = perf_counter()
     importance = adapted.rows.importance
     n_effective = None if importance is None else effective_sample_size(importance)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with recorded_warnings() as caught:
         try:
             model = fit_estimator(estimator, adapted.rows, scene.codes[scene.codes >= 0])
             fitted = FittedCandidate(None, model)
