@@ -60,8 +60,8 @@ model.fit(data.X, data.y, sample_domain=data.sample_domain)
 print(model.decision_)
 
 # %%
-# Every candidate, by its score and by its accuracy on rows of the target whose labels nobody
-# had:
+# Every candidate, by its expected gain and by its accuracy on rows of the target whose labels
+# were not used:
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", ConvergenceWarning)  # filters that want more iterations
@@ -77,11 +77,12 @@ ranked = list(reversed(model.leaderboard_))
 for place, row in enumerate(ranked):
     accuracy = truth[row["adapter"]]
     axes.barh(place, accuracy, color="C0" if row["weight"] > 0 else "lightgrey")
-    axes.text(0.02, place, f"score {row['combined']:+.3f}, weight {row['weight']:.2f}", va="center")
+    told = f"expected gain {row['expected gain']:+.3f}, weight {row['weight']:.2f}"
+    axes.text(0.02, place, told, va="center")
 axes.set_yticks(range(len(ranked)), [row["adapter"] for row in ranked])
 axes.axvline(model.score(X_test, y_test), color="C1", ls="--", label="the vote")
 axes.set_xlabel("accuracy on the target")
-axes.set_title("the best by score on top; grey ones do not vote")
+axes.set_title("the best by expected gain on top; grey ones do not vote")
 axes.legend(loc="lower right")
 plt.show()
 print(
@@ -91,5 +92,5 @@ print(
 
 # %%
 # Here the sites differ by offset and unit, and the source has three of them to show it. Where
-# that is not so, the scores know less: :doc:`/results/selection` has what they were worth on
-# 540 made-up and 72 real tasks.
+# that is not so, the scores know less: :doc:`/results/selection` has what they were worth on real
+# tasks.

@@ -33,10 +33,12 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from covshift.kernels.arrays import BoolArray, FloatArray
 from covshift.measures import classifier_two_sample_test
 from covshift.predictors.objective import ACCURACY, OBJECTIVES
+from covshift.quiet import ignored_warnings
 from covshift.selection.bench import Bench
 from covshift.selection.metrics import METRICS
 from covshift.selection.rehearsals import KINDS, MOVED, decide
@@ -101,12 +103,13 @@ def separation(bench: Bench) -> float:
     problem = bench.problem
     if min(len(problem.X_source), len(problem.X_target)) < MIN_ROWS:
         return 0.0
-    test = classifier_two_sample_test(
-        problem.X_source,
-        problem.X_target,
-        random_state=bench.rng("separation"),
-        n_importance_repeats=0,
-    )
+    with ignored_warnings(ConvergenceWarning):  # of rows that are easily told apart
+        test = classifier_two_sample_test(
+            problem.X_source,
+            problem.X_target,
+            random_state=bench.rng("separation"),
+            n_importance_repeats=0,
+        )
     return float(max(0.0, 2 * test.statistic - 1) ** POWER)
 
 
