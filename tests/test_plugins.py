@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import covshift
+from covshift.registry import MODEL_NAMES
 from tests.cli.user_files import make_tables
 
 ADAPTER = '''
@@ -79,8 +80,7 @@ BROKEN = {
     "unknown-kind": ("RECORD = make_record('mine', kind='weight')", "got 'weight'"),
     "unknown-model": (
         "RECORD = make_record('mine', automatic=('deep',))",
-        "automatic must be a tuple of logistic, linear-svm, rbf, boosting, kernel-ridge, joint, "
-        "joint-no-graph, got ('deep',)",
+        f"automatic must be a tuple of {', '.join(MODEL_NAMES)}, got ('deep',)",
     ),
     "no-tuple": ("RECORD = make_record('mine', diagnosed='rbf')", "got 'rbf'"),
     "bad-steps": ("RECORD = make_record('mine', before=('scaled',))", "got ('scaled',)"),

@@ -138,7 +138,7 @@ def test_masked_labels():
 
 
 @pytest.mark.skipif(not hasattr(np.dtypes, "StringDType"), reason="NumPy 2 has these labels")
-@pytest.mark.parametrize("model", [MODELS[1], LSPClassifier()], ids=repr)
+@pytest.mark.parametrize("model", [MODELS[1], LSPClassifier(random_state=0)], ids=repr)
 def test_texts_of_any_length(model):
     texts = NAMES[Y % 3]
     labels = texts.astype(np.dtypes.StringDType())

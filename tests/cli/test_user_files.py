@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from covshift import load
-from covshift.cli.printing import working
+from covshift.cli.working import working
 from covshift.tables import TableClassifier, read_table
 from tests.cli.user_files import LAYOUTS, make_tables, run, succeed, write_tables
 from tests.pages import run_page

@@ -78,8 +78,8 @@ def test_rows_that_the_model_keeps_are_recognized(tmp_path):
     found = monitor(model, new, tmp_path, domain="site")
     assert not found["moved"]
     assert found["auc_high"] < 0.5
-    assert "holds rows that the model keeps" in found["notes"][-1]
-    assert "AUC" not in " ".join(monitor(model, rows(200), tmp_path, domain="site")["notes"])
+    assert "The batch holds 200 rows that the model keeps" in found["notes"][-1]
+    assert "keeps" not in " ".join(monitor(model, rows(200), tmp_path, domain="site")["notes"])
 
 
 @pytest.mark.slow

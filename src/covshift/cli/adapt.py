@@ -76,8 +76,8 @@ def adapt(
     model: Annotated[
         str | None,
         typer.Option(
-            help=f"{', '.join(MODEL_NAMES)}. By default, auto tries the first four and a named "
-            "adapter uses logistic."
+            help=f"{', '.join(MODEL_NAMES)}. By default, auto tries all but boosting and "
+            "joint-no-graph, and a named adapter uses logistic."
         ),
     ] = None,
     estimator: Estimator = None,

@@ -61,6 +61,7 @@ OURS_BY_CLASS: dict[str, Shapes] = {
     "KLIEPWeights": {"bases_": "b m", "coefficients_": "b"},
     "LSPClassifier": {"bases_": "b m", "coefficients_": "b k"},
     "RuLSIFWeights": {"bases_": "b m", "coefficients_": "b"},
+    "SegmentSparseFiltering": {"components_": "p *"},  # of segments, shorter than rows
     "ULSIFWeights": {"bases_": "b m", "coefficients_": "b"},
 }
 # Common estimators of scikit-learn; the first that fits counts.
@@ -91,7 +92,10 @@ def attributes_agree(model: Any) -> bool:
     sizes = _known_sizes(model)
     for name, shape in _shapes_of(model).items():
         value = vars(model).get(name)
-        # Lists hold one array per unit; numbers and None stand for an intercept that is not there.
+        # Lists and dictionaries hold one array per unit; numbers and None stand for an intercept
+        # that is not there.
+        if isinstance(value, dict):
+            value = list(value.values())
         for array in value if isinstance(value, list) else [value]:
             if isinstance(array, np.ndarray) and not (
                 _fits(array, shape.split(), sizes) and (name in MAY_BE_MISSING or _is_finite(array))

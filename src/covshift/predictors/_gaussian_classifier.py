@@ -126,7 +126,7 @@ class GaussianClassifier(ScoredClassifier, BaseEstimator):
         refuse_dask(self, X)
         X = validate_rows(self, X, reset=reset, dtype=(np.float64, np.float32))
         if X.dtype == np.float64:  # float32 rows are squared in double precision
-            check_magnitude(X)
+            check_magnitude(X, getattr(self, "feature_names_in_", None))
         return X
 
     def _domains_of(self, sample_domain: Any, n_samples: int) -> Any:

@@ -26,6 +26,7 @@ MAX_ROWS = 1000
 MIN_ROWS = 10
 LEVEL = 0.01  # a nightly batch that has not moved then gives an alarm every hundred nights
 MAX_FEATURES = 10  # listed
+MIN_SHARE_KEPT = 0.5  # of a batch that the model has seen, to say so
 
 
 def monitor_batch(
@@ -80,11 +81,12 @@ def monitor_batch(
             "either are needed to tell.",
         )
     found = _compare(reference, sample.rows, model.encoder_.get_feature_names_out(), rng)
-    if found["auc_high"] < 0.5:
+    n_kept = _count_kept(reference, sample.rows)
+    if found["auc_high"] < 0.5 and n_kept >= MIN_SHARE_KEPT * len(sample.rows):
         notes.append(
-            "The AUC is below .5, which no shift can cause: the batch holds rows that the model "
-            "keeps, each once as old and once as new. Compare it with rows that are new to the "
-            "model."
+            f"The batch holds {n_kept} rows that the model keeps to compare with, each once as old "
+            "and once as new: that is why the AUC is below .5. Compare it with rows that are new "
+            "to the model."
         )
     return {
         "moved": found["pvalue"] <= level,
@@ -130,6 +132,13 @@ def _reference(model: TableClassifier, names: Iterable[str], notes: list[str]) -
             return model.reference_[same]
         notes.append("The model keeps no rows of these domains: compared with all that it keeps.")
     return model.reference_
+
+
+def _count_kept(reference: FloatArray, rows: FloatArray) -> int:
+    """Return how many rows of a batch are among those that the model keeps."""
+    kept = {row.tobytes() for row in np.ascontiguousarray(reference)}
+    same_type = np.ascontiguousarray(rows, dtype=reference.dtype)
+    return sum(row.tobytes() in kept for row in same_type)
 
 
 def _compare(
