@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
-from methods import BALANCED, N_MEMBERS, OBJECTIVES, Prediction, _vote, make_bench
+from methods import BALANCED, N_MEMBERS, OBJECTIVES, Prediction, make_bench, vote_probabilities
 from results import OK, open_results, read_results
-from run import _encode_one, arrays_path
+from run import arrays_path, encode_prediction
 from summary import tasks_of
 from tasks import MADE_UP, draw_task
 
@@ -128,9 +128,9 @@ def left_out_lines(line, cases, betas, data, path):
         gains[[one is None for one in P]] = np.nan
         weights = vote_weights(gains, case.allowed, N_MEMBERS)
         balanced = case.objective == BALANCED
-        mean = _vote(bench, P, weights, not balanced)
+        mean = vote_probabilities(bench, P, weights, not balanced)
         labels = classes[decide_classes(mean, case.objective, bench.problem.class_shares)]
-        found = _encode_one(Prediction(labels, mean), drawn)
+        found = encode_prediction(Prediction(labels, mean), drawn)
         name = "left out: auto" if balanced else "left out: auto, accuracy"
         lines.append(line | {"method": name, "seconds": None, "megabytes": None} | found)
     return lines

@@ -105,7 +105,7 @@ def combine_candidates(bench, task, logits):
         bench.metric = METRICS[objective]
         for name, weights, reweighed, extras in _combinations(bench, objective):
             used = np.flatnonzero(weights)
-            mean = _vote(bench, P, weights, reweighed)
+            mean = vote_probabilities(bench, P, weights, reweighed)
             extras["weights"] = {bench.candidates[i].name: round(weights[i], 4) for i in used}
             labels = classes[decide_classes(mean, objective, bench.problem.class_shares)]
             found[name] = Prediction(labels, mean, extras)
@@ -114,7 +114,7 @@ def combine_candidates(bench, task, logits):
     return found
 
 
-def _vote(bench, P, weights, reweighed):
+def vote_probabilities(bench, P, weights, reweighed):
     """Mean probabilities of the test rows; class shares of adapted members halfway to the target's.
 
     As `AutoAdaptedClassifier` has it, on the rows that the bench adapts to.

@@ -190,12 +190,13 @@ def _encoded(predictions, name, task):
         predictions = {name: predictions}
     if name not in predictions:
         raise ValueError(f"returned no prediction named {name!r}")
-    lines = {one: _encode_one(predictions[one], task) for one in predictions if one != name}
-    lines[name] = _encode_one(predictions[name], task)
+    lines = {one: encode_prediction(predictions[one], task) for one in predictions if one != name}
+    lines[name] = encode_prediction(predictions[name], task)
     return lines, getattr(predictions[name], "arrays", None) or {}
 
 
-def _encode_one(prediction, task):
+def encode_prediction(prediction, task):
+    """Check one prediction and return it as plain data."""
     if not isinstance(prediction, Prediction):
         prediction = Prediction(prediction)
     classes, labels = np.unique(task.y_source), np.asarray(prediction.labels)

@@ -181,9 +181,7 @@ def test_the_plain_model_does_not_adapt():
 
 def test_the_model_is_named_once():
     assert check_choice("coral + LR", None) == ("coral", "logistic")
-    with pytest.raises(
-        TableError, match="Name the model once: in --adapter, --model"
-    ):
+    with pytest.raises(TableError, match="Name the model once: in --adapter, --model"):
         check_choice("coral + logistic", "rbf")
 
 
