@@ -22,7 +22,7 @@ from covshift.kernels.class_shares import estimate_shares, reweigh_classes
 from covshift.kernels.distinct_rows import deal_folds
 from covshift.predictors.objective import decide_classes
 from covshift.registry import records
-from covshift.selection.auto_adapted_classifier import SHARE_TRUST
+from covshift.selection.auto_adapted_classifier import SHARE_PRIOR
 from covshift.selection.bench import N_FOLDS, Bench
 from covshift.selection.candidates import default_candidates, named_classifier
 from covshift.selection.choice import choose
@@ -115,7 +115,7 @@ def combine_candidates(bench, task, logits):
 
 
 def vote_probabilities(bench, P, weights, reweighed):
-    """Mean probabilities of the test rows; class shares of adapted members halfway to the target's.
+    """Mean probabilities of the test rows; class shares of adapted members are estimated.
 
     As `AutoAdaptedClassifier` has it, on the rows that the bench adapts to.
     """
@@ -130,8 +130,7 @@ def vote_probabilities(bench, P, weights, reweighed):
             shares = bench.problem.class_shares
             on_target = bench.calibrated(bench.target)
             mean = sum(weights[i] * on_target[i] for i in some) / weights[some].sum()
-            estimated = estimate_shares(mean, shares)
-            ratios = ((1 - SHARE_TRUST) * shares + SHARE_TRUST * estimated) / shares
+            ratios = estimate_shares(mean, shares, SHARE_PRIOR) / shares
             part = weights[some].sum() * reweigh_classes(part, ratios)
         parts.append(part)
     return sum(parts)

@@ -282,17 +282,27 @@ def test_shares_of_a_target_that_differs_in_shares_alone():
     assert np.mean(corrected.argmax(axis=1) == codes) > np.mean(P.argmax(axis=1) == codes)
 
 
-def test_shares_are_a_fixed_point():
+@pytest.mark.parametrize("prior", [0.0, 0.3, 2.0])
+def test_shares_are_a_fixed_point(prior):
     P = random_probabilities(np.random.RandomState(0), 100, 3)
     source = np.array([0.2, 0.3, 0.5])
-    shares = estimate_shares(P, source)
+    shares = estimate_shares(P, source, prior)
     again = []
     for k in range(3):
         total = 0.0
         for p in P:
             total += p[k] * shares[k] / source[k] / sum(p * shares / source)
-        again.append(total / 100)
+        again.append((total + prior * 100 * source[k]) / (100 + prior * 100))
     np.testing.assert_allclose(again, shares, atol=1e-6)
+
+
+def test_a_prior_keeps_shares_where_probabilities_say_nothing():
+    rng = np.random.RandomState(0)
+    P = np.full((60, 4), 0.25) + 0.01 * rng.standard_normal((60, 4))
+    source = np.full(4, 0.25)
+    free, kept = estimate_shares(P, source), estimate_shares(P, source, 0.3)
+    assert np.abs(free - source).max() > 0.3
+    assert np.abs(kept - source).max() < 0.05
 
 
 def test_a_row_that_no_class_explains_is_left_alone():

@@ -5,7 +5,12 @@ the likelihood of the rows are found by expectation and maximisation from shares
 
 .. math::
 
-    q_{ik} \propto p_{ik} \, \pi'_k / \pi_k, \qquad \pi'_k = \tfrac{1}{n} \sum_i q_{ik}.
+    q_{ik} \propto p_{ik} \, \pi'_k / \pi_k, \qquad
+    \pi'_k = \frac{\sum_i q_{ik} + a n \pi_k}{n (1 + a)}.
+
+With a = 0 these are the most likely shares. They are mostly noise where probabilities say little
+about the class. A prior worth a n rows with shares :math:`\pi`, a > 0, then keeps them near
+:math:`\pi`.
 
 References
 ----------
@@ -21,16 +26,17 @@ MAX_STEPS = 1000
 CLOSE = 1e-8  # change of the shares
 
 
-def estimate_shares(P: FloatArray, shares: FloatArray) -> FloatArray:
+def estimate_shares(P: FloatArray, shares: FloatArray, prior: float = 0.0) -> FloatArray:
     """Shares (K,) of the rows with probabilities P (n, K) made for ``shares`` (K,).
 
-    A class whose share is zero keeps it.
+    ``prior`` is the weight of ``shares`` as a part of the number of rows. A class whose share is
+    zero keeps it.
     """
     estimate = shares.copy()
     for _ in range(MAX_STEPS):
         previous = estimate
         ratios = np.divide(estimate, shares, out=np.zeros_like(shares), where=shares > 0)
-        estimate = reweigh_classes(P, ratios).mean(axis=0)
+        estimate = (reweigh_classes(P, ratios).mean(axis=0) + prior * shares) / (1 + prior)
         if np.abs(estimate - previous).max() <= CLOSE:
             break
     return estimate

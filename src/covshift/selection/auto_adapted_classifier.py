@@ -50,9 +50,10 @@ from covshift.streams import bring_home, is_streamed, map_rows
 from covshift.streams.sampling import draw_in_memory
 
 TARGET = "target"
-# How far class shares move from the source's to those estimated for the target. The whole way costs
-# accuracy where the estimate is wrong, which no row tells (docs/results/selection.md).
-SHARE_TRUST = 0.5
+# Weight of the source's class shares in those estimated for a target, as a part of its rows.
+# Without it, shares are mostly noise where classes hardly depend on the features
+# (docs/design/0025-expected-gains.md).
+SHARE_PRIOR = 0.3
 MIN_SHARE_ROWS = 30  # of a target domain with shares of its own
 
 
@@ -91,9 +92,10 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
     class_shares : {"auto", "source", "estimated"}, default="auto"
         Class proportions that ``predict_proba`` is made for. "source": those of the source.
         "estimated": those of the target, estimated by expectation and maximization, which assumes
-        that nothing but class proportions is left of the shift. "auto": halfway between the two,
-        for each target domain, and for the members that adapt only; the source's for
-        ``objective="balanced_accuracy"``, whose decision does not depend on them.
+        that nothing but class proportions is left of the shift. "auto": estimated for each target
+        domain with a prior that keeps them near the source's, and for the members that adapt
+        only; the source's for ``objective="balanced_accuracy"``, whose decision does not depend on
+        them.
     max_rows : int, default=600
         Rows of each role that scores are computed on, drawn in proportion to domains and
         classes. The members of the vote are fitted to all rows.
@@ -486,14 +488,13 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         return adapts and not is_balanced(self.objective_)
 
     def _estimate_ratios(self, X: FloatArray, domain: Any) -> FloatArray:
-        """Class shares of target rows, halfway to those estimated, over those of the source."""
+        """Class shares of target rows, estimated with a prior, over those of the source."""
         adapting = [member for member in self.members_ if member.candidate.adapts]
         if not adapting:
             return np.ones(len(self.classes_))
         P = mean_probabilities(adapting, X, len(self.classes_), domain)
         shares = self._source_shares
-        estimated = estimate_shares(P, shares)
-        return _ratios((1 - SHARE_TRUST) * shares + SHARE_TRUST * estimated, shares)
+        return _ratios(estimate_shares(P, shares, SHARE_PRIOR), shares)
 
     def _ratios_of(self, domain: Any, n_samples: int) -> FloatArray | None:
         """Ratios of class shares for each row, or one set for all; None: those of the source."""
