@@ -59,7 +59,7 @@ CWRU_TEXT = """Bearings of Case Western Reserve University
 Vibration of a 2 hp motor at loads of 0 to 3 hp, with faults of 7, 14, 21 or 28 mils (0.001 inch) in
 the inner race (IR), the outer race (OR, at 3, 6 or 12 o'clock) or a ball (B) of the drive-end
 bearing, 12,000 samples a second; healthy recordings (Normal) are taken to have 48,000. Each fault
-at each load is one recording: a class and its recording cannot be told apart.
+at each load is one recording: a class cannot be distinguished from its recording.
 
 Case Western Reserve University Bearing Data Center. No licence is stated."""
 MFPT_TEXT = """Bearings of the Society for Machinery Failure Prevention Technology (MFPT)

@@ -121,7 +121,7 @@ def measure_movement(
     """
     problem = bench.problem.thinned(MAX_ROWS, bench.rng("movement: rows"))
     X, T = problem.X_source, problem.X_target
-    with ignored_warnings(ConvergenceWarning):  # of rows that are easily told apart
+    with ignored_warnings(ConvergenceWarning):  # expected where rows separate easily
         squared, mmd_pvalue, share_lost = _kernel_distance(X, T, bench.rng("movement: MMD"))
         auc, interval, auc_pvalue = _tell_apart(X, T, bench.rng("movement: C2ST"))
         source_shares, target_shares, auc_left = _class_shares(bench)

@@ -70,7 +70,7 @@ def measure_weighting(bench: Bench) -> Weighting:
     outside = np.zeros(n_target, dtype=bool)
     if support is not None:
         outside = support.outside(problem.X_target)
-    with ignored_warnings(ConvergenceWarning):  # of rows that are easily told apart
+    with ignored_warnings(ConvergenceWarning):  # expected where rows separate easily
         weights = importance_weights(bench)
         auc_left = left_unexplained(bench, weights)
     size = tail = np.nan

@@ -103,7 +103,7 @@ def separation(bench: Bench) -> float:
     problem = bench.problem
     if min(len(problem.X_source), len(problem.X_target)) < MIN_ROWS:
         return 0.0
-    with ignored_warnings(ConvergenceWarning):  # of rows that are easily told apart
+    with ignored_warnings(ConvergenceWarning):  # expected where rows separate easily
         test = classifier_two_sample_test(
             problem.X_source,
             problem.X_target,
