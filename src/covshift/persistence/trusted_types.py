@@ -29,7 +29,9 @@ PARTS = {
     "covshift.domains.source_only_split": ["SourceOnlySplit"],
     "covshift.kernels.vector_scaling": ["Scaling"],
     "covshift.persistence.boosted_models": ["StoredModel"],
+    "covshift.selection.assessment": ["Assessment", "Determinability"],
     "covshift.selection.candidates": ["Candidate"],
+    "covshift.selection.expectations": ["Estimate"],
     "covshift.selection.leaderboard": ["Leaderboard"],
     "covshift.selection.members": ["Member"],
     # scikit-learn's, of which skops knows the public ones only.

@@ -22,12 +22,13 @@ from covshift.base import (
 )
 from covshift.domains import FitDomains, check_fit_domains, check_new_domains, encode_classes
 from covshift.kernels.arrays import FloatArray, IntArray
-from covshift.kernels.class_shares import estimate_shares, reweigh_classes
+from covshift.kernels.class_shares import reweigh_classes, share_ratios
 from covshift.predictors.fitting import check_rowwise, problem_size
-from covshift.predictors.objective import decide_classes, is_balanced
+from covshift.predictors.objective import ACCURACY, decide_classes, is_balanced
 from covshift.predictors.scored_classifier import ScoredClassifier
 from covshift.quiet import ignored_warnings
 from covshift.rows import validate_rows
+from covshift.selection.assessment import MAX_RISK
 from covshift.selection.bench import Bench
 from covshift.selection.candidates import (
     Candidate,
@@ -38,6 +39,7 @@ from covshift.selection.candidates import (
 from covshift.selection.choice import ScoreKind, choose
 from covshift.selection.leaderboard import Leaderboard
 from covshift.selection.members import (
+    SHARE_PRIOR,
     FewerMembersWarning,
     FitData,
     adapt_members,
@@ -46,14 +48,11 @@ from covshift.selection.members import (
 )
 from covshift.selection.metrics import resolve_metric
 from covshift.selection.problem import Problem
+from covshift.selection.words import say_advice
 from covshift.streams import bring_home, is_streamed, map_rows
 from covshift.streams.sampling import draw_in_memory
 
 TARGET = "target"
-# Weight of the source's class shares in those estimated for a target, as a part of its rows.
-# Without it, shares are mostly noise where classes hardly depend on the features
-# (docs/design/0025-expected-gains.md).
-SHARE_PRIOR = 0.3
 MIN_SHARE_ROWS = 30  # of a target domain with shares of its own
 
 
@@ -86,9 +85,10 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         much as frequent ones; ``predict`` returns the class whose probability is largest compared
         with its share. A callable gets true and predicted labels and drives the choice;
         ``predict`` then returns the most probable class.
-    guard : float, default=0.0
-        Expected gain of the vote over the best unadapted candidate below which nothing is adapted.
-        0: no guard.
+    max_risk : float, default=MAX_RISK
+        Accepted probability that the vote loses more than .01 against the plain model. Where it is
+        larger, the plain model is used. 1: the vote is used wherever it is expected to gain; 0:
+        hardly ever.
     class_shares : {"auto", "source", "estimated"}, default="auto"
         Class proportions that ``predict_proba`` is made for. "source": those of the source.
         "estimated": those of the target, estimated by expectation and maximization, which assumes
@@ -132,8 +132,11 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
     score_kind_ : {"rehearsals", "source CV"}
         What expected gains are based on: rehearsals of all kinds; or, without a target,
         cross-validation on the source.
+    assessment_ : Assessment or None
+        What to expect of the plain model and of this one, and how sure that is
+        (`covshift.selection.assessment`); None without a target, and in older model files.
     decision_ : str
-        What was decided, in words.
+        The advice that was followed, in words.
     class_shares_ : ndarray of shape (n_classes,)
         Class proportions that ``predict_proba`` is made for, over all target domains.
     classes_, domains_, n_features_in_, feature_names_in_
@@ -179,7 +182,7 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         *,
         vote: int = 7,
         objective: Any = "accuracy",
-        guard: float = 0.0,
+        max_risk: float = MAX_RISK,
         class_shares: str = "auto",
         max_rows: int = 600,
         time_budget: float | None = None,
@@ -192,7 +195,7 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         self.candidates = candidates
         self.vote = vote
         self.objective = objective
-        self.guard = guard
+        self.max_risk = max_risk
         self.class_shares = class_shares
         self.max_rows = max_rows
         self.time_budget = time_budget
@@ -205,6 +208,9 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         if "objective" not in state:  # saved by version 0.1
             objective = {"objective": state["scoring"], "objective_": state["scoring"]}
             state = {**state, **objective, "scoring": "deprecated", "plain_member_": None}
+        if "max_risk" not in state:  # saved before there was an assessment
+            state = {key: value for key, value in state.items() if key != "guard"}
+            state |= {"max_risk": MAX_RISK, "assessment_": None}
         if isinstance(state.get("_share_ratios"), np.ndarray):  # saved by version 0.1
             state = {**state, "_share_ratios": {TARGET: state["_share_ratios"]}}
         super().__setstate__(state)
@@ -262,7 +268,9 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
                 bench,
                 self._score_kind(domains),
                 n_members=self.vote,
-                guard=self.guard,
+                objective=self.objective_ if isinstance(self.objective_, str) else ACCURACY,
+                reweighed=self.class_shares == "auto" and not is_balanced(self.objective_),
+                max_risk=self.max_risk,
                 labelled=(X[labelled], domains.sample_domain[labelled], codes[labelled]),
                 time_budget=self.time_budget,
                 progress=self._print if self.verbose else None,
@@ -272,13 +280,16 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
             )
             # Said once, above; convergence and weights are told in the leaderboard.
             with ignored_warnings(Warning):
-                fitted = fit_members(bench, choice.weights, data, self.n_jobs, also=[choice.plain])
+                fitted = fit_members(
+                    bench, choice.recommended, data, self.n_jobs, also=[choice.plain]
+                )
             plain = bench.candidates[choice.plain]
             self.members_ = [member for member in fitted if member.weight > 0]
             self.plain_member_ = next(one for one in fitted if one.candidate is plain)
-            self.leaderboard_ = Leaderboard.of(choice.table, choice.gains, choice.weights)
-            self.score_kind_, self.decision_ = choice.score_kind, choice.decision
+            self.leaderboard_ = Leaderboard.of(choice.table, choice.gains, choice.recommended)
+            self.score_kind_, self.assessment_ = choice.score_kind, choice.assessment
             self.chosen_ = [member.candidate.name for member in self.members_]
+            self.decision_ = self._decision()
             self.domains_ = domains.domains
             self.domain_names_: dict[int, str] = {}
             self._set_class_shares(problem)
@@ -412,7 +423,9 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
             raise ValueError("Give estimator or candidates, not both.")
         check_count("vote", self.vote, minimum=1)
         check_count("max_rows", self.max_rows, minimum=50)
-        check_number("guard", self.guard, minimum=0.0)
+        check_number("max_risk", self.max_risk, minimum=0.0)
+        if self.max_risk > 1:
+            raise ValueError(f"max_risk is a probability, from 0 to 1; got {self.max_risk!r}.")
         check_option("class_shares", self.class_shares, ("auto", "source", "estimated"))
         if self.time_budget is not None:
             check_number("time_budget", self.time_budget, minimum=0.0)
@@ -461,6 +474,11 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
     def _score_kind(self, domains: FitDomains) -> ScoreKind:
         return "rehearsals" if domains.given else "source CV"
 
+    def _decision(self) -> str:
+        if self.assessment_ is not None:
+            return say_advice(self.assessment_)
+        return f"{len(self.chosen_)} models vote, led by {self.chosen_[0]}."
+
     def _print(self, name: str, number: int, total: int) -> None:
         print(f"[AutoAdaptedClassifier] score {number + 1} of {total}: {name}")
 
@@ -473,7 +491,7 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         X, domain = problem.X_target, problem.target_domain
         if self.class_shares == "estimated":
             P = mean_probabilities(self.members_, X, problem.n_classes, domain)
-            self._share_ratios = {TARGET: _ratios(estimate_shares(P, shares), shares)}
+            self._share_ratios = {TARGET: share_ratios(P, shares)}
         elif self.class_shares == "auto" and self._shares_matter:
             self._share_ratios = {TARGET: self._estimate_ratios(X, domain)}
             for one, count in zip(*np.unique(domain, return_counts=True), strict=True):
@@ -493,8 +511,7 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         if not adapting:
             return np.ones(len(self.classes_))
         P = mean_probabilities(adapting, X, len(self.classes_), domain)
-        shares = self._source_shares
-        return _ratios(estimate_shares(P, shares, SHARE_PRIOR), shares)
+        return share_ratios(P, self._source_shares, SHARE_PRIOR)
 
     def _ratios_of(self, domain: Any, n_samples: int) -> FloatArray | None:
         """Ratios of class shares for each row, or one set for all; None: those of the source."""
@@ -520,8 +537,3 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "members_")
-
-
-def _ratios(shares: FloatArray, of_source: FloatArray) -> FloatArray:
-    """Ratios of shares; 1 for a class that the source does not have."""
-    return np.divide(shares, of_source, out=np.ones_like(shares), where=of_source > 0)

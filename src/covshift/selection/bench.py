@@ -122,6 +122,10 @@ class Bench:
             for logits, scaling in zip(self.outputs_left_out(), self.scalings, strict=True)
         ]
 
+    def has_run(self, name: str) -> bool:
+        """Whether the scene of this name has been run."""
+        return name in self._outputs
+
     def run(self, scenes: Mapping[str, Scene]) -> dict[str, list[Output]]:
         """Outputs of every candidate in each of the named scenes."""
         new = {name: scene for name, scene in scenes.items() if name not in self._outputs}

@@ -1,6 +1,7 @@
-"""From a bench of candidates to the weights of a vote, with the reasons."""
+"""From a bench of candidates to the weights of a vote and an assessment of it."""
 
 import warnings
+import zlib
 from collections.abc import Callable
 from time import monotonic
 from typing import Literal, NamedTuple, TypeAlias
@@ -8,8 +9,11 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.predictors.objective import ACCURACY
+from covshift.selection.assessment import MAX_RISK, Assessment, assess
 from covshift.selection.bench import Bench
 from covshift.selection.gains import expected_gains
+from covshift.selection.outputs import Output
 from covshift.selection.problem import make_scene
 from covshift.selection.rehearsals import (
     KINDS,
@@ -32,14 +36,25 @@ class NoRankedCandidateWarning(UserWarning):
 
 
 class Choice(NamedTuple):
-    """Scores, the gains expected from them, the weights of the vote, the plain model, and why."""
+    """Scores, the gains expected from them, the weights of the vote, the plain model.
+
+    ``assessment`` is None without a target, and where the plain model could not be fitted.
+    """
 
     table: ScoreTable
     gains: FloatArray
-    weights: FloatArray
+    weights: FloatArray  # of the vote, recommended or not
     plain: int  # number of the best unadapted candidate
     score_kind: ScoreKind
-    decision: str
+    assessment: Assessment | None
+
+    @property
+    def recommended(self) -> FloatArray:
+        """Weights of the recommended model: those of the vote, or the plain model alone."""
+        if self.assessment is None or self.assessment.action != "keep":
+            return self.weights
+        weights: FloatArray = np.eye(len(self.weights))[self.plain]
+        return weights
 
 
 def choose(
@@ -47,12 +62,17 @@ def choose(
     score_kind: ScoreKind,
     *,
     n_members: int,
-    guard: float = 0.0,
+    objective: str = ACCURACY,
+    reweighed: bool = False,
+    max_risk: float = MAX_RISK,
     labelled: Labelled | None = None,
     time_budget: float | None = None,
     progress: Callable[[str, int, int], object] | None = None,
 ) -> Choice:
-    """Score the candidates of a bench, and weigh those that are to vote."""
+    """Score the candidates of a bench, weigh those that vote, and assess the vote.
+
+    ``objective`` and ``reweighed`` are of the assessment: the metric is that of the bench.
+    """
     deadline = None if time_budget is None else monotonic() + time_budget
     kinds = KINDS if score_kind == "rehearsals" else (SOURCE_CV,)
     with one_blas_thread():  # threads for the small products of the scores cost more than they give
@@ -60,14 +80,34 @@ def choose(
         _check_some_allowed(table)
         plain = choose_plain(bench, table)
         gains = expected_gains(bench, table.scores, table.allowed, plain)
-    if labelled is not None and len(labelled[2]):
-        X, domain, codes = labelled
-        scene = make_scene(*bench.problem[:5], test=(X, domain))
-        scores = bench.score(bench.run({"labelled": scene})["labelled"], codes)
-        gains = combine_with_labels(gains, scores, len(codes), table.allowed)
-    weights = vote_weights(gains, table.allowed, n_members)
-    weights, decision = guard_weights(table, gains, weights, guard)
-    return Choice(table, gains, weights, plain, score_kind, decision)
+        known = None
+        if labelled is not None and len(labelled[2]):
+            outputs = _run_labelled(bench, labelled)
+            scores = bench.score(outputs, labelled[2])
+            gains = combine_with_labels(gains, scores, len(labelled[2]), table.allowed)
+            known = (bench.calibrated(outputs), labelled[2])
+        weights = vote_weights(gains, table.allowed, n_members)
+        assessment = None
+        if score_kind == "rehearsals" and _can_predict(bench, plain):
+            assessment = assess(
+                bench, table, gains, weights, plain,
+                objective=objective, reweighed=reweighed, max_risk=max_risk, labeled=known,
+            )  # fmt: skip
+    return Choice(table, gains, weights, plain, score_kind, assessment)
+
+
+def _run_labelled(bench: Bench, labelled: Labelled) -> list[Output]:
+    """Outputs of labelled target rows by candidates that are fitted without their labels."""
+    X, domain, _ = labelled
+    scene = make_scene(*bench.problem[:5], test=(X, domain))
+    name = f"labelled {zlib.crc32(np.ascontiguousarray(X).tobytes())}"
+    return bench.run({name: scene})[name]
+
+
+def _can_predict(bench: Bench, number: int) -> bool:
+    """Whether a candidate has outputs of the target and of all left-out source rows."""
+    left_out = bench.probabilities_left_out()[number]
+    return bench.target[number].logits is not None and left_out is not None
 
 
 def choose_plain(bench: Bench, table: ScoreTable) -> int:
@@ -87,31 +127,6 @@ def choose_plain(bench: Bench, table: ScoreTable) -> int:
             if not np.isnan(scores).all():
                 return int(numbers[np.nanargmax(scores)])
     return int(numbers[0])
-
-
-def guard_weights(
-    table: ScoreTable, gains: FloatArray, weights: FloatArray, guard: float
-) -> tuple[FloatArray, str]:
-    """Weights after the guard, which adapts nothing for a small lead, and the reason in words."""
-    names = [one.name for one in table.candidates]
-    adapts = np.array([one.adapts for one in table.candidates])
-    members = np.flatnonzero(weights)
-    if not table.allowed.any():
-        return weights, f"No candidate may be ranked, so {names[members[0]]} is used."
-    decision = f"{len(members)} of {table.allowed.sum()} candidates vote"
-    plain = np.where(adapts | ~table.allowed | np.isnan(gains), -np.inf, gains)
-    if guard <= 0 or np.isneginf(plain).all() or not adapts[members].any():
-        return weights, f"{decision}, led by {names[weights.argmax()]}."
-    best = int(plain.argmax())
-    lead = float(weights @ np.where(weights > 0, gains, 0.0)) - gains[best]
-    if lead >= guard:
-        return weights, f"{decision}; expected gain over the best unadapted one: {lead:+.3f}."
-    alone = np.zeros(len(weights))
-    alone[best] = 1.0
-    return alone, (
-        f"No adaptation: {names[best]} is used. The expected gain of a vote, {lead:+.3f}, is less "
-        f"than the guard of {guard:.3f}."
-    )
 
 
 def _check_some_allowed(table: ScoreTable) -> None:

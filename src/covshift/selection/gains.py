@@ -99,10 +99,15 @@ def gain_features(
 
 
 def separation(bench: Bench) -> float:
-    """Return how separate source and target are, from 0 to 1; 0: there are too few rows."""
+    """Return how separate source and target are, from 0 to 1."""
+    return float(max(0.0, 2 * separation_auc(bench) - 1) ** POWER)
+
+
+def separation_auc(bench: Bench) -> float:
+    """Return the AUC of a classifier of source against target; .5: there are too few rows."""
     problem = bench.problem
     if min(len(problem.X_source), len(problem.X_target)) < MIN_ROWS:
-        return 0.0
+        return 0.5
     with ignored_warnings(ConvergenceWarning):  # expected where rows separate easily
         test = classifier_two_sample_test(
             problem.X_source,
@@ -110,7 +115,7 @@ def separation(bench: Bench) -> float:
             random_state=bench.rng("separation"),
             n_importance_repeats=0,
         )
-    return float(max(0.0, 2 * test.statistic - 1) ** POWER)
+    return float(test.statistic)
 
 
 def target_quantities(

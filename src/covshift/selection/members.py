@@ -18,6 +18,10 @@ from covshift.selection.candidates import Candidate
 from covshift.selection.outputs import class_logits
 from covshift.solvers.blas_threads import one_blas_thread
 
+# Weight of the source's class shares in those estimated for a target, as a part of its rows.
+# Without it, shares are mostly noise where classes hardly depend on the features
+# (docs/design/0025-expected-gains.md).
+SHARE_PRIOR = 0.3
 MIN_WEIGHT_KEPT = 0.5  # of the vote, by members that can learn a new target
 
 
@@ -108,20 +112,37 @@ def mean_probabilities(
     sample_domain: Any = None,
     ratios: FloatArray | None = None,
 ) -> FloatArray:
-    """Weighted mean of the members' probabilities.
+    """Weighted mean of the members' probabilities of rows; ``ratios`` as in `mix_probabilities`."""
+    P = [member.probabilities(X, n_classes, sample_domain) for member in members]
+    weights = np.array([member.weight for member in members])
+    adapts = np.array([member.candidate.adapts for member in members])
+    return mix_probabilities(P, weights, adapts, ratios)
 
-    ``ratios`` (n, n_classes) or (n_classes,): class shares of the rows over those of the source,
-    for the members that adapt. Those that do not are left alone: what they say of class shares is
-    part of the shift.
+
+def mix_probabilities(
+    P: Sequence[FloatArray | None],
+    weights: FloatArray,
+    adapts: BoolArray,
+    ratios: FloatArray | None = None,
+) -> FloatArray:
+    """Weighted mean of probabilities (n, n_classes), one for each candidate.
+
+    Candidates without probabilities (None) have no say. ``ratios`` (n, n_classes) or (n_classes,):
+    class shares of the rows over those of the source, for the candidates that adapt. Those that do
+    not are left alone: what they say of class shares is part of the shift.
     """
-    totals = {adapts: np.zeros((X.shape[0], n_classes)) for adapts in (False, True)}
-    for member in members:
-        P = member.probabilities(X, n_classes, sample_domain)
-        totals[member.candidate.adapts] += member.weight * P
-    if ratios is not None:
-        adapting = sum(member.weight for member in members if member.candidate.adapts)
-        totals[True] = adapting * reweigh_classes(totals[True], ratios)
-    mean: FloatArray = (totals[False] + totals[True]) / sum(member.weight for member in members)
+    used = [i for i in np.flatnonzero(weights) if P[i] is not None]
+    if not used:
+        raise ValueError("None of the candidates with a weight has probabilities.")
+    mean: FloatArray = np.zeros_like(P[used[0]], dtype=np.float64)
+    for flag in (False, True):
+        some = [i for i in used if adapts[i] == flag]
+        if some:
+            part = sum(weights[i] * np.asarray(P[i]) for i in some)
+            if flag and ratios is not None:
+                part = weights[some].sum() * reweigh_classes(part, ratios)
+            mean += part
+    mean /= weights[used].sum()
     return mean
 
 

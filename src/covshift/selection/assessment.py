@@ -1,0 +1,346 @@
+r"""One assessment of a problem: what to do, how good it will be, and how sure that is.
+
+It is computed from one bench of candidates, and everything that speaks of the advice reads it:
+`AutoAdaptedClassifier`, `diagnose`, the commands, model cards and reports.
+
+**Action.** The vote is recommended where the probability that it loses more than .01 against the
+plain model is at most ``max_risk`` and its expected gain is positive; else the plain model.
+
+**Known labels** of m target rows are a direct sample of the scores. With a prediction of mean
+:math:`\mu` and standard deviation :math:`\sigma`, and a score a on the labeled rows whose sampling
+variance is v, the estimate is
+
+.. math::
+
+    \frac{\mu / \sigma^2 + a / v}{1 / \sigma^2 + 1 / v} \quad \text{with variance} \quad
+    \frac{1}{1 / \sigma^2 + 1 / v} + \frac{v m}{n} ,
+
+the last term being the noise of the score on the n rows of the target.
+
+**Confidence** is in the probability that the action is right: that the vote gains where it is
+recommended, that it does not gain more than .01 where it is not. High from .9, moderate from .75.
+
+**Whether the data can tell.** Source rows show what continues in the target in two ways: the target
+lies where the source has rows, or several source domains differ from each other about as far as the
+target differs from them. Where neither holds, two rules may fit the source alike and differ in the
+target. The estimates are then those of real tasks in that situation, and no more.
+"""
+
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from scipy.special import ndtri
+
+from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.measures import SourceSupport
+from covshift.predictors.objective import ACCURACY, BALANCED_ACCURACY, decide_classes
+from covshift.selection.bench import Bench
+from covshift.selection.expectations import (
+    ADAPTED,
+    GAIN,
+    MARGIN,
+    PLAIN,
+    Estimate,
+    Predictive,
+    Views,
+    expect,
+    quantities_of,
+    view,
+)
+from covshift.selection.problem import Problem
+from covshift.selection.rehearsals import KINDS, SOURCE_CV
+from covshift.selection.score_table import ScoreTable
+
+Action: TypeAlias = Literal["adapt", "combine", "keep"]
+Confidence: TypeAlias = Literal["high", "moderate", "low"]
+
+MAX_RISK = 0.4  # chosen on the design tasks, clusters left out: docs/results/assessment.md
+HIGH, MODERATE = 0.9, 0.75  # probability that the action is right
+MIN_OVERLAP = 0.8  # share of the target rows inside the support of the source
+MIN_DOMAINS = 3  # source domains
+MIN_RATIO = 0.3  # of the shift between source domains to that of the target
+MIN_ROWS = 10  # of either role, to tell whether the target lies where the source has rows
+
+
+class Determinability(NamedTuple):
+    """Whether source rows can show what continues in the target.
+
+    Shifts are in standard deviations within domains: root mean squares over the features.
+    """
+
+    by_overlap: bool
+    by_domains: bool
+    overlap: float  # share of the target rows inside the support of the source; NaN: too few rows
+    n_domains: int
+    domain_shift: float  # median over the source domains, each from the others; NaN: one domain
+    target_shift: float
+
+    @property
+    def determinable(self) -> bool:
+        """Whether either way is open."""
+        return self.by_overlap or self.by_domains
+
+
+class Assessment(NamedTuple):
+    """What to do, how good it will be, how sure that is.
+
+    Attributes
+    ----------
+    objective : str
+        What scores are measured in: "accuracy" or "balanced_accuracy".
+    action : {"adapt", "combine", "keep"}
+        "adapt": use the vote. "combine": use the vote, none of whose members adapts. "keep": use
+        the plain model.
+    plain, recommended : Estimate
+        Expected score on the target of the plain model and of the model that is recommended, each
+        with a 90 % interval for the score on the rows of the target.
+    gain : Estimate
+        Expected gain of the recommended model over the plain one; zeros where that is kept.
+    loss_probability : float
+        Probability that the recommended model loses more than .01 against the plain one.
+    vote : Estimate
+        Expected score of the vote, recommended or not.
+    vote_gain : Estimate
+        Expected gain of the vote over the plain model.
+    vote_loss_probability : float
+        Probability that the vote loses more than .01 against the plain model.
+    confidence : {"high", "moderate", "low"}
+        In the action.
+    certainty : float
+        The probability behind ``confidence``.
+    determinability : Determinability
+        Whether source rows can show what continues in the target.
+    plain_name, members : str, list of tuple
+        The plain model; names and weights of the recommended model's members.
+    rehearsals : list of dict
+        Scores of the plain model and of the vote in each kind of rehearsal.
+    disagreement : float
+        Share of the target rows on which the plain model and the vote differ.
+    n_labels : int
+        Known target labels that the estimates use.
+    max_risk : float
+        Accepted probability of a loss.
+    """
+
+    objective: str
+    action: Action
+    plain: Estimate
+    recommended: Estimate
+    gain: Estimate
+    loss_probability: float
+    vote: Estimate
+    vote_gain: Estimate
+    vote_loss_probability: float
+    confidence: Confidence
+    certainty: float
+    determinability: Determinability
+    plain_name: str
+    members: list[tuple[str, float]]
+    rehearsals: list[dict[str, Any]]
+    disagreement: float
+    n_labels: int
+    max_risk: float
+
+
+class LabelScores(NamedTuple):
+    """Scores on labeled target rows, with their sampling variances."""
+
+    plain: tuple[float, float]
+    vote: tuple[float, float]
+    gain: tuple[float, float]
+    n_labels: int
+
+
+def assess(
+    bench: Bench,
+    table: ScoreTable,
+    gains: FloatArray,
+    weights: FloatArray,
+    plain: int,
+    *,
+    objective: str = ACCURACY,
+    reweighed: bool = False,
+    max_risk: float = MAX_RISK,
+    labeled: tuple[list[FloatArray | None], IntArray] | None = None,
+) -> Assessment:
+    """Assess the plain model and the vote on the target.
+
+    Parameters
+    ----------
+    bench : Bench
+        Candidates, with the outputs of the scenes.
+    table : ScoreTable
+        Their scores.
+    gains, weights : ndarray of shape (n_candidates,)
+        Expected gains over the plain model, and weights of the vote.
+    plain : int
+        Number of the plain model.
+    objective : {"accuracy", "balanced_accuracy"}, default="accuracy"
+        What scores are measured in.
+    reweighed : bool, default=False
+        Whether the vote estimates class shares of the target.
+    max_risk : float, default=MAX_RISK
+        Accepted probability that the recommended model loses more than .01.
+    labeled : tuple, default=None
+        Probabilities of labeled target rows by each candidate (None: it has none), and their
+        classes.
+    """
+    problem = bench.problem
+    quantities = quantities_of(
+        bench, objective, weights, plain, gains, table.allowed, reweighed=reweighed
+    )
+    expected = expect(quantities, objective)
+    n_labels = 0
+    if labeled is not None and len(labeled[1]):
+        views = view(labeled[0], bench, weights, plain, reweighed=reweighed)
+        found = score_labels(views, labeled[1], objective, problem.class_shares)
+        n_labels = found.n_labels
+        for name, sampled in zip((PLAIN, ADAPTED, GAIN), found[:3], strict=True):
+            expected[name] = with_labels(expected[name], sampled, n_labels, len(problem.X_target))
+    same = np.count_nonzero(weights) == 1 and weights[plain] > 0
+    of_plain = expected[PLAIN].interval().clipped(0, 1)
+    vote_gain = expected[GAIN].interval().clipped(-of_plain.value, 1 - of_plain.value)
+    of_vote = _moved(expected[ADAPTED].interval(), of_plain.value + vote_gain.value)
+    loss = expected[GAIN].below(-MARGIN)
+    if same:
+        of_vote, vote_gain, loss = of_plain, Estimate(0.0, 0.0, 0.0), 0.0
+    follow = not same and vote_gain.value > 0 and loss <= max_risk
+    adapts = np.array([one.adapts for one in bench.candidates])
+    action: Action = "keep"
+    if follow:
+        action = "adapt" if weights[adapts].any() else "combine"
+    used = weights if follow else np.eye(len(weights))[plain]
+    certainty = 1 - expected[GAIN].below(0.0) if follow else expected[GAIN].below(MARGIN)
+    determinability = judge_determinability(problem)
+    return Assessment(
+        objective=objective,
+        action=action,
+        plain=of_plain,
+        recommended=of_vote if follow else of_plain,
+        gain=vote_gain if follow else Estimate(0.0, 0.0, 0.0),
+        loss_probability=loss if follow else 0.0,
+        vote=of_vote,
+        vote_gain=vote_gain,
+        vote_loss_probability=loss,
+        confidence=grade(1.0 if same else certainty, determinability.determinable or n_labels > 0),
+        certainty=1.0 if same else certainty,
+        determinability=determinability,
+        plain_name=bench.candidates[plain].name,
+        members=[
+            (bench.candidates[i].name, float(used[i])) for i in np.argsort(-used) if used[i] > 0
+        ],
+        rehearsals=_rehearsals(quantities),
+        disagreement=quantities["disagreement"],
+        n_labels=n_labels,
+        max_risk=max_risk,
+    )
+
+
+def grade(certainty: float, determinable: bool) -> Confidence:
+    """Return a probability in words; it is low where the data cannot tell."""
+    if not determinable or certainty < MODERATE:
+        return "low"
+    return "high" if certainty >= HIGH else "moderate"
+
+
+def _moved(estimate: Estimate, value: float) -> Estimate:
+    """An estimate about another value, its interval as wide, between 0 and 1."""
+    shift = value - estimate.value
+    return Estimate(value, estimate.low + shift, estimate.high + shift).clipped(0, 1)
+
+
+def _rehearsals(quantities: dict[str, float]) -> list[dict[str, Any]]:
+    """Scores of plain model and vote by kind of rehearsal, from the quantities."""
+    rows = []
+    for kind in KINDS:
+        if f"vote, {kind}" in quantities:
+            lower = 0.0 if kind == SOURCE_CV else quantities[kind]
+            plain = quantities[SOURCE_CV] - lower
+            rows.append(
+                {"rehearsal": kind, "plain": plain, "vote": plain + quantities[f"vote, {kind}"]}
+            )
+    return rows
+
+
+def score_labels(views: Views, codes: IntArray, objective: str, shares: FloatArray) -> LabelScores:
+    """Return the scores of plain model and vote on labeled rows with probabilities ``views``.
+
+    Parameters
+    ----------
+    views : Views
+        Probabilities of the labeled rows.
+    codes : ndarray of shape (m,)
+        Their classes.
+    objective : {"accuracy", "balanced_accuracy"}
+        What scores are measured in.
+    shares : ndarray of shape (n_classes,)
+        Class shares of the source, for the decision.
+    """
+    right = np.array([decide_classes(P, objective, shares) == codes for P in views], dtype=float)
+    plain, vote = right
+    return LabelScores(
+        _sample(plain, codes, objective, 0.0),
+        _sample(vote, codes, objective, 0.0),
+        _sample(vote - plain, codes, objective, -1.0),
+        len(codes),
+    )
+
+
+def _sample(
+    values: FloatArray, codes: IntArray, objective: str, least: float
+) -> tuple[float, float]:
+    """Mean of values between ``least`` and 1, over rows or over classes, and its variance.
+
+    Each group counts one row more at either end, so that few equal values are not taken for
+    certainty.
+    """
+    groups = codes if objective == BALANCED_ACCURACY else np.zeros(len(codes), dtype=int)
+    means, variances = [], []
+    for k in np.unique(groups):
+        of_group = values[groups == k]
+        padded = np.concatenate([of_group, [least, 1.0]])
+        means.append(of_group.mean())
+        variances.append(padded.var() / len(of_group))
+    return float(np.mean(means)), float(np.sum(variances)) / len(means) ** 2
+
+
+def with_labels(
+    prior: Predictive, sampled: tuple[float, float], n_labels: int, n_rows: int
+) -> Predictive:
+    """Return a prediction combined with the score on labeled rows: see the module."""
+    value, variance = sampled
+    precision = 1 / prior.deviation**2 + 1 / variance
+    mean = (prior.value / prior.deviation**2 + value / variance) / precision
+    total = 1 / precision + variance * n_labels / max(n_rows, n_labels)
+    quantiles = mean + np.sqrt(total) * ndtri(prior.probabilities)
+    return Predictive(float(mean), prior.probabilities, quantiles)
+
+
+def judge_determinability(problem: Problem) -> Determinability:
+    """Return whether source rows can show what continues in the target."""
+    X, domain, domains = problem.X_source, problem.source_domain, problem.source_domains
+    within = np.sqrt(np.mean([X[domain == one].var(axis=0) for one in domains], axis=0))
+    scale = np.where(within > 0, within, 1.0)
+    target_shift = shift_between(X, problem.X_target, scale)
+    domain_shift = np.nan
+    if len(domains) > 1:
+        shifts = [shift_between(X[domain != one], X[domain == one], scale) for one in domains]
+        domain_shift = float(np.median(shifts))
+    overlap = np.nan
+    if min(len(X), len(problem.X_target)) >= MIN_ROWS:
+        overlap = float(1 - SourceSupport().fit(X).outside(problem.X_target).mean())
+    return Determinability(
+        by_overlap=overlap >= MIN_OVERLAP,
+        by_domains=len(domains) >= MIN_DOMAINS and domain_shift >= MIN_RATIO * target_shift,
+        overlap=overlap,
+        n_domains=len(domains),
+        domain_shift=domain_shift,
+        target_shift=target_shift,
+    )
+
+
+def shift_between(A: FloatArray, B: FloatArray, scale: FloatArray) -> float:
+    """Root mean square, over the features, of the differences of means and of spreads."""
+    means = (B.mean(axis=0) - A.mean(axis=0)) / scale
+    spreads = (B.std(axis=0) - A.std(axis=0)) / scale
+    return float(np.sqrt(np.mean(means**2 + spreads**2)))

@@ -1,0 +1,189 @@
+"""What an assessment says, in words. Every sentence is made from its numbers."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from covshift.predictors.objective import describe_objective
+from covshift.registry import find_record
+from covshift.selection.assessment import Assessment
+from covshift.selection.expectations import MARGIN, Estimate
+
+PLAIN_ROW, RECOMMENDED_ROW = "plain model", "recommended model"
+VOTE_ROW = "ensemble, not recommended"
+HOW_TO_LABEL = "Label the target rows of rows_to_label() and call update()"
+N_TO_LABEL = 20
+
+
+def describe_assessment(assessment: Assessment, how_to_label: str = HOW_TO_LABEL) -> list[str]:
+    """Return the sentences of an assessment: the advice, its effect, its basis, what would help.
+
+    ``how_to_label`` tells the reader how to bring in labels; those of a program differ.
+    """
+    return [
+        say_advice(assessment),
+        say_gain(assessment),
+        *say_basis(assessment),
+        say_determinable(assessment),
+        *say_next(assessment, how_to_label),
+    ]
+
+
+def say_advice(assessment: Assessment) -> str:
+    """Return the action with its confidence."""
+    sure = f"{assessment.confidence} confidence"
+    names = [name for name, _ in assessment.members]
+    if assessment.action == "keep":
+        return f"Advice: keep the plain model, {assessment.plain_name} ({sure})."
+    if len(names) == 1:
+        return f"Advice: use {names[0]} ({sure})."
+    if assessment.action == "combine":
+        return (
+            f"Advice: do not adapt; average {len(names)} unadapted models, led by {names[0]} "
+            f"({sure})."
+        )
+    return f"Advice: adapt, with an ensemble of {len(names)} models led by {names[0]} ({sure})."
+
+
+def score_rows(assessment: Assessment) -> list[tuple[str, Estimate]]:
+    """Return the expected scores by model: the plain one, and the vote under its name."""
+    rows = [(PLAIN_ROW, assessment.plain)]
+    if assessment.action != "keep":
+        rows.append((RECOMMENDED_ROW, assessment.recommended))
+    elif assessment.vote != assessment.plain:
+        rows.append((VOTE_ROW, assessment.vote))
+    return rows
+
+
+def say_gain(assessment: Assessment) -> str:
+    """Return the expected gain with its interval, and the probability of a loss."""
+    metric = _metric(assessment)
+    if assessment.vote == assessment.plain:
+        return "No other model is expected to do better."
+    gain = show_gain(assessment.vote_gain)
+    loss = f"Probability of losing more than {MARGIN}: {assessment.vote_loss_probability:.0%}."
+    changed = f"It changes {assessment.disagreement:.0%} of the predictions."
+    if assessment.action == "keep":
+        return f"The ensemble would change {metric} by {gain}. {changed} {loss}"
+    return f"Expected gain in {metric} over the plain model: {gain}. {changed} {loss}"
+
+
+def say_basis(assessment: Assessment) -> list[str]:
+    """Return what the advice assumes, and what source rows that played the target say."""
+    sentences = []
+    adapters = dict.fromkeys(name.partition(" + ")[0] for name, _ in assessment.members)
+    if assessment.action == "adapt":
+        leading = next((one for one in adapters if one != "none"), None)
+        assumption = _assumption(leading)
+        if assumption:
+            sentences.append(f"Assumption of {leading}, the leading adapter: {assumption}")
+    else:
+        sentences.append(f"Assumption: {_assumption('none')}")
+    better = [row for row in assessment.rehearsals if row["vote"] > row["plain"]]
+    if assessment.rehearsals:
+        shown = "; ".join(
+            f"{row['rehearsal']} {row['plain']:.2f} against {row['vote']:.2f}"
+            for row in assessment.rehearsals
+        )
+        sentences.append(
+            "Where source rows play the target, the ensemble beats the plain model in "
+            f"{len(better)} of {len(assessment.rehearsals)} kinds of tests (plain model against "
+            f"ensemble: {shown})."
+        )
+    if assessment.n_labels:
+        sentences.append(f"The estimates use {assessment.n_labels} known target labels.")
+    return sentences
+
+
+def say_determinable(assessment: Assessment) -> str:
+    """Return whether the data can tell what continues in the target, and why."""
+    found = assessment.determinability
+    inside = f"{found.overlap:.0%} of the target rows lie where the source has rows"
+    if found.by_overlap:
+        return f"The data can tell: {inside}."
+    if found.by_domains:
+        return (
+            f"The data can tell: {found.n_domains} source domains differ from each other about as "
+            f"far as the target differs from them ({found.domain_shift:.2f} and "
+            f"{found.target_shift:.2f} standard deviations)."
+        )
+    why = "there is one source domain"
+    if found.n_domains == 2:
+        why = "there are only two source domains"
+    elif found.n_domains > 2:
+        why = (
+            "the source domains differ from each other far less than the target from them "
+            f"({found.domain_shift:.2f} against {found.target_shift:.2f} standard deviations)"
+        )
+    known = "" if found.overlap != found.overlap else f", and only {inside}"
+    ends = (
+        "The labels decide."
+        if assessment.n_labels
+        else "The advice is what did best on real data in this situation."
+    )
+    return f"Which model is right cannot be determined from these data: {why}{known}. {ends}"
+
+
+def say_next(assessment: Assessment, how_to_label: str = HOW_TO_LABEL) -> list[str]:
+    """Return what would settle the matter, unless it is settled."""
+    if assessment.confidence == "high":
+        return []
+    more = (
+        "" if assessment.determinability.n_domains >= 3 else " More source domains would help, too."
+    )
+    return [f"To be surer: {how_to_label}; {N_TO_LABEL} labels already narrow the intervals.{more}"]
+
+
+def show_estimate(estimate: Estimate) -> str:
+    """Return a score with its interval."""
+    return f"{estimate.value:.2f} ({estimate.low:.2f} to {estimate.high:.2f})"
+
+
+def show_gain(estimate: Estimate) -> str:
+    """Return a gain with its interval."""
+    return f"{estimate.value:+.2f} (90 % interval {estimate.low:+.2f} to {estimate.high:+.2f})"
+
+
+def adapter_rows(leaderboard: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a row for each adapter of a leaderboard: its best candidate, and what it assumes.
+
+    The weights are those of all its candidates in the ensemble. In the order of the expected gain.
+    """
+    rows: dict[str, dict[str, Any]] = {}
+    for one in leaderboard:
+        row = rows.setdefault(
+            one["adapter"],
+            {
+                "adapter": one["adapter"],
+                "assumption": _assumption(one["adapter"]),
+                "candidate": one["candidate"],
+                "expected gain": float("nan"),
+                "weight": 0.0,
+                "disqualified": one["disqualified"],
+            },
+        )
+        row["weight"] += one["weight"]
+        gain = one["expected gain"]
+        if one["disqualified"] is None and not row["expected gain"] >= gain:
+            row |= {
+                "candidate": one["candidate"],
+                "expected gain": gain,
+                "disqualified": None,
+            }
+    return sorted(
+        rows.values(),
+        key=lambda row: -row["expected gain"] if row["disqualified"] is None else float("inf"),
+    )
+
+
+def _assumption(adapter: str | None) -> str | None:
+    """Return the assumption of an adapter of the registry; None: it is a user's own."""
+    if adapter is None:
+        return None
+    try:
+        return find_record(adapter).assumption
+    except ValueError:
+        return None
+
+
+def _metric(assessment: Assessment) -> str:
+    return str(describe_objective(assessment.objective)).replace("_", " ")
