@@ -37,6 +37,7 @@ from covshift.predictors.objective import ACCURACY, BALANCED_ACCURACY, decide_cl
 from covshift.selection.bench import Bench
 from covshift.selection.expectations import (
     ADAPTED,
+    DISAGREEMENT,
     GAIN,
     MARGIN,
     PLAIN,
@@ -48,7 +49,7 @@ from covshift.selection.expectations import (
     view,
 )
 from covshift.selection.problem import Problem
-from covshift.selection.rehearsals import KINDS, SOURCE_CV
+from covshift.selection.rehearsals import KINDS
 from covshift.selection.score_table import ScoreTable
 
 Action: TypeAlias = Literal["adapt", "combine", "keep"]
@@ -154,7 +155,6 @@ class LabelScores(NamedTuple):
 def assess(
     bench: Bench,
     table: ScoreTable,
-    gains: FloatArray,
     weights: FloatArray,
     plain: int,
     *,
@@ -171,8 +171,8 @@ def assess(
         Candidates, with the outputs of the scenes.
     table : ScoreTable
         Their scores.
-    gains, weights : ndarray of shape (n_candidates,)
-        Expected gains over the plain model, and weights of the vote.
+    weights : ndarray of shape (n_candidates,)
+        Of the vote.
     plain : int
         Number of the plain model.
     objective : {"accuracy", "balanced_accuracy"}, default="accuracy"
@@ -186,9 +186,7 @@ def assess(
         classes.
     """
     problem = bench.problem
-    quantities = quantities_of(
-        bench, objective, weights, plain, gains, table.allowed, reweighed=reweighed
-    )
+    quantities = quantities_of(bench, objective, weights, plain, table.allowed, reweighed=reweighed)
     expected = expect(quantities, objective)
     n_labels = 0
     if labeled is not None and len(labeled[1]):
@@ -230,7 +228,7 @@ def assess(
             (bench.candidates[i].name, float(used[i])) for i in np.argsort(-used) if used[i] > 0
         ],
         rehearsals=_rehearsals(quantities),
-        disagreement=quantities["disagreement"],
+        disagreement=quantities[DISAGREEMENT],
         n_labels=n_labels,
         max_risk=max_risk,
     )
@@ -250,16 +248,16 @@ def _moved(estimate: Estimate, value: float) -> Estimate:
 
 
 def _rehearsals(quantities: dict[str, float]) -> list[dict[str, Any]]:
-    """Scores of plain model and vote by kind of rehearsal, from the quantities."""
-    rows = []
-    for kind in KINDS:
-        if f"vote, {kind}" in quantities:
-            lower = 0.0 if kind == SOURCE_CV else quantities[kind]
-            plain = quantities[SOURCE_CV] - lower
-            rows.append(
-                {"rehearsal": kind, "plain": plain, "vote": plain + quantities[f"vote, {kind}"]}
-            )
-    return rows
+    """Scores of plain model and vote by kind of rehearsal."""
+    return [
+        {
+            "rehearsal": kind,
+            "plain": quantities[f"{kind}, plain"],
+            "vote": quantities[f"{kind}, vote"],
+        }
+        for kind in KINDS
+        if f"{kind}, plain" in quantities
+    ]
 
 
 def score_labels(views: Views, codes: IntArray, objective: str, shares: FloatArray) -> LabelScores:

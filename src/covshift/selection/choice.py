@@ -90,7 +90,7 @@ def choose(
         assessment = None
         if score_kind == "rehearsals" and _can_predict(bench, plain):
             assessment = assess(
-                bench, table, gains, weights, plain,
+                bench, table, weights, plain,
                 objective=objective, reweighed=reweighed, max_risk=max_risk, labeled=known,
             )  # fmt: skip
     return Choice(table, gains, weights, plain, score_kind, assessment)

@@ -10,32 +10,38 @@ For each of the three, with quantities :math:`x_j` and :math:`d_j` that need no 
 The true score minus :math:`\hat s`, in units of the difficulty :math:`\hat\sigma`, has the
 quantiles :math:`q_p`. They are those of real tasks, whole clusters of collections left out, so that
 a 90 % interval covers the score on the rows of the target in about 90 % of tasks like these,
-sampling noise included. The score of the vote is that of the plain model plus the gain.
+sampling noise included.
 
-The quantities :math:`x_j` of the plain model are its score on left-out source rows and how far each
-other estimate falls below that:
+**The plain model**: its score on left-out source rows, less how far other estimates fall below it:
 
-==============  ==================================================================================
-source CV       score on source rows left out
-moved,          how much lower it is in the rehearsals of `covshift.selection.rehearsals`; 0 where
-class shares,   a kind could not be played
-source domains
-confidence      how much lower the difference of confidences (DoC) puts it
-disagreement    share of target rows on which the plain model and the vote differ
-committee       share of target rows on which the plain model differs from a candidate, on average
-plain models    share of target rows on which two unadapted candidates differ, on average
-separation      :math:`(2 A - 1)^2` for the AUC A of a classifier between source and target
-one domain      1 if there is one source domain
-few rows        one over the square root of the number of target rows
-==============  ==================================================================================
+======================  ==========================================================================
+moved, class shares,    the rehearsals of `covshift.selection.rehearsals`; 0 where a kind could not
+source domains          be played
+confidence              the difference of confidences (DoC)
+thresholded confidence  the share of rows above a threshold of confidence (ATC)
+======================  ==========================================================================
 
-The gain has two more: the expected gain of the vote's members (`covshift.selection.gains`), on
-average, and the gain of the vote in the rehearsals.
+**The gain of the vote** is made on the rows that it predicts differently, a share c of the target.
+Two kinds of quantities estimate how many of these it gets right. In a rehearsal that changes a
+share c' of the rows and gains g', the gain is :math:`c\, g' / c'`. And by class probabilities
+:math:`p_{ik}` of the target rows, with :math:`v_i` the class predicted by the vote and
+:math:`f_i` that of the plain model, it is the mean of :math:`p_{i v_i} - p_{i f_i}`: by the
+probabilities of the vote, of the plain model, of all candidates and of all unadapted ones.
+
+**The vote** has the sum of both as its expected score.
+
+**Difficulty**: logarithms of c and of the share of rows on which the plain model differs from a
+candidate, on average; how separate source and target are, :math:`(2 A - 1)^2` for the AUC A of a
+classifier between them; one over the root of the number of target rows; for scores also whether
+there is one source domain, the size of the confidence term, and the score on the source.
 
 The coefficients are in ``expectations.json``, which names the command that wrote it.
 
 References
 ----------
+S. Garg, S. Balakrishnan, Z. C. Lipton, B. Neyshabur, H. Sedghi (2022). Leveraging unlabeled data to
+predict out-of-distribution performance. ICLR.
+
 D. Guillory, V. Shankar, S. Ebrahimi, T. Darrell, L. Schmidt (2021). Predicting with confidence on
 unseen distributions. ICCV.
 
@@ -47,30 +53,29 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
-from covshift.kernels.class_shares import share_ratios
-from covshift.measures import difference_of_confidences
-from covshift.predictors.objective import decide_classes
+from covshift.kernels.class_shares import reweigh_classes, share_ratios
+from covshift.measures import average_thresholded_confidence, difference_of_confidences
+from covshift.predictors.objective import decide_classes, is_balanced
 from covshift.selection.bench import Bench
 from covshift.selection.gains import separation_auc
 from covshift.selection.members import SHARE_PRIOR, mix_probabilities
 from covshift.selection.metrics import METRICS
-from covshift.selection.outputs import Output
-from covshift.selection.rehearsals import (
-    CLASS_SHARES,
-    MOVED,
-    SOURCE_CV,
-    SOURCE_DOMAINS,
-    pseudo_targets,
-)
+from covshift.selection.rehearsals import KINDS, SOURCE_CV, pseudo_targets
 
 PLAIN, ADAPTED, GAIN = MODELS = ("plain", "adapted", "gain")
 LEVEL = 0.9  # of intervals
 MARGIN = 0.01  # a loss above it is harm
+DISAGREEMENT = "disagreement"
+MIN_CHANGED = 0.02  # share of changed rows: smaller ones say nothing of how good changes are
+METRIC_NAMES: dict[str, Literal["accuracy", "balanced_accuracy"]] = {
+    "accuracy": "accuracy",
+    "balanced_accuracy": "balanced_accuracy",
+}
 NORMAL_90 = 1.6449  # standard deviations on either side of a central 90 % interval
 
 
@@ -127,14 +132,15 @@ def coefficients() -> dict[str, Any]:
 
 def expect(quantities: Mapping[str, float], objective: str) -> dict[str, Predictive]:
     """Return the predictive distributions of the three scores, by the names of `MODELS`."""
+    fitted = coefficients()[objective]
+    values = {name: linear(quantities, fitted[name]["mean"]) for name in (PLAIN, GAIN)}
+    values[ADAPTED] = values[PLAIN] + values[GAIN]
+    probabilities = np.array(coefficients()["probabilities"])
     found = {}
-    for model in MODELS:
-        fitted = coefficients()[objective][model]
-        probabilities = np.array(coefficients()["probabilities"])
-        value = linear(quantities, fitted["mean"])
-        scale = np.exp(linear(quantities, fitted["log scale"]))
-        quantiles = value + scale * np.array(fitted["quantiles"])
-        found[model] = Predictive(value, probabilities, quantiles)
+    for name in MODELS:
+        scale = np.exp(linear(quantities, fitted[name]["log scale"]))
+        quantiles = values[name] + scale * np.array(fitted[name]["quantiles"])
+        found[name] = Predictive(values[name], probabilities, quantiles)
     return found
 
 
@@ -148,7 +154,6 @@ def quantities_of(
     objective: str,
     weights: FloatArray,
     plain: int,
-    gains: FloatArray,
     allowed: BoolArray,
     *,
     reweighed: bool,
@@ -165,56 +170,86 @@ def quantities_of(
         Of the vote.
     plain : int
         Number of the plain model.
-    gains : ndarray of shape (n_candidates,)
-        Expected gain of each candidate.
     allowed : ndarray of bool of shape (n_candidates,)
         Candidates that are neither failed nor degenerate.
     reweighed : bool
         Whether the vote estimates class shares of the target.
     """
     problem = bench.problem
-    shares, metric = problem.class_shares, METRICS[objective]
+    codes, shares, metric = problem.codes, problem.class_shares, METRICS[objective]
 
     def decide(P: FloatArray) -> IntArray:
         return decide_classes(P, objective, shares)
 
-    def scores(views: Views, codes: IntArray) -> FloatArray:
-        return np.array([metric(codes, decide(P)) for P in views])
+    def play(views: Views, truth: IntArray) -> FloatArray:
+        plain, vote = map(decide, views)
+        return np.array([metric(truth, plain), metric(truth, vote), np.mean(plain != vote)])
 
-    left_out = view(bench.probabilities_left_out(), bench, weights, plain)
-    on_target = view(bench.calibrated(bench.target), bench, weights, plain, reweighed=reweighed)
-    found: dict[str, float] = {"one": 1.0}
-    by_cv = scores(left_out, problem.codes)
-    found[SOURCE_CV] = by_cv[0]
-    found[f"vote, {SOURCE_CV}"] = by_cv[1] - by_cv[0]
-    rehearsed = [by_cv[1] - by_cv[0]]
-    for kind in (MOVED, CLASS_SHARES, SOURCE_DOMAINS):
-        played = _played_scores(bench, kind, weights, plain, scores)
-        if len(played):
-            found[kind] = by_cv[0] - played[0]
-            found[f"vote, {kind}"] = played[1] - played[0]
-            rehearsed.append(played[1] - played[0])
-    predicted = [decide(P) for P in on_target]
-    expected = difference_of_confidences(
-        left_out.plain, problem.codes, on_target.plain, metric=objective,
+    def see(P: Sequence[FloatArray | None], reweighed: bool = False) -> Views:
+        return view(P, bench, weights, plain, reweighed=reweighed)
+
+    P = bench.calibrated(bench.target)
+    left_out, on_target = see(bench.probabilities_left_out()), see(P, reweighed)
+    predicted = [decide(one) for one in on_target]
+    changed = float(np.mean(predicted[0] != predicted[1]))
+    played = {SOURCE_CV: play(left_out, codes)}
+    for kind in KINDS[1:]:
+        scenes = {name: one for name, one in pseudo_targets(bench, kind) if bench.has_run(name)}
+        outputs = bench.run({name: one.scene for name, one in scenes.items()})
+        found = [
+            play(see(bench.calibrated(outputs[name])), one.codes)
+            for name, one in scenes.items()
+            if outputs[name][plain].logits is not None
+        ]
+        if found:
+            played[kind] = np.mean(found, axis=0)
+    score = played[SOURCE_CV][0]
+    quantities = {"one": 1.0, SOURCE_CV: score, DISAGREEMENT: changed}
+    for kind, (of_plain, of_vote, apart) in played.items():
+        quantities[f"{kind}, plain"], quantities[f"{kind}, vote"] = of_plain, of_vote
+        if kind != SOURCE_CV:
+            quantities[kind] = score - of_plain
+        rate = (of_vote - of_plain) / max(apart, MIN_CHANGED)
+        quantities[f"gain, {kind}"] = changed * float(np.clip(rate, -1, 1))
+    by_confidence = difference_of_confidences(
+        left_out.plain, codes, on_target.plain, metric=METRIC_NAMES[objective],
         predicted_source=decide(left_out.plain), predicted_target=predicted[0],
     )  # fmt: skip
-    found["confidence"] = by_cv[0] - expected
-    found["disagreement"] = float(np.mean(predicted[0] != predicted[1]))
-    P = bench.calibrated(bench.target)
-    able = [i for i, one in enumerate(P) if one is not None and allowed[i]]
-    said = {i: decide(P[i]) for i in able}
-    found["committee"] = _mean([np.mean(predicted[0] != codes) for codes in said.values()])
-    plains = [said[i] for i in able if not bench.candidates[i].adapts]
-    found["plain models"] = _mean(
-        [np.mean(a != b) for i, a in enumerate(plains) for b in plains[:i]]
-    )
-    found["separation"] = max(0.0, 2 * separation_auc(bench) - 1) ** 2
-    found["one domain"] = float(len(problem.source_domains) == 1)
-    found["few rows"] = len(problem.X_target) ** -0.5
-    found["members"] = float(np.nan_to_num(gains) @ weights)
-    found["rehearsed gain"] = _mean(rehearsed)
-    return {name: float(value) for name, value in found.items()}
+    by_threshold = average_thresholded_confidence(left_out.plain, codes, on_target.plain)
+    quantities["confidence"] = score - by_confidence
+    quantities["thresholded confidence"] = score - by_threshold
+    able = [i for i, one in enumerate(P) if one is not None and allowed[i]] or [plain]
+    unadapted = [i for i in able if not bench.candidates[i].adapts] or [plain]
+    for name, probabilities in {
+        "the vote": on_target.vote,
+        "the plain model": on_target.plain,
+        "all": np.mean([P[i] for i in able], axis=0),
+        "unadapted": np.mean([P[i] for i in unadapted], axis=0),
+    }.items():
+        quantities[f"gain by {name}"] = _credited(
+            probabilities, predicted, shares if is_balanced(objective) else None
+        )
+    committee = np.mean([np.mean(predicted[0] != decide(np.asarray(P[i]))) for i in able])
+    quantities |= {
+        "log disagreement": np.log(changed + MIN_CHANGED),
+        "log committee": np.log(committee + MIN_CHANGED),
+        "separation": max(0.0, 2 * separation_auc(bench) - 1) ** 2,
+        "few rows": len(problem.X_target) ** -0.5,
+        "one domain": float(len(problem.source_domains) == 1),
+        "size of confidence": abs(score - by_confidence),
+    }
+    return {name: float(value) for name, value in quantities.items()}
+
+
+def _credited(P: FloatArray, predicted: Sequence[IntArray], shares: FloatArray | None) -> float:
+    """Mean probability of the vote's class less that of the plain model's.
+
+    With class shares, probabilities are those for equal shares, as balanced accuracy counts.
+    """
+    if shares is not None:
+        P = reweigh_classes(P, np.divide(1, shares, out=np.zeros_like(shares), where=shares > 0))
+    rows = np.arange(len(P))
+    return float(np.mean(P[rows, predicted[1]] - P[rows, predicted[0]]))
 
 
 def view(
@@ -237,27 +272,3 @@ def view(
     of_plain = P[plain]
     assert of_plain is not None  # the plain model was chosen among those that could be fitted
     return Views(of_plain, mix_probabilities(P, weights, adapts, ratios))
-
-
-def _played_scores(
-    bench: Bench, kind: str, weights: FloatArray, plain: int, scores: Any
-) -> FloatArray:
-    """Mean scores (2,) of plain model and vote over the scenes of a kind; empty: none was played.
-
-    A scene in which the plain model could not be fitted does not count.
-    """
-    played = {name: one for name, one in pseudo_targets(bench, kind) if bench.has_run(name)}
-    outputs: Mapping[str, Sequence[Output]] = bench.run(
-        {name: one.scene for name, one in played.items()}
-    )
-    found = [
-        scores(view(bench.calibrated(outputs[name]), bench, weights, plain), one.codes)
-        for name, one in played.items()
-        if outputs[name][plain].logits is not None
-    ]
-    mean: FloatArray = np.mean(found, axis=0) if found else np.empty(0)
-    return mean
-
-
-def _mean(values: Sequence[Any]) -> float:
-    return float(np.mean(values)) if len(values) else 0.0
