@@ -8,10 +8,13 @@ from typing import TypeAlias
 import numpy as np
 from joblib import Parallel, delayed
 from scipy.special import softmax
+from sklearn.exceptions import ConvergenceWarning
 
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.kernels.distinct_rows import deal_folds
 from covshift.kernels.vector_scaling import Scaling, fit_scaling, scaled_probabilities
+from covshift.measures import classifier_two_sample_test
+from covshift.quiet import ignored_warnings
 from covshift.selection.candidates import Candidate
 from covshift.selection.outputs import Output, run_scene
 from covshift.selection.problem import Problem, Scene, make_scene, target_scene
@@ -20,6 +23,7 @@ from covshift.solvers.openmp_threads import one_openmp_thread
 
 Metric: TypeAlias = Callable[[IntArray, IntArray], float]  # of true and predicted class numbers
 N_FOLDS = 3  # of the source
+MIN_ROWS = 10  # of either role, to tell how separate they are
 
 
 class Bench:
@@ -77,6 +81,21 @@ class Bench:
     def target(self) -> list[Output]:
         """What each candidate says of the target rows."""
         return self.run({"target": target_scene(self.problem)})["target"]
+
+    @cached_property
+    def separation_auc(self) -> float:
+        """AUC of a classifier of source against target; .5: there are too few rows."""
+        problem = self.problem
+        if min(len(problem.X_source), len(problem.X_target)) < MIN_ROWS:
+            return 0.5
+        with ignored_warnings(ConvergenceWarning):  # expected where rows separate easily
+            test = classifier_two_sample_test(
+                problem.X_source,
+                problem.X_target,
+                random_state=self.rng("separation"),
+                n_importance_repeats=0,
+            )
+        return float(test.statistic)
 
     def outputs_left_out(self) -> list[FloatArray | None]:
         """Logits of the source rows, as source rows, by fits that left them out; by candidate."""

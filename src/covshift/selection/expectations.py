@@ -62,7 +62,6 @@ from covshift.kernels.class_shares import reweigh_classes, share_ratios
 from covshift.measures import average_thresholded_confidence, difference_of_confidences
 from covshift.predictors.objective import decide_classes, is_balanced
 from covshift.selection.bench import Bench
-from covshift.selection.gains import separation_auc
 from covshift.selection.members import SHARE_PRIOR, mix_probabilities
 from covshift.selection.metrics import METRICS
 from covshift.selection.rehearsals import KINDS, SOURCE_CV, pseudo_targets
@@ -233,7 +232,7 @@ def quantities_of(
     quantities |= {
         "log disagreement": np.log(changed + MIN_CHANGED),
         "log committee": np.log(committee + MIN_CHANGED),
-        "separation": max(0.0, 2 * separation_auc(bench) - 1) ** 2,
+        "separation": max(0.0, 2 * bench.separation_auc - 1) ** 2,
         "few rows": len(problem.X_target) ** -0.5,
         "one domain": float(len(problem.source_domains) == 1),
         "size of confidence": abs(score - by_confidence),

@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from covshift.kernels.arrays import FloatArray
 from covshift.kernels.class_shares import estimate_shares
-from covshift.kernels.vector_scaling import fit_scaling, scaled_probabilities
+from covshift.kernels.vector_scaling import scaled_probabilities
 from covshift.measures import classifier_two_sample_test
 from covshift.quiet import ignored_warnings
 from covshift.selection.bench import Bench
@@ -39,7 +39,8 @@ def class_share_weights(bench: Bench) -> FloatArray:
     for number, one in enumerate(bench.candidates):
         on_source, on_target = left_out[number], bench.target[number].logits
         if not one.adapts and on_source is not None and on_target is not None:
-            scaling = fit_scaling(on_source, problem.codes, np.ones(n_rows))
+            scaling = bench.scalings[number]
+            assert scaling is not None  # there are logits of left-out rows
             shares = np.bincount(problem.codes, minlength=n_classes) / n_rows
             present = shares > 0
             P = scaled_probabilities(on_target, scaling)[:, present]

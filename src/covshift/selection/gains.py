@@ -33,12 +33,9 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from covshift.kernels.arrays import BoolArray, FloatArray
-from covshift.measures import classifier_two_sample_test
 from covshift.predictors.objective import ACCURACY, OBJECTIVES
-from covshift.quiet import ignored_warnings
 from covshift.selection.bench import Bench
 from covshift.selection.metrics import METRICS
 from covshift.selection.rehearsals import KINDS, MOVED, decide
@@ -48,7 +45,6 @@ QUANTITIES = (
     *KINDS, COMMITTEE, PLAIN_MODELS, SHARES_MOVED,
     "moved, where separate", "class shares moved, where separate",
 )  # fmt: skip
-MIN_ROWS = 10  # of either role, to tell how separate they are
 POWER = 8
 
 
@@ -100,22 +96,7 @@ def gain_features(
 
 def separation(bench: Bench) -> float:
     """Return how separate source and target are, from 0 to 1."""
-    return float(max(0.0, 2 * separation_auc(bench) - 1) ** POWER)
-
-
-def separation_auc(bench: Bench) -> float:
-    """Return the AUC of a classifier of source against target; .5: there are too few rows."""
-    problem = bench.problem
-    if min(len(problem.X_source), len(problem.X_target)) < MIN_ROWS:
-        return 0.5
-    with ignored_warnings(ConvergenceWarning):  # expected where rows separate easily
-        test = classifier_two_sample_test(
-            problem.X_source,
-            problem.X_target,
-            random_state=bench.rng("separation"),
-            n_importance_repeats=0,
-        )
-    return float(test.statistic)
+    return float(max(0.0, 2 * bench.separation_auc - 1) ** POWER)
 
 
 def target_quantities(

@@ -1,0 +1,499 @@
+"""Fit the expected scores of the assessment, and judge it with whole clusters left out.
+
+    python benchmarks/run.py DATA --methods auto --made-up 1 --out runs/results.jsonl --jobs 2
+    python benchmarks/assessment.py DATA runs/results.jsonl [--jobs 2] [--write] [--out FOLDER]
+
+For each task, the vote is that of coefficients of `covshift.selection.gains` which were fitted
+without the task's cluster. Its quantities (`covshift.selection.expectations`) and its true scores
+on the test rows are what the coefficients of ``expectations.json`` are fitted to. Clusters weigh
+the same; made-up families together weigh as much as a third of the real clusters. All that is
+judged is predicted by coefficients fitted without the task's cluster. ``--write`` writes those of
+all tasks. ``--out`` has the tables of ``docs/results/assessment.md`` and a line for each task.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from calibrate import MADE_UP_WEIGHT, OBJECTIVES, left_out_coefficients, read_cases, restore
+from joblib import Parallel, delayed
+from methods import BALANCED, N_MEMBERS
+from results import OK, read_results
+from run import arrays_path
+from summary import tasks_of
+from tasks import MADE_UP, draw_task
+from threadpoolctl import threadpool_limits
+
+import covshift.selection
+from covshift.measures import calibrated_confidence, clustered_bootstrap_interval
+from covshift.measures.prediction_scores import paired_gain
+from covshift.predictors.objective import decide_classes
+from covshift.selection.assessment import (
+    judge_determinability,
+    score_labels,
+    with_labels,
+)
+from covshift.selection.expectations import (
+    ADAPTED,
+    GAIN,
+    MARGIN,
+    MODELS,
+    PLAIN,
+    Predictive,
+    linear,
+    quantities_of,
+    view,
+)
+from covshift.selection.metrics import METRICS
+from covshift.selection.outputs import Output
+from covshift.selection.rehearsals import SOURCE_CV, SOURCE_DOMAINS
+from covshift.selection.vote import combine_with_labels, vote_weights
+
+COMMAND = "python benchmarks/assessment.py DATA runs/results.jsonl --write"
+FILE = Path(covshift.selection.__file__).with_name("expectations.json")
+PROBABILITIES = (
+    0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.975, 0.99, 0.995,
+)  # fmt: skip
+DROPS = ("moved", "class shares", "source domains", "confidence", "thresholded confidence")
+GAINS = (
+    "gain, source CV", "gain, moved", "gain, class shares", "gain, source domains",
+    "gain by the vote", "gain by the plain model", "gain by all", "gain by unadapted",
+)  # fmt: skip
+OF_CHANGES = ("one", "log disagreement", "log committee", "separation", "few rows")
+DIFFICULTY = {
+    PLAIN: (*OF_CHANGES, "one domain", "size of confidence", SOURCE_CV),
+    ADAPTED: (*OF_CHANGES, "one domain", "size of confidence", SOURCE_CV),
+    GAIN: OF_CHANGES,
+}
+RIDGE = 0.3  # of standardized quantities, as a multiple of the total weight
+CLIP = 0.25  # of gains that the mean is fitted to
+SMALLEST = 0.005  # added to residuals before their logarithm
+N_PARTS = 10  # of the clusters, for residuals of fits that left them out
+N_LABELS = (0, 20, 80)
+RISKS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 1.0)
+MIN_TEST_ROWS = 200  # of the tasks that harm is counted on
+
+
+# From a stored bench to a record ------------------------------------------------------------------
+
+
+def read_records(line, cases, betas, data, path):
+    """Return the records of a task: a dict for each objective and number of labels.
+
+    ORACLE: reads test labels, and labels of as many target rows as ``n_labels`` says.
+    """
+    with threadpool_limits(1):
+        drawn = draw_task(cases[0].task, data, line["size"])
+        bench, tests = restore(drawn, path, line["seed"])
+        classes = np.unique(drawn.y_source)
+        truth, target_codes = (np.searchsorted(classes, y) for y in (drawn.y_test, drawn.y_target))
+        P_test = [None if x is None else bench.calibrated_of(i, x) for i, x in enumerate(tests)]
+        determinability = judge_determinability(bench.problem)
+        kept = bench.problem.X_target.shape[0] == len(target_codes)
+        order = np.random.RandomState(line["seed"]).permutation(len(bench.problem.X_target))
+        records = []
+        for case, beta in zip(cases, betas, strict=True):
+            bench.metric = METRICS[case.objective]
+            gains = case.features @ beta
+            gains[[one is None for one in P_test]] = np.nan
+            for n_labels in N_LABELS if kept else N_LABELS[:1]:
+                if n_labels > len(order) // 2:
+                    continue
+                rows = order[:n_labels]
+                found = make_record(bench, case, gains, P_test, truth, (rows, target_codes[rows]))
+                records.append(found | {"determinable": determinability.determinable,
+                    "overlap": determinability.overlap})  # fmt: skip
+        return records
+
+
+def make_record(bench, case, gains, P_test, truth, labels):
+    """Return quantities and true scores of plain model and vote, given some target labels."""
+    rows, codes = labels
+    balanced, plain = case.objective == BALANCED, case.plain
+    on_target = bench.calibrated(bench.target)
+    if len(rows):
+        outputs = [one if one.logits is None else Output(one.logits[rows]) for one in bench.target]
+        gains = combine_with_labels(gains, bench.score(outputs, codes), len(rows), case.allowed)
+    weights = vote_weights(gains, case.allowed, N_MEMBERS)
+    quantities = quantities_of(
+        bench, case.objective, weights, plain, case.allowed, reweighed=not balanced
+    )
+    shares = bench.problem.class_shares
+    views = view(P_test, bench, weights, plain, reweighed=not balanced)
+    predicted = [decide_classes(P, case.objective, shares) for P in views]
+    scores = [bench.metric(truth, one) for one in predicted]
+    gain = paired_gain(truth, predicted[1], predicted[0], case.objective)
+    sampled = None
+    if len(rows):
+        some = [None if P is None else P[rows] for P in on_target]
+        some = view(some, bench, weights, plain, reweighed=not balanced)
+        sampled = score_labels(some, codes, case.objective, shares)
+    cbpe = [
+        calibrated_confidence(
+            P, metric=case.objective, predicted_target=decide_classes(P, case.objective, shares)
+        )
+        for P in view(on_target, bench, weights, plain, reweighed=not balanced)
+    ]
+    return {
+        "task": case.task.name,
+        "cluster": case.task.cluster,
+        "mark": case.task.mark,
+        "made_up": case.task.collection == MADE_UP,
+        "objective": case.objective,
+        "n_labels": len(rows),
+        "n_test": len(truth),
+        "n_target": len(bench.problem.X_target),
+        "n_domains": len(bench.problem.source_domains),
+        "same": bool(np.count_nonzero(weights) == 1 and weights[plain] > 0),
+        PLAIN: scores[0],
+        ADAPTED: scores[1],
+        GAIN: scores[1] - scores[0],
+        "sure_harm": scores[1] - scores[0] < -MARGIN and list(gain.values())[2] < 0,
+        "cbpe": cbpe[0],
+        "cbpe, vote": cbpe[1],
+        "quantities": quantities,
+        "sampled": sampled,
+    }
+
+
+# Fitting ------------------------------------------------------------------------------------------
+
+
+def cluster_weights(frame):
+    """Weights of tasks: clusters the same, made-up ones together a third of the real ones."""
+    weights = 1 / frame.groupby("cluster")["task"].transform("count").to_numpy(dtype=float)
+    made_up = frame["made_up"].to_numpy()
+    if made_up.any() and not made_up.all():
+        weights[made_up] *= MADE_UP_WEIGHT * weights[~made_up].sum() / weights[made_up].sum()
+    return weights
+
+
+def matrix(frame, names):
+    """Return quantities as a matrix; one that a task does not have is 0."""
+    return np.array([[one.get(name, 0.0) for name in names] for one in frame["quantities"]])
+
+
+def fit_ridge(X, y, weights, names):
+    """Return the coefficients of a weighted ridge regression; that of "one" is not penalized."""
+    scale = np.sqrt(np.average(X**2, axis=0, weights=weights))
+    scale[scale == 0] = 1
+    Z = X / scale
+    penalty = np.array([0.0 if name == "one" else RIDGE for name in names]) * weights.sum()
+    A = Z.T @ (Z * weights[:, None]) + np.diag(penalty)
+    return np.linalg.solve(A, Z.T @ (weights * y)) / scale
+
+
+def fit_means(frame, weights):
+    """Return the coefficients of plain score and gain by quantity."""
+    score = matrix(frame, [SOURCE_CV])[:, 0]
+    drops = fit_ridge(matrix(frame, DROPS), score - frame[PLAIN].to_numpy(), weights, DROPS)
+    gains = np.clip(frame[GAIN].to_numpy(), -CLIP, CLIP)
+    of_gain = fit_ridge(matrix(frame, GAINS), gains, weights, GAINS)
+    return {
+        PLAIN: {SOURCE_CV: 1.0, **dict(zip(DROPS, -drops, strict=True))},
+        GAIN: dict(zip(GAINS, of_gain, strict=True)),
+    }
+
+
+def expected_values(frame, means):
+    """Return the expected values of the three scores."""
+    values = {
+        name: np.array([linear(one, means[name]) for one in frame["quantities"]])
+        for name in (PLAIN, GAIN)
+    }
+    return values | {ADAPTED: values[PLAIN] + values[GAIN]}
+
+
+def fit_expectations(frame):
+    """Return the coefficients of all three scores from the records of an objective."""
+    weights = cluster_weights(frame)
+    means = fit_means(frame, weights)
+    residuals = {name: np.full(len(frame), np.nan) for name in MODELS}
+    names = sorted(frame["cluster"].unique())
+    part = frame["cluster"].map({one: i % N_PARTS for i, one in enumerate(names)}).to_numpy()
+    for number in range(N_PARTS):
+        out = part == number
+        values = expected_values(frame[out], fit_means(frame[~out], weights[~out]))
+        for name in MODELS:
+            residuals[name][out] = frame.loc[out, name].to_numpy() - values[name]
+    fitted = {}
+    for name in MODELS:
+        D, sizes = matrix(frame, DIFFICULTY[name]), np.log(np.abs(residuals[name]) + SMALLEST)
+        gamma = fit_ridge(D, sizes, weights, DIFFICULTY[name])
+        scaled = residuals[name] / np.exp(D @ gamma)
+        fitted[name] = {"mean": means[name]} if name in means else {}
+        fitted[name] |= {
+            "log scale": dict(zip(DIFFICULTY[name], gamma, strict=True)),
+            "quantiles": [weighted_quantile(scaled, weights, p) for p in PROBABILITIES],
+        }
+    return fitted
+
+
+def weighted_quantile(values, weights, p):
+    """Return a quantile of weighted values."""
+    order = np.argsort(values)
+    shares = np.cumsum(weights[order])
+    shares = (shares - weights[order] / 2) / shares[-1]
+    return float(np.interp(p, shares, values[order]))
+
+
+def rounded(fitted):
+    """Return coefficients with four decimals, as a file has them."""
+    if isinstance(fitted, dict):
+        return {name: rounded(one) for name, one in fitted.items()}
+    return [rounded(one) for one in fitted] if isinstance(fitted, list) else round(fitted, 4)
+
+
+# Judging ------------------------------------------------------------------------------------------
+
+
+def predict(frame, fitted):
+    """Return the predictive distributions of the three scores of each record."""
+    means = {name: fitted[name]["mean"] for name in (PLAIN, GAIN)}
+    values = expected_values(frame, means)
+    p = np.array(PROBABILITIES)
+    found = []
+    for number, (_, row) in enumerate(frame.iterrows()):
+        of_row = {}
+        for place, name in enumerate(MODELS):
+            scale = np.exp(linear(row["quantities"], fitted[name]["log scale"]))
+            value = float(values[name][number])
+            one = Predictive(value, p, value + scale * np.array(fitted[name]["quantiles"]))
+            if row["sampled"] is not None:
+                sampled = row["sampled"][place]
+                one = with_labels(one, sampled, row["n_labels"], row["n_target"])
+            of_row[name] = one
+        found.append(of_row)
+    return found
+
+
+def left_out_frame(frame):
+    """Return records with estimates and intervals by coefficients without their cluster."""
+    unlabeled = frame[frame["n_labels"] == 0]
+    parts = []
+    for cluster in frame["cluster"].unique():
+        fitted = fit_expectations(unlabeled[unlabeled["cluster"] != cluster])
+        part = frame[frame["cluster"] == cluster].copy()
+        predicted = predict(part, fitted)
+        for name in MODELS:
+            bounds = (-1, 1) if name == GAIN else (0, 1)
+            estimates = [one[name].interval().clipped(*bounds) for one in predicted]
+            for field in ("value", "low", "high"):
+                part[f"{name} {field}"] = [getattr(one, field) for one in estimates]
+        part["loss"] = [one[GAIN].below(-MARGIN) for one in predicted]
+        parts.append(part)
+    return pd.concat(parts).sort_index()
+
+
+def follow(frame, risk):
+    """Return whether the vote is recommended."""
+    chosen = (frame["gain value"] > 0) & (frame["loss"] <= risk) & ~frame["same"]
+    return chosen.to_numpy()
+
+
+def cluster_mean(values, frame, mask=None):
+    """Return the mean over clusters of means over their tasks."""
+    series = pd.Series(np.asarray(values, dtype=float), index=frame.index)
+    if mask is not None:
+        series = series[mask]
+    return float(series.groupby(frame.loc[series.index, "cluster"]).mean().mean())
+
+
+def parts_of(frame):
+    """Return masks of the parts that are judged."""
+    return {
+        "all": np.ones(len(frame), dtype=bool),
+        "shift": (frame["mark"] == "shift").to_numpy(),
+        "controls": (frame["mark"] == "control").to_numpy(),
+        "one source domain": (frame["n_domains"] == 1).to_numpy(),
+        "several": (frame["n_domains"] > 1).to_numpy(),
+    }
+
+
+def judge_intervals(frame, name):
+    """Return coverage, width and score of the 90 % intervals of a score, by part."""
+    low, high, true = (
+        frame[f"{name} low"].to_numpy(), frame[f"{name} high"].to_numpy(), frame[name].to_numpy()
+    )  # fmt: skip
+    covered = (low <= true) & (true <= high)
+    width = high - low
+    score = width + 20 * (np.maximum(low - true, 0) + np.maximum(true - high, 0))
+    by_cluster = pd.Series(covered).groupby(frame["cluster"].to_numpy()).mean()
+    found = {}
+    for part, mask in parts_of(frame).items():
+        found[f"cover {part}"] = cluster_mean(covered, frame, mask)
+    found["clusters below 70 %"] = float((by_cluster < 0.7).mean())
+    for part in ("all", "shift", "controls"):
+        found[f"width {part}"] = cluster_mean(width, frame, parts_of(frame)[part])
+    found["interval score"] = cluster_mean(score, frame)
+    return found
+
+
+def constant_width_score(frame, name):
+    """Return the interval score of constant-width intervals around left-out-domain validation.
+
+    Conformal: the same quantiles of residuals for all tasks, from the other clusters.
+    """
+    key = "plain" if name == PLAIN else "vote"
+    centers = np.array(
+        [q.get(f"{SOURCE_DOMAINS}, {key}", q[f"{SOURCE_CV}, {key}"]) for q in frame["quantities"]]
+    )
+    residuals, clusters = frame[name].to_numpy() - centers, frame["cluster"].to_numpy()
+    weights, scores = cluster_weights(frame), np.empty(len(frame))
+    for cluster in np.unique(clusters):
+        out = clusters == cluster
+        q = [weighted_quantile(residuals[~out], weights[~out], p) for p in (0.05, 0.95)]
+        low, high = (np.clip(centers[out] + one, 0, 1) for one in q)
+        true = frame.loc[out, name].to_numpy()
+        scores[out] = high - low + 20 * (np.maximum(low - true, 0) + np.maximum(true - high, 0))
+    return cluster_mean(scores, frame)
+
+
+def absolute_errors(frame, name):
+    """Return the mean absolute errors of the estimates of a score, on shift and on controls."""
+    key = "plain" if name == PLAIN else "vote"
+    of = frame["quantities"]
+    estimates = {
+        "assessment": frame[f"{name} value"].to_numpy(),
+        "source CV": np.array([q[f"{SOURCE_CV}, {key}"] for q in of]),
+        "left-out domains": np.array(
+            [q.get(f"{SOURCE_DOMAINS}, {key}", q[f"{SOURCE_CV}, {key}"]) for q in of]
+        ),
+        "CBPE": frame["cbpe" if name == PLAIN else "cbpe, vote"].to_numpy(),
+    }
+    if name == PLAIN:
+        estimates["DoC"] = np.array([q[SOURCE_CV] - q["confidence"] for q in of])
+        estimates["ATC"] = np.array([q[SOURCE_CV] - q["thresholded confidence"] for q in of])
+    parts, true = parts_of(frame), frame[name].to_numpy()
+    return {
+        key: [cluster_mean(np.abs(x - true), frame, parts[part]) for part in ("shift", "controls")]
+        for key, x in estimates.items()
+    }
+
+
+def judge_advice(frame, risk):
+    """Return gains, harm and how often the advice to adapt is given, for a risk."""
+    chosen, gain = follow(frame, risk), frame[GAIN].to_numpy()
+    got = np.where(chosen, gain, 0.0)
+    parts, large = parts_of(frame), (frame["n_test"] >= MIN_TEST_ROWS).to_numpy()
+    found = {"followed": float(chosen.mean())}
+    for part in ("shift", "controls"):
+        found[f"gain {part}"] = cluster_mean(got, frame, parts[part])
+        found[f"vote {part}"] = cluster_mean(gain, frame, parts[part])
+        found[f"harm {part}"] = cluster_mean(got < -MARGIN, frame, parts[part] & large)
+    found["gain"], found["vote"] = cluster_mean(got, frame), cluster_mean(gain, frame)
+    found["harm"] = cluster_mean(got < -MARGIN, frame, large)
+    found["sure harm"] = cluster_mean(frame["sure_harm"].to_numpy() & chosen, frame)
+    found["advised where gain > .05"] = float(chosen[gain > 0.05].mean())
+    found["advised where gain < 0"] = float(chosen[gain < 0].mean())
+    for name, other in (("never", np.zeros(len(frame))), ("always", gain)):
+        low, high = clustered_bootstrap_interval(got - other, frame["cluster"], random_state=0)
+        found[f"over {name}"] = (cluster_mean(got - other, frame), low, high)
+    return found
+
+
+def judge_losses(frame):
+    """Return the Brier scores of the probability of a loss and of its base rate, and the skill."""
+    loss = (frame[GAIN] < -MARGIN).to_numpy(dtype=float)
+    weights, clusters = cluster_weights(frame), frame["cluster"].to_numpy()
+    base = np.array(
+        [np.average(loss[clusters != c], weights=weights[clusters != c]) for c in clusters]
+    )
+    ours, theirs = (frame["loss"].to_numpy() - loss) ** 2, (base - loss) ** 2
+    low, high = clustered_bootstrap_interval(theirs - ours, frame["cluster"], random_state=0)
+    brier, brier_base = cluster_mean(ours, frame), cluster_mean(theirs, frame)
+    return {"Brier": brier, "base rate": brier_base, "skill": 1 - brier / brier_base,
+            "difference": (brier_base - brier, low, high)}  # fmt: skip
+
+
+def report(frame, risk):
+    """Return all figures of an objective as nested plain data."""
+    real = frame[~frame["made_up"]]
+    plain_only = real[real["n_labels"] == 0]
+    recommended = plain_only.copy()
+    found = {"tasks": len(plain_only), "clusters": plain_only["cluster"].nunique()}
+    for n_labels in N_LABELS:
+        some = real[real["n_labels"] == n_labels].copy()
+        chosen = follow(some, risk)
+        for field in ("", " low", " high", " value"):
+            some[f"recommended{field}"] = np.where(
+                chosen, some[f"{ADAPTED}{field}"], some[f"{PLAIN}{field}"]
+            )
+        if n_labels == 0:
+            recommended = some
+        found[f"labels {n_labels}"] = {
+            name: judge_intervals(some, name) for name in (PLAIN, "recommended", GAIN)
+        } | {"advice": judge_advice(some, risk)}
+    found["constant width"] = {
+        name: constant_width_score(recommended, name) for name in (PLAIN, ADAPTED)
+    }
+    found["errors"] = {name: absolute_errors(plain_only, name) for name in (PLAIN, ADAPTED)}
+    found["losses"] = judge_losses(plain_only)
+    found["risks"] = {str(one): judge_advice(plain_only, one) for one in RISKS}
+    told = (plain_only["overlap"] >= 0.8) | (plain_only["n_domains"] >= 3)
+    found["undeterminable"] = {
+        "with overlap or three domains": float(1 - plain_only.loc[told, "determinable"].mean()),
+        "all": float(1 - plain_only["determinable"].mean()),
+    }
+    return found
+
+
+def main():
+    """Read the stored outputs, fit, judge, write."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("data", type=Path, help="folder with the collections")
+    parser.add_argument("results", type=Path, help="file that run.py wrote")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--risk", type=float, default=0.3, help="max_risk that is judged")
+    parser.add_argument("--write", action="store_true", help="write expectations.json")
+    parser.add_argument("--out", type=Path, help="folder for figures.json and tasks.csv")
+    options = parser.parse_args()
+    lines = [one for one in read_results([options.results]) if one["status"] == OK]
+    tasks = {task.name: task for task in tasks_of(lines)}
+    lines = [one for one in lines if one["method"] == "auto" and one["task"] in tasks]
+    paths = [arrays_path(options.results, one) for one in lines]
+    run = Parallel(n_jobs=options.jobs)
+    by_task = run(
+        delayed(read_cases)(line, tasks[line["task"]], options.data, path)
+        for line, path in zip(lines, paths, strict=True)
+    )
+    betas = [
+        left_out_coefficients([cases[number] for cases in by_task])
+        for number in range(len(OBJECTIVES))
+    ]
+    records = run(
+        delayed(read_records)(
+            line, cases, [beta[cases[0].task.cluster] for beta in betas], options.data, path
+        )
+        for line, cases, path in zip(lines, by_task, paths, strict=True)
+    )
+    everything = pd.DataFrame([one for of_task in records for one in of_task])
+    written = {"command": COMMAND, "probabilities": list(PROBABILITIES)}
+    figures, judged = {}, []
+    for objective in OBJECTIVES:
+        frame = everything[everything["objective"] == objective].reset_index(drop=True)
+        written[objective] = rounded(fit_expectations(frame[frame["n_labels"] == 0]))
+        judged.append(left_out_frame(frame))
+        figures[objective] = report(judged[-1], options.risk)
+    print(json.dumps(figures, indent=1, default=float))
+    if options.out is not None:
+        options.out.mkdir(parents=True, exist_ok=True)
+        (options.out / "figures.json").write_text(json.dumps(figures, indent=1, default=float))
+        table = pd.concat(judged).drop(columns=["quantities", "sampled"])
+        table.to_csv(options.out / "tasks.csv", index=False, float_format="%.5g")
+    if options.write:
+        real = everything[~everything["made_up"]]
+        made_up = everything[everything["made_up"]]
+        facts = {
+            "real tasks": real["task"].nunique(),
+            "clusters": real["cluster"].nunique(),
+            "made-up tasks": made_up["task"].nunique(),
+        }
+        first = {"command": written.pop("command")}
+        FILE.write_text(json.dumps(first | facts | written, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
