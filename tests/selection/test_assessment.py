@@ -61,17 +61,17 @@ def run_bench(n_domains=3, n_classes=2, objective="accuracy", candidates=None, s
 
 def naive_decide(row, objective, shares):
     values = [
-        p / s if objective == "balanced_accuracy" else p for p, s in zip(row, shares, strict=False)
+        p / s if objective == "balanced_accuracy" else p for p, s in zip(row, shares, strict=True)
     ]
     return max(range(len(row)), key=lambda k: (values[k], -k))
 
 
 def naive_score(predicted, codes, objective):
     if objective == "accuracy":
-        return sum(p == c for p, c in zip(predicted, codes, strict=False)) / len(codes)
+        return sum(p == c for p, c in zip(predicted, codes, strict=True)) / len(codes)
     recalls = []
     for k in sorted(set(codes)):
-        of_class = [p == k for p, c in zip(predicted, codes, strict=False) if c == k]
+        of_class = [p == k for p, c in zip(predicted, codes, strict=True) if c == k]
         recalls.append(sum(of_class) / len(of_class))
     return sum(recalls) / len(recalls)
 
@@ -96,7 +96,7 @@ def naive_quantities(bench, objective, weights, number, allowed):
 
     def pair(P, codes):
         plain, vote = decide(P[number]), decide(naive_mix(P, weights))
-        apart = sum(a != b for a, b in zip(plain, vote, strict=False)) / len(plain)
+        apart = sum(a != b for a, b in zip(plain, vote, strict=True)) / len(plain)
         return (
             naive_score(plain, codes, objective), naive_score(vote, codes, objective), apart,
         )  # fmt: skip
@@ -104,7 +104,7 @@ def naive_quantities(bench, objective, weights, number, allowed):
     target = bench.calibrated(bench.target)
     plain, vote = decide(target[number]), decide(naive_mix(target, weights))
     n = len(plain)
-    changed = sum(a != b for a, b in zip(plain, vote, strict=False)) / n
+    changed = sum(a != b for a, b in zip(plain, vote, strict=True)) / n
     left_out = bench.probabilities_left_out()
     played = {"source CV": [pair(left_out, problem.codes)]}
     for kind in KINDS[1:]:
@@ -128,22 +128,22 @@ def naive_quantities(bench, objective, weights, number, allowed):
         for r in range(n):
             row = list(P[r])
             if objective == "balanced_accuracy":
-                row = [p / s for p, s in zip(row, shares, strict=False)]
+                row = [p / s for p, s in zip(row, shares, strict=True)]
                 row = [p / sum(row) for p in row]
             total += row[vote[r]] - row[plain[r]]
         return total / n
 
     equal = [float(one) for one in allowed]
     unadapted = [
-        w if not one.adapts else 0.0 for one, w in zip(bench.candidates, equal, strict=False)
+        w if not one.adapts else 0.0 for one, w in zip(bench.candidates, equal, strict=True)
     ]
     result["gain by the vote"] = credited(naive_mix(target, weights))
     result["gain by the plain model"] = credited(target[number])
     result["gain by all"] = credited(naive_mix(target, equal))
     result["gain by unadapted"] = credited(naive_mix(target, unadapted))
     committee = [
-        sum(a != b for a, b in zip(plain, decide(P), strict=False)) / n
-        for P, may in zip(target, allowed, strict=False)
+        sum(a != b for a, b in zip(plain, decide(P), strict=True)) / n
+        for P, may in zip(target, allowed, strict=True)
         if may
     ]
     result["log disagreement"] = log(changed + 0.02)
@@ -237,18 +237,18 @@ def test_scores_on_labeled_rows(objective):
     codes, shares = rng.randint(3, size=60), np.array([0.5, 0.3, 0.2])
     found = score_labels(Views(*P), codes, objective, shares)
     right = [
-        [naive_decide(row, objective, shares) == c for row, c in zip(one, codes, strict=False)]
+        [naive_decide(row, objective, shares) == c for row, c in zip(one, codes, strict=True)]
         for one in P
     ]
     groups = codes if objective == "balanced_accuracy" else np.zeros(60, dtype=int)
     for sampled, values, least in (
         (found.plain, right[0], 0),
         (found.vote, right[1], 0),
-        (found.gain, [int(b) - int(a) for a, b in zip(*right, strict=False)], -1),
+        (found.gain, [int(b) - int(a) for a, b in zip(*right, strict=True)], -1),
     ):
         means, variances = [], []
         for k in set(groups):
-            mine = [float(v) for v, g in zip(values, groups, strict=False) if g == k]
+            mine = [float(v) for v, g in zip(values, groups, strict=True) if g == k]
             padded = [*mine, least, 1.0]
             center = sum(padded) / len(padded)
             means.append(sum(mine) / len(mine))

@@ -217,18 +217,19 @@ def quantities_of(
     by_threshold = average_thresholded_confidence(left_out.plain, codes, on_target.plain)
     quantities["confidence"] = score - by_confidence
     quantities["thresholded confidence"] = score - by_threshold
-    able = [i for i, one in enumerate(P) if one is not None and allowed[i]] or [plain]
-    unadapted = [i for i in able if not bench.candidates[i].adapts] or [plain]
+    able = {i: one for i, one in enumerate(P) if one is not None and allowed[i]}
+    able = able or {plain: on_target.plain}
+    unadapted = [one for i, one in able.items() if not bench.candidates[i].adapts]
     for name, probabilities in {
         "the vote": on_target.vote,
         "the plain model": on_target.plain,
-        "all": np.mean([P[i] for i in able], axis=0),
-        "unadapted": np.mean([P[i] for i in unadapted], axis=0),
+        "all": np.mean(list(able.values()), axis=0),
+        "unadapted": np.mean(unadapted or [on_target.plain], axis=0),
     }.items():
         quantities[f"gain by {name}"] = _credited(
             probabilities, predicted, shares if is_balanced(objective) else None
         )
-    committee = np.mean([np.mean(predicted[0] != decide(np.asarray(P[i]))) for i in able])
+    committee = np.mean([np.mean(predicted[0] != decide(one)) for one in able.values()])
     quantities |= {
         "log disagreement": np.log(changed + MIN_CHANGED),
         "log committee": np.log(committee + MIN_CHANGED),
