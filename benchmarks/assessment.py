@@ -31,6 +31,7 @@ from covshift.measures import calibrated_confidence, clustered_bootstrap_interva
 from covshift.measures.prediction_scores import paired_gain
 from covshift.predictors.objective import decide_classes
 from covshift.selection.assessment import (
+    MAX_RISK,
     judge_determinability,
     score_labels,
     with_labels,
@@ -72,6 +73,7 @@ CLIP = 0.25  # of gains that the mean is fitted to
 SMALLEST = 0.005  # added to residuals before their logarithm
 N_PARTS = 10  # of the clusters, for residuals of fits that left them out
 N_LABELS = (0, 20, 80)
+MODEL_WORDS = {PLAIN: "plain model", "recommended": "recommended model", GAIN: "gain of the vote"}
 RISKS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 1.0)
 MIN_TEST_ROWS = 200  # of the tasks that harm is counted on
 
@@ -440,15 +442,94 @@ def report(frame, risk):
     return found
 
 
+# The tables of the results page -------------------------------------------------------------------
+
+
+def tables(figures, risk):
+    """Return the tables of the results page as Markdown."""
+    lines = []
+    for objective, found in figures.items():
+        name = objective.replace("_", " ").capitalize()
+        lines += [
+            f"## {name}",
+            "",
+            f"{found['tasks']} tasks in {found['clusters']} clusters, each judged by coefficients "
+            "that were fitted without its cluster.",
+            "",
+            "| 90 % intervals | covered | shift | controls | one source domain | several | "
+            "clusters below 70 % | mean width | shift | controls |",
+            "|---|" + "---:|" * 9,
+        ]
+        for n_labels in N_LABELS:
+            after = f", {n_labels} labels" if n_labels else ""
+            for model in (PLAIN, "recommended", GAIN):
+                one = found[f"labels {n_labels}"][model]
+                parts = ("all", "shift", "controls", "one source domain", "several")
+                covered = [f"{one[f'cover {part}']:.0%}" for part in parts]
+                widths = [f"{one[f'width {part}']:.2f}" for part in parts[:3]]
+                cells = [*covered, f"{one['clusters below 70 %']:.0%}", *widths]
+                lines.append(f"| {MODEL_WORDS[model]}{after} | " + " | ".join(cells) + " |")
+        plain, constant = found["labels 0"][PLAIN], found["constant width"][PLAIN]
+        lines += [
+            "",
+            f"Interval score of the plain model: {plain['interval score']:.3f}; of intervals of "
+            f"constant width around left-out-domain validation: {constant:.3f} "
+            f"({plain['interval score'] / constant:.2f} times).",
+            "",
+            "| mean absolute error | plain model: shift | controls | vote: shift | controls |",
+            "|---|---:|---:|---:|---:|",
+        ]
+        errors = found["errors"]
+        for estimate in errors[PLAIN]:
+            pairs = [errors[model].get(estimate, ("", "")) for model in (PLAIN, ADAPTED)]
+            cells = [f"{one:.3f}" if one != "" else "" for pair in pairs for one in pair]
+            lines.append(f"| {estimate} | " + " | ".join(cells) + " |")
+        loss = found["losses"]
+        lines += [
+            "",
+            f"Probability of a loss: Brier score {loss['Brier']:.3f}, base rate "
+            f"{loss['base rate']:.3f}, skill {loss['skill']:.2f}; difference "
+            f"{shown_interval(loss['difference'])}.",
+            "",
+            "| `max_risk` | advised | gain: shift | controls | harm | sure harm | advised where "
+            "gain > .05 | where gain < 0 | over never adapting | over always |",
+            "|---|" + "---:|" * 9,
+        ]
+        for one, advice in found["risks"].items():
+            mark = "**" if float(one) == risk else ""
+            cells = [
+                f"{advice['followed']:.0%}", f"{advice['gain shift']:+.3f}",
+                f"{advice['gain controls']:+.3f}", f"{advice['harm']:.1%}",
+                f"{advice['sure harm']:.1%}", f"{advice['advised where gain > .05']:.0%}",
+                f"{advice['advised where gain < 0']:.0%}", shown_interval(advice["over never"]),
+                shown_interval(advice["over always"]),
+            ]  # fmt: skip
+            lines.append(f"| {mark}{float(one):g}{mark} | " + " | ".join(cells) + " |")
+        vote = found["risks"]["1.0"]
+        lines += [
+            "",
+            f"The vote without any guard gains {vote['vote shift']:+.3f} on shift tasks and "
+            f"{vote['vote controls']:+.3f} on controls.",
+            "",
+        ]
+    return "\n".join(lines)
+
+
+def shown_interval(values):
+    """Return a value with its 95 % interval."""
+    value, low, high = values
+    return f"{value:+.3f} ({low:+.3f} to {high:+.3f})"
+
+
 def main():
     """Read the stored outputs, fit, judge, write."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("data", type=Path, help="folder with the collections")
     parser.add_argument("results", type=Path, help="file that run.py wrote")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--risk", type=float, default=0.3, help="max_risk that is judged")
+    parser.add_argument("--risk", type=float, default=MAX_RISK, help="max_risk that is judged")
     parser.add_argument("--write", action="store_true", help="write expectations.json")
-    parser.add_argument("--out", type=Path, help="folder for figures.json and tasks.csv")
+    parser.add_argument("--out", type=Path, help="folder for tables.md and tasks.csv")
     options = parser.parse_args()
     lines = [one for one in read_results([options.results]) if one["status"] == OK]
     tasks = {task.name: task for task in tasks_of(lines)}
@@ -477,10 +558,10 @@ def main():
         written[objective] = rounded(fit_expectations(frame[frame["n_labels"] == 0]))
         judged.append(left_out_frame(frame))
         figures[objective] = report(judged[-1], options.risk)
-    print(json.dumps(figures, indent=1, default=float))
+    print(tables(figures, options.risk))
     if options.out is not None:
         options.out.mkdir(parents=True, exist_ok=True)
-        (options.out / "figures.json").write_text(json.dumps(figures, indent=1, default=float))
+        (options.out / "tables.md").write_text(tables(figures, options.risk), encoding="utf-8")
         table = pd.concat(judged).drop(columns=["quantities", "sampled"])
         table.to_csv(options.out / "tasks.csv", index=False, float_format="%.5g")
     if options.write:
