@@ -365,7 +365,7 @@ def file_faults():
 
 OPTIONS = [
     ["--label", "chruned"], ["--label", ""], ["--domain", "site"], ["--domain", "nowhere"],
-    ["--domain", "churned"], ["--ignore", "age,income"], ["--ignore", "customer_id,age,income,city,since"],
+    ["--domain", "churned"], ["--ignore", "age,income"], ["--ignore", "age,income,city,since"],
     ["--use", "customer_id"], ["--decimal", ","], ["--decimal", "x"], ["--separator", ";"],
     ["--separator", "\0"], ["--no-header"], ["--missing", "Oslo"], ["--seed", "-1"],
     ["--seed", "99999999999"], ["--adapter", "coral"], ["--adapter", "../x"], ["--model", "deep"],

@@ -207,7 +207,7 @@ class _Finder:
 
     def visit_Attribute(self, node: ast.Attribute) -> None:  # noqa: N802
         if isinstance(node.ctx, ast.Load) and node.attr in OPPOSITES:
-            start, stop = self.span(node)
+            stop = self.span(node)[1]
             self.add("opposite", node, OPPOSITES[node.attr], (stop - len(node.attr), stop))
 
     def visit_Name(self, node: ast.Name) -> None:  # noqa: N802

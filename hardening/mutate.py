@@ -1,12 +1,14 @@
-"""Mutation testing: does a test fail for each small fault put into the code?
+"""Mutation testing: put small faults into the code, one at a time, and see whether a test fails.
 
 python hardening/mutate.py [--count 600] [--seed 0] [--minutes 60] [--out mutation-output]
 
-A sample of mutants (see `mutants`) is drawn, equally many from each package. Everything happens in a
-copy of the project below ``--out``; the work tree is only read. First the tests that mirror the
+A sample of mutants (see `mutants`) is drawn, equally many from each package. Everything happens in
+a copy of the project below ``--out``; the work tree is only read. First the tests that mirror the
 packages run once, and coverage says which of them execute which line. A mutant is then put into
-the copy, and the tests that execute its line run, the fastest first, in a child process with a time
-limit; if all pass, the other tests of its module run, too. Run the same command again to resume.
+the copy, and the tests that execute its line run, the fastest first, in a child process with a
+time limit; if all pass, the other tests of its module run, too. ``--by-name`` saves that first run
+and takes the test files that name the module instead: for samples of a few mutants. Run the same
+command again to resume.
 """
 
 import argparse
@@ -14,6 +16,7 @@ import json
 import math
 import os
 import py_compile
+import re
 import shutil
 import sys
 import time
@@ -41,6 +44,9 @@ TESTS = [
 NEEDS_A_GPU = ("kernels/fused_filters.py",)
 COPIED = ("src", "tests", "docs", "examples", "benchmarks", "hardening")
 SECONDS = 15.0  # of tests for one mutant, at most, as they took without a fault
+SECONDS_BY_NAME = 120.0  # limit for one mutant where nothing was measured
+FILES_BY_NAME = 4
+NOTICED = ("killed", "time limit", "crash")
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.json")
 
 
@@ -64,13 +70,7 @@ def load_libraries() -> None:
     import pandas  # noqa: F401
     import pyarrow.parquet  # noqa: F401
     import pytest  # noqa: F401
-    import scipy.optimize
-    import scipy.spatial
-    import scipy.stats
-    import sklearn.ensemble
-    import sklearn.linear_model
-    import sklearn.model_selection
-    import sklearn.svm  # noqa: F401
+    import scipy.stats  # noqa: F401
     import sklearn.utils.estimator_checks  # noqa: F401
 
     # A failing example is enough; a smaller one would take time.
@@ -182,8 +182,42 @@ class Selection:
             kept.append(test)
         return kept
 
+    def limit(self, tests: list[str]) -> float:
+        """Return the seconds after which tests are ended."""
+        return 20 + 5 * sum(self.seconds[test] for test in tests)
 
-def judge(mutant: Mutant, folder: Path, selection: Selection) -> dict[str, Any]:
+
+class SelectionByName:
+    """Test files for each mutant: those that import its module, or name what it defines."""
+
+    def __init__(self, tree: Path, targets: list[str]):
+        self.tree, self.texts = tree, {}
+        for target in targets:
+            place = tree / target
+            for path in [place] if place.is_file() else sorted(place.rglob("test_*.py")):
+                self.texts[path.relative_to(tree).as_posix()] = path.read_text(encoding="utf-8")
+
+    def tests_of(self, mutant: Mutant, *, whole_module: bool) -> list[str]:
+        """Return the files, those that mirror the package first; there is no second choice."""
+        if whole_module:
+            return []
+        path = self.tree / "src" / "covshift" / mutant.module
+        defined = re.findall(r"^(?:def|class) ([A-Za-z]\w+)", path.read_text("utf-8"), re.MULTILINE)
+        dotted = "covshift." + mutant.module.removesuffix(".py").replace("/", ".")
+        mirrored = f"tests/{mutant.module.partition('/')[0]}/"
+        ranks = {}
+        for test, text in self.texts.items():
+            named = sum(bool(re.search(rf"\b{name}\b", text)) for name in defined)
+            if named or dotted in text:
+                ranks[test] = (not test.startswith(mirrored), dotted not in text, -named, test)
+        return sorted(ranks, key=ranks.__getitem__)[:FILES_BY_NAME]
+
+    def limit(self, tests: list[str]) -> float:
+        """Return the seconds after which tests are ended."""
+        return SECONDS_BY_NAME
+
+
+def judge(mutant: Mutant, folder: Path, selection: Any) -> dict[str, Any]:
     """Put a mutant into the copy, run its tests, take it out, and say what happened."""
     path = folder / "src" / "covshift" / mutant.module
     failure, log = folder / "failure.txt", folder / "log.txt"
@@ -201,13 +235,12 @@ def judge(mutant: Mutant, folder: Path, selection: Selection) -> dict[str, Any]:
                 continue
             done += tests
             failure.unlink(missing_ok=True)
-            limit = 20 + 5 * sum(selection.seconds[test] for test in tests)
 
             def work(tests=tests):
                 sys.dont_write_bytecode = True
                 return run_pytest(["-x", *tests], _FirstFailure(failure))
 
-            code = run_in_copy(work, folder, log, limit)
+            code = run_in_copy(work, folder, log, selection.limit(tests))
             status = {0: "survived", None: "time limit", 1: "killed", 2: "killed", 3: "killed"}.get(
                 code, "crash" if code is not None and code < 0 else f"exit {code}"
             )
@@ -246,7 +279,7 @@ def summarize(results: list[dict[str, Any]], known: list[dict[str, Any]]) -> tup
     totals = [0, 0, 0]
     for package in PACKAGES:
         part = [one for one in results if one["module"].startswith(f"{package}/")]
-        survived = [one for one in part if one["status"] in ("survived", "not run")]
+        survived = [one for one in part if one["status"] not in NOTICED]
         equivalent = sum(is_equivalent(one, known) for one in survived)
         counts = [len(part), len(part) - len(survived), equivalent]
         totals = [a + b for a, b in zip(totals, counts, strict=True)]
@@ -255,19 +288,15 @@ def summarize(results: list[dict[str, Any]], known: list[dict[str, Any]]) -> tup
         )
     n, noticed, equivalent = totals
     low, high = wilson(noticed, n)
-    lines.append(
-        f"{noticed} of {n} noticed: {noticed / max(n, 1):.1%} (95 % interval {low:.1%} to {high:.1%})"
-    )
+    lines.append(f"{noticed} of {n} noticed, {noticed / max(n, 1):.1%} ({low:.1%} to {high:.1%})")
     rest = n - equivalent
     low, high = wilson(noticed, rest)
     share = noticed / max(rest, 1)
-    lines.append(
-        f"without equivalent ones: {noticed} of {rest}, {share:.1%} ({low:.1%} to {high:.1%})"
-    )
+    lines.append(f"without equivalent: {noticed} of {rest}, {share:.1%} ({low:.1%} to {high:.1%})")
     for one in results:
-        if one["status"] in ("survived", "not run") and not is_equivalent(one, known):
+        if one["status"] not in NOTICED and not is_equivalent(one, known):
             lines.append(
-                f"survived: {one['module']}:{one['line']} {one['operator']}: "
+                f"{one['status']}: {one['module']}:{one['line']} {one['operator']}: "
                 f"{one['before']!r} -> {one['after']!r}   [{one['text']}]"
             )
     return "\n".join(lines), share
@@ -285,9 +314,13 @@ def read_results(path: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
-def prepare(out: Path, tests: list[str]) -> Selection:
-    """Copy the project and measure its tests; an earlier copy of the same text is used again."""
+def prepare(out: Path, tests: list[str], *, by_name: bool) -> Any:
+    """Copy the project and measure its tests; an earlier copy is used again."""
     tree, measured = out / "tree", out / "tests.json"
+    if by_name:
+        if not tree.exists():
+            copy_project(tree)
+        return SelectionByName(tree, tests)
     if measured.exists():
         print(f"Resuming with the copy and the tests in {out}.", flush=True)
     else:
@@ -309,6 +342,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--at-least", type=float, default=0.9, help="share to be noticed")
     parser.add_argument("--packages", nargs="+", default=list(PACKAGES), choices=PACKAGES)
     parser.add_argument("--tests", nargs="+", default=TESTS, help="tests that may notice")
+    parser.add_argument("--by-name", action="store_true", help="do not measure coverage first")
     parser.add_argument("--again", action="store_true", help="run survivors of earlier runs again")
     parser.add_argument("--out", type=Path, default=ROOT / "mutation-output")
     options = parser.parse_args(arguments)
@@ -318,14 +352,14 @@ def main(arguments: list[str] | None = None) -> int:
     out.mkdir(parents=True, exist_ok=True)
     end = time.monotonic() + 60 * options.minutes
     load_libraries()
-    selection = prepare(out, options.tests)
+    selection = prepare(out, options.tests, by_name=options.by_name)
     package = out / "tree" / "src" / "covshift"
     sample = sample_mutants(package, options.packages, options.count, options.seed, NEEDS_A_GPU)
     path = out / "results.jsonl"
     results = read_results(path)
     for number, mutant in enumerate(sample):
         before = results.get(mutant.key)
-        if before and not (options.again and before["status"] in ("survived", "not run")):
+        if before and not (options.again and before["status"] not in NOTICED):
             continue
         if time.monotonic() > end:
             print(f"Time is up after {number} of {len(sample)} mutants.")
