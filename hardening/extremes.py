@@ -107,16 +107,16 @@ def many_columns(folder: Path, options: argparse.Namespace) -> Iterator[tuple[st
     what = f"{n:,} columns"
     arguments = ["wide-train.csv", "wide-new.csv", "--label", "label"]
     yield f"{what}, `adapt`", run(folder, "adapt", *arguments, "--adapter", "standardize",
-                                  "--out", "out")  # fmt: skip
+                                  "--out", "out.csv")  # fmt: skip
     yield f"{what}, `predict` with a model of two", run(folder, "predict", "model",
-                                                        "wide-new.csv", "--out", "out")  # fmt: skip
+                                                        "wide-new.csv", "--out", "out.csv")  # fmt: skip
 
 
 def many_rows(folder: Path, options: argparse.Namespace) -> Iterator[tuple[str, Ended]]:
     """A table much longer than memory is meant for."""
     write_long(folder / "long.csv", options.rows)
     what = f"{options.rows:,} rows"
-    yield f"{what}, `predict`", run(folder, "predict", "model", "long.csv", "--out", "out")
+    yield f"{what}, `predict`", run(folder, "predict", "model", "long.csv", "--out", "out.csv")
     yield f"{what}, `monitor`", run(folder, "monitor", "model", "long.csv")
 
 
@@ -124,6 +124,7 @@ def nul_bytes(folder: Path, options: argparse.Namespace) -> Iterator[tuple[str, 
     """NUL bytes in a cell, in a name, and nothing else."""
     good = (folder / "new.csv").read_bytes()
     contents = {
+        "no fault, to compare with": good,
         "NUL bytes in one cell": good.replace(b".", b"\0", 1),
         "NUL bytes in 50 cells": good.replace(b".", b"\0", 50),
         "NUL bytes in the names": good.replace(b"x1", b"x\0", 1),
@@ -132,7 +133,7 @@ def nul_bytes(folder: Path, options: argparse.Namespace) -> Iterator[tuple[str, 
     }
     for what, content in contents.items():
         (folder / "nul.csv").write_bytes(content)
-        yield f"{what}, `predict`", run(folder, "predict", "model", "nul.csv", "--out", "out")
+        yield f"{what}, `predict`", run(folder, "predict", "model", "nul.csv", "--out", "out.csv")
 
 
 def other_encodings(folder: Path, options: argparse.Namespace) -> Iterator[tuple[str, Ended]]:
@@ -147,11 +148,11 @@ def other_encodings(folder: Path, options: argparse.Namespace) -> Iterator[tuple
     }
     for what, content in contents.items():
         (folder / "text.csv").write_bytes(content)
-        yield f"{what}, `predict`", run(folder, "predict", "model", "text.csv", "--out", "out")
+        yield f"{what}, `predict`", run(folder, "predict", "model", "text.csv", "--out", "out.csv")
     (folder / os.fsdecode(b"na\xffme.csv")).write_bytes((folder / "new.csv").read_bytes())
     name = os.fsdecode(b"na\xffme.csv")
     yield "a file name that is not UTF-8, `predict`", run(folder, "predict", "model", name,
-                                                          "--out", "out")  # fmt: skip
+                                                          "--out", "out.csv")  # fmt: skip
 
 
 def changing_files(folder: Path, options: argparse.Namespace) -> Iterator[tuple[str, Ended]]:
@@ -177,9 +178,9 @@ def changing_files(folder: Path, options: argparse.Namespace) -> Iterator[tuple[
     named = {"appended to": append, "cut to half": cut, "replaced": replace, "overwritten": garble}
     for what, disturb in named.items():
         write_long(path, n_rows)
-        ended = run(folder, "predict", "model", "changing.csv", "--out", "out", disturb=disturb,
+        ended = run(folder, "predict", "model", "changing.csv", "--out", "out.csv", disturb=disturb,
                     after=options.after)  # fmt: skip
-        written = folder / "out"
+        written = folder / "out.csv"
         if ended.code == 0:
             with written.open() as file:
                 count = sum(1 for _ in file) - 1
@@ -237,10 +238,10 @@ def main(arguments: list[str] | None = None) -> int:
         for case in options.only:
             for what, ended in CASES[case](folder, options):
                 words, good = describe(ended)
-                left = (folder / "out").exists()
+                left = (folder / "out.csv").exists()
                 if ended.code not in (0, 3) and left:
                     words, good = f"{words}; leaves an output", False
-                (folder / "out").unlink(missing_ok=True)
+                (folder / "out.csv").unlink(missing_ok=True)
                 failed += not good
                 words = re.sub(r"\s+", " ", words.replace("|", "\\|").replace(str(folder), "."))
                 lines.append(f"| {what} | {words} | {ended.cpu:.1f} | {ended.megabytes:.0f} |")

@@ -1,6 +1,6 @@
 """Random combinations of faults: every case works or ends with a clear error.
 
-python hardening/fuzz.py [--minutes 10] [--seed 0] [--out fuzz-output/counts.json]
+python hardening/fuzz.py [--minutes 10] [--seed 0] [--out counts.json]
 python hardening/fuzz.py --seed 0 --case 123        # one case again, with its traceback
 
 A case takes an estimator, a function on two samples, or a command on files, and puts one to four

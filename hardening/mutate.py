@@ -1,6 +1,6 @@
 """Mutation testing: put small faults into the code, one at a time, and see whether a test fails.
 
-python hardening/mutate.py [--count 600] [--seed 0] [--minutes 60] [--out mutation-output]
+python hardening/mutate.py [--count 600] [--seed 0] [--minutes 60] [--out FOLDER]
 
 A sample of mutants (see `mutants`) is drawn, equally many from each package. Everything happens in
 a copy of the project below ``--out``; the work tree is only read. First the tests that mirror the
@@ -344,7 +344,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--tests", nargs="+", default=TESTS, help="tests that may notice")
     parser.add_argument("--by-name", action="store_true", help="do not measure coverage first")
     parser.add_argument("--again", action="store_true", help="run survivors of earlier runs again")
-    parser.add_argument("--out", type=Path, default=ROOT / "mutation-output")
+    parser.add_argument("--out", type=Path, default=ROOT / "hardening-output" / "mutants")
     options = parser.parse_args(arguments)
     use_one_thread()
     os.environ.setdefault("SCIPY_ARRAY_API", "1")
