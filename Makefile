@@ -2,10 +2,19 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test test-slow lint smoke docs bench clean
+# Tests on real data run where COVSHIFT_DATA names a folder, or where one lies beside the checkout.
+COVSHIFT_DATA ?= $(abspath $(wildcard ../shared/data))
+ifneq ($(COVSHIFT_DATA),)
+export COVSHIFT_DATA
+endif
+
+# Of every random choice in test-all and test-sample.
+SEED ?= 0
+
+.PHONY: help demo test test-slow test-all test-sample lint smoke docs bench sbom release-check clean
 
 help:  ## list the targets
-	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
 
 demo: .venv/demo-installed  ## the paper's four data sets, adapted; writes demo-output/
 	$(BIN)/covshift demo --out demo-output
@@ -15,6 +24,27 @@ test: .venv/dev-installed  ## the whole suite but the tests marked slow
 
 test-slow: .venv/dev-installed  ## the long statistical tests as well
 	$(BIN)/python -m pytest -n auto --cov --cov-report=term
+
+# Two to three hours on two cores. Each line can be run alone; the scripts say how.
+test-all: .venv/dev-installed test-slow  ## also lowest versions, every Python, torch, kills, faults
+	$(BIN)/python hardening/environments.py floors
+	$(BIN)/python hardening/environments.py pythons
+	$(BIN)/python hardening/environments.py torch
+	$(BIN)/python hardening/thread_storm.py --seed $(SEED)
+	$(BIN)/python hardening/kill_and_resume.py --seed $(SEED)
+	$(BIN)/python hardening/extremes.py
+	$(BIN)/python hardening/fuzz.py --seed $(SEED) --minutes 10 --out hardening-output/fuzz.json
+	$(BIN)/python hardening/mutate.py --seed $(SEED) --count 600 --out hardening-output/mutants
+
+# Of a few mutants the share says little: the sample shows that the machinery works.
+test-sample: .venv/dev-installed  ## a few minutes of what test-all does
+	$(BIN)/python hardening/thread_storm.py --seed $(SEED) --rounds 1 --estimators 8 --threads 4
+	$(BIN)/python hardening/kill_and_resume.py --seed $(SEED) --trials 1 --kills 1
+	$(BIN)/python hardening/extremes.py --only nul-bytes
+	$(BIN)/python hardening/fuzz.py --seed $(SEED) --minutes 1
+	rm -rf hardening-output/sample
+	$(BIN)/python hardening/mutate.py --seed $(SEED) --count 10 --by-name --minutes 2 --at-least 0.5 \
+		--out hardening-output/sample
 
 lint: .venv/dev-installed  ## style and types
 	$(BIN)/python -m ruff check .
@@ -42,8 +72,15 @@ bench: .venv/dev-installed  ## the benchmarks, side by side with the peers; writ
 		$(BIN)/python benchmarks/$$name.py --out bench-output/$$name.json || exit 1; \
 	done
 
+sbom: .venv/dev-installed  ## the bill of materials of a release; writes dist/covshift.cdx.json
+	$(BIN)/python hardening/supply_chain.py sbom --out dist/covshift.cdx.json
+
+release-check: .venv/dev-installed docs  ## archives, metadata, licenses, the wheel on every Python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[release]'
+	$(BIN)/python hardening/release_check.py
+
 clean:  ## remove what the other targets made
-	rm -rf .venv dist demo-output bench-output docs/_build docs/gallery docs/reference/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf .venv .environments dist demo-output bench-output hardening-output docs/_build docs/gallery docs/reference/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("covshift needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'

@@ -1,11 +1,16 @@
-"""Install the built wheel into an empty environment and use it from outside the repository."""
+"""Install the built wheel into an empty environment and use it from outside the repository.
 
+python tests/wheel_smoke.py [--python PYTHON] [--wheel FILE]
+
+The environment is one of this Python, or of another; the wheel is built, or given.
+"""
+
+import argparse
 import os
 import re
 import subprocess
 import sys
 import tempfile
-import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -34,12 +39,18 @@ MISSING_EXTRA = "import sys; from covshift.cli import main; sys.argv = ['covshif
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--python", type=Path, default=Path(sys.executable))
+    parser.add_argument("--wheel", type=Path)
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         room = Path(folder)
-        build = ["-m", "build", "--wheel", "--outdir", str(room), str(ROOT)]
-        subprocess.run([sys.executable, *build], check=True, stdout=subprocess.DEVNULL)
-        (wheel,) = room.glob("*.whl")
-        venv.create(room / "empty", with_pip=True)
+        wheel = options.wheel and options.wheel.resolve()
+        if wheel is None:
+            build = ["-m", "build", "--wheel", "--outdir", str(room), str(ROOT)]
+            subprocess.run([sys.executable, *build], check=True, stdout=subprocess.DEVNULL)
+            (wheel,) = room.glob("*.whl")
+        subprocess.run([options.python, "-m", "venv", room / "empty"], check=True)
         python = room / "empty" / ("Scripts" if os.name == "nt" else "bin") / "python"
         environment = {
             k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")

@@ -305,3 +305,23 @@ def test_bad_input(call, match):
 def test_one_feature_may_be_one_dimensional():
     assert mmd(A[:, 0], B[:, 0]) == mmd(A[:, :1], B[:, :1])
     assert mmd(A[:1], B[:1], unbiased=False) > 0
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("measure", [mmd, mmd_test, median_bandwidth])
+def test_magnitudes_that_overflow_are_refused_and_no_others(measure, dtype):
+    """The statistic was not finite, without a word."""
+    rng = np.random.RandomState(0)
+    A, B = rng.standard_normal((2, 12, 3)).astype(dtype)
+    limit = np.sqrt(np.finfo(dtype).max / 12)
+    scale = dtype(0.99 * limit / max(np.abs(A).max(), np.abs(B).max()))
+    plain, scaled = measure(A, B), measure(A * scale, B * scale)
+    if measure is median_bandwidth:
+        assert_allclose(scaled, plain * np.float64(scale), rtol=1e-6)
+        A, B = A.astype(float), B.astype(float)  # distances are in double precision
+        scale = 0.99 * np.sqrt(np.finfo(float).max / 12) / max(np.abs(A).max(), np.abs(B).max())
+    else:
+        assert_allclose(scaled.statistic if measure is mmd_test else scaled,
+                        plain.statistic if measure is mmd_test else plain, rtol=1e-4)  # fmt: skip
+    with pytest.raises(ValueError, match="squared distances overflow float"):
+        measure(A, B * scale * 4)

@@ -422,3 +422,20 @@ def test_a_search_chooses_the_same_for_labels_of_any_type(model, as_type):
     scores = [search.cv_results_["mean_test_score"] for search in searches]
     assert_array_equal(scores[0], scores[1])
     assert scores[0][1] > scores[0][0]  # not the first setting
+
+
+@pytest.mark.parametrize(
+    ("parts", "match"),
+    [
+        ({"estimator": True}, "estimator must be an estimator with `fit`, got True"),
+        ({"estimator": "x"}, "got 'x'"),
+        ({"estimator": LogisticRegression}, r"LogisticRegression\(\), not the class itself"),
+        ({"adapter": 3}, "adapter must be an estimator with `fit`, got 3"),
+        ({"adapter": StandardScaler}, r"adapter must be an instance, such as StandardScaler\(\)"),
+    ],
+)
+@pytest.mark.parametrize("model", [AdaptedClassifier, AdaptedRegressor])
+def test_parts_that_are_not_estimators(model, parts, match):
+    """scikit-learn would say that they have no tags."""
+    with pytest.raises(TypeError, match=match):
+        model(**parts).fit(X, y, sample_domain=SAMPLE_DOMAIN)

@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 
 from covshift.kernels.arrays import FloatArray
 from covshift.kernels.mmd import Kernel, mmd_squared, rbf_kernel
-from covshift.measures.samples import check_two_samples
+from covshift.measures.samples import check_distances, check_two_samples
 
 Bandwidth = Literal["median"] | float | Sequence[float]
 
@@ -179,8 +179,9 @@ def median_bandwidth(A: Any, B: Any, *, max_rows: int = MEDIAN_ROWS) -> float:
     """
     A, B = check_two_samples(A, B)
     keep = min(1.0, max_rows / (len(A) + len(B)))
-    rows = np.concatenate([_evenly(A, keep), _evenly(B, keep)])
-    distances = pdist(rows.astype(np.float64))
+    rows = np.concatenate([_evenly(A, keep), _evenly(B, keep)]).astype(np.float64)
+    check_distances(rows, rows)
+    distances = pdist(rows)
     median = float(np.median(distances)) if len(distances) else 0.0
     if median == 0 and distances.any():
         median = float(distances[distances > 0].mean())
@@ -199,6 +200,7 @@ def resolve_kernel(
         return A, B, kernel
     if kernel != "rbf":
         raise ValueError(f"kernel must be 'rbf' or a function of two arrays, got {kernel!r}.")
+    check_distances(A, B)
     if isinstance(bandwidth, str):
         if bandwidth != "median":
             raise ValueError(f"bandwidth must be 'median' or numbers, got {bandwidth!r}.")

@@ -49,6 +49,18 @@ def check_two_samples(
     return first.astype(dtype, copy=False), second.astype(dtype, copy=False)
 
 
+def check_distances(A: FloatArray, B: FloatArray) -> None:
+    """Refuse samples between whose rows a squared distance may overflow."""
+    largest = max(float(np.abs(A).max(initial=0)), float(np.abs(B).max(initial=0)))
+    limit = float(np.sqrt(np.finfo(A.dtype).max / (4 * max(A.shape[1], 1))))
+    if largest > limit:
+        raise ValueError(
+            f"The samples hold magnitudes up to {largest:.1e}; above {limit:.0e} squared distances "
+            f"overflow {A.dtype}. Scale the features of both samples alike, or remove values that "
+            "are errors."
+        )
+
+
 def _draw(sample: Any, name: str) -> Any:
     if sample.ndim == 1:
         sample = sample.reshape(-1, 1)

@@ -83,6 +83,7 @@ class AdaptedEstimator(DomainRequests, BaseEstimator):
         y, sample_domain, label_mask = map(bring_home, (y, sample_domain, label_mask))
         with all_or_nothing(self):
             X = as_blocks(X) if is_streamed(X) else _as_rows(X)
+            self._check_parts()
             validate_data(self, X, y, skip_check_array=True)
             domains = check_fit_domains(sample_domain, label_mask, X.shape[0])
             labels = known_labels(y, domains.label_mask, kind=self._label_kind)
@@ -227,6 +228,18 @@ class AdaptedEstimator(DomainRequests, BaseEstimator):
         X = _as_rows(X)
         validate_data(self, X, reset=False, skip_check_array=True)
         return X, self._domains_of(sample_domain, X.shape[0])
+
+    def _check_parts(self):
+        """Refuse parts that are not estimators before scikit-learn asks them for their tags."""
+        for name, part in (("adapter", self.adapter), ("estimator", self.estimator)):
+            if part is None or (name == "adapter" and isinstance(part, str)):
+                continue
+            if isinstance(part, type):
+                raise TypeError(
+                    f"{name} must be an instance, such as {part.__name__}(), not the class itself."
+                )
+            if not hasattr(part, "fit"):
+                raise TypeError(f"{name} must be an estimator with `fit`, got {part!r:.100}.")
 
     def _check_estimator(self, estimator):
         """Refuse a regressor among classes, and a classifier among numbers."""

@@ -1,0 +1,255 @@
+"""Commands on extreme files: sizes, bytes, and files that change; one table of what happens.
+
+python hardening/extremes.py [--rows 10000000] [--columns 1000000] [--only NAME] [--out table.md]
+
+Every command runs in a process of its own with at most 6 GB of memory. A case passes if the command
+works, or ends with one line on standard error and leaves no output; the table says which.
+"""
+
+import argparse
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+MEMORY = 6 << 30
+LIMIT = 1800.0  # seconds
+
+
+@dataclass
+class Ended:
+    """How a command ended, and what it took."""
+
+    code: int
+    output: str
+    errors: str
+    cpu: float
+    megabytes: float
+
+
+def run(
+    folder: Path, *arguments: str, disturb: Callable[[], None] | None = None, after: float = 0.0
+) -> Ended:
+    """Run a command of covshift in a folder; ``disturb`` is called while it runs."""
+    command = [sys.executable, "-m", "covshift", *arguments]
+    limits = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))}
+    with open(folder / "stdout", "w+") as output, open(folder / "stderr", "w+") as errors:
+        process = subprocess.Popen(command, cwd=folder, stdout=output, stderr=errors, **limits)
+        timer = threading.Timer(LIMIT, process.kill)
+        timer.start()
+        if disturb is not None:
+            time.sleep(after)
+            disturb()
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        timer.cancel()
+    found = [(folder / name).read_text(errors="replace") for name in ("stdout", "stderr")]
+    for name in ("stdout", "stderr"):
+        (folder / name).unlink()
+    cpu = used.ru_utime + used.ru_stime
+    return Ended(process.returncode, *found, cpu, used.ru_maxrss / 1024)
+
+
+def describe(ended: Ended) -> tuple[str, bool]:
+    """Return what happened in words, and whether that is as promised."""
+    if ended.code in (0, 3):
+        lines = [line for line in ended.output.splitlines() if line.strip()]
+        return f"works: {lines[-1].strip()[:160]}" if lines else "works", True
+    lines = ended.errors.splitlines()
+    good = ended.code in (1, 2) and len(lines) == 1 and "Traceback" not in ended.errors
+    words = lines[-1] if lines else f"exit status {ended.code}"
+    return f"{'refused' if good else 'FAILS'}: {words[:300]}", good
+
+
+def write_small(folder: Path, n_rows: int = 200) -> None:
+    """Write a training table, a new table, and a model."""
+    rng = np.random.default_rng(0)
+    for name, moved in (("train.csv", 0.0), ("new.csv", 1.0)):
+        rows = rng.normal(moved, 1, (n_rows, 2)).round(3)
+        labels = np.where(rows.sum(axis=1) > 2 * moved, "yes", "no")
+        text = "".join(f"{a},{b},{c}\n" for (a, b), c in zip(rows, labels, strict=True))
+        (folder / name).write_text(f"x1,x2,label\n{text}")
+    ended = run(folder, "adapt", "train.csv", "new.csv", "--label", "label",
+                "--adapter", "standardize", "--out", "model")  # fmt: skip
+    assert ended.code == 0, ended.errors
+
+
+def write_long(path: Path, n_rows: int) -> None:
+    """Write a table of many rows."""
+    rng = np.random.default_rng(1)
+    block = "".join(f"{a},{b}\n" for a, b in rng.normal(1, 1, (100_000, 2)).round(3))
+    with path.open("w") as file:
+        file.write("x1,x2\n")
+        for _ in range(n_rows // 100_000):
+            file.write(block)
+
+
+def many_columns(folder: Path, options: argparse.Namespace) -> Iterator[tuple[str, Ended]]:
+    """A table much wider than any that is meant."""
+    n = options.columns
+    names = ",".join(f"c{i}" for i in range(n))
+    rng = np.random.default_rng(2)
+    for name in ("wide-train.csv", "wide-new.csv"):
+        with (folder / name).open("w") as file:
+            file.write(f"label,{names}\n")
+            for row in range(6):
+                cells = ",".join(map(str, rng.integers(10, size=n).tolist()))
+                file.write(f"{'yes' if row % 2 else 'no'},{cells}\n")
+    what = f"{n:,} columns"
+    arguments = ["wide-train.csv", "wide-new.csv", "--label", "label"]
+    yield f"{what}, `adapt`", run(folder, "adapt", *arguments, "--adapter", "standardize",
+                                  "--out", "out.csv")  # fmt: skip
+    yield f"{what}, `predict` with a model of two", run(folder, "predict", "model",
+                                                        "wide-new.csv", "--out", "out.csv")  # fmt: skip
+
+
+def many_rows(folder: Path, options: argparse.Namespace) -> Iterator[tuple[str, Ended]]:
+    """A table much longer than memory is meant for."""
+    write_long(folder / "long.csv", options.rows)
+    what = f"{options.rows:,} rows"
+    yield f"{what}, `predict`", run(folder, "predict", "model", "long.csv", "--out", "out.csv")
+    yield f"{what}, `monitor`", run(folder, "monitor", "model", "long.csv")
+
+
+def nul_bytes(folder: Path, options: argparse.Namespace) -> Iterator[tuple[str, Ended]]:
+    """NUL bytes in a cell, in a name, and nothing else."""
+    good = (folder / "new.csv").read_bytes()
+    contents = {
+        "no fault, to compare with": good,
+        "NUL bytes in one cell": good.replace(b".", b"\0", 1),
+        "NUL bytes in 50 cells": good.replace(b".", b"\0", 50),
+        "NUL bytes in the names": good.replace(b"x1", b"x\0", 1),
+        "nothing but NUL bytes": b"\0" * 10_000,
+        "a hole at the end, as after a loss of power": good + b"\0" * 4096,
+    }
+    for what, content in contents.items():
+        (folder / "nul.csv").write_bytes(content)
+        yield f"{what}, `predict`", run(folder, "predict", "model", "nul.csv", "--out", "out.csv")
+
+
+def other_encodings(folder: Path, options: argparse.Namespace) -> Iterator[tuple[str, Ended]]:
+    """Text that is not UTF-8."""
+    good = (folder / "new.csv").read_text().replace("label", "Größe")
+    contents = {
+        "Windows-1252": good.encode("cp1252"),
+        "UTF-16": good.encode("utf-16"),
+        "bytes of no encoding": good.encode().replace("ö".encode(), b"\x81\xff"),
+        "UTF-8 and Windows-1252 in one file": good.encode() + "1,2,ü\n".encode("cp1252"),
+        "UTF-8 cut in the middle of a character": good.encode() + b"1,2,\xc3",
+    }
+    for what, content in contents.items():
+        (folder / "text.csv").write_bytes(content)
+        yield f"{what}, `predict`", run(folder, "predict", "model", "text.csv", "--out", "out.csv")
+    (folder / os.fsdecode(b"na\xffme.csv")).write_bytes((folder / "new.csv").read_bytes())
+    name = os.fsdecode(b"na\xffme.csv")
+    yield "a file name that is not UTF-8, `predict`", run(folder, "predict", "model", name,
+                                                          "--out", "out.csv")  # fmt: skip
+
+
+def changing_files(folder: Path, options: argparse.Namespace) -> Iterator[tuple[str, Ended]]:
+    """A file that another program appends to, cuts or replaces while it is read."""
+    path, n_rows = folder / "changing.csv", max(options.rows // 5, 100_000)
+
+    def append() -> None:
+        with path.open("a") as file:
+            file.write("1.0,2.0\n" * 1000)
+
+    def cut() -> None:
+        os.truncate(path, path.stat().st_size // 2)
+
+    def replace() -> None:
+        (folder / "other.csv").write_text("a,b\n1,2\n")
+        (folder / "other.csv").rename(path)
+
+    def garble() -> None:
+        with path.open("r+b") as file:
+            file.seek(path.stat().st_size // 2)
+            file.write(b"\0\xff" * 5000)
+
+    named = {"appended to": append, "cut to half": cut, "replaced": replace, "overwritten": garble}
+    for what, disturb in named.items():
+        write_long(path, n_rows)
+        ended = run(folder, "predict", "model", "changing.csv", "--out", "out.csv", disturb=disturb,
+                    after=options.after)  # fmt: skip
+        written = folder / "out.csv"
+        if ended.code == 0:
+            with written.open() as file:
+                count = sum(1 for _ in file) - 1
+            ended.output += f"\n{count:,} predictions for a file that had {n_rows:,} rows"
+        yield f"a file that is {what} while it is read, `predict`", ended
+
+
+def two_processes(folder: Path, options: argparse.Namespace) -> Iterator[tuple[str, Ended]]:
+    """Two processes with one ``--out``."""
+    study = ["reproduce", "synthetic", "--trials", "1", "--jobs", "1", "--out", "study"]
+    first = subprocess.Popen(
+        [sys.executable, "-m", "covshift", *study], cwd=folder, stdout=subprocess.DEVNULL
+    )
+    while not (folder / "study" / "trials.sqlite").exists() and first.poll() is None:
+        time.sleep(0.05)
+    time.sleep(1)
+    yield "two studies on one `--out`, the second", run(folder, *study)
+    first.kill()
+    first.wait()
+    yield "the same after the first was killed", run(folder, *study)
+    adapt = ["adapt", "train.csv", "new.csv", "--label", "label", "--adapter", "standardize"]
+    command = [sys.executable, "-m", "covshift", *adapt, "--out", "both"]
+    others = [subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL) for _ in range(2)]
+    ended = run(folder, *adapt, "--out", "both")
+    codes = [other.wait() for other in others]
+    ended.output += f"\nthe others end with {codes}"
+    yield "three `adapt` to one model file at once", ended
+    yield "the model file after that, `show`", run(folder, "show", "both")
+
+
+CASES = {
+    "two-processes": two_processes,
+    "changing-files": changing_files,
+    "many-columns": many_columns,
+    "many-rows": many_rows,
+    "nul-bytes": nul_bytes,
+    "encodings": other_encodings,
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Return 1 if a command neither works nor says in one line why not."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--columns", type=int, default=1_000_000)
+    parser.add_argument("--after", type=float, default=3.0, help="seconds until a file changes")
+    parser.add_argument("--only", nargs="+", choices=list(CASES), default=list(CASES))
+    parser.add_argument("--out", type=Path, help="file for the table, in Markdown")
+    options = parser.parse_args(arguments)
+    lines = ["| case | what happens | processor s | peak MB |", "|---|---|---|---|"]
+    failed = 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_small(folder)
+        for case in options.only:
+            for what, ended in CASES[case](folder, options):
+                words, good = describe(ended)
+                left = (folder / "out.csv").exists()
+                if ended.code not in (0, 3) and left:
+                    words, good = f"{words}; leaves an output", False
+                (folder / "out.csv").unlink(missing_ok=True)
+                failed += not good
+                words = re.sub(r"\s+", " ", words.replace("|", "\\|").replace(str(folder), "."))
+                lines.append(f"| {what} | {words} | {ended.cpu:.1f} | {ended.megabytes:.0f} |")
+                print(lines[-1], flush=True)
+    if options.out is not None:
+        options.out.write_text("\n".join([*lines, ""]), encoding="utf-8")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

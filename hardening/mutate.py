@@ -1,0 +1,378 @@
+"""Mutation testing: put small faults into the code, one at a time, and see whether a test fails.
+
+python hardening/mutate.py [--count 600] [--seed 0] [--minutes 60] [--out FOLDER]
+
+A sample of mutants (see `mutants`) is drawn, equally many from each package. Everything happens in
+a copy of the project below ``--out``; the work tree is only read. First the tests that mirror the
+packages run once, and coverage says which of them execute which line. A mutant is then put into
+the copy, and the tests that execute its line run, the fastest first, in a child process with a
+time limit; if all pass, the other tests of its module run, too. ``--by-name`` saves that first run
+and takes the test files that name the module instead: for samples of a few mutants. Run the same
+command again to resume.
+"""
+
+import argparse
+import json
+import math
+import os
+import py_compile
+import re
+import shutil
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from children import run_in_child, use_one_thread
+from mutants import Mutant, sample_mutants
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("kernels", "solvers", "weights", "measures", "selection", "tables")
+# Tests and examples that mirror the packages, and those of their closest users.
+TESTS = [
+    *(f"tests/{package}" for package in PACKAGES),
+    *(f"src/covshift/{package}" for package in PACKAGES),
+    "tests/adapters",
+    "tests/predictors",
+    "tests/streams/test_measures.py",
+    "tests/streams/test_weights.py",
+    "tests/cli/test_file_stories.py",
+    "tests/cli/test_user_files.py",
+]
+NEEDS_A_GPU = ("kernels/fused_filters.py",)
+COPIED = ("src", "tests", "docs", "examples", "benchmarks", "hardening")
+SECONDS = 15.0  # of tests for one mutant, at most, as they took without a fault
+SECONDS_BY_NAME = 120.0  # limit for one mutant where nothing was measured
+FILES_BY_NAME = 4
+NOTICED = ("killed", "time limit", "crash")
+EQUIVALENT = Path(__file__).with_name("equivalent_mutants.json")
+
+
+def copy_project(target: Path) -> None:
+    """Copy what the tests read, and compile the package."""
+    skipped = shutil.ignore_patterns("__pycache__", ".*", "_build", "gallery", "generated")
+    for name in COPIED:
+        shutil.copytree(ROOT / name, target / name, ignore=skipped)
+    for path in ROOT.iterdir():
+        if path.is_file() and not path.name.startswith("."):
+            shutil.copy(path, target / path.name)
+    for path in (target / "src").rglob("*.py"):
+        py_compile.compile(str(path), quiet=2)
+
+
+def load_libraries() -> None:
+    """Import what every child needs; nothing of the package, nothing that starts threads."""
+    import coverage  # noqa: F401
+    import hypothesis
+    import numpy.testing  # noqa: F401
+    import pandas  # noqa: F401
+    import pyarrow.parquet  # noqa: F401
+    import pytest  # noqa: F401
+    import scipy.stats  # noqa: F401
+    import sklearn.utils.estimator_checks  # noqa: F401
+
+    # A failing example is enough; a smaller one would take time.
+    phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
+    hypothesis.settings.register_profile("mutants", phases=phases, database=None, deadline=None)
+
+
+def run_in_copy(work: Callable[[], int], folder: Path, log: Path, limit: float) -> int | None:
+    """Run some work in a child that imports the copy of the package."""
+
+    def enter_and_work() -> int:
+        os.chdir(folder)
+        os.environ["PYTHONPATH"] = str(folder / "src")  # for processes that tests start
+        sys.path[:0] = [str(folder / "src"), str(folder)]
+        return work()
+
+    return run_in_child(enter_and_work, log, limit)
+
+
+class _Coverage:
+    """Say which test runs which line. What fixtures run belongs to all tests of their file."""
+
+    def __init__(self, measured: Any):
+        self.measured, self.seconds, self.good = measured, {}, set()
+
+    def pytest_runtest_logstart(self, nodeid, location):
+        self.measured.switch_context(nodeid.partition("::")[0])
+        self.start = time.process_time()
+
+    def pytest_runtest_call(self, item):
+        self.measured.switch_context(item.nodeid)
+
+    def pytest_runtest_logreport(self, report):
+        if report.when == "call" and report.passed:
+            self.good.add(report.nodeid)
+
+    def pytest_runtest_logfinish(self, nodeid, location):
+        self.seconds[nodeid] = time.process_time() - self.start
+
+
+class _FirstFailure:
+    def __init__(self, path: Path):
+        self.path = path
+
+    def pytest_runtest_logreport(self, report):
+        if report.failed and not self.path.exists():
+            self.path.write_text(report.nodeid)
+
+
+def run_pytest(tests: list[str], plugin: Any) -> int:
+    """Run tests in this process; warnings are errors, as in the suite."""
+    import hypothesis
+    import pytest
+
+    hypothesis.settings.load_profile("mutants")
+    options = ["-q", "-p", "no:cacheprovider", "--no-header", "-m", "not slow"]
+    options += ["--hypothesis-seed=0", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
+    return int(pytest.main([*options, *tests], plugins=[plugin]))
+
+
+def measure_tests(tests: list[str], folder: Path, path: Path) -> int:
+    """Run the tests without a fault and write down which of them runs which line."""
+    import coverage
+
+    package = folder / "src" / "covshift"
+    measured = coverage.Coverage(source=[str(package)], data_file=None, config_file=False)
+    plugin = _Coverage(measured)
+    measured.start()
+    status = run_pytest(tests, plugin)
+    measured.stop()
+    data, lines = measured.get_data(), {}
+    for name in data.measured_files():
+        found = data.contexts_by_lineno(name)
+        module = Path(name).relative_to(package).as_posix()
+        lines[module] = {str(line): sorted(set(one) - {""}) for line, one in found.items()}
+    seconds = {name: plugin.seconds[name] for name in sorted(plugin.good)}
+    path.write_text(json.dumps({"status": status, "seconds": seconds, "lines": lines}))
+    return 0
+
+
+class Selection:
+    """Tests for each mutant, by what was measured."""
+
+    def __init__(self, measured: dict[str, Any]):
+        self.seconds, self.lines = measured["seconds"], measured["lines"]
+        self.of_file = defaultdict(list)
+        for test in self.seconds:
+            self.of_file[test.partition("::")[0]].append(test)
+
+    def tests_of(self, mutant: Mutant, *, whole_module: bool) -> list[str]:
+        """Return the tests that run the lines of a mutant, or those of its whole module."""
+        lines = self.lines.get(mutant.module, {})
+        chosen = [
+            names
+            for line, names in lines.items()
+            if whole_module or mutant.line <= int(line) <= mutant.last_line
+        ]
+        found: set[str] = set()
+        for name in {name for names in chosen for name in names}:
+            found.update([name] if name in self.seconds else self.of_file[name])
+        package = mutant.module.partition("/")[0]
+        mirrored = (f"tests/{package}/", f"src/covshift/{package}/")
+        order = sorted(found, key=lambda test: (not test.startswith(mirrored), self.seconds[test]))
+        total, kept = 0.0, []
+        for test in order:
+            total += self.seconds[test]
+            if kept and total > SECONDS:
+                break
+            kept.append(test)
+        return kept
+
+    def limit(self, tests: list[str]) -> float:
+        """Return the seconds after which tests are ended."""
+        return 20 + 5 * sum(self.seconds[test] for test in tests)
+
+
+class SelectionByName:
+    """Test files for each mutant: those that import its module, or name what it defines."""
+
+    def __init__(self, tree: Path, targets: list[str]):
+        self.tree, self.texts = tree, {}
+        for target in targets:
+            place = tree / target
+            for path in [place] if place.is_file() else sorted(place.rglob("test_*.py")):
+                self.texts[path.relative_to(tree).as_posix()] = path.read_text(encoding="utf-8")
+
+    def tests_of(self, mutant: Mutant, *, whole_module: bool) -> list[str]:
+        """Return the files, those that mirror the package first; there is no second choice."""
+        if whole_module:
+            return []
+        path = self.tree / "src" / "covshift" / mutant.module
+        defined = re.findall(r"^(?:def|class) ([A-Za-z]\w+)", path.read_text("utf-8"), re.MULTILINE)
+        dotted = "covshift." + mutant.module.removesuffix(".py").replace("/", ".")
+        mirrored = f"tests/{mutant.module.partition('/')[0]}/"
+        ranks = {}
+        for test, text in self.texts.items():
+            named = sum(bool(re.search(rf"\b{name}\b", text)) for name in defined)
+            if named or dotted in text:
+                ranks[test] = (not test.startswith(mirrored), dotted not in text, -named, test)
+        return sorted(ranks, key=ranks.__getitem__)[:FILES_BY_NAME]
+
+    def limit(self, tests: list[str]) -> float:
+        """Return the seconds after which tests are ended."""
+        return SECONDS_BY_NAME
+
+
+def judge(mutant: Mutant, folder: Path, selection: Any) -> dict[str, Any]:
+    """Put a mutant into the copy, run its tests, take it out, and say what happened."""
+    path = folder / "src" / "covshift" / mutant.module
+    failure, log = folder / "failure.txt", folder / "log.txt"
+    source = path.read_text(encoding="utf-8")
+    # A compiled file is told from a stale one by seconds and size, which may both agree.
+    compiled = Path(py_compile.compile(str(path)) or "")
+    compiled.unlink()
+    start, done, status = time.monotonic(), [], "not run"
+    path.write_text(mutant.apply(source), encoding="utf-8")
+    try:
+        for whole_module in (False, True):
+            tests = selection.tests_of(mutant, whole_module=whole_module)
+            tests = [test for test in tests if test not in done]
+            if not tests:
+                continue
+            done += tests
+            failure.unlink(missing_ok=True)
+
+            def work(tests=tests):
+                sys.dont_write_bytecode = True
+                return run_pytest(["-x", *tests], _FirstFailure(failure))
+
+            code = run_in_copy(work, folder, log, selection.limit(tests))
+            status = {0: "survived", None: "time limit", 1: "killed", 2: "killed", 3: "killed"}.get(
+                code, "crash" if code is not None and code < 0 else f"exit {code}"
+            )
+            if status != "survived":
+                break
+    finally:
+        path.write_text(source, encoding="utf-8")
+        py_compile.compile(str(path))
+    by = failure.read_text() if status == "killed" and failure.exists() else ""
+    return {
+        "key": mutant.key, "module": mutant.module, "line": mutant.line,
+        "operator": mutant.operator, "before": mutant.before, "after": mutant.after,
+        "text": source.splitlines()[mutant.line - 1].strip(), "status": status, "by": by,
+        "tests": len(done), "seconds": round(time.monotonic() - start, 1),
+    }  # fmt: skip
+
+
+def wilson(k: int, n: int) -> tuple[float, float]:
+    """Return Wilson's 95 % interval of a share."""
+    if not n:
+        return 0.0, 1.0
+    z, p = 1.959963984540054, k / n
+    middle, half = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    return (middle - half) / (1 + z * z / n), (middle + half) / (1 + z * z / n)
+
+
+def is_equivalent(result: dict[str, Any], known: list[dict[str, Any]]) -> bool:
+    """Return whether a mutant is listed as one that changes nothing that is promised."""
+    names = ("module", "operator", "text", "before", "after")
+    return any(all(one[name] == result[name] for name in names) for one in known)
+
+
+def summarize(results: list[dict[str, Any]], known: list[dict[str, Any]]) -> tuple[str, float]:
+    """Return a table by package with the survivors, and the share that was noticed."""
+    lines = ["package     mutants  noticed  survived  of these equivalent"]
+    totals = [0, 0, 0]
+    for package in PACKAGES:
+        part = [one for one in results if one["module"].startswith(f"{package}/")]
+        survived = [one for one in part if one["status"] not in NOTICED]
+        equivalent = sum(is_equivalent(one, known) for one in survived)
+        counts = [len(part), len(part) - len(survived), equivalent]
+        totals = [a + b for a, b in zip(totals, counts, strict=True)]
+        lines.append(
+            f"{package:10}  {counts[0]:7}  {counts[1]:7}  {len(survived):8}  {equivalent:19}"
+        )
+    n, noticed, equivalent = totals
+    low, high = wilson(noticed, n)
+    lines.append(f"{noticed} of {n} noticed, {noticed / max(n, 1):.1%} ({low:.1%} to {high:.1%})")
+    rest = n - equivalent
+    low, high = wilson(noticed, rest)
+    share = noticed / max(rest, 1)
+    lines.append(f"without equivalent: {noticed} of {rest}, {share:.1%} ({low:.1%} to {high:.1%})")
+    for one in results:
+        if one["status"] not in NOTICED and not is_equivalent(one, known):
+            lines.append(
+                f"{one['status']}: {one['module']}:{one['line']} {one['operator']}: "
+                f"{one['before']!r} -> {one['after']!r}   [{one['text']}]"
+            )
+    return "\n".join(lines), share
+
+
+def read_results(path: Path) -> dict[str, dict[str, Any]]:
+    """Return the results of earlier runs; a line cut short by a kill is left out."""
+    found = {}
+    for line in path.read_text().splitlines() if path.exists() else []:
+        try:
+            result = json.loads(line)
+        except ValueError:
+            continue
+        found[result["key"]] = result
+    return found
+
+
+def prepare(out: Path, tests: list[str], *, by_name: bool) -> Any:
+    """Copy the project and measure its tests; an earlier copy is used again."""
+    tree, measured = out / "tree", out / "tests.json"
+    if by_name:
+        if not tree.exists():
+            copy_project(tree)
+        return SelectionByName(tree, tests)
+    if measured.exists():
+        print(f"Resuming with the copy and the tests in {out}.", flush=True)
+    else:
+        shutil.rmtree(tree, ignore_errors=True)
+        copy_project(tree)
+        print("Running the tests without a fault.", flush=True)
+        run_in_copy(lambda: measure_tests(tests, tree, measured), tree, out / "tests.log", 3600)
+        if not measured.exists():
+            sys.exit(f"The tests could not be run; see {out / 'tests.log'}.")
+    return Selection(json.loads(measured.read_text()))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the sample; return 1 where too few mutants were noticed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--count", type=int, default=600)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--minutes", type=float, default=math.inf, help="start no mutant after")
+    parser.add_argument("--at-least", type=float, default=0.9, help="share to be noticed")
+    parser.add_argument("--packages", nargs="+", default=list(PACKAGES), choices=PACKAGES)
+    parser.add_argument("--tests", nargs="+", default=TESTS, help="tests that may notice")
+    parser.add_argument("--by-name", action="store_true", help="do not measure coverage first")
+    parser.add_argument("--again", action="store_true", help="run survivors of earlier runs again")
+    parser.add_argument("--out", type=Path, default=ROOT / "hardening-output" / "mutants")
+    options = parser.parse_args(arguments)
+    use_one_thread()
+    os.environ.setdefault("SCIPY_ARRAY_API", "1")
+    out = options.out.resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    end = time.monotonic() + 60 * options.minutes
+    load_libraries()
+    selection = prepare(out, options.tests, by_name=options.by_name)
+    package = out / "tree" / "src" / "covshift"
+    sample = sample_mutants(package, options.packages, options.count, options.seed, NEEDS_A_GPU)
+    path = out / "results.jsonl"
+    results = read_results(path)
+    for number, mutant in enumerate(sample):
+        before = results.get(mutant.key)
+        if before and not (options.again and before["status"] not in NOTICED):
+            continue
+        if time.monotonic() > end:
+            print(f"Time is up after {number} of {len(sample)} mutants.")
+            break
+        results[mutant.key] = judge(mutant, out / "tree", selection)
+        with open(path, "a") as file:
+            file.write(json.dumps(results[mutant.key]) + "\n")
+    known = json.loads(EQUIVALENT.read_text()) if EQUIVALENT.exists() else []
+    chosen = [results[mutant.key] for mutant in sample if mutant.key in results]
+    text, share = summarize(chosen, known)
+    print(text)
+    return int(share < options.at_least)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
