@@ -9,7 +9,8 @@ the true gains of candidates over the plain model (clipped to +-.25) on differen
 cluster of real tasks has the same weight, and so has every family of made-up tasks; all made-up
 families together weigh as much as a third of the real clusters. ``--out`` has the predictions of
 the vote for each cluster by coefficients that were fitted without it. ``--write`` writes those of
-all tasks to ``coefficients.json``.
+all tasks to ``coefficients.json``. ``--without A B --coefficients FILE`` writes coefficients that
+clusters A and B did not shape to another file, for `bearings.py` and other judges of these.
 """
 
 import argparse
@@ -115,6 +116,34 @@ def left_out_coefficients(cases):
     }
 
 
+def named_coefficients(cases):
+    """Return the coefficients by quantity, rounded as they are written."""
+    return dict(zip(QUANTITIES, fit_coefficients(cases).round(4).tolist(), strict=True))
+
+
+def write_coefficients(path, by_task, without=()):
+    """Write the coefficients of both objectives, and what they were fitted on.
+
+    ``by_task`` has the cases of each task, one for each objective. Tasks of the clusters
+    ``without`` do not count.
+    """
+    kept = [cases for cases in by_task if cases[0].task.cluster not in without]
+    real = [cases[0].task for cases in kept if cases[0].task.collection != MADE_UP]
+    facts = {
+        "command": COMMAND,
+        "real tasks": len(real),
+        "clusters": len({task.cluster for task in real}),
+        "made-up tasks": len(kept) - len(real),
+    }
+    if without:
+        facts["without"] = list(without)
+    fitted = {
+        objective: named_coefficients([cases[number] for cases in kept])
+        for number, objective in enumerate(OBJECTIVES)
+    }
+    path.write_text(json.dumps(facts | fitted, indent=2) + "\n", encoding="utf-8")
+
+
 def left_out_lines(line, cases, betas, data, path):
     """Lines of results of the vote by coefficients that know nothing of the task's cluster."""
     drawn = draw_task(cases[0].task, data, line["size"])
@@ -144,9 +173,16 @@ def main():
     parser.add_argument("--out", type=Path, help="file for predictions with clusters left out")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--write", action="store_true", help="write coefficients.json")
+    parser.add_argument("--without", nargs="*", default=[], metavar="CLUSTER")
+    parser.add_argument("--coefficients", type=Path, help="file for those without these clusters")
     options = parser.parse_args()
+    if bool(options.without) != bool(options.coefficients):
+        parser.error("--without and --coefficients belong together")
     lines = [one for one in read_results([options.results]) if one["status"] == OK]
     tasks = {task.name: task for task in tasks_of(lines)}
+    unknown = set(options.without) - {task.cluster for task in tasks.values()}
+    if unknown:
+        parser.error(f"--without: there is no cluster {', '.join(sorted(unknown))}")
     lines = [one for one in lines if one["method"] == "auto" and one["task"] in tasks]
     paths = [arrays_path(options.results, one) for one in lines]
     jobs = [
@@ -154,12 +190,13 @@ def main():
         for line, path in zip(lines, paths, strict=True)
     ]
     by_task = Parallel(n_jobs=options.jobs)(jobs)
-    fitted, left_out = {}, {}
+    left_out = {}
     for number, objective in enumerate(OBJECTIVES):
         cases = [cases[number] for cases in by_task]
-        fitted[objective] = dict(zip(QUANTITIES, fit_coefficients(cases).round(4), strict=True))
         left_out[objective] = left_out_coefficients(cases)
-        print(objective, json.dumps(fitted[objective]))
+        print(objective, json.dumps(named_coefficients(cases)))
+    if options.coefficients is not None:
+        write_coefficients(options.coefficients, by_task, options.without)
     if options.out is not None:
         jobs = [
             delayed(left_out_lines)(
@@ -173,14 +210,7 @@ def main():
                 for line in found:
                     add(line)
     if options.write:
-        real = [cases[0].task for cases in by_task if cases[0].task.collection != MADE_UP]
-        facts = {
-            "command": COMMAND,
-            "real tasks": len(real),
-            "clusters": len({task.cluster for task in real}),
-            "made-up tasks": len(by_task) - len(real),
-        }
-        COEFFICIENTS.write_text(json.dumps(facts | fitted, indent=2) + "\n", encoding="utf-8")
+        write_coefficients(COEFFICIENTS, by_task)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """Fitting the coefficients of expected gains, and restoring benches from files."""
 
+import json
+
 import numpy as np
 import pytest
 from calibrate import (
@@ -10,6 +12,7 @@ from calibrate import (
     fit_coefficients,
     left_out_coefficients,
     restore,
+    write_coefficients,
 )
 from methods import OBJECTIVES, combine_candidates, make_bench, outputs_on_test
 from run import _write_arrays
@@ -88,3 +91,20 @@ def test_a_restored_bench_predicts_the_same(tmp_path):
         # Logits are kept in half precision.
         assert np.mean(prediction.labels == found[name].labels) > 0.98, name
         np.testing.assert_allclose(prediction.probabilities, found[name].probabilities, atol=0.02)
+
+
+def test_coefficients_without_clusters(tmp_path):
+    """What a cluster says changes nothing that is fitted without it."""
+    own = [[make_case(name, seed)] * 2 for seed, name in enumerate("aabc")]
+    other = [[make_case("d", 9, beta=np.ones(N))] * 2]
+    write_coefficients(tmp_path / "all.json", own + other)
+    write_coefficients(tmp_path / "without.json", own + other, without=["d"])
+    write_coefficients(tmp_path / "own.json", own)
+    with_all, without, alone = (
+        json.loads((tmp_path / f"{name}.json").read_text()) for name in ("all", "without", "own")
+    )
+    assert (without.pop("without"), without) == (["d"], alone)
+    for objective in OBJECTIVES:
+        assert list(without[objective]) == list(QUANTITIES)
+        assert without[objective] != with_all[objective]
+    assert (without["real tasks"], without["clusters"], with_all["clusters"]) == (4, 3, 4)

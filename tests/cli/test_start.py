@@ -27,7 +27,7 @@ LIST_HEAVY = (
     "try:\n    main()\n"
     f"finally:\n    sys.stderr.write(' '.join(set({HEAVY}) & set(sys.modules)))\n"
 )
-STUDIES = ["speech", "reviews", "synthetic", "readings"]
+STUDIES = ["speech", "reviews", "bearings", "synthetic", "readings"]
 MODEL = Path(__file__).parents[1] / "fixtures" / "models_0_1" / "search.skops"
 ON_FILES = ["diagnose", "adapt", "predict", "score", "monitor", "show"]
 

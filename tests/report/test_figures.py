@@ -9,7 +9,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.image import imread
 from matplotlib.text import Text
 
-from covshift.report.figures import draw_data_sets, draw_filters, save_png
+from covshift.report.figures import draw_data_sets, draw_filters, draw_waveforms, save_png
 
 
 @pytest.fixture
@@ -118,3 +118,18 @@ def test_missing_matplotlib_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r'pip install "covshift\[report\]"'):
         import covshift.report.figures  # noqa: F401
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+def test_waveforms_in_time_and_frequency(n):
+    waveforms = np.sin(2 * np.pi * 3 * np.arange(100) / 100 * np.arange(1, n + 1)[:, None])
+    figure = draw_waveforms(waveforms, rate=1000)
+    shown = [axes for axes in figure.axes if axes.lines]
+    assert len(shown) == 2 * n
+    in_time, in_frequency = (
+        [axes for axes in shown if axes.get_xlabel() == unit] for unit in ("ms", "kHz")
+    )
+    for k, (above, below) in enumerate(zip(in_time, in_frequency, strict=True), start=1):
+        np.testing.assert_allclose(above.lines[0].get_ydata(), waveforms[k - 1])
+        frequencies, amplitudes = below.lines[0].get_data()
+        assert frequencies[np.argmax(amplitudes)] == pytest.approx(0.03 * k)  # 30 Hz and multiples

@@ -24,6 +24,7 @@ from covshift.cli.options import (
     Quiet,
     Reading,
     Seed,
+    Signals,
     Splitting,
     Trust,
     Use,
@@ -70,6 +71,7 @@ def adapt(
     domain: Domain = None,
     *,
     splitting: Splitting,
+    signals: Signals,
     ignore: Ignore = None,
     use: Use = None,
     adapter: Annotated[str | None, typer.Option(metavar="NAME", help=ADAPTERS_HELP)] = None,
@@ -115,6 +117,7 @@ def adapt(
         # Imported here: --help stays fast, and a missing extra becomes a one-line error.
         from covshift.persistence.model_files import is_model_file
         from covshift.tables import check_output
+        from covshift.tables.recordings import as_windows
 
         check_output(
             out,
@@ -137,7 +140,7 @@ def adapt(
                     fail(COMMAND, f"{first} is a model file: {option} is for a training table.")
             if new is None:
                 fail(COMMAND, f"{first} is a model file: name the table to adapt it to.")
-            new = reading.file_of(new)
+            new = signals.table_for(first, reading.file_of(new))
             result = _adapt_model(first, new, out, domain, trust, reading.layout, quiet)
         else:
             if trust:
@@ -157,6 +160,11 @@ def adapt(
                 "split": splitting.to_split(), "intake": cells.to_intake(),
             }  # fmt: skip
             first, new = reading.file_of(first), new and reading.file_of(new)
+            if (windows := signals.settings()) is not None:
+                first, new, others = as_windows(
+                    first, new, windows, (label, domain, *columns["keep"])
+                )
+                columns["ignore"] += [one for one in others if one not in columns["ignore"]]
             result = _adapt_tables(
                 (first, new), out, (adapter, model if own is None else own), settings,
                 1000 if reference_rows is None else reference_rows,
@@ -190,6 +198,7 @@ def _adapt_tables(
     from covshift.persistence.model_files import import_skops
     from covshift.tables import adapt_tables, choose_estimator, describe_model, read_pair
     from covshift.tables.adapting import check_choice
+    from covshift.tables.recordings import RecordingTable
 
     # Now, not after the work.
     import_skops()
@@ -205,6 +214,8 @@ def _adapt_tables(
             progress=lambda step, share: update(f"{work}: {step}", share),
         )  # fmt: skip
     card = describe_model(fitted, tables, files)
+    if isinstance(files[0], RecordingTable):
+        card["signals"] = files[0].settings.to_card()
     save(fitted, out, card=card)
     return card
 

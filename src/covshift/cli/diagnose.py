@@ -20,6 +20,7 @@ from covshift.cli.options import (
     Quiet,
     Reading,
     Seed,
+    Signals,
     Splitting,
     Use,
     column_names,
@@ -52,6 +53,7 @@ def diagnose(
     domain: Domain = None,
     *,
     splitting: Splitting,
+    signals: Signals,
     ignore: Ignore = None,
     use: Use = None,
     objective: Objective = None,
@@ -102,6 +104,7 @@ def diagnose(
             update_from_file,
             write_rows_to_label,
         )
+        from covshift.tables.recordings import FILE, START, as_windows, window_places
 
         check_count("--ask", ask, minimum=1 if to_label else 0)
         inputs = [one for one in (train, new, labels) if one is not None]
@@ -113,10 +116,14 @@ def diagnose(
         if to_label is not None:
             check_output(to_label, inputs=inputs, min_free_bytes=MIN_FREE_BYTES)
         train, new = reading.file_of(train), new and reading.file_of(new)
+        left_out, keep = column_names(ignore), column_names(use)
+        if (windows := signals.settings()) is not None:
+            train, new, others = as_windows(train, new, windows, (label, domain, *keep))
+            left_out += [one for one in others if one not in left_out]
         with working("reading", quiet) as update:
             tables = read_pair(
-                train, new, label=label, domain=domain, ignore=column_names(ignore),
-                keep=column_names(use), max_rows=max_rows, bins=bins, progress=update,
+                train, new, label=label, domain=domain, ignore=left_out,
+                keep=keep, max_rows=max_rows, bins=bins, progress=update,
                 split=splitting.to_split(), intake=cells.to_intake(), **reading.layout,
             )  # fmt: skip
         work = f"diagnosing {len(tables.X_train):,} and {len(tables.X_new):,} rows"
@@ -140,11 +147,13 @@ def diagnose(
             found, more = update_from_file(found, tables, labels, **reading.layout)
             notes += more
         rows = rows_to_label(found, tables, ask) if ask else []
+        places = [] if windows is None else window_places(new or train, rows)
         result = found.to_dict() | {"summary": summarise(found, HOW_TO_LABEL)}
         if to_label is not None:
             if not rows:
                 fail(COMMAND, "there is no row to label: whatever may hold predicts the same.")
-            write_rows_to_label(to_label, new or train, rows, label, **reading.layout)
+            shown = None if windows is None else (FILE, START)
+            write_rows_to_label(to_label, new or train, rows, label, shown, **reading.layout)
         if report is not None:
             files = f"{train.name}, {new.name}" if new else train.name
             write_report(
@@ -152,6 +161,8 @@ def diagnose(
                 how_to_label=HOW_TO_LABEL,
             )  # fmt: skip
     result |= {"notes": notes, "rows to label": rows, "warnings": warned}
+    if windows is not None:
+        result["windows to label"] = places
     if as_json:
         print_json(result)
         return
@@ -175,6 +186,8 @@ def diagnose(
         typer.echo(
             f"Rows of {(new or train).name} to label (the first is 1): {', '.join(map(str, rows))}"
         )
+        if places:
+            print_table(["recording", "first sample"], [tuple(one.values()) for one in places])
     if to_label is not None:
         typer.echo(f"To label: {to_label}")
     if report is not None:

@@ -1,18 +1,30 @@
 """``covshift monitor``: whether the target has moved since the model was made."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from covshift.cli.checks import check_seed
-from covshift.cli.errors import MOVED, one_line_errors
+from covshift.cli.errors import MOVED, fail, one_line_errors
 from covshift.cli.models import load_model
-from covshift.cli.options import AsJson, Debug, ModelDomain, Quiet, Reading, Seed, Trust, grouped
+from covshift.cli.options import (
+    AsJson,
+    Debug,
+    ModelDomain,
+    Quiet,
+    Reading,
+    Seed,
+    Signals,
+    Trust,
+    grouped,
+)
 from covshift.cli.printing import print_json, print_notes, print_table
 from covshift.cli.working import working
 
 COMMAND = "monitor"
+MAX_RECORDINGS = 20  # printed
 
 
 @grouped
@@ -26,6 +38,11 @@ def monitor(
     seed: Seed = 0,
     trust: Trust = None,
     *,
+    signals: Signals,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="With recordings: write a line for each window here."),
+    ] = None,
     reading: Reading,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -36,18 +53,29 @@ def monitor(
     1 is an error. The model keeps up to 1,000 target rows, drawn at random when it was made; at
     most 1,000 rows of the batch, drawn at random too, are compared with them, by a classifier that
     tells old from new and by Kolmogorov-Smirnov tests of each feature.
+
+    A model that was learned with --signals compares windows of recordings, and also says which
+    share of each recording's windows lies outside of the kept ones; about 1 % is usual.
     """
     check_seed(COMMAND, seed)
     with one_line_errors(COMMAND, debug) as warned:
         # Imported here: --help stays fast, and a missing extra becomes a one-line error.
-        from covshift.tables import monitor_batch
+        from covshift.tables import check_output, monitor_batch
+        from covshift.tables.monitoring import monitor_recordings
+        from covshift.tables.recordings import RecordingTable
 
-        batch = reading.file_of(batch)
+        table = signals.table_for(model, reading.file_of(batch))
+        recordings = isinstance(table, RecordingTable)
+        if out is not None:
+            if not recordings:
+                fail(COMMAND, f"--out needs a model of recordings; {model} has none.")
+            check_output(out, inputs=[model, table])
+        compare = partial(monitor_recordings, out=out) if recordings else monitor_batch
         fitted = load_model(model, trust)
         with working("comparing", quiet):
-            found = monitor_batch(
+            found = compare(
                 fitted,
-                batch,
+                table,
                 domain=domain,
                 level=level,
                 seed=seed,
@@ -74,5 +102,15 @@ def monitor(
                     for one in found["features"]
                 ],
             )
+        if "recordings" in found:
+            print_table(
+                ["recording", "windows", "share outside"],
+                [tuple(one.values()) for one in found["recordings"][:MAX_RECORDINGS]],
+            )
+            if len(found["recordings"]) > MAX_RECORDINGS:
+                rest = len(found["recordings"]) - MAX_RECORDINGS
+                typer.echo(f"({rest:,} more recordings; --json shows all)")
+        if out is not None:
+            typer.echo(f"Of each window: {out}")
     if found["moved"]:
         raise typer.Exit(MOVED)

@@ -120,6 +120,28 @@ MaxRows = Annotated[
     int | None,
     typer.Option(help="Rows of each table to use, drawn at random; else up to 20 million cells."),
 ]
+AsSignals = Annotated[
+    bool,
+    typer.Option(
+        "--signals",
+        help="The tables list recordings, one per row, with their files in a column 'file'; rows "
+        "are the windows of these, and columns their spectra.",
+    ),
+]
+Rate = Annotated[
+    float | None,
+    typer.Option(metavar="HZ", help="Samples per second, unless the table or the files say."),
+]
+WindowLength = Annotated[
+    int | None, typer.Option(metavar="SAMPLES", help="Length of a window; needed by --signals.")
+]
+Overlap = Annotated[
+    float | None, typer.Option(help="Share of a window that the next one repeats; default 0.")
+]
+SignalFeatures = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Of a window: spectrum (default), or envelope (its own)."),
+]
 Quiet = Annotated[
     bool,
     typer.Option("--quiet", "-q", help="Print results and errors, no progress and no notes."),
@@ -210,6 +232,55 @@ class Splitting:
         from covshift.tables.splits import Split  # here: --help stays fast
 
         return Split(column_names(self.target_domain), self.time, self.train_before)
+
+
+@dataclass(frozen=True)
+class Signals:
+    """Whether the tables of a command list recordings, and how these are cut into windows."""
+
+    signals: AsSignals = False
+    rate: Rate = None
+    window: WindowLength = None
+    overlap: Overlap = None
+    features: SignalFeatures = None
+
+    @property
+    def _given(self) -> dict[str, Any]:
+        named = ("rate", "window", "overlap", "features")
+        return {name: value for name in named if (value := getattr(self, name)) is not None}
+
+    def settings(self) -> Any:
+        """Return the `WindowSettings` of tables of recordings; None: the tables are others."""
+        from covshift.tables.errors import TableError  # here: --help stays fast
+        from covshift.tables.recordings import WindowSettings
+
+        if not self.signals:
+            if self._given:
+                raise TableError(f"--{next(iter(self._given))} needs --signals.")
+            return None
+        if self.window is None:
+            raise TableError("--signals needs --window SAMPLES, the length of a window.")
+        return WindowSettings(**self._given)
+
+    def table_for(self, model: Path, table: Path) -> Any:
+        """Return a table as the model file wants it: of recordings, if it was learned from such."""
+        from covshift.persistence import read_card  # here: --help stays fast
+        from covshift.tables.errors import TableError
+        from covshift.tables.recordings import RecordingTable, WindowSettings
+
+        card = read_card(model)
+        if "signals" not in card:
+            if self.signals or self._given:
+                raise TableError(f"{model} was not made with --signals: it reads plain tables.")
+            return table
+        own = WindowSettings.from_card(card["signals"])
+        for name, value in self._given.items():
+            if value != getattr(own, name):
+                raise TableError(
+                    f"--{name} {value} differs from the model's, {getattr(own, name)}: leave it "
+                    "out, or learn another model."
+                )
+        return RecordingTable(table, own)
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:

@@ -1,11 +1,11 @@
 """``covshift predict``: a model file and a table to a file of predictions."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from covshift.cli.errors import one_line_errors
+from covshift.cli.errors import fail, one_line_errors
 from covshift.cli.models import load_model
 from covshift.cli.options import (
     AsJson,
@@ -14,14 +14,16 @@ from covshift.cli.options import (
     OutFile,
     Quiet,
     Reading,
+    Signals,
     Trust,
     column_names,
     grouped,
 )
-from covshift.cli.printing import counted, print_json, print_notes
+from covshift.cli.printing import counted, print_json, print_notes, print_table
 from covshift.cli.working import working
 
 COMMAND = "predict"
+MAX_RECORDINGS = 20  # printed
 ROOM = 50  # predictions take about this part of the table's room; more is not asked for
 
 
@@ -45,6 +47,13 @@ def predict(
     ] = None,
     trust: Trust = None,
     *,
+    signals: Signals,
+    by_recording: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="With recordings: write one line for each here, as --out names."
+        ),
+    ] = None,
     reading: Reading,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -54,30 +63,50 @@ def predict(
 
     --out ends in .csv, .tsv, .csv.gz, .tsv.gz or .parquet. In text files, cells that a spreadsheet
     program would run as formulas get an apostrophe in front.
+
+    A model that was learned with --signals reads a table of recordings: --out gets a line for
+    each window, --by-recording one for each recording, with the class that most windows have.
     """
     with one_line_errors(COMMAND, debug) as warned:
         # Imported here: --help stays fast, and a missing extra becomes a one-line error.
         from covshift.tables import check_output, predict_file
         from covshift.tables.model_frames import plain_model
+        from covshift.tables.recordings import FILE, START, RecordingTable
+        from covshift.tables.writing import write_table
 
         new = reading.file_of(new)
         files = [new] if new.is_file() else new.glob("*") if new.is_dir() else []
         size = sum(file.stat().st_size for file in files)
         check_output(out, inputs=[model, new], min_free_bytes=(1 << 20) + size // ROOM)
+        kept, table = column_names(keep), signals.table_for(model, new)
+        recordings = isinstance(table, RecordingTable)
+        if recordings:
+            kept = [FILE, START, *(one for one in kept if one not in (FILE, START))]
+        if by_recording is not None:
+            if not recordings:
+                fail(COMMAND, f"--by-recording needs a model of recordings; {model} has none.")
+            check_output(by_recording, inputs=[model, new, out])
         fitted = load_model(model, trust)
         if plain:
             fitted = plain_model(fitted)
         with working("predicting", quiet) as update:
             result = predict_file(
                 fitted,
-                new,
+                table,
                 out,
-                keep=column_names(keep),
+                keep=kept,
+                group=FILE if recordings else None,
                 probabilities=proba,
                 domain=domain,
                 progress=lambda n_rows, share: update(f"predicting: {n_rows:,} rows", share),
                 **reading.layout,
             )
+        if recordings:
+            result["recordings"] = [_of_recording(one) for one in result.pop("groups")]
+        if by_recording is not None:
+            import pandas as pd
+
+            write_table(by_recording, [pd.DataFrame(result["recordings"])])
     if as_json:
         print_json({**result, "warnings": warned})
         return
@@ -85,4 +114,21 @@ def predict(
     if result["objective"]:
         typer.echo(f"Objective: {result['objective']}.")
     typer.echo(f"Rows predicted: {result['rows']:,} ({counted(result['counts'])})")
+    if "recordings" in result:
+        first = ("recording", "windows", "prediction", "share")
+        print_table(
+            ["recording", "windows", "prediction", "share of windows"],
+            [[one[name] for name in first] for one in result["recordings"][:MAX_RECORDINGS]],
+        )
+        if len(result["recordings"]) > MAX_RECORDINGS:
+            rest = len(result["recordings"]) - MAX_RECORDINGS
+            typer.echo(f"({rest:,} more recordings; --by-recording FILE writes all)")
     typer.echo(f"Predictions: {out}")
+    if by_recording is not None:
+        typer.echo(f"Of each recording: {by_recording}")
+
+
+def _of_recording(group: dict[str, Any]) -> dict[str, Any]:
+    """Return the prediction of a group of windows under the names of recordings."""
+    names = {"file": "recording", "rows": "windows"}
+    return {names.get(name, name): value for name, value in group.items()}

@@ -296,15 +296,19 @@ def _read_row(folder: Path, table: Path, number: int, row: dict[str, Any]) -> Re
             known[name] = float(text) if text else np.nan
         except ValueError:
             raise ValueError(f"{table}, line {number}: {name} {text!r} is not a number.") from None
-    samples, rate = _read_samples(folder / row["file"], (row.get("variable") or "").strip())
+    samples, rate = read_recording(folder / row["file"], (row.get("variable") or "").strip())
     if np.isnan(known["rate"]):
         known["rate"] = rate
     domain = row.get("domain") or (row.get("load") or "").strip() or "all"
     return Recording(row["file"], samples, row["label"], domain, **known)
 
 
-def _read_samples(path: Path, variable: str) -> tuple[Any, float]:
-    """Samples of a file, and their rate where the file knows it."""
+def read_recording(path: Path, variable: str = "") -> tuple[Any, float]:
+    """Return the samples of a file, and their rate where the file knows it, else NaN.
+
+    ``variable`` names an array of a file .npz or .mat, which may hold several. Files .npy and
+    .wav become memory maps.
+    """
     suffix = path.suffix.lower()
     if suffix in (".npz", ".mat"):
         arrays = _read_arrays(path)

@@ -94,6 +94,26 @@ def reviews(
     run_reviews(data, plan, seed=seed, out=out, jobs=jobs, fresh=fresh)
 
 
+@reproduce.command()
+def bearings(
+    out: Out,
+    data: Annotated[
+        Path, typer.Option(help="Folder of the Case Western Reserve files, or windows as .npz.")
+    ],
+    system: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="System to run, by default all. Repeatable."),
+    ] = None,
+    seed: FirstSeed = 0,
+    jobs: Jobs = 1,
+    fresh: Fresh = False,
+) -> None:
+    """Bearing faults across loads, sensors and fault sizes: every system, and the filters."""
+    from covshift.paper.runs import run_bearings  # here: --help stays fast
+
+    run_bearings(data, system, seed=seed, out=out, jobs=jobs, fresh=fresh)
+
+
 def _add_draws(study: str, line: str) -> None:
     """Add a command that runs a study of drawn data sets."""
 

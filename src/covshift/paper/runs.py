@@ -15,6 +15,7 @@ from covshift.cli.study import check_draws, check_output, naming_folder, run_stu
 from covshift.datasets import load_speech_corpus
 from covshift.datasets.speech_corpora import CORPORA
 from covshift.output_files import prepare_folder
+from covshift.paper.bearings.study import SYSTEMS, bearings_study
 from covshift.paper.reviews.plans import PLANS as REVIEW_PLANS
 from covshift.paper.reviews.study import reviews_study
 from covshift.paper.speech.plans import PLANS, estimated_seconds
@@ -96,6 +97,22 @@ def run_reviews(data: Path, plan: str, *, seed: int, out: Path, jobs: int, fresh
     check_output(COMMAND, out, jobs)
     try:
         study = reviews_study(str(data), REVIEW_PLANS[plan], seed)
+    except (OSError, ValueError) as error:
+        fail(COMMAND, str(error))
+    run_study(COMMAND, Console(highlight=False), study, out=out, jobs=jobs, fresh=fresh)
+
+
+def run_bearings(
+    data: Path, systems: Sequence[str] | None, *, seed: int, out: Path, jobs: int, fresh: bool
+) -> None:
+    """Run the study of bearings on the windows of ``data``."""
+    for name in systems or ():
+        _check_names("system", name, list(SYSTEMS))
+    chosen = tuple(name for name in SYSTEMS if not systems or name in systems)
+    check_draws(COMMAND, 1, seed)
+    check_output(COMMAND, out, jobs)
+    try:
+        study = bearings_study(str(data), seed, chosen)
     except (OSError, ValueError) as error:
         fail(COMMAND, str(error))
     run_study(COMMAND, Console(highlight=False), study, out=out, jobs=jobs, fresh=fresh)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from io import BytesIO
 from typing import IO, Any, TypedDict
 
+import numpy as np
 import numpy.typing as npt
 
 try:
@@ -128,6 +129,45 @@ def draw_histories(histories: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> F
         axes.legend(frameon=False, fontsize=FONT_SIZE - 1)
     for axes in panels:
         axes.set_axis_off()
+    return figure
+
+
+def draw_waveforms(waveforms: npt.NDArray[Any], rate: float) -> Figure:
+    """Draw waveforms in time, and their amplitude spectra below, three pairs in a row.
+
+    Parameters
+    ----------
+    waveforms : ndarray of shape (n, length)
+        One in each row.
+    rate : float
+        Samples per second.
+
+    Returns
+    -------
+    Figure
+    """
+    n_columns = min(3, len(waveforms))
+    n_rows = -(-len(waveforms) // n_columns)
+    figure = Figure(figsize=(WIDTH, 3.6 * n_rows), dpi=DPI, layout="constrained")
+    panels = figure.subplots(2 * n_rows, n_columns, squeeze=False)
+    length = waveforms.shape[1]
+    milliseconds = 1000 * np.arange(length) / rate
+    kilohertz = np.fft.rfftfreq(length, 1 / rate) / 1000
+    for number in range(n_rows * n_columns):
+        row, column = divmod(number, n_columns)
+        in_time, in_frequency = panels[2 * row, column], panels[2 * row + 1, column]
+        if number >= len(waveforms):
+            in_time.set_axis_off()
+            in_frequency.set_axis_off()
+            continue
+        in_time.plot(milliseconds, waveforms[number], linewidth=1.0, **LINE_STYLES[0])
+        spectrum = np.abs(np.fft.rfft(waveforms[number]))
+        in_frequency.plot(kilohertz, spectrum, linewidth=1.0, **LINE_STYLES[0])
+        in_time.set_title(f"filter {number + 1}", fontsize=FONT_SIZE)
+        for axes, label in ((in_time, "ms"), (in_frequency, "kHz")):
+            axes.set_xlabel(label, fontsize=FONT_SIZE - 2)
+            axes.set_yticks([])
+            axes.tick_params(labelsize=FONT_SIZE - 2)
     return figure
 
 

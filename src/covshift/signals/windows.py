@@ -176,6 +176,11 @@ def check_recordings_apart(recording: Any, side: Any) -> None:
         )
 
 
+def window_step(length: int, overlap: float) -> int:
+    """Samples from the start of a window to that of the next."""
+    return max(1, round(length * (1 - overlap)))
+
+
 class _Plan:
     """Checked recordings, and where their windows start."""
 
@@ -186,7 +191,7 @@ class _Plan:
             check_count("max_windows", max_windows, minimum=1)
         if isinstance(recordings, np.ndarray) and recordings.dtype != object:
             raise TypeError("recordings must be a list of arrays: for a single one, [recording].")
-        self.length, self.step = length, max(1, round(length * (1 - overlap)))
+        self.length, self.step = length, window_step(length, overlap)
         self.recordings = [_check_recording(one, at) for at, one in enumerate(recordings)]
         if not self.recordings:
             raise ValueError("recordings is empty: give at least one recording.")

@@ -57,7 +57,12 @@ def rows_to_label(diagnosis: Diagnosis, tables: MatchedTables, n_rows: int) -> l
 
 
 def write_rows_to_label(
-    out: Any, new_path: Any, rows: Sequence[int], label: str, **options: Any
+    out: Any,
+    new_path: Any,
+    rows: Sequence[int],
+    label: str,
+    columns: Sequence[str] | None = None,
+    **options: Any,
 ) -> None:
     """Write rows of a table as they stand there, with their numbers and an empty label.
 
@@ -71,12 +76,14 @@ def write_rows_to_label(
         From `rows_to_label`; so are they ordered.
     label : str
         Name of the column to fill in.
+    columns : sequence of str or None, default=None
+        Columns to repeat. None: all.
     **options
         ``separator`` and ``decimal``, as in `open_table`.
     """
     import pandas as pd
 
-    names = open_table(new_path, **options).schema.kinds
+    names = open_table(new_path, **options).schema.kinds if columns is None else columns
     # As text, so that cells come out as they went in.
     reader = open_table(new_path, schema=TableSchema(dict.fromkeys(names, "text")), **options)
     found = pd.concat(_numbered(reader, rows)).set_index(ROW).loc[list(rows)].reset_index()

@@ -16,6 +16,7 @@ from covshift.tables.cells import MISSING, Kind
 from covshift.tables.columns import as_frame, column_kind
 from covshift.tables.domain_codes import code_domains
 from covshift.tables.errors import TableError, listed
+from covshift.tables.extra import pandas as pd
 from covshift.tables.features import choose_features, convert_column, unseen_note
 from covshift.tables.labels import find_edges, read_labels
 from covshift.tables.schema import TableSchema
@@ -204,7 +205,8 @@ def match_frames(
             "Check the names of the columns, or keep some by name."
         )
     X_train = train[list(kinds)]
-    X_new = new[[]].assign(**columns)[list(kinds)]
+    # Not by `assign`, which inserts columns one by one: of thousands, pandas would warn.
+    X_new = pd.DataFrame({name: columns[name] for name in kinds}, index=new.index)
     return MatchedTables(
         X_train,
         y,

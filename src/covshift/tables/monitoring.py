@@ -7,7 +7,8 @@ below the level. That many rows bound what can be found: with more, movements th
 nobody would be significant.
 """
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,14 @@ from sklearn.utils import check_random_state
 
 from covshift.base import check_number
 from covshift.kernels.arrays import FloatArray
-from covshift.measures import classifier_two_sample_test, holm, ks_test
+from covshift.measures import SourceSupport, classifier_two_sample_test, holm, ks_test
 from covshift.quiet import ignored_warnings
+from covshift.tables.arrow_columns import to_frame
 from covshift.tables.classifier import TableClassifier
 from covshift.tables.errors import TableError, table_error
 from covshift.tables.model_frames import open_for_model
+from covshift.tables.recordings import FILE, START, RecordingTable
+from covshift.tables.writing import write_table
 
 MAX_ROWS = 1000
 MIN_ROWS = 10
@@ -97,6 +101,70 @@ def monitor_batch(
         "reference_rows": len(reference),
         "notes": notes,
     }
+
+
+def monitor_recordings(
+    model: TableClassifier,
+    table: RecordingTable,
+    out: Any = None,
+    *,
+    domain: str | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Test the windows of all recordings of a table; say which of them lie outside.
+
+    A window is outside if it lies farther from the rows kept in the model than 99 % of these lie
+    from each other (`SourceSupport`). Unlike a test, that does not mind that a recording has one
+    of the conditions that the kept rows have.
+
+    Parameters
+    ----------
+    model : TableClassifier
+        Learned from recordings.
+    table : RecordingTable
+        The batch.
+    out : path or None, default=None
+        File for a line per window (`write_table`): ``file``, ``start``, ``distance`` in units of
+        the largest that is inside, and ``outside``.
+    domain, **options
+        As in `monitor_batch`.
+
+    Returns
+    -------
+    dict
+        As of `monitor_batch`; and ``recordings``, a dict for each: ``recording``, ``windows`` and
+        the share of them that is ``outside``.
+    """
+    found = monitor_batch(model, table, domain=domain, **options)
+    support = SourceSupport().fit(model.reference_)
+    layout = {name: value for name, value in options.items() if name not in ("level", "seed")}
+    reader = open_for_model(model, table, extra=[FILE, START], domain=domain, **layout)
+    windows: Counter[str] = Counter()
+    outside: Counter[str] = Counter()
+
+    def frames() -> Iterator[Any]:
+        for batch in reader.chunks():
+            places = to_frame(batch.select([FILE, START]))
+            distance = support.distances(model.encode(batch)) / support.threshold_
+            windows.update(places[FILE])
+            outside.update(places[FILE][distance > 1])
+            start = places[START].astype("int64")
+            yield places.assign(start=start, distance=distance, outside=distance > 1)
+
+    if out is None:
+        for _ in frames():
+            pass
+    else:
+        write_table(out, frames())
+    rows = [
+        {"recording": name, "windows": n, "outside": outside[name] / n}
+        for name, n in windows.items()
+    ]
+    note = (
+        "Windows of one recording resemble each other: another recording of an unchanged machine "
+        "can count as moved. Compare batches of several recordings."
+    )
+    return found | {"recordings": rows, "notes": [*found["notes"], note]}
 
 
 class Sample:

@@ -29,6 +29,7 @@ def predict_file(
     keep: Sequence[str] = (),
     probabilities: bool = False,
     domain: str | None = None,
+    group: str | None = None,
     progress: Callable[[int, float | None], object] | None = None,
     **options: Any,
 ) -> dict[str, Any]:
@@ -46,6 +47,9 @@ def predict_file(
         Whether to add the probability of each class.
     domain : str or None, default=None
         Column that names each row's domain; None: that of the training table, if the file has it.
+    group : str or None, default=None
+        Column of ``keep`` that says which rows belong together, such as the windows of a
+        recording: each group gets a prediction of its own.
     progress : callable or None
         Gets the number of rows predicted so far, and the share of the file (None: unknown).
     **options
@@ -54,7 +58,9 @@ def predict_file(
     Returns
     -------
     dict
-        ``rows``, ``counts`` of the predicted classes, ``objective``, ``notes``.
+        ``rows``, ``counts`` of the predicted classes, ``objective``, ``notes``; with ``group``
+        also ``groups``, a dict for each: its name, ``rows``, ``prediction`` (the class of most of
+        its rows), ``share`` of the rows with that class, and mean probabilities, if wanted.
     """
     if probabilities and not hasattr(model, "predict_proba"):
         raise TableError(
@@ -67,6 +73,7 @@ def predict_file(
     if clash:
         raise TableError(f"A column to keep is named like one to write: {listed(clash)}.")
     counts: Counter[int] = Counter()
+    tally = _GroupTally(len(model.classes_))
 
     def frames() -> Iterator[Any]:
         n_rows = 0
@@ -76,6 +83,8 @@ def predict_file(
             written[PREDICTION] = _class_column(model.classes_, codes)
             written |= zip(names[1:], P.T, strict=True)
             counts.update(dict(enumerate(np.bincount(codes).tolist())))
+            if group is not None:
+                tally.add(list(written[group]), codes, P)
             n_rows += batch.num_rows
             if progress is not None:
                 progress(n_rows, reader.reader.share_read)
@@ -91,7 +100,36 @@ def predict_file(
         "objective": describe_objective(model.objective_),
         "notes": reader.notes(),
         "out": str(Path(out)),
+        **({} if group is None else {"groups": tally.to_rows(group, model.classes_, names[1:])}),
     }
+
+
+class _GroupTally:
+    """Classes and probabilities of rows, summed up by group."""
+
+    def __init__(self, n_classes: int):
+        self._votes: dict[str, IntArray] = {}
+        self._sums: dict[str, FloatArray] = {}
+        self._n_classes = n_classes
+
+    def add(self, groups: Sequence[Any], codes: IntArray, P: FloatArray) -> None:
+        names, of_row = np.unique(np.array(groups, dtype=str), return_inverse=True)
+        for number, name in enumerate(names.tolist()):
+            rows = of_row == number
+            votes = np.bincount(codes[rows], minlength=self._n_classes)
+            self._votes[name] = self._votes.get(name, 0) + votes
+            self._sums[name] = self._sums.get(name, 0.0) + P[rows].sum(axis=0)
+
+    def to_rows(self, group: str, classes: Any, names: Sequence[str]) -> list[dict[str, Any]]:
+        """Return a dict for each group, in the order in which they came."""
+        rows = []
+        for one, votes in self._votes.items():
+            n_rows, best = int(votes.sum()), int(votes.argmax())
+            row = {group: one, "rows": n_rows, "prediction": classes[best].item(),
+                   "share": float(votes[best] / n_rows)}  # fmt: skip
+            means = (self._sums[one] / n_rows).tolist()
+            rows.append(row | dict(zip(names, means, strict=True)))
+        return rows
 
 
 def _probability_names(model: TableClassifier) -> list[str]:

@@ -19,6 +19,7 @@ from covshift.tables.batches import open_batches
 from covshift.tables.cells import NumberStyle
 from covshift.tables.errors import TableError
 from covshift.tables.folders import FolderBatches, parquet_files
+from covshift.tables.recordings import RecordingBatches, RecordingTable
 from covshift.tables.row_sample import sample_frames, sample_note
 from covshift.tables.schema import TableSchema
 from covshift.tables.schema_finding import Intake
@@ -137,7 +138,8 @@ def open_table(
     ----------
     path : path
         CSV, TSV or other separated text, such text under gzip, Parquet, or Arrow (Feather); or a
-        folder of Parquet files with the same columns, read in the order of their names.
+        folder of Parquet files with the same columns, read in the order of their names; or a
+        `RecordingTable`, whose windows are read.
     schema : TableSchema or None
         Columns to read and their kinds; others are left alone. Cells that do not fit are missing
         values, counted in the notes. None: all columns, of the kinds that all their cells have.
@@ -172,8 +174,11 @@ def open_table(
     check_count("chunk_bytes", chunk_bytes, minimum=1)
     style: NumberStyle | None = {".": "point", ",": "comma", None: None}[decimal]  # type: ignore
     files = parquet_files(Path(path)) if os.path.isdir(path) else []
-    if files:
-        batches: Any = FolderBatches(Path(path), files)
+    batches: Any
+    if isinstance(path, RecordingTable):
+        batches = RecordingBatches(path, separator=separator, header=header)
+    elif files:
+        batches = FolderBatches(Path(path), files)
     else:
         batches = open_batches(
             Path(path), separator=separator, header=header, chunk_bytes=chunk_bytes

@@ -1,0 +1,186 @@
+"""The automatic choice on the bearings of Case Western Reserve, by coefficients of any origin.
+
+    python benchmarks/bearings.py WINDOWS --out runs/bearings [--coefficients without-cwru.json]
+
+WINDOWS is a folder of the files, or a file of windows (`covshift.paper.bearings.protocol`). For
+each task across loads, sensors and fault sizes, the outputs of all candidates of
+`AutoAdaptedClassifier` on spectra are computed once and kept below --out; the same command resumes.
+The vote is then made by the coefficients given: those of the package, or those that
+``calibrate.py --without cwru mfpt_bearings --coefficients FILE`` wrote, which no bearing shaped.
+Balanced accuracy; intervals (95 %) resample recordings. ``--list`` names the tasks, ``--only N``
+runs one of them.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+from calibrate import make_case, restore
+from methods import (
+    BALANCED,
+    N_MEMBERS,
+    OBJECTIVES,
+    combine_candidates,
+    make_bench,
+    outputs_on_test,
+    vote_probabilities,
+)
+from sklearn.linear_model import LogisticRegression
+from tasks import DrawnTask
+
+from covshift import AdaptedClassifier, stack_domains
+from covshift.measures import clustered_bootstrap_interval
+from covshift.paper.bearings.protocol import RATE, SHIFTS, TASKS, read_windows
+from covshift.predictors.objective import decide_classes
+from covshift.selection.gains import QUANTITIES, coefficients
+from covshift.selection.vote import vote_weights
+from covshift.signals import Spectrum
+
+SEED = 0
+CONTROLS = ("none", "standardize", "ranks")
+FLOORS = {"loads": 0.95, "sensors": 0.90, "fault sizes": 0.519}  # of the automatic choice
+LARGEST_LOSS = 0.05  # of any task, against no adaptation
+
+
+class Place:
+    """The task that a bench is made of, as `calibrate` wants it."""
+
+    def __init__(self, name):
+        self.name, self.cluster, self.collection = name, "cwru", "cwru_spectra"
+
+
+def draw(task, windows, spectra):
+    """Return the rows of a task, and the recordings of its target windows.
+
+    The target windows are adapted to, without labels, and scored.
+    """
+    source, target, labels = task.split(windows)
+    drawn = DrawnTask(
+        spectra[source], labels[source], np.zeros(source.sum(), dtype=int),
+        spectra[target], np.full(target.sum(), -1), spectra[target], labels[target], None,
+    )  # fmt: skip
+    return drawn, windows.recording[target]
+
+
+def controls(drawn):
+    """Return the predictions of logistic regression after fixed adapters."""
+    X, y, sample_domain = stack_domains(drawn.X_source, drawn.y_source, drawn.X_target)
+    found = {}
+    for name in CONTROLS:
+        model = AdaptedClassifier(name, LogisticRegression(max_iter=1000))
+        found[name] = model.fit(X, y, sample_domain=sample_domain).predict(drawn.X_test)
+    return found
+
+
+def compute(drawn, path):
+    """Write the outputs of all candidates, and the predictions of the controls."""
+    codes = np.unique(drawn.y_source, return_inverse=True)[1]
+    hidden = drawn.without_target_labels()
+    bench = make_bench(hidden, codes, SEED)
+    found = combine_candidates(bench, hidden, outputs_on_test(bench, hidden, codes)[0])
+    arrays = found["auto"].arrays
+    arrays |= {f"control {name}": labels for name, labels in controls(hidden).items()}
+    part = path.with_suffix(".part.npz")
+    np.savez_compressed(part, **arrays)
+    part.rename(path)
+
+
+def vote(drawn, path, betas):
+    """Return the predictions of the vote, by objective and coefficients."""
+    bench, tests = restore(drawn, path, SEED)
+    P = [None if one is None else bench.calibrated_of(i, one) for i, one in enumerate(tests)]
+    classes, found = np.unique(drawn.y_source), {}
+    for objective in OBJECTIVES:
+        # Features alone are used: the gains of the case, which read labels, are not.
+        case = make_case(bench, tests, drawn, Place(path.stem), objective)
+        for origin, beta in betas.items():
+            gains = case.features @ np.array([beta[objective][name] for name in QUANTITIES])
+            gains[[one is None for one in P]] = np.nan
+            weights = vote_weights(gains, case.allowed, N_MEMBERS)
+            mean = vote_probabilities(bench, P, weights, objective != BALANCED)
+            labels = classes[decide_classes(mean, objective, bench.problem.class_shares)]
+            names = {bench.candidates[i].name: round(weights[i], 2) for i in weights.nonzero()[0]}
+            found[f"auto, {objective}, {origin}"] = labels, names
+    return found
+
+
+def by_recording(predicted, truth, recordings):
+    """Return the accuracy of each recording, by name."""
+    right = predicted == truth
+    return {name: float(right[recordings == name].mean()) for name in np.unique(recordings)}
+
+
+def summarize(results):
+    """Print each method on each shift; return whether the floors are kept.
+
+    All recordings of a task have the same number of windows, and all classes the same number of
+    recordings: balanced accuracy is the mean over recordings.
+    """
+    kept = True
+    methods = list(next(iter(results.values())))
+    for shift in SHIFTS:
+        tasks = [task for task in results if task.shift == shift]
+        for method in methods:
+            scores = [(s, name) for t in tasks for name, s in results[t][method].items()]
+            values, names = zip(*scores, strict=True)
+            low, high = clustered_bootstrap_interval(values, names, random_state=0)
+            each = " ".join(f"{np.mean(list(results[t][method].values())):.3f}" for t in tasks)
+            print(
+                f"{shift:12} {method:40} {np.mean(values):.3f} ({low:.3f} to {high:.3f}) | {each}"
+            )
+            if method.startswith("auto"):
+                losses = [
+                    np.mean(list(results[t]["none"].values()))
+                    - np.mean(list(results[t][method].values()))
+                    for t in tasks
+                ]
+                good = np.mean(values) >= FLOORS[shift] and max(losses) <= LARGEST_LOSS
+                print(f"{'':12} {'floor kept' if good else 'BELOW THE FLOOR'}: {FLOORS[shift]}, "
+                      f"largest loss against none {max(losses):+.3f}")  # fmt: skip
+                kept &= good
+    return kept
+
+
+def main():
+    """Compute what is missing, vote, print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("windows", type=Path)
+    parser.add_argument("--out", type=Path, required=True, help="folder for outputs of candidates")
+    parser.add_argument("--coefficients", type=Path, nargs="*", default=[], help="files of others")
+    parser.add_argument("--only", type=int, help="compute this task alone")
+    options = parser.parse_args()
+    windows = read_windows(options.windows)
+    spectra = Spectrum(RATE).fit(windows.X[:1]).transform(windows.X)
+    options.out.mkdir(parents=True, exist_ok=True)
+    betas = {"of the package": coefficients()}
+    betas |= {path.stem: json.loads(path.read_text()) for path in options.coefficients}
+    results = {}
+    for number, task in enumerate(TASKS):
+        drawn, recordings = draw(task, windows, spectra)
+        path = options.out / f"task-{number:02d}.npz"
+        if not path.exists() and options.only in (None, number):
+            compute(drawn, path)
+        if not path.exists():
+            continue
+        with np.load(path) as arrays:
+            found = {name: arrays[f"control {name}"] for name in CONTROLS}
+        for method, (labels, weights) in vote(drawn, path, betas).items():
+            found[method] = labels
+            print(f"{task.shift}, {task.name}: {method}: {weights}", flush=True)
+        results[HashableTask(task)] = {
+            method: by_recording(labels, drawn.y_test, recordings)
+            for method, labels in found.items()
+        }
+    summarize(results)
+
+
+class HashableTask:
+    """A task as a key."""
+
+    def __init__(self, task):
+        self.shift, self.name = task.shift, task.name
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Sparse filtering on machine signals: the bearings of Case Western Reserve."""

@@ -1,0 +1,182 @@
+"""The bearings' study: its systems, its trials, and how they are run.
+
+Two kinds of trials, by ``settings["kind"]``:
+
+- "task": a system on a task; the share of each target recording's windows that it gets right;
+- "filters": filters that sparse filtering learns from segments of one load, to be drawn.
+
+The target windows of a task are adapted to, without labels, and scored.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from covshift.adapters.domain_standard_scaler import DomainStandardScaler
+from covshift.adapters.periodic_sparse_filtering import PeriodicSparseFiltering
+from covshift.adapters.segment_sparse_filtering import SegmentSparseFiltering
+from covshift.adapters.sparse_filtering import SparseFiltering
+from covshift.diagnosis import diagnose
+from covshift.domains import stack_domains
+from covshift.kernels.arrays import FloatArray
+from covshift.paper.bearings.protocol import (
+    RATE,
+    TASKS,
+    BearingTask,
+    BearingWindows,
+    read_declared_windows,
+    read_windows,
+)
+from covshift.paper.bearings.report import bearings_document, bearings_table
+from covshift.predictors import AdaptedClassifier
+from covshift.quiet import ignored_warnings
+from covshift.selection import AutoAdaptedClassifier
+from covshift.signals import Spectrum
+from covshift.studies.study import Study
+from covshift.studies.trial import Trial
+
+EXPERIMENT = "bearings"
+SPECTRA, SAMPLES = "spectra", "samples"
+N_FILTERS = 100
+N_DRAWN = 6  # filters in the report
+FILTERS_OF = {"sensor": "DE", "load": 0}
+
+
+class System(NamedTuple):
+    """What a system sees of a window, and how it is made from a seed."""
+
+    features: str
+    make: Callable[[int], Any]
+
+
+def _after(adapter: Any) -> AdaptedClassifier:
+    return AdaptedClassifier(adapter, LogisticRegression(max_iter=1000))
+
+
+def _segments(seed: int) -> AdaptedClassifier:
+    filters = SegmentSparseFiltering(N_FILTERS, random_state=seed)
+    return _after(make_pipeline(filters, DomainStandardScaler()))
+
+
+class Diagnosed:
+    """The model that `diagnose` recommends, with what it says."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+
+    def fit(self, X: Any, y: Any, *, sample_domain: Any) -> "Diagnosed":
+        """Diagnose, then fit what is recommended."""
+        found = diagnose(X, y, sample_domain=sample_domain, random_state=self.seed)
+        self.verdict_ = found.verdict.kind
+        self.model_ = found.recommended.fit(X, y, sample_domain=sample_domain)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Predict with the recommended model."""
+        return self.model_.predict(X)
+
+
+SYSTEMS = {
+    # Controls.
+    "none": System(SPECTRA, lambda seed: _after("none")),
+    "standardize": System(SPECTRA, lambda seed: _after("standardize")),
+    "ranks": System(SPECTRA, lambda seed: _after("ranks")),
+    # Sparse filtering, of spectra and of the samples themselves.
+    "SF": System(SPECTRA, lambda seed: _after(SparseFiltering(N_FILTERS, random_state=seed))),
+    "PSF": System(
+        SPECTRA,
+        lambda seed: _after(PeriodicSparseFiltering(N_FILTERS, n_restarts=1, random_state=seed)),
+    ),
+    "segments": System(SAMPLES, _segments),
+    # Alignments.
+    "coral": System(SPECTRA, lambda seed: _after("coral")),
+    "monge": System(SPECTRA, lambda seed: _after("monge")),
+    "sa": System(SPECTRA, lambda seed: _after("sa")),
+    # Chosen without labels of the target.
+    "auto": System(SPECTRA, lambda seed: AutoAdaptedClassifier(random_state=seed)),
+    "diagnose": System(SPECTRA, Diagnosed),
+}
+
+
+def bearings_study(path: str, seed: int, systems: tuple[str, ...] = tuple(SYSTEMS)) -> Study:
+    """The study on the windows of a folder or file."""
+    windows = read_windows(path)
+    return Study(
+        name="bearings",
+        tasks=declare(windows.fingerprint, seed, systems),
+        # Where data lie is no part of what was measured: moved folders resume all the same.
+        function=partial(run_bearing_trials, path=path),
+        run_settings={"seed": seed, "data": path},
+        document=bearings_document,
+        table=bearings_table,
+    )
+
+
+def declare(data: str, seed: int, systems: tuple[str, ...] = tuple(SYSTEMS)) -> list[list[Trial]]:
+    """All trials, each a task of its own; ``data`` is the fingerprint of the windows."""
+    trials = [Trial(EXPERIMENT, {"kind": "filters", "data": data, "n_filters": N_FILTERS}, seed)]
+    for system in systems:
+        for task in TASKS:
+            settings = {"kind": "task", "data": data, "system": system, **task._asdict()}
+            trials.append(Trial(EXPERIMENT, settings, seed))
+    return [[trial] for trial in trials]
+
+
+def run_bearing_trials(trials: list[Trial], path: str) -> list[dict[str, Any]]:
+    """Run trials on the windows; one result for each."""
+    results = []
+    for trial in trials:
+        settings = trial.settings
+        windows = read_declared_windows(path, settings["data"])
+        if settings["kind"] == "filters":
+            results.append({"filters": strongest_filters(windows, trial.seed).tolist()})
+            continue
+        parts = (settings[name] for name in BearingTask._fields)
+        shift, source, target, labels = parts
+        task = BearingTask(shift, source, target, tuple(labels))
+        results.append(run_on_task(windows, task, settings["system"], trial.seed))
+    return results
+
+
+def run_on_task(
+    windows: BearingWindows, task: BearingTask, system: str, seed: int
+) -> dict[str, Any]:
+    """The result of a system on a task: accuracy of each target recording, and what was chosen."""
+    source, target, labels = task.split(windows)
+    features, make = SYSTEMS[system]
+    X = windows.X if features == SAMPLES else _spectra(windows)
+    stacked = stack_domains(X[source], labels[source], X[target])
+    model = make(seed)
+    with ignored_warnings(ConvergenceWarning):
+        model.fit(stacked.X, stacked.y, sample_domain=stacked.sample_domain)
+    right = model.predict(X[target]) == labels[target]
+    recordings = windows.recording[target]
+    accuracies = {
+        name: float(right[recordings == name].mean()) for name in np.unique(recordings).tolist()
+    }
+    # Classes have as many recordings, and these as many windows: this is balanced accuracy.
+    result = {"accuracy": float(np.mean(list(accuracies.values()))), "recordings": accuracies}
+    if isinstance(model, AutoAdaptedClassifier):
+        result["chosen"] = list(model.chosen_)
+    if isinstance(model, Diagnosed):
+        result["verdict"] = model.verdict_
+    return result
+
+
+def strongest_filters(windows: BearingWindows, seed: int) -> FloatArray:
+    """The filters that answer most strongly to the windows that they were learned from."""
+    source = BearingTask("", FILTERS_OF, FILTERS_OF).split(windows)[0]
+    with ignored_warnings(ConvergenceWarning):
+        filters = SegmentSparseFiltering(N_FILTERS, random_state=seed).fit(windows.X[source])
+    strongest = np.argsort(-filters.transform(windows.X[source]).mean(axis=0))[:N_DRAWN]
+    found: FloatArray = filters.components_[strongest].astype(np.float64)
+    return found / np.abs(found).max(axis=1, keepdims=True)
+
+
+def _spectra(windows: BearingWindows) -> Any:
+    return Spectrum(RATE).fit(windows.X[:1]).transform(windows.X)
