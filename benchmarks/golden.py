@@ -88,7 +88,7 @@ NAMED_MODELS = {"linear": "logistic", "rbf": "rbf", "boosting": "boosting"}
 # Columns of a leaderboard's row that are not scores, and those of its two results.
 NOT_SCORES = ("candidate", "adapter", "estimator", "seconds", "disqualified", "warnings")
 COMBINED, WEIGHT = "expected gain", "weight"
-VERDICTS = ("not moved", "adapt", "no adaptation", "undecidable")
+ACTIONS = ("adapt", "combine", "keep")
 PAPER_COMMAND = ("reproduce", "synthetic")
 PAPER_RESULTS = ("with", "without", "without_target", "mmd_before", "mmd_after")
 
@@ -117,22 +117,14 @@ def list_candidates(estimator: Any, n_source: int, n_features: int, n_classes: i
 
 def read_diagnosis(diagnosis: Any) -> dict[str, Any]:
     """Return the numbers of a diagnosis by part."""
-    verdict, told = diagnosis.verdict, diagnosis.to_dict()
+    told = diagnosis.to_dict()
     return {
-        "kind": VERDICTS.index(verdict.kind),
-        "verdict": numbers_of([*verdict][2:]),
-        "table": numbers_of(diagnosis.table),
-        **{
-            f"evidence {kind}": numbers_of([] if gains is None else [*gains])
-            for kind, gains in enumerate(diagnosis.evidence)
-        },
+        "action": ACTIONS.index(told["assessment"]["action"]),
+        "assessment": numbers_of(told["assessment"]),
+        "table": numbers_of(told["adapters"]),
         "movement": numbers_of(told["movement"]),
         "weighting": numbers_of(told["weighting"]),
         "stability": numbers_of(told["stability"]),
-        "decidability": numbers_of(told["decidability"]),
-        "expectations": numbers_of(told["expectations"]),
-        "labels": numbers_of(told["labels"]),
-        "share changed": diagnosis.share_changed,
         "to label": diagnosis.rows_to_label(10),
     }
 
@@ -419,7 +411,7 @@ def find_diagnosis(name: str) -> dict[str, Any]:
     asked = first.rows_to_label(10)
     if len(asked):
         after = read_diagnosis(first.update(asked, data.y[asked]))
-        for part in ("kind", "verdict", "table", "labels"):
+        for part in ("action", "assessment", "table"):
             found[f"labelled: {part}"] = after[part]
     recommended = first.recommended.fit(data.X, data.y, **data.where)
     return found | outputs_of(recommended, data)
@@ -529,7 +521,6 @@ def list_cases() -> dict[str, Callable[[], dict[str, Any]]]:
     cases["vote/guard"] = partial(fit_short_vote, guard=0.5, max_rows=100)
     cases["vote/no target"] = partial(fit_short_vote, given=False)
     cases["vote/labelled target rows"] = partial(fit_short_vote, masked=True)
-    # Undecidable, no adaptation twice (once with an accuracy to expect), and a vote is advised.
     for name in ("two", "wide", "near", "sites"):
         cases[f"diagnosis/{name}"] = partial(find_diagnosis, name)
     cases["tables/coral"] = partial(predict_table, "--adapter", NAMED_ADAPTERS["coral"])

@@ -3,7 +3,7 @@
 A method gets a `tasks.DrawnTask` whose ``y_test`` and ``y_target`` are None, and a seed. It returns
 labels of the test rows, a `Prediction`, or several of these by name, if they share most of the
 work. Raise ``version`` when you change what a method does: its tasks are then run again. Scorers
-are in ``scorer_methods.py``, diagnoses in ``diagnosis_methods.py``.
+are in ``scorer_methods.py``.
 """
 
 from collections.abc import Callable
@@ -261,8 +261,7 @@ def skada_pipeline(task, seed, adapter, model):
 
 def all_methods():
     """Return every method by name, those of the default run first."""
-    import diagnosis_methods  # which import this module
-    import scorer_methods
+    import scorer_methods  # which imports this module
 
     methods = [
         Method("plain logistic", "1", plain_logistic),
@@ -280,7 +279,7 @@ def all_methods():
             for model in ("logistic", "rbf"):
                 function = partial(skada_pipeline, adapter=adapter, model=model)
                 methods.append(Method(f"SKADA {name} + {model}", "1", function))
-    methods += [*scorer_methods.all_methods(), *diagnosis_methods.all_methods()]
+    methods += scorer_methods.all_methods()
     return {method.name: method for method in methods}
 
 

@@ -289,20 +289,6 @@ def mean_nearest_distances(X, Y, n_neighbors, leave_out=False):
     return np.array(means)
 
 
-def weighted_recalls(codes, predicted, weights, n_classes, n_target):
-    """Accuracy, and mean recall over the classes expected among the target rows, by weights."""
-    total, hits, recalls = sum(weights), 0.0, []
-    for k in range(n_classes):
-        of_class = found = 0.0
-        for y, f, w in zip(codes, predicted, weights, strict=True):
-            of_class += w / total * (y == k)
-            found += w / total * (y == k) * (f == k)
-        hits += found
-        if n_target * of_class >= 1:
-            recalls.append(found / of_class)
-    return hits, sum(recalls) / len(recalls)
-
-
 def confident_recalls(codes, P, predicted, P_target, target_predicted):
     """The same by probabilities of the target rows, corrected by their errors on the source."""
     hits, recalls = 0.0, []

@@ -39,9 +39,7 @@ def make_record(name, **more):
         "assumption": "The rows of both roles have moved as a whole.",
         "fixes": "Offsets that differ between source and target.",
         "harms": "Class proportions differ between source and target.",
-        "hypothesis": "offsets",
         "automatic": ("logistic",),
-        "diagnosed": ("logistic",),
     }
     return AdapterRecord(name=name, **(described | more))
 
@@ -66,14 +64,9 @@ BROKEN = {
     "upper-case": ("RECORD = make_record('Mine')", "name must be lower-case letters"),
     "candidate": ("RECORD = make_record('mine+rbf')", "name must be lower-case letters"),
     "odd-path": ("RECORD = make_record('mine', path='role_centering')", "got 'role_centering'"),
-    "baseline": (
-        "RECORD = make_record('mine', hypothesis='same rule')",
-        "the hypothesis 'same rule' is that of no adaptation",
-    ),
     "text-for-count": ("RECORD = make_record('mine', max_features='40')", "got '40'"),
     "no-count": ("RECORD = make_record('mine', n_outputs=0)", "n_outputs must be a whole number"),
     "text-for-tuple": ("RECORD = make_record('mine', aliases='abc')", "aliases must be a tuple"),
-    "no-hypothesis": ("RECORD = make_record('mine', hypothesis=None)", "hypothesis must be a text"),
     "no-sentence": ("RECORD = make_record('mine', assumption='')", "assumption must be a text"),
     "no-bool": ("RECORD = make_record('mine', streams='no')", "streams must be True or False"),
     "no-mapping": ("RECORD = make_record('mine', settings=[1])", "settings must be a mapping, or"),
@@ -82,14 +75,14 @@ BROKEN = {
         "RECORD = make_record('mine', automatic=('deep',))",
         f"automatic must be a tuple of {', '.join(MODEL_NAMES)}, got ('deep',)",
     ),
-    "no-tuple": ("RECORD = make_record('mine', diagnosed='rbf')", "got 'rbf'"),
+    "no-tuple": ("RECORD = make_record('mine', automatic='rbf')", "got 'rbf'"),
     "bad-steps": ("RECORD = make_record('mine', before=('scaled',))", "got ('scaled',)"),
 }
 
 # The same for what shows when an adapter is first built: reading records imports no class.
 BROKEN_AT_USE = {
     "no-module": ("path='no_such_module:Other'", "No module named 'no_such_module'"),
-    "no-class": ("path='role_centering:Other', hypothesis='of nobody'", "'Other'"),
+    "no-class": ("path='role_centering:Other'", "'Other'"),
     "no-adapter": ("path='fractions:Fraction'", "fractions:Fraction has no fit and transform"),
     "wrong-kind": ("kind='weights'", "no fit and score_weights"),
     "bad-settings": ("settings={'q': 1}", "takes no arguments"),
@@ -199,7 +192,7 @@ print(json.dumps({
     "classes": named.classes_.tolist(),
     "rows": [row for row in model.leaderboard_ if row["adapter"] == "role-centering"],
     "candidates": [one.name for one in found._bench.candidates],
-    "hypotheses": {row["hypothesis"]: row["assumption"] for row in found.table},
+    "assumptions": {row["adapter"]: row["assumption"] for row in found.table},
 }))
 """
     root = Path(__file__).resolve().parent.parent
@@ -211,7 +204,8 @@ print(json.dumps({
     assert row["candidate"] == "role-centering + logistic"
     assert row["disqualified"] is None
     assert "role-centering + logistic" in said["candidates"]
-    assert said["hypotheses"]["offsets"] == "the rows of both roles have moved as a whole"
+    assumption = "The rows of both roles have moved as a whole."
+    assert said["assumptions"]["role-centering"] == assumption
 
 
 def test_the_command_line_lists_it(installed):
@@ -291,13 +285,13 @@ def test_adapters_that_fail_at_use_are_named_and_left_out(broken):
     program = """
 import json, warnings
 from covshift.registry import PluginWarning, Size, names
-from covshift.selection.candidates import registered_candidates
+from covshift.selection.candidates import default_candidates
 from covshift.studies.comparison.systems import systems
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     names()
 size, said = Size(100, 100, 5), []
-for use in (lambda: registered_candidates(size, "automatic"), lambda: systems(5, 2)):
+for use in (lambda: default_candidates(size), lambda: systems(5, 2)):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", PluginWarning)
         found = use()

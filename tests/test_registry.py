@@ -33,7 +33,6 @@ from covshift.selection.candidates import (
     candidates_around,
     check_candidates,
     default_candidates,
-    registered_candidates,
 )
 from covshift.selection.models import MODELS, find_model, make_model, model_name
 from covshift.streams import SampledRowsWarning
@@ -72,7 +71,7 @@ def test_a_record_is_complete(record):
     for sentence in (record.assumption, record.fixes, record.harms):
         assert re.fullmatch(r"[A-Z].{20,200}\.", sentence), sentence
     assert record.load_class().__name__ == record.class_name
-    assert set(record.automatic) | set(record.diagnosed) <= set(MODELS)
+    assert set(record.automatic) <= set(MODELS)
     assert (record.kind == "weights") == hasattr(record.load_class(), "score_weights")
 
 
@@ -259,7 +258,6 @@ def test_every_list_builds_what_the_registry_builds(size):
     users = check_candidates([(name, LogisticRegression()) for name in names()], size)
     lists = [
         default_candidates(size),
-        registered_candidates(size, "diagnosed"),
         candidates_around(LogisticRegression(), size),
         users,
         check_candidates([("coral", LogisticRegression())], size),

@@ -104,13 +104,13 @@ def register_target(model: Any, domain: Any, n_rows: int | None = None) -> Unit:
     return number
 
 
-def warn_nothing_to_adapt(estimator: BaseEstimator, consequence: str) -> None:
+def warn_nothing_to_adapt(estimator: BaseEstimator, consequence: str, stacklevel: int = 3) -> None:
     """Say that ``fit`` got no ``sample_domain``, and what follows."""
     warnings.warn(
         f"{type(estimator).__name__} got no sample_domain, so there is no target to adapt to: "
         f"{consequence}. `covshift.stack_domains` stacks source and target rows.",
         NothingToAdaptWarning,
-        stacklevel=3,
+        stacklevel=stacklevel,
     )
 
 

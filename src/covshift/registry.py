@@ -80,8 +80,6 @@ class AdapterRecord:
         The method in a few words, without its name.
     assumption, fixes, harms : str
         What it assumes of P(y | x), which shift it removes, where it harms: a sentence each.
-    hypothesis : str
-        Name of the hypothesis of the diagnosis that it rests on; records may share one.
     kind : {"transformer", "weights"}
         Whether it changes the representation of rows or weighs the source rows.
     reads_labels, needs_target, uses_domains : bool
@@ -97,9 +95,9 @@ class AdapterRecord:
         itself), or a number: principal components, where there are more features than that.
     settings : dict or callable
         Parameters for automatic use, or ``settings(size)`` that returns them.
-    automatic, diagnosed : tuple of str
-        Models that it is paired with in the default candidates and in the diagnosis, by the names
-        of `covshift.selection.models`.
+    automatic : tuple of str
+        Models that it is paired with in the default candidates, by the names of
+        `covshift.selection.models`.
     max_features : int or None
         Features above which automatic use skips it, because it would take too long.
     min_domains : int
@@ -123,7 +121,6 @@ class AdapterRecord:
     assumption: str
     fixes: str
     harms: str
-    hypothesis: str
     kind: Literal["transformer", "weights"] = "transformer"
     reads_labels: bool = False
     needs_target: bool = False
@@ -135,7 +132,6 @@ class AdapterRecord:
     before: tuple[Step, ...] = ("scale",)
     settings: Settings = field(default_factory=dict)
     automatic: tuple[str, ...] = ()
-    diagnosed: tuple[str, ...] = ()
     max_features: int | None = None
     min_domains: int = 2
     n_outputs: int | None = None
@@ -234,26 +230,21 @@ def _codes(size: Size) -> dict[str, Any]:
 # what the vote reaches; boosted trees cost ten times as much as forests.
 _PLAIN = ("logistic", "linear-svm", "rbf", "kernel-ridge", "forest")
 _TWO = ("logistic", "rbf")
-_ON_FILTERS = ("linear-svm", "rbf")
 
 # What records of one kind share.
 _BY_FEATURE: dict[str, Any] = {
-    "hypothesis": "shift and scale",
     "learns_targets": True,
     "streams": True,
     "before": (),
-    "diagnosed": _TWO,
 }
 _ALIGNED: dict[str, Any] = {
     "harms": "The rows of one class have moved and not all rows.",
-    "hypothesis": "shift and scale",
     "needs_target": True,
     "learns_targets": True,
     "streams": True,
     "exports_to_onnx": True,
     "before": ("scale", ALIGNED_FEATURES),
     "settings": {"direction": "target_to_source"},
-    "diagnosed": _TWO,
     "n_outputs": ALIGNED_FEATURES,
 }
 _WEIGHTS: dict[str, Any] = {
@@ -262,7 +253,6 @@ _WEIGHTS: dict[str, Any] = {
     "target rows do.",
     "fixes": "A model that spends its capacity where the target has few rows.",
     "harms": "The source has no rows in parts of the target: a few rows then carry all the weight.",
-    "hypothesis": "same rule where both have rows",
     "needs_target": True,
     "streams": True,
     "exports_to_onnx": True,
@@ -273,7 +263,6 @@ _SUBSPACE: dict[str, Any] = {
     "correspond to those of the target.",
     "fixes": "Principal axes that are rotated between domains.",
     "harms": "The label depends on directions of small variance.",
-    "hypothesis": "rotated axes",
     "needs_target": True,
     "streams": True,
     "exports_to_onnx": True,
@@ -284,7 +273,6 @@ _SF: dict[str, Any] = {
     "and not on its length.",
     "fixes": "Rows that are scaled away from the source along their direction.",
     "harms": "The label depends on the distance from the origin.",
-    "hypothesis": "radial",
     "learns_targets": True,
     "streams": True,
     "exports_to_onnx": True,
@@ -297,7 +285,6 @@ _PSF: dict[str, Any] = {
     "in the target.",
     "fixes": "A target that lies several periods away from the source.",
     "harms": "The label does not repeat. One source domain alone cannot show whether it does.",
-    "hypothesis": "periodic",
 }
 
 BUILT_IN: tuple[AdapterRecord, ...] = (
@@ -309,13 +296,11 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         "target lies.",
         fixes="Nothing: it is what every adapter has to beat.",
         harms="The model extrapolates badly, or P(y | x) differs between domains.",
-        hypothesis="same rule",
         learns_targets=True,
         streams=True,
         exports_to_onnx=True,
         before=(),
         automatic=_PLAIN,
-        diagnosed=_TWO,
     ),
     AdapterRecord(
         name="standardize",
@@ -376,7 +361,6 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         title="importance weights: least-squares density ratio",
         settings={"random_state": 0},
         automatic=_TWO,
-        diagnosed=_TWO,
         **_WEIGHTS,
     ),
     AdapterRecord(
@@ -410,7 +394,6 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         name="sa-8",
         title=f"subspace alignment in at most {SMALL_SUBSPACE} dimensions",
         settings=_subspace(SMALL_SUBSPACE),
-        diagnosed=_TWO,
         n_outputs=SMALL_SUBSPACE,
         aliases=("SA 8",),
         **_SUBSPACE,
@@ -420,7 +403,6 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         title=f"subspace alignment in at most {LARGE_SUBSPACE} dimensions",
         settings=_subspace(LARGE_SUBSPACE),
         automatic=("logistic",),
-        diagnosed=_TWO,
         n_outputs=LARGE_SUBSPACE,
         aliases=("sa-30", "SA 30"),
         **_SUBSPACE,
@@ -433,10 +415,8 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         "slowly.",
         fixes="Noise and detail that differ between domains.",
         harms="The label depends on small variations, which the code drops.",
-        hypothesis="low-dimensional",
         uses_domains=False,
         settings=_codes,
-        diagnosed=_TWO,
         n_outputs=CODES,
     ),
     AdapterRecord(
@@ -445,7 +425,6 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         before=("scale", FILTERED_FEATURES),
         settings=_filters(),
         automatic=("linear-svm",),
-        diagnosed=_ON_FILTERS,
         **_SF,
     ),
     AdapterRecord(
@@ -462,7 +441,6 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         before=("scale", FILTERED_FEATURES),
         settings=_filters(label_reward=0.0, n_restarts=1),
         automatic=("rbf",),
-        diagnosed=_ON_FILTERS,
         **_PSF,
     ),
     AdapterRecord(
@@ -478,7 +456,6 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         title="periodic sparse filtering",
         before=(FILTERED_FEATURES,),
         settings=_filters_by_class,
-        diagnosed=_ON_FILTERS,
         max_features=FILTERED_FEATURES,
         reads_labels=True,
         runs_on_device=True,  # on so few features that it has no step before it
@@ -493,7 +470,6 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         "where they stand in it.",
         fixes="Windows that start at any moment of the same vibration.",
         harms="The order of events in a window matters, or domains ring with other waveforms.",
-        hypothesis="local waveforms",
         uses_domains=False,
         streams=True,
         before=(),  # columns are moments of a window: scaling each would bend the waveforms
@@ -620,11 +596,6 @@ def _check_plugin(record: Any, known: list[AdapterRecord]) -> None:
             raise ValueError(f"the adapter name {name!r} is already in use")
         if "+" in name:  # "adapter + model" is a candidate
             raise ValueError(f"the adapter name {name!r} must not have a '+'")
-    if record.hypothesis == BUILT_IN[0].hypothesis:
-        raise ValueError(
-            f"the hypothesis {record.hypothesis!r} is that of no adaptation, which others are "
-            "compared with: name another"
-        )
 
 
 def _is_text(value: Any) -> bool:
@@ -657,7 +628,7 @@ _FIELDS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
     ),
     *(
         (name, _is_text, "a text")
-        for name in ("title", "assumption", "fixes", "harms", "hypothesis")
+        for name in ("title", "assumption", "fixes", "harms")
     ),
     ("kind", lambda one: one in tuple(METHODS), "'transformer' or 'weights'"),
     *(
@@ -677,9 +648,10 @@ _FIELDS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
         lambda one: callable(one) or isinstance(one, Mapping),
         "a mapping, or a function of the size that returns one",
     ),
-    *(
-        (name, _all(lambda one: one in MODEL_NAMES), f"a tuple of {', '.join(MODEL_NAMES)}")
-        for name in ("automatic", "diagnosed")
+    (
+        "automatic",
+        _all(lambda one: one in MODEL_NAMES),
+        f"a tuple of {', '.join(MODEL_NAMES)}",
     ),
     *(
         (name, lambda one: one is None or _is_count(one), "a whole number of at least 1, or None")

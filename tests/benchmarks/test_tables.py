@@ -2,18 +2,15 @@
 
 import json
 
-import diagnosis_methods
-import diagnosis_tables
 import numpy as np
 import pytest
 import selection_tables
 from candidate_results import CandidateResults, read_candidates
-from methods import Prediction, all_methods
+from methods import all_methods
 from results import OK, encode_codes, encode_probabilities
 from scorer_methods import OURS
 from tasks import made_up_tasks
 
-from covshift import diagnose
 from covshift.selection.candidates import default_candidates
 from tests.benchmarks.fake_methods import small_task
 
@@ -47,62 +44,6 @@ def write_lines(path, task, drawn, predictions, own):
 
 def tables_by_id(tables):
     return {table["id"]: table for table in tables}
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_what_a_diagnosis_said_and_what_was_true(tmp_path, monkeypatch):
-    # One diagnosis, without most of the evidence, for time.
-    known = []
-
-    def quick(*args, **settings):
-        if not known:
-            known.append(diagnose(*args, time_budget=0, max_rows=50, **settings))
-        return known[0]
-
-    monkeypatch.setattr(diagnosis_methods, "diagnose", quick)
-    path = tmp_path / "results.jsonl"
-    methods = all_methods()
-    task, drawn = small_task("no_shift")
-    for name in ("diagnosis", "diagnosis, labels asked for", "expected accuracy, plain"):
-        assert methods[name].asks_labels == (name == "diagnosis, labels asked for")
-        shown = drawn if methods[name].asks_labels else drawn.without_target_labels()
-        found = methods[name].predict(shown._replace(y_test=None), 0)
-        found = {name: found} if isinstance(found, Prediction) else found
-        write_lines(path, task, drawn, found, name)
-    said = diagnosis_tables.read_said([path])
-    assert [one["family"] for one in said] == ["no_shift"]
-    for one in said:
-        assert len(one["scores"]) == len(diagnosis_tables.all_hypotheses())
-        assert set(one["labels"]) == {diagnosis_tables.ASKED, diagnosis_tables.RANDOM}
-        assert one["labels"][diagnosis_tables.RANDOM]["n_labels"] == 20
-    tables = tables_by_id(diagnosis_tables.all_tables([path]))
-    assert [row["part"] for row in tables["families"]["rows"]] == ["no_shift, few rows"]
-    assert len(tables["expected"]["rows"]) == 2
-    # Of a real collection, every task has its row.
-    real = [one | {"made_up": False} for one in said]
-    monkeypatch.setattr(diagnosis_tables, "read_said", lambda paths: real)
-    tables = tables_by_id(diagnosis_tables.all_tables([path]))
-    assert [row["part"] for row in tables["real"]["rows"]] == ["no_shift", "all"]
-    (row,) = tables["real-no_shift"]["rows"]
-    assert row["said"] == said[0]["kind"]
-    assert row["true"]["value"] == pytest.approx(said[0]["scores"][said[0]["followed"]])
-
-
-def test_right_hypotheses_harm_and_covering():
-    said = {"family": "clocks", "scores": [0.6, 0.8, np.nan, 0.69], "followed": 1, "leading": 1}
-    assert diagnosis_tables.right_one(said) == 1
-    assert diagnosis_tables.true_gain(said) == pytest.approx(0.2)
-    assert diagnosis_tables.right_one(said | {"scores": [0.6, 0.8, np.nan, 0.75]}) is None
-    assert diagnosis_tables.right_one(said | {"family": "nothing_groups"}) is None
-    unsure = {
-        "method": "domains", "assumption": "", "refuted": True, "reasons": ["rows"],
-        "accuracy": None, "accuracy_interval": [None, None], "balanced_accuracy": None,
-        "balanced_accuracy_interval": [None, None], "evidence": {},
-    }  # fmt: skip
-    sure = unsure | {"refuted": False, "balanced_accuracy_interval": [0.7, 0.85]}
-    assert diagnosis_tables.stated(said | {"expected": [unsure]}) is None
-    assert diagnosis_tables.covers(said | {"expected": [unsure, sure]})
-    assert not diagnosis_tables.covers(said | {"expected": [sure], "scores": [0.6, 0.9]})
 
 
 SCORES = ("source CV", "kappa", "source domains")

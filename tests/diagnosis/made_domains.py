@@ -1,8 +1,13 @@
-"""Small problems whose right hypothesis is known."""
+"""Small problems whose right adapter is known, and candidates that cost little."""
 
 import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 
 from covshift import stack_domains
+from covshift.selection.candidates import check_candidates
+
+CANDIDATES = "covshift.selection.auto_adapted_classifier.default_candidates"
 
 
 def shifted_sites(seed=0, n=100, n_sites=3, far=4.0):
@@ -35,3 +40,17 @@ def alone(seed=0, n=150):
     y = np.arange(n) % 2
     X, T = (rng.standard_normal((n, 2)) + 3 * np.outer(y, [1, 0]) for _ in range(2))
     return stack_domains(X, y, T + np.array([20, 0])), y
+
+
+def unmoved(seed=0, n=120):
+    """One source domain, and a target drawn like it."""
+    rng = np.random.RandomState(seed)
+    X, T = rng.standard_normal((2, n, 3))
+    return stack_domains(X, (X[:, 0] > 0).astype(int), T), (T[:, 0] > 0).astype(int)
+
+
+def few_candidates(size):
+    """In place of `default_candidates`: a few cheap ones."""
+    models = {"none": LogisticRegression(), "standardize": LogisticRegression()}
+    pairs = [*models.items(), ("coral", LogisticRegression()), ("none", GaussianNB())]
+    return check_candidates(pairs, size)

@@ -1,18 +1,27 @@
 """Pictures of a diagnosis."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from covshift import diagnose
-from covshift.diagnosis.pictures import MAX_NAME, draw_rows
+from covshift.diagnosis.pictures import GAINS, MAX_NAME, draw_rows
+from covshift.selection.problem import Problem
+from tests.diagnosis.made_domains import CANDIDATES, few_candidates, shifted_sites
 
 
 def legend_of(classes):
     rng = np.random.RandomState(0)
-    codes = np.arange(80) % len(classes)
-    X = rng.standard_normal((80, 2)) + codes[:, None]
-    domain = np.where(np.arange(80) < 40, 0, -1)
-    found = diagnose(X, np.take(classes, codes), sample_domain=domain, time_budget=0.0)
+    codes = np.arange(40) % len(classes)
+    problem = Problem(
+        rng.standard_normal((40, 2)), codes, np.zeros(40, int), rng.standard_normal((40, 2)),
+        np.full(40, -1), len(classes),
+    )  # fmt: skip
+    found = SimpleNamespace(
+        _bench=SimpleNamespace(problem=problem, candidates=[]),
+        assessment=None, feature_names=None, classes=np.array(classes),
+    )  # fmt: skip
     return [text.get_text() for text in draw_rows(found).legends[0].get_texts()]
 
 
@@ -27,3 +36,19 @@ def legend_of(classes):
 )
 def test_two_classes_are_told_apart_by_their_names(classes, shown):
     assert legend_of(classes) == shown
+
+
+def test_scores_and_gains_are_drawn(monkeypatch):
+    monkeypatch.setattr(CANDIDATES, few_candidates)
+    data, _ = shifted_sites()
+    found = diagnose(data.X, data.y, sample_domain=data.sample_domain)
+    scores, gains = found.plot().axes
+    assert scores.get_xlabel() == "expected accuracy"
+    assert gains.get_xlabel() == GAINS
+    rows = [text.get_text() for text in gains.get_yticklabels()]
+    finite = [row["adapter"] for row in found.table if np.isfinite(row["expected gain"])]
+    assert rows == finite
+    titles = [axes.get_title() for axes in draw_rows(found).axes]
+    adapters = [name.partition(" + ")[0] for name, _ in found.assessment.members]
+    assert found.assessment.action == "adapt"
+    assert titles == ["before", f"after {next(one for one in adapters if one != 'none')}"]

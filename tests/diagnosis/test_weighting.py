@@ -6,8 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-from covshift.diagnosis.support import fit_support
-from covshift.diagnosis.weighting import find_obstacles, measure_weighting
+from covshift.diagnosis.weighting import find_obstacles, fit_support, measure_weighting
 from covshift.measures import SourceSupport, effective_sample_size, pareto_k, support_overlap
 from covshift.selection.problem import Problem
 from tests.diagnosis.degenerate import DEGENERATE

@@ -1,49 +1,78 @@
-"""What is said of advice, and of what is nearly advised."""
+"""Sentences about what was found."""
 
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
-from covshift.diagnosis.expectation import refuse
-from covshift.diagnosis.verdict import Verdict
-from covshift.diagnosis.words import say_expected, say_unsure, say_verdict
+from covshift.diagnosis.movement import FeatureMovement
+from covshift.diagnosis.stability import Stability
+from covshift.diagnosis.words import (
+    NO_ASSESSMENT,
+    say_advised,
+    say_moved,
+    say_rows,
+    say_skipped,
+    say_stability,
+    say_weighting,
+    title_of,
+)
 
 
-def diagnosed(kind, agreement):
-    """As much of a diagnosis as is put into words here; standardising leads."""
-    verdict = Verdict(kind, "source domains", 2, [2], 0.2, (0.1, 0.3), True, agreement)
-    return SimpleNamespace(
-        verdict=verdict,
-        surviving=["shift and scale"],
-        share_changed=0.4,
-        expectations=[],
-        objective="accuracy",
+def moved(**changes):
+    features = [FeatureMovement(0, "age", 0.9, 0.0, 0.0, 2.0, 1.0)]
+    found = {
+        "moved": True, "auc": 0.954, "n_features": 3, "n_features_moved": 1, "features": features,
+        "share_explained": 0.1,
+    }  # fmt: skip
+    return SimpleNamespace(movement=SimpleNamespace(**(found | changes)))
+
+
+def test_what_moved():
+    said = say_moved(moved())
+    assert "separates source rows from target rows with AUC 0.95" in said
+    assert "1 of 3 features moved (most: age)" in said
+    assert "class proportions" not in said
+    assert "Different class proportions alone could" in say_moved(moved(share_explained=0.9))
+    assert say_moved(moved(moved=False, auc=0.51)).startswith("No shift was detected")
+    assert "too few rows" in say_moved(moved(moved=False, auc=np.nan))
+
+
+def test_weights():
+    possible = SimpleNamespace(weighting=SimpleNamespace(possible=True, overlap=0.93))
+    assert say_weighting(possible) == (
+        "Weights can work: 93 % of the target rows lie where the source has rows."
+    )
+    obstacles = SimpleNamespace(possible=False, overlap=np.nan, obstacles=["rows", "tail"])
+    assert say_weighting(SimpleNamespace(weighting=obstacles)) == (
+        "Weights cannot work: there are too few rows; a few source rows would carry nearly all of "
+        "the weight."
     )
 
 
-def test_advice_says_that_it_does_not_hinge_on_single_domains():
-    said = " ".join(say_verdict(diagnosed("adapt", 0.968)))
-    assert "does not hinge on single source domains" in said
-    assert "agreement 0.97" in said
-    assert "hinge" not in " ".join(say_verdict(diagnosed("adapt", np.nan)))
+@pytest.mark.parametrize(
+    ("stability", "said"),
+    [
+        (Stability(False, "one domain", np.nan, np.nan, np.nan), []),
+        (Stability(False, "no overlap", np.nan, np.nan, 3.0), ["cannot be determined"]),
+        (Stability(True, "", 9.0, 0.002, 80.0), ["in different ways"]),
+        (Stability(True, "", 1.0, 0.6, 80.0), ["No evidence against this"]),
+    ],
+)
+def test_stability(stability, said):
+    sentences = say_stability(SimpleNamespace(stability=stability))
+    assert len(sentences) == len(said)
+    assert all(words in one for words, one in zip(said, sentences, strict=True))
 
 
-def test_what_hinges_on_single_domains_is_said_to():
-    (said,) = say_unsure(diagnosed("no adaptation", 0.312))
-    assert "shift and scale" in said
-    assert "hinges on single source domains" in said
-    assert "agreement 0.31" in said
-    (said,) = say_unsure(diagnosed("no adaptation", np.nan))
-    assert "hinges" not in said
+def test_rows_and_time():
+    some = SimpleNamespace(n_rows=(3000, 200), n_rows_looked_at=(600, 200))
+    assert "3,000 source and 200 target rows, of which 600 and 200" in say_rows(some)
+    assert "no time for these scores: moved" in say_skipped(SimpleNamespace(skipped=["moved"]))[0]
+    assert say_skipped(SimpleNamespace(skipped=[])) == []
 
 
-def test_it_is_said_where_no_accuracy_is_that_the_model_does_not_carry_over():
-    found = diagnosed("adapt", np.nan)
-    (said,) = say_expected(found)
-    assert said.endswith("cannot be told without labels.")
-    evidence = {"own_balanced_accuracy": 0.91, "mean_balanced_accuracy": 0.524}
-    found.expectations = [refuse("domains", ["not carried over"], evidence)]
-    (said,) = say_expected(found)
-    assert "hardly carries over" in said
-    assert "0.91" in said
-    assert "0.52" in said
+def test_a_plain_model_that_could_not_be_fitted():
+    without = SimpleNamespace(assessment=None)
+    assert say_advised(without) == [NO_ASSESSMENT]
+    assert title_of(without) == "Diagnosis"

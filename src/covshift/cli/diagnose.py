@@ -1,12 +1,14 @@
-"""``covshift diagnose``: what moved between two tables, what holds, what to do."""
+"""``covshift diagnose``: what moved between two tables, what to do, how good it will be."""
 
+import shlex
+from dataclasses import fields
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from covshift.cli.checks import check_jobs, check_seed
-from covshift.cli.errors import fail, one_line_errors
+from covshift.cli.errors import fail, one_line_errors, printable
 from covshift.cli.options import (
     AsJson,
     Bins,
@@ -30,12 +32,14 @@ from covshift.cli.printing import print_json, print_notes, print_table
 from covshift.cli.working import working
 
 COMMAND = "diagnose"
-N_STAGES = 7  # that `diagnose` tells of, with what to expect
+N_STAGES = 7  # that `diagnose` tells of
 MIN_FREE_BYTES = 8 << 20  # of a report, generously
 HOW_TO_LABEL = (
-    "Let --to-label FILE write rows of NEW, fill in their labels, and give them back with "
+    "let --to-label FILE write rows of NEW, fill in their labels, and give them back with "
     "--labels FILE"
 )
+MODEL_FILE = "model.skops"  # that the command at the end writes
+MAX_ADAPTERS = 12  # printed, and those in use
 
 
 @grouped
@@ -60,9 +64,15 @@ def diagnose(
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a page with tables and pictures.")
     ] = None,
-    ask: Annotated[
-        int, typer.Option(help="Rows of NEW to name whose labels would tell most.")
-    ] = 20,
+    max_risk: Annotated[
+        float | None,
+        typer.Option(
+            metavar="P",
+            help="Accepted probability that the advised model loses more than 0.01 against the "
+            "plain one, from 0 to 1.",
+        ),
+    ] = None,
+    ask: Annotated[int, typer.Option(help="Rows of NEW to label, drawn at random.")] = 20,
     to_label: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write these rows here, with an empty label column."),
@@ -74,7 +84,7 @@ def diagnose(
         ),
     ] = None,
     time_budget: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Evidence that is late is left out.")
+        float | None, typer.Option(metavar="SECONDS", help="For the scores of candidates.")
     ] = None,
     max_rows: MaxRows = None,
     seed: Seed = 0,
@@ -85,25 +95,21 @@ def diagnose(
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
-    """Tell what moved from TRAIN to NEW, which assumption the data meet, and what to do.
+    """Say what moved from TRAIN to NEW, what to do, how good it will be and how sure that is.
 
-    Source domains (--domain) are what most of the evidence comes from: without them, and
-    where NEW lies elsewhere, nobody can know. Then labels of a few rows of NEW tell: --to-label
-    writes which, --labels takes them back, all other options being the same.
+    The advice is what `covshift adapt` does with the same options; the last line is the command.
+    Labels of some rows of NEW make it surer: --to-label writes rows drawn at random, --labels takes
+    them back, all other options being the same.
     """
     check_jobs(COMMAND, jobs)
     check_seed(COMMAND, seed)
     with one_line_errors(COMMAND, debug) as warned:
         # Imported here: --help stays fast, and a missing extra becomes a one-line error.
         from covshift.base import check_count
-        from covshift.diagnosis.words import say_rows, summarise
+        from covshift.diagnosis.words import say_rows, summarize
         from covshift.tables import check_output, diagnose_tables, read_pair
         from covshift.tables.adapting import unbalanced_note
-        from covshift.tables.diagnosing import (
-            rows_to_label,
-            update_from_file,
-            write_rows_to_label,
-        )
+        from covshift.tables.diagnosing import read_labels, rows_to_label, write_rows_to_label
         from covshift.tables.recordings import FILE, START, as_windows, window_places
 
         check_count("--ask", ask, minimum=1 if to_label else 0)
@@ -115,6 +121,17 @@ def diagnose(
             check_output(report, inputs=inputs, any_name=True, min_free_bytes=MIN_FREE_BYTES)
         if to_label is not None:
             check_output(to_label, inputs=inputs, min_free_bytes=MIN_FREE_BYTES)
+        command = adapt_command(
+            (train, new),
+            {
+                "label": label, "bins": bins, "domain": domain, **_given(splitting),
+                **_given(signals),
+                "ignore": ignore, "use": use, "objective": objective, "max_risk": max_risk,
+                "labels": labels, "time_budget": time_budget, "max_rows": max_rows,
+                "seed": seed or None, "jobs": jobs if jobs != 1 else None,
+                **_given(reading), **_given(cells),
+            },
+        )  # fmt: skip
         train, new = reading.file_of(train), new and reading.file_of(new)
         left_out, keep = column_names(ignore), column_names(use)
         if (windows := signals.settings()) is not None:
@@ -126,39 +143,40 @@ def diagnose(
                 keep=keep, max_rows=max_rows, bins=bins, progress=update,
                 split=splitting.to_split(), intake=cells.to_intake(), **reading.layout,
             )  # fmt: skip
+        notes = list(tables.notes)
+        known = None
+        if labels is not None:
+            known, more = read_labels(tables, labels, **reading.layout)
+            notes += more
         work = f"diagnosing {len(tables.X_train):,} and {len(tables.X_new):,} rows"
         with working(work, quiet) as update:
             begun: list[str] = []
 
             def tell(stage: str) -> None:
-                update(f"{work}: {stage}", len(begun) / N_STAGES)
+                update(f"{work}: {stage}", min(1.0, len(begun) / N_STAGES))
                 begun.append(stage)
 
+            risk = {} if max_risk is None else {"max_risk": max_risk}
             found = diagnose_tables(
-                tables, objective=objective or "accuracy", random_state=seed, n_jobs=jobs,
-                time_budget=time_budget, progress=tell,
+                tables, known, objective=objective or "accuracy", random_state=seed, n_jobs=jobs,
+                time_budget=time_budget, progress=tell, **risk,
             )  # fmt: skip
-            tell("what to expect")
-            _ = found.expectations  # computed when first asked for
-        notes = [*tables.notes, *unbalanced_note(tables.y, found.objective)]
+        notes += unbalanced_note(tables.y, found.objective)
         if found.n_rows_looked_at != found.n_rows:
             notes.append(f"{say_rows(found)}.")
-        if labels is not None:
-            found, more = update_from_file(found, tables, labels, **reading.layout)
-            notes += more
         rows = rows_to_label(found, tables, ask) if ask else []
         places = [] if windows is None else window_places(new or train, rows)
-        result = found.to_dict() | {"summary": summarise(found, HOW_TO_LABEL)}
+        result = found.to_dict() | {"summary": summarize(found, HOW_TO_LABEL), "command": command}
         if to_label is not None:
             if not rows:
-                fail(COMMAND, "there is no row to label: whatever may hold predicts the same.")
+                fail(COMMAND, "there is no row to label: all rows of NEW have labels.")
             shown = None if windows is None else (FILE, START)
             write_rows_to_label(to_label, new or train, rows, label, shown, **reading.layout)
         if report is not None:
             files = f"{train.name}, {new.name}" if new else train.name
             write_report(
-                report, found, tables, facts=[("files", files)], notes=notes,
-                how_to_label=HOW_TO_LABEL,
+                report, found, tables, facts=[("files", files), ("to follow the advice", command)],
+                notes=notes, how_to_label=HOW_TO_LABEL,
             )  # fmt: skip
     result |= {"notes": notes, "rows to label": rows, "warnings": warned}
     if windows is not None:
@@ -167,31 +185,79 @@ def diagnose(
         print_json(result)
         return
     print_notes([*notes, *warned], quiet)
-    typer.echo(f"Objective: {result['objective']}.")
-    for sentence in result["summary"]:
-        typer.echo(sentence)
-    kinds = [kind for kind, _ in found.evidence.items()]
-    print_table(
-        ["what may be shared", *(f"gain: {kind}" for kind in kinds), "verdict"],
-        [
-            (
-                row["hypothesis"],
-                *(row[f"gain: {kind}"] for kind in kinds),
-                "leads" if row["leads"] else "survives" if row["survives"] else "refuted",
-            )
-            for row in found.table
-        ],
-    )
-    if found.verdict.kind == "undecidable" and rows:
-        typer.echo(
-            f"Rows of {(new or train).name} to label (the first is 1): {', '.join(map(str, rows))}"
-        )
-        if places:
-            print_table(["recording", "first sample"], [tuple(one.values()) for one in places])
+    _print(found)
     if to_label is not None:
         typer.echo(f"To label: {to_label}")
     if report is not None:
         typer.echo(f"Report: {report}")
+    typer.echo("To follow the advice:")
+    typer.echo(f"  {printable(command, len(command))}")
+
+
+def _print(found: Any) -> None:
+    """Print what was found, the advice, expected scores and adapters."""
+    # Imported here: --help stays fast.
+    from covshift.diagnosis.words import say_advised, say_findings, score_heading
+    from covshift.predictors.objective import WORDS
+    from covshift.selection.words import score_rows, show_estimate
+
+    typer.echo(f"Objective: {WORDS[found.objective]}.")
+    for sentence in say_findings(found):
+        typer.echo(printable(sentence, 600))
+    advice, *others = say_advised(found, HOW_TO_LABEL)
+    typer.echo(printable(advice, 600))
+    if found.assessment is not None:
+        scores = [(name, show_estimate(score)) for name, score in score_rows(found.assessment)]
+        print_table(["model", score_heading(found.objective).lower()], scores)
+    for sentence in others:
+        typer.echo(printable(sentence, 600))
+    rows = [
+        (row["adapter"], row["assumption"], row["expected gain"], row["weight"])
+        for number, row in enumerate(found.table)
+        if (number < MAX_ADAPTERS and row["disqualified"] is None) or row["weight"] > 0
+    ]
+    print_table(["adapter", "assumes", "expected gain", "weight"], rows)
+
+
+def adapt_command(tables: tuple[Path, Path | None], options: dict[str, Any]) -> str:
+    """Return the command that builds the advised model, quoted for a shell.
+
+    Parameters
+    ----------
+    tables : pair of Path and Path or None
+        As they were given.
+    options : dict
+        By the names of their parameters; None, False and empty lists: not given.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from covshift.cli.diagnose import adapt_command
+    >>> adapt_command(("a b.csv", None), {"label": "y", "missing": ["-9"], "no_header": True})
+    "covshift adapt 'a b.csv' --label y --missing=-9 --no-header --out model.skops"
+    """
+    words = ["covshift", "adapt", *(str(one) for one in tables if one is not None)]
+    for name, value in options.items():
+        if value is None or value is False:
+            continue
+        option = {"as_kind": "--as"}.get(name, f"--{name.replace('_', '-')}")
+        for one in value if isinstance(value, list) else [value]:
+            text = "tab" if one == "\t" else str(one)
+            if one is True:
+                words.append(option)
+            elif text.startswith("-"):  # else it would be taken for an option
+                words.append(f"{option}={text}")
+            else:
+                words += [option, text]
+    return shlex.join([*words, "--out", MODEL_FILE])
+
+
+def _given(group: Any) -> dict[str, Any]:
+    """Return the options of a group."""
+    return {one.name: getattr(group, one.name) for one in fields(group)}
 
 
 def import_report() -> None:

@@ -1,4 +1,4 @@
-"""What moved, what holds, what to do: evidence from which a verdict is made."""
+"""What moved, whether weights could work, and the advice that `AutoAdaptedClassifier` follows."""
 
 from covshift.diagnosis.diagnose import diagnose
 from covshift.diagnosis.diagnosis import Diagnosis

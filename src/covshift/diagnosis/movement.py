@@ -25,7 +25,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from covshift.diagnosis.plain import to_plain
-from covshift.diagnosis.support import fit_support
+from covshift.diagnosis.weighting import fit_support
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.kernels.mmd import rbf_kernel
 from covshift.measures import (

@@ -1,4 +1,4 @@
-"""Pictures of a diagnosis: rows before and after, and gains with their intervals."""
+"""Pictures of a diagnosis: rows before and after, expected scores and gains."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -6,37 +6,40 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.decomposition import PCA
 
-from covshift.diagnosis.hypotheses import all_hypotheses
 from covshift.kernels.arrays import FloatArray
 from covshift.predictors.fitting import adapt_rows
+from covshift.registry import NO_ADAPTATION
+from covshift.selection.candidates import Candidate
 from covshift.selection.problem import Problem, target_scene
+from covshift.selection.words import score_rows
 
 if TYPE_CHECKING:
     from covshift.diagnosis.diagnosis import Diagnosis
 
+GAINS = "expected gain over the plain model, by adapter"
 MAX_FEATURES = 50  # above which two axes show too little to be worth a picture
-MAX_CLASSES = 2  # told apart in colours
+MAX_CLASSES = 2  # told apart in colors
 MAX_NAME = 30  # letters of a class in the legend; longer ones are numbered
 
 
-def draw_gains(diagnosis: "Diagnosis") -> Any:
-    """A figure of the gains of all hypotheses, one panel for each kind of evidence."""
+def draw_expected(diagnosis: "Diagnosis") -> Any:
+    """Return a figure of expected scores with 90 % intervals, and of the gain of each adapter."""
     from covshift.report.plane_figures import draw_intervals  # needs an extra
 
-    panels = {}
-    for kind, gains in diagnosis.evidence.items():
-        panels[kind] = {
-            hypothesis.name: (gains.gains[number], *gains.intervals[number])
-            for number, hypothesis in enumerate(all_hypotheses())
-            if number and not np.isnan(gains.gains[number])
-        }
-    return draw_intervals(panels, name="gain over no adaptation")
+    panels: dict[str, dict[str, tuple[float, float, float]]] = {}
+    if diagnosis.assessment is not None:
+        scores = {name: tuple(score) for name, score in score_rows(diagnosis.assessment)}
+        panels[f"expected {diagnosis.objective.replace('_', ' ')}"] = scores
+    gains = [(row["adapter"], row["expected gain"]) for row in diagnosis.table]
+    panels[GAINS] = {name: (gain, gain, gain) for name, gain in gains if np.isfinite(gain)}
+    return draw_intervals(panels, about_zero=[GAINS])
 
 
 def draw_rows(diagnosis: "Diagnosis") -> Any | None:
-    """A figure of source and target before and after the leading adapter; None: too many features.
+    """Return a figure of source and target before and after the leading adapter.
 
-    Above two features, the first two principal axes of all rows shown.
+    None where there are too many features. Above two features, the first two principal axes of all
+    rows shown.
     """
     from covshift.report.plane_figures import draw_planes  # needs an extra
 
@@ -45,9 +48,9 @@ def draw_rows(diagnosis: "Diagnosis") -> Any | None:
     if not 2 <= n_features <= MAX_FEATURES:
         return None
     planes = {"before": _plane(problem.X_source, problem.X_target)}
-    variant = diagnosis.variants[diagnosis.verdict.followed]
-    if diagnosis.verdict.kind == "adapt" and variant is not None:
-        planes[f"after {variant.adapter_name}"] = _plane(*_adapted(variant.adapter, problem))
+    leader = leading_adapter(diagnosis)
+    if leader is not None:
+        planes[f"after {leader.adapter_name}"] = _plane(*_adapted(leader.adapter, problem))
     axes = ("first axis", "second axis")
     if n_features == 2 and len(planes) == 1:
         names = diagnosis.feature_names or ["x0", "x1"]
@@ -56,6 +59,17 @@ def draw_rows(diagnosis: "Diagnosis") -> Any | None:
     return draw_planes(
         {title: _kinds(*rows, problem, classes) for title, rows in planes.items()}, axes
     )
+
+
+def leading_adapter(diagnosis: "Diagnosis") -> Candidate | None:
+    """Return the heaviest member that adapts the representation of rows; None: there is none."""
+    members = [] if diagnosis.assessment is None else diagnosis.assessment.members
+    by_name = {one.name: one for one in diagnosis._bench.candidates}
+    for name, _ in members:
+        one = by_name[name]
+        if one.adapts and one.adapter_name != NO_ADAPTATION and hasattr(one.adapter, "transform"):
+            return one
+    return None
 
 
 def _adapted(adapter: Any, problem: Problem) -> tuple[FloatArray, FloatArray]:

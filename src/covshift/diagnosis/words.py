@@ -1,13 +1,18 @@
-"""What a diagnosis says, in words: for the terminal, the notebook and the report."""
+"""All texts of a diagnosis: for the terminal, the notebook and the report.
+
+The advice is in the words of `covshift.selection.words`, which the commands and model cards use.
+"""
 
 from html import escape
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from covshift.diagnosis.expectation import choose_expectation
-from covshift.diagnosis.hypotheses import all_hypotheses
-from covshift.diagnosis.labelling import labels_needed
+from covshift.selection.words import (
+    HOW_TO_LABEL,
+    describe_assessment,
+    percent,
+    score_rows,
+    show_estimate,
+)
 
 if TYPE_CHECKING:
     from covshift.diagnosis.diagnosis import Diagnosis
@@ -17,48 +22,101 @@ OBSTACLES = {
     "overlap": "too many target rows lie where the source has none",
     "effective size": "too few source rows would carry the weight",
     "tail": "a few source rows would carry nearly all of the weight",
-    "left over": "weighted source rows still differ from the target's",
+    "left over": "weighted source rows still differ from target rows",
 }
+TITLES = {
+    "adapt": "Adapt to the target",
+    "combine": "Do not adapt; average unadapted models",
+    "keep": "Keep the plain model",
+}
+NO_ASSESSMENT = (
+    "No score can be expected: the plain model could not be fitted. The leaderboard has the errors."
+)
+MANY_EXPLAINED = 0.8  # share of the AUC above .5
 
 
-HOW_TO_LABEL = "Label the target rows of rows_to_label() and call update()"
+def title_of(diagnosis: "Diagnosis") -> str:
+    """Return the heading of the report."""
+    found = diagnosis.assessment
+    return (
+        "Diagnosis" if found is None else f"{TITLES[found.action]}: {found.confidence} confidence"
+    )
 
 
-def summarise(diagnosis: "Diagnosis", how_to_label: str = HOW_TO_LABEL) -> list[str]:
-    """Sentences: what moved, what holds, what to do, in this order.
+def say_advised(diagnosis: "Diagnosis", how_to_label: str = HOW_TO_LABEL) -> list[str]:
+    """Return the sentences of the assessment."""
+    if diagnosis.assessment is None:
+        return [NO_ASSESSMENT]
+    return describe_assessment(diagnosis.assessment, how_to_label)
+
+
+def summarize(diagnosis: "Diagnosis", how_to_label: str = HOW_TO_LABEL) -> list[str]:
+    """Return sentences: what moved, whether weights could work, stability, then the advice.
 
     ``how_to_label`` tells the reader how to bring in labels; those of a program differ.
     """
-    verdict = say_verdict(diagnosis, how_to_label)
+    return [*say_findings(diagnosis), *say_advised(diagnosis, how_to_label)]
+
+
+def say_findings(diagnosis: "Diagnosis") -> list[str]:
+    """Return what was found beside the advice."""
     return [
         say_moved(diagnosis),
         say_weighting(diagnosis),
         *say_stability(diagnosis),
-        *verdict,
+        *say_skipped(diagnosis),
     ]
 
 
 def describe(diagnosis: "Diagnosis") -> str:
-    """The sentences as a text of several lines."""
-    return "\n".join([say_rows(diagnosis), *(f"- {one}" for one in summarise(diagnosis))])
+    """Return the sentences and the expected scores as a text of several lines."""
+    lines = [say_rows(diagnosis), *(f"- {one}" for one in summarize(diagnosis))]
+    if diagnosis.assessment is not None:
+        name = score_heading(diagnosis.objective)
+        lines += [
+            f"- {name}, {model}: {show_estimate(score)}."
+            for model, score in score_rows(diagnosis.assessment)
+        ]
+    return "\n".join(lines)
+
+
+def score_heading(objective: str) -> str:
+    """Return what expected scores are called."""
+    return f"Expected {objective.replace('_', ' ')} (90 % interval)"
 
 
 def describe_html(diagnosis: "Diagnosis") -> str:
-    """The sentences as a list, and the hypotheses with their gains, for a notebook."""
-    sentences = "".join(f"<li>{escape(one)}</li>" for one in summarise(diagnosis))
-    kinds = [kind for kind, _ in diagnosis.evidence.items()]
-    head = "".join(f"<th>{escape(one)}</th>" for one in ("hypothesis", *kinds, "survives"))
-    rows = ""
-    for row in diagnosis.table:
-        gains = [row[f"gain: {kind}"] for kind in kinds]
-        shown = ["" if gain is None else f"{gain:+.3f}" for gain in gains]
-        cells = [row["hypothesis"], *shown, "yes" if row["survives"] else "no"]
-        rows += "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
-    return f"<ul>{sentences}</ul><table><tr>{head}</tr>{rows}</table>"
+    """Return the sentences as a list, the expected scores and the adapters, for a notebook."""
+    sentences = "".join(f"<li>{escape(one)}</li>" for one in summarize(diagnosis))
+    tables = ""
+    if diagnosis.assessment is not None:
+        scores = [(name, show_estimate(one)) for name, one in score_rows(diagnosis.assessment)]
+        tables += _html_table(("model", score_heading(diagnosis.objective)), scores)
+    adapters = [
+        (row["adapter"], row["candidate"], show_expected_gain(row), f"{row['weight']:.2f}")
+        for row in diagnosis.table
+    ]
+    tables += _html_table(("adapter", "best candidate", "expected gain", "weight"), adapters)
+    return f"<ul>{sentences}</ul>{tables}"
+
+
+def _html_table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    head = "".join(f"<th>{escape(one)}</th>" for one in headings)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    return f"<table><tr>{head}</tr>{body}</table>"
+
+
+def show_expected_gain(row: dict[str, object]) -> str:
+    """Return the expected gain of an adapter's best candidate, or why it has none."""
+    if row["disqualified"] is not None:
+        return f"none: {row['disqualified']}"
+    return f"{row['expected gain']:+.3f}"
 
 
 def say_rows(diagnosis: "Diagnosis") -> str:
-    """How many rows there are, and how many of them were looked at."""
+    """Return how many rows there are, and how many of them were looked at."""
     n_source, n_target = diagnosis.n_rows
     sentence = f"Diagnosis of {n_source:,} source and {n_target:,} target rows"
     if diagnosis.n_rows_looked_at != diagnosis.n_rows:
@@ -68,157 +126,55 @@ def say_rows(diagnosis: "Diagnosis") -> str:
 
 
 def say_moved(diagnosis: "Diagnosis") -> str:
-    """Whether the rows have moved, and by how much."""
+    """Return whether the rows have moved, by how much, and which features most."""
     movement = diagnosis.movement
+    if movement.auc != movement.auc and not movement.moved:
+        return "There are too few rows to detect whether they moved."
+    separates = f"a classifier separates source rows from target rows with AUC {movement.auc:.2f}"
     if not movement.moved:
-        return "The rows have not moved: source and target cannot be told apart."
-    told = f"The rows have moved: a row's side is told with AUC {movement.auc:.2f}"
-    features = f"{movement.n_features_moved} of {movement.n_features} features moved"
+        return f"No shift was detected: {separates}, and 0.5 is chance."
+    counted = f"{movement.n_features_moved} of {movement.n_features} features moved"
     names = ", ".join(one.name for one in movement.features[: min(3, movement.n_features_moved)])
-    sentence = f"{told}; {features}{f', {names} most' if names else ''}."
-    if movement.share_explained >= 0.8:
+    sentence = f"The rows have moved: {separates}; {counted}{f' (most: {names})' if names else ''}."
+    if movement.share_explained >= MANY_EXPLAINED:
         sentence += (
-            " Other class shares alone would explain it; that they do cannot be seen in the rows."
+            " Different class proportions alone could explain this; the rows cannot show whether "
+            "they do."
         )
     return sentence
 
 
 def say_weighting(diagnosis: "Diagnosis") -> str:
-    """Whether weights can work."""
+    """Return whether weights could work, and why not."""
     weighting = diagnosis.weighting
-    outside = f"{1 - weighting.overlap:.0%} of the target rows lie where the source has none"
+    inside = ""
+    if weighting.overlap == weighting.overlap:
+        inside = f"{percent(weighting.overlap)} of the target rows lie where the source has rows"
     if weighting.possible:
-        return f"Weighting can work: {outside}."
+        return f"Weights can work: {inside}."
     reasons = "; ".join(OBSTACLES[name] for name in weighting.obstacles)
-    return f"Weighting cannot work: {reasons} ({outside})."
+    return f"Weights cannot work: {reasons}{f' ({inside})' if inside else ''}."
 
 
 def say_stability(diagnosis: "Diagnosis") -> list[str]:
-    """Whether P(y | x) is the same in all source domains; nothing, if there is but one."""
+    """Return whether P(y | x) is the same in all source domains; nothing, if there is one."""
     stability = diagnosis.stability
     if stability.obstacle == "one domain":
         return []
+    depends = "the label depends on the features in the same way in all source domains"
     if not stability.tested:
-        return [
-            "Whether the label depends on the features in the same way in all source domains "
-            "cannot be seen: their rows lie apart."
-        ]
+        return [f"Whether {depends} cannot be determined from these data: their rows lie apart."]
     p = f"p = {stability.pvalue:.2g}"
     if stability.refuted:
         return [
             f"The label depends on the features in different ways in the source domains ({p}). "
-            "Other class shares alone would look so, and so would a rule too bent for these rows "
-            "to show."
+            "Different class proportions, or a non-linear rule, could also explain this."
         ]
-    return [
-        "No difference was seen between the source domains in how the label depends on the "
-        f"features ({p})."
-    ]
+    return [f"No evidence against this was found: {depends} ({p})."]
 
 
-def say_verdict(diagnosis: "Diagnosis", how_to_label: str = HOW_TO_LABEL) -> list[str]:
-    """What to do, and what to expect of it."""
-    verdict = diagnosis.verdict
-    if verdict.kind == "undecidable":
-        return say_undecidable(diagnosis, how_to_label)
-    if verdict.kind == "not moved":
-        return ["No adaptation is needed.", *say_expected(diagnosis)]
-    if verdict.kind == "no adaptation":
-        sentence = f"No adaptation: by the {verdict.decided_by}, nothing is sure to help here."
-        return [sentence, *say_unsure(diagnosis), *say_expected(diagnosis)]
-    leading = all_hypotheses()[verdict.followed]
-    sentences = [
-        f"Adapt: by the {verdict.decided_by}, {leading.name} leads ({leading.assumption}). Use "
-        f"{leading.remedy}: {_say_gain(diagnosis)}."
-    ]
-    if not np.isnan(verdict.agreement):
-        sentences.append(
-            "That does not hinge on single source domains: without one of them, it says nearly the "
-            f"same of the target ({_say_agreement(verdict.agreement)})."
-        )
-    others = [name for name in diagnosis.surviving if name != leading.name]
-    if others:
-        sentences.append(f"Not refuted either: {', '.join(others)}; so they vote together.")
-    return [*sentences, *say_expected(diagnosis)]
-
-
-def say_unsure(diagnosis: "Diagnosis") -> list[str]:
-    """What leads without being sure to help, if anything."""
-    verdict = diagnosis.verdict
-    if not verdict.leading:
+def say_skipped(diagnosis: "Diagnosis") -> list[str]:
+    """Return what there was no time for."""
+    if not diagnosis.skipped:
         return []
-    leading = all_hypotheses()[verdict.leading]
-    nearest = f"What comes nearest is {leading.name} ({leading.remedy}): {_say_gain(diagnosis)}."
-    if verdict.hinges:
-        nearest += (
-            " But that hinges on single source domains: without one of them, it says other things "
-            f"of the target ({_say_agreement(verdict.agreement)})."
-        )
-    return [f"{nearest} More source domains, or some labels of target rows, would tell."]
-
-
-def _say_agreement(agreement: float) -> str:
-    return f"agreement {agreement:.2f}; 1: all the same, 0: as by chance"
-
-
-def _say_gain(diagnosis: "Diagnosis") -> str:
-    """What the leading hypothesis changes on the target, and gains."""
-    verdict = diagnosis.verdict
-    low, high = verdict.gain_interval
-    return (
-        f"it predicts {diagnosis.share_changed:.0%} of the target rows otherwise and gains "
-        f"{verdict.gain:+.3f} {diagnosis.objective.replace('_', ' ')} there, probably {low:+.3f} "
-        f"to {high:+.3f}"
-    )
-
-
-def say_undecidable(diagnosis: "Diagnosis", how_to_label: str = HOW_TO_LABEL) -> list[str]:
-    """Why nobody can know, what would follow from each hypothesis, and what would decide."""
-    decidability, labels = diagnosis.decidability, diagnosis.labels
-    if labels is not None:
-        why = f"{labels.n_labels} labelled rows do not decide yet."
-    elif diagnosis.skipped:
-        why = f"There was no time for the evidence of {', '.join(diagnosis.skipped)}."
-    elif decidability.n_domains < 2:
-        why = "There is one source domain, and the target lies where it has too few rows."
-    else:
-        why = (
-            "The source domains differ from each other far less than the target from them "
-            f"({decidability.domain_shift:.2f} against {decidability.target_shift:.2f} standard "
-            "deviations), and the target lies where they have too few rows."
-        )
-    sentences = [f"Undecidable from these data. {why}"]
-    moved = diagnosis.evidence.rows_moved
-    for number in diagnosis.verdict.surviving[1:]:
-        hypothesis = all_hypotheses()[number]
-        if moved is not None and not np.isnan(moved.gains[number]):
-            sentences.append(
-                f"If {hypothesis.assumption}: {hypothesis.remedy}; nothing here tests that."
-            )
-    sentences.append(
-        f"{how_to_label}: about {labels_needed()} of them settle between two hypotheses."
-    )
-    return sentences
-
-
-def say_expected(diagnosis: "Diagnosis") -> list[str]:
-    """The accuracy to expect, or that it cannot be told, and why."""
-    found = choose_expectation(diagnosis.expectations)
-    if found is None:
-        untold = "What accuracy to expect on the target cannot be told without labels"
-        not_carried = [one for one in diagnosis.expectations if "not carried over" in one.reasons]
-        if not not_carried:
-            return [f"{untold}."]
-        reached = not_carried[0].evidence
-        return [
-            f"{untold}: this model hardly carries over from source domain to source domain. By its "
-            f"own rows, one is predicted with balanced accuracy "
-            f"{reached['own_balanced_accuracy']:.2f}, by the others' with "
-            f"{reached['mean_balanced_accuracy']:.2f}, on average."
-        ]
-    name = diagnosis.objective
-    low, high = getattr(found, f"{name}_interval")
-    return [
-        f"Expected {name.replace('_', ' ')} on the target: {getattr(found, name):.2f} ({low:.2f} "
-        f"to {high:.2f}), if {found.assumption}."
-    ]
+    return [f"There was no time for these scores: {', '.join(diagnosis.skipped)}."]

@@ -20,15 +20,9 @@ Balanced accuracy needs two shares for each class k: :math:`A_k`, of target rows
 and predicted correctly, and :math:`B_k`, of target rows of class k. Accuracy is :math:`\sum_k A_k`,
 balanced accuracy the mean of the recalls :math:`A_k / B_k` over the classes expected to be there,
 that is, :math:`n' B_k \ge 1` among :math:`n'` target rows.
-
-`weighted_scores` and `confident_scores` also give variances, which are those of the accuracy found
-on :math:`n'` target rows: squared influences of the source rows
-(:math:`\sum_i (w_i (h_i - \theta))^2` for the weighted mean of hits h, and likewise for the others;
-the infinitesimal jackknife, the limit of a bootstrap over source rows), and the noise of the labels
-of the target rows, :math:`\theta (1 - \theta) / n'`.
 """
 
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from scipy import sparse
@@ -36,7 +30,7 @@ from scipy.optimize import linprog
 from scipy.special import entr
 from sklearn.utils import check_array, check_random_state
 
-from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
+from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.kernels.class_shares import estimate_shares
 from covshift.kernels.vector_scaling import fit_scaling, scaled_probabilities
 from covshift.measures.samples import check_weights
@@ -482,57 +476,6 @@ def transported_confidence(
     return float(np.clip(1 + solution.fun / n, 0, 1))
 
 
-class Scores(NamedTuple):
-    """Accuracy and balanced accuracy with their variances; NaN, if no class is expected."""
-
-    accuracy: float
-    variance: float
-    balanced_accuracy: float
-    balanced_variance: float
-
-
-def weighted_scores(
-    codes: IntArray, predicted: IntArray, weights: FloatArray, n_classes: int, n_target: int
-) -> Scores:
-    r"""Scores by weights (n,) of source rows with classes (n,) and predicted classes (n,).
-
-    .. math::
-
-        A_k = \sum_i w_i [y_i = k][f_i = k], \qquad B_k = \sum_i w_i [y_i = k], \qquad
-        \sum_i w_i = 1
-
-    References
-    ----------
-    M. Sugiyama, M. Krauledat, K.-R. Müller (2007). Covariate shift adaptation by importance
-    weighted cross validation. Journal of Machine Learning Research 8, 985-1005.
-    """
-    w = (weights / weights.sum())[:, None]
-    of_class = np.eye(n_classes)[codes]
-    found = of_class * (codes == predicted)[:, None]
-    A, B = (w * found).sum(axis=0), (w * of_class).sum(axis=0)
-    return _scores(A, B, w * found, w * of_class, w[:, 0], codes, weights, n_target)
-
-
-def confident_scores(
-    codes: IntArray,
-    P: FloatArray,
-    predicted: IntArray,
-    P_target: FloatArray,
-    target_predicted: IntArray,
-) -> Scores:
-    """Scores by calibrated probabilities P (n, K) of source rows and (n', K) of target rows.
-
-    The values are those of `difference_of_confidences`.
-    """
-    n = len(P)
-    A, B = _corrected_shares(codes, P, predicted, P_target, target_predicted)
-    missed, missed_found = _missed_shares(codes, P, predicted)
-    # Means of the source enter as sums of these: what is left are influences.
-    centred, centred_found = missed - missed.mean(axis=0), missed_found - missed_found.mean(axis=0)
-    nothing = np.zeros(n)
-    return _scores(A, B, centred_found, centred, nothing, codes, np.ones(n), len(P_target))
-
-
 def _check_probabilities(P: Any, name: str) -> FloatArray:
     """Return probabilities as an array (n, K) of rows that sum to 1, of two classes or more."""
     array: FloatArray = check_array(
@@ -649,15 +592,6 @@ def _expected_shares(P: FloatArray, predicted: IntArray) -> tuple[FloatArray, Fl
     return (P * np.eye(P.shape[1])[predicted]).mean(axis=0), P.mean(axis=0)
 
 
-def _missed_shares(
-    codes: IntArray, P: FloatArray, predicted: IntArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return what the probabilities of each row miss (n, K): of its class; where predicted so."""
-    n, n_classes = P.shape
-    missed: FloatArray = (np.eye(n_classes)[codes] - P) / n
-    return missed, missed * np.eye(n_classes)[predicted]
-
-
 def _corrected_shares(
     codes: IntArray,
     P: FloatArray,
@@ -667,64 +601,16 @@ def _corrected_shares(
 ) -> tuple[FloatArray, FloatArray]:
     """Shares A, B (K,) of target rows by probabilities, plus what these miss on the source."""
     A, B = _expected_shares(P_target, target_predicted)
-    missed, missed_found = _missed_shares(codes, P, predicted)
-    return A + missed_found.sum(axis=0), B + missed.sum(axis=0)
-
-
-def _expected_classes(B: FloatArray, n_target: int) -> BoolArray:
-    """Whether a row of each class (K,) with shares B is expected among the target rows."""
-    expected: BoolArray = n_target * B >= 1
-    return expected
+    missed = np.eye(P.shape[1])[codes] - P  # of its class, by each row (n, K)
+    missed_found = missed * np.eye(P.shape[1])[predicted]
+    return A + missed_found.mean(axis=0), B + missed.mean(axis=0)
 
 
 def _score(A: FloatArray, B: FloatArray, n_target: int, metric: Metric) -> float:
     """Accuracy or balanced accuracy of shares A, B (K,), clipped to 0 to 1."""
     if metric == "accuracy":
         return float(np.clip(A.sum(), 0, 1))
-    there = _expected_classes(B, n_target)
+    there = n_target * B >= 1  # a row of the class is expected
     if not there.any():  # more classes than rows: the most expected ones are better than none
         there = B.max() == B
     return float(np.clip(A[there] / B[there], 0, 1).mean())
-
-
-def _scores(
-    A: FloatArray,
-    B: FloatArray,
-    A_rows: FloatArray,
-    B_rows: FloatArray,
-    w: FloatArray,
-    codes: IntArray,
-    weights: FloatArray,
-    n_target: int,
-) -> Scores:
-    """Scores of A, B (K,), from what source rows add to them (n, K) and their shares w (n,)."""
-    sizes = _effective_sizes(codes, weights, len(A))
-    size = float(weights.sum() ** 2 / np.square(weights).sum())
-    accuracy = float(np.clip(A.sum(), 0, 1))
-    influence = A_rows.sum(axis=1) - w * accuracy
-    # No interval is narrower than if one row more were missed.
-    variance = max(float(influence @ influence), 1 / size**2) + _label_noise(accuracy, n_target)
-    there = _expected_classes(B, n_target)
-    if not there.any():
-        return Scores(accuracy, variance, np.nan, np.nan)
-    n_there = int(there.sum())
-    recalls = np.clip(A[there] / B[there], 0, 1)
-    influence = ((A_rows[:, there] - recalls * B_rows[:, there]) / B[there]).mean(axis=1)
-    floor = float(np.sum(1 / np.maximum(sizes[there], 1) ** 2)) / n_there**2
-    noise = sum(_label_noise(r, n_target * b) for r, b in zip(recalls, B[there], strict=True))
-    balanced_variance = max(float(influence @ influence), floor) + noise / n_there**2
-    return Scores(accuracy, variance, float(recalls.mean()), balanced_variance)
-
-
-def _label_noise(share: float, n_rows: float) -> float:
-    """Variance of the share of n rows; never 0, as if one row more were found and one missed."""
-    smoothed = (share * n_rows + 1) / (n_rows + 2)
-    return float(smoothed * (1 - smoothed) / n_rows)
-
-
-def _effective_sizes(codes: IntArray, weights: FloatArray, n_classes: int) -> FloatArray:
-    """Rows of each class (K,), if they had equal weights and were worth as much."""
-    sums = np.bincount(codes, weights=weights, minlength=n_classes)
-    squares = np.bincount(codes, weights=np.square(weights), minlength=n_classes)
-    sizes: FloatArray = np.divide(sums**2, squares, out=np.zeros(n_classes), where=squares > 0)
-    return sizes

@@ -1,6 +1,6 @@
 """Figures of rows in the plane, before and after, and of intervals, drawn from plain arrays."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy.typing as npt
@@ -48,35 +48,38 @@ def draw_planes(
 
 
 def draw_intervals(
-    panels: Mapping[str, Mapping[str, tuple[float, float, float]]], *, name: str
+    panels: Mapping[str, Mapping[str, tuple[float, float, float]]], about_zero: Collection[str] = ()
 ) -> Figure:
-    """Draw values with their intervals, one panel beside the other, about zero.
+    """Draw values with their intervals, one panel above the other.
 
     Parameters
     ----------
     panels : mapping
-        Title of the panel -> row -> (value, low end, high end), in the order from above.
-    name : str
-        What the horizontal axis shows.
+        What the horizontal axis of the panel shows -> row -> (value, low end, high end), in the
+        order from above.
+    about_zero : collection of str
+        Panels in which a line marks zero.
 
     Returns
     -------
     Figure
     """
-    rows: Sequence[str] = list(dict.fromkeys(row for panel in panels.values() for row in panel))
-    height = 1.2 + 0.42 * len(rows)
+    counts = [max(1, len(values)) for values in panels.values()]
+    height = sum(1.0 + 0.32 * count for count in counts)
     figure = Figure(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
-    shared = figure.subplots(1, len(panels), squeeze=False, sharex=True, sharey=True)
-    for axes, (title, values) in zip(shared.flat, panels.items(), strict=True):
-        places = [rows.index(row) for row in values]
+    shared = figure.subplots(
+        len(panels), 1, squeeze=False, gridspec_kw={"height_ratios": [1.5 + n for n in counts]}
+    )
+    for axes, (name, values) in zip(shared.flat, panels.items(), strict=True):
         middles = [value for value, _, _ in values.values()]
         below = [max(0.0, value - low) for value, low, _ in values.values()]
         above = [max(0.0, high - value) for value, _, high in values.values()]
+        places = range(len(values))
         axes.errorbar(middles, places, xerr=[below, above], linestyle="", capsize=3, **STYLES[1])
-        axes.axvline(0, color="0.6", linewidth=1)
-        axes.set_title(title, fontsize=FONT_SIZE)
-        axes.set_xlabel(name, fontsize=FONT_SIZE)
-        axes.set_yticks(range(len(rows)), rows)
+        if name in about_zero:
+            axes.axvline(0, color="0.6", linewidth=1)
+        axes.set_xlabel(as_written(name), fontsize=FONT_SIZE)
+        axes.set_yticks(places, [as_written(row) for row in values])
         axes.tick_params(labelsize=FONT_SIZE - 1)
-        axes.set_ylim(len(rows) - 0.5, -0.5)
+        axes.set_ylim(len(values) - 0.5, -0.5)
     return figure

@@ -225,7 +225,9 @@ def assess(
         determinability=determinability,
         plain_name=bench.candidates[plain].name,
         members=[
-            (bench.candidates[i].name, float(used[i])) for i in np.argsort(-used) if used[i] > 0
+            (bench.candidates[i].name, float(used[i]))
+            for i in np.argsort(-used, kind="stable")
+            if used[i] > 0
         ],
         rehearsals=_rehearsals(quantities),
         disagreement=quantities[DISAGREEMENT],

@@ -1,6 +1,7 @@
 """The classifier that tries every adapter and lets the best of them vote."""
 
 import warnings
+from collections.abc import Callable
 from copy import copy
 from functools import partial
 from typing import Any, Self
@@ -36,7 +37,7 @@ from covshift.selection.candidates import (
     check_candidates,
     default_candidates,
 )
-from covshift.selection.choice import ScoreKind, choose
+from covshift.selection.choice import Choice, choose
 from covshift.selection.leaderboard import Leaderboard
 from covshift.selection.members import (
     SHARE_PRIOR,
@@ -241,43 +242,8 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
                 X, y, sample_domain, label_mask, what="AutoAdaptedClassifier is fitted"
             )
         with all_or_nothing(self):
-            validate_data(self, X, y, skip_check_array=True)
-            X = self._validate_rows(X, reset=True)
-            self._check_parameters()
-            self.objective_ = self._resolve_objective()
-            domains = check_fit_domains(sample_domain, label_mask, X.shape[0])
-            if domains.given and not domains.has_target:
-                raise ValueError(
-                    "sample_domain has no target rows (negative entries) to adapt to. Add the "
-                    "rows of the target, or leave sample_domain out to fit without adapting."
-                )
-            if not domains.given:
-                warn_nothing_to_adapt(self, "unadapted candidates vote")
-            self.classes_, codes = encode_classes(y, domains.label_mask)
-            problem = self._problem(X, codes, domains)
-            rng = check_random_state(self.random_state)
-            bench = Bench(
-                self._list_candidates(X, domains),
-                problem.thinned(self.max_rows, rng),
-                resolve_metric(self.objective_, self.classes_),
-                seed=int(rng.randint(2**31 - 1)),
-                n_jobs=self.n_jobs,
-            )
-            labelled = domains.target & domains.label_mask
-            choice = choose(
-                bench,
-                self._score_kind(domains),
-                n_members=self.vote,
-                objective=self.objective_ if isinstance(self.objective_, str) else ACCURACY,
-                reweighed=self.class_shares == "auto" and not is_balanced(self.objective_),
-                max_risk=self.max_risk,
-                labelled=(X[labelled], domains.sample_domain[labelled], codes[labelled]),
-                time_budget=self.time_budget,
-                progress=self._print if self.verbose else None,
-            )
-            data = FitData(
-                X, codes, domains.sample_domain if domains.given else None, domains.label_mask
-            )
+            bench, data, problem = self._prepare(X, y, sample_domain, label_mask)
+            choice = self._choose(bench, data)
             # Said once, above; convergence and weights are told in the leaderboard.
             with ignored_warnings(Warning):
                 fitted = fit_members(
@@ -290,10 +256,64 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
             self.score_kind_, self.assessment_ = choice.score_kind, choice.assessment
             self.chosen_ = [member.candidate.name for member in self.members_]
             self.decision_ = self._decision()
-            self.domains_ = domains.domains
             self.domain_names_: dict[int, str] = {}
             self._set_class_shares(problem)
         return self
+
+    def _prepare(
+        self, X: Any, y: Any, sample_domain: Any, label_mask: Any
+    ) -> tuple[Bench, FitData, Problem]:
+        """Validate rows in memory; return the bench, all rows, and the problem that they are.
+
+        `covshift.diagnose` takes this way too, so that its advice is what ``fit`` follows.
+        """
+        validate_data(self, X, y, skip_check_array=True)
+        X = self._validate_rows(X, reset=True)
+        self._check_parameters()
+        self.objective_ = self._resolve_objective()
+        domains = check_fit_domains(sample_domain, label_mask, X.shape[0])
+        if domains.given and not domains.has_target:
+            raise ValueError(
+                "sample_domain has no target rows (negative entries) to adapt to. Add the "
+                "rows of the target, or leave sample_domain out to fit without adapting."
+            )
+        if not domains.given:
+            warn_nothing_to_adapt(self, "unadapted candidates vote", stacklevel=4)
+        self.domains_ = domains.domains
+        self.classes_, codes = encode_classes(y, domains.label_mask)
+        problem = self._problem(X, codes, domains)
+        rng = check_random_state(self.random_state)
+        bench = Bench(
+            self._list_candidates(X, domains),
+            problem.thinned(self.max_rows, rng),
+            resolve_metric(self.objective_, self.classes_),
+            seed=int(rng.randint(2**31 - 1)),
+            n_jobs=self.n_jobs,
+        )
+        data = FitData(
+            X, codes, domains.sample_domain if domains.given else None, domains.label_mask
+        )
+        return bench, data, problem
+
+    def _choose(
+        self, bench: Bench, data: FitData, progress: Callable[[str, int, int], object] | None = None
+    ) -> Choice:
+        """Score the candidates and choose; labels of target rows in ``data`` count."""
+        labelled = None
+        if data.sample_domain is not None:
+            rows = (data.sample_domain < 0) & data.label_mask
+            labelled = (data.X[rows], data.sample_domain[rows], data.codes[rows])
+        return choose(
+            bench,
+            "source CV" if data.sample_domain is None else "rehearsals",
+            n_members=self.vote,
+            objective=self.objective_ if isinstance(self.objective_, str) else ACCURACY,
+            reweighed=self.class_shares == "auto" and not is_balanced(self.objective_),
+            max_risk=self.max_risk,
+            labelled=labelled,
+            time_budget=self.time_budget,
+            progress=progress or (self._print if self.verbose else None),
+        )
 
     def predict(self, X: Any, *, sample_domain: Any = None) -> Any:
         """Predict rows, each as a row of its domain.
@@ -465,14 +485,11 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         warnings.warn(
             "AutoAdaptedClassifier(scoring=...) is deprecated: use objective=...",
             FutureWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
         if isinstance(self.scoring, str) and self.scoring == "f1_macro":
             return partial(f1_score, average="macro")
         return self.scoring
-
-    def _score_kind(self, domains: FitDomains) -> ScoreKind:
-        return "rehearsals" if domains.given else "source CV"
 
     def _decision(self) -> str:
         if self.assessment_ is not None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
@@ -71,15 +71,10 @@ def check_candidates(candidates: Iterable[Any], size: Size) -> list[Candidate]:
 
 def default_candidates(size: Size) -> list[Candidate]:
     """Candidates that are tried when the user names none: the registry's, with their models."""
-    return registered_candidates(size, "automatic")
-
-
-def registered_candidates(size: Size, use: Literal["automatic", "diagnosed"]) -> list[Candidate]:
-    """Adapters of the registry with the models that they are paired with for this use."""
     candidates = []
-    for record, adapter in build_adapters(size, use):
+    for record, adapter in build_adapters(size):
         n_features = min(size.n_features, record.n_outputs or size.n_features)
-        for name in getattr(record, use):
+        for name in record.automatic:
             model = make_model(name, size.n_source, n_features)
             candidates.append(Candidate(record.name, name, adapter, model))
     return candidates
@@ -89,20 +84,19 @@ def candidates_around(estimator: Any, size: Size) -> list[Candidate]:
     """Every adapter around the user's own model; first no adaptation."""
     name = model_name(estimator)
     around = [
-        Candidate(record.name, name, adapter, estimator)
-        for record, adapter in build_adapters(size, "automatic")
+        Candidate(record.name, name, adapter, estimator) for record, adapter in build_adapters(size)
     ]
     return _with_unadapted(around, size)
 
 
-def build_adapters(size: Size, use: str) -> list[tuple[AdapterRecord, Any]]:
-    """Adapters for this use, each once: on few features two records may mean the same model.
+def build_adapters(size: Size) -> list[tuple[AdapterRecord, Any]]:
+    """Adapters for automatic use, each once: on few features two records may mean the same model.
 
     A plug-in that fails is left out, with a warning.
     """
     built: dict[str, tuple[AdapterRecord, Any]] = {}
     for record in records():
-        if getattr(record, use) and record.suits(size):
+        if record.automatic and record.suits(size):
             found = try_plugin(record, partial(_build, record, size))
             if found is not None:
                 built.setdefault(found[0], (record, found[1]))

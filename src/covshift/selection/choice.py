@@ -139,5 +139,5 @@ def _check_some_allowed(table: ScoreTable) -> None:
     warnings.warn(
         f"No candidate may be ranked, so the first is used. {told}",
         NoRankedCandidateWarning,
-        stacklevel=4,
+        stacklevel=5,
     )

@@ -1,7 +1,9 @@
 """What an assessment says, in words. Every sentence is made from its numbers."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from covshift.predictors.objective import describe_objective
 from covshift.registry import find_record
@@ -10,8 +12,9 @@ from covshift.selection.expectations import MARGIN, Estimate
 
 PLAIN_ROW, RECOMMENDED_ROW = "plain model", "recommended model"
 VOTE_ROW = "ensemble, not recommended"
-HOW_TO_LABEL = "Label the target rows of rows_to_label() and call update()"
+HOW_TO_LABEL = "label the target rows of rows_to_label() and call update()"
 N_TO_LABEL = 20
+DIGITS = 2  # of scores and gains
 
 
 def describe_assessment(assessment: Assessment, how_to_label: str = HOW_TO_LABEL) -> list[str]:
@@ -44,13 +47,38 @@ def say_advice(assessment: Assessment) -> str:
     return f"Advice: adapt, with an ensemble of {len(names)} models led by {names[0]} ({sure})."
 
 
+class Shown(NamedTuple):
+    """Scores of plain model and vote, and the gain between them, in the digits that are printed."""
+
+    plain: Estimate
+    vote: Estimate
+    gain: Estimate
+
+
+def as_shown(assessment: Assessment) -> Shown:
+    """Return the scores and the gain to two digits, so that the gain is their difference."""
+    plain = _rounded(assessment.plain)
+    wanted = plain.value + round(assessment.vote_gain.value, DIGITS)
+    vote = _rounded(assessment.vote, float(np.clip(wanted, 0, 1)))
+    gain = _rounded(assessment.vote_gain, vote.value - plain.value)
+    return Shown(plain, vote, gain)
+
+
+def _rounded(estimate: Estimate, value: float | None = None) -> Estimate:
+    """An estimate in the digits that are printed, about ``value`` if given, within its interval."""
+    shown = round(estimate.value if value is None else value, DIGITS)
+    low, high = round(estimate.low, DIGITS), round(estimate.high, DIGITS)
+    return Estimate(shown, min(low, shown), max(high, shown))
+
+
 def score_rows(assessment: Assessment) -> list[tuple[str, Estimate]]:
-    """Return the expected scores by model: the plain one, and the vote under its name."""
-    rows = [(PLAIN_ROW, assessment.plain)]
+    """Return the expected scores by model as they are printed: the plain one, and the vote."""
+    shown = as_shown(assessment)
+    rows = [(PLAIN_ROW, shown.plain)]
     if assessment.action != "keep":
-        rows.append((RECOMMENDED_ROW, assessment.recommended))
+        rows.append((RECOMMENDED_ROW, shown.vote))
     elif assessment.vote != assessment.plain:
-        rows.append((VOTE_ROW, assessment.vote))
+        rows.append((VOTE_ROW, shown.vote))
     return rows
 
 
@@ -59,9 +87,9 @@ def say_gain(assessment: Assessment) -> str:
     metric = _metric(assessment)
     if assessment.vote == assessment.plain:
         return "No other model is expected to do better."
-    gain = show_gain(assessment.vote_gain)
-    loss = f"Probability of losing more than {MARGIN}: {assessment.vote_loss_probability:.0%}."
-    changed = f"It changes {assessment.disagreement:.0%} of the predictions."
+    gain = show_gain(as_shown(assessment).gain)
+    loss = f"Probability of losing more than {MARGIN}: {percent(assessment.vote_loss_probability)}."
+    changed = f"It changes {percent(assessment.disagreement)} of the predictions."
     if assessment.action == "keep":
         return f"The ensemble would change {metric} by {gain}. {changed} {loss}"
     return f"Expected gain in {metric} over the plain model: {gain}. {changed} {loss}"
@@ -97,7 +125,7 @@ def say_basis(assessment: Assessment) -> list[str]:
 def say_determinable(assessment: Assessment) -> str:
     """Return whether the data can tell what continues in the target, and why."""
     found = assessment.determinability
-    inside = f"{found.overlap:.0%} of the target rows lie where the source has rows"
+    inside = f"{percent(found.overlap)} of the target rows lie where the source has rows"
     if found.by_overlap:
         return f"The data can tell: {inside}."
     if found.by_domains:
@@ -127,10 +155,12 @@ def say_next(assessment: Assessment, how_to_label: str = HOW_TO_LABEL) -> list[s
     """Return what would settle the matter, unless it is settled."""
     if assessment.confidence == "high":
         return []
-    more = (
-        "" if assessment.determinability.n_domains >= 3 else " More source domains would help, too."
-    )
-    return [f"To be surer: {how_to_label}; {N_TO_LABEL} labels already narrow the intervals.{more}"]
+    more = "; more labels narrow the intervals further"
+    if not assessment.n_labels:
+        more = f"; {N_TO_LABEL} labels already narrow the intervals"
+    domains = assessment.determinability.n_domains < 3
+    also = " More source domains would help, too." if domains else ""
+    return [f"To be surer: {how_to_label}{more}.{also}"]
 
 
 def show_estimate(estimate: Estimate) -> str:
@@ -140,7 +170,17 @@ def show_estimate(estimate: Estimate) -> str:
 
 def show_gain(estimate: Estimate) -> str:
     """Return a gain with its interval."""
-    return f"{estimate.value:+.2f} (90 % interval {estimate.low:+.2f} to {estimate.high:+.2f})"
+    value = _signed(estimate.value) if round(estimate.value, DIGITS) else "less than 0.01"
+    return f"{value} (90 % interval {_signed(estimate.low)} to {_signed(estimate.high)})"
+
+
+def percent(share: float) -> str:
+    """Return a share in percent; NaN: unknown."""
+    return "an unknown share" if share != share else f"{100 * share:.0f} %"
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.{DIGITS}f}" if round(value, DIGITS) else f"{0:.{DIGITS}f}"
 
 
 def adapter_rows(leaderboard: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -1,13 +1,14 @@
-"""Two tables -> a `Diagnosis`; rows of the new table to be labelled, as a file, and back."""
+"""Two tables -> a `Diagnosis`; rows of the new table to label, as a file, and back."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from covshift.diagnosis import Diagnosis, diagnose
-from covshift.domains import placeholder_label
+from covshift.domains import Labels
 from covshift.kernels.arrays import IntArray
+from covshift.solvers.blas_threads import one_blas_thread
 from covshift.tables.encoder import TableEncoder
 from covshift.tables.errors import listed, table_error
 from covshift.tables.labels import class_kind, read_known_labels
@@ -19,38 +20,71 @@ from covshift.tables.writing import write_table
 ROW = "row_to_label"  # column with the number of a row in the new table
 
 
-def diagnose_tables(tables: MatchedTables, **options: Any) -> Diagnosis:
+class KnownLabels(NamedTuple):
+    """Labels of rows of the new table."""
+
+    rows: IntArray  # positions in ``X_new`` of the matched tables
+    labels: Labels
+
+
+def diagnose_tables(
+    tables: MatchedTables, labels: KnownLabels | None = None, **options: Any
+) -> Diagnosis:
     """Diagnose a training table and a new one.
+
+    Rows are encoded and ordered as `TableClassifier` does, so that the advice is about the model
+    that `adapt_tables` fits with the same settings and seed.
 
     Parameters
     ----------
     tables : MatchedTables
         From `read_pair` or `match_tables`.
+    labels : KnownLabels or None, default=None
+        Labels of rows of the new table, from `read_labels`.
     **options
-        ``objective``, ``max_rows``, ``time_budget``, ``n_jobs``, ``random_state``, ``verbose``,
-        ``progress`` of `diagnose`.
+        ``objective``, ``max_risk``, ``max_rows``, ``time_budget``, ``n_jobs``, ``random_state``,
+        ``verbose``, ``progress`` of `diagnose`.
 
     Returns
     -------
     Diagnosis
-        Its features are the encoded columns; rows of the new table come after the training rows.
+        Its features are the encoded columns; rows are in the order of ``tables.stack()``.
     """
     import pandas as pd
 
-    X = pd.concat([tables.X_train, tables.X_new], ignore_index=True)
-    domain = np.concatenate([tables.source_domain, tables.target_domain])
-    encoder = TableEncoder().fit(X, sample_domain=domain, schema=tables.schema)
-    features = pd.DataFrame(encoder.transform(X), columns=encoder.get_feature_names_out())
-    unknown = np.full(len(tables.X_new), placeholder_label(tables.y), dtype=tables.y.dtype)
-    y = np.concatenate([tables.y, unknown])
-    return diagnose(
-        features, y, sample_domain=domain, domain_names=dict(tables.domain_names), **options
+    stacked = tables.stack()
+    encoder = TableEncoder().fit(
+        stacked.X, sample_domain=stacked.sample_domain, schema=tables.schema
     )
+    features = pd.DataFrame(encoder.transform(stacked.X), columns=encoder.get_feature_names_out())
+    y, known = stacked.y, stacked.sample_domain >= 0
+    if labels is not None:
+        places = _stacked_places(tables)[labels.rows]
+        y = y.astype(np.result_type(y.dtype, labels.labels.dtype))
+        y[places], known[places] = labels.labels, True
+    with one_blas_thread():  # as `adapt_tables` does
+        return diagnose(
+            features,
+            y,
+            sample_domain=stacked.sample_domain,
+            label_mask=known,
+            domain_names=dict(tables.domain_names),
+            **options,
+        )
+
+
+def _stacked_places(tables: MatchedTables) -> IntArray:
+    """Positions in ``tables.stack()`` of the rows of the new table: ordered by domain, -1 first."""
+    order = np.argsort(-tables.target_domain, kind="stable")
+    places = np.empty(len(order), dtype=np.int64)
+    places[order] = len(tables.X_train) + np.arange(len(order))
+    return places
 
 
 def rows_to_label(diagnosis: Diagnosis, tables: MatchedTables, n_rows: int) -> list[int]:
-    """Rows of the new table to label, the first row being 1, the most telling first."""
-    rows = diagnosis.rows_to_label(n_rows) - len(tables.X_train)
+    """Return rows of the new table to label, drawn at random; the first row of the table is 1."""
+    asked = diagnosis.rows_to_label(n_rows) - len(tables.X_train)
+    rows = np.argsort(-tables.target_domain, kind="stable")[asked]
     if tables.new_rows is not None:  # a sample was read
         rows = tables.new_rows[rows]
     return [int(row) + 1 for row in rows]
@@ -101,17 +135,13 @@ def _numbered(reader: Any, rows: Sequence[int]) -> Iterator[Any]:
         start += len(frame)
 
 
-def update_from_file(
-    diagnosis: Diagnosis, tables: MatchedTables, path: Any, **options: Any
-) -> tuple[Diagnosis, list[str]]:
-    """Use the labels of a file of `write_rows_to_label` that somebody has filled in.
+def read_labels(tables: MatchedTables, path: Any, **options: Any) -> tuple[KnownLabels, list[str]]:
+    """Read a file of `write_rows_to_label` in which somebody has filled in labels.
 
     Parameters
     ----------
-    diagnosis : Diagnosis
-        Of `diagnose_tables`, with the same options as when the rows were asked for.
     tables : MatchedTables
-        What it is the diagnosis of.
+        The tables that the rows were asked for, read with the same options and seed.
     path : path
         Table with the numbers of rows and their labels; rows without a label are left alone.
     **options
@@ -119,36 +149,38 @@ def update_from_file(
 
     Returns
     -------
-    diagnosis : Diagnosis
+    labels : KnownLabels
     notes : list of str
     """
-    schema = TableSchema({ROW: "number", tables.label: class_kind(diagnosis.classes)})
+    classes = np.unique(tables.y)
+    schema = TableSchema({ROW: "number", tables.label: class_kind(classes)})
     table = read_table(path, schema=schema, **options)
-    labels, known = read_known_labels(table.frame[tables.label], diagnosis.classes)
+    labels, known = read_known_labels(table.frame[tables.label], classes)
     if not known.any():
         raise table_error(path, f"no row has a label yet: fill in the column {tables.label!r}.")
     numbers, labels = table.frame[ROW].to_numpy()[known], labels[known]
     if np.isnan(numbers).any():
-        raise table_error(path, f"a labelled row has no number in the column {ROW!r}; put it back.")
-    rows = _rows_of_both(tables, numbers)
-    looked_at = np.isin(rows, diagnosis.target_rows)
-    if not looked_at.all():
+        raise table_error(path, f"a labeled row has no number in the column {ROW!r}; put it back.")
+    rows = _positions(tables, numbers.astype(np.int64) - 1)
+    if (rows < 0).any():
         raise table_error(
             path,
-            f"row {numbers[~looked_at][0]:g} of the new table was not looked at: give the same "
-            "tables, options and seed as when the rows were asked for.",
+            f"row {numbers[rows < 0][0]:g} of the new table was not read: give the same tables, "
+            "options and seed as when the rows were asked for.",
         )
     notes = list(table.notes)
-    strangers = [name for name in np.unique(labels).tolist() if name not in diagnosis.classes]
+    strangers = [name for name in np.unique(labels).tolist() if name not in classes.tolist()]
     if strangers:
-        notes.append(f"No training row has these labels; all are wrong there: {listed(strangers)}.")
-    return diagnosis.update(rows, labels), notes
+        notes.append(f"Labels that no training row has: {listed(strangers)}.")
+    # Of a row that is there twice, the last label counts.
+    last = dict(zip(rows.tolist(), range(len(rows)), strict=True))
+    kept = np.array([last[row] for row in sorted(last)])
+    return KnownLabels(rows[kept], labels[kept]), notes
 
 
-def _rows_of_both(tables: MatchedTables, numbers: IntArray) -> IntArray:
-    """Positions, after the training rows, of rows of the new table; -1: not read."""
-    rows = numbers.astype(int) - 1
-    if tables.new_rows is not None:  # a sample was read
-        places = np.minimum(np.searchsorted(tables.new_rows, rows), len(tables.new_rows) - 1)
-        rows = np.where(tables.new_rows[places] == rows, places, -len(tables.X_train) - 1)
-    return rows + len(tables.X_train)
+def _positions(tables: MatchedTables, rows: IntArray) -> IntArray:
+    """Return the positions in ``X_new`` of rows of the new table; -1: not read."""
+    if tables.new_rows is None:
+        return np.where((rows >= 0) & (rows < len(tables.X_new)), rows, -1)
+    places = np.searchsorted(tables.new_rows, rows).clip(max=len(tables.new_rows) - 1)
+    return np.where(tables.new_rows[places] == rows, places, -1)
