@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from covshift import AutoAdaptedClassifier
-from covshift.selection import auto_adapted_classifier, bench, members
+from covshift.selection import auto_adapted_classifier, bench, members, score_files
 from covshift.selection.choice import choose
 from covshift.selection.score_files import ScoreFileError, read_scores, write_scores
 from tests.selection.made_problems import Broken, make_bench, make_moved, plain, standardised
@@ -187,9 +187,7 @@ def test_a_declared_shape_must_fit_its_member(written, tmp_path):
 
 def test_parts_that_do_not_fit_each_other(written, tmp_path):
     """As in a file that somebody wrote with a digest of its own."""
-    from covshift.selection import score_files
-
-    path, found = written
+    found = written[1]
     arrays = found.to_arrays() | {"candidates": np.array(["none + LR"])}
     about = score_files._about(found) | {"digest": score_files._digest(arrays)}
     out = tmp_path / "other.npz"

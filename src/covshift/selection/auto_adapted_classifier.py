@@ -218,10 +218,10 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
             state = {**state, **objective, "scoring": "deprecated", "plain_member_": None}
         if "max_risk" not in state:  # saved before there was an assessment
             state = {key: value for key, value in state.items() if key != "guard"}
-            state |= {"max_risk": MAX_RISK, "scores_from": None, "assessment_": None}
+            state |= {"max_risk": MAX_RISK, "assessment_": None}
         if isinstance(state.get("_share_ratios"), np.ndarray):  # saved by version 0.1
             state = {**state, "_share_ratios": {TARGET: state["_share_ratios"]}}
-        super().__setstate__(state)
+        super().__setstate__({"scores_from": None, **state})
 
     def fit(self, X: Any, y: Any, *, sample_domain: Any = None, label_mask: Any = None) -> Self:
         """Score all candidates and fit the members of the vote.
