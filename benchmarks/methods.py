@@ -150,7 +150,7 @@ def make_bench(task, codes, seed):
 
 
 class RecordingBench(Bench):
-    """A bench whose outputs can be kept in a file, and restored."""
+    """A bench whose outputs are kept with what they are compared with."""
 
     def calibrated_of(self, number, logits):
         """Return the calibrated probabilities of logits of one candidate."""
@@ -159,30 +159,19 @@ class RecordingBench(Bench):
         return self.calibrated(outputs)[number]
 
     def arrays(self):
-        """Return the logits of all candidates in all scenes, and the scenes' classes."""
-        found = {}
+        """Return the outputs of all candidates in all scenes, and the scenes' classes."""
+        found = self.to_arrays()
         for kind in KINDS[1:]:
             played = pseudo_targets(self, kind)
-            found |= {f"truth {name}": one.codes for name, one in played if name in self._outputs}
-        for name, outputs in self._outputs.items():
-            known = {i: one.logits for i, one in enumerate(outputs) if one.logits is not None}
-            found |= {f"{name}, {i}": logits for i, logits in known.items()}
-        names = np.array([one.name for one in self.candidates])
+            found |= {f"truth {name}": one.codes for name, one in played if self.has_run(name)}
         folds = deal_folds(self.problem.codes, N_FOLDS, self.rng("folds"))
-        return found | {"candidates": names, "codes": self.problem.codes, "folds": folds}
+        return found | {"codes": self.problem.codes, "folds": folds}
 
     def restore(self, arrays):
         """Take outputs from the arrays of another bench, by names; returns the test logits."""
+        super().restore(arrays)
         stored = [str(name) for name in arrays["candidates"]]
-        numbers = [stored.index(one.name) for one in self.candidates]
-        scenes = dict.fromkeys(key.rpartition(", ")[0] for key in arrays if ", " in key)
-        for name in scenes:
-            known = [arrays.get(f"{name}, {i}") for i in numbers]
-            self._outputs[name] = [
-                Output(None, "failed") if one is None else Output(one.astype(np.float64))
-                for one in known
-            ]
-        tests = [arrays.get(f"test {i}") for i in numbers]
+        tests = [arrays.get(f"test {stored.index(one.name)}") for one in self.candidates]
         return [None if one is None else one.astype(np.float64) for one in tests]
 
 

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from covshift.cli.assessments import print_assessment
 from covshift.cli.checks import check_jobs, check_seed
 from covshift.cli.errors import fail, one_line_errors, one_line_warnings, printable
 from covshift.cli.models import load_model, say_trust
@@ -92,6 +93,31 @@ def adapt(
             "default 1000; 0: none."
         ),
     ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Known labels of rows of NEW: the file of `diagnose --to-label`, filled in. They "
+            "count for the expected scores and for the model.",
+        ),
+    ] = None,
+    max_risk: Annotated[
+        float | None,
+        typer.Option(
+            metavar="P",
+            help="Accepted probability, 0 to 1, that the model loses more than .01 against the "
+            "plain model; where it is larger, the plain model is kept.",
+        ),
+    ] = None,
+    scores_from: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            help="Scores of `diagnose --save-scores` on the same tables with the same options: the "
+            "candidates are not scored again.",
+        ),
+    ] = None,
     time_budget: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="For the scores of auto.")
     ] = None,
@@ -121,7 +147,7 @@ def adapt(
 
         check_output(
             out,
-            inputs=[one for one in (first, new) if one],
+            inputs=[one for one in (first, new, labels, scores_from) if one],
             any_name=True,
             min_free_bytes=MIN_FREE_BYTES,
         )
@@ -129,6 +155,7 @@ def adapt(
             given = {
                 "--label": label, "--ignore": ignore, "--use": use, "--adapter": adapter,
                 "--model": model, "--objective": objective, "--reference-rows": reference_rows,
+                "--labels": labels, "--max-risk": max_risk, "--from": scores_from,
                 "--time-budget": time_budget, "--max-rows": max_rows, "--bins": bins,
                 "--missing": cells.missing, "--not-missing": cells.not_missing,
                 "--as": cells.as_kind, "--target-domain": splitting.target_domain,
@@ -154,7 +181,7 @@ def adapt(
             settings = {
                 "objective": objective or "accuracy", "seed": seed, "n_jobs": jobs,
                 "time_budget": time_budget,
-            }  # fmt: skip
+            } | _automatic(adapter, max_risk, scores_from)  # fmt: skip
             columns = {
                 "ignore": column_names(ignore), "keep": column_names(use),
                 "split": splitting.to_split(), "intake": cells.to_intake(),
@@ -170,7 +197,7 @@ def adapt(
                 1000 if reference_rows is None else reference_rows,
                 {"label": label, "domain": domain, "max_rows": max_rows, "bins": bins}
                 | columns | reading.layout,
-                quiet,
+                labels, quiet,
             )  # fmt: skip
         from covshift.persistence.model_files import untrusted_types
 
@@ -183,6 +210,17 @@ def adapt(
     _print(result, quiet)
 
 
+def _automatic(adapter: str, max_risk: float | None, scores_from: Path | None) -> dict[str, Any]:
+    """Return the settings that only the automatic choice has."""
+    given = {"max_risk": max_risk, "scores_from": scores_from}
+    for option, value in {"--max-risk": max_risk, "--from": scores_from}.items():
+        if value is not None and adapter != "auto":
+            fail(COMMAND, f"{option} is for the automatic choice: leave out --adapter {adapter}.")
+    if max_risk is not None and not 0 <= max_risk <= 1:
+        fail(COMMAND, f"--max-risk is a probability, from 0 to 1; got {max_risk:g}.")
+    return {name: value for name, value in given.items() if value is not None}
+
+
 def _adapt_tables(
     files: tuple[Path, Path | None],
     out: Path,
@@ -190,6 +228,7 @@ def _adapt_tables(
     settings: dict[str, Any],
     n_reference: int,
     matching: dict[str, Any],
+    labels: Path | None,
     quiet: bool,
 ) -> dict[str, Any]:
     # Imported here: --help stays fast.
@@ -198,6 +237,7 @@ def _adapt_tables(
     from covshift.persistence.model_files import import_skops
     from covshift.tables import adapt_tables, choose_estimator, describe_model, read_pair
     from covshift.tables.adapting import check_choice
+    from covshift.tables.new_labels import with_new_labels
     from covshift.tables.recordings import RecordingTable
 
     # Now, not after the work.
@@ -206,6 +246,8 @@ def _adapt_tables(
     check_count("--reference-rows", n_reference, minimum=0)
     with working("reading", quiet) as update:
         tables = read_pair(*files, progress=update, **matching)
+        if labels is not None:
+            tables = with_new_labels(tables, labels)  # which diagnose wrote: its own layout
     work = f"learning from {len(tables.X_train):,} rows"
     with working(work, quiet) as update:
         estimator = choose_estimator(tables, *chosen, **settings)
@@ -241,6 +283,7 @@ def _adapt_model(
     card["later targets"] = [*card.get("later targets", []), target]
     card["reference rows"] = len(model.reference_)
     card["chosen"] = list_members(model)
+    card.pop("assessment", None)  # it is of the target that the model was made for
     save(model, out, card=card)
     return {"target": target, "notes": target["notes"], "chosen": card["chosen"]}
 
@@ -260,7 +303,7 @@ def _print(result: dict[str, Any], quiet: bool) -> None:
         )
         typer.echo(f"Rows of each class: {counted(data['rows of each class'])}.")
     print_notes([*result["notes"], *result["warnings"]], quiet)
-    if "decision" in result:
+    if not print_assessment(result.get("assessment")) and "decision" in result:
         typer.echo(result["decision"])
     if "decision" in result or result["target"]["left the vote"]:
         rows = [(one["candidate"], one["weight"]) for one in result["chosen"]]

@@ -1,5 +1,6 @@
 """``covshift score``: how good a model is on rows whose labels are known."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -50,6 +51,9 @@ def score(
                 progress=lambda n_rows, share: update(f"predicting: {n_rows:,} rows", share),
                 **reading.layout,
             )
+    switch = f"covshift predict {shlex.quote(str(model))} NEW --plain --out FILE"
+    if scores.get("hurt"):
+        scores["switch"] = switch
     if as_json:
         print_json({**scores, "warnings": warned})
         return
@@ -67,6 +71,11 @@ def score(
     )
     if "gain" in scores:
         typer.echo(say_gain(scores["gain"], scores["objective"]))
+    if scores.get("hurt"):
+        who = "Adapting" if scores["adapts"] else "The ensemble"
+        typer.echo(f"{who} hurt on these rows: the plain model is better. To switch: {switch}")
+    if "expected" in scores:
+        typer.echo(say_expected(scores["expected"]))
     print_table(
         ["class", "rows", "predicted", "recall"],
         [
@@ -88,14 +97,21 @@ def score(
 
 
 def say_gain(gain: dict[str, float], objective: str | None) -> str:
-    """Return how the model compares with the plain one, and what to do if it is worse."""
+    """Return how the model compares with the plain one."""
     if gain["value"] == gain["low"] == gain["high"] == 0:
         return "The model and the plain one are right on the same rows."
     measure = "balanced accuracy" if objective == "balanced_accuracy" else "accuracy"
-    text = (
+    return (
         f"Gain of the model over the plain one: {gain['value']:+.3f} {measure} (95 % interval "
         f"{gain['low']:+.3f} to {gain['high']:+.3f})."
     )
-    if gain["high"] < 0:
-        text += " Adapting hurts on these rows: use covshift predict --plain."
-    return text
+
+
+def say_expected(expected: dict[str, float]) -> str:
+    """Return the score that was expected when the model was made, and the one observed."""
+    inside = "inside" if expected["covered"] else "outside"
+    return (
+        f"Expected {expected['value']:.2f} (90 % interval {expected['low']:.2f} to "
+        f"{expected['high']:.2f}) when the model was made; observed {expected['observed']:.2f}, "
+        f"{inside} the interval."
+    )

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from covshift.cli.assessments import print_assessment, restore_assessment
 from covshift.cli.errors import one_line_errors, printable
 from covshift.cli.options import AsJson, Debug
 from covshift.cli.printing import MAX_ENTRIES, print_json, print_table, shown
@@ -13,8 +14,8 @@ from covshift.cli.printing import MAX_ENTRIES, print_json, print_table, shown
 COMMAND = "show"
 MAX_DEPTH = 4
 FIRST = (
-    "class_name", "date", "label", "classes", "objective", "decision", "chosen", "plain model",
-    "data", "notes",
+    "class_name", "date", "label", "classes", "objective", "decision", "assessment", "chosen",
+    "plain model", "data", "notes",
 )  # fmt: skip
 LAST = ("domain_names", "model", "feature_names", "software")  # long, and seldom asked for
 ONE_LINE = 80  # characters of a list that is not taken apart
@@ -38,7 +39,10 @@ def show(
             card.setdefault("plain model", "none (version 0.1 kept none)")
         middle = [name for name in card if name not in FIRST + LAST]
         for name in [name for name in (*FIRST, *middle, *LAST) if name in card]:
-            _print(name, card[name], 0)
+            if name == "decision" and restore_assessment(card.get("assessment")) is not None:
+                continue  # it is the advice, with which the assessment begins
+            if name != "assessment" or not print_assessment(card[name]):
+                _print(name, card[name], 0)
 
 
 def _print(name: str, value: Any, depth: int) -> None:

@@ -49,6 +49,7 @@ from covshift.selection.members import (
 )
 from covshift.selection.metrics import resolve_metric
 from covshift.selection.problem import Problem
+from covshift.selection.score_files import read_scores
 from covshift.selection.words import say_advice
 from covshift.streams import bring_home, is_streamed, map_rows
 from covshift.streams.sampling import draw_in_memory
@@ -109,6 +110,11 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         Seed of everything that is drawn.
     verbose : int, default=0
         1 prints a line for each score as it begins.
+    scores_from : str or path, default=None
+        File of `covshift.selection.score_files.write_scores` with the outputs of the candidates
+        where source rows play the target, such as ``covshift diagnose --save-scores`` writes. They
+        are used instead of fitting the candidates again; the result is the same to the bit. A
+        file of other rows, settings or versions is an error.
     scoring : {"accuracy", "balanced_accuracy", "f1_macro"} or callable
         The former name of ``objective``.
 
@@ -190,6 +196,7 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
+        scores_from: Any = None,
         scoring: Any = "deprecated",
     ) -> None:
         self.estimator = estimator
@@ -203,6 +210,7 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.scores_from = scores_from
         self.scoring = scoring
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -214,7 +222,7 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
             state |= {"max_risk": MAX_RISK, "assessment_": None}
         if isinstance(state.get("_share_ratios"), np.ndarray):  # saved by version 0.1
             state = {**state, "_share_ratios": {TARGET: state["_share_ratios"]}}
-        super().__setstate__(state)
+        super().__setstate__({"scores_from": None, **state})
 
     def fit(self, X: Any, y: Any, *, sample_domain: Any = None, label_mask: Any = None) -> Self:
         """Score all candidates and fit the members of the vote.
@@ -290,6 +298,8 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
             seed=int(rng.randint(2**31 - 1)),
             n_jobs=self.n_jobs,
         )
+        if self.scores_from is not None:
+            read_scores(bench, self.scores_from)
         data = FitData(
             X, codes, domains.sample_domain if domains.given else None, domains.label_mask
         )

@@ -1,9 +1,11 @@
 """Where candidates are tried: scenes are run once, in parallel, whoever asks for them."""
 
+import hashlib
+import json
 import zlib
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -58,7 +60,7 @@ class Bench:
         self.metric = metric
         self.seed = seed
         self.n_jobs = n_jobs
-        self._outputs: dict[Hashable, list[Output]] = {}
+        self._outputs: dict[str, list[Output]] = {}
 
     def with_candidates(self, numbers: Sequence[int]) -> "Bench":
         """Return a bench of some of the candidates, with what they have said so far."""
@@ -72,6 +74,50 @@ class Bench:
         for name, outputs in self._outputs.items():
             some._outputs[name] = [outputs[i] for i in numbers]
         return some
+
+    def to_arrays(self) -> dict[str, Any]:
+        """Return the outputs of all scenes run so far, as arrays without Python objects.
+
+        ``"SCENE, NUMBER"`` has the logits of a candidate in a scene, ``"candidates"`` the names of
+        the candidates, and ``"facts"`` a JSON text with the rest of each output, by scene.
+        """
+        arrays: dict[str, Any] = {"candidates": np.array([one.name for one in self.candidates])}
+        facts = {}
+        for name, outputs in self._outputs.items():
+            facts[name] = [one._replace(logits=None) for one in outputs]
+            for number, one in enumerate(outputs):
+                if one.logits is not None:
+                    arrays[f"{name}, {number}"] = one.logits
+        return arrays | {"facts": np.array(json.dumps(facts))}
+
+    def restore(self, arrays: Mapping[str, Any]) -> None:
+        """Take the outputs of another bench from its arrays, so that its scenes are not run again.
+
+        Candidates are found by name; the other bench may have more of them. Whether it has the same
+        rows is for the caller to know: see `fingerprint`.
+        """
+        stored = [str(name) for name in arrays["candidates"]]
+        numbers = [stored.index(one.name) for one in self.candidates]
+        facts = json.loads(str(arrays["facts"])) if "facts" in arrays else {}
+        scenes = dict.fromkeys(key.rpartition(", ")[0] for key in arrays if ", " in key)
+        for name in {**scenes, **facts}:
+            self._outputs[name] = [
+                _restored(arrays.get(f"{name}, {i}"), facts[name][i] if name in facts else None)
+                for i in numbers
+            ]
+
+    def fingerprint(self) -> str:
+        """Return a hash of rows, classes, domains, candidates with their settings, and seed."""
+        found = hashlib.sha256()
+        for part in self.problem[:5]:
+            array = np.ascontiguousarray(part)
+            found.update(f"{array.dtype} {array.shape}".encode())
+            found.update(array.tobytes())
+        settings = [
+            (one.name, _settings(one.adapter), _settings(one.estimator)) for one in self.candidates
+        ]
+        found.update(repr((self.problem.n_classes, self.seed, settings)).encode())
+        return found.hexdigest()
 
     def rng(self, name: str) -> np.random.RandomState:
         """The stream of random numbers of this name."""
@@ -147,7 +193,7 @@ class Bench:
 
     def run(self, scenes: Mapping[str, Scene]) -> dict[str, list[Output]]:
         """Outputs of every candidate in each of the named scenes."""
-        new = {name: scene for name, scene in scenes.items() if name not in self._outputs}
+        new = {name: scene for name, scene in scenes.items() if not self._has(name, scene)}
         groups = self._groups()
         tasks = [(group, scene) for scene in new.values() for group in groups]
         results = iter(self.run_tasks(tasks))
@@ -176,6 +222,13 @@ class Bench:
             ]
         )
 
+    def _has(self, name: str, scene: Scene) -> bool:
+        """Whether there are outputs of a scene; those restored of other rows do not count."""
+        shape = (len(scene.X_test), self.problem.n_classes)
+        return name in self._outputs and all(
+            one.logits is None or one.logits.shape == shape for one in self._outputs[name]
+        )
+
     def _groups(self) -> list[list[int]]:
         """Numbers of the candidates that share an adapter."""
         groups: dict[int, list[int]] = {}
@@ -200,6 +253,36 @@ def _join(folds: Sequence[Output], fold_of: IntArray) -> FloatArray | None:
     for fold, part in enumerate(logits):
         joined[fold_of == fold] = part
     return joined
+
+
+def _restored(logits: FloatArray | None, facts: Sequence[Any] | None) -> Output:
+    """Return an output from its logits and from what `Bench.to_arrays` tells of it."""
+    if logits is not None:
+        logits = np.array(logits, dtype=np.float64)
+    if facts is None:
+        facts = [None, None, 0.0, (), None]
+    _, error, seconds, warnings, n_effective = facts
+    return Output(
+        logits,
+        str(error or "failed") if logits is None else None,
+        float(seconds),
+        tuple(map(str, warnings)),
+        None if n_effective is None else float(n_effective),
+    )
+
+
+def _settings(part: Any) -> Any:
+    """Return the type and all parameters of an estimator; the repr of anything else.
+
+    The repr of an estimator would be cut, and leave out parameters that have their defaults.
+    """
+    if isinstance(part, type) or not hasattr(part, "get_params"):
+        if isinstance(part, list | tuple):
+            return [_settings(one) for one in part]
+        return repr(part)
+    kind = f"{type(part).__module__}.{type(part).__qualname__}"
+    own = sorted(part.get_params(deep=False).items())
+    return [kind, *((name, _settings(value)) for name, value in own)]
 
 
 def _run(candidates: Sequence[Candidate], scene: Scene, n_classes: int) -> list[Output]:

@@ -131,18 +131,18 @@ def mix_probabilities(
     class shares of the rows over those of the source, for the candidates that adapt. Those that do
     not are left alone: what they say of class shares is part of the shift.
     """
-    used = [i for i in np.flatnonzero(weights) if P[i] is not None]
+    used = {i: one for i, one in enumerate(P) if one is not None and weights[i]}
     if not used:
         raise ValueError("None of the candidates with a weight has probabilities.")
-    mean: FloatArray = np.zeros_like(P[used[0]], dtype=np.float64)
+    mean: FloatArray = np.zeros(next(iter(used.values())).shape)
     for flag in (False, True):
         some = [i for i in used if adapts[i] == flag]
         if some:
-            part = sum(weights[i] * np.asarray(P[i]) for i in some)
+            part: FloatArray = np.sum([weights[i] * used[i] for i in some], axis=0)
             if flag and ratios is not None:
                 part = weights[some].sum() * reweigh_classes(part, ratios)
             mean += part
-    mean /= weights[used].sum()
+    mean /= weights[list(used)].sum()
     return mean
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from covshift.base import check_option
+from covshift.diagnosis.plain import to_plain
 from covshift.predictors import AdaptedClassifier
 from covshift.predictors.objective import (
     ACCURACY,
@@ -21,6 +22,7 @@ from covshift.predictors.objective import (
 from covshift.quiet import ignored_warnings
 from covshift.registry import AUTO, find_record, records
 from covshift.selection import AutoAdaptedClassifier
+from covshift.selection.assessment import MAX_RISK
 from covshift.selection.candidates import describe, named_classifier
 from covshift.selection.members import FewerMembersWarning
 from covshift.selection.models import find_model, make_model, model_name
@@ -78,6 +80,8 @@ def choose_estimator(
     seed: int = 0,
     n_jobs: int | None = None,
     time_budget: float | None = None,
+    max_risk: float = MAX_RISK,
+    scores_from: Any = None,
 ) -> Any:
     """Return the unfitted classifier for two tables by names.
 
@@ -94,7 +98,7 @@ def choose_estimator(
         "logistic" for a named adapter.
     objective : {"accuracy", "balanced_accuracy"}, default="accuracy"
         What is maximized, by the choice and by ``predict``.
-    seed, n_jobs, time_budget
+    seed, n_jobs, time_budget, max_risk, scores_from
         Of `AutoAdaptedClassifier`.
 
     Returns
@@ -117,6 +121,8 @@ def choose_estimator(
             random_state=seed,
             n_jobs=n_jobs,
             time_budget=time_budget,
+            max_risk=max_risk,
+            scores_from=scores_from,
         )
     if model is None or isinstance(model, str):
         classifier = named_classifier(adapter, model or "logistic", n_source, n_features)
@@ -153,7 +159,11 @@ def adapt_tables(
     # Scores fit many small models: threads of BLAS would only wait for each other, and for cores
     # that other programs use (57 s in place of 7 on such a machine).
     with one_blas_thread():
-        return model.fit_tables(tables, progress)
+        model.fit_tables(tables, progress)
+    for one in (model.estimator, model.estimator_):
+        if isinstance(one, AutoAdaptedClassifier):
+            one.scores_from = None  # the path of a file here means nothing to who gets the model
+    return model
 
 
 def describe_model(
@@ -204,9 +214,13 @@ def describe_model(
         "chosen": list_members(model),
         "plain model": _plain_name(model),
     }
+    if tables.labeled_rows is not None:
+        card["data"]["new rows with a label"] = len(tables.labeled_rows)
     if isinstance(estimator, AutoAdaptedClassifier):
         card["notes"] += _scored_rows_note(estimator.max_rows, tables)
         card["decision"] = estimator.decision_
+        if estimator.assessment_ is not None:
+            card["assessment"] = to_plain(estimator.assessment_)
         card["score"] = estimator.score_kind_
         card["leaderboard"] = [
             {
@@ -289,6 +303,8 @@ def adapt_model(
             "covshift adapt TRAIN NEW --label COL --out MODEL. Models made with one of these "
             f"adapters can: {', '.join(one.name for one in records() if one.learns_targets)}."
         ) from error
+    if isinstance(adapted.estimator_, AutoAdaptedClassifier):
+        adapted.estimator_.assessment_ = None  # it is of the target that the model was made for
     summary = {
         "file": one_line(Path(path).name, 200),
         "rows": _counts(names if names is not None else ["(default target)"] * len(frame)),

@@ -12,6 +12,7 @@ from covshift.predictors.objective import (
     OBJECTIVES,
     describe_objective,
 )
+from covshift.selection.expectations import Estimate
 from covshift.tables.arrow_columns import to_frame
 from covshift.tables.classifier import TableClassifier
 from covshift.tables.columns import column_numbers
@@ -51,7 +52,10 @@ def score_file(
     dict
         What `covshift.measures.prediction_scores.score_predictions` gives; ``label``,
         ``objective`` and ``notes``; ``plain``, the scores of the plain model, and ``gain``, the
-        difference by the objective, if the model has one.
+        difference by the objective, if the model has one other than itself; ``hurt``, whether
+        the whole interval of the gain is below zero; ``expected``, the score that was expected
+        when the model was made, with its 90 % interval, the one observed, and whether the
+        interval covers it, if the model has an assessment.
     """
     label = label if label is not None else getattr(model, "label_", None)
     if label is None:
@@ -92,12 +96,24 @@ def score_file(
         notes.append(f"Classes that the model has never seen count as errors: {listed(strangers)}.")
     scores = score_predictions(truth, prediction, np.array(domains) if domains else None)
     scores = {"label": label, "objective": describe_objective(model.objective_), **scores}
+    objective = BALANCED_ACCURACY if model.objective_ == BALANCED_ACCURACY else ACCURACY
+    assessment = getattr(model.estimator_, "assessment_", None)
     if plain is not None:
-        objective = BALANCED_ACCURACY if model.objective_ == BALANCED_ACCURACY else ACCURACY
         plain_prediction = np.concatenate(plain_predictions)
         whole = score_predictions(truth, plain_prediction)
         scores["plain"] = {name: whole[name] for name in OBJECTIVES}
-        scores["gain"] = paired_gain(truth, prediction, plain_prediction, objective)
+        if assessment is None or assessment.action != "keep":  # else both are one model
+            scores["gain"] = paired_gain(truth, prediction, plain_prediction, objective)
+            scores["hurt"] = scores["gain"]["high"] < 0
+            scores["adapts"] = model.adapts_
     else:
         notes.append(NO_PLAIN_MODEL)
+    if assessment is not None:
+        scores["expected"] = compare_expected(assessment.recommended, scores[objective]["value"])
     return {**scores, "notes": notes}
+
+
+def compare_expected(expected: Estimate, observed: float) -> dict[str, Any]:
+    """Return an expected score beside the one observed, and whether its interval covers that."""
+    covered = expected.low <= observed <= expected.high
+    return {**expected._asdict(), "observed": observed, "covered": covered}
