@@ -22,7 +22,14 @@ from covshift.base import (
 )
 from covshift.domains import FitDomains, check_fit_domains, check_new_domains, encode_classes
 from covshift.kernels.arrays import FloatArray, IntArray
-from covshift.kernels.class_shares import estimate_shares, reweigh_classes
+from covshift.kernels.class_shares import reweigh_classes
+from covshift.predictors.class_proportions import (
+    SHARE_PRIOR,
+    TARGET,
+    ratios_by_domain,
+    ratios_of_rows,
+    share_ratios,
+)
 from covshift.predictors.fitting import check_rowwise, problem_size
 from covshift.predictors.objective import decide_classes, is_balanced
 from covshift.predictors.scored_classifier import ScoredClassifier
@@ -48,13 +55,6 @@ from covshift.selection.metrics import resolve_metric
 from covshift.selection.problem import Problem
 from covshift.streams import bring_home, is_streamed, map_rows
 from covshift.streams.sampling import draw_in_memory
-
-TARGET = "target"
-# Weight of the source's class shares in those estimated for a target, as a part of its rows.
-# Without it, shares are mostly noise where classes hardly depend on the features
-# (docs/design/0025-expected-gains.md).
-SHARE_PRIOR = 0.3
-MIN_SHARE_ROWS = 30  # of a target domain with shares of its own
 
 
 class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
@@ -473,13 +473,11 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         X, domain = problem.X_target, problem.target_domain
         if self.class_shares == "estimated":
             P = mean_probabilities(self.members_, X, problem.n_classes, domain)
-            self._share_ratios = {TARGET: _ratios(estimate_shares(P, shares), shares)}
+            self._share_ratios = {TARGET: share_ratios(P, shares)}
         elif self.class_shares == "auto" and self._shares_matter:
-            self._share_ratios = {TARGET: self._estimate_ratios(X, domain)}
-            for one, count in zip(*np.unique(domain, return_counts=True), strict=True):
-                if MIN_SHARE_ROWS <= count < len(domain):
-                    rows = domain == one
-                    self._share_ratios[str(one)] = self._estimate_ratios(X[rows], domain[rows])
+            self._share_ratios = ratios_by_domain(
+                domain, lambda rows: self._estimate_ratios(X[rows], domain[rows])
+            )
         self.class_shares_ = self._share_ratios.get(TARGET, 1.0) * shares
 
     @property
@@ -493,22 +491,12 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         if not adapting:
             return np.ones(len(self.classes_))
         P = mean_probabilities(adapting, X, len(self.classes_), domain)
-        shares = self._source_shares
-        return _ratios(estimate_shares(P, shares, SHARE_PRIOR), shares)
+        return share_ratios(P, self._source_shares, SHARE_PRIOR)
 
     def _ratios_of(self, domain: Any, n_samples: int) -> FloatArray | None:
         """Ratios of class shares for each row, or one set for all; None: those of the source."""
-        if not self._share_ratios:
-            return None
-        everywhere = self._share_ratios[TARGET]
-        if domain is None or self.class_shares == "estimated":
-            return everywhere
-        ratios = np.ones((n_samples, len(self.classes_)))
-        ratios[domain < 0] = everywhere
-        for name, own in self._share_ratios.items():
-            if name != TARGET:
-                ratios[domain == int(name)] = own
-        return ratios
+        where = None if self.class_shares == "estimated" else domain
+        return ratios_of_rows(self._share_ratios, where, n_samples, len(self.classes_))
 
     def _domains_of(self, sample_domain: Any, n_samples: int) -> Any:
         """Domains of rows to predict; None, where nothing was said, is for the adapters."""
@@ -520,8 +508,3 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "members_")
-
-
-def _ratios(shares: FloatArray, of_source: FloatArray) -> FloatArray:
-    """Ratios of shares; 1 for a class that the source does not have."""
-    return np.divide(shares, of_source, out=np.ones_like(shares), where=of_source > 0)
