@@ -131,9 +131,11 @@ def read_diagnosis(diagnosis: Any) -> dict[str, Any]:
 
 # --- Estimators ---
 
+# Values that were defaults when most records were made.
+RELEASED = {"init_scale": 1.0, "label_reward": 1.0}
 ADAPTERS = {
-    "SF": SparseFiltering(random_state=0),
-    "PSF": PeriodicSparseFiltering(random_state=0),
+    "SF": SparseFiltering(init_scale=1.0, random_state=0),
+    "PSF": PeriodicSparseFiltering(**RELEASED, random_state=0),
     "standardise": DomainStandardScaler(),
     "CORAL": CorrelationAlignment(),
     "Monge": LinearMongeAlignment(),
@@ -146,7 +148,7 @@ OTHER_SETTINGS = {
     "SF, sin": SparseFiltering(
         n_components=20, activation="sin", init_scale=0.1, max_iter=0, random_state=0
     ),
-    "PSF, restarts": PeriodicSparseFiltering(n_restarts=2, random_state=0),
+    "PSF, restarts": PeriodicSparseFiltering(**RELEASED, n_restarts=2, random_state=0),
     "standardise by domain": DomainStandardScaler(pooling="domain"),
     "CORAL to source, by domain": CorrelationAlignment(
         direction="target_to_source", pooling="domain"
@@ -300,9 +302,9 @@ def fit_together(function: Any) -> dict[str, Any]:
     """Fit filters and an auto-encoder in one call."""
     data = make_data("two")
     settings = [
-        SparseFiltering(4, random_state=0),
-        SparseFiltering(4, random_state=1),
-        PeriodicSparseFiltering(8, label_reward=2.0, max_iter=50, random_state=0),
+        SparseFiltering(4, init_scale=1.0, random_state=0),
+        SparseFiltering(4, init_scale=1.0, random_state=1),
+        PeriodicSparseFiltering(8, init_scale=1.0, label_reward=2.0, max_iter=50, random_state=0),
         DenoisingAutoencoder(n_components=2, max_epochs=5, random_state=0),
     ]
     if function is fit_many:

@@ -20,9 +20,9 @@ from sklearn.utils import check_random_state
 from covshift import AutoAdaptedClassifier
 from covshift.kernels.class_shares import estimate_shares, reweigh_classes
 from covshift.kernels.distinct_rows import deal_folds
+from covshift.predictors.class_proportions import SHARE_PRIOR
 from covshift.predictors.objective import decide_classes
 from covshift.registry import records
-from covshift.selection.auto_adapted_classifier import SHARE_PRIOR
 from covshift.selection.bench import N_FOLDS, Bench
 from covshift.selection.candidates import default_candidates, named_classifier
 from covshift.selection.choice import choose

@@ -123,6 +123,7 @@ PREDICTORS = [
         make_pipeline(StandardScaler(), PeriodicSparseFiltering(n_restarts=2, random_state=0)),
         LogisticRegression(C=100.0),
     ),
+    AdaptedClassifier(MILD_FILTERS, LogisticRegression(C=100.0), class_shares="estimated"),
     LSPClassifier(random_state=0),
     JointAlignmentClassifier(),
     JointAlignmentClassifier(graph_weight=0, n_landmarks=20, n_components=2, random_state=0),

@@ -343,3 +343,14 @@ def test_models_know_their_names(name):
             assert {one.estimator_name for one in around if one.adapts} == {name}
             assert not around[0].adapts
     assert model_name(LogisticRegression(C=0.1)) == "LogisticRegression"  # another model
+
+
+@pytest.mark.parametrize(
+    "name", ["sf", "standardize-sf", "psf-unlabeled", "standardize-psf", "psf"]
+)
+def test_records_of_filters_name_their_start_and_reward(name):
+    """A changed default of the filters must not change what the automatic choice computes."""
+    settings = find_record(name).settings(Size(n_source=100, n_target=50, n_features=7))
+    assert isinstance(settings["init_scale"], float)
+    if "psf" in name:
+        assert isinstance(settings["label_reward"], float)

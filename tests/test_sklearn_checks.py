@@ -18,9 +18,12 @@ def unweighted_adapter(estimator):
     So removing or repeating rows changes what the adapter learns and weighting them does
     not, just as in a scikit-learn pipeline whose transformer takes no weights.
     """
-    if getattr(estimator, "adapter", None) is None:
+    if getattr(estimator, "class_shares", None) == "estimated":
+        reason = "rows to calibrate on are held out by their position"
+    elif getattr(estimator, "adapter", None) is not None:
+        reason = "the adapter takes no sample_weight"
+    else:
         return {}
-    reason = "the adapter takes no sample_weight"
     return {
         "check_sample_weight_equivalence_on_dense_data": reason,
         "check_sample_weight_equivalence_on_sparse_data": reason,

@@ -204,6 +204,7 @@ def _filters(**more: Any) -> Callable[[Size], dict[str, Any]]:
         "n_components": min(max(4 * size.n_classes, 12), 40),
         "max_iter": FILTER_ITERATIONS,
         "tol": 1e-4,
+        "init_scale": 1.0,
         "random_state": 0,
         **more,
     }

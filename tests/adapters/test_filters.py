@@ -38,7 +38,7 @@ def test_loss_is_that_of_the_formula(filter_):
     fitted = fit(filter_, alpha=0.3, norm_epsilon=1e-8)
     codes = np.where(SAMPLE_DOMAIN >= 0, y, -1)
     groups = getattr(fitted, "feature_groups_", np.zeros((3, 3)))
-    rewards = np.ones(3)
+    rewards = getattr(fitted, "label_reward_", np.ones(3))
     arguments = (X, codes, groups, rewards, fitted.activation, 1e-8, 1e-8, 0.3)
     assert_allclose(fitted.loss_, naive.joint_loss(fitted.components_, *arguments), rtol=1e-10)
 
@@ -234,6 +234,36 @@ def test_max_iter_zero_leaves_the_start_alone(recwarn):
 def test_init_scale_scales_the_draws(filter_):
     ours, theirs = (fit(filter_, max_iter=0, n_restarts=1, init_scale=s) for s in (1.0, 0.25))
     assert_allclose(theirs.components_, 0.25 * ours.components_)
+
+
+@both_filters
+def test_auto_scale_is_one_over_the_root_of_the_number_of_features(filter_):
+    wide = np.hstack([X, X])
+    ours, theirs = (
+        clone(filter_)
+        .set_params(max_iter=0, n_restarts=1, init_scale=scale, n_components=4)
+        .fit(wide, y, sample_domain=SAMPLE_DOMAIN)
+        for scale in ("auto", 1.0)
+    )
+    assert_allclose(ours.components_, theirs.components_ / 6**0.5)
+
+
+def test_auto_reward_grows_with_the_rows_without_labels():
+    mask = (SAMPLE_DOMAIN >= 0) & (np.arange(len(y)) % 4 != 0)
+    psf = PeriodicSparseFiltering(8, label_reward="auto", n_restarts=1, **QUICK)
+    psf.fit(X, y, sample_domain=SAMPLE_DOMAIN, label_mask=mask)
+    assert_allclose(psf.label_reward_, np.full(3, 4 * len(y) / mask.sum()))
+    named = clone(psf).set_params(label_reward=4 * len(y) / mask.sum())
+    named.fit(X, y, sample_domain=SAMPLE_DOMAIN, label_mask=mask)
+    assert_array_equal(named.components_, psf.components_)
+    codes = np.where(mask, y, -1)
+    arguments = (X, codes, psf.feature_groups_, psf.label_reward_, "sin", 1e-8, 0.0, 0.0)
+    assert_allclose(psf.loss_, naive.joint_loss(psf.components_, *arguments), rtol=1e-10)
+    source = SAMPLE_DOMAIN >= 0
+    alone = clone(psf).fit(X[source], y[source])
+    assert_array_equal(alone.label_reward_, [4, 4, 4])  # all rows have labels
+    without = clone(psf).fit(X, sample_domain=SAMPLE_DOMAIN)
+    assert without.label_reward_.shape == (0,)
 
 
 @both_filters

@@ -19,7 +19,9 @@ from covshift.paper.grid_systems import (
     TrainingRows,
     declare_settings,
     draw_settings,
+    periodic_filter,
     predict_settings,
+    sparse_filter,
 )
 
 SETTINGS = {
@@ -99,13 +101,18 @@ def test_the_control_does_not_see_the_target(system):
     np.testing.assert_array_equal(alone, predict(system, moved, rows, without_target=True))
 
 
+@pytest.mark.parametrize("build", [sparse_filter, periodic_filter])
+def test_the_start_is_standard_normal(build):
+    assert build(SETTINGS["PSF"][0], 100, 0).init_scale == 1.0
+
+
 def test_against_the_estimators_themselves():
     training, rows = make_rows()
     X, y, sample_domain = training
     source = sample_domain >= 0
     psf = PeriodicSparseFiltering(
         16, n_unlabelled_components=10, activation="cos", label_reward=1.8, n_restarts=1,
-        max_iter=50, early_stopping="ks", random_state=3,
+        init_scale=1.0, max_iter=50, early_stopping="ks", random_state=3,
     )  # fmt: skip
     estimators = {
         ("SVM", 0): LinearSVC(C=0.01, dual=False),

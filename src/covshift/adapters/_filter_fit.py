@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 
 from covshift.adapters import _device_fit
 from covshift.adapters._device_rows import bring_to_host, float_type, is_device_array
+from covshift.adapters._filter_parameters import AUTO
 from covshift.adapters._unit_norms import UnitNorms
 from covshift.base import warn_nothing_to_adapt
 from covshift.domains import FitDomains, Labels, pooling_units
@@ -268,8 +269,9 @@ def _draw_starts(filter_, shape: tuple[int, int], dtype) -> list[FloatArray]:
     if filter_.warm_start and hasattr(filter_, "components_"):
         given, origin = bring_to_host(filter_.components_), "warm_start: the earlier fit"
     elif isinstance(filter_.init, str):
+        scale = shape[1] ** -0.5 if filter_.init_scale == AUTO else filter_.init_scale
         return [
-            (filter_.init_scale * random_state.standard_normal(shape)).astype(dtype)
+            (scale * random_state.standard_normal(shape)).astype(dtype)
             for _ in range(filter_.n_restarts)
         ]
     else:

@@ -8,6 +8,8 @@ from sklearn.utils import check_scalar
 from covshift.base import check_count, check_option
 from covshift.kernels.activations import ACTIVATIONS
 
+AUTO = "auto"  # as a parameter: a value that follows from the rows
+
 
 def check_filter_parameters(filter_):
     """Check the parameters that all filters have; messages list what is allowed."""
@@ -24,7 +26,12 @@ def check_filter_parameters(filter_):
     check_count("stopping_window", filter_.stopping_window, minimum=1)
     check_count("min_domain_size", filter_.min_domain_size, minimum=1)
     check_scalar(filter_.verbose, "verbose", (bool, Integral), min_val=0)
-    for name in ("epsilon", "norm_epsilon", "alpha", "tol", "init_scale"):
+    numbers = ["epsilon", "norm_epsilon", "alpha", "tol", "init_scale"]
+    if isinstance(filter_.init_scale, str):
+        if filter_.init_scale != AUTO:
+            raise ValueError(f"init_scale must be a number or 'auto', got {filter_.init_scale!r}.")
+        numbers.remove("init_scale")
+    for name in numbers:
         value = getattr(filter_, name)
         check_scalar(value, name, Real, min_val=0)
         if not np.isfinite(value):

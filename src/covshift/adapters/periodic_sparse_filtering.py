@@ -6,11 +6,13 @@ import numpy as np
 
 from covshift.adapters._filter import SparseFilter
 from covshift.adapters._filter_fit import Reward
+from covshift.adapters._filter_parameters import AUTO
 from covshift.base import check_count, check_option
 from covshift.domains import encode_classes
 from covshift.kernels.filter_losses import LOSSES
 
 COMPONENTS_PER_CLASS = 4
+AUTO_REWARD = 4.0  # of label_reward="auto", if all rows have labels
 
 
 class PeriodicSparseFiltering(SparseFilter):
@@ -40,8 +42,11 @@ class PeriodicSparseFiltering(SparseFilter):
         ``n_unlabelled_components`` (without labels: the number of input features).
     activation : {"sin", "cos", "abs"}, default="sin"
         g; with "abs" this is sparse filtering guided by labels.
-    label_reward : float or array of shape (n_classes,), default=1.0
-        :math:`\lambda`, for all classes or one per class in sorted order.
+    label_reward : float, array of shape (n_classes,) or "auto", default=1.0
+        :math:`\lambda`, for all classes or one per class in sorted order. "auto":
+        :math:`4 n / n_\text{labelled}` for all classes, of n rows of which
+        :math:`n_\text{labelled}` have a known label: the more rows have none, the more each label
+        counts, so that the target's rows do not outvote them.
     n_unlabelled_components : int, default=0
         Filters, the last of ``n_components``, that no class is rewarded for.
     feature_groups : array of shape (n_classes, n_components), default=None
@@ -61,10 +66,10 @@ class PeriodicSparseFiltering(SparseFilter):
         Added to the sum of squares inside both norms (1e-8 in the released code).
     init : "normal" or array of shape (n_components, n_features), default="normal"
         Start: standard normal draws, or an array, which is the only start.
-    init_scale : float, default=1.0
-        Factor on the normal draws. Angles of m standardised features then spread by about
-        ``init_scale * sqrt(m)``: where there are many, ``1 / sqrt(m)`` keeps them within a turn,
-        and did better on speech (72 features).
+    init_scale : float or "auto", default=1.0
+        Factor on the normal draws. Angles of m standardised features spread by about
+        ``init_scale * sqrt(m)``. "auto": :math:`1 / \sqrt m`, which keeps them within a turn where
+        there are many features.
     alpha : float, default=0
         Weight of the penalty :math:`\tfrac{\alpha}{2} \lVert W \rVert^2`.
     max_iter : int, default=200
@@ -100,6 +105,8 @@ class PeriodicSparseFiltering(SparseFilter):
         Classes among the labels that could be read; empty without labels.
     feature_groups_ : ndarray of bool of shape (n_classes, n_components)
         Filters rewarded for each class.
+    label_reward_ : ndarray of shape (n_classes,)
+        :math:`\lambda` of each class.
     components_, feature_norms_, norm_units_, norm_counts_ : ndarrays and list
         The filters and their norms, as in `SparseFiltering`.
     domains_, domain_names_ : ndarray and dict
@@ -198,10 +205,22 @@ class PeriodicSparseFiltering(SparseFilter):
                 classes,
                 codes,
                 self._group_features(len(classes)),
-                _one_per_class("label_reward", self.label_reward, len(classes)),
+                self._rewards(codes, len(classes)),
             )
         self.classes_, self.feature_groups_ = reward.classes, reward.groups
+        self.label_reward_ = np.array(reward.label_reward)
         return reward
+
+    def _rewards(self, codes, n_classes):
+        """Lambda of each class; codes are -1 where the label is not known."""
+        if not isinstance(self.label_reward, str):
+            return _one_per_class("label_reward", self.label_reward, n_classes)
+        if self.label_reward != AUTO:
+            raise ValueError(
+                f"label_reward must be a number, one per class, or 'auto', got "
+                f"{self.label_reward!r}."
+            )
+        return np.full(n_classes, AUTO_REWARD * len(codes) / np.count_nonzero(codes >= 0))
 
     def _group_features(self, n_classes):
         """Mask (n_classes, L) of the filters rewarded for each class."""

@@ -370,6 +370,7 @@ class SegmentSparseFiltering(DomainTransformer):
             activation=self.activation,
             normalization="joint",
             epsilon=self.epsilon,
+            init_scale=1.0,  # segments are whitened: responses of the start have unit variance
             max_iter=self.max_iter,
             tol=self.tol,
             n_restarts=self.n_restarts,

@@ -35,8 +35,10 @@ class SparseFiltering(SparseFilter):
         Added to the sum of squares inside both norms (1e-8 in Ngiam's code).
     init : "normal" or array of shape (n_components, n_features), default="normal"
         Start: standard normal draws, or an array, which is the only start.
-    init_scale : float, default=1.0
-        Factor on the normal draws.
+    init_scale : float or "auto", default=1.0
+        Factor on the normal draws. "auto": :math:`1 / \sqrt m` for m features, so that responses to
+        standardized features spread by about one. With "abs" the loss does not depend on the
+        lengths of filters, and the factor changes only the path of the optimiser.
     alpha : float, default=0
         Weight of the penalty :math:`\tfrac{\alpha}{2} \lVert W \rVert^2`.
     max_iter : int, default=200

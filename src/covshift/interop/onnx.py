@@ -28,6 +28,7 @@ from covshift.interop._onnx_predictors import add_predictor
 from covshift.interop._onnx_steps import add_step
 from covshift.kernels.arrays import FloatArray
 from covshift.output_files import write_whole
+from covshift.predictors.adapted_classifier import ESTIMATED
 from covshift.predictors.adapted_estimator import AdaptedEstimator
 from covshift.predictors.fitting import knows_domains, steps_of
 from covshift.predictors.objective import BALANCED_ACCURACY
@@ -140,6 +141,11 @@ def _decision_of(model: Any) -> FloatArray | None:
     """Shares that probabilities are divided by in ``predict``; None: the estimator decides."""
     if not hasattr(model, "decide"):
         return None
+    if model.class_shares == ESTIMATED:
+        raise NotImplementedError(
+            "Probabilities for estimated class proportions cannot be exported to ONNX. Fit with "
+            'class_shares="source" to export the estimator\'s own.'
+        )
     if model.objective == BALANCED_ACCURACY:
         shares: FloatArray = model.class_shares_
         return shares

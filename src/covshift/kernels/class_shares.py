@@ -42,12 +42,6 @@ def estimate_shares(P: FloatArray, shares: FloatArray, prior: float = 0.0) -> Fl
     return estimate
 
 
-def share_ratios(P: FloatArray, shares: FloatArray, prior: float = 0.0) -> FloatArray:
-    """Ratios (K,) of the estimated shares to ``shares``; 1 for a class whose share is zero."""
-    estimate = estimate_shares(P, shares, prior)
-    return np.divide(estimate, shares, out=np.ones_like(shares), where=shares > 0)
-
-
 def reweigh_classes(P: FloatArray, ratios: FloatArray) -> FloatArray:
     """Probabilities (n, K) with each class weighed by a ratio (K,)."""
     products = P * ratios

@@ -55,7 +55,9 @@ WITHOUT_TARGET = ("SF", "PSF", "DAE")
 WITHOUT_COST = ("LSPC", "IW+LSPC")  # they have no SVM on top
 
 UNLABELLED_FEATURES = 10  # of PSF, beside its L
-STOPPING: dict[str, Any] = {
+# Of both filters: standard normal draws as the start, and the KS stop.
+FILTER: dict[str, Any] = {
+    "init_scale": 1.0,
     "early_stopping": "ks",
     "stopping_window": 50,
     "max_iter": 50,
@@ -223,7 +225,7 @@ def _learn(build: Callable[[Setting, int, int], Any]) -> Any:
 
 def sparse_filter(setting: Setting, n_rows: int, random_state: int) -> Any:
     """SF of a setting."""
-    return SparseFiltering(setting["L"], **STOPPING, random_state=random_state)
+    return SparseFiltering(setting["L"], **FILTER, random_state=random_state)
 
 
 def periodic_filter(setting: Setting, n_rows: int, random_state: int) -> Any:
@@ -233,7 +235,7 @@ def periodic_filter(setting: Setting, n_rows: int, random_state: int) -> Any:
         n_unlabelled_components=UNLABELLED_FEATURES,
         activation=setting["activation"],
         label_reward=setting["label_reward"],
-        **STOPPING,
+        **FILTER,
         random_state=random_state,
     )
 

@@ -34,6 +34,7 @@ OURS: Shapes = {
     "feature_groups_": "k p",
     "feature_norms_": "u p",
     "intercept_": "p",
+    "label_reward_": "k",
     "landmarks_": "l m",
     "matrices_": "u m m",
     "mean_": "m",

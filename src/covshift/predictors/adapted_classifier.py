@@ -4,10 +4,23 @@ from typing import Any
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
+from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
 
 from covshift.base import check_option
+from covshift.kernels.arrays import FloatArray
+from covshift.kernels.class_shares import reweigh_classes
+from covshift.kernels.vector_scaling import scaled_probabilities
 from covshift.predictors.adapted_estimator import AdaptedEstimator
+from covshift.predictors.class_proportions import (
+    SHARE_PRIOR,
+    TARGET,
+    fit_held_out_scaling,
+    ratios_by_domain,
+    ratios_of_rows,
+    share_ratios,
+)
+from covshift.predictors.fitting import class_logits
 from covshift.predictors.objective import (
     BALANCED_ACCURACY,
     OBJECTIVES,
@@ -17,6 +30,8 @@ from covshift.predictors.objective import (
 from covshift.predictors.scored_classifier import ScoredClassifier
 from covshift.streams import is_streamed
 
+SOURCE, ESTIMATED = "source", "estimated"
+
 
 def _estimator_has(method):
     def check(self):
@@ -25,8 +40,23 @@ def _estimator_has(method):
     return check
 
 
+def _has_probabilities(self):
+    return self.class_shares == ESTIMATED or _estimator_has("predict_proba")(self)
+
+
+def _has_logarithms(self):
+    return self.class_shares == ESTIMATED or _estimator_has("predict_log_proba")(self)
+
+
+def _has_margins(self):
+    # Margins know nothing of class proportions: the most probable class may have a smaller one.
+    return self.class_shares != ESTIMATED and _estimator_has("decision_function")(self)
+
+
 def _decides(self):
-    return self.objective is not None and _estimator_has("predict_proba")(self)
+    return self.class_shares == ESTIMATED or (
+        self.objective is not None and _estimator_has("predict_proba")(self)
+    )
 
 
 class AdaptedClassifier(ScoredClassifier, AdaptedEstimator):
@@ -50,6 +80,12 @@ class AdaptedClassifier(ScoredClassifier, AdaptedEstimator):
         decision if it has no ``predict_proba``. "balanced_accuracy": the class whose probability
         is largest compared with its share among the labels, which needs ``predict_proba``. None:
         the estimator's own decision.
+    class_shares : {"source", "estimated"}, default="source"
+        Class proportions that ``predict_proba`` is made for. "source": the estimator's own
+        probabilities. "estimated": probabilities calibrated on held-out source rows, for class
+        proportions estimated for each target domain (see Notes); ``predict`` returns the most
+        probable class. It assumes that nothing but class proportions differs between the adapted
+        source and target, and harms where that is wrong.
 
     Attributes
     ----------
@@ -59,7 +95,8 @@ class AdaptedClassifier(ScoredClassifier, AdaptedEstimator):
         The fitted classifier.
     classes_ : ndarray of shape (n_classes,)
     class_shares_ : ndarray of shape (n_classes,)
-        Shares of the classes among the labels, weighted by ``sample_weight``.
+        Shares of the classes among the labels, weighted by ``sample_weight``; with
+        ``class_shares="estimated"`` those estimated for all target rows.
     domains_ : ndarray
         Domains known, from the fit or from ``adapt_target``.
     domain_names_ : dict
@@ -69,8 +106,18 @@ class AdaptedClassifier(ScoredClassifier, AdaptedEstimator):
 
     Notes
     -----
+    With ``class_shares="estimated"`` the scores of the estimator become probabilities by one slope
+    and one offset for each class (bias-corrected temperature scaling), fitted to labeled source
+    rows in three folds that adapter and estimator are fitted without. Class proportions of the
+    target maximize the likelihood of its rows, by expectation and maximization, with a prior worth
+    0.3 rows of the source's proportions for each target row. Target domains of 30 rows or more have
+    proportions of their own; others, and rows without ``sample_domain``, have those of all target
+    rows. Source rows keep the proportions of the source. Formulas and references:
+    ``covshift/kernels/vector_scaling.py`` and ``covshift/kernels/class_shares.py``.
+
     **Cost**: the fits of adapter and estimator; beside theirs, memory for one adapted copy of
-    the rows.
+    the rows. ``class_shares="estimated"`` fits both three more times, to two thirds of the source
+    and all target rows.
 
     Examples
     --------
@@ -87,14 +134,20 @@ class AdaptedClassifier(ScoredClassifier, AdaptedEstimator):
     _label_kind = "class"
 
     def __init__(
-        self, adapter: Any = None, estimator: Any = None, *, objective: str | None = None
+        self,
+        adapter: Any = None,
+        estimator: Any = None,
+        *,
+        objective: str | None = None,
+        class_shares: str = SOURCE,
     ) -> None:
         super().__init__(adapter, estimator)
         self.objective = objective
+        self.class_shares = class_shares
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # Models saved by version 0.1 have no objective.
-        super().__setstate__({"objective": None, **state})
+        # Models saved by version 0.1 have neither.
+        super().__setstate__({"objective": None, "class_shares": SOURCE, **state})
 
     @staticmethod
     def _default_estimator():
@@ -121,17 +174,17 @@ class AdaptedClassifier(ScoredClassifier, AdaptedEstimator):
         P = np.asarray(P, dtype=np.float64)
         return self.classes_[decide_classes(P, self.objective, self.class_shares_)]
 
-    @available_if(_estimator_has("predict_proba"))
+    @available_if(_has_probabilities)
     def predict_proba(self, X: Any, *, sample_domain: Any = None) -> Any:
         """Class probabilities of rows; parameters as in ``predict``."""
         return self._predict_by("predict_proba", X, sample_domain)
 
-    @available_if(_estimator_has("predict_log_proba"))
+    @available_if(_has_logarithms)
     def predict_log_proba(self, X: Any, *, sample_domain: Any = None) -> Any:
         """Logarithms of the class probabilities; parameters as in ``predict``."""
         return self._predict_by("predict_log_proba", X, sample_domain)
 
-    @available_if(_estimator_has("decision_function"))
+    @available_if(_has_margins)
     def decision_function(self, X: Any, *, sample_domain: Any = None) -> Any:
         """Margins of rows; parameters as in ``predict``."""
         return self._predict_by("decision_function", X, sample_domain)
@@ -139,10 +192,66 @@ class AdaptedClassifier(ScoredClassifier, AdaptedEstimator):
     def _predict_by(self, method, X, sample_domain):
         if method == "predict" and _decides(self) and not is_streamed(X):
             return self.decide(self.predict_proba(X, sample_domain=sample_domain))
+        if self.class_shares == ESTIMATED and not is_streamed(X):
+            P = self._reweighed(*self._check_rows(X, sample_domain))
+            return np.log(np.maximum(P, np.finfo(P.dtype).tiny)) if "log" in method else P
         return super()._predict_by(method, X, sample_domain)
+
+    @property
+    def _looks_at_target(self):
+        return super()._looks_at_target or self.class_shares == ESTIMATED
+
+    def _learn_class_shares(self, adapter, X, labels, domains, weights):
+        if self.class_shares != ESTIMATED:
+            return
+        if is_streamed(X):
+            raise ValueError(
+                'class_shares="estimated" fits the model to parts of the source, which needs the '
+                'rows in memory: fit it to a sample of the rows, or use class_shares="source".'
+            )
+        self._source_shares = self.class_shares_
+        self._scaling = fit_held_out_scaling(
+            adapter, self._base_estimator(), X, labels, domains, weights
+        )
+        # Shares of each target domain over those of the source: see `class_proportions`.
+        self._share_ratios: dict[str, FloatArray] = {}
+        if domains.has_target:
+            target = np.flatnonzero(domains.target)
+            domain = domains.sample_domain[target]
+            P = self._calibrated(_safe_indexing(X, target), domain)
+            self._share_ratios = ratios_by_domain(domain, lambda rows: self._ratios(P[rows]))
+            self.class_shares_ = self._share_ratios[TARGET] * self._source_shares
+
+    def _learn_target_shares(self, X, unit):
+        if self.class_shares != ESTIMATED:
+            return
+        domain = None if unit is None else np.full(X.shape[0], unit)
+        ratios = self._ratios(self._calibrated(X, domain))
+        self._share_ratios = {**self._share_ratios, TARGET if unit is None else str(unit): ratios}
+        if TARGET not in self._share_ratios:  # the fit saw no target
+            self._share_ratios[TARGET] = ratios
+        self.class_shares_ = self._share_ratios[TARGET] * self._source_shares
+
+    def _ratios(self, P):
+        return share_ratios(P, self._source_shares, SHARE_PRIOR)
+
+    def _calibrated(self, X, domain):
+        """Probabilities for the class proportions of the source."""
+        return scaled_probabilities(class_logits(self, X, self.classes_, domain), self._scaling)
+
+    def _reweighed(self, X, domain):
+        P = self._calibrated(X, domain)
+        ratios = ratios_of_rows(self._share_ratios, domain, X.shape[0], len(self.classes_))
+        return P if ratios is None else reweigh_classes(P, ratios)
 
     def _check_estimator(self, estimator):
         super()._check_estimator(estimator)
+        check_option("class_shares", self.class_shares, (SOURCE, ESTIMATED))
+        if self.class_shares == ESTIMATED and self.objective == BALANCED_ACCURACY:
+            raise ValueError(
+                'objective="balanced_accuracy" does not depend on class proportions: use '
+                'class_shares="source".'
+            )
         if self.objective is None:
             return
         check_option("objective", self.objective, OBJECTIVES)

@@ -34,7 +34,7 @@ def _represents(self):
 
 
 def _adapts(self):
-    return self.adapter is not None or uses_target_rows(self._base_estimator())
+    return self._looks_at_target or uses_target_rows(self._base_estimator())
 
 
 class AdaptedEstimator(DomainRequests, BaseEstimator):
@@ -90,8 +90,9 @@ class AdaptedEstimator(DomainRequests, BaseEstimator):
             weights = _check_weights(sample_weight, X.shape[0])
             self._check_estimator(self._base_estimator())
             self._check_target(domains)
+            adapter = self._make_adapter(X, labels, domains)
             self.adapter_, self.estimator_ = fit_candidate(
-                self._make_adapter(X, labels, domains),
+                adapter,
                 self._base_estimator(),
                 X,
                 labels,
@@ -102,6 +103,7 @@ class AdaptedEstimator(DomainRequests, BaseEstimator):
             self.domains_ = domains.domains
             self.domain_names_: dict[int, str] = {}
             self._keep_label_facts(labels, None if weights is None else weights[domains.label_mask])
+            self._learn_class_shares(adapter, X, labels, domains, weights)
         return self
 
     def predict(self, X: Any, *, sample_domain: Any = None) -> Any:
@@ -172,12 +174,14 @@ class AdaptedEstimator(DomainRequests, BaseEstimator):
         validate_data(self, X, reset=False, skip_check_array=True)
         with all_or_nothing(self):
             unit = register_target(self, domain)
-            self.adapter_ = adapt_target_of(self.adapter_, X, None if domain is None else unit)
+            if self.adapter is not None or not self._looks_at_target:
+                self.adapter_ = adapt_target_of(self.adapter_, X, None if domain is None else unit)
+            self._learn_target_shares(X, None if domain is None else unit)
         return self
 
     def _check_target(self, domains):
         """Refuse or warn where there is an adapter and nothing to adapt to."""
-        if self.adapter is None or domains.has_target:
+        if not self._looks_at_target or domains.has_target:
             return
         if domains.given:
             raise ValueError(
@@ -248,8 +252,19 @@ class AdaptedEstimator(DomainRequests, BaseEstimator):
                 f"{type(estimator).__name__} is of the wrong kind for {type(self).__name__}."
             )
 
+    @property
+    def _looks_at_target(self):
+        """Whether anything but the estimator depends on target rows."""
+        return self.adapter is not None
+
     def _keep_label_facts(self, labels, weights):
         """Keep what a subclass needs to know about the labels that the estimator was fitted to."""
+
+    def _learn_class_shares(self, adapter, X, labels, domains, weights):
+        """Learn the class proportions of the target; only classifiers do, if they are asked to."""
+
+    def _learn_target_shares(self, X, unit):
+        """Learn the class proportions of a new target domain; None: of rows without a domain."""
 
     def _domains_of(self, sample_domain, n_samples):
         """Domains of rows to predict; None, where nothing was said, is for the adapter."""

@@ -30,7 +30,7 @@ from sklearn.utils.validation import check_array, has_fit_parameter
 
 from covshift.adapters.source_standard_scaler import SourceStandardScaler
 from covshift.base import DomainTransformer, RefitNeededError
-from covshift.domains import FitDomains, blank_labels
+from covshift.domains import FitDomains, Labels, blank_labels
 from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
 from covshift.registry import Size
 from covshift.streams import is_streamed, map_rows
@@ -43,6 +43,7 @@ from covshift.weights import scale_to_mean_one
 ESTIMATOR_BYTES = 2**28
 BLOCK_BYTES = 2**26
 NEGLIGIBLE_WEIGHT = 1e-9  # weights have mean one
+SMALLEST_LOGIT = -30.0  # of a class the classifier has never seen: a probability of 1e-13
 
 
 class AdaptedRows(NamedTuple):
@@ -121,6 +122,50 @@ def predict_candidate(
         return predict(Z)
     with _routing_to(fitted.estimator):
         return predict(Z, sample_domain=sample_domain)
+
+
+def class_logits(
+    model: Any, X: Any, classes: int | Labels, sample_domain: Any = None
+) -> FloatArray:
+    """Logits (n, n_classes) of rows by a fitted candidate: scores whose softmax are probabilities.
+
+    Probabilities and margins are brought to this one form, so that an SVM can be calibrated, too.
+
+    Parameters
+    ----------
+    model : FittedCandidate or AdaptedClassifier
+        A candidate without adapter is for rows that are represented already.
+    X : array, frame or sparse matrix
+        Rows.
+    classes : int or ndarray
+        Number of classes, where these are 0, 1, ..., or the classes in order. The model may have
+        seen fewer.
+    sample_domain : ndarray of shape (n,), default=None
+        Domain of each row.
+    """
+    if not isinstance(model, FittedCandidate):
+        model = FittedCandidate(model.adapter_, model.estimator_)
+
+    def ask(method: str) -> Any:
+        return np.asarray(predict_candidate(model, method, X, sample_domain))
+
+    seen = np.asarray(model.estimator.classes_)
+    if hasattr(model.estimator, "predict_proba"):
+        P = ask("predict_proba").astype(np.float64)
+        scores = np.log(np.clip(P, np.exp(SMALLEST_LOGIT), None))
+    elif hasattr(model.estimator, "decision_function"):
+        scores = ask("decision_function").astype(np.float64)
+        if scores.ndim == 1:
+            scores = np.column_stack([-scores / 2, scores / 2])
+    else:
+        scores = (ask("predict")[:, None] == seen).astype(np.float64)
+    if isinstance(classes, np.ndarray):
+        columns, n_classes = np.searchsorted(classes, seen), len(classes)
+    else:
+        columns, n_classes = seen, classes
+    logits = np.full((len(scores), n_classes), min(SMALLEST_LOGIT, scores.min(initial=0.0)))
+    logits[:, columns] = scores
+    return logits
 
 
 def adapt_rows(

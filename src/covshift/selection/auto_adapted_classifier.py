@@ -23,7 +23,14 @@ from covshift.base import (
 )
 from covshift.domains import FitDomains, check_fit_domains, check_new_domains, encode_classes
 from covshift.kernels.arrays import FloatArray, IntArray
-from covshift.kernels.class_shares import reweigh_classes, share_ratios
+from covshift.kernels.class_shares import reweigh_classes
+from covshift.predictors.class_proportions import (
+    SHARE_PRIOR,
+    TARGET,
+    ratios_by_domain,
+    ratios_of_rows,
+    share_ratios,
+)
 from covshift.predictors.fitting import check_rowwise, problem_size
 from covshift.predictors.objective import ACCURACY, decide_classes, is_balanced
 from covshift.predictors.scored_classifier import ScoredClassifier
@@ -40,7 +47,6 @@ from covshift.selection.candidates import (
 from covshift.selection.choice import Choice, choose
 from covshift.selection.leaderboard import Leaderboard
 from covshift.selection.members import (
-    SHARE_PRIOR,
     FewerMembersWarning,
     FitData,
     adapt_members,
@@ -53,9 +59,6 @@ from covshift.selection.score_files import read_scores
 from covshift.selection.words import say_advice
 from covshift.streams import bring_home, is_streamed, map_rows
 from covshift.streams.sampling import draw_in_memory
-
-TARGET = "target"
-MIN_SHARE_ROWS = 30  # of a target domain with shares of its own
 
 
 class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
@@ -520,11 +523,9 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
             P = mean_probabilities(self.members_, X, problem.n_classes, domain)
             self._share_ratios = {TARGET: share_ratios(P, shares)}
         elif self.class_shares == "auto" and self._shares_matter:
-            self._share_ratios = {TARGET: self._estimate_ratios(X, domain)}
-            for one, count in zip(*np.unique(domain, return_counts=True), strict=True):
-                if MIN_SHARE_ROWS <= count < len(domain):
-                    rows = domain == one
-                    self._share_ratios[str(one)] = self._estimate_ratios(X[rows], domain[rows])
+            self._share_ratios = ratios_by_domain(
+                domain, lambda rows: self._estimate_ratios(X[rows], domain[rows])
+            )
         self.class_shares_ = self._share_ratios.get(TARGET, 1.0) * shares
 
     @property
@@ -542,17 +543,8 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
 
     def _ratios_of(self, domain: Any, n_samples: int) -> FloatArray | None:
         """Ratios of class shares for each row, or one set for all; None: those of the source."""
-        if not self._share_ratios:
-            return None
-        everywhere = self._share_ratios[TARGET]
-        if domain is None or self.class_shares == "estimated":
-            return everywhere
-        ratios = np.ones((n_samples, len(self.classes_)))
-        ratios[domain < 0] = everywhere
-        for name, own in self._share_ratios.items():
-            if name != TARGET:
-                ratios[domain == int(name)] = own
-        return ratios
+        where = None if self.class_shares == "estimated" else domain
+        return ratios_of_rows(self._share_ratios, where, n_samples, len(self.classes_))
 
     def _domains_of(self, sample_domain: Any, n_samples: int) -> Any:
         """Domains of rows to predict; None, where nothing was said, is for the adapters."""

@@ -58,11 +58,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
-from covshift.kernels.class_shares import reweigh_classes, share_ratios
+from covshift.kernels.class_shares import reweigh_classes
 from covshift.measures import average_thresholded_confidence, difference_of_confidences
+from covshift.predictors.class_proportions import SHARE_PRIOR, share_ratios
 from covshift.predictors.objective import decide_classes, is_balanced
 from covshift.selection.bench import Bench
-from covshift.selection.members import SHARE_PRIOR, mix_probabilities
+from covshift.selection.members import mix_probabilities
 from covshift.selection.metrics import METRICS
 from covshift.selection.rehearsals import KINDS, SOURCE_CV, pseudo_targets
 

@@ -18,10 +18,6 @@ from covshift.selection.candidates import Candidate
 from covshift.selection.outputs import class_logits
 from covshift.solvers.blas_threads import one_blas_thread
 
-# Weight of the source's class shares in those estimated for a target, as a part of its rows.
-# Without it, shares are mostly noise where classes hardly depend on the features
-# (docs/design/0025-expected-gains.md).
-SHARE_PRIOR = 0.3
 MIN_WEIGHT_KEPT = 0.5  # of the vote, by members that can learn a new target
 
 

@@ -18,16 +18,14 @@ from covshift.predictors.fitting import (
     AdaptedRows,
     FittedCandidate,
     adapt_rows,
+    class_logits,
     fit_estimator,
-    predict_candidate,
     represent,
     uses_target_rows,
 )
 from covshift.quiet import recorded_warnings
 from covshift.selection.candidates import Candidate
 from covshift.selection.problem import Scene
-
-SMALLEST_LOGIT = -30.0  # of a class the classifier has never seen: a probability of 1e-13
 
 
 class Output(NamedTuple):
@@ -63,33 +61,6 @@ def run_scene(candidates: Sequence[Candidate], scene: Scene, n_classes: int) -> 
         if id(one.adapter) not in adapted:
             adapted[id(one.adapter)] = _adapt(one.adapter, scene, keep_all)
     return [_run(one.estimator, adapted[id(one.adapter)], scene, n_classes) for one in candidates]
-
-
-def class_logits(model: Any, X: Any, n_classes: int, sample_domain: Any = None) -> FloatArray:
-    """Logits (n, n_classes) of rows by a fitted candidate of class numbers.
-
-    ``model`` is a `FittedCandidate`, without adapter for rows that are represented already, or an
-    `AdaptedClassifier`.
-    """
-    if not isinstance(model, FittedCandidate):
-        model = FittedCandidate(model.adapter_, model.estimator_)
-
-    def ask(method: str) -> Any:
-        return np.asarray(predict_candidate(model, method, X, sample_domain))
-
-    known = np.asarray(model.estimator.classes_)
-    if hasattr(model.estimator, "predict_proba"):
-        P = ask("predict_proba").astype(np.float64)
-        scores = np.log(np.clip(P, np.exp(SMALLEST_LOGIT), None))
-    elif hasattr(model.estimator, "decision_function"):
-        scores = ask("decision_function").astype(np.float64)
-        if scores.ndim == 1:
-            scores = np.column_stack([-scores / 2, scores / 2])
-    else:
-        scores = (ask("predict")[:, None] == known).astype(np.float64)
-    logits = np.full((len(scores), n_classes), min(SMALLEST_LOGIT, scores.min(initial=0.0)))
-    logits[:, known] = scores
-    return logits
 
 
 class _Adapted(NamedTuple):

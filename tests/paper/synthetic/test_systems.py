@@ -68,6 +68,18 @@ def test_only_alignment_has_no_error():
             assert (figure.standard_error is None) == (system == "SSA")
 
 
+@pytest.mark.parametrize("reading", [*READINGS, *systems.READINGS_TRIED])
+def test_start_and_reward_are_named(reading):
+    """The defaults of the filters may change; what the study computes may not."""
+    recipes = {**READINGS, **systems.READINGS_TRIED}[reading]
+    for recipe in recipes.values():
+        adapter = recipe["adapter"]
+        if adapter["name"].endswith("SparseFiltering"):
+            assert adapter["params"]["init_scale"] == 1.0
+        if adapter["name"] == "PeriodicSparseFiltering":
+            assert isinstance(adapter["params"]["label_reward"], float)
+
+
 def test_settings_of_the_appendix():
     """Appendix D.1; where the study departs from it, that is said beside the recipe."""
     released = {name: recipe["adapter"]["params"] for name, recipe in systems.AS_RELEASED.items()}

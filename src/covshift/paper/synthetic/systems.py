@@ -33,8 +33,14 @@ SVM: Part = {"name": "LinearSVC", "params": {"C": 1.0}}
 SIGMAS = [0.1, 0.2, 0.5, 1.0, 2.0, 3.0]
 ULSIF_LAMBDAS = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0]
 LSPC_LAMBDAS = [0.1, 0.17, 0.32, 0.56, 1.0]
-# Of both filters in the released code: norms of each domain as a batch, 1e-8 inside the roots.
-RELEASED_FILTER = {"n_components": 2, "normalization": "batch", "norm_epsilon": 1e-8}
+# Of both filters in the released code: standard normal draws as the start, norms of each domain as
+# a batch, 1e-8 inside the roots.
+RELEASED_FILTER = {
+    "n_components": 2,
+    "init_scale": 1.0,
+    "normalization": "batch",
+    "norm_epsilon": 1e-8,
+}
 RELEASED_PSF = {
     **RELEASED_FILTER,
     "loss": "blockwise",
@@ -106,19 +112,30 @@ AS_RELEASED: dict[str, Recipe] = {
 }
 
 # What a user should get: joint loss, restarts kept by training loss, norms of each domain, few
-# features per class, and otherwise the defaults.
+# features per class, the start and the reward that the paper states, and otherwise the defaults.
 USED_WELL: dict[str, Recipe] = {
     "SF": {
         "adapter": {
             "name": "SparseFiltering",
-            "params": {"n_components": 4, "n_restarts": 10, "max_iter": 1000},
+            "params": {
+                "n_components": 4,
+                "init_scale": 1.0,
+                "n_restarts": 10,
+                "max_iter": 1000,
+            },
         },
         "estimator": SVM,
     },
     "PSF": {
         "adapter": {
             "name": "PeriodicSparseFiltering",
-            "params": {"n_components": 4, "n_restarts": 100, "max_iter": 1000},
+            "params": {
+                "n_components": 4,
+                "init_scale": 1.0,
+                "label_reward": 1.0,
+                "n_restarts": 100,
+                "max_iter": 1000,
+            },
         },
         "estimator": SVM,
     },

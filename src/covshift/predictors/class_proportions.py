@@ -1,0 +1,117 @@
+"""Class proportions of target domains, over those of the source: estimated, kept, looked up.
+
+They are estimated from probabilities that are calibrated on held-out source rows. The ratios of a
+model are a dictionary: `TARGET` has those of all target rows together; the number of a target
+domain, as text, has those of a domain with shares of its own.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+
+from covshift.domains import FitDomains, check_fit_domains
+from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
+from covshift.kernels.class_shares import estimate_shares
+from covshift.kernels.distinct_rows import deal_folds
+from covshift.kernels.vector_scaling import Scaling, fit_scaling
+from covshift.predictors.fitting import class_logits, fit_candidate
+
+TARGET = "target"
+# Weight of the source's class shares in those estimated for a target, as a part of its rows.
+# Without it, shares are mostly noise where classes hardly depend on the features
+# (docs/design/0025-expected-gains.md).
+SHARE_PRIOR = 0.3
+MIN_SHARE_ROWS = 30  # of a target domain with shares of its own
+N_FOLDS = 3  # of the source, to calibrate on rows that were held out
+
+
+def share_ratios(P: FloatArray, shares: FloatArray, prior: float = 0.0) -> FloatArray:
+    """Ratios (K,) of the class shares of rows to ``shares`` (K,), which P (n, K) is made for.
+
+    1 for a class whose share is zero. See `covshift.kernels.class_shares` for ``prior``.
+    """
+    estimate = estimate_shares(P, shares, prior)
+    return np.divide(estimate, shares, out=np.ones_like(shares), where=shares > 0)
+
+
+def ratios_by_domain(
+    domain: IntArray, estimate: Callable[[BoolArray], FloatArray]
+) -> dict[str, FloatArray]:
+    """Ratios of all target rows, and of each domain with enough rows.
+
+    Parameters
+    ----------
+    domain : (n,) domain of each target row.
+    estimate : function of a mask (n,) of rows that returns their ratios.
+    """
+    ratios = {TARGET: estimate(np.ones(len(domain), dtype=bool))}
+    for one, count in zip(*np.unique(domain, return_counts=True), strict=True):
+        if MIN_SHARE_ROWS <= count < len(domain):
+            ratios[str(one)] = estimate(domain == one)
+    return ratios
+
+
+def ratios_of_rows(
+    ratios: Mapping[str, FloatArray], domain: Any, n_samples: int, n_classes: int
+) -> FloatArray | None:
+    """Ratios (n, K) for rows of these domains, or (K,) for all; None: there are none.
+
+    Source rows have ratios of 1; ``domain`` None: all rows are of the target.
+    """
+    if not ratios:
+        return None
+    if domain is None:
+        return ratios[TARGET]
+    found = np.ones((n_samples, n_classes))
+    found[domain < 0] = ratios[TARGET]
+    for name, own in ratios.items():
+        if name != TARGET:
+            found[domain == int(name)] = own
+    return found
+
+
+def fit_held_out_scaling(
+    adapter: Any, estimator: Any, X: Any, labels: Any, domains: FitDomains, weights: Any = None
+) -> Scaling:
+    """Fit what turns logits into probabilities, from source rows that fits leave out.
+
+    Labeled source rows are dealt into three folds, by class and with a fixed seed. A clone of the
+    candidate is fitted without each fold, and to everything else. Parameters as in
+    `fit_candidate`.
+    """
+    classes, known = np.unique(labels, return_inverse=True)
+    codes = np.full(len(domains.label_mask), -1)
+    codes[domains.label_mask] = known.ravel()
+    held = np.flatnonzero(domains.label_mask & domains.source)
+    if np.count_nonzero(np.bincount(codes[held], minlength=1) >= 2) < 2:
+        raise ValueError(
+            'class_shares="estimated" calibrates on source rows that are held out: at least two '
+            "classes need two labeled source rows each."
+        )
+    fold_of = np.full(len(codes), -1)
+    fold_of[held] = deal_folds(codes[held], N_FOLDS, np.random.RandomState(0))
+    logits = np.empty((len(held), len(classes)))
+    for fold in range(N_FOLDS):
+        kept, left = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
+        where = check_fit_domains(
+            domains.sample_domain[kept] if domains.given else None,
+            domains.label_mask[kept],
+            len(kept),
+        )
+        fitted = fit_candidate(
+            adapter,
+            estimator,
+            _safe_indexing(X, kept),
+            classes[codes[kept][where.label_mask]],
+            where,
+            sample_weight=None if weights is None else weights[kept],
+        )
+        of_left = domains.sample_domain[left] if domains.given else None
+        logits[fold_of[held] == fold] = class_logits(
+            fitted, _safe_indexing(X, left), classes, of_left
+        )
+    return fit_scaling(
+        logits, codes[held], np.ones(len(held)) if weights is None else weights[held]
+    )
