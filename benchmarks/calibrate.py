@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
-from methods import BALANCED, N_MEMBERS, OBJECTIVES, Prediction, make_bench, vote_probabilities
+from methods import BALANCED, N_MEMBERS, OBJECTIVES, Prediction, make_bench
 from results import OK, open_results, read_results
 from run import arrays_path, encode_prediction
 from summary import tasks_of
@@ -29,6 +29,7 @@ from tasks import MADE_UP, draw_task
 import covshift.selection
 from covshift.predictors.objective import decide_classes
 from covshift.selection.choice import choose_plain
+from covshift.selection.expectations import vote_probabilities
 from covshift.selection.gains import QUANTITIES, gain_features
 from covshift.selection.metrics import METRICS
 from covshift.selection.rehearsals import KINDS, decide
@@ -157,10 +158,10 @@ def left_out_lines(line, cases, betas, data, path):
         gains[[one is None for one in P]] = np.nan
         weights = vote_weights(gains, case.allowed, N_MEMBERS)
         balanced = case.objective == BALANCED
-        mean = vote_probabilities(bench, P, weights, not balanced)
+        mean = vote_probabilities(P, bench, weights, reweighed=not balanced)
         labels = classes[decide_classes(mean, case.objective, bench.problem.class_shares)]
         found = encode_prediction(Prediction(labels, mean), drawn)
-        name = "left out: auto" if balanced else "left out: auto, accuracy"
+        name = "left out: vote, balanced" if balanced else "left out: vote, accuracy"
         lines.append(line | {"method": name, "seconds": None, "megabytes": None} | found)
     return lines
 

@@ -18,15 +18,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
 from covshift import AutoAdaptedClassifier
-from covshift.kernels.class_shares import estimate_shares, reweigh_classes
 from covshift.kernels.distinct_rows import deal_folds
-from covshift.predictors.class_proportions import SHARE_PRIOR
 from covshift.predictors.objective import decide_classes
 from covshift.registry import records
 from covshift.selection.bench import N_FOLDS, Bench
 from covshift.selection.candidates import default_candidates, named_classifier
 from covshift.selection.choice import choose
 from covshift.selection.disqualification import disqualify
+from covshift.selection.expectations import vote_probabilities
 from covshift.selection.members import FitData, fit_members
 from covshift.selection.metrics import METRICS
 from covshift.selection.outputs import Output, class_logits
@@ -91,9 +90,10 @@ def shared_bench(task, seed):
 def combine_candidates(bench, task, logits):
     """Predictions of each candidate and of each way to combine them, from their test logits.
 
-    "auto" is what `AutoAdaptedClassifier` predicts, which draws its seed in the same way. "plain
-    best" is the best unadapted candidate by validation on the source, "equal vote" the mean of all
-    candidates that are neither failed nor degenerate.
+    "auto" is what `AutoAdaptedClassifier` predicts, which draws its seed in the same way; "vote" is
+    the vote, whether it is recommended or not. "plain best" is the best unadapted candidate by
+    validation on the source, "equal vote" the mean of all candidates that are neither failed nor
+    degenerate.
     """
     classes = np.unique(task.y_source)
     P = [None if one is None else bench.calibrated_of(i, one) for i, one in enumerate(logits)]
@@ -105,35 +105,13 @@ def combine_candidates(bench, task, logits):
         bench.metric = METRICS[objective]
         for name, weights, reweighed, extras in _combinations(bench, objective):
             used = np.flatnonzero(weights)
-            mean = vote_probabilities(bench, P, weights, reweighed)
+            mean = vote_probabilities(P, bench, weights, reweighed=reweighed)
             extras["weights"] = {bench.candidates[i].name: round(weights[i], 4) for i in used}
             labels = classes[decide_classes(mean, objective, bench.problem.class_shares)]
             found[name] = Prediction(labels, mean, extras)
     arrays = bench.arrays() | {f"test {i}": one for i, one in enumerate(logits) if one is not None}
     found["auto"] = found["auto"]._replace(arrays=arrays)
     return found
-
-
-def vote_probabilities(bench, P, weights, reweighed):
-    """Mean probabilities of the test rows; class shares of adapted members are estimated.
-
-    As `AutoAdaptedClassifier` has it, on the rows that the bench adapts to.
-    """
-    used = np.flatnonzero(weights)
-    parts = []
-    for adapts in (False, True):
-        some = [i for i in used if bench.candidates[i].adapts == adapts]
-        if not some:
-            continue
-        part = sum(weights[i] * P[i] for i in some)
-        if adapts and reweighed:
-            shares = bench.problem.class_shares
-            on_target = bench.calibrated(bench.target)
-            mean = sum(weights[i] * on_target[i] for i in some) / weights[some].sum()
-            ratios = estimate_shares(mean, shares, SHARE_PRIOR) / shares
-            part = weights[some].sum() * reweigh_classes(part, ratios)
-        parts.append(part)
-    return sum(parts)
 
 
 def make_bench(task, codes, seed):
@@ -201,14 +179,19 @@ def outputs_on_test(bench, task, codes, chosen=None):
 def _combinations(bench, objective):
     """Names, weights, whether class shares are adjusted, and extras of ways to combine."""
     short = "balanced" if objective == BALANCED else objective
-    choice = choose(bench, "rehearsals", n_members=N_MEMBERS)
+    reweighed = objective != BALANCED
+    choice = choose(
+        bench, "rehearsals", n_members=N_MEMBERS, objective=objective, reweighed=reweighed
+    )
     yield f"plain best, {short}", np.eye(len(bench.candidates))[choice.plain], False, {}
     yield f"equal vote, {short}", _equal_weights(bench), False, {}
     scores = {key: rounded(column) for key, column in choice.table.scores.items()}
     scores["expected gain"] = rounded(choice.gains)
     extras = {"scores": scores, "reasons": list(choice.table.reasons), "plain": choice.plain}
+    yield f"vote, {short}", choice.weights, reweighed, {}
     name = "auto" if objective == BALANCED else f"auto, {short}"
-    yield name, choice.weights, objective != BALANCED, extras
+    adapted = choice.assessment is None or choice.assessment.action != "keep"
+    yield name, choice.recommended, reweighed and adapted, extras
 
 
 def rounded(values):
@@ -254,7 +237,7 @@ def all_methods():
 
     methods = [
         Method("plain logistic", "1", plain_logistic),
-        Method("auto", "4", shared_bench),
+        Method("auto", "5", shared_bench),
         Method("estimator, accuracy", "1", partial(automatic, objective="accuracy")),
         Method("estimator, balanced", "1", partial(automatic, objective=BALANCED)),
     ]

@@ -265,11 +265,21 @@ def view(
 
     ``P``: of each candidate; one without output has no say in the vote.
     """
+    of_plain = P[plain]
+    assert of_plain is not None  # the plain model was chosen among those that could be fitted
+    return Views(of_plain, vote_probabilities(P, bench, weights, reweighed=reweighed))
+
+
+def vote_probabilities(
+    P: Sequence[FloatArray | None], bench: Bench, weights: FloatArray, *, reweighed: bool = False
+) -> FloatArray:
+    """Return the probabilities of rows by the vote, from those of each candidate.
+
+    ``reweighed``: class shares of the members that adapt are those estimated for the target.
+    """
     adapts = np.array([one.adapts for one in bench.candidates])
     ratios = None
     if reweighed and (weights[adapts] > 0).any():
         on_target = mix_probabilities(bench.calibrated(bench.target), weights * adapts, adapts)
         ratios = share_ratios(on_target, bench.problem.class_shares, SHARE_PRIOR)
-    of_plain = P[plain]
-    assert of_plain is not None  # the plain model was chosen among those that could be fitted
-    return Views(of_plain, mix_probabilities(P, weights, adapts, ratios))
+    return mix_probabilities(P, weights, adapts, ratios)
