@@ -1,14 +1,14 @@
 """Fit the expected scores of the assessment, and judge it with whole clusters left out.
 
-    python benchmarks/run.py DATA --methods auto --made-up 1 --out runs/results.jsonl --jobs 2
+    python benchmarks/run.py DATA --methods auto --out runs/results.jsonl --jobs 2
     python benchmarks/assessment.py DATA runs/results.jsonl [--jobs 2] [--write] [--out FOLDER]
 
 For each task, the vote is that of coefficients of `covshift.selection.gains` which were fitted
 without the task's cluster. Its quantities (`covshift.selection.expectations`) and its true scores
 on the test rows are what the coefficients of ``expectations.json`` are fitted to. Clusters weigh
-the same; made-up families together weigh as much as a third of the real clusters. All that is
-judged is predicted by coefficients fitted without the task's cluster. ``--write`` writes those of
-all tasks. ``--out`` has the tables of ``docs/results/assessment.md`` and a line for each task.
+the same. Made-up tasks are left out: how far an estimate is off is a fact about real data. All that
+is judged is predicted by coefficients fitted without the task's cluster. ``--write`` writes those
+of all tasks. ``--out`` has the tables of ``docs/results/assessment.md`` and a line for each task.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from calibrate import MADE_UP_WEIGHT, OBJECTIVES, left_out_coefficients, read_cases, restore
+from calibrate import OBJECTIVES, left_out_coefficients, read_cases, restore
 from joblib import Parallel, delayed
 from methods import BALANCED, N_MEMBERS
 from results import OK, read_results
@@ -142,7 +142,6 @@ def make_record(bench, case, gains, P_test, truth, labels):
         "task": case.task.name,
         "cluster": case.task.cluster,
         "mark": case.task.mark,
-        "made_up": case.task.collection == MADE_UP,
         "objective": case.objective,
         "n_labels": len(rows),
         "n_test": len(truth),
@@ -164,12 +163,8 @@ def make_record(bench, case, gains, P_test, truth, labels):
 
 
 def cluster_weights(frame):
-    """Weights of tasks: clusters the same, made-up ones together a third of the real ones."""
-    weights = 1 / frame.groupby("cluster")["task"].transform("count").to_numpy(dtype=float)
-    made_up = frame["made_up"].to_numpy()
-    if made_up.any() and not made_up.all():
-        weights[made_up] *= MADE_UP_WEIGHT * weights[~made_up].sum() / weights[made_up].sum()
-    return weights
+    """Weights of tasks: those of a cluster sum to one."""
+    return 1 / frame.groupby("cluster")["task"].transform("count").to_numpy(dtype=float)
 
 
 def matrix(frame, names):
@@ -412,12 +407,11 @@ def judge_losses(frame):
 
 def report(frame, risk):
     """Return all figures of an objective as nested plain data."""
-    real = frame[~frame["made_up"]]
-    plain_only = real[real["n_labels"] == 0]
+    plain_only = frame[frame["n_labels"] == 0]
     recommended = plain_only.copy()
     found = {"tasks": len(plain_only), "clusters": plain_only["cluster"].nunique()}
     for n_labels in N_LABELS:
-        some = real[real["n_labels"] == n_labels].copy()
+        some = frame[frame["n_labels"] == n_labels].copy()
         chosen = follow(some, risk)
         for field in ("", " low", " high", " value"):
             some[f"recommended{field}"] = np.where(
@@ -532,7 +526,7 @@ def main():
     parser.add_argument("--out", type=Path, help="folder for tables.md and tasks.csv")
     options = parser.parse_args()
     lines = [one for one in read_results([options.results]) if one["status"] == OK]
-    tasks = {task.name: task for task in tasks_of(lines)}
+    tasks = {task.name: task for task in tasks_of(lines) if task.collection != MADE_UP}
     lines = [one for one in lines if one["method"] == "auto" and one["task"] in tasks]
     paths = [arrays_path(options.results, one) for one in lines]
     run = Parallel(n_jobs=options.jobs)
@@ -565,12 +559,9 @@ def main():
         table = pd.concat(judged).drop(columns=["quantities", "sampled"])
         table.to_csv(options.out / "tasks.csv", index=False, float_format="%.5g")
     if options.write:
-        real = everything[~everything["made_up"]]
-        made_up = everything[everything["made_up"]]
         facts = {
-            "real tasks": real["task"].nunique(),
-            "clusters": real["cluster"].nunique(),
-            "made-up tasks": made_up["task"].nunique(),
+            "real tasks": everything["task"].nunique(),
+            "clusters": everything["cluster"].nunique(),
         }
         first = {"command": written.pop("command")}
         FILE.write_text(json.dumps(first | facts | written, indent=2) + "\n", encoding="utf-8")
