@@ -151,14 +151,13 @@ def test_the_same_of_every_layout(tmp_path, layout):
 # The command at the end builds the advised model
 
 
-@pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize(
-    "options",
+    ("seed", "options"),
     [
-        ["--domain", "site"],
-        ["--objective", "balanced_accuracy", "--seed", "3"],
-        ["--domain", "site", "--objective", "balanced_accuracy", "--max-rows", "90"],
-        ["--use", "customer_id", "--missing", "Oslo", "--as", "age=number", "--seed", "5"],
+        (0, ["--domain", "site"]),
+        (1, ["--objective", "balanced_accuracy", "--seed", "3"]),
+        (2, ["--domain", "site", "--objective", "balanced_accuracy", "--max-rows", "90"]),
+        (3, ["--use", "customer_id", "--missing", "Oslo", "--as", "age=number", "--seed", "5"]),
     ],
 )
 def test_adapt_does_what_diagnose_advises(tmp_path, monkeypatch, seed, options):
@@ -167,7 +166,7 @@ def test_adapt_does_what_diagnose_advises(tmp_path, monkeypatch, seed, options):
     train = pd.concat(sites).sample(frac=1, random_state=seed)
     new = pd.concat([customers(40, "E", 2, rng), customers(40, "C", 0.5, rng)])
     new = new.sample(frac=1, random_state=seed).drop(columns="churned")
-    if seed:  # unbalanced
+    if seed % 2:  # unbalanced
         train = train.drop(train.index[train["churned"] == "yes"][::2])
     monkeypatch.chdir(tmp_path)
     train.to_csv("train of 'us'.csv", index=False)
