@@ -144,7 +144,7 @@ class TableClassifier(ScoredClassifier, BaseEstimator):
         X : frame of shape (n_samples, n_columns)
             Rows of all domains.
         y : array-like of shape (n_samples,)
-            Labels; those of target rows are not read.
+            Labels; those of target rows are not read, unless ``label_mask`` says so.
         sample_domain, label_mask
             As in `AdaptedClassifier`.
         domain_names : mapping of int to str, default=None
@@ -204,6 +204,7 @@ class TableClassifier(ScoredClassifier, BaseEstimator):
                 stacked.X,
                 stacked.y,
                 sample_domain=stacked.sample_domain,
+                label_mask=tables.label_mask,
                 domain_names=stacked.domain_names,
                 schema=tables.schema,
                 progress=progress,

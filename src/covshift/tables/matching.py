@@ -6,12 +6,14 @@ the features, in its order and of its kinds. Every decision is a note, a plain s
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+import numpy as np
 
 from covshift.base import check_option
 from covshift.domains import Labels, StackedDomains, stack_domains
-from covshift.kernels.arrays import IntArray
+from covshift.kernels.arrays import BoolArray, IntArray
 from covshift.tables.cells import MISSING, Kind
 from covshift.tables.columns import as_frame, column_kind
 from covshift.tables.domain_codes import code_domains
@@ -41,6 +43,8 @@ class MatchedTables:
     label_edges : where a numeric label was cut into ranges; empty: it was not.
     new_rows : positions in the new table of the rows of ``X_new``; None: all of them.
     domain : name of the domain column, or None.
+    labeled_rows, new_labels : positions in ``X_new`` of rows whose labels are known, and these
+        labels (`covshift.tables.new_labels`); None: there are none.
     """
 
     X_train: Any
@@ -59,6 +63,8 @@ class MatchedTables:
     missing: tuple[str, ...] = MISSING
     label_edges: tuple[float, ...] = ()
     domain: str | None = None
+    labeled_rows: IntArray | None = None
+    new_labels: Labels | None = None
 
     @property
     def schema(self) -> TableSchema:
@@ -72,7 +78,10 @@ class MatchedTables:
         return list(self.kinds)
 
     def stack(self) -> StackedDomains:
-        """Return ``X, y, sample_domain`` for ``fit``: rows ordered by domain, sources first."""
+        """Return ``X, y, sample_domain`` for ``fit``: rows ordered by domain, sources first.
+
+        ``label_mask`` says which labels of new rows are known.
+        """
         sources = {
             self.domain_names[number]: (
                 self.X_train[self.source_domain == number],
@@ -84,7 +93,29 @@ class MatchedTables:
             self.domain_names[number]: self.X_new[self.target_domain == number]
             for number in range(-1, int(self.target_domain.min()) - 1, -1)
         }
-        return stack_domains(sources, target=targets)
+        stacked = stack_domains(sources, target=targets)
+        if self.labeled_rows is None or stacked.y is None:
+            return stacked
+        y = stacked.y.copy()
+        y[len(self.y) + self._places(self.labeled_rows)] = self.new_labels
+        return replace(stacked, y=y)
+
+    @property
+    def label_mask(self) -> BoolArray | None:
+        """Which rows of ``stack`` have a known label; None: those of the training table."""
+        if self.labeled_rows is None:
+            return None
+        known = np.arange(len(self.y) + len(self.X_new)) < len(self.y)
+        known[len(self.y) + self._places(self.labeled_rows)] = True
+        return known
+
+    def _places(self, rows: IntArray) -> IntArray:
+        """Positions of rows of ``X_new`` among the target rows of ``stack``."""
+        order = np.argsort(-self.target_domain, kind="stable")
+        places = np.empty_like(order)
+        places[order] = np.arange(len(order))
+        found: IntArray = places[rows]
+        return found
 
 
 def match_tables(
