@@ -1,9 +1,9 @@
 """
-What a diagnosis has seen
-=========================
+What a diagnosis says
+=====================
 
 Six sites measure the same things with offsets of their own, and a seventh has no labels.
-`diagnose` lets each of the six play the seventh, and tries a remedy for each hypothesis.
+`diagnose` lets source rows play those of the seventh, and scores every candidate there.
 """
 
 import matplotlib.pyplot as plt
@@ -23,23 +23,27 @@ def site(n, offset):
 offsets = {"A": 0, "B": 4, "C": -4, "D": 6, "E": -6, "F": 2}
 sites = {name: site(80, offset) for name, offset in offsets.items()}
 data = stack_domains(sites, target={"G": site(150, 8)[0]})
-diagnosis = diagnose(data.X, data.y, sample_domain=data.sample_domain)
+diagnosis = diagnose(data.X, data.y, sample_domain=data.sample_domain, max_rows=200)
 print(diagnosis)
 
 # %%
-# The gains of the remedies over no adaptation, with intervals over sites and rows:
+# The expected scores of the plain and the recommended model with 90 % intervals, and the expected
+# gain of the best candidate of each adapter:
 
-kind = "source domains"
-rows = [row for row in diagnosis.table if row[f"gain: {kind}"] is not None]
-figure, axes = plt.subplots(figsize=(8, 3.6))
-for place, row in enumerate(reversed(rows)):
-    low, high = row[f"interval: {kind}"]
-    colour = "C0" if row["leads"] else "grey" if row["survives"] else "C1"
-    axes.plot([low, high], [place, place], color=colour, lw=2)
-    axes.plot(row[f"gain: {kind}"], place, "o", color=colour)
-fates = ["leads" if r["leads"] else "survives" if r["survives"] else "refuted" for r in rows]
-names = [f"{row['hypothesis']} ({fate})" for row, fate in zip(rows, fates, strict=True)]
-axes.set_yticks(range(len(rows)), reversed(names))
-axes.axvline(0, color="lightgrey", lw=1)
-axes.set_xlabel("balanced accuracy gained where a source domain plays the target")
+scores = {"plain model": diagnosis.assessment.plain}
+scores["recommended model"] = diagnosis.assessment.recommended
+gains = {row["adapter"]: row["expected gain"] for row in diagnosis.table}
+figure, (above, below) = plt.subplots(
+    2, 1, figsize=(8, 6), height_ratios=[1, 3], layout="constrained"
+)
+for place, score in enumerate(scores.values()):
+    above.plot([score.low, score.high], [place, place], color="C0", lw=2)
+    above.plot(score.value, place, "o", color="C0")
+above.set_yticks(range(len(scores)), scores)
+above.set_xlabel("expected accuracy")
+colours = ["C0" if row["weight"] > 0 else "grey" for row in diagnosis.table]
+below.scatter(list(gains.values()), range(len(gains)), c=colours)
+below.set_yticks(range(len(gains)), gains)
+below.axvline(0, color="lightgrey", lw=1)
+below.set_xlabel("expected gain; in blue, those in the recommended model")
 plt.show()

@@ -40,7 +40,7 @@ def test_two_classes_are_told_apart_by_their_names(classes, shown):
 
 def test_scores_and_gains_are_drawn(monkeypatch):
     monkeypatch.setattr(CANDIDATES, few_candidates)
-    data, _ = shifted_sites()
+    data, _ = shifted_sites(n=40)
     found = diagnose(data.X, data.y, sample_domain=data.sample_domain)
     scores, gains = found.plot().axes
     assert scores.get_xlabel() == "expected accuracy"

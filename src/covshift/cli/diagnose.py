@@ -109,7 +109,8 @@ def diagnose(
         from covshift.diagnosis.words import say_rows, summarize
         from covshift.tables import check_output, diagnose_tables, read_pair
         from covshift.tables.adapting import unbalanced_note
-        from covshift.tables.diagnosing import read_labels, rows_to_label, write_rows_to_label
+        from covshift.tables.diagnosing import rows_to_label, write_rows_to_label
+        from covshift.tables.new_labels import with_new_labels
         from covshift.tables.recordings import FILE, START, as_windows, window_places
 
         check_count("--ask", ask, minimum=1 if to_label else 0)
@@ -143,11 +144,8 @@ def diagnose(
                 keep=keep, max_rows=max_rows, bins=bins, progress=update,
                 split=splitting.to_split(), intake=cells.to_intake(), **reading.layout,
             )  # fmt: skip
-        notes = list(tables.notes)
-        known = None
-        if labels is not None:
-            known, more = read_labels(tables, labels, **reading.layout)
-            notes += more
+            if labels is not None:
+                tables = with_new_labels(tables, labels)  # which this command wrote: its own layout
         work = f"diagnosing {len(tables.X_train):,} and {len(tables.X_new):,} rows"
         with working(work, quiet) as update:
             begun: list[str] = []
@@ -158,10 +156,10 @@ def diagnose(
 
             risk = {} if max_risk is None else {"max_risk": max_risk}
             found = diagnose_tables(
-                tables, known, objective=objective or "accuracy", random_state=seed, n_jobs=jobs,
+                tables, objective=objective or "accuracy", random_state=seed, n_jobs=jobs,
                 time_budget=time_budget, progress=tell, **risk,
             )  # fmt: skip
-        notes += unbalanced_note(tables.y, found.objective)
+        notes = [*tables.notes, *unbalanced_note(tables.y, found.objective)]
         if found.n_rows_looked_at != found.n_rows:
             notes.append(f"{say_rows(found)}.")
         rows = rows_to_label(found, tables, ask) if ask else []
@@ -188,10 +186,15 @@ def diagnose(
     _print(found)
     if to_label is not None:
         typer.echo(f"To label: {to_label}")
+    elif rows and (found.assessment is None or found.assessment.confidence != "high"):
+        typer.echo(
+            f"Rows of {(new or train).name} to label (the first is 1): {', '.join(map(str, rows))}"
+        )
     if report is not None:
         typer.echo(f"Report: {report}")
     typer.echo("To follow the advice:")
-    typer.echo(f"  {printable(command, len(command))}")
+    # Spaces inside quotes count; a character that would steer a terminal must not be printed.
+    typer.echo(f"  {command if command.isprintable() else printable(command, len(command))}")
 
 
 def _print(found: Any) -> None:

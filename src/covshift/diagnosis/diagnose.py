@@ -93,8 +93,10 @@ def diagnose(
     >>> X_new = rng.standard_normal((100, 3)) + 2 * y[:, None] + 8
     >>> data = stack_domains(sites, target={"D": X_new})
     >>> diagnosis = diagnose(data.X, data.y, sample_domain=data.sample_domain, max_rows=100)
-    >>> diagnosis.assessment.action
-    'adapt'
+    >>> diagnosis.assessment.determinability.determinable
+    True
+    >>> diagnosis.assessment.recommended.value >= diagnosis.assessment.plain.value
+    True
     """
     check_option("objective", objective, OBJECTIVES)
     if sample_domain is None:

@@ -79,7 +79,8 @@ def _evidence(diagnosis: "Diagnosis") -> Section:
 
 
 def _advice(diagnosis: "Diagnosis", how_to_label: str) -> Section:
-    tables, figures = [], []
+    tables: list[Table] = []
+    figures: list[Figure] = []
     if diagnosis.assessment is not None:
         rows: list[dict[str, Cell]] = [
             {"model": name, "score": make_cell(show_estimate(score), value=score.value)}

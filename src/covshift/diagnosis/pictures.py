@@ -28,8 +28,10 @@ def draw_expected(diagnosis: "Diagnosis") -> Any:
 
     panels: dict[str, dict[str, tuple[float, float, float]]] = {}
     if diagnosis.assessment is not None:
-        scores = {name: tuple(score) for name, score in score_rows(diagnosis.assessment)}
-        panels[f"expected {diagnosis.objective.replace('_', ' ')}"] = scores
+        panels[f"expected {diagnosis.objective.replace('_', ' ')}"] = {
+            name: (score.value, score.low, score.high)
+            for name, score in score_rows(diagnosis.assessment)
+        }
     gains = [(row["adapter"], row["expected gain"]) for row in diagnosis.table]
     panels[GAINS] = {name: (gain, gain, gain) for name, gain in gains if np.isfinite(gain)}
     return draw_intervals(panels, about_zero=[GAINS])

@@ -4,7 +4,7 @@ The advice is in the words of `covshift.selection.words`, which the commands and
 """
 
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from covshift.selection.words import (
     HOW_TO_LABEL,
@@ -108,7 +108,7 @@ def _html_table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     return f"<table><tr>{head}</tr>{body}</table>"
 
 
-def show_expected_gain(row: dict[str, object]) -> str:
+def show_expected_gain(row: dict[str, Any]) -> str:
     """Return the expected gain of an adapter's best candidate, or why it has none."""
     if row["disqualified"] is not None:
         return f"none: {row['disqualified']}"
