@@ -520,7 +520,7 @@ def list_cases() -> dict[str, Callable[[], dict[str, Any]]]:
         cases[f"vote/around LR, {name}"] = partial(fit_vote, name, LogisticRegression())
     cases["vote/accuracy"] = partial(fit_short_vote, scoring="accuracy", vote=2)
     cases["vote/estimated shares"] = partial(fit_short_vote, class_shares="estimated")
-    cases["vote/guard"] = partial(fit_short_vote, guard=0.5, max_rows=100)
+    cases["vote/no risk"] = partial(fit_short_vote, max_risk=0.0, max_rows=100)
     cases["vote/no target"] = partial(fit_short_vote, given=False)
     cases["vote/labelled target rows"] = partial(fit_short_vote, masked=True)
     for name in ("two", "wide", "near", "sites"):

@@ -1,9 +1,16 @@
-"""Pages of the documentation, run as a reader would: every command and every line of Python."""
+"""Pages of the documentation, run as a reader would: every command and every line of Python.
+
+``python -m tests.pages`` writes into all pages what their commands and lines now print;
+``python -m tests.pages docs/start.md`` into one. Read the difference before you commit it.
+"""
 
 import contextlib
 import io
 import re
 import subprocess
+import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -13,10 +20,20 @@ from tests.cli.user_files import run
 LONG = {"show", "diagnose"}
 
 
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+BLOCK = re.compile(r"^```([\w{}-]*)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
+
+
+def pages_with_code():
+    """Pages whose code is run, in the order of reading."""
+    pages = [DOCS / "start.md", DOCS / "your-own-files.md", DOCS / "theory.md"]
+    pages += sorted((DOCS / "guide").glob("*.md"))
+    return [page for page in pages if "```python" in page.read_text(encoding="utf-8")]
+
+
 def blocks_of(path):
     """Language and text of each block of code, in order."""
-    text = path.read_text(encoding="utf-8")
-    return re.findall(r"^```([\w{}-]*)\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
+    return BLOCK.findall(path.read_text(encoding="utf-8"))
 
 
 def commands_of(block):
@@ -32,27 +49,61 @@ def run_page(path):
     Blocks of Python share their names. A block of text after one is what it prints, one without is
     not compared. Blocks of the console hold commands and what they print.
     """
-    names, printed, shown, last = {}, "", [], None
+    shown = []
+    for what, expected, got in outputs_of(path):
+        if what.startswith("covshift "):
+            shown.append(what)
+        assert_alike(got, expected, what)
+    return shown
+
+
+def outputs_of(path):
+    """Run a page; yield each output that it shows: what printed it, as shown, as it is now."""
+    names, printed, last = {}, "", None
     for language, code in blocks_of(path):
         if language == "python":
             printed = run_python(code, names)
         elif language == "text":
-            assert_alike(printed, code, path.name)
+            yield path.name, code, printed
         elif language == "console":
             for command, expected in commands_of(code):
                 if command == "echo $?":
-                    assert f"{last.exit_code}\n" == expected
-                    continue
-                if command.startswith("covshift "):
-                    shown.append(command)
+                    got = f"{last.exit_code}\n"
+                elif command.startswith("covshift "):
                     last = run(*command.split()[1:])
                     got = last.output
                 else:
                     got = run_shell(command)
                 if LONG & set(command.split()):
                     got = "".join(got.splitlines(keepends=True)[: expected.count("\n")])
-                assert_alike(got, expected, command)
-    return shown
+                yield command, expected, got
+
+
+def refresh_page(path):
+    """Run a page in the current folder; return its text with what it prints now.
+
+    Of long outputs as many lines are shown as before. Dates stay.
+    """
+    outputs = outputs_of(path)
+
+    def refresh(block):
+        language, code = block.groups()
+        if language == "text":
+            code = next(outputs)[2]
+        elif language == "console":
+            parts = []
+            for command, _ in commands_of(code):
+                _, expected, got = next(outputs)
+                if date := re.search(r"^date: .*$", expected, flags=re.MULTILINE):
+                    got = re.sub(r"^date: .*$", date.group(), got, flags=re.MULTILINE)
+                parts.append(f"$ {command}\n{got}")
+            code = "".join(parts)
+        return f"```{language}\n{code}```"
+
+    text = BLOCK.sub(refresh, path.read_text(encoding="utf-8"))
+    for _ in outputs:  # the Python after the last output is run as well
+        raise AssertionError("an output was left over")
+    return text
 
 
 def run_python(code, names):
@@ -83,3 +134,20 @@ def assert_alike(got, expected, what):
     what = f"{what} now prints:\n{got}"
     assert skeleton.split() == wanted.split(), what
     assert numbers == pytest.approx(wanted_numbers, rel=0.02, abs=0.02), what
+
+
+def main(paths):
+    """Refresh pages, each in a process and a folder of its own: some change settings."""
+    for path in map(Path, paths):
+        print(path, flush=True)
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            text = refresh_page(path)
+        path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:]:
+        main([Path(name).resolve() for name in sys.argv[1:]])
+    else:
+        for page in pages_with_code():
+            subprocess.run([sys.executable, "-m", "tests.pages", str(page)], check=True)

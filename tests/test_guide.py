@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 import sklearn
 
-from tests.pages import run_page
+from tests.pages import pages_with_code, refresh_page, run_page
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 PAGES = [DOCS / "start.md", DOCS / "theory.md", *sorted((DOCS / "guide").glob("*.md"))]
-WITH_CODE = [page for page in PAGES if "```python" in page.read_text(encoding="utf-8")]
+WITH_CODE = [page for page in pages_with_code() if page in PAGES]  # the other: tests/cli
 # SKADA changes a setting of scikit-learn when it is imported: in a process of its own.
 APART = "import sys; sys.path.insert(0, sys.argv[1]); from pathlib import Path; "
 APART += "from tests.pages import run_page; run_page(Path(sys.argv[2]))"
@@ -37,3 +37,20 @@ def test_pages_show_code_that_is_run():
         text = page.read_text(encoding="utf-8")
         assert "```py\n" not in text
         assert ">>> " not in text
+
+
+def test_pages_are_refreshed_with_what_is_printed_now(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text(
+        "One.\n```python\nx = 2\nprint(x + 1)\n```\n\n```text\n7\n```\nTwo.\n"
+        "```console\n$ echo new\nold\n$ covshift show absent.skops\n$ echo $?\n0\n```\n"
+        "```sh\nas it is\n```\n"
+    )
+    text = refresh_page(page)
+    page.write_text(text)
+    assert "```text\n3\n```\nTwo." in text
+    assert "$ echo new\nnew\n$ covshift show absent.skops\n$ echo $?\n1\n```" in text
+    assert text.startswith("One.\n```python\nx = 2\nprint(x + 1)\n```\n")
+    assert text.endswith("```sh\nas it is\n```\n")
+    assert run_page(page) == ["covshift show absent.skops"]

@@ -25,7 +25,7 @@ def save_vote(folder, *adapters):
     paths = write_tables(folder)
     vote = AutoAdaptedClassifier(
         candidates=[(adapter, LogisticRegression()) for adapter in adapters],
-        guard=0.0,
+        max_risk=1.0,
         random_state=0,
     )
     tables = read_pair(paths["train"], paths["new"], label="churned", domain="site")

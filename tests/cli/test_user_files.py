@@ -111,10 +111,12 @@ def test_the_default_tries_all_and_says_what_it_chose(tmp_path):
     result = json.loads(succeed("adapt", paths["train"], paths["new"], *options))
     assert len(result["leaderboard"]) == 8  # every automatic adapter around one model
     assert sum(one["weight"] for one in result["chosen"]) == pytest.approx(1, abs=1e-3)
-    assert "candidates vote" in result["decision"]
+    assert result["decision"].startswith("Advice: ")
+    assert result["assessment"]["plain_name"] == result["plain model"]
     assert "since" not in result["data"]["columns"]
     card = json.loads(succeed("show", tmp_path / "m", "--json"))
     assert card["leaderboard"] == result["leaderboard"]
+    assert card["assessment"] == result["assessment"]
     assert card["software"]["scikit-learn"]
     assert card["date"]
     assert card["notes"] == result["notes"]

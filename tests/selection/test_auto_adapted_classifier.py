@@ -194,11 +194,27 @@ def make_covariate_shift(n=200):
     )
 
 
-def test_the_guard_says_why_nothing_was_adapted():
-    model = fit(data=make_covariate_shift(), guard=9.0)
-    assert model.decision_.startswith("No adaptation: raw + ")
-    assert model.leaderboard_[0]["adapter"] == "raw"
-    assert len(model.members_) == 1
+def test_no_risk_keeps_the_plain_model():
+    model = fit(data=make_covariate_shift(), max_risk=0.0)
+    found = model.assessment_
+    assert found.action == "keep"
+    assert found.vote_loss_probability > 0
+    assert model.decision_.startswith(f"Advice: keep the plain model, {found.plain_name} (")
+    assert model.chosen_ == [found.plain_name] == [name for name, _ in found.members]
+    assert model.leaderboard_[0]["adapter"] in ("none", "raw")
+    assert found.recommended == found.plain
+    assert found.gain == (0, 0, 0)
+
+
+def test_the_model_is_what_the_assessment_recommends():
+    for max_risk in (0.0, 0.4, 1.0):
+        model = fit(max_risk=max_risk)
+        found = model.assessment_
+        weights = [(one.candidate.name, one.weight) for one in model.members_]
+        assert [name for name, _ in found.members] == [name for name, _ in weights]
+        assert [weight for _, weight in found.members] == pytest.approx([w for _, w in weights])
+        assert (found.action == "keep") == (model.chosen_ == [found.plain_name])
+        assert found.loss_probability <= max_risk
 
 
 def test_class_shares_of_the_target():
@@ -354,7 +370,9 @@ def test_rows_for_the_scores_are_limited():
     [
         ({"vote": 0}, "vote"),
         ({"vote": 2.5}, "vote"),
-        ({"guard": -1.0}, "guard"),
+        ({"max_risk": -0.1}, "max_risk"),
+        ({"max_risk": 1.1}, "max_risk is a probability, from 0 to 1"),
+        ({"max_risk": float("nan")}, "max_risk"),
         ({"class_shares": "target"}, "class_shares"),
         ({"max_rows": 10}, "max_rows"),
         ({"time_budget": -1.0}, "time_budget"),

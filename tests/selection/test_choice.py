@@ -1,4 +1,4 @@
-"""Candidates, disqualification, weights of the vote, the guard."""
+"""Candidates, disqualification, weights of the vote, the recommended model."""
 
 import numpy as np
 import pytest
@@ -10,27 +10,16 @@ from sklearn.svm import SVC
 
 from covshift import AdaptedClassifier, CorrelationAlignment, DomainStandardScaler
 from covshift.registry import Size, find_record
-from covshift.selection.candidates import Candidate, check_candidates
-from covshift.selection.choice import NoRankedCandidateWarning, choose, guard_weights
+from covshift.selection.candidates import check_candidates
+from covshift.selection.choice import NoRankedCandidateWarning, choose
 from covshift.selection.disqualification import disqualify
 from covshift.selection.outputs import Output
 from covshift.selection.rehearsals import KINDS
-from covshift.selection.score_table import ScoreTable, score_table
+from covshift.selection.score_table import score_table
 from covshift.selection.vote import SCORE_ERROR, combine_with_labels, vote_weights
 from tests.selection.made_problems import Broken, Constant, make_bench, plain, standardised
 
 NAN = np.nan
-
-
-def make_table(scores, adapters=("none", "A", "B"), reasons=None):
-    candidates = [
-        Candidate(name, "LR", None if name == "none" else DomainStandardScaler(), None)
-        for name in adapters
-    ]
-    outputs = [Output(np.zeros((2, 2)))] * len(candidates)
-    reasons = reasons or [None] * len(candidates)
-    arrays = {name: np.array(values, dtype=float) for name, values in scores.items()}
-    return ScoreTable(candidates, arrays, reasons, outputs, [])
 
 
 # Candidates
@@ -182,40 +171,28 @@ def test_labels_that_contradict_the_score_say_how_far_it_is_off():
     assert found.argmax() == 1
 
 
-# The guard
-
-
-def test_the_guard_returns_to_no_adaptation_for_a_small_lead():
-    table = make_table({})
-    combined = np.array([0.10, 0.12, 0.13])
-    weights = vote_weights(combined, table.allowed, 2)
-    kept, decision = guard_weights(table, combined, weights, 0.0)
-    np.testing.assert_array_equal(kept, weights)
-    assert "2 of 3 candidates vote" in decision
-    alone, reason = guard_weights(table, combined, weights, 0.05)
-    np.testing.assert_array_equal(alone, [1, 0, 0])
-    assert reason.startswith(
-        "No adaptation: none + LR is used. The expected gain of a vote, +0.027, is less than"
-    )
-    kept, reason = guard_weights(table, combined, weights, 0.01)
-    np.testing.assert_array_equal(kept, weights)
-    assert "expected gain over the best unadapted one: +0.027" in reason
-
-
-def test_the_guard_needs_an_unadapted_candidate():
-    table = make_table({}, ("A", "B", "C"))
-    combined = np.array([0.1, 0.2, 0.3])
-    weights = vote_weights(combined, table.allowed, 3)
-    np.testing.assert_array_equal(guard_weights(table, combined, weights, 9.0)[0], weights)
-
-
 # All together
 
 
 def test_choosing_prefers_what_undoes_the_shift():
-    choice = choose(make_bench([plain(), standardised()]), "rehearsals", n_members=1)
+    choice = choose(make_bench([plain(), standardised()]), "rehearsals", n_members=1, max_risk=1.0)
+    assert choice.weights.tolist() == choice.recommended.tolist() == [0, 1]
+    assert choice.assessment.action == "adapt"
+    assert choice.assessment.members == [("standardise + LR", 1.0)]
+
+
+def test_what_is_too_risky_is_not_recommended():
+    choice = choose(make_bench([plain(), standardised()]), "rehearsals", n_members=1, max_risk=0.0)
     assert choice.weights.tolist() == [0, 1]
-    assert "standardise" in choice.decision
+    assert choice.assessment.vote_loss_probability > 0
+    assert choice.recommended.tolist() == [1, 0]
+    assert choice.assessment.action == "keep"
+
+
+def test_nothing_is_assessed_without_a_target():
+    choice = choose(make_bench([plain(), plain(Constant())]), "source CV", n_members=1)
+    assert choice.assessment is None
+    np.testing.assert_array_equal(choice.recommended, choice.weights)
 
 
 def test_no_time_leaves_out_scores_and_still_chooses():
