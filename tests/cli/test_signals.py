@@ -38,6 +38,7 @@ def made(tmp_path_factory):
         "adapt", "--signals", paths["all"], *COLUMNS, "--target-domain", "2", "--adapter",
         "standardize", "--reference-rows", "1000", "--out", paths["model"],
     )  # fmt: skip
+    assert "known only after the outcome" not in text  # a frequency is measured before
     assert "Training rows: 160; new rows: 80; columns to learn from: 32, as 32 features." in text
     return paths
 

@@ -198,8 +198,12 @@ def match_frames(
     task: str,
     missing: Sequence[str] = MISSING,
     bins: int | None = None,
+    suspects: bool = True,
 ) -> MatchedTables:
-    """Match frames; ``new_names`` are all columns of the new table, read or not."""
+    """Match frames; ``new_names`` are all columns of the new table, read or not.
+
+    ``suspects``: whether to name columns that may mislead.
+    """
     notes: list[str] = []
     edges = find_edges(train[label], bins)
     y, train_rows = read_labels(train[label], task, notes, missing, edges)
@@ -214,7 +218,7 @@ def match_frames(
     _note_unmatched(candidates, [name for name in new_names if name not in left_out], notes)
     candidates = [name for name in candidates if name in new.columns]
     kinds = choose_features(train[candidates], new, keep, notes)
-    if task == "classification":
+    if task == "classification" and suspects:
         note_suspects(train, y, kinds, notes)
     columns: dict[str, Any] = {}
     for name, kind in list(kinds.items()):

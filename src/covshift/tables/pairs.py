@@ -13,6 +13,7 @@ from covshift.tables.labels import as_written
 from covshift.tables.matching import MatchedTables, check_columns, match_frames, names_given
 from covshift.tables.moved_columns import note_moved_columns
 from covshift.tables.reading import Table, open_table, read_rows, read_table
+from covshift.tables.recordings import RecordingTable
 from covshift.tables.row_sample import default_rows
 from covshift.tables.schema_finding import Intake, quoted
 from covshift.tables.splits import Split
@@ -98,8 +99,11 @@ def read_pair(
         new = _read(reader, new_path, max_rows, progress)
         names = [*new.frame.columns, *reader.other_names]
     matched = match_frames(
-        table.frame, new.frame, names, label, domain, ignore, keep, task, table.schema.missing, bins
-    )
+        table.frame, new.frame, names, label, domain, ignore, keep, task, table.schema.missing,
+        bins,
+        # Spectra are measured before any outcome, however well one frequency predicts it.
+        suspects=not isinstance(train_path, RecordingTable),
+    )  # fmt: skip
     read = [
         f"{one_line(Path(path).name)}: {note}"
         for path, notes in ((train_path, table.notes), (new_path or train_path, new.notes))
