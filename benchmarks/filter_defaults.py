@@ -171,7 +171,11 @@ def main():
     parser.add_argument("--speech-trials", type=int, default=100)
     names = "radial, ..., periodic_groups, ..., real, speech, speech-defaults"
     parser.add_argument("--only", nargs="+", help=f"sets: {names}")
+    parser.add_argument("--values", nargs="+", help='variants, such as "1, 1" and "1, auto"')
     options = parser.parse_args()
+    for variants in VARIANTS.values():
+        for name in set(variants) - set(options.values or variants):
+            del variants[name]
     wanted = set(options.only or (*SYNTHETIC, *REPEATING, "real", "speech"))
     for draw, names in ((synthetic, SYNTHETIC), (repeating, REPEATING)):
         for name in [one for one in names if one in wanted]:

@@ -119,9 +119,9 @@ def read_case(line, vote, task, data, path):
     P, P_test = (np.zeros((len(rows), n_classes)) for rows in (drawn.X_target, drawn.X_test))
     for i, weight in zip(used, weights, strict=True):
         if weight > 0:
-            scaling = _scaling(arrays, i)
-            P += weight * _probabilities(arrays[f"target, {i}"], scaling)
-            P_test += weight * _probabilities(arrays[f"test {i}"], scaling)
+            scaling = fold_scaling(arrays, i)
+            P += weight * calibrated(arrays[f"target, {i}"], scaling)
+            P_test += weight * calibrated(arrays[f"test {i}"], scaling)
     classes = np.unique(drawn.y_source)
     gains = vote["extras"]["scores"]["expected gain"]
     return {
@@ -137,7 +137,7 @@ def read_case(line, vote, task, data, path):
     }
 
 
-def _scaling(arrays, i):
+def fold_scaling(arrays, i):
     """Calibration of a candidate from its logits of left-out source rows; None if it has none."""
     folds = arrays["folds"]
     parts = [arrays.get(f"fold {fold}, {i}") for fold in range(folds.max() + 1)]
@@ -149,7 +149,8 @@ def _scaling(arrays, i):
     return fit_scaling(logits, arrays["codes"], np.ones(len(folds)))
 
 
-def _probabilities(logits, scaling):
+def calibrated(logits, scaling):
+    """Return probabilities of logits; those of a softmax where a candidate has no scaling."""
     logits = logits.astype(np.float64)
     return softmax(logits, axis=1) if scaling is None else scaled_probabilities(logits, scaling)
 
