@@ -16,6 +16,7 @@ from covshift.tables.cells import MISSING, Kind
 from covshift.tables.columns import as_frame, column_kind
 from covshift.tables.domain_codes import code_domains
 from covshift.tables.errors import TableError, listed
+from covshift.tables.extra import pandas as pd
 from covshift.tables.features import choose_features, convert_column, unseen_note
 from covshift.tables.labels import find_edges, read_labels
 from covshift.tables.schema import TableSchema
@@ -166,11 +167,12 @@ def match_frames(
     task: str,
     missing: Sequence[str] = MISSING,
     bins: int | None = None,
+    exact_labels: bool = False,
 ) -> MatchedTables:
     """Match frames; ``new_names`` are all columns of the new table, read or not."""
     notes: list[str] = []
     edges = find_edges(train[label], bins)
-    y, train_rows = read_labels(train[label], task, notes, missing, edges)
+    y, train_rows = read_labels(train[label], task, notes, missing, edges, exact_labels)
     train = train.iloc[train_rows].reset_index(drop=True)
     new = new.reset_index(drop=True)
     if label in new_names:
@@ -204,7 +206,8 @@ def match_frames(
             "Check the names of the columns, or keep some by name."
         )
     X_train = train[list(kinds)]
-    X_new = new[[]].assign(**columns)[list(kinds)]
+    # At once: a frame that grows column by column takes time with the square of their number.
+    X_new = pd.DataFrame(columns, index=new.index)[list(kinds)]
     return MatchedTables(
         X_train,
         y,
