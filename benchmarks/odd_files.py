@@ -56,13 +56,16 @@ def zipped(**members: str) -> bytes:
 
 
 PLAIN = "age,city\n30,Oslo\n40.5,Rome\n"
+TRIPLE = "age,city,code\n30,Oslo,A1\n40.5,Rome,B2\n"
 READ: dict[str, list[Any]] = {"age": [30.0, 40.5], "city": ["Oslo", "Rome"]}
+TRIPLE_READ: dict[str, list[Any]] = {**READ, "code": ["A1", "B2"]}
 TITLE = """# Odd files
 
 Written by `python benchmarks/odd_files.py`. "As meant": every cell of the columns looked at has the
 value meant. `read_csv` is called without options; most files can be read with some.
 
 """
+OSLO = "\u041e\u0441\u043b\u043e"  # in Cyrillic letters
 MAY = [day("2024-05-31"), day("2024-06-01")]
 
 ODD_FILES = [
@@ -90,14 +93,26 @@ ODD_FILES = [
     odd("commas and line breaks in quotes", 'a,b\n1,"x, y\nz"\n2,"w"\n', {"b": ["x, y\nz", "w"]}),
     odd("one column of words", "full name\nAda Lovelace\nAlan Turing\n",
         {"full name": ["Ada Lovelace", "Alan Turing"]}),
+    odd("a title and an empty line above", "Customers of May\n\n" + TRIPLE, TRIPLE_READ),
+    odd("a title in a row of cells", "Customers,,\n,,\n" + TRIPLE, TRIPLE_READ),
+    odd("comments above", "# LabWorks 3.1, site A\n# exported 2024-05-31\n" + TRIPLE, TRIPLE_READ),
+    odd("names of groups above", "Person,,Order,\na,b,c,d\n1,x,2,y\n3,z,4,w\n",
+        {"a": [1.0, 3.0], "d": ["y", "w"]}),
+    odd("lines above, named", "1,2\n" + PLAIN, READ, skip_rows=1),
+    odd("columns aligned by spaces", "  age  city\n 30.0  Oslo\n 40.5  Rome\n",
+        READ),
     # Encodings and containers.
     odd("UTF-8 with a mark", b"\xef\xbb\xbf" + PLAIN.encode(), READ),
     odd("UTF-16", PLAIN.encode("utf-16"), READ),
     odd("UTF-16 without mark", PLAIN.encode("utf-16-le"), READ),
     odd("Windows-1252", "a,b\n1,café\n2,10 €\n".encode("cp1252"), {"b": ["café", "10 €"]}),
+    odd("Windows-1251, named", f"a,b\n1,{OSLO}\n2,x\n".encode("cp1251"), {"b": [OSLO, "x"]},
+        encoding="cp1251"),
     odd("gzip", gzip.compress(PLAIN.encode(), mtime=0), READ),
     odd("a zip archive", zipped(**{"table.csv": PLAIN}), READ),
     odd("a zip archive of macOS", zipped(**{"t.csv": PLAIN, "__MACOSX/._t.csv": "x"}), READ),
+    odd("a zip archive with a note to the reader",
+        zipped(**{"data/t.csv": PLAIN, "data/README.txt": "Ask Jo."}), READ),
     # Missing values.
     odd("UCI's question marks", column("1", "?", "3"), {"a": [1.0, None, 3.0]}),
     odd("question marks in text", column("x", "?", "y"), {"a": ["x", None, "y"]}),
@@ -118,6 +133,12 @@ ODD_FILES = [
     odd("thousands by commas", 'a,b\n"1,234.5",x\n"12,000",y\n', {"a": [1234.5, 12000.0]}),
     odd("thousands by apostrophes", column("1'234.5", "7"), {"a": [1234.5, 7.0]}),
     odd("thousands by spaces", column("1 234,5", "7,5"), {"a": [1234.5, 7.5]}),
+    odd("thousands by spaces, decimal points", column("1\u00a0234.5", "7.25"),
+        {"a": [1234.5, 7.25]}),
+    odd("negative numbers in brackets", column("(1,200.50)", "5"), {"a": [-1200.5, 5.0]}),
+    odd("negative dollars in brackets", column("($5)", "$7.50", "$9"), {"a": [-5.0, 7.5, 9.0]}),
+    odd("minus signs behind", column("12.50-", "5.00"), {"a": [-12.5, 5.0]}),
+    odd("minus signs of typesetters", column("\u22124.5", "5"), {"a": [-4.5, 5.0]}),
     odd("kilograms", column("5 kg", "7.5kg"), {"a": [5.0, 7.5]}),
     odd("percent", column("12%", "5 %"), {"a": [12.0, 5.0]}),
     odd("dollars", column("$5", "-$1,200.50"), {"a": [5.0, -1200.5]}),
@@ -146,9 +167,29 @@ ODD_FILES = [
     odd("times of day", column("9:05 pm", "10:30 am"),
         {"a": [day("1970-01-01T21:05"), day("1970-01-01T10:30")]}),
     odd("dates and a dash", column("2024-05-31", "-"), {"a": [MAY[0], None]}),
+    odd("ISO dates and German ones", column("2024-05-31", "2024-06-01", "31.05.2024"),
+        {"a": ["2024-05-31", "2024-06-01", "31.05.2024"]}),
     odd("US dates and European ones", column("31/05/2024", "05/31/2024"),
         {"a": ["31/05/2024", "05/31/2024"]}),
 ]  # fmt: skip
+
+STORIES = """
+## Eight stories
+
+Files of the shapes that new users brought, and what the commands print (`tests/cli/test_file_stories.py`
+runs them on small files of the same shape; `tests/cli/test_odd_pairs.py` has more pairs).
+
+| file | message |
+|---|---|
+| `?` for missing | Read '?' as missing in 'x' (32 cells). If it is a value: --not-missing "?". |
+| R's `write.table(sep=",")` | The first row has one name fewer than the rows have cells: the first column is read as row names, as R writes them. If they are not, name all columns. |
+| ISO and US dates | Used the dates in 'visit' as: time of year, weekday. A date as a number would only tell old rows from new ones; to use it so: --as visit=days. |
+| a date used as a number | A classifier separates training rows from new rows with AUC 1.00, mostly by 'visit' (alone 1.00); without: ... 'visit' looks like a clock: the new rows lie beyond the training rows because they are later. To leave it out: --ignore visit. |
+| `RowNumber`, `Surname` | Ignored 'RowNumber': it looks like a row number (whole numbers that grow from row to row). To use it: --use RowNumber. Column 'Surname' has ... different texts: the 30 most frequent are used, the others are one category. To leave it out: --ignore Surname. |
+| a column that gives the label away | Column 'outcome' alone predicts the label with balanced accuracy 1.000 on held-out rows. If it is known only after the outcome: --ignore outcome. |
+| unseen categories, in `predict` | Column 'site': all 160 rows have values that no training row has ('Z'); they have no effect there. |
+| a numeric label | The label 'stays' is a number (... different values in 160 rows, ...), not a class. The commands do not support a numeric label yet: use --bins 4 to predict four ranges of it, or name another column with --label. |
+"""  # noqa: E501
 
 
 def read_ours(file: OddFile, path: Path) -> tuple[Any, list[str]]:
@@ -157,7 +198,12 @@ def read_ours(file: OddFile, path: Path) -> tuple[Any, list[str]]:
 
     path.write_bytes(file.content)
     intake = Intake(file.options.get("missing", ()), file.options.get("present", ()))
-    table = read_table(path, header=file.options.get("header", True), intake=intake)
+    layout = {
+        name: file.options[name]
+        for name in ("header", "skip_rows", "encoding")
+        if name in file.options
+    }
+    table = read_table(path, intake=intake, **layout)
     return table.frame, table.notes
 
 
@@ -230,4 +276,4 @@ if __name__ == "__main__":
     if arguments.out is None:
         print(text)
     else:
-        arguments.out.write_text(TITLE + text, encoding="utf-8")
+        arguments.out.write_text(TITLE + text + STORIES, encoding="utf-8")

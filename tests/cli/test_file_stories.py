@@ -1,5 +1,6 @@
 """Files of the shapes that new users brought, and what the commands say about them."""
 
+import re
 from zipfile import ZipFile
 
 import numpy as np
@@ -47,60 +48,68 @@ def write(tmp_path):
 COLUMNS = ["x", "y", "ill"]
 
 
-def notes(paths, **options):
-    return read_pair(*paths, **{"label": "ill", **options})
+@pytest.fixture
+def adapt(tmp_path):
+    """Return what the command prints about tables, as a user would see it."""
+
+    def adapt(*paths, options=()):
+        choice = ["--label", "ill", "--adapter", "none", "--out", tmp_path / "model.skops"]
+        return succeed("adapt", *paths, *choice, *options)
+
+    return adapt
 
 
-def test_question_marks(write):
+def test_question_marks(write, adapt):
     """1: they are missing values; a column of numbers stays one."""
     frames = [visits(seed=seed)[COLUMNS].astype({"x": object}) for seed in (0, 1)]
     for frame in frames:
         frame.loc[::5, "x"] = "?"
-    tables = notes(write(*frames))
-    assert tables.kinds == {"x": "number", "y": "number"}
-    assert tables.notes[0] == (
-        "train.csv: Read '?' as missing in 'x' (32 cells). If it is a value: --not-missing \"?\"."
-    )
+    shown = adapt(*write(*frames))
+    assert "columns to learn from: 2, as 3 features." in shown  # one says where x is missing
+    assert "- train.csv: Read '?' as missing in 'x' (32 cells)." in shown
+    assert 'If it is a value: --not-missing "?".' in shown
 
 
-def test_the_header_of_r(tmp_path, write):
+def test_the_header_of_r(write, adapt):
     """2: a name fewer than cells."""
     paths = write(visits()[COLUMNS], visits(seed=1)[COLUMNS])
     for path in paths:
         names, *rows = path.read_text().splitlines()
         path.write_text("\n".join([names, *(f'"{i}",{row}' for i, row in enumerate(rows))]) + "\n")
-    tables = notes(paths)
-    assert list(tables.kinds) == ["x", "y"]
-    assert "as R writes them" in tables.notes[0]
+    shown = adapt(*paths)
+    assert "columns to learn from: 2, as 2 features." in shown
+    assert "one name fewer than the rows have cells: the first column is read as row names" in shown
 
 
 @pytest.mark.parametrize("spelling", ["%Y-%m-%d", "%m/%d/%Y"])
-def test_dates(write, spelling):
+def test_dates(write, adapt, spelling):
     """3: a date is not what separates the rows, in any spelling."""
     frames = [
         visits("2020-01-01")[["visit", *COLUMNS]],
         visits("2023-01-01", 1)[["visit", *COLUMNS]],
     ]
-    tables = notes(write(*frames, date_format=spelling))
-    assert tables.kinds["visit"] == "date"
-    assert not any("separates" in note for note in tables.notes)
-    assert tables.notes[0] == (
-        "Used the dates in 'visit' as: time of year, weekday. A date as a number would only tell "
-        "old rows from new ones; to use it so: --as visit=days."
-    )
-    clock = succeed("diagnose", *write(*frames, date_format=spelling), "--label", "ill", "--as",
-                    "visit=days", "--ask", "0")  # fmt: skip
+    paths = write(*frames, date_format=spelling)
+    shown = adapt(*paths)
+    assert "separates" not in shown
+    assert (
+        "- Used the dates in 'visit' as: time of year, weekday. A date as a number would only tell "
+        "old rows from new ones; to use it so: --as visit=days.\n"
+    ) in shown
+    clock = succeed("diagnose", *paths, "--label", "ill", "--as", "visit=days", "--ask", "0")
+    assert "mostly by 'visit' (alone 1.00)" in clock
     assert "'visit' looks like a clock" in clock
     assert "--ignore visit." in clock
 
 
-def test_row_numbers_names_and_giveaways(write):
+def test_row_numbers_names_and_giveaways(write, adapt):
     """4: each is named, with the option to paste."""
-    said = "\n".join(notes(write(visits(), visits(seed=1))).notes)
-    assert "Ignored 'RowNumber': it looks like a row number" in said
-    assert "Column 'Surname' has " in said
-    assert "Column 'outcome' alone predicts the label with balanced accuracy 1.000" in said
-    assert "--ignore outcome." in said
+    shown = adapt(*write(visits(), visits(seed=1)))
+    assert "- Ignored 'RowNumber': it looks like a row number" in shown
+    assert "--use RowNumber." in shown
+    assert "- Column 'Surname' has " in shown
+    assert "--ignore Surname." in shown
+    assert "- Column 'outcome' alone predicts the label with balanced accuracy 1.000" in shown
+    assert "--ignore outcome." in shown
 
 
 def test_unseen_categories_and_one_file_without_header(write, tmp_path):
@@ -146,13 +155,41 @@ def test_a_mass_in_grams(write, tmp_path):
     assert "moved by, in standard deviations" in text
 
 
-def test_a_split_by_time(tmp_path):
+@pytest.mark.parametrize("before", ["0.75", "2021-06-01"])
+def test_a_split_by_time(adapt, tmp_path, before):
     """8: one file, the later rows being the target."""
+    path = tmp_path / "table.csv"
+    frame = visits()[["visit", *COLUMNS]]
+    frame.to_csv(path, index=False)
+    shown = adapt(path, options=["--time", "visit", "--train-before", before])
+    n_train = int(re.search(r"Training rows: (\d+); new rows: \d+", shown)[1])
+    share = before.startswith("0")
+    expected = 0.75 * N if share else (frame["visit"] < before).sum()
+    assert n_train == pytest.approx(expected, abs=3 if share else 0)
+    assert f"into {n_train} training rows and {N - n_train} target rows" in shown
+
+
+def test_a_split_keeps_the_order_of_time(tmp_path):
     path = tmp_path / "table.csv"
     visits()[["visit", *COLUMNS]].to_csv(path, index=False)
     tables = read_pair(path, label="ill", split=Split(time="visit", train_before="0.75"))
-    assert len(tables.X_train) in range(118, 123)
     assert tables.X_train["visit"].max() < tables.X_new["visit"].min()
+
+
+def test_a_query(adapt, tmp_path):
+    """8: rows of a database, with numbers that have units and thousands separators."""
+    duckdb = pytest.importorskip("duckdb")
+    frame = visits()[COLUMNS].assign(site="A", pay=[f"{900 + 7 * i:,} EUR" for i in range(N)])
+    frame.loc[::2, "site"] = "B"
+    path = tmp_path / "clinic.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE visits AS SELECT * FROM frame")
+    queries = [f"SELECT * FROM visits WHERE site = '{site}'" for site in "AB"]
+    shown = adapt(*queries, options=["--db", path, "--ignore", "site"])
+    assert "Training rows: 80; new rows: 80; columns to learn from: 3, as 3 features." in shown
+    assert "as numbers with the unit 'EUR'" in shown
+    absent = run("adapt", *queries, "--db", path, "--label", "il", "--out", tmp_path / "m")
+    assert_refused(absent, "adapt", "no column 'il'; is it 'ill'?")
 
 
 @pytest.mark.parametrize("suffix", [".xlsx", ".zip"])

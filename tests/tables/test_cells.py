@@ -11,12 +11,20 @@ from covshift.tables.cells import guess_style, to_booleans, to_dates, to_numbers
 from covshift.tables.column_types import ColumnTypes, choose_style
 
 DIGITS = "0123456789"
+DASHES = "\u2212\u2013"  # minus sign and en dash
 
 
 def naive_number(text, style):
     """Read one cell, character by character; None if it is no finite number."""
     text = text.strip()
-    decimal, groups = {"point": (".", ",'’"), "comma": (",", ". '’\u00a0\u202f")}[style]  # noqa: RUF001
+    spaces = " '’\u00a0\u202f"  # noqa: RUF001
+    decimal, groups = {"point": (".", f",{spaces}"), "comma": (",", f".{spaces}")}[style]
+    if text[:1] in DASHES:
+        text = f"-{text[1:]}" if text else ""
+    if text[:1] == "(" and text[-1:] == ")":
+        text = f"-{text[1:-1]}"
+    elif text[-1:] == "-" and not {"+", "-"} & set(text[:-1]):
+        text = f"-{text[:-1]}"
     sign = -1.0 if text.startswith("-") else 1.0
     text = text[1:] if text[:1] in ("+", "-") else text
     mantissa, exponent = text, "0"
@@ -53,7 +61,9 @@ def naive_number(text, style):
 
 @settings(max_examples=300, deadline=None)
 @given(
-    st.lists(st.text(st.sampled_from("0123456789.,'+-eE \u00a0x"), max_size=9), min_size=1),
+    st.lists(
+        st.text(st.sampled_from("0123456789.,'+-eE \u00a0x()\u2212\u2013"), max_size=9), min_size=1
+    ),
     st.sampled_from(["point", "comma"]),
 )
 def test_numbers_equal_the_slow_reading(cells, style):

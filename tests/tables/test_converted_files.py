@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from covshift.tables import TableError, read_table
-from covshift.tables.converted_files import query_file, split_sheet
+from covshift.tables.converted_files import query_file, split_part
 
 TEXT = "age,city\n30,Oslo\n40.5,Rome\n"
 READ = {"age": [30.0, 40.5], "city": ["Oslo", "Rome"]}
@@ -86,7 +86,7 @@ def test_a_sheet_by_name(workbook):
     assert list(read_table(f"{workbook}#Notes").frame) == ["a", "b"]
     with pytest.raises(TableError, match="has no sheet 'Other'; it has 'People', 'Notes'"):
         read_table(f"{workbook}#Other")
-    assert split_sheet(workbook) == (workbook, None)
+    assert split_part(workbook) == (workbook, None)
 
 
 def test_a_damaged_workbook(tmp_path):

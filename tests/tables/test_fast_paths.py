@@ -15,6 +15,7 @@ from covshift.tables import TableEncoder, TableError, TableSchema, open_table
 from covshift.tables.arrow_columns import READ_TYPES, to_frame
 from covshift.tables.read_ahead import map_ahead, read_ahead
 from covshift.tables.text_batches import TextBatches
+from covshift.tables.text_layout import GivenLayout
 
 NUMBERS = ["1", "-2.5", "1e3", " 7 ", "1,5", "007", "inf", "-1e400"]
 DATES = ["2024-05-01", "2024-05-01T10:00:00Z", "1969-12-31 23:59:59.5", "01/02/2024"]
@@ -58,7 +59,7 @@ def outcome(batches):
 def test_blocks_are_the_stream(lines, last, chunk_bytes):
     text = [row + end for group, end in lines for row in group]
     with tempfile.TemporaryDirectory() as folder:
-        source = TextBatches(written(folder, [*text, last]), False, ";", 1)
+        source = TextBatches(written(folder, [*text, last]), False, GivenLayout(";"), 1)
         source.chunk_bytes = chunk_bytes
         types = {name: READ_TYPES[kind] for name, kind in KINDS.items()}
         for wanted in (types, {}):

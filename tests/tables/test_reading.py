@@ -87,9 +87,10 @@ def test_missing_values(write):
 def test_other_encodings_are_reported(write):
     table = read_table(write("a,b\n1,café\n2,10 €\n".encode("cp1252")))
     assert values(table)["b"] == ["café", "10 €"]
-    assert table.notes == ["The text is not UTF-8: it is read as Windows-1252."]
+    other = "If it is another encoding: --encoding NAME, such as cp1251."
+    assert table.notes == [f"The text is not UTF-8: it is read as Windows-1252. {other}"]
     latin = read_table(write("a,b\n1,é\x81\n".encode("latin-1")))
-    assert latin.notes == ["The text is not UTF-8: it is read as Latin-1."]
+    assert latin.notes == [f"The text is not UTF-8: it is read as Latin-1. {other}"]
 
 
 def test_an_accent_in_the_last_row_decides_the_encoding(write):

@@ -79,6 +79,14 @@ NoHeader = Annotated[
     bool,
     typer.Option("--no-header", help="The first row holds data; columns are 'column 1', ..."),
 ]
+SkipRows = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Lines above the names of the columns; detected by default."),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Of a text file, such as cp1251; detected by default."),
+]
 Missing = Annotated[
     list[str] | None,
     typer.Option(metavar="TEXTS", help="Cells that mean missing, such as -999 (--missing=-999)."),
@@ -182,6 +190,8 @@ class Reading:
     separator: Separator = None
     decimal: Decimal = None
     no_header: NoHeader = False
+    skip_rows: SkipRows = None
+    encoding: Encoding = None
     db: Database = None
 
     @property
@@ -189,6 +199,7 @@ class Reading:
         """Arguments of `open_table`."""
         return {
             "separator": self.separator, "decimal": self.decimal, "header": not self.no_header,
+            "skip_rows": self.skip_rows, "encoding": self.encoding,
         }  # fmt: skip
 
     def file_of(self, table: Path) -> Path:

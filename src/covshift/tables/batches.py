@@ -12,7 +12,7 @@ from typing import Any
 from covshift.tables.converted_files import (
     ConvertedFile,
     read_workbook,
-    split_sheet,
+    split_part,
     unzip,
 )
 from covshift.tables.errors import TableError, refused_as, table_error
@@ -20,36 +20,35 @@ from covshift.tables.extra import pyarrow as pa
 from covshift.tables.file_formats import Format, identify_file
 from covshift.tables.read_ahead import read_ahead
 from covshift.tables.text_batches import TextBatches
-from covshift.tables.text_layout import column_names, is_row_names
+from covshift.tables.text_layout import GivenLayout, column_names, is_row_names
 
 ROWS_PER_BATCH = 1 << 15
 # Read ahead of each column of a Parquet file: a thousand columns take 64 MB.
 COLUMN_BUFFER_BYTES = 1 << 16
 
 
-def open_batches(path: Path, *, separator: str | None, header: bool, chunk_bytes: int) -> Any:
+def open_batches(path: Path, given: GivenLayout, chunk_bytes: int) -> Any:
     """Return the source of batches that fits what the file is."""
-    file, sheet = split_sheet(path)
+    file, part = split_part(path)
     kind = identify_file(file)
     if kind in ("zip", "xlsx"):
-        converted = unzip(file) if kind == "zip" else read_workbook(file, sheet)
-        return open_converted(converted, path, separator, header, chunk_bytes)
+        converted = unzip(file, part) if kind == "zip" else read_workbook(file, part)
+        return open_converted(converted, path, given, chunk_bytes)
     if kind in ("text", "gzip"):
-        return TextBatches(path, kind == "gzip", separator, chunk_bytes, header)
+        return TextBatches(path, kind == "gzip", given, chunk_bytes)
     return ArrowBatches(path, kind)
 
 
 def open_converted(
-    converted: ConvertedFile, path: Path, separator: str | None, header: bool, chunk_bytes: int
+    converted: ConvertedFile, path: Path, given: GivenLayout, chunk_bytes: int
 ) -> Any:
     """Return the batches of a converted file, which speak of the file that the user named."""
     try:
-        batches = open_batches(
-            converted.path, separator=separator, header=header, chunk_bytes=chunk_bytes
-        )
+        batches = open_batches(converted.path, given, chunk_bytes)
     except TableError as error:
         raise table_error(path, str(error).removeprefix(f"{converted.path}: ")) from None
-    batches.converted = converted  # the file stays as long as its batches
+    # Files stay as long as their batches: a workbook in an archive is converted twice.
+    batches.converted = [converted, *getattr(batches, "converted", [])]
     batches.path = path
     batches.notes = [*converted.notes, *batches.notes]
     return batches

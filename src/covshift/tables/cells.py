@@ -5,11 +5,12 @@ Numbers are written in one of two styles, one per file. Optional parts in bracke
 =======  ==============================================  ======================
 style    a number                                        between thousands
 =======  ==============================================  ======================
-point    ``[+-]1234[.5][e-3]``, ``.5``, ``1,234,567.8``  comma, apostrophe
+point    ``[+-]1234[.5][e-3]``, ``.5``, ``1,234,567.8``  comma, space, apostrophe
 comma    ``[+-]1234[,5][e-3]``, ``,5``, ``1.234.567,8``  point, space, apostrophe
 =======  ==============================================  ======================
 
-A separator of thousands stands before each group of three digits or it is none. A whole number
+A negative number may also be written ``(5)``, ``5-`` or with a longer dash in front. A separator of
+thousands stands before each group of three digits or it is none. A whole number
 with a zero in front is a code (``007``, a postcode): its column is text. A column of numbers may
 hold other things, such as ``unknown``, in one cell of twenty: they are missing values. Infinite
 numbers are missing values too. Truth values are ``true`` and ``false`` in any case.
@@ -47,14 +48,24 @@ DAYS = "days"  # the spelling of a number that is written as a date
 DAY_MICROSECONDS = 86_400_000_000
 # Patterns of RE2, which Arrow uses: \x{2019} is an apostrophe, \x{A0} and \x{202F} are spaces.
 GROUPING: dict[NumberStyle, str] = {
-    "point": r"[,'\x{2019}]",
+    "point": r"[, '\x{2019}\x{A0}\x{202F}]",
     "comma": r"[. '\x{2019}\x{A0}\x{202F}]",
 }
 DECIMAL: dict[NumberStyle, str] = {"point": r"\.", "comma": ","}
-PATTERNS: dict[NumberStyle, str] = {
-    style: rf"^[+-]?(?:(?:\d+|\d{{1,3}}(?:{GROUPING[style]}\d{{3}})+)(?:{DECIMAL[style]}\d*)?"
-    rf"|{DECIMAL[style]}\d+)(?:[eE][+-]?\d+)?$"
+UNSIGNED: dict[NumberStyle, str] = {
+    style: rf"(?:(?:\d+|\d{{1,3}}(?:{GROUPING[style]}\d{{3}})+)(?:{DECIMAL[style]}\d*)?"
+    rf"|{DECIMAL[style]}\d+)"
     for style in GROUPING
+}
+DASHES = r"\x{2212}\x{2013}"  # minus sign and en dash
+# What accountants and typesetters write for a negative number.
+ODD_SIGN = rf"^[{DASHES}]|^\(.*\)$|[\d.,]-$"
+WITH_PLAIN_SIGN: dict[NumberStyle, str] = {
+    style: rf"^[+-]?{number}(?:[eE][+-]?\d+)?$" for style, number in UNSIGNED.items()
+}
+PATTERNS: dict[NumberStyle, str] = {
+    style: rf"^(?:[+{DASHES}-]?{number}(?:[eE][+-]?\d+)?|\({number}\)|{number}-)$"
+    for style, number in UNSIGNED.items()
 }
 ISO_DATE = r"^\d{4}-\d\d-\d\d(?:[T ]|$)"
 ARROW_TYPES = {
@@ -92,8 +103,8 @@ def to_numbers(cells: Any, style: NumberStyle, unit: str = "") -> Any:
             return finite(pa.compute.cast(cells, pa.float64()))
         except pa.ArrowInvalid:
             pass
-    trimmed = trim(cells)
-    numbers = pa.compute.match_substring_regex(trimmed, PATTERNS[style])
+    trimmed = plain_signs(trim(cells))
+    numbers = pa.compute.match_substring_regex(trimmed, WITH_PLAIN_SIGN[style])
     plain = pa.compute.if_else(numbers, trimmed, pa.scalar(None, pa.string()))
     plain = pa.compute.replace_substring_regex(plain, GROUPING[style], "")
     if style == "comma":
@@ -112,7 +123,11 @@ def to_booleans(cells: Any) -> Any:
 
 
 def without_unit(cells: Any, unit: str) -> Any:
-    """Return text without the unit before or behind it, and without the spaces between."""
+    """Return text without the unit before or behind it, and without the spaces between.
+
+    Signs become plain ones: a unit may stand inside of brackets.
+    """
+    cells = plain_signs(cells)
     affix = rf"^[\s\x{{A0}}]*(?:{escaped(unit)}[\s\x{{A0}}]*)?"
     cells = pa.compute.replace_substring_regex(cells, affix, "")
     cells = pa.compute.replace_substring_regex(
@@ -120,6 +135,16 @@ def without_unit(cells: Any, unit: str) -> Any:
     )
     # "-$5": the sign stands before the unit.
     return pa.compute.replace_substring_regex(cells, rf"^([+-]){escaped(unit)}", r"\1")
+
+
+def plain_signs(cells: Any) -> Any:
+    """Return text whose negative numbers begin with a plain minus: ``-5`` for ``(5)``."""
+    if not pa.compute.any(pa.compute.match_substring_regex(cells, ODD_SIGN)).as_py():
+        return cells
+    cells = pa.compute.replace_substring_regex(cells, rf"^[{DASHES}]", "-")
+    return pa.compute.replace_substring_regex(
+        cells, r"^\(([^()+-]*\d[^()]*)\)$|^([^+-]*[\d.,])-$", r"-\1\2"
+    )
 
 
 def escaped(text: str) -> str:

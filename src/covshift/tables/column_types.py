@@ -14,6 +14,7 @@ from covshift.tables.cells import (
     Kind,
     NumberStyle,
     count_numbers,
+    plain_signs,
     to_dates,
     trim,
     without_unit,
@@ -55,7 +56,9 @@ class ColumnTypes:
     units, others_than_numbers : what was met beside plain numbers, and how often.
     dates : how many cells are dates, in each spelling that is still possible.
     has_comma, has_point : whether numbers are written with one.
+    has_brackets : whether negative numbers are written in brackets.
     codes : whether it would be numbers, were it not for zeros in front.
+    n_bare : how many numbers have no unit, in a column with one.
     """
 
     def __init__(
@@ -76,7 +79,9 @@ class ColumnTypes:
         self.others_than_numbers: Counter[str] = Counter()
         self.dates: dict[str, int] | None = None  # not looked for yet
         self.boolean = True
-        self.has_comma = self.has_point = self.codes = False
+        self.has_comma = self.has_point = self.has_brackets = self.codes = False
+        self.n_bare = 0
+        self._first_odd: dict[str, str] = {}  # cell that is no date, by spelling
 
     def look_at(self, cells: Any) -> None:
         """Take in one chunk."""
@@ -110,6 +115,7 @@ class ColumnTypes:
             return False
         self.filled += 0 if counted else len(cells)
         self.judged += len(cells)
+        self.n_bare += len(cells)
         self.boolean = False
         self._count_packed(cells, numbers)
         self.numbers["point"] += len(cells)
@@ -146,14 +152,22 @@ class ColumnTypes:
                 if count >= POSSIBLE_SHARE * len(first)
             }
         for spelling in self.dates:
-            self.dates[spelling] += _count_dates(cells, spelling)
+            odd = to_dates(cells, spelling).is_null()
+            n_odd = int(pa.compute.sum(odd).as_py() or 0)
+            self.dates[spelling] += len(cells) - n_odd
+            if n_odd:
+                self._first_odd.setdefault(spelling, cells.filter(odd)[0].as_py())
 
     def _count_numbers(self, cells: Any) -> None:
+        self.has_brackets |= _any(pa.compute.match_substring_regex(cells, r"^\(.*\d.*\)$"))
         counts = {style: count_numbers(cells, style) for style in self.numbers}
         if max(counts.values()) < LARGE_SHARE * len(cells):
             self._look_for_units(cells)
         if self.unit:
-            cells = without_unit(cells, self.unit)
+            bare = without_unit(cells, self.unit)
+            unchanged = pa.compute.equal(bare, plain_signs(cells))
+            self.n_bare += int(pa.compute.sum(unchanged).as_py() or 0)
+            cells = bare
             counts = {style: count_numbers(cells, style) for style in self.numbers}
         for style, count in counts.items():
             self.numbers[style] += count
@@ -166,7 +180,7 @@ class ColumnTypes:
         self.codes |= _has_codes(cells)
 
     def _look_for_units(self, cells: Any) -> None:
-        parts = pa.compute.extract_regex(cells, WITH_UNIT)
+        parts = pa.compute.extract_regex(plain_signs(cells), WITH_UNIT)
         parts = parts.filter(parts.is_valid())
         before, behind = (pa.compute.struct_field(parts, name) for name in ("before", "behind"))
         units = pa.compute.if_else(pa.compute.equal(before, ""), behind, before)
@@ -212,6 +226,16 @@ class ColumnTypes:
         return self._date_spellings()[:1] in (["dmy"], ["mdy"]) and (
             (self.dates or {}).get("dmy") == (self.dates or {}).get("mdy")
         )
+
+    @property
+    def odd_dates(self) -> tuple[int, str] | None:
+        """How many cells are no dates where most are, and the first; None: no such column."""
+        dates = self.dates or {}
+        best = max(dates, key=lambda one: dates[one], default=None)
+        if best is None or not self.judged or dates[best] < POSSIBLE_SHARE * self.judged:
+            return None
+        n_odd = self.judged - dates[best]
+        return (n_odd, self._first_odd[best]) if best in self._first_odd else None
 
     def _date_spellings(self) -> list[str]:
         """Return the spellings of enough cells, the best first."""

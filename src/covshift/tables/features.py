@@ -2,8 +2,8 @@
 
 Left out, unless kept by name, and always with a note:
 
-- constant: one value, or none, in the training rows that have a label;
-- empty in the new table;
+- constant: one value in the training rows that have a label;
+- empty in these, or in the new table;
 - identifiers: text of which nine in ten values or more are different, in 20 rows or more; whole
   numbers that are all different and consecutive, or grow from row to row; whole numbers that are
   all different under a name like ``id``, ``customer_id``, ``RowNumber``, ``uuid``, ``key``;
@@ -45,6 +45,8 @@ IDENTIFIER_NAME = re.compile(
 )
 CAMEL_CASE_NAME = re.compile(r"[a-z](Id|ID)$|^(row|record|line|case)(Number|Num|No|Nr|Index)$")
 EMPTY = "the new table has no value in it"
+EMPTY_IN_TRAINING = "the training table has no value in it"
+NOTHING_THERE = (EMPTY, EMPTY_IN_TRAINING)
 REPEATS = "it repeats {}"
 # Reasons that --use overrules, with the words of the note.
 CONSTANT = "it is constant in the training table"
@@ -67,7 +69,7 @@ def choose_features(train: Any, new: Any, keep: Sequence[str], notes: list[str])
     for name in train.columns:
         kind = column_kind(train[name])
         reason = _reason_to_leave_out(name, kind, train[name], new[name])
-        if reason is None or (name in keep and reason != EMPTY):
+        if reason is None or (name in keep and reason not in NOTHING_THERE):
             kinds[name] = kind
             if reason is None and is_identifier_name(name):
                 named.append(name)
@@ -79,7 +81,7 @@ def choose_features(train: Any, new: Any, keep: Sequence[str], notes: list[str])
             reasons.setdefault(REPEATS.format(listed([first])), []).append(name)
     said = _use_dates(train, kinds, keep, reasons)
     for reason, names in reasons.items():
-        use = "" if reason == EMPTY else f" To use it: --use {quoted(','.join(names))}."
+        use = "" if reason in NOTHING_THERE else f" To use it: --use {quoted(','.join(names))}."
         notes.append(f"Ignored {listed(names)}: {reason}.{use}")
     notes.extend(said)
     if named:
@@ -141,7 +143,9 @@ def _reason_to_leave_out(name: str, kind: Kind, train: Any, new: Any) -> str | N
     filled = train.dropna()
     values = _plain_values(filled, kind)
     n_different = len(np.unique(values)) if kind != "text" else len(set(values))
-    if n_different == 0 or (n_different == 1 and len(filled) == len(train)):
+    if n_different == 0:
+        return EMPTY_IN_TRAINING
+    if n_different == 1 and len(filled) == len(train):
         return CONSTANT
     if not new.notna().any():
         return EMPTY

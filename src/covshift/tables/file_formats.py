@@ -1,6 +1,7 @@
 """What a file is, told by its first bytes, not by its name."""
 
 import os
+import re
 import stat
 import zipfile
 from pathlib import Path
@@ -34,6 +35,8 @@ OTHERS: dict[bytes, str] = {
     b"RDX": "is R's own format; write the table with write.csv",
 }
 MARKUP = (b"<!doctype", b"<html", b"<head", b"<body", b"<table", b"<?xml")
+JSON = re.compile(rb"\{\s*\"|\[\s*[\[{]")
+ARFF = re.compile(rb"^@relation\s", re.IGNORECASE | re.MULTILINE)  # comments may stand above
 HEAD_BYTES = 64
 
 
@@ -62,7 +65,12 @@ def refuse_other_formats(path: Path, head: bytes) -> None:
     for magic, advice in OTHERS.items():
         if head.startswith(magic):
             raise table_error(path, f"{advice}.")
-    if head.lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith(MARKUP):
+    text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if JSON.match(text):
+        raise table_error(path, "is JSON, not a table; write the table as CSV or Parquet.")
+    if ARFF.search(text):
+        raise table_error(path, "is a Weka file (ARFF); save it as CSV.")
+    if text.lower().startswith(MARKUP):
         raise table_error(path, "is a page (HTML or XML), not a table; export the table as CSV.")
 
 

@@ -1,9 +1,13 @@
 """The label column of the training table -> labels, or why it cannot be one.
 
+Words that differ only in case, as ``Yes`` and ``yes`` do, are one class. Single letters are not:
+``A`` and ``a`` may be two.
+
 A number that is a quantity, not a class, is recognised before anything is fitted. With ``bins`` it
 becomes classes, ranges with about as many training rows each.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -15,6 +19,7 @@ from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
 from covshift.tables.cells import MISSING, Kind
 from covshift.tables.columns import column_kind, column_numbers, column_text
 from covshift.tables.errors import TableError, listed
+from covshift.tables.schema_finding import quoted
 
 # More different numbers than this are a quantity, unless whole and each in many rows.
 MAX_NUMERIC_CLASSES = 20
@@ -36,13 +41,15 @@ def read_labels(
     notes: list[str],
     missing: Sequence[str] = MISSING,
     edges: FloatArray | None = None,
+    exact: bool = False,
 ) -> tuple[Labels, IntArray]:
     """Return the labels of the rows that have one, and the positions of these rows.
 
     Classes are text, truth values or whole numbers; other numbers become text. Numbers are taken
     for a quantity, and refused as classes, if there are more than 20 different ones, and some are
     not whole, or they have fewer than ten rows each on average, or they are more than 100.
-    ``edges``: where numbers are cut into ranges, which become the classes.
+    ``edges``: where numbers are cut into ranges, which become the classes. ``exact``: words that
+    differ in case are different classes.
     """
     name, kind = listed([column.name]), column_kind(column)
     if kind == "date":
@@ -59,6 +66,8 @@ def read_labels(
     if len(rows) < len(values):
         n_dropped = len(values) - len(rows)
         notes.append(f"{n_dropped} of {len(values)} training rows have no label and are left out.")
+    if kind == "text" and not exact:
+        values = _one_case(column.name, values, notes)
     if task == "regression":
         return _as_quantity(name, kind, values[rows]), rows
     if edges is not None:
@@ -75,6 +84,28 @@ def read_labels(
     if (rare := classes[counts == 1]).size:
         notes.append(f"Classes with a single row: {listed(rare)}.")
     return labels, rows
+
+
+def _one_case(name: str, values: Any, notes: list[str]) -> Any:
+    """Return classes, those that differ only in case as the most frequent of them."""
+    spellings: dict[str, Counter[str]] = {}
+    for value in values:
+        if value is not None:
+            spellings.setdefault(_folded(value), Counter())[value] += 1
+    usual = {}
+    for counts in spellings.values():
+        first, *others = sorted(counts, key=lambda text: (-counts[text], text))
+        usual |= dict.fromkeys(others, first)
+        if others:
+            notes.append(
+                f"Read {listed(others)} as the class {listed([first])}. If they are different "
+                f"classes: --as {quoted(f'{name}=text')}."
+            )
+    return np.array([usual.get(value, value) for value in values], dtype=object)
+
+
+def _folded(text: str) -> str:
+    return text.casefold() if len(text) > 1 else text
 
 
 def as_written(labels: Labels, texts: Sequence[str | None]) -> Labels:
@@ -115,7 +146,10 @@ def read_known_labels(
 
 
 def match_spellings(texts: Sequence[str | None], classes: Sequence[str]) -> list[str | None]:
-    """Return texts as the classes of the same value are written: ``0.5`` for ``0.50``."""
+    """Return texts as the classes of the same value are written: ``0.5`` for ``0.50``.
+
+    Words differ in more than case, unless two classes do not.
+    """
     known = set(classes)
     by_value = {_value(name): name for name in classes}
     if len(by_value) < len(known):
@@ -130,7 +164,7 @@ def _value(text: str) -> float | str:
     try:
         return float(text)
     except ValueError:
-        return text.lower() if text.lower() in ("true", "false") else text
+        return _folded(text)
 
 
 def _as_quantity(name: str, kind: str, values: Any) -> Labels:

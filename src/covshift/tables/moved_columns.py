@@ -36,7 +36,7 @@ SHARE_BEYOND = 0.95
 GROWTH = 0.95  # rank correlation of a column with the row's number
 CLOCK_NAME = re.compile(
     r"(^|[^a-z])(year|yr|month|week|quarter|date|day|time|timestamp|epoch|unixtime|datetime|"
-    r"version|build|batch|sequence|seq)s?$",
+    r"version|build|batch|sequence|seq|created|updated|modified|ts)s?$|_at$",
     re.IGNORECASE,
 )
 

@@ -34,6 +34,8 @@ def read_pair(
     separator: str | None = None,
     decimal: str | None = None,
     header: bool = True,
+    skip_rows: int | None = None,
+    encoding: str | None = None,
     intake: Intake | None = None,
     max_rows: int | None = None,
     progress: Callable[[str, float | None], object] | None = None,
@@ -52,7 +54,7 @@ def read_pair(
         Which rows of a single file are the target.
     label, domain, ignore, keep, task, bins
         As in `match_tables`.
-    separator, decimal, header
+    separator, decimal, header, skip_rows, encoding
         As in `open_table`, for both files.
     intake : Intake or None, default=None
         What is known of the cells, as in `open_table`.
@@ -74,7 +76,10 @@ def read_pair(
     """
     check_option("task", task, ("classification", "regression"))
     ignore, keep = names_given("ignore", ignore), names_given("keep", keep)
-    options: dict[str, Any] = {"separator": separator, "decimal": decimal, "header": header}
+    layout: dict[str, Any] = {
+        "separator": separator, "header": header, "skip_rows": skip_rows, "encoding": encoding,
+    }  # fmt: skip
+    options = {**layout, "decimal": decimal}
     intake = intake or Intake()
     if domain is not None:  # a site's name is no date or number, whatever it looks like
         intake = replace(intake, names=(domain,))
@@ -100,7 +105,7 @@ def read_pair(
         names = [*new.frame.columns, *reader.other_names]
     matched = match_frames(
         table.frame, new.frame, names, label, domain, ignore, keep, task, table.schema.missing,
-        bins,
+        bins, exact_labels=label in intake.kinds,
         # Spectra are measured before any outcome, however well one frequency predicts it.
         suspects=not isinstance(train_path, RecordingTable),
     )  # fmt: skip
@@ -119,9 +124,9 @@ def read_pair(
         new_rows=new.rows,
     )
     numeric = task == "classification" and bins is None and table.schema.kinds[label] != "text"
-    if numeric and not first.typed:
+    if numeric and label in first.text_names:
         spelled = table.schema.with_kinds({label: "text"})
-        cells = read_table(train_path, schema=spelled, separator=separator, header=header)
+        cells = read_table(train_path, schema=spelled, **layout)
         texts = cells.frame[label].iloc[matched.train_rows].tolist()
         matched = replace(matched, y=as_written(matched.y, texts))
     return replace(matched, notes=[*matched.notes, *note_moved_columns(matched)])

@@ -24,6 +24,7 @@ from covshift.tables.row_sample import sample_frames, sample_note
 from covshift.tables.schema import TableSchema
 from covshift.tables.schema_finding import Intake
 from covshift.tables.table_reader import TableReader
+from covshift.tables.text_layout import GivenLayout
 
 CHUNK_BYTES = 4 << 20  # more gains no speed and takes memory
 
@@ -53,6 +54,8 @@ def read_table(
     separator: str | None = None,
     decimal: str | None = None,
     header: bool = True,
+    skip_rows: int | None = None,
+    encoding: str | None = None,
     intake: Intake | None = None,
     allow_absent: bool = False,
     max_rows: int | None = None,
@@ -62,7 +65,7 @@ def read_table(
 
     Parameters
     ----------
-    path, schema, separator, decimal, header, intake, allow_absent
+    path, schema, separator, decimal, header, skip_rows, encoding, intake, allow_absent
         As in `open_table`.
     max_rows : int or None, default=None
         Rows to keep: if there are more, that many are drawn at random while the file is read, in
@@ -100,6 +103,8 @@ def read_table(
         separator=separator,
         decimal=decimal,
         header=header,
+        skip_rows=skip_rows,
+        encoding=encoding,
         intake=intake,
         allow_absent=allow_absent,
     )
@@ -128,6 +133,8 @@ def open_table(
     separator: str | None = None,
     decimal: str | None = None,
     header: bool = True,
+    skip_rows: int | None = None,
+    encoding: str | None = None,
     intake: Intake | None = None,
     allow_absent: bool = False,
     chunk_bytes: int = CHUNK_BYTES,
@@ -137,9 +144,10 @@ def open_table(
     Parameters
     ----------
     path : path
-        CSV, TSV or other separated text, such text under gzip, Parquet, or Arrow (Feather); or a
-        folder of Parquet files with the same columns, read in the order of their names; or a
-        `RecordingTable`, whose windows are read.
+        CSV, TSV or other separated text, Parquet, Arrow (Feather) or an Excel workbook; such text
+        under gzip, or any of these in a zip archive; or a folder of Parquet files with the same
+        columns, read in the order of their names; or a `RecordingTable`, whose windows are read.
+        ``book.xlsx#Sheet 2`` and ``data.zip#train.csv`` name what is read inside.
     schema : TableSchema or None
         Columns to read and their kinds; others are left alone. Cells that do not fit are missing
         values, counted in the notes. None: all columns, of the kinds that all their cells have.
@@ -150,6 +158,10 @@ def open_table(
     header : bool, default=True
         Whether the first row of a text file holds the names of the columns. If not, they are
         "column 1", "column 2", ...
+    skip_rows : int or None, default=None
+        Lines of a text file above the names of the columns; None: found out.
+    encoding : str or None, default=None
+        Encoding of a text file, such as "cp1251"; None: found out.
     intake : Intake or None, default=None
         What is known of the cells and not to be guessed; for files without ``schema``.
     allow_absent : bool, default=False
@@ -172,6 +184,8 @@ def open_table(
         raise TableError(f"separator must be one character, no quote or line break: {separator!r}.")
     check_option("decimal", decimal, (".", ",", None))
     check_count("chunk_bytes", chunk_bytes, minimum=1)
+    if skip_rows is not None and skip_rows < 0:
+        raise TableError(f"--skip-rows must be 0 or more, got {skip_rows}.")
     style: NumberStyle | None = {".": "point", ",": "comma", None: None}[decimal]  # type: ignore
     files = parquet_files(Path(path)) if os.path.isdir(path) else []
     batches: Any
@@ -180,7 +194,6 @@ def open_table(
     elif files:
         batches = FolderBatches(Path(path), files)
     else:
-        batches = open_batches(
-            Path(path), separator=separator, header=header, chunk_bytes=chunk_bytes
-        )
+        given = GivenLayout(separator, header, skip_rows, encoding)
+        batches = open_batches(Path(path), given, chunk_bytes)
     return TableReader(batches, schema, style, allow_absent, intake)

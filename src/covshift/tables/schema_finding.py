@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from covshift.tables.arrow_columns import arrow_kind
+from covshift.tables.arrow_columns import arrow_kind, plain_column
 from covshift.tables.cells import DAYS, KINDS, MARKERS, MISSING, Kind, NumberStyle
 from covshift.tables.column_types import POSSIBLE_SHARE, ColumnTypes, choose_style
 from covshift.tables.date_spellings import MEANINGS, SPELLINGS
 from covshift.tables.errors import TableError, listed, table_error
+from covshift.tables.extra import pyarrow as pa
 from covshift.tables.schema import TableSchema
 
 MIN_CELLS_FOR_ADVICE = 5
@@ -86,10 +87,10 @@ def find_schema(
     if unknown:
         raise table_error(source.path, f"has no column {listed(unknown)}, which --as names.")
     spellings: dict[str, str] = {}
-    if source.typed:
-        kinds = _typed_kinds(source, notes)
-    else:
-        kinds, spellings, style = _text_kinds(source, style, intake, notes)
+    kinds = _typed_kinds(source, notes) if source.typed else {}
+    if texts := text_columns(source):
+        found, spellings, style = _text_kinds(source, texts, style, intake, notes)
+        kinds = {name: found.get(name, kinds.get(name, "text")) for name in kinds or found}
     if row_names := [name for name in source.row_names if name in kinds]:
         notes.append(f"Ignored {listed(row_names)}: it holds row names.")
     kinds = {name: kind for name, kind in kinds.items() if name not in row_names}
@@ -118,19 +119,32 @@ def _typed_kinds(source: Any, notes: list[str]) -> dict[str, Kind]:
     return {name: kind for name, kind in found.items() if kind is not None}
 
 
+def text_columns(source: Any) -> list[str]:
+    """Return the columns of a source of batches that are text, whatever the cells mean.
+
+    Not categories: who wrote them knew that they are text.
+    """
+    if not source.typed:
+        return list(source.names)
+    typed = zip(source.names, source.types, strict=True)
+    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    return [name for name, kind in typed if any(test(kind) for test in tests)]
+
+
 def _text_kinds(
-    source: Any, style: NumberStyle | None, intake: Intake, notes: list[str]
+    source: Any, names: list[str], style: NumberStyle | None, intake: Intake, notes: list[str]
 ) -> tuple[dict[str, Kind], dict[str, str], NumberStyle]:
     usual = [one for one in MISSING if one not in intake.present]
-    columns = {name: ColumnTypes(usual, intake.markers, intake.present) for name in source.names}
+    columns = {name: ColumnTypes(usual, intake.markers, intake.present) for name in names}
     n_rows = 0
     for batch in source.read(missing=usual):
         n_rows += batch.num_rows
-        for name, column in zip(source.names, batch.columns, strict=True):
-            columns[name].look_at(column)
+        for name, column in columns.items():
+            column.look_at(plain_column(batch.column(name)))
     if not n_rows:
         raise table_error(source.path, "has names of columns and no rows below them.")
-    empty = [source.names[i] for i in source.nameless if not columns[source.names[i]].filled]
+    nameless = [source.names[i] for i in source.nameless]
+    empty = [name for name in nameless if name in columns and not columns[name].filled]
     if empty and len(empty) < len(columns):
         columns = {name: column for name, column in columns.items() if name not in empty}
         notes.append(f"Ignored {len(empty)} columns without name or cells.")
@@ -144,10 +158,24 @@ def _text_kinds(
         for name, column in columns.items()
         if intake.kind_of(name) is None and name not in source.row_names
     }
+    if source.typed:
+        _note_texts(guessed, kinds, notes)
     _note_missing(guessed, kinds, notes)
     _note_numbers(guessed, kinds, style, notes)
     _note_dates(guessed, kinds, spellings, notes)
     return kinds, spellings, style
+
+
+def _note_texts(
+    columns: Mapping[str, ColumnTypes], kinds: Mapping[str, Kind], notes: list[str]
+) -> None:
+    """Say which columns are text in a file whose columns have types, and are read otherwise."""
+    for kind in KINDS[:-1]:
+        if names := [name for name in columns if kinds[name] == kind]:
+            notes.append(
+                f"Read {listed(names)} as {kind}s: the file holds them as text. If they are text: "
+                f"--as {quoted(f'{names[0]}=text')}."
+            )
 
 
 def _note_missing(
@@ -190,12 +218,24 @@ def _note_numbers(
             f"Read commas in {listed(grouped)} as separators of thousands, as in '1,234'. If they "
             "are decimal signs: --decimal ,"
         )
+    if bracketed := [n for n, c in columns.items() if c.has_brackets and kinds[n] == "number"]:
+        notes.append(
+            f"Read numbers in brackets in {listed(bracketed)} as negative, as in '(5)'. If they "
+            f"are not: --as {quoted(f'{bracketed[0]}=text')}."
+        )
+    other: NumberStyle = "comma" if style == "point" else "point"
     for name, column in columns.items():
         numbers = max(column.numbers.values(), default=0)
         if kinds[name] == "number" and column.unit:
+            bare = f"; {column.n_bare:,} cells have none" if column.n_bare else ""
             notes.append(
-                f"Read {listed([name])} as numbers with the unit {listed([column.unit])}. If they "
-                f"are not: --as {quoted(f'{name}=text')}."
+                f"Read {listed([name])} as numbers with the unit {listed([column.unit])}{bare}. If "
+                f"they are not: --as {quoted(f'{name}=text')}."
+            )
+        elif kinds[name] == "text" and column.is_number(other):
+            notes.append(
+                f"Read {listed([name])} as text: its numbers have a decimal {other}, and those of "
+                f"other columns a decimal {style}. Write them alike."
             )
         elif kinds[name] == "text" and len(column.units) > 1 and column.unit:
             units = [unit for unit, _ in column.units.most_common(3)]
@@ -225,6 +265,12 @@ def _note_dates(
     notes: list[str],
 ) -> None:
     for name, column in columns.items():
+        if kinds[name] == "text" and (odd := column.odd_dates):
+            notes.append(
+                f"Read {listed([name])} as text: {odd[0]:,} of {column.judged:,} cells are not "
+                f"dates as the others are (first: {listed([odd[1]])}). Write all dates in one way, "
+                f"or leave the column out: --ignore {quoted(name)}."
+            )
         if kinds[name] != "date" or not spellings[name]:
             continue
         if column.date_is_ambiguous:

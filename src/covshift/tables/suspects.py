@@ -3,7 +3,8 @@
 - a column that alone predicts the label almost perfectly on rows it was not learned from: it may
   be known only after the outcome;
 - a number such as -999, outside of all others, that may stand for a missing value;
-- text with more values than get a feature.
+- text with more values than get a feature;
+- texts that differ only in case.
 """
 
 from typing import Any
@@ -28,6 +29,7 @@ MAX_COLUMNS = 500  # of wide tables the first are looked at
 # Numbers that programs and people write for "missing".
 SENTINELS = tuple(sign * int("9" * n) for n in range(1, 8) for sign in (-1, 1))
 MIN_SENTINELS = 2
+MAX_TEXTS = 1000  # of a column, among which those that differ only in case are looked for
 MAX_CATEGORIES = 30  # that get a feature, as in `TableEncoder`
 
 
@@ -50,6 +52,7 @@ def note_suspects(frame: Any, y: Labels, kinds: dict[str, Kind], notes: list[str
             notes += _sentinel_note(name, column_numbers(frame[name]))
     for name, kind in kinds.items():
         if kind == "text":
+            notes += _case_note(name, frame[name].value_counts())
             n_texts = frame[name].nunique()
             if n_texts > 2 * MAX_CATEGORIES:
                 notes.append(
@@ -111,6 +114,22 @@ def _as_numbers(column: Any, kind: Kind, codes: Any, folds: Any) -> FloatArray:
         table = np.divide(table, sums, out=np.zeros_like(table), where=sums > 0)
         shares[held_out] = table[places[held_out]]
     return shares
+
+
+def _case_note(name: str, counts: Any) -> list[str]:
+    """Say which texts differ only in case: the first two, most frequent first."""
+    if len(counts) > MAX_TEXTS:
+        return []
+    first: dict[str, str] = {}
+    for text in map(str, counts.index):
+        other = first.setdefault(text.casefold(), text)
+        if other != text:
+            return [
+                f"Column {listed([name])} has texts that differ only in case ({listed([other])}, "
+                f"{listed([text])}): they are different categories. Write them alike if they mean "
+                "the same."
+            ]
+    return []
 
 
 def _sentinel_note(name: str, values: FloatArray) -> list[str]:

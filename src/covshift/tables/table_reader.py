@@ -23,7 +23,7 @@ from covshift.tables.cells import (
 from covshift.tables.errors import listed, table_error
 from covshift.tables.extra import pyarrow as pa
 from covshift.tables.schema import TableSchema
-from covshift.tables.schema_finding import Intake, find_schema
+from covshift.tables.schema_finding import Intake, find_schema, text_columns
 
 
 class TableReader:
@@ -68,9 +68,9 @@ class TableReader:
         ]
 
     @property
-    def typed(self) -> bool:
-        """Whether the columns of the file have types; those of text have none."""
-        return bool(self._batches.typed)
+    def text_names(self) -> list[str]:
+        """Columns that the file holds as text: all of a text file."""
+        return text_columns(self._batches)
 
     @property
     def share_read(self) -> float | None:

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,10 @@ from covshift.tables.text_files import DAMAGED_GZIP, GZIP_ERRORS, examine_text
 from covshift.tables.text_layout import (
     SEPARATOR_NAMES,
     SEPARATORS,
+    GivenLayout,
     column_names,
     find_layout,
+    is_aligned,
     is_row_names,
 )
 
@@ -31,23 +34,19 @@ class TextBatches:
         self,
         path: Path,
         compressed: bool,
-        separator: str | None,
+        given: GivenLayout,
         chunk_bytes: int,
-        header: bool = True,
     ):
         self.path = path
-        self.file = examine_text(path, compressed=compressed)
+        self.file = examine_text(path, compressed=compressed, encoding=given.encoding)
         self._size = path.stat().st_size
-        self._stream = stream = self.file.open()
+        text, complete = self._read_sample()
+        if given.separator is None and is_aligned(text, complete=complete):
+            self.file = replace(self.file, aligned=True)
+            text, complete = self._read_sample()
+        header = given.header
         try:
-            sample = stream.read(SAMPLE_BYTES)
-            complete = not stream.read(1)
-        finally:
-            stream.close()
-        # A character may be cut at the end of the sample.
-        text = sample.decode("utf-8", errors="strict" if complete else "ignore")
-        try:
-            layout = find_layout(text, complete=complete, separator=separator, header=header)
+            layout = find_layout(text, given, complete=complete)
         except TableError as error:
             raise table_error(path, str(error)) from None
         self.separator = layout.separator
@@ -63,11 +62,29 @@ class TextBatches:
             self.nameless = []  # no column is left out for want of a name
         if len(self.row_names) == len(self.names):
             self.row_names = []
-        if self.file.encoding in ("cp1252", "latin-1"):
+        if given.encoding is None and self.file.encoding in ("cp1252", "latin-1"):
             shown = {"cp1252": "Windows-1252", "latin-1": "Latin-1"}[self.file.encoding]
-            self.notes.append(f"The text is not UTF-8: it is read as {shown}.")
-        if separator is None and self.separator in (*SEPARATORS[:3], " ") and len(self.names) > 1:
+            self.notes.append(
+                f"The text is not UTF-8: it is read as {shown}. If it is another encoding: "
+                "--encoding NAME, such as cp1251."
+            )
+        if (
+            given.separator is None
+            and self.separator in (*SEPARATORS[:3], " ")
+            and len(self.names) > 1
+        ):
             self.notes.append(f"Cells are separated by {SEPARATOR_NAMES[self.separator]}.")
+
+    def _read_sample(self) -> tuple[str, bool]:
+        """Return the beginning of the text, and whether it is all of it."""
+        self._stream = stream = self.file.open()
+        try:
+            sample = stream.read(SAMPLE_BYTES)
+            complete = not stream.read(1)
+        finally:
+            stream.close()
+        # A character may be cut at the end of the sample.
+        return sample.decode("utf-8", errors="strict" if complete else "ignore"), complete
 
     @property
     def share_read(self) -> float:
@@ -201,11 +218,15 @@ class TextBatches:
 
     def _ragged_error(self, row: Any) -> TableError:
         number = "a row" if row.number is None else f"row {row.number + 1}"
+        advice = (
+            "put cells that hold the separator in quotes, or name the separator."
+            if row.actual_columns > row.expected_columns
+            else "complete it, or remove the line if it is not a row of the table."
+        )
         return table_error(
             self.path,
             f"{number} has {row.actual_columns} cells where the first row has "
-            f"{row.expected_columns} ('{one_line(row.text)}'): put cells that hold the separator "
-            "in quotes, or name the separator.",
+            f"{row.expected_columns} ('{one_line(row.text)}'): {advice}",
         )
 
     def _check_last_row(self, batch: Any) -> None:

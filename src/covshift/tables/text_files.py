@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from covshift.tables.errors import refused_as, table_error
-from covshift.tables.file_formats import HEAD_BYTES, refuse_other_formats
+from covshift.tables.errors import TableError, refused_as, table_error
+from covshift.tables.file_formats import refuse_other_formats
+from covshift.tables.text_layout import squeeze
 
 BLOCK_BYTES = 1 << 16  # a block and its text stay in the processor's cache
 GZIP_ERRORS = (EOFError, zlib.error)
+SPACES = b" \t\r\n"
 DAMAGED_GZIP = "is damaged or cut short; compress it again."
 BYTE_ORDER_MARKS = {
     codecs.BOM_UTF8: "utf-8",
@@ -39,6 +41,7 @@ class TextFile:
     encoding : name of a Python codec.
     skipped_bytes : length of the byte-order mark.
     n_quotes : number of quotes; odd if one has no partner.
+    aligned : whether several spaces stand between cells; one of them is read.
     """
 
     path: Path
@@ -46,27 +49,36 @@ class TextFile:
     encoding: str
     skipped_bytes: int
     n_quotes: int
+    aligned: bool = False
 
     def open(self) -> "Utf8Stream":
         """Return the contents as a stream of UTF-8 without byte-order mark."""
         file = _open_bytes(self.path, self.compressed)
         file.read(self.skipped_bytes)
-        return Utf8Stream(file, self.encoding)
+        return Utf8Stream(file, self.encoding, self.aligned)
 
 
-def examine_text(path: Path, *, compressed: bool) -> TextFile:
-    """Read a file through once, a block at a time, and find out its encoding."""
+def examine_text(path: Path, *, compressed: bool, encoding: str | None = None) -> TextFile:
+    """Read a file through once, a block at a time, and find out its encoding.
+
+    An ``encoding`` that the user names is only checked.
+    """
+    given = None if encoding is None else _codec_name(encoding)
     kinds = GZIP_ERRORS if compressed else ()
     with refused_as(path, DAMAGED_GZIP if compressed else "cannot be read.", *kinds):
         with _open_bytes(path, compressed) as file:
             sample = file.read(4096)
         if not sample:
             raise table_error(path, "is empty; a table needs a row of names and rows below.")
-        refuse_other_formats(path, sample[:HEAD_BYTES])
+        refuse_other_formats(path, sample)
         if compressed and sample.startswith((b"PAR1", b"ARROW1", b"PK", b"\x1f\x8b")):
             raise table_error(path, "holds no text under its compression; decompress it first.")
         encoding, skipped = _guess_encoding(sample)
+        if given is not None and given != encoding:
+            encoding, skipped = given, 0
         n_quotes = _count_quotes(path, compressed, encoding, skipped)
+        if n_quotes is None and given is not None:
+            raise table_error(path, f"is not {given.upper()}; name another --encoding.")
         if n_quotes is None and encoding == "utf-8" and not skipped:
             encoding = "cp1252"
             n_quotes = _count_quotes(path, compressed, encoding, skipped)
@@ -82,6 +94,18 @@ def examine_text(path: Path, *, compressed: bool) -> TextFile:
 
 def _open_bytes(path: Path, compressed: bool) -> Any:
     return gzip.open(path, "rb") if compressed else path.open("rb")
+
+
+def _codec_name(encoding: str) -> str:
+    """Return Python's name of an encoding of text."""
+    try:
+        "".encode(encoding)  # some codecs are not of text
+        return codecs.lookup(encoding).name
+    except (LookupError, ValueError):
+        raise TableError(
+            f"--encoding: {encoding!r} is not an encoding. Use one such as utf-8, cp1252, cp1251, "
+            "shift_jis or gb18030."
+        ) from None
 
 
 def _guess_encoding(sample: bytes) -> tuple[str, int]:
@@ -125,8 +149,11 @@ def _count_quotes(path: Path, compressed: bool, encoding: str, skipped: int) -> 
 class Utf8Stream:
     """A file-like object that gives UTF-8, whatever the encoding below."""
 
-    def __init__(self, file: IO[Any], encoding: str):
+    def __init__(self, file: IO[Any], encoding: str, aligned: bool = False):
         self._file = file
+        self._aligned = aligned
+        self._started = False
+        self._spaces = b""  # at the end of the last block, if aligned: more may follow
         self._decoder = None if encoding == "utf-8" else codecs.getincrementaldecoder(encoding)()
         self._waiting = b""
         self._ended = False
@@ -140,7 +167,7 @@ class Utf8Stream:
         return data
 
     def _read(self, size: int) -> bytes:
-        if self._decoder is None and not self._waiting:
+        if self._decoder is None and not self._waiting and not self._aligned:
             return bytes(self._file.read(size))
         parts = [self._waiting]
         wanted = size - len(self._waiting)
@@ -149,11 +176,22 @@ class Utf8Stream:
             self._ended = not block
             if self._decoder is not None:
                 block = self._decoder.decode(block, final=self._ended).encode("utf-8")
+            if self._aligned:
+                block = self._squeeze(block)
             parts.append(block)
             wanted -= len(block)
         data = b"".join(parts)
         self._waiting = b"" if size < 0 else data[size:]
         return data if size < 0 else data[:size]
+
+    def _squeeze(self, block: bytes) -> bytes:
+        block = self._spaces + block
+        if not self._started:  # spaces in front of the first cell end none
+            block = block.lstrip(SPACES)
+            self._started = bool(block)
+        text = block if self._ended else block.rstrip(SPACES)
+        self._spaces = block[len(text) :]
+        return squeeze(text)
 
     def give_back(self, data: bytes) -> None:
         """Put bytes in front of what comes next."""

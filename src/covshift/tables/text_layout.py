@@ -8,12 +8,18 @@ agree and a column holds numbers.
 
 R's ``write.table`` writes no name above its row names: all rows have one cell more than the first.
 The first column is then nameless. So do rows that end in a separator: the last one is nameless.
+
+Titles, comments and names of groups of columns may stand above the names. They are rows with one
+cell filled, or at most half of the cells, or that begin with ``#`` and have another number of cells
+than the table. They are skipped if the row below them can hold names: filled, all different, no
+number among them.
 """
 
 import csv
 import io
 import itertools
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 
 from covshift.tables.errors import TableError, listed
@@ -23,7 +29,27 @@ SEPARATOR_NAMES = {"\t": "tab", ";": "semicolon", "|": "bar", ",": "comma", " ":
 SAMPLED_ROWS = 200
 MIN_SHARE = 0.5  # of the sampled rows that must agree with the header
 MAX_COLUMNS = 20_000
+COMMENT = "#"
+MIN_GROUPED = 4  # columns of a table that may have names of groups above its names
 PANDAS_INDEX = re.compile(r"Unnamed: 0(\.\d+)?$|__index_level_\d+__$")
+
+
+@dataclass(frozen=True)
+class GivenLayout:
+    """What the user says about a text file; None is found out.
+
+    Attributes
+    ----------
+    separator : one character between cells.
+    header : whether the first row holds the names of the columns.
+    skip_rows : number of lines above the names, or above the first row if there are no names.
+    encoding : name of a Python codec.
+    """
+
+    separator: str | None = None
+    header: bool = True
+    skip_rows: int | None = None
+    encoding: str | None = None
 
 
 @dataclass(frozen=True)
@@ -44,29 +70,38 @@ class TextLayout:
     notes: list[str] = field(default_factory=list)
 
 
-def find_layout(
-    sample: str, *, complete: bool, separator: str | None = None, header: bool = True
-) -> TextLayout:
+def find_layout(sample: str, given: GivenLayout, *, complete: bool) -> TextLayout:
     """Find separator and header in the beginning of a text.
 
     Parameters
     ----------
     sample : str
         The beginning.
+    given : GivenLayout
+        What need not be found out.
     complete : bool
         Whether it is the whole text; if not, its last row is cut short.
-    separator : str or None
-        Given by the user.
-    header : bool
-        Whether the first row holds names.
     """
+    separator = given.separator
+    notes: list[str] = []
     hint = re.match(r"sep=(.)\r?\n", sample)
     start = hint.end() if hint else 0
     if separator is None and hint:
         separator = hint[1]
+    if given.skip_rows:
+        start += len("".join(_lines(sample[start:])[: given.skip_rows]))
     text = sample[start:]
     if separator is None:
         separator = _sniff_separator(text, complete)
+    if given.header and given.skip_rows is None:
+        n_lines, title = _lines_above(text, separator, complete)
+        if n_lines:
+            start += len("".join(_lines(text)[:n_lines]))
+            text = sample[start:]
+            notes.append(
+                f"Skipped {n_lines} {'line' if n_lines == 1 else 'lines'} above the names of the "
+                f"columns ({listed([title])}). If the names are there: --skip-rows 0."
+            )
     names, length = _read_header(text, separator)
     if not complete and start + length >= len(sample):
         raise TableError("the first row does not end; is it a row of names?")
@@ -74,7 +109,7 @@ def find_layout(
         raise TableError(
             f"has {len(names)} columns, and {MAX_COLUMNS} at most are read; leave some out."
         )
-    if not header:
+    if not given.header:
         return TextLayout(separator, ("",) * len(names), start)
     if _reads_like_data(names):
         raise TableError(
@@ -83,14 +118,28 @@ def find_layout(
         )
     rows = _rows(text, separator, complete)[1:]
     if not rows or any(len(row) != len(names) + 1 for row in rows):
-        return TextLayout(separator, tuple(names), start + length)
+        return TextLayout(separator, tuple(names), start + length, notes)
     if not any(row[-1].strip() for row in rows):  # every row ends in a separator
-        return TextLayout(separator, (*names, ""), start + length)
-    note = (
+        return TextLayout(separator, (*names, ""), start + length, notes)
+    notes.append(
         "The first row has one name fewer than the rows have cells: the first column is read as "
         "row names, as R writes them. If they are not, name all columns."
     )
-    return TextLayout(separator, ("", *names), start + length, [note])
+    return TextLayout(separator, ("", *names), start + length, notes)
+
+
+def is_aligned(sample: str, *, complete: bool) -> bool:
+    """Whether several spaces stand between cells, so that columns stand below each other."""
+    if "  " not in sample and "\n " not in sample:
+        return False
+    if _best_separator(sample, complete) is not None:
+        return False
+    return _is_separated_by_spaces(squeeze(sample.encode()).decode().lstrip(), complete)
+
+
+def squeeze(data: bytes) -> bytes:
+    """Return text with one space in place of several, and none at the ends of lines."""
+    return re.sub(rb" ?([\r\n]) ?", rb"\1", re.sub(rb"[ \t]+", b" ", data))
 
 
 def column_names(header: tuple[str, ...]) -> tuple[list[str], list[int], list[str]]:
@@ -125,9 +174,22 @@ def is_row_names(position: int, name: str) -> bool:
 
 
 def _sniff_separator(text: str, complete: bool) -> str:
-    best, best_score = ",", (MIN_SHARE, 0)
+    best = _best_separator(text, complete)
+    if best is not None:
+        return best
+    if _is_separated_by_spaces(text, complete):
+        return " "
+    # One column. Its cells may hold decimal commas, so that a separator that is in none of
+    # them is taken.
+    return next((separator for separator in (*SEPARATORS, "\x1f") if separator not in text), "\x1f")
+
+
+def _best_separator(text: str, complete: bool) -> str | None:
+    """Return the separator under which the rows agree best; None: under none of them."""
+    best, best_score = None, (MIN_SHARE, 0)
     for separator in SEPARATORS:
-        widths = _row_widths(text, separator, complete)
+        rows = _rows(text, separator, complete)
+        widths = [len(row) for row in rows[_count_above(rows) :]]
         if not widths or widths[0] < 2:
             continue
         below = widths[1:]
@@ -136,13 +198,53 @@ def _sniff_separator(text: str, complete: bool) -> str:
             share = 1.0
         if (share, widths[0]) > best_score:
             best, best_score = separator, (share, widths[0])
-    if best_score[1]:
-        return best
-    if _is_separated_by_spaces(text, complete):
-        return " "
-    # One column. Its cells may hold decimal commas, so that a separator that is in none of
-    # them is taken.
-    return next((separator for separator in (*SEPARATORS, "\x1f") if separator not in text), "\x1f")
+    return best
+
+
+def _lines_above(text: str, separator: str, complete: bool) -> tuple[int, str]:
+    """Return the number of lines above the names of the columns, and what the first says."""
+    numbered = _numbered_rows(text, separator, complete)
+    n_rows = _count_above([row for row, _ in numbered])
+    if not n_rows:
+        return 0, ""
+    titles = [cell.strip() for row, _ in numbered[:n_rows] for cell in row if cell.strip()]
+    return numbered[n_rows - 1][1], (titles or [""])[0]
+
+
+def _count_above(rows: list[list[str]]) -> int:
+    """Return how many of the first rows are titles, comments or names of groups of columns."""
+    width = max(Counter(map(len, rows)).items(), key=lambda one: one[::-1], default=(0, 0))[0]
+    alike = [row for row in rows if len(row) == width]
+    # Spreadsheets may have empty columns at the right.
+    n_used = max((i + 1 for row in alike for i, cell in enumerate(row) if cell.strip()), default=0)
+    if n_used < 2:
+        return 0
+    n_above = 0
+    while n_above < len(rows) and _is_above(rows[n_above], n_used, width):
+        n_above += 1
+    if not 0 < n_above < len(rows) - 1:
+        return 0
+    names = [cell.strip() for cell in rows[n_above][:n_used]]
+    filled = [name for name in names if name]
+    # R's and pandas' row names have no name.
+    if len(filled) < n_used - 1 or not all(names[1:]) or len(set(filled)) < len(filled):
+        return 0
+    if any(map(_is_number, filled)):
+        return 0
+    # A comma in each line of a text of one column does not make two columns of it.
+    columns = zip(*(row for row in rows[n_above + 1 :] if len(row) == width), strict=True)
+    numeric = any(all(_is_number(cell) for cell in cells if cell.strip()) for cells in columns)
+    return n_above if n_used > 2 or numeric else 0
+
+
+def _is_above(row: list[str], n_used: int, width: int) -> bool:
+    """Whether a row can be a title, a comment or names of groups of columns."""
+    n_filled = sum(bool(cell.strip()) for cell in row)
+    if row[0].lstrip().startswith(COMMENT) and len(row) != width:
+        return True
+    if n_filled <= 1:
+        return bool(row[0].strip()) or not n_filled
+    return n_used >= MIN_GROUPED and n_filled <= n_used / 2
 
 
 def _is_separated_by_spaces(text: str, complete: bool) -> bool:
@@ -164,19 +266,26 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def _row_widths(text: str, separator: str, complete: bool) -> list[int]:
-    return [len(row) for row in _rows(text, separator, complete)]
+def _lines(text: str) -> list[str]:
+    return io.StringIO(text, newline="").readlines()
 
 
 def _rows(text: str, separator: str, complete: bool) -> list[list[str]]:
     """Return the cells of the first rows that are not empty."""
-    rows: list[list[str]] = []
-    lines = io.StringIO(text, newline="")
-    reader = csv.reader(lines, delimiter=separator)
+    return [row for row, _ in _numbered_rows(text, separator, complete)]
+
+
+def _numbered_rows(text: str, separator: str, complete: bool) -> list[tuple[list[str], int]]:
+    """Return the cells of the first rows that are not empty, each with its number of lines.
+
+    That is the number of lines of the text up to the end of the row.
+    """
+    rows: list[tuple[list[str], int]] = []
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
     try:
         for row in reader:
             if row:
-                rows.append(row)
+                rows.append((row, reader.line_num))
             if len(rows) > SAMPLED_ROWS:
                 return rows
     except csv.Error:  # a cell beyond the limit of that module: what came before it counts
@@ -188,7 +297,7 @@ def _rows(text: str, separator: str, complete: bool) -> list[list[str]]:
 
 def _read_header(text: str, separator: str) -> tuple[list[str], int]:
     """Return the cells of the first row that has any, and the characters up to its end."""
-    lines = io.StringIO(text, newline="").readlines()
+    lines = _lines(text)
     reader = csv.reader(iter(lines), delimiter=separator)
     try:
         for row in reader:
