@@ -83,6 +83,12 @@ def diagnose(
             metavar="FILE", help="The file of --to-label with labels filled in; some will do."
         ),
     ] = None,
+    save_scores: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Keep the candidates' scores, for adapt --from FILE to reuse."
+        ),
+    ] = None,
     time_budget: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="For the scores of candidates.")
     ] = None,
@@ -122,13 +128,16 @@ def diagnose(
             check_output(report, inputs=inputs, any_name=True, min_free_bytes=MIN_FREE_BYTES)
         if to_label is not None:
             check_output(to_label, inputs=inputs, min_free_bytes=MIN_FREE_BYTES)
+        if save_scores is not None:
+            check_output(save_scores, inputs=inputs, any_name=True, min_free_bytes=MIN_FREE_BYTES)
         command = adapt_command(
             (train, new),
             {
                 "label": label, "bins": bins, "domain": domain, **_given(splitting),
                 **_given(signals),
                 "ignore": ignore, "use": use, "objective": objective, "max_risk": max_risk,
-                "labels": labels, "time_budget": time_budget, "max_rows": max_rows,
+                "labels": labels, "from": save_scores, "time_budget": time_budget,
+                "max_rows": max_rows,
                 "seed": seed or None, "jobs": jobs if jobs != 1 else None,
                 **_given(reading), **_given(cells),
             },
@@ -170,6 +179,8 @@ def diagnose(
                 fail(COMMAND, "there is no row to label: all rows of NEW have labels.")
             shown = None if windows is None else (FILE, START)
             write_rows_to_label(to_label, new or train, rows, label, shown, **reading.layout)
+        if save_scores is not None:
+            found.save_scores(save_scores)
         if report is not None:
             files = f"{train.name}, {new.name}" if new else train.name
             write_report(
@@ -186,6 +197,8 @@ def diagnose(
     _print(found)
     if to_label is not None:
         typer.echo(f"To label: {to_label}")
+    if save_scores is not None:
+        typer.echo(f"Scores: {save_scores}")
     elif rows and (found.assessment is None or found.assessment.confidence != "high"):
         typer.echo(
             f"Rows of {(new or train).name} to label (the first is 1): {', '.join(map(str, rows))}"

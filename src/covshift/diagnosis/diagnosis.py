@@ -23,6 +23,7 @@ from covshift.selection.bench import Bench
 from covshift.selection.choice import Choice
 from covshift.selection.leaderboard import Leaderboard
 from covshift.selection.members import FitData
+from covshift.selection.score_files import write_scores
 from covshift.selection.words import HOW_TO_LABEL, adapter_rows
 
 
@@ -178,6 +179,13 @@ class Diagnosis:
     def plot(self) -> Any:
         """Return a matplotlib figure of expected scores and gains. Needs the extra ``report``."""
         return draw_expected(self)
+
+    def save_scores(self, path: Any) -> None:
+        """Write what the candidates said, so that fitting ``recommended`` need not ask them again.
+
+        ``AutoAdaptedClassifier(scores_from=path)`` with the same settings and rows reads the file.
+        """
+        write_scores(self._bench, path)
 
     def to_html(
         self,

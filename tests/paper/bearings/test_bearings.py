@@ -154,7 +154,7 @@ def instant_trials(trials, path):
         score = {"none": 0.5, "ranks": 0.9}.get(settings["system"], 0.7)
         names = [f"IR007, {load} hp" for load in LOADS]
         recordings = dict(zip(names, [score - 0.1, score, score, score + 0.1], strict=True))
-        more = {"auto": {"chosen": ["ranks + logistic"]}, "diagnose": {"verdict": "adapt"}}
+        more = {"auto": {"chosen": ["ranks + logistic"], "advice": "Advice: use ranks + logistic."}}
         found.append(
             {"accuracy": score, "recordings": recordings} | more.get(settings["system"], {})
         )

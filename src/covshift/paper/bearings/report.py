@@ -133,10 +133,10 @@ def _protocol() -> list[str]:
         "Across loads (drive end; 0 → 3, 1 → 3, 0 → 2, 3 → 0 hp) and sensors (0 hp), fault and "
         "size are predicted: nine classes. Across fault sizes (all six pairs; drive end, all "
         "loads, first halves of the recordings), the faulty part is predicted: three classes.",
-        "All systems but three end in the same logistic regression. 'segments' learns filters from "
+        "All systems but two end in the same logistic regression. 'segments' learns filters from "
         "segments of the samples and standardizes each domain; all others see amplitude spectra. "
-        "'auto' is AutoAdaptedClassifier, and 'diagnose' the model that diagnose recommends: "
-        "neither reads a label of the target. The coefficients of 'auto' that the package ships "
+        "'auto' is AutoAdaptedClassifier, the model that diagnose recommends: it reads no label of "
+        "the target. The coefficients of 'auto' that the package ships "
         "were fitted on tasks that include these bearings; benchmarks/bearings.py judges it by "
         "coefficients that were not.",
         "Each class of a domain is one recording, or four across fault sizes. A class cannot be "
@@ -209,7 +209,7 @@ def _filter_section(records: Sequence[Record]) -> list[Any]:
 
 
 def _chosen(row: dict[str, Any]) -> str:
-    return ", ".join(row.get("chosen") or []) or row.get("verdict") or ""
+    return ", ".join(row.get("chosen") or [])
 
 
 def _evidence(one: ShiftScore) -> Any:

@@ -21,7 +21,6 @@ from covshift.adapters.domain_standard_scaler import DomainStandardScaler
 from covshift.adapters.periodic_sparse_filtering import PeriodicSparseFiltering
 from covshift.adapters.segment_sparse_filtering import SegmentSparseFiltering
 from covshift.adapters.sparse_filtering import SparseFiltering
-from covshift.diagnosis import diagnose
 from covshift.domains import stack_domains
 from covshift.kernels.arrays import FloatArray
 from covshift.paper.bearings.protocol import (
@@ -63,24 +62,6 @@ def _segments(seed: int) -> AdaptedClassifier:
     return _after(make_pipeline(filters, DomainStandardScaler()))
 
 
-class Diagnosed:
-    """The model that `diagnose` recommends, with what it says."""
-
-    def __init__(self, seed: int) -> None:
-        self.seed = seed
-
-    def fit(self, X: Any, y: Any, *, sample_domain: Any) -> "Diagnosed":
-        """Diagnose, then fit what is recommended."""
-        found = diagnose(X, y, sample_domain=sample_domain, random_state=self.seed)
-        self.verdict_ = found.verdict.kind
-        self.model_ = found.recommended.fit(X, y, sample_domain=sample_domain)
-        return self
-
-    def predict(self, X: Any) -> Any:
-        """Predict with the recommended model."""
-        return self.model_.predict(X)
-
-
 SYSTEMS = {
     # Controls.
     "none": System(SPECTRA, lambda seed: _after("none")),
@@ -99,7 +80,6 @@ SYSTEMS = {
     "sa": System(SPECTRA, lambda seed: _after("sa")),
     # Chosen without labels of the target.
     "auto": System(SPECTRA, lambda seed: AutoAdaptedClassifier(random_state=seed)),
-    "diagnose": System(SPECTRA, Diagnosed),
 }
 
 
@@ -162,9 +142,7 @@ def run_on_task(
     # Classes have as many recordings, and these as many windows: this is balanced accuracy.
     result = {"accuracy": float(np.mean(list(accuracies.values()))), "recordings": accuracies}
     if isinstance(model, AutoAdaptedClassifier):
-        result["chosen"] = list(model.chosen_)
-    if isinstance(model, Diagnosed):
-        result["verdict"] = model.verdict_
+        result |= {"chosen": list(model.chosen_), "advice": model.decision_}
     return result
 
 
