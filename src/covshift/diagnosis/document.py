@@ -7,7 +7,6 @@ import numpy as np
 
 from covshift.diagnosis.pictures import draw_expected, draw_rows
 from covshift.diagnosis.words import (
-    HOW_TO_LABEL,
     say_advised,
     say_moved,
     say_skipped,
@@ -26,7 +25,7 @@ from covshift.report.document import (
     make_table,
 )
 from covshift.report.schema import Cell, Document, Figure, Section, Table
-from covshift.selection.words import score_rows, show_estimate
+from covshift.selection.words import HOW_TO_LABEL, score_rows, show_estimate
 
 if TYPE_CHECKING:
     from covshift.diagnosis.diagnosis import Diagnosis

@@ -3,6 +3,7 @@
 The advice is in the words of `covshift.selection.words`, which the commands and model cards use.
 """
 
+from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -100,7 +101,7 @@ def describe_html(diagnosis: "Diagnosis") -> str:
     return f"<ul>{sentences}</ul>{tables}"
 
 
-def _html_table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def _html_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     head = "".join(f"<th>{escape(one)}</th>" for one in headings)
     body = "".join(
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
