@@ -187,6 +187,11 @@ class Selection:
         return 20 + 5 * sum(self.seconds[test] for test in tests)
 
 
+def dotted_name(module: str) -> str:
+    """Return the name by which a module is imported."""
+    return "covshift." + module.removesuffix(".py").replace("/", ".")
+
+
 class SelectionByName:
     """Test files for each mutant: those that import its module, or name what it defines."""
 
@@ -201,16 +206,32 @@ class SelectionByName:
         """Return the files, those that mirror the package first; there is no second choice."""
         if whole_module:
             return []
-        path = self.tree / "src" / "covshift" / mutant.module
-        defined = re.findall(r"^(?:def|class) ([A-Za-z]\w+)", path.read_text("utf-8"), re.MULTILINE)
-        dotted = "covshift." + mutant.module.removesuffix(".py").replace("/", ".")
-        mirrored = f"tests/{mutant.module.partition('/')[0]}/"
+        modules = [mutant.module]
+        if not (found := self.files_naming(modules)):
+            # A module that only its package uses: the tests are those of its users.
+            dotted = dotted_name(mutant.module)
+            package = self.tree / "src" / "covshift"
+            modules = [
+                path.relative_to(package).as_posix()
+                for path in sorted(package.rglob("*.py"))
+                if dotted in path.read_text(encoding="utf-8")
+            ]
+            found = self.files_naming(modules)
+        return found[:FILES_BY_NAME]
+
+    def files_naming(self, modules: list[str]) -> list[str]:
+        """Return the test files that import one of some modules, or name what they define."""
         ranks = {}
-        for test, text in self.texts.items():
-            named = sum(bool(re.search(rf"\b{name}\b", text)) for name in defined)
-            if named or dotted in text:
-                ranks[test] = (not test.startswith(mirrored), dotted not in text, -named, test)
-        return sorted(ranks, key=ranks.__getitem__)[:FILES_BY_NAME]
+        for module in modules:
+            text = (self.tree / "src" / "covshift" / module).read_text(encoding="utf-8")
+            defined = re.findall(r"^(?:def|class) ([A-Za-z]\w+)", text, re.MULTILINE)
+            dotted, mirrored = dotted_name(module), f"tests/{module.partition('/')[0]}/"
+            for test, lines in self.texts.items():
+                named = sum(bool(re.search(rf"\b{name}\b", lines)) for name in defined)
+                if named or dotted in lines:
+                    rank = (not test.startswith(mirrored), dotted not in lines, -named, test)
+                    ranks[test] = min(rank, ranks.get(test, rank))
+        return sorted(ranks, key=ranks.__getitem__)
 
     def limit(self, tests: list[str]) -> float:
         """Return the seconds after which tests are ended."""

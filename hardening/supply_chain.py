@@ -74,7 +74,8 @@ def is_permissive(text: str) -> bool:
     """Return whether a license asks nothing of the code that uses it."""
     words = text.lower()
     # Several licenses joined by "and" hold together; an exception or a choice is read by a person.
-    return any(one in words for one in PERMISSIVE) and not any(one in words for one in RESTRICTIVE)
+    known = any(re.search(rf"\b{one}", words) for one in PERMISSIVE)
+    return known and not any(one in words for one in RESTRICTIVE)
 
 
 def as_table(packages: dict[str, Distribution]) -> str:

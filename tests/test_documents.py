@@ -62,6 +62,23 @@ def test_make_targets_named_in_the_documents_exist():
         assert set(re.findall(r"make ([a-z-]+) ", (ROOT / name).read_text())) <= targets
 
 
+def test_the_threat_model_names_tests_that_exist():
+    """Every promise has a test: a file, a folder or a function."""
+    page = (ROOT / "docs" / "contributing" / "threat-model.md").read_text(encoding="utf-8")
+    promises = page.partition("## Promises")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (.+?) \| (.+) \|$", promises, flags=re.MULTILINE)[1:]
+    assert len(rows) >= 10
+    sources = "".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")
+    )
+    for promise, cell in rows:
+        names = re.findall(r"`([^`]+)`", cell)
+        assert names, promise
+        for name in names:
+            exists = (ROOT / name).exists() if "/" in name else f"def {name}(" in sources
+            assert exists, f"{promise} names {name}"
+
+
 def test_tables_of_a_report_go_where_the_page_wants_them():
     spec = importlib.util.spec_from_file_location("insert_tables", ROOT / "docs/insert_tables.py")
     module = importlib.util.module_from_spec(spec)

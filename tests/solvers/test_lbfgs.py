@@ -7,7 +7,7 @@ from covshift.solvers.dense_curvature import DenseCurvature
 from covshift.solvers.lbfgs import MAX_DENSE
 from covshift.solvers.lbfgs import minimize_lbfgs as minimize_all
 from covshift.solvers.line_search import begin_search, judge_steps
-from covshift.solvers.namespaces import to_numpy
+from covshift.solvers.namespaces import Places, to_numpy
 from tests.array_libraries import LIBRARIES
 
 START = np.array([-1.2, 1.0])
@@ -413,3 +413,45 @@ def test_an_uphill_direction_is_replaced_by_the_gradient(n_entries, monkeypatch)
     downhill = -quadratic(recorder.iterates[1])[1]
     cosine = move @ downhill / np.linalg.norm(move) / np.linalg.norm(downhill)
     assert cosine == pytest.approx(1)
+
+
+def test_a_step_too_short_to_change_the_loss_is_not_a_decrease():
+    """The loss that would be low enough rounds to that of the start."""
+    search = begin_search(np.array([1.0]), np.array([-1e-20]), np.array([1.0]))
+    verdict = judge_steps(search, np.array([1.0]), np.array([0.0]), 1e-16)
+    assert verdict.long[0]
+    assert not verdict.accepted[0]
+
+
+def naive_direction(pairs, gradient):
+    """Minus the inverse Hessian of BFGS, as a matrix, times the gradient."""
+    identity = np.eye(len(gradient))
+    scale = next((s @ y / (y @ y) for s, y in reversed(pairs) if s @ y > 0), 1.0)
+    inverse = scale * identity
+    for s, y in pairs:
+        if s @ y > 0:
+            left = identity - np.outer(s, y) / (s @ y)
+            inverse = left @ inverse @ left.T + np.outer(s, s) / (s @ y)
+    return -inverse @ gradient
+
+
+@pytest.mark.parametrize("bad", [(), (0,), (2,), (3,)], ids=["all of use", "0", "2", "the newest"])
+def test_directions_are_those_of_the_updated_matrix(bad):
+    """Two problems; pairs along which the gradient falls are of no use and have no effect."""
+    rng = np.random.RandomState(0)
+    factor = rng.standard_normal((2, 6, 6))
+    hessians = factor @ factor.swapaxes(1, 2) + np.eye(6)
+    curvature = Curvature(np.zeros((2, 6)))
+    assert curvature.size == 10
+    places, kept = Places(np.arange(2), all_rows=True), [[], []]
+    for number in range(4):
+        steps = rng.standard_normal((2, 6))
+        changes = np.einsum("kij,kj->ki", hessians, steps) * (-1 if number in bad else 1)
+        curvature.add(places, steps, changes)
+        for problem in range(2):
+            kept[problem].append((steps[problem], changes[problem]))
+    gradients = rng.standard_normal((2, 6))
+    found = curvature.directions(np.arange(2), gradients)
+    for problem in range(2):
+        expected = naive_direction(kept[problem], gradients[problem])
+        np.testing.assert_allclose(found[problem], expected, rtol=1e-9)

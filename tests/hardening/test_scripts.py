@@ -1,0 +1,160 @@
+"""Kills, environments, extremes, licenses and releases: the parts that need no long run."""
+
+import argparse
+import json
+import sqlite3
+import sys
+import tomllib
+from contextlib import closing
+from pathlib import Path
+
+import environments
+import extremes
+import kill_and_resume
+import pytest
+import release_check
+import supply_chain
+import thread_storm
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+# A study of 20 results that takes up its work again; a flaw is a result that depends on the kill.
+STUDY = """
+import pathlib, sqlite3, sys, time
+out, flawed = pathlib.Path(sys.argv[1]), sys.argv[2] == "flawed"
+out.mkdir(exist_ok=True)
+store = sqlite3.connect(out / "trials.sqlite")
+store.execute("CREATE TABLE IF NOT EXISTS trials (key INTEGER PRIMARY KEY, run INTEGER)")
+run = store.execute("SELECT COALESCE(MAX(run), 0) + 1 FROM trials").fetchone()[0]
+for key in range(20):
+    if not store.execute("SELECT 1 FROM trials WHERE key = ?", (key,)).fetchone():
+        store.execute("INSERT INTO trials VALUES (?, ?)", (key, run))
+        store.commit()
+        time.sleep(0.02)
+rows = store.execute("SELECT key, run FROM trials ORDER BY key").fetchall()
+text = "".join(f"{key},{run if flawed else 0}\\n" for key, run in rows)
+(out / "trials.csv").write_text(text)
+"""
+
+
+@pytest.mark.parametrize(("kind", "code"), [("good", 0), ("flawed", 1)])
+def test_tables_after_kills_are_compared(kind, code, monkeypatch, capsys):
+    def command_line(out, options):
+        return [sys.executable, "-c", STUDY, str(out), kind]
+
+    monkeypatch.setattr(kill_and_resume, "command_line", command_line)
+    assert kill_and_resume.main(["--kills", "2"]) == code
+    assert f"2 kills, 20 results, 1 tables, {code} of them differ." in capsys.readouterr().out
+
+
+def test_stored_results_are_counted(tmp_path):
+    assert kill_and_resume.count_stored(tmp_path) == 0
+    with closing(sqlite3.connect(tmp_path / "trials.sqlite")) as store:
+        assert kill_and_resume.count_stored(tmp_path) == 0
+        store.execute("CREATE TABLE trials (key TEXT)")
+        store.execute("INSERT INTO trials VALUES ('a')")
+        store.commit()
+    assert kill_and_resume.count_stored(tmp_path) == 1
+
+
+def test_the_command_is_one_of_covshift(tmp_path):
+    options = argparse.Namespace(trials=3, seed=0, jobs=2)
+    command = kill_and_resume.command_line(tmp_path, options)
+    assert command[1:5] == ["-m", "covshift", "reproduce", "synthetic"]
+
+
+def test_lowest_versions_are_those_declared():
+    lowest = environments.lowest_versions(PROJECT)
+    assert {"numpy==1.26", "scipy==1.13", "scikit-learn==1.6", "pandas==2.2"} <= set(lowest)
+    assert all(one.count("==") == 1 and "[" not in one for one in lowest)
+    with pytest.raises(SystemExit, match="numpy<3"):
+        environments.lowest_versions({**PROJECT, "dependencies": ["numpy<3"]})
+
+
+def test_this_python_is_found():
+    found = environments.find_pythons()
+    assert all(path.exists() for path in found.values())
+    assert set(found) <= set(environments.VERSIONS)
+
+
+@pytest.mark.parametrize(
+    ("code", "errors", "good"),
+    [
+        (0, "", True),
+        (1, "covshift predict: no.\n", True),
+        (1, "Traceback (most recent call last)\n", False),
+        (1, "one\ntwo\n", False),
+        (-9, "", False),
+    ],
+)
+def test_ends_of_extreme_cases(code, errors, good):
+    words, found = extremes.describe(extremes.Ended(code, "", errors, 0.0, 0.0))
+    assert found == good
+    assert words
+
+
+def test_threads_that_agree_and_threads_that_do_not(tmp_path, monkeypatch):
+    from covshift import DomainStandardScaler
+
+    assert thread_storm.storm(DomainStandardScaler(), 2, tmp_path) == []
+    calls = []
+
+    def differ(model, X_new):
+        calls.append(1)
+        return [bytes(len(calls))]
+
+    monkeypatch.setattr(thread_storm, "outputs", differ)
+    assert len(thread_storm.storm(DomainStandardScaler(), 2, tmp_path)) == 2
+
+
+def test_the_bill_of_materials_names_every_dependency():
+    packages = supply_chain.closure("covshift", set())
+    bill = json.loads(json.dumps(supply_chain.as_sbom(packages)))
+    assert bill["bomFormat"] == "CycloneDX"
+    names = {one["name"] for one in bill["components"]}
+    assert {"numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl"} <= names
+    assert "pandas" not in names  # of an extra
+    references = {one["bom-ref"] for one in bill["components"]}
+    own = bill["metadata"]["component"]
+    assert own["name"] == "covshift"
+    (depends,) = [one for one in bill["dependencies"] if one["ref"] == own["bom-ref"]]
+    assert set(depends["dependsOn"]) <= references
+    assert all(one["licenses"][0]["license"]["name"] != "not stated" for one in bill["components"])
+
+
+@pytest.mark.parametrize(
+    ("text", "good"),
+    [
+        ("BSD-3-Clause", True),
+        ("MIT License", True),
+        ("Apache-2.0 OR BSD-2-Clause", True),
+        ("PSF-2.0", True),
+        ("GPL-3.0-only", False),
+        ("GNU Lesser General Public License v3 (LGPLv3)", False),
+        ("BSD-3-Clause AND GPL-2.0", False),
+        ("not stated", False),
+    ],
+)
+def test_licenses(text, good):
+    assert supply_chain.is_permissive(text) == good
+
+
+def test_a_release_needs_its_version_in_every_file():
+    changelog, citation = "## 1.2.0 - 2026-11-18\n", "version: 1.2.0\n"
+    recipe = '  version: "1.2.0"\n'
+    assert release_check.missing_statements("1.2.0", changelog, citation, recipe) == []
+    assert len(release_check.missing_statements("1.3.0", changelog, citation, recipe)) == 3
+    assert release_check.version_of('__version__ = "1.2.0"') == "1.2.0"
+
+
+def test_the_recipe_has_the_requirements_of_the_package():
+    recipe = (ROOT / "conda" / "recipe.yaml").read_text(encoding="utf-8")
+    needed = PROJECT["dependencies"] + PROJECT["optional-dependencies"]["models"]
+    needed += [
+        one for one in PROJECT["optional-dependencies"]["cli"] if not one.startswith("covshift[")
+    ]
+    for requirement in needed:
+        name, _, version = requirement.partition(">=")
+        assert f"    - {name} >={version}\n" in recipe
+    assert f'python_min: "{PROJECT["requires-python"].removeprefix(">=")}"' in recipe
