@@ -32,10 +32,12 @@ from covshift.measures.prediction_scores import paired_gain
 from covshift.predictors.objective import decide_classes
 from covshift.selection.assessment import (
     MAX_RISK,
+    LabeledRows,
     judge_determinability,
     score_labels,
     with_labels,
 )
+from covshift.selection.choice import held_out_weights, weigh_labels
 from covshift.selection.expectations import (
     ADAPTED,
     GAIN,
@@ -50,7 +52,7 @@ from covshift.selection.expectations import (
 from covshift.selection.metrics import METRICS
 from covshift.selection.outputs import Output
 from covshift.selection.rehearsals import SOURCE_CV, SOURCE_DOMAINS
-from covshift.selection.vote import combine_with_labels, vote_weights
+from covshift.selection.vote import vote_weights
 
 COMMAND = "python benchmarks/assessment.py DATA runs/results.jsonl --write"
 FILE = Path(covshift.selection.__file__).with_name("expectations.json")
@@ -117,8 +119,13 @@ def make_record(bench, case, gains, P_test, truth, labels):
     on_target = bench.calibrated(bench.target)
     if len(rows):
         outputs = [one if one.logits is None else Output(one.logits[rows]) for one in bench.target]
-        gains = combine_with_labels(gains, bench.score(outputs, codes), len(rows), case.allowed)
-    weights = vote_weights(gains, case.allowed, N_MEMBERS)
+        known = LabeledRows(
+            bench.calibrated(outputs),
+            codes,
+            held_out_weights(bench, outputs, codes, gains, case.allowed, N_MEMBERS, plain),
+        )
+        gains = weigh_labels(bench, outputs, codes, gains, case.allowed)
+    weights = vote_weights(gains, case.allowed, N_MEMBERS, plain)
     quantities = quantities_of(
         bench, case.objective, weights, plain, case.allowed, reweighed=not balanced
     )
@@ -129,8 +136,7 @@ def make_record(bench, case, gains, P_test, truth, labels):
     gain = paired_gain(truth, predicted[1], predicted[0], case.objective)
     sampled = None
     if len(rows):
-        some = [None if P is None else P[rows] for P in on_target]
-        some = view(some, bench, weights, plain, reweighed=not balanced)
+        some = known.views(bench, plain, reweighed=not balanced)
         sampled = score_labels(some, codes, case.objective, shares)
     cbpe = [
         calibrated_confidence(

@@ -97,7 +97,7 @@ def vote(drawn, path, betas):
         for origin, beta in betas.items():
             gains = case.features @ np.array([beta[objective][name] for name in QUANTITIES])
             gains[[one is None for one in P]] = np.nan
-            weights = vote_weights(gains, case.allowed, N_MEMBERS)
+            weights = vote_weights(gains, case.allowed, N_MEMBERS, case.plain)
             mean = vote_probabilities(bench, P, weights, objective != BALANCED)
             labels = classes[decide_classes(mean, objective, bench.problem.class_shares)]
             names = {bench.candidates[i].name: round(weights[i], 2) for i in weights.nonzero()[0]}

@@ -156,7 +156,7 @@ def left_out_lines(line, cases, betas, data, path):
         bench.metric = METRICS[case.objective]
         gains = case.features @ beta
         gains[[one is None for one in P]] = np.nan
-        weights = vote_weights(gains, case.allowed, N_MEMBERS)
+        weights = vote_weights(gains, case.allowed, N_MEMBERS, case.plain)
         balanced = case.objective == BALANCED
         mean = vote_probabilities(P, bench, weights, reweighed=not balanced)
         labels = classes[decide_classes(mean, case.objective, bench.problem.class_shares)]

@@ -134,6 +134,14 @@ def test_weights_are_those_of_the_formula():
     np.testing.assert_array_equal(vote_weights(combined, allowed, 1), [0, 0, 1, 0, 0])
 
 
+def test_the_plain_model_has_a_share_of_a_vote():
+    combined, allowed = np.array([0.0, 0.12, 0.14]), np.ones(3, dtype=bool)
+    alone = vote_weights(combined, allowed, 2)
+    np.testing.assert_allclose(vote_weights(combined, allowed, 2, 0), 0.7 * alone + [0.3, 0, 0])
+    np.testing.assert_allclose(vote_weights(combined, allowed, 2, 2), 0.7 * alone + [0, 0, 0.3])
+    np.testing.assert_array_equal(vote_weights(combined, allowed, 1, 0), [0, 0, 1])
+
+
 def test_ties_go_to_the_earlier_candidate():
     np.testing.assert_array_equal(vote_weights(np.ones(4), np.ones(4, dtype=bool), 1), [1, 0, 0, 0])
 

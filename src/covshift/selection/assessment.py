@@ -15,7 +15,9 @@ variance is v, the estimate is
     \frac{\mu / \sigma^2 + a / v}{1 / \sigma^2 + 1 / v} \quad \text{with variance} \quad
     \frac{1}{1 / \sigma^2 + 1 / v} + \frac{v m}{n} ,
 
-the last term being the noise of the score on the n rows of the target.
+the last term being the noise of the score on the n rows of the target. The labels choose the vote,
+too, so that its score on them would flatter it: each half of the labels scores the vote that the
+other half chooses.
 
 **Confidence** is in the probability that the action is right: that the vote gains where it is
 recommended, that it does not gain more than .01 where it is not. High from .9, moderate from .75.
@@ -46,7 +48,7 @@ from covshift.selection.expectations import (
     Views,
     expect,
     quantities_of,
-    view,
+    vote_probabilities,
 )
 from covshift.selection.problem import Problem
 from covshift.selection.rehearsals import KINDS
@@ -143,6 +145,29 @@ class Assessment(NamedTuple):
     max_risk: float
 
 
+class LabeledRows(NamedTuple):
+    """Target rows whose labels are known.
+
+    ``weights`` (rows, candidates) are those of the vote that other labels have chosen.
+    """
+
+    P: list[FloatArray | None]  # probabilities by each candidate; None: it has none
+    codes: IntArray
+    weights: FloatArray
+
+    def views(self, bench: Bench, plain: int, *, reweighed: bool) -> Views:
+        """Return the probabilities by the plain model and by the vote of each row's weights."""
+        of_plain = self.P[plain]
+        assert of_plain is not None  # the plain model was chosen among those that could be fitted
+        of_vote = np.empty_like(of_plain)
+        distinct, of_row = np.unique(self.weights, axis=0, return_inverse=True)
+        for number, weights in enumerate(distinct):
+            rows = of_row.ravel() == number
+            some = [None if one is None else one[rows] for one in self.P]
+            of_vote[rows] = vote_probabilities(some, bench, weights, reweighed=reweighed)
+        return Views(of_plain, of_vote)
+
+
 class LabelScores(NamedTuple):
     """Scores on labeled target rows, with their sampling variances."""
 
@@ -161,7 +186,7 @@ def assess(
     objective: str = ACCURACY,
     reweighed: bool = False,
     max_risk: float = MAX_RISK,
-    labeled: tuple[list[FloatArray | None], IntArray] | None = None,
+    labeled: "LabeledRows | None" = None,
 ) -> Assessment:
     """Assess the plain model and the vote on the target.
 
@@ -181,17 +206,16 @@ def assess(
         Whether the vote estimates class shares of the target.
     max_risk : float, default=MAX_RISK
         Accepted probability that the recommended model loses more than .01.
-    labeled : tuple, default=None
-        Probabilities of labeled target rows by each candidate (None: it has none), and their
-        classes.
+    labeled : LabeledRows, default=None
+        Target rows whose labels are known.
     """
     problem = bench.problem
     quantities = quantities_of(bench, objective, weights, plain, table.allowed, reweighed=reweighed)
     expected = expect(quantities, objective)
     n_labels = 0
-    if labeled is not None and len(labeled[1]):
-        views = view(labeled[0], bench, weights, plain, reweighed=reweighed)
-        found = score_labels(views, labeled[1], objective, problem.class_shares)
+    if labeled is not None and len(labeled.codes):
+        views = labeled.views(bench, plain, reweighed=reweighed)
+        found = score_labels(views, labeled.codes, objective, problem.class_shares)
         n_labels = found.n_labels
         for name, sampled in zip((PLAIN, ADAPTED, GAIN), found[:3], strict=True):
             expected[name] = with_labels(expected[name], sampled, n_labels, len(problem.X_target))

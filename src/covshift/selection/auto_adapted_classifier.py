@@ -82,7 +82,8 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         the rows as they are. The registry's "none" is added for each estimator that comes with an
         adapter only. None: a default list, from the registry.
     vote : int, default=7
-        Number of candidates that vote; 1 picks the best.
+        Number of candidates that vote, beside the plain model, which has at least .3 of the
+        weight; 1 picks the best alone.
     objective : {"accuracy", "balanced_accuracy"} or callable, default="accuracy"
         What is maximized, by the choice of candidates and by ``predict``. "accuracy": the share
         of rows predicted correctly; ``predict`` returns the most probable class.

@@ -2,15 +2,15 @@
 
 import warnings
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
 from covshift.predictors.objective import ACCURACY
-from covshift.selection.assessment import MAX_RISK, Assessment, assess
+from covshift.selection.assessment import MAX_RISK, Assessment, LabeledRows, assess
 from covshift.selection.bench import Bench
 from covshift.selection.gains import expected_gains
 from covshift.selection.outputs import Output
@@ -82,11 +82,14 @@ def choose(
         gains = expected_gains(bench, table.scores, table.allowed, plain)
         known = None
         if labelled is not None and len(labelled[2]):
-            outputs = _run_labelled(bench, labelled)
-            scores = bench.score(outputs, labelled[2])
-            gains = combine_with_labels(gains, scores, len(labelled[2]), table.allowed)
-            known = (bench.calibrated(outputs), labelled[2])
-        weights = vote_weights(gains, table.allowed, n_members)
+            outputs, codes = _run_labelled(bench, labelled), labelled[2]
+            known = LabeledRows(
+                bench.calibrated(outputs),
+                codes,
+                held_out_weights(bench, outputs, codes, gains, table.allowed, n_members, plain),
+            )
+            gains = weigh_labels(bench, outputs, codes, gains, table.allowed)
+        weights = vote_weights(gains, table.allowed, n_members, plain)
         assessment = None
         if score_kind == "rehearsals" and _can_predict(bench, plain):
             assessment = assess(
@@ -102,6 +105,41 @@ def _run_labelled(bench: Bench, labelled: Labelled) -> list[Output]:
     scene = make_scene(*bench.problem[:5], test=(X, domain))
     name = f"labelled {zlib.crc32(np.ascontiguousarray(X).tobytes())}"
     return bench.run({name: scene})[name]
+
+
+def weigh_labels(
+    bench: Bench, outputs: Sequence[Output], codes: IntArray, gains: FloatArray, allowed: BoolArray
+) -> FloatArray:
+    """Return expected gains combined with the scores of candidates on labeled rows."""
+    return combine_with_labels(gains, bench.score(outputs, codes), len(codes), allowed)
+
+
+def held_out_weights(
+    bench: Bench,
+    outputs: Sequence[Output],
+    codes: IntArray,
+    gains: FloatArray,
+    allowed: BoolArray,
+    n_members: int,
+    plain: int,
+) -> FloatArray:
+    """Return the weights (rows, candidates) of the vote that the other half of the labels chooses.
+
+    The vote is scored with these: the labels that choose a vote would flatter it.
+    """
+    half = np.arange(len(codes)) % 2
+    weights = np.empty((len(codes), len(outputs)))
+    for number in (0, 1):
+        others = np.flatnonzero(half != number)
+        some = [
+            one if one.logits is None else one._replace(logits=one.logits[others])
+            for one in outputs
+        ]
+        of_half = gains
+        if len(others):
+            of_half = weigh_labels(bench, some, codes[others], gains, allowed)
+        weights[half == number] = vote_weights(of_half, allowed, n_members, plain)
+    return weights
 
 
 def _can_predict(bench: Bench, number: int) -> bool:
