@@ -18,7 +18,7 @@ from covshift.selection.choice import choose
 from covshift.selection.expectations import Estimate
 from covshift.selection.score_files import write_scores
 from covshift.selection.words import describe_assessment, score_rows, show_estimate
-from tests.cli.user_files import assert_refused, make_tables, run, succeed, write_tables
+from tests.cli.user_files import assert_refused, customers, make_tables, run, succeed, write_tables
 
 OLD_MODEL = Path(__file__).parents[1] / "fixtures" / "models_0_1" / "table_vote.skops"
 
@@ -47,6 +47,14 @@ def made(tmp_path_factory):
         paths["printed"] = adapt(paths, paths["model"], "--max-risk", "1")
         write_scores(benches[0], paths["scores"])
         yield paths
+
+
+def true_labels():
+    """Labels of the new rows, which `make_tables` draws and leaves out."""
+    rng = np.random.default_rng(0)
+    drawn = [customers(*one, rng) for one in ((100, "A", 0), (100, "B", 0.2), (120, "C", 1))]
+    assert drawn[2]["age"].tolist() == make_tables()["new"]["age"].tolist()
+    return drawn[2]["churned"]
 
 
 def adapt(paths, out, *options, columns=("--ignore", "since,customer_id")):
@@ -139,19 +147,18 @@ def test_scores_of_other_rows_are_refused(made, tmp_path):
 
 def test_labels_narrow_what_is_expected(made, tmp_path):
     path, out = tmp_path / "labels.csv", tmp_path / "model.skops"
-    truth = make_tables()["labelled"]["churned"]  # any labels will do
-    labels = pd.DataFrame({"row_to_label": np.arange(1, 41), "churned": truth[:40]})
+    labels = pd.DataFrame({"row_to_label": np.arange(1, 61), "churned": true_labels()[:60]})
     labels.to_csv(path, index=False)
     result = json.loads(
         adapt(made, out, "--labels", path, "--from", made["scores"], "--max-risk", "1", "--json")
     )
-    assert result["assessment"]["n_labels"] == 40
-    assert result["data"]["new rows with a label"] == 40
+    assert result["assessment"]["n_labels"] == 60
+    assert result["data"]["new rows with a label"] == 60
     before = read_card(made["model"])["assessment"]
     for name in ("plain", "vote"):
         old, new = before[name], result["assessment"][name]
         assert new["high"] - new["low"] < old["high"] - old["low"]
-    assert "40 known target labels" in succeed("show", out)
+    assert "60 known target labels" in succeed("show", out)
     path.write_text("row_to_label,churned\n1,maybe\n")
     refused = run("adapt", made["train"], made["new"], "--label", "churned", "--labels", path,
                   "--out", out)  # fmt: skip

@@ -406,7 +406,8 @@ def test_a_target_on_which_nobody_can_be_ranked():
     X = np.where((sample_domain < 0)[:, None], 1.0, X)
     with pytest.warns(NoRankedCandidateWarning):
         model = fit(data=(X, y, sample_domain))
-    assert model.decision_.startswith("No candidate may be ranked, so ")
+    assert model.decision_.startswith("Advice: keep the plain model, raw + ")
+    assert model.assessment_.confidence == "low"
 
 
 def test_one_class_is_an_error():

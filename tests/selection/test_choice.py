@@ -198,7 +198,7 @@ def test_what_is_too_risky_is_not_recommended():
 
 
 def test_nothing_is_assessed_without_a_target():
-    choice = choose(make_bench([plain(), plain(Constant())]), "source CV", n_members=1)
+    choice = choose(make_bench([plain(), standardised()]), "source CV", n_members=1)
     assert choice.assessment is None
     np.testing.assert_array_equal(choice.recommended, choice.weights)
 

@@ -115,7 +115,7 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
     verbose : int, default=0
         1 prints a line for each score as it begins.
     scores_from : str or path, default=None
-        File of `covshift.selection.score_files.write_scores` with the outputs of the candidates
+        File of ``covshift.selection.score_files.write_scores`` with the outputs of the candidates
         where source rows play the target, such as ``covshift diagnose --save-scores`` writes. They
         are used instead of fitting the candidates again; the result is the same to the bit. A
         file of other rows, settings or versions is an error.
