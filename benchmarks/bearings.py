@@ -7,8 +7,8 @@ each task across loads, sensors and fault sizes, the outputs of all candidates o
 `AutoAdaptedClassifier` on spectra are computed once and kept below --out; the same command resumes.
 The vote is then made by the coefficients given: those of the package, or those that
 ``calibrate.py --without cwru mfpt_bearings --coefficients FILE`` wrote, which no bearing shaped.
-Balanced accuracy; intervals (95 %) resample recordings. ``--list`` names the tasks, ``--only N``
-runs one of them.
+Balanced accuracy; intervals (95 %) resample recordings. ``--only N`` computes the outputs of one
+task at most and judges by those that are there.
 """
 
 import argparse
@@ -100,7 +100,9 @@ def vote(drawn, path, betas):
             weights = vote_weights(gains, case.allowed, N_MEMBERS, case.plain)
             mean = vote_probabilities(bench, P, weights, objective != BALANCED)
             labels = classes[decide_classes(mean, objective, bench.problem.class_shares)]
-            names = {bench.candidates[i].name: round(weights[i], 2) for i in weights.nonzero()[0]}
+            names = {
+                bench.candidates[i].name: round(float(weights[i]), 2) for i in weights.nonzero()[0]
+            }
             found[f"auto, {objective}, {origin}"] = labels, names
     return found
 
@@ -120,7 +122,9 @@ def summarize(results):
     kept = True
     methods = list(next(iter(results.values())))
     for shift in SHIFTS:
-        tasks = [task for task in results if task.shift == shift]
+        tasks = [task for task in results if task[0] == shift]
+        if not tasks:
+            continue
         for method in methods:
             scores = [(s, name) for t in tasks for name, s in results[t][method].items()]
             values, names = zip(*scores, strict=True)
@@ -168,18 +172,11 @@ def main():
         for method, (labels, weights) in vote(drawn, path, betas).items():
             found[method] = labels
             print(f"{task.shift}, {task.name}: {method}: {weights}", flush=True)
-        results[HashableTask(task)] = {
+        results[task.shift, task.name] = {
             method: by_recording(labels, drawn.y_test, recordings)
             for method, labels in found.items()
         }
     summarize(results)
-
-
-class HashableTask:
-    """A task as a key."""
-
-    def __init__(self, task):
-        self.shift, self.name = task.shift, task.name
 
 
 if __name__ == "__main__":

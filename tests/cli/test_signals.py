@@ -66,6 +66,10 @@ def test_predictions_of_windows_and_recordings(made, tmp_path):
     result = json.loads(succeed("predict", made["model"], made["all"], "--out", out, "--json"))
     assert [one["prediction"] for one in result["recordings"]] == truth
     assert result["rows"] == 6 * N_WINDOWS
+    scores = json.loads(succeed("score", made["model"], made["all"], "--json"))
+    right = windows["prediction"] == windows["file"].str.partition("_")[0]
+    assert scores["accuracy"]["value"] == right.mean()
+    assert "the intervals are too narrow" in scores["notes"][-1]
 
 
 def test_monitor_says_which_recordings_lie_outside(made, tmp_path):

@@ -8,7 +8,16 @@ import typer
 
 from covshift.cli.errors import one_line_errors
 from covshift.cli.models import load_model
-from covshift.cli.options import AsJson, Debug, ModelDomain, Quiet, Reading, Trust, grouped
+from covshift.cli.options import (
+    AsJson,
+    Debug,
+    ModelDomain,
+    Quiet,
+    Reading,
+    Signals,
+    Trust,
+    grouped,
+)
 from covshift.cli.printing import interval, print_json, print_notes, print_table
 from covshift.cli.working import working
 
@@ -34,22 +43,29 @@ def score(
 ) -> None:
     """Compare predictions with known labels: accuracy, per class, per domain, with intervals.
 
-    Intervals are of 95 %, for rows that are independent of each other.
+    Intervals are of 95 %, for rows that are independent of each other. Windows of one recording
+    are not: for a model that was learned with --signals, intervals are too narrow.
     """
     with one_line_errors(COMMAND, debug) as warned:
         # Imported here: --help stays fast, and a missing extra becomes a one-line error.
         from covshift.tables import score_file
+        from covshift.tables.recordings import RecordingTable
 
-        labelled = reading.file_of(labelled)
+        # The model knows whether it reads recordings.
+        table = Signals().table_for(model, reading.file_of(labelled))
         fitted = load_model(model, trust)
         with working("predicting", quiet) as update:
             scores = score_file(
                 fitted,
-                labelled,
+                table,
                 label=label,
                 domain=domain,
                 progress=lambda n_rows, share: update(f"predicting: {n_rows:,} rows", share),
                 **reading.layout,
+            )
+        if isinstance(table, RecordingTable):
+            scores["notes"].append(
+                "Windows of one recording resemble each other: the intervals are too narrow."
             )
     switch = f"covshift predict {shlex.quote(str(model))} NEW --plain --out FILE"
     if scores.get("hurt"):
