@@ -61,7 +61,7 @@ def random_diagnoses():
     bench, model = first._bench, first._model
     choice = model._choose(bench, first._rows.data)
     quantities = assessing.quantities_of(
-        bench, "accuracy", choice.weights, choice.plain, choice.gains, choice.table.allowed,
+        bench, "accuracy", choice.weights, choice.plain, choice.table.allowed,
         reweighed=False,
     )  # fmt: skip
     found = []
@@ -74,7 +74,7 @@ def random_diagnoses():
         allowed = rng.uniform(size=len(gains)) < 0.8
         allowed[choice.plain] = True
         table = choice.table._replace(reasons=[None if fine else "made up" for fine in allowed])
-        weights = vote_weights(gains, allowed, int(rng.randint(1, 5)))
+        weights = vote_weights(gains, allowed, int(rng.randint(1, 5)), choice.plain)
         objective = str(rng.choice(["accuracy", "balanced_accuracy"]))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(assessing, "quantities_of", lambda *_, **__: dict(quantities))
@@ -83,7 +83,7 @@ def random_diagnoses():
                 assessing, "judge_determinability", lambda _, rng=rng: draw_determinability(rng)
             )
             said = assess(
-                bench, table, gains, weights, choice.plain,
+                bench, table, weights, choice.plain,
                 objective=objective, max_risk=float(rng.uniform(0, 1)),
             )  # fmt: skip
         model.objective_ = objective

@@ -42,7 +42,7 @@ class Leaderboard(Sequence[dict[str, Any]]):
             for i, one in enumerate(table.candidates)
         ]
         ranked = np.where(table.allowed & ~np.isnan(gains), gains, -np.inf)
-        order = np.lexsort([np.arange(len(rows)), -ranked, -weights])
+        order = np.lexsort([np.arange(len(rows)), -weights, -ranked])
         return cls([rows[i] for i in order])
 
     def __getitem__(self, number: Any) -> Any:
