@@ -92,7 +92,7 @@ def _one_case(name: str, values: Any, notes: list[str]) -> Any:
     for value in values:
         if value is not None:
             spellings.setdefault(_folded(value), Counter())[value] += 1
-    usual = {}
+    usual: dict[str, str] = {}
     for counts in spellings.values():
         first, *others = sorted(counts, key=lambda text: (-counts[text], text))
         usual |= dict.fromkeys(others, first)
