@@ -1,6 +1,7 @@
 """Files of the shapes that new users brought, and what the commands say about them."""
 
 import re
+from pathlib import Path
 from zipfile import ZipFile
 
 import numpy as np
@@ -12,6 +13,7 @@ from covshift.tables import Split, read_pair
 from tests.cli.user_files import assert_refused, make_tables, run, succeed
 
 N = 160
+README = Path(__file__).parents[2] / "README.md"
 
 
 def visits(start="2020-01-01", seed=0):
@@ -179,7 +181,8 @@ def test_a_split_keeps_the_order_of_time(tmp_path):
 def test_a_query(adapt, tmp_path):
     """8: rows of a database, with numbers that have units and thousands separators."""
     duckdb = pytest.importorskip("duckdb")
-    frame = visits()[COLUMNS].assign(site="A", pay=[f"{900 + 7 * i:,} EUR" for i in range(N)])
+    pay = [f"{900 + 7 * i:,} EUR" for i in np.random.default_rng(0).permutation(N)]
+    frame = visits()[COLUMNS].assign(site="A", pay=pay)
     frame.loc[::2, "site"] = "B"
     path = tmp_path / "clinic.duckdb"
     with duckdb.connect(str(path)) as connection:
@@ -190,6 +193,67 @@ def test_a_query(adapt, tmp_path):
     assert "as numbers with the unit 'EUR'" in shown
     absent = run("adapt", *queries, "--db", path, "--label", "il", "--out", tmp_path / "m")
     assert_refused(absent, "adapt", "no column 'il'; is it 'ill'?")
+
+
+# Options that spare time, not words: nothing is compared that need not be.
+QUICK = {"diagnose": ["--ask", "0", "--time-budget", "0"], "adapt": ["--adapter", "standardize"]}
+
+
+def write_workbook(path, frame, title):
+    """Write a workbook with a title above the names, and a second sheet."""
+    book = pytest.importorskip("openpyxl").Workbook()
+    sheet = book.active
+    if title:
+        sheet.append([title])
+        sheet.merge_cells("A1:F1")
+    for row in [list(frame), *frame.to_numpy(dtype=object).tolist()]:
+        sheet.append([one.to_pydatetime() if isinstance(one, pd.Timestamp) else one for one in row])
+    book.create_sheet("About").append(["Ask Jo."])
+    book.save(path)
+
+
+def test_the_readme_from_a_workbook_to_predictions(tmp_path, monkeypatch):
+    """All of its commands, on workbooks with a date, an identifier, units and question marks."""
+    monkeypatch.chdir(tmp_path)
+    for name, start, seed in (("train", "2020-01-01", 0), ("new", "2023-01-01", 1)):
+        rows = visits(start, seed)
+        frame = pd.DataFrame(
+            {
+                "customer_id": [f"K{i:05d}" for i in np.random.default_rng(seed).permutation(N)],
+                "visit": rows["visit"],
+                "mass": [f"{70 + 9 * x:.1f} kg" for x in rows["x"]],
+                "y": rows["y"].astype(object).where(np.arange(N) % 7 > 0, "?"),
+                "site": np.resize(["North", "South"] if name == "train" else ["East"], N),
+                "churned": rows["ill"],
+            }
+        )
+        write_workbook(f"{name}.xlsx", frame, "Visits until 2022" if name == "train" else None)
+    for name in ("checked", "today"):
+        (tmp_path / f"{name}.xlsx").write_bytes((tmp_path / "new.xlsx").read_bytes())
+    readme = README.read_text(encoding="utf-8")
+    lines = re.findall(r"^    covshift (\w+) +(.*?)(?: +#.*)?$", readme, flags=re.MULTILINE)
+    said = {}
+    for command, arguments in lines:
+        given = re.sub(r"(train|new|checked|today)\.csv", r"\1.xlsx", arguments).split()
+        result = run(command, *given, *QUICK.get(command, []))
+        assert result.exit_code == 0 or (command, result.exit_code) == ("monitor", 3), result.output
+        assert result.stderr == ""
+        said[command] = result.stdout
+    assert list(said) == ["diagnose", "adapt", "predict", "score", "monitor", "show"]
+    for words in (
+        "train.xlsx: Skipped 1 line above the names of the columns ('Visits until 2022')",
+        "Read '?' as missing in 'y'",
+        "Read 'mass' as numbers with the unit 'kg'",
+        "Ignored 'customer_id': it looks like an identifier",
+        "Used the dates in 'visit' as: time of year, weekday",
+    ):
+        assert words in said["diagnose"]
+        assert words in said["adapt"]
+    predictions = pd.read_csv("predictions.csv")
+    assert len(predictions) == N
+    assert list(predictions)[:2] == ["customer_id", "prediction"]
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert ">number (kg)<" in page
 
 
 @pytest.mark.parametrize("suffix", [".xlsx", ".zip"])

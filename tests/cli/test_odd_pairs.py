@@ -304,8 +304,9 @@ def test_one_of_several_tables_in_an_archive(tmp_path):
     assert_refused(refused, "adapt", "has no file 'old.csv'; it has 'train.csv', 'new.csv'")
 
 
+@pytest.mark.slow
 def test_a_wide_table(tmp_path):
-    """Two thousand columns take seconds, and pandas has nothing to say about them."""
+    """Two thousand columns are matched, and pandas has nothing to say about them."""
     rng = np.random.default_rng(0)
     paths = tmp_path / "train.csv", tmp_path / "new.csv"
     for path, frame in zip(paths, pair(), strict=True):

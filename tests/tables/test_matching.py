@@ -107,7 +107,7 @@ def test_rows_without_label_are_dropped():
     ("column", "reason"),
     [
         (np.full(N, 1.5), "constant"),
-        (np.full(N, np.nan), "constant"),
+        (np.full(N, np.nan), "the training table has no value in it"),
         (["x"] * N, "constant"),
         (np.arange(N) + 1000, "one after the other"),
         ([f"user {i}" for i in range(N)], "almost every value is unique"),

@@ -16,6 +16,7 @@ from covshift.tables.classifier import TableClassifier
 from covshift.tables.columns import as_columns, column_categories
 from covshift.tables.encoder import OTHER_NAME
 from covshift.tables.errors import listed
+from covshift.tables.extra import pyarrow as pa
 
 MIN_SHARE_OUTSIDE = 0.05  # of the rows; a few always lie beyond what was seen
 MAX_REMEMBERED = 1000
@@ -51,6 +52,9 @@ class Departures:
                 counts = np.bincount(places, minlength=len(texts))
                 self._count_unseen(name, {texts[i]: int(counts[i]) for i in strange})
         for name, (low, high) in self._ranges.items():
+            if _lies_within(columns[name], low, high):
+                self.n_missing[name] += columns[name].null_count
+                continue
             values = self._encoder.column_floats(columns[name], name)
             missing = np.isnan(values)
             self.n_missing[name] += int(missing.sum())
@@ -90,6 +94,17 @@ class Departures:
                     "training rows had one; the training median stands in."
                 )
         return notes
+
+
+def _lies_within(column: Any, low: float, high: float) -> bool:
+    """Whether a column is numbers of Arrow, all in the range: one pass, and nothing is converted.
+
+    So are most batches of most files, and `predict` reads them all.
+    """
+    if not isinstance(column, pa.Array) or column.type != pa.float64():
+        return False
+    ends = pa.compute.min_max(column).as_py()
+    return ends["min"] is None or bool(low <= ends["min"] and ends["max"] <= high)
 
 
 def _of(count: int, n_rows: int) -> str:

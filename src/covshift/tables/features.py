@@ -69,7 +69,7 @@ def choose_features(train: Any, new: Any, keep: Sequence[str], notes: list[str])
     for name in train.columns:
         kind = column_kind(train[name])
         reason = _reason_to_leave_out(name, kind, train[name], new[name])
-        if reason is None or (name in keep and reason not in NOTHING_THERE):
+        if reason is None or (name in keep and reason != EMPTY):
             kinds[name] = kind
             if reason is None and is_identifier_name(name):
                 named.append(name)

@@ -137,7 +137,8 @@ def match_tables(
     train, new : frame
         From `read_table`, or any pandas or polars frame.
     label : str
-        Label column of ``train``. One of ``new`` is never read.
+        Label column of ``train``. One of ``new`` is never read. Words that differ only in case are
+        one class, with a note.
     domain : str or None
         Column that names the site, user or sensor of each row; the finest unit.
     ignore : sequence of str
