@@ -2,6 +2,10 @@
 
 import ast
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import mutate
 import pytest
@@ -97,8 +101,21 @@ def test_larger():
 """
 
 
+# In a process of its own: children are copies of it, and must not have imported the package.
+DRIVER = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+import hypothesis, mutate
+hypothesis.settings.register_profile("mutants")
+mutate.ROOT, mutate.COPIED = Path(sys.argv[2]), ("src", "tests")
+mutate.load_libraries = lambda: None
+sys.exit(mutate.main(sys.argv[3:]))
+"""
+
+
 @pytest.fixture
-def project(tmp_path, monkeypatch):
+def project(tmp_path):
     """A project of one module and one test."""
     package = tmp_path / "src" / "covshift" / "kernels"
     package.mkdir(parents=True)
@@ -109,43 +126,36 @@ def project(tmp_path, monkeypatch):
     tests.mkdir(parents=True)
     (tests / "test_made.py").write_text(TEST)
     (tmp_path / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
-    monkeypatch.setattr(mutate, "ROOT", tmp_path)
-    monkeypatch.setattr(mutate, "COPIED", ("src", "tests"))
-    monkeypatch.setattr(mutate, "load_libraries", lambda: None)
-    # Children are copies of this process, which has imported the package itself.
-    run_pytest = mutate.run_pytest
-
-    def run_with_the_copy(tests, plugin):
-        import sys
-
-        for name in [name for name in sys.modules if name.split(".")[0] in ("covshift", "tests")]:
-            del sys.modules[name]
-        import hypothesis
-
-        hypothesis.settings.register_profile("mutants")
-        return run_pytest(["-p", "no:xdist", "-p", "no:cov", *tests], plugin)
-
-    monkeypatch.setattr(mutate, "run_pytest", run_with_the_copy)
     return tmp_path
 
 
+def run_mutate(project, *options):
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    command = [sys.executable, "-c", DRIVER, str(Path(mutate.__file__).parent), str(project)]
+    command += ["--packages", "kernels", "--tests", "tests/kernels", "--count", "100"]
+    command += ["--out", str(project / "out"), *options]
+    return subprocess.run(command, env=environment, capture_output=True, text=True)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("way", [[], ["--by-name"]], ids=["by coverage", "by name"])
-def test_a_run_notices_what_tests_notice_and_can_be_resumed(project, way, capsys, tmp_path):
+def test_a_run_notices_what_tests_notice_and_can_be_resumed(project, way):
     before = {path: path.read_bytes() for path in (project / "src").rglob("*.py")}
-    out = tmp_path / "out"
-    options = ["--packages", "kernels", "--tests", "tests/kernels", "--out", str(out), *way]
-    code = mutate.main([*options, "--count", "100", "--at-least", "0.99"])
-    assert code == 1  # one function has no test
-    results = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
+    ended = run_mutate(project, "--at-least", "0.99", *way)
+    assert ended.returncode == 1, ended.stderr  # one function has no test
+    path = project / "out" / "results.jsonl"
+    results = [json.loads(line) for line in path.read_text().splitlines()]
     status = {(one["line"], one["after"].strip()): one["status"] for one in results}
     assert status[4, "<="] == "killed"
     assert status[4, ">="] == "survived"  # of equal numbers either is the larger
-    assert status[8, "-"] in ("survived", "not run")
-    assert "made.py:8" in capsys.readouterr().out
-    (out / "results.jsonl").write_text("\n".join(map(json.dumps, results[:-1])) + '\n{"key": "cut')
-    mutate.main([*options, "--count", "100"])
-    again = [json.loads(one) for one in (out / "results.jsonl").read_text().splitlines()[-1:]]
-    assert [one["key"] for one in again] == [results[-1]["key"]]
+    assert status[8, "-"] == "survived"
+    assert "made.py:8" in ended.stdout
+    path.write_text("\n".join(map(json.dumps, results[:-1])) + '\n{"key": "cut\n')
+    again = run_mutate(project, "--at-least", "0.2", *way)
+    assert again.returncode == 0, again.stderr
+    lines = path.read_text().splitlines()
+    assert len(lines) == len(results) + 1  # one was missing
+    assert json.loads(lines[-1])["key"] == results[-1]["key"]
     assert {path: path.read_bytes() for path in (project / "src").rglob("*.py")} == before
 
 

@@ -39,12 +39,12 @@ def say_advice(assessment: Assessment) -> str:
         return f"Advice: keep the plain model, {assessment.plain_name} ({sure})."
     if len(names) == 1:
         return f"Advice: use {names[0]} ({sure})."
+    others = [name for name in names if name != assessment.plain_name]
+    beside = " and the plain model" if len(others) < len(names) else ""
+    models = f"{len(others)} models led by {others[0]}" if len(others) > 1 else others[0]
     if assessment.action == "combine":
-        return (
-            f"Advice: do not adapt; average {len(names)} unadapted models, led by {names[0]} "
-            f"({sure})."
-        )
-    return f"Advice: adapt, with an ensemble of {len(names)} models led by {names[0]} ({sure})."
+        return f"Advice: do not adapt; average {models}{beside}, all unadapted ({sure})."
+    return f"Advice: adapt, with an ensemble of {models}{beside} ({sure})."
 
 
 class Shown(NamedTuple):
