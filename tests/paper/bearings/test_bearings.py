@@ -166,13 +166,14 @@ def invoke(*arguments):
 
 
 def test_command(tmp_path, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr(study_module, "run_bearing_trials", instant_trials)
     data, out = write_file(tmp_path / "windows.npz", make_windows()), tmp_path / "out"
     result = invoke("reproduce", "bearings", "--data", data, "--out", out)
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines()[-1] == f"Report: {out / 'report.html'}"
     assert f"{1 + len(SYSTEMS) * len(TASKS)} trials" in result.stdout
+    assert "…" not in result.stdout
     page = (out / "report.html").read_text(encoding="utf-8")
     for text in ("across loads, ranks is best with 0.900 (automatic choice 0.700)",
                  "Learned filters", "ranks + logistic", "load 0 → 3", "+0.400"):  # fmt: skip

@@ -116,12 +116,12 @@ def bearings_table(records: Sequence[Record]) -> TextTable:
 
     def cell(shift: str, system: str) -> str:
         one = scores.get((shift, system))
-        return "?" if one is None else one.text
+        return "?" if one is None else f"{one.mean:.3f}"
 
     return TextTable(
         ["system", *SHIFTS],
         [[[system, *(cell(shift, system) for shift in SHIFTS)] for system in systems]],
-        "Balanced accuracy on target windows, mean over tasks; 95 % intervals resample recordings.",
+        "Balanced accuracy on target windows, mean over tasks; the report has intervals.",
     )
 
 
