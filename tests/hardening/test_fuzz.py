@@ -26,7 +26,7 @@ def test_errors_are_told_apart():
     good = np.ones((5, 2))
     assert raised(covshift.measures.mmd, good, good, kernel="x") == "clear error"
     assert raised(covshift.measures.mmd, good, np.full((5, 2), np.nan)) == "clear error"
-    assert raised(np.linalg.cholesky, np.ones(3)) == "unreadable"  # LinAlgError
+    assert raised(lambda: 1 / 0) == "unreadable"
     assert raised(np.concatenate, [good, np.ones(3)]) == "from below"
     assert raised(dict().__getitem__, "x") == "unreadable"
     assert raised(int, "x" * 6000) == "unreadable"
