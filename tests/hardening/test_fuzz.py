@@ -22,6 +22,10 @@ def raised(function, *arguments, **options):
     return "works"
 
 
+def fail(message):
+    raise ValueError(message)
+
+
 def test_errors_are_told_apart():
     good = np.ones((5, 2))
     assert raised(covshift.measures.mmd, good, good, kernel="x") == "clear error"
@@ -29,7 +33,8 @@ def test_errors_are_told_apart():
     assert raised(lambda: 1 / 0) == "unreadable"
     assert raised(np.concatenate, [good, np.ones(3)]) == "from below"
     assert raised(dict().__getitem__, "x") == "unreadable"
-    assert raised(int, "x" * 6000) == "unreadable"
+    assert raised(fail, "one two three " * 500) == "unreadable"  # pages of text
+    assert raised(fail, "") == "unreadable"
 
 
 @pytest.mark.parametrize(
