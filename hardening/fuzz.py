@@ -369,7 +369,7 @@ OPTIONS = [
     ["--use", "customer_id"], ["--decimal", ","], ["--decimal", "x"], ["--separator", ";"],
     ["--separator", "\0"], ["--no-header"], ["--missing", "Oslo"], ["--seed", "-1"],
     ["--seed", "99999999999"], ["--adapter", "coral"], ["--adapter", "../x"], ["--model", "deep"],
-    ["--bins", "0"], ["--trust", "os.system"], ["--out", "/nowhere/at/all"], ["--out", "."],
+    ["--bins", "0"], ["--trust", "os.system"], ["--out", "/dev/null/at/all"], ["--out", "."],
     ["--out", ""], ["--json"], ["--proba"], ["--level", "2"], ["--estimator", "os.system"],
     ["--estimator-params", "{"], ["--as", "age=text"], ["--time", "since"], ["--rows", "nan"],
 ]  # fmt: skip
