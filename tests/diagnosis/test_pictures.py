@@ -48,7 +48,10 @@ def test_scores_and_gains_are_drawn(monkeypatch):
     rows = [text.get_text() for text in gains.get_yticklabels()]
     finite = [row["adapter"] for row in found.table if np.isfinite(row["expected gain"])]
     assert rows == finite
-    titles = [axes.get_title() for axes in draw_rows(found).axes]
-    adapters = [name.partition(" + ")[0] for name, _ in found.assessment.members]
-    assert found.assessment.action == "adapt"
-    assert titles == ["before", f"after {next(one for one in adapters if one != 'none')}"]
+    adapted = next(row["candidate"] for row in found.table if row["adapter"] == "standardize")
+    for members, expected in (
+        ([(found.assessment.plain_name, 1.0)], ["before"]),
+        ([(found.assessment.plain_name, 0.6), (adapted, 0.4)], ["before", "after standardize"]),
+    ):
+        found.assessment = found.assessment._replace(members=members)
+        assert [axes.get_title() for axes in draw_rows(found).axes] == expected

@@ -17,7 +17,7 @@ INTERRUPTED = 130  # what shells report for a program that Ctrl-C ended: 128 + S
 COMMANDS = {
     "diagnose": (
         "covshift.cli.diagnose:diagnose",
-        "Tell what moved from TRAIN to NEW, which assumption the data meet, and what to do.",
+        "Say what moved from TRAIN to NEW, what to do, how good it will be and how sure that is.",
     ),
     "adapt": (
         "covshift.cli.adapt:adapt",

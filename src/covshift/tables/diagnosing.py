@@ -24,7 +24,7 @@ def diagnose_tables(tables: MatchedTables, **options: Any) -> Diagnosis:
     Parameters
     ----------
     tables : MatchedTables
-        From `read_pair` or `match_tables`, with known labels of new rows if `with_new_labels` has
+        From `read_pair` or `match_tables`, with known labels of new rows if ``with_new_labels`` has
         read some.
     **options
         ``objective``, ``max_risk``, ``max_rows``, ``time_budget``, ``n_jobs``, ``random_state``,

@@ -146,7 +146,7 @@ def open_table(
     path : path
         CSV, TSV or other separated text, Parquet, Arrow (Feather) or an Excel workbook; such text
         under gzip, or any of these in a zip archive; or a folder of Parquet files with the same
-        columns, read in the order of their names; or a `RecordingTable`, whose windows are read.
+        columns, read in the order of their names; or a ``RecordingTable``, whose windows are read.
         ``book.xlsx#Sheet 2`` and ``data.zip#train.csv`` name what is read inside.
     schema : TableSchema or None
         Columns to read and their kinds; others are left alone. Cells that do not fit are missing

@@ -23,9 +23,11 @@ from covshift.tables.cells import Kind
 from covshift.tables.errors import TableError, listed, one_line, table_error
 from covshift.tables.extra import pyarrow as pa
 from covshift.tables.table_reader import TableReader
+from covshift.tables.text_layout import GivenLayout
 
 FILE, VARIABLE, RATE, START = "file", "variable", "rate", "start"
 FEATURES = {"spectrum": Spectrum, "envelope": EnvelopeSpectrum}
+TABLE_BYTES = 4 << 20  # of the table of recordings that are read at a time
 BLOCK_SAMPLES = 2**21  # of the windows that are worked on at a time
 SAME_RATE = 1e-6  # relative: rates of files are rounded
 
@@ -114,6 +116,7 @@ class RecordingBatches:
     """
 
     typed = True
+    texts_stay = True  # as the table of recordings has them: they name classes and domains
     separator = ""
 
     def __init__(self, table: RecordingTable, **options: Any):
@@ -278,10 +281,8 @@ def window_places(table: Any, rows: Sequence[int]) -> list[dict[str, Any]]:
 
 def _read_rows(path: Path, options: Mapping[str, Any]) -> tuple[list[dict[str, Any]], set[str]]:
     """Return the rows of the user's table as text, and which columns are dates."""
-    source = {"separator": None, "header": True, "chunk_bytes": 4 << 20} | {
-        name: options[name] for name in ("separator", "header") if name in options
-    }
-    found = TableReader(open_batches(path, **source), None, None, False)
+    given = GivenLayout(options.get("separator"), options.get("header", True))
+    found = TableReader(open_batches(path, given, TABLE_BYTES), None, None, False)
     kinds = found.schema.kinds
     if FILE not in kinds:
         raise table_error(
@@ -292,6 +293,6 @@ def _read_rows(path: Path, options: Mapping[str, Any]) -> tuple[list[dict[str, A
     dates = {name for name, kind in kinds.items() if kind == "date" and name != FILE}
     texts: dict[str, Kind] = {name: "date" if name in dates else "text" for name in kinds}
     schema = found.schema.with_kinds(texts)
-    reader = TableReader(open_batches(path, **source), schema, None, False)
+    reader = TableReader(open_batches(path, given, TABLE_BYTES), schema, None, False)
     rows = [row for batch in reader.batches() for row in batch.to_pylist()]
     return rows, dates

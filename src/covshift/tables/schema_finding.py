@@ -126,6 +126,8 @@ def text_columns(source: Any) -> list[str]:
     """
     if not source.typed:
         return list(source.names)
+    if getattr(source, "texts_stay", False):
+        return []
     typed = zip(source.names, source.types, strict=True)
     tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
     return [name for name, kind in typed if any(test(kind) for test in tests)]
