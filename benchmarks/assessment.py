@@ -290,6 +290,18 @@ def left_out_frame(frame):
     return pd.concat(parts).sort_index()
 
 
+def rates_of(frame):
+    """Return how often a vote with a positive expected gain loses, and advice is right."""
+    frame = frame[frame["n_labels"] == 0]
+    positive = (frame["gain value"] > 0).to_numpy()
+    gain = frame[GAIN].to_numpy()
+    return {
+        "loss": cluster_mean(gain < -MARGIN, frame, positive),
+        "adapt": cluster_mean(gain >= 0, frame, positive),
+        "keep": cluster_mean(gain <= MARGIN, frame, ~positive),
+    }
+
+
 def follow(frame, risk):
     """Return whether the vote is recommended."""
     chosen = (frame["gain value"] > 0) & (frame["loss"] <= risk) & ~frame["same"]
@@ -557,6 +569,7 @@ def main():
         frame = everything[everything["objective"] == objective].reset_index(drop=True)
         written[objective] = rounded(fit_expectations(frame[frame["n_labels"] == 0]))
         judged.append(left_out_frame(frame))
+        written[objective] = {"rates": rounded(rates_of(judged[-1]))} | written[objective]
         figures[objective] = report(judged[-1], options.risk)
     print(tables(figures, options.risk))
     if options.out is not None:

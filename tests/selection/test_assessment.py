@@ -27,6 +27,7 @@ from covshift.selection.expectations import (
     Estimate,
     Predictive,
     Views,
+    base_rates,
     coefficients,
     expect,
     quantities_of,
@@ -342,6 +343,15 @@ def test_a_plain_model_that_cannot_be_fitted_leaves_no_assessment():
     broken = Candidate("none", "broken", None, Broken())
     bench, _ = run_bench(candidates=[broken, standardised()])
     assert choose(bench, "rehearsals", n_members=1).assessment is None
+
+
+def test_without_labels_probabilities_are_base_rates():
+    found = assessed()[0].assessment
+    rates = base_rates("accuracy")
+    assert found.vote_loss_probability == rates.loss
+    assert found.certainty == (rates.keep if found.action == "keep" else rates.adapt)
+    labeled = assessed(labels=40)[0].assessment
+    assert labeled.vote_loss_probability != rates.loss
 
 
 def test_confidence_in_words():

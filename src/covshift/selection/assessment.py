@@ -19,8 +19,10 @@ the last term being the noise of the score on the n rows of the target. The labe
 too, so that its score on them would flatter it: each half of the labels scores the vote that the
 other half chooses.
 
-**Confidence** is in the probability that the action is right: that the vote gains where it is
-recommended, that it does not gain more than .01 where it is not. High from .9, moderate from .75.
+**Confidence** is in the probability that the action is right: that the vote does not lose where it
+is recommended, that it does not gain more than .01 where it is not. High from .9, moderate from
+.75. Without labels both this and the probability of a loss are base rates of real tasks: no
+quantity predicted them better (docs/results/assessment.md).
 
 **Whether the data can tell.** Source rows show what continues in the target in two ways: the target
 lies where the source has rows, or several source domains differ from each other about as far as the
@@ -46,6 +48,7 @@ from covshift.selection.expectations import (
     Estimate,
     Predictive,
     Views,
+    base_rates,
     expect,
     quantities_of,
     vote_probabilities,
@@ -223,7 +226,8 @@ def assess(
     of_plain = expected[PLAIN].interval().clipped(0, 1)
     vote_gain = expected[GAIN].interval().clipped(-of_plain.value, 1 - of_plain.value)
     of_vote = _moved(expected[ADAPTED].interval(), of_plain.value + vote_gain.value)
-    loss = expected[GAIN].below(-MARGIN)
+    rates = base_rates(objective)
+    loss = expected[GAIN].below(-MARGIN) if n_labels else rates.loss
     if same:
         of_vote, vote_gain, loss = of_plain, Estimate(0.0, 0.0, 0.0), 0.0
     follow = not same and vote_gain.value > 0 and loss <= max_risk
@@ -232,7 +236,9 @@ def assess(
     if follow:
         action = "adapt" if weights[adapts].any() else "combine"
     used = weights if follow else np.eye(len(weights))[plain]
-    certainty = 1 - expected[GAIN].below(0.0) if follow else expected[GAIN].below(MARGIN)
+    certainty = rates.adapt if follow else rates.keep
+    if n_labels:
+        certainty = 1 - expected[GAIN].below(0.0) if follow else expected[GAIN].below(MARGIN)
     determinability = judge_determinability(problem)
     return Assessment(
         objective=objective,

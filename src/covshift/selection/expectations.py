@@ -35,6 +35,9 @@ candidate, on average; how separate source and target are, :math:`(2 A - 1)^2` f
 classifier between them; one over the root of the number of target rows; for scores also whether
 there is one source domain, the size of the confidence term, and the score on the source.
 
+**Which tasks lose** is not predicted: on tasks left out, probabilities by these distributions were
+no better than their base rate. So probabilities of a loss are base rates, until labels are known.
+
 The coefficients are in ``expectations.json``, which names the command that wrote it.
 
 References
@@ -128,6 +131,23 @@ def coefficients() -> dict[str, Any]:
     text = files("covshift.selection").joinpath("expectations.json").read_text(encoding="utf-8")
     found: dict[str, Any] = json.loads(text)
     return found
+
+
+class Rates(NamedTuple):
+    """How often, on real tasks, a vote with a positive expected gain loses more than .01 or gains.
+
+    ``adapt``: share of these tasks on which it does not lose; ``keep``: share of the other tasks on
+    which it gains no more than .01.
+    """
+
+    loss: float
+    adapt: float
+    keep: float
+
+
+def base_rates(objective: str) -> Rates:
+    """Return the base rates of an objective."""
+    return Rates(**coefficients()[objective]["rates"])
 
 
 def expect(quantities: Mapping[str, float], objective: str) -> dict[str, Predictive]:
