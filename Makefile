@@ -41,7 +41,7 @@ test-sample: .venv/dev-installed  ## a few minutes of what test-all does
 	$(BIN)/python hardening/thread_storm.py --seed $(SEED) --rounds 1 --estimators 8 --threads 4
 	$(BIN)/python hardening/kill_and_resume.py --seed $(SEED) --trials 1 --kills 1
 	$(BIN)/python hardening/extremes.py --only nul-bytes
-	$(BIN)/python hardening/fuzz.py --seed $(SEED) --minutes 1
+	$(BIN)/python hardening/fuzz.py --seed $(SEED) --cases 400 --minutes 4
 	rm -rf hardening-output/sample
 	$(BIN)/python hardening/mutate.py --seed $(SEED) --count 10 --by-name --minutes 2 --at-least 0 \
 		--out hardening-output/sample

@@ -123,6 +123,11 @@ def test_a_candidate_that_fails_is_reported_and_does_not_vote():
     assert "out of luck" in repr(model.leaderboard_)
 
 
+def test_an_empty_list_is_refused_in_words():
+    with pytest.raises(ValueError, match="X is empty"):
+        AutoAdaptedClassifier().fit([], [], sample_domain=[])
+
+
 def test_leaderboard_is_a_table():
     model = fit()
     frame = model.leaderboard_.to_frame()

@@ -279,6 +279,8 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
 
         `covshift.diagnose` takes this way too, so that its advice is what ``fit`` follows.
         """
+        if isinstance(X, list | tuple) and not X:
+            raise ValueError("X is empty: it needs rows of source and target.")
         validate_data(self, X, y, skip_check_array=True)
         X = self._validate_rows(X, reset=True)
         self._check_parameters()
