@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 GAINS = "expected gain over the plain model, by adapter"
 MAX_FEATURES = 50  # above which two axes show too little to be worth a picture
-MAX_CLASSES = 2  # told apart in colors
+MAX_CLASSES = 2  # shown in different colors
 MAX_NAME = 30  # letters of a class in the legend; longer ones are numbered
 
 

@@ -89,7 +89,7 @@ def bearings_study(path: str, seed: int, systems: tuple[str, ...] = tuple(SYSTEM
     return Study(
         name="bearings",
         tasks=declare(windows.fingerprint, seed, systems),
-        # Where data lie is no part of what was measured: moved folders resume all the same.
+        # The place of the data is not part of a trial: a study resumes after folders were moved.
         function=partial(run_bearing_trials, path=path),
         run_settings={"seed": seed, "data": path},
         document=bearings_document,

@@ -69,7 +69,7 @@ def reviews_study(folder: str, plan: ReviewPlan, seed: int) -> Study:
     return Study(
         name="reviews",
         tasks=declare(plan, reviews.fingerprint, [SOURCE, *TARGETS], seed),
-        # Where data lie is no part of what was measured: moved folders resume all the same.
+        # The place of the data is not part of a trial: a study resumes after folders were moved.
         function=partial(run_review_trials, folder=folder),
         run_settings={"plan": plan.name, "seed": seed, "data": folder},
         document=lambda records, facts: reviews_document(records, facts, plan),
