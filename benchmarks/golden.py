@@ -6,8 +6,9 @@ python benchmarks/golden.py compare FILE.npz [--tolerance 1e-12] [--only GROUP]
 Use it for a change that must not alter any result. The cases cover every adapter and weight
 estimator, alone and inside the predictors, rows in blocks and from another array library, the
 measures of rows, the default candidates and their ensemble, the models that the command line builds
-by name, diagnoses, tables, and one draw of the paper's synthetic study. `compare` prints the largest difference of each case, `|new - old| / (1 + |old|)`. It exits
-with code 1 if a case differs by more than the tolerance, fails, is missing or is new.
+by name, diagnoses, tables, and one draw of the paper's synthetic study. `compare` prints the
+largest difference of each case, `|new - old| / (1 + |old|)`. It exits with code 1 if a case differs
+by more than the tolerance, fails, is missing or is new.
 
 Candidates, hypotheses and scores are read by position, because their names may change. Other names
 that a later version may change stand in one place, below the imports. Record and compare on the

@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from covshift import KLIEPWeights
-from covshift.kernels.kliep import fit_coefficients
+from covshift.weights.kliep import fit_coefficients
 from tests.weights.twins import basis_functions, one_dimension, several_dimensions, stack
 
 

@@ -8,7 +8,7 @@ from scipy.stats import spearmanr
 from sklearn.exceptions import ConvergenceWarning
 
 from covshift import KMMWeights
-from covshift.kernels import kmm
+from covshift.weights import kmm
 from tests.weights.twins import one_dimension, several_dimensions, stack
 
 

@@ -15,9 +15,8 @@ from covshift.adapters._device_rows import (
 )
 from covshift.adapters._filter_fit import FilterProblem, minimize_filters
 from covshift.adapters._filter_parameters import check_filter_parameters
-from covshift.adapters._target_learner import TargetLearner
 from covshift.adapters._unit_norms import UnitNorms
-from covshift.base import RefitNeededError, all_or_nothing, check_magnitude
+from covshift.base import RefitNeededError, TargetLearner, all_or_nothing, check_magnitude
 from covshift.domains import (
     check_fit_domains,
     check_new_domains,

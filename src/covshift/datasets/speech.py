@@ -37,7 +37,7 @@ def load_speech_corpus(
 
     Every whole second of a recording is a row: 12 mel-frequency cepstral coefficients
     :math:`c_1, \dots, c_{12}` and their slopes, and of each the mean, the standard deviation and
-    the range over the frames of that second (`covshift.kernels.mfcc` has the formulas).
+    the range over the frames of that second (`covshift.datasets.speech_features` has the formulas).
 
     Parameters
     ----------
