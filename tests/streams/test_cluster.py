@@ -136,7 +136,7 @@ def test_blocks_that_rest_on_what_workers_have_are_left_there(client):
 
 def test_restarts_go_to_the_cluster(client, monkeypatch):
     """Starts that are too many to be evaluated together; the result is the same to the last bit."""
-    monkeypatch.setattr("covshift.adapters._filter_fit.BATCH_FILTERS", 8)
+    monkeypatch.setattr("covshift.adapters._filter_minimization.BATCH_FILTERS", 8)
     X, y, sample_domain, _ = make_problem(n=60)
     psf = PeriodicSparseFiltering(4, n_restarts=6, max_iter=5, random_state=0)
     theirs = clone(psf).fit(X, y, sample_domain=sample_domain)

@@ -13,9 +13,8 @@ from sklearn.utils import Bunch
 from covshift.base import check_option
 from covshift.datasets.audio_files import require_soundfile
 from covshift.datasets.collection import find_folder
-from covshift.datasets.speech_cache import open_cache
 from covshift.datasets.speech_corpora import CORPORA
-from covshift.datasets.speech_extraction import Extraction, extract_all
+from covshift.datasets.speech_extraction import Extraction, extract_all, open_cache
 from covshift.datasets.speech_features import FEATURE_NAMES, RATE, check_backend, describe_settings
 from covshift.datasets.speech_recordings import OWN_TABLE, Recording, find_recordings
 
