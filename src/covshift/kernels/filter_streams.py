@@ -15,7 +15,7 @@ has a factor D that does not depend on it. So two passes suffice, each a sum ove
 
 They cost four products of W and the rows where three passes that keep nothing cost as many, and
 two activations in place of three. For the soft absolute value :math:`F g' = h`: both sums of the
-first pass follow from :math:`X^\top X` (`sf_one_pass`), computed once, and one pass is left.
+first pass follow from :math:`X^\top X` (`one_pass`), computed once, and one pass is left.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ import numpy as np
 
 from covshift.kernels.activations import Activation, activate, activate_block
 from covshift.kernels.arrays import FloatArray, IntArray, Rows
-from covshift.kernels.filter_passes import FilterLoss, Norms, sum_by_class
+from covshift.kernels.filter_passes import FilterLoss, Norms, is_accurate, sum_by_class
 from covshift.kernels.row_blocks import (
     Block,
     block_width,
@@ -35,7 +35,6 @@ from covshift.kernels.row_blocks import (
     room,
 )
 from covshift.kernels.row_views import view_rows
-from covshift.kernels.sf_one_pass import is_accurate
 
 # Rows of a tile of X'X: enough for the speed of the product, few enough for the cache.
 GRAM_ROWS = 4096

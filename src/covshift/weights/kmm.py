@@ -255,8 +255,10 @@ def match_feature_means(
     ----------
     L. Qi, J. Sun, "A nonsmooth version of Newton's method", Mathematical Programming 58, 1993.
     """
-    # Here nearly all weights are one, and free to move: half as many steps as from the v of
-    # weights that are one.
+    # The primal has a weight for each row; the dual has a variable for each feature, a few hundred.
+    # For given v the best weights are known row by row (`clip_to_mean`), so v is all we look for.
+    # Where we start nearly all weights are one, and free to move: half as many steps as from the v
+    # of weights that are one.
     v, scores = np.zeros(len(goal)), np.zeros(len(features))
     w, nu = clip_to_mean(scores, diagonal, bound, epsilon)
     for iteration in range(max_iter + 1):
@@ -266,12 +268,16 @@ def match_feature_means(
         objective = float(reached @ reached + w @ (diagonal * w)) / 2 - float(goal @ reached)
         if gap <= max(tol, EPS) * abs(objective) or iteration == max_iter:
             break
+        # Weights at a bound do not move with v, hence do not bend the dual: it is quadratic until
+        # another weight reaches a bound or leaves it. So Newton's step is nearly exact.
         free = (w > 0) & (w < bound)
         H = _curvature(features, np.where(free, 1 / diagonal, 0.0), fixed_mean=nu != 0)
         direction = -cho_solve(cho_factor(H), gradient)
         slope, change = float(gradient @ direction), features @ direction
         before = _dual(v, goal, scores, diagonal, w)
         rounding = 16 * EPS * (abs(before) + float(goal @ goal))
+        # Halve the step until the dual falls enough (Armijo's rule); what differs by rounding alone
+        # counts as fallen, or the last steps would never be taken.
         step = 1.0
         while step > EPS:
             new_v, new_scores = v + step * direction, scores + step * change
@@ -298,7 +304,9 @@ def _curvature(features: FloatArray, precisions: FloatArray, *, fixed_mean: bool
         scaled = features[part] * np.sqrt(precisions[part])[:, None]
         H += scaled.T @ scaled
     total = float(precisions.sum())
-    if fixed_mean and total > 0:  # the multiplier then undoes any common change
+    # Where the mean is at the end of its interval, the multiplier undoes any common change of the
+    # scores: what is left is the curvature about the mean of the free rows.
+    if fixed_mean and total > 0:
         mean = precisions @ features
         H -= np.outer(mean, mean) / total
     return H
