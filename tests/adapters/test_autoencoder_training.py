@@ -6,8 +6,7 @@ import pytest
 
 from covshift.adapters import _autoencoder_training as training
 from covshift.adapters._autoencoder_training import SGD, Adam
-from tests import naive
-from tests.adapters import autoencoder_twin
+from tests.twins import autoencoder_twin, naive
 
 every_kind = pytest.mark.parametrize(
     ("activation", "decoder", "tied"),

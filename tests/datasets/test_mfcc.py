@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from covshift.datasets.speech_features import mel_triangles, mfccs, overlapping_frames, slopes
-from tests.datasets import mfcc_twin
+from tests.twins import mfcc_twin
 
 SETTINGS = {"preemphasis": 0.97, "lifter": 22.0, "floor": 2.0**-30}
 

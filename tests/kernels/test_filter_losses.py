@@ -10,8 +10,8 @@ from covshift.kernels import filter_losses as paths
 from covshift.kernels import filter_passes, row_blocks
 from covshift.kernels.activations import ACTIVATIONS
 from covshift.kernels.filter_losses import LOSSES, filter_losses
-from tests import naive
 from tests.kernels.problems import assert_close
+from tests.twins import naive
 
 TWINS = {"joint": naive.joint_loss, "blockwise": naive.blockwise_loss}
 N_ROWS, N_FEATURES, N_FILTERS, N_CLASSES, N_PROBLEMS = 41, 3, 4, 2, 3

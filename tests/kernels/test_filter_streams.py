@@ -10,8 +10,8 @@ from covshift.kernels.filter_losses import LOSSES, filter_losses, streamed_losse
 from covshift.kernels.filter_streams import squares_by_code
 from covshift.kernels.row_views import look_at, view_rows
 from covshift.streams import ArrayRows
-from tests import naive
 from tests.kernels.problems import assert_close, example
+from tests.twins import naive
 
 TWINS = {"joint": naive.joint_loss, "blockwise": naive.blockwise_loss}
 

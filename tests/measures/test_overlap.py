@@ -15,8 +15,8 @@ from covshift.measures.overlap import (
     shrink_shape,
     support_overlap,
 )
-from tests import naive
 from tests.kernels.problems import FIXED
+from tests.twins import naive
 
 # Zeros, ties and numbers near the ends of the range.
 WEIGHTS = arrays(

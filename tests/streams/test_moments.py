@@ -23,8 +23,8 @@ from covshift.streams.moments import (
     scatter_about,
     stream_moments,
 )
-from tests.adapters.alignment_twins import mean_and_covariance
 from tests.shifted import make_problem
+from tests.twins.alignment_twins import mean_and_covariance
 
 ADAPTERS = [
     DomainStandardScaler(),

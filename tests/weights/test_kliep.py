@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from covshift import KLIEPWeights
 from covshift.weights.kliep import fit_coefficients
-from tests.weights.twins import basis_functions, one_dimension, several_dimensions, stack
+from tests.twins.weight_twins import basis_functions, one_dimension, several_dimensions, stack
 
 
 def objective(theta, target, bases, sigma):

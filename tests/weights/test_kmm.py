@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from covshift import KMMWeights
 from covshift.weights import kmm
-from tests.weights.twins import one_dimension, several_dimensions, stack
+from tests.twins.weight_twins import one_dimension, several_dimensions, stack
 
 
 def naive_problem(source, target, sigma):

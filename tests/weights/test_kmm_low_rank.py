@@ -10,8 +10,8 @@ from covshift import KMMWeights
 from covshift.kernels.nystrom import lost_diagonal, nystrom_features, nystrom_root, nystrom_sum
 from covshift.weights import kmm as estimator_module
 from covshift.weights.kmm import clip_to_mean
+from tests.twins.weight_twins import nystrom_kernel, one_dimension, several_dimensions, stack
 from tests.weights.test_kmm import general_solver, objective
-from tests.weights.twins import nystrom_kernel, one_dimension, several_dimensions, stack
 
 PROBLEMS = [one_dimension(n=400), several_dimensions(5, n=400)]
 
