@@ -227,7 +227,7 @@ def _minimize_batch(batch: list[Start], run: Run, should_stop: Any) -> list[Path
         losses,
         starts,
         max_iter=first.max_iter,
-        tol=first.filter_.tol * first.X.shape[0],
+        tol=first.filter_.tol * first.X.shape[0],  # the loss is a sum over rows, and so is its slope
         distance=None if first.window is None else distance,
         progress=progress if any(p.filter_.verbose > 1 for p in problems) else None,
         should_stop=should_stop,
@@ -245,6 +245,7 @@ def _minimize_batch(batch: list[Start], run: Run, should_stop: Any) -> list[Path
 def _batch_losses(problems: list[FilterProblem], starts: FloatArray, run: Run) -> Losses:
     """The losses of problems that are evaluated together, as functions of their filters."""
     first, rewards = problems[0], [problem.reward for problem in problems]
+    # One array of rows for all problems turns K small products into a large one.
     shared = all(problem.X is first.X for problem in problems)
     unlabelled = np.full(first.X.shape[0], -1)
     codes = [unlabelled if reward.codes is None else reward.codes for reward in rewards]
@@ -263,7 +264,9 @@ def _batch_losses(problems: list[FilterProblem], starts: FloatArray, run: Run) -
     }
     stream = first.X if isinstance(first.X, RowStream) else None
     if stream is None and same_codes and not are_kept(starts[..., 0].nbytes, first.X.shape[0]):
-        stream = ArrayRows(first.X)  # as fast as passes that keep nothing, and copies nothing
+        # Activations of so many rows are not kept from pass to pass: the blocks of `filter_losses`
+        # would save nothing, and cost a copy of the rows in the order of their classes.
+        stream = ArrayRows(first.X)
     if stream is None:
         X = first.X if shared else np.stack([problem.X for problem in problems])
         all_codes = codes[0] if same_codes else np.stack(codes)

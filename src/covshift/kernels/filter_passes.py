@@ -39,8 +39,9 @@ rows are known without looking at a row:
     \sum_i \frac{s_j}{t_j^3} F_{ji}\, g'(h_{ji})\, x_i = \frac{s_j}{t_j^3} C w_j .
 
 The squares in C lose digits where a filter is nearly orthogonal to rows far from the origin;
-`is_accurate` says where. In memory it pays only where activations are too many to be kept (1.8
-times as fast; elsewhere 1.0 to 1.1 times); over a stream it saves one of two passes.
+`is_accurate` says where. In memory it is 1.0 to 1.1 times as fast as three passes; it stays because
+other rounding would lead fits of sparse filtering to other minima. Over a stream, where Gram
+matrices serve as well (`filter_streams`), it saves one of two passes.
 """
 
 from collections.abc import Callable

@@ -85,7 +85,7 @@ def first_sums(
     for block, F, slopes, scratch in activated_blocks(rows, codes, W, rule):
         squared = np.square(F, out=room(scratch[0], *F.shape))
         squares[..., block.columns] += sum_by_class(squared, block.classes)
-        slopes *= F
+        slopes *= F  # F g', which D sums: no further array of this size
         D[:, -1] += project_back(slopes, block.rows)
         if n_parts > 1:
             for code, members in zip(block.present, block.classes, strict=True):
@@ -124,6 +124,7 @@ def second_sums(
         part = loss.row_factors(norms, F, squares, block)
         losses += part.losses
         s += part.sums
+        # The second half of B and V is the term with D: s is known only after this pass.
         n_known = part.V.shape[1] // 2
         of_A, of_B = part.columns
         curved = np.matmul(B[..., of_B][..., :n_known], part.V[:, :n_known], out=squares)
