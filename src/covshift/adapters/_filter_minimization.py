@@ -227,7 +227,8 @@ def _minimize_batch(batch: list[Start], run: Run, should_stop: Any) -> list[Path
         losses,
         starts,
         max_iter=first.max_iter,
-        tol=first.filter_.tol * first.X.shape[0],  # the loss is a sum over rows, and so is its slope
+        # The loss is a sum over rows, and so is its gradient.
+        tol=first.filter_.tol * first.X.shape[0],
         distance=None if first.window is None else distance,
         progress=progress if any(p.filter_.verbose > 1 for p in problems) else None,
         should_stop=should_stop,
