@@ -168,7 +168,7 @@ def diagnose(
                 tables, objective=objective or "accuracy", random_state=seed, n_jobs=jobs,
                 time_budget=time_budget, progress=tell, **risk,
             )  # fmt: skip
-        notes = [*tables.notes, *unbalanced_note(tables.y, found.objective)]
+        notes = [*tables.notes, *unbalanced_note(tables, found.objective)]
         if found.n_rows_looked_at != found.n_rows:
             notes.append(f"{say_rows(found)}.")
         rows = rows_to_label(found, tables, ask) if ask else []

@@ -35,8 +35,12 @@ Objective = Annotated[
     typer.Option(
         metavar="NAME",
         help="What to maximize: accuracy (default), or balanced_accuracy, which counts all classes "
-        "equally.",
+        "equally. With --task regression: r2 (default) or mae, the mean absolute error.",
     ),
+]
+Task = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="classification (default), or regression: predict a number."),
 ]
 Trust = Annotated[
     list[str] | None,
@@ -51,7 +55,7 @@ Estimator = Annotated[
         metavar="PATH",
         help="Your own model in place of --model, by import path: lightgbm.LGBMClassifier, "
         "xgboost.XGBClassifier, or a classifier of scikit-learn, such as "
-        "sklearn.ensemble.RandomForestClassifier.",
+        "sklearn.ensemble.RandomForestClassifier; with --task regression, their regressors.",
     ),
 ]
 EstimatorParams = Annotated[
@@ -166,7 +170,7 @@ def column_names(texts: list[str] | None) -> list[str]:
 
 
 def own_model(
-    estimator: str | None, parameters: str | None, adapter: str, seed: int, jobs: int
+    estimator: str | None, parameters: str | None, adapter: str, seed: int, jobs: int, task: str
 ) -> Any:
     """Return the user's own model, unfitted; None where no option names one."""
     from covshift.tables.errors import TableError  # here: --help stays fast
@@ -180,7 +184,7 @@ def own_model(
 
     # The automatic choice runs candidates in processes, which would each start as many threads.
     n_jobs = 1 if adapter == AUTO else jobs
-    return make_own_model(estimator, parameters, seed=seed, n_jobs=n_jobs)
+    return make_own_model(estimator, parameters, seed=seed, n_jobs=n_jobs, task=task)
 
 
 @dataclass(frozen=True)

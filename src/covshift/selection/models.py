@@ -5,9 +5,14 @@ from typing import Any
 
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
 from sklearn.kernel_approximation import Nystroem
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.svm import SVC, LinearSVC
 
@@ -49,10 +54,10 @@ def kernel_machine(n_source: int) -> Any:
     return make_pipeline(Nystroem(n_components=N_BASES, random_state=0), last)
 
 
-def forest(n_source: int) -> Any:
+def forest(n_source: int, kind: Any = ExtraTreesClassifier) -> Any:
     """Return extremely randomized trees: about as accurate as boosted ones, and cheaper."""
     leaf = max(MIN_LEAF, n_source // MAX_LEAVES)
-    return ExtraTreesClassifier(N_TREES, min_samples_leaf=leaf, random_state=0)
+    return kind(N_TREES, min_samples_leaf=leaf, random_state=0)
 
 
 def kernel_ridge() -> Any:
@@ -73,21 +78,31 @@ MODELS: dict[str, Callable[[int, int], Any]] = {
         graph_weight=0.0, random_state=0
     ),
 }
+# The same for a number as label.
+REGRESSORS: dict[str, Callable[[int, int], Any]] = {
+    "ridge": lambda n_source, n_features: Ridge(),
+    "forest": lambda n_source, n_features: forest(n_source, ExtraTreesRegressor),
+    "boosting": lambda n_source, n_features: HistGradientBoostingRegressor(random_state=0),
+}
 # Older names, in lower case.
 ALIASES = {"linear": "logistic", "lr": "logistic", "linear svm": "linear-svm", "rbf svm": "rbf"}
 
 
-def find_model(name: str) -> str:
-    """Return the name of a model, given it or an older name; refuse others."""
+def find_model(name: str, task: str = "classification") -> str:
+    """Return the name of a model for a task, given it or an older name; refuse others."""
+    models, others = (MODELS, REGRESSORS) if task == "classification" else (REGRESSORS, MODELS)
     wanted = name.strip().lower()
-    wanted = ALIASES.get(wanted, wanted)
-    if wanted not in MODELS:
-        raise ValueError(f"Unknown model {name.strip()!r}. Choose from: {', '.join(MODELS)}.")
+    wanted = ALIASES.get(wanted, wanted) if models is MODELS else wanted
+    if wanted not in models:
+        told = f"Unknown model {name.strip()!r}."
+        if wanted in others:
+            told = f"The model {name.strip()!r} is not for {task}."
+        raise ValueError(f"{told} Choose from: {', '.join(models)}.")
     return wanted
 
 
-def make_model(name: str, n_source: int, n_features: int) -> Any:
-    """Return an unfitted classifier by its name.
+def make_model(name: str, n_source: int, n_features: int, task: str = "classification") -> Any:
+    """Return an unfitted model by its name.
 
     Parameters
     ----------
@@ -95,15 +110,18 @@ def make_model(name: str, n_source: int, n_features: int) -> Any:
         "logistic": logistic regression; "linear-svm": linear SVM; "rbf": SVM with Gaussian
         kernels; "kernel-ridge": kernel ridge regression; "forest": extremely randomized trees;
         "boosting": boosted trees; "joint" and "joint-no-graph": `JointAlignmentClassifier` with
-        and without its graph of neighbors.
+        and without its graph of neighbors. For a regression: "ridge", "forest", "boosting".
     n_source, n_features : int
         Source rows and features that it will be fitted to.
+    task : {"classification", "regression"}
+        What the labels are.
 
     Returns
     -------
-    classifier
+    classifier or regressor
     """
-    return MODELS[find_model(name)](n_source, n_features)
+    models = MODELS if task == "classification" else REGRESSORS
+    return models[find_model(name, task)](n_source, n_features)
 
 
 def model_name(estimator: Any) -> str:
@@ -112,12 +130,14 @@ def model_name(estimator: Any) -> str:
     Of a pipeline, the classes of its steps.
     """
     sizes = [(n, m) for n in (1, LARGEST_EXACT + 1) for m in (1, FEW_FEATURES + 1)]
-    for name in MODELS:
-        if repr(estimator) in {repr(make_model(name, *size)) for size in sizes}:
+    for name, make in [*MODELS.items(), *REGRESSORS.items()]:
+        if repr(estimator) in {repr(make(*size)) for size in sizes}:
             return name
-    if isinstance(estimator, ExtraTreesClassifier):  # its leaves depend on the number of rows
+    if isinstance(estimator, ExtraTreesClassifier | ExtraTreesRegressor):
+        # Its leaves depend on the number of rows.
         same = clone(estimator).set_params(min_samples_leaf=MIN_LEAF)
-        return "forest" if repr(same) == repr(forest(1)) else type(estimator).__name__
+        made = repr(forest(1, type(estimator)))
+        return "forest" if repr(same) == made else type(estimator).__name__
     if isinstance(estimator, Pipeline):
         return " > ".join(model_name(step) for _, step in estimator.steps)
     return estimator if isinstance(estimator, str) else type(estimator).__name__

@@ -1,6 +1,5 @@
 """A classifier of tables: encoder, adapted model, and what later files are compared with."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from sklearn.utils.metaestimators import available_if
@@ -75,8 +74,6 @@ class TableClassifier(ScoredClassifier, TableEstimator):
     >>> model.predict(pd.DataFrame({"city": ["Rome", "Rome"], "age": [50, 70]})).tolist()
     ['no', 'yes']
     """
-
-    label_edges_: Sequence[float] = ()  # models of earlier versions have none
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # Models saved by version 0.1 have no plain model and forgot their domain column.

@@ -1,4 +1,4 @@
-"""What `TableClassifier` and `TableRegressor` share: encoder, adapted model, rows kept for later."""
+"""What `TableClassifier` and `TableRegressor` share: encoder, adapted model, rows kept."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -49,7 +49,9 @@ class TableEstimator(DomainRequests, BaseEstimator):
     A subclass says what learns by default (``_default_estimator``), and what its labels are.
     """
 
-    label_spelling_ = ""  # models of earlier versions have none
+    # Of labels that are no plain classes; models of earlier versions have none of these.
+    label_edges_: Sequence[float] = ()
+    label_spelling_ = ""
 
     def __init__(
         self,

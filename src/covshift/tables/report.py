@@ -14,6 +14,7 @@ from covshift.diagnosis import Diagnosis
 from covshift.diagnosis.document import make_report
 from covshift.measures import ks_test
 from covshift.output_files import write_whole
+from covshift.report.cells import say_number
 from covshift.report.document import (
     make_cell,
     make_column,
@@ -207,18 +208,6 @@ def _in_natural_units(section: Section, tables: MatchedTables) -> Section:
     table = make_table(features["id"], features["caption"], columns, rows)
     natural_section: Section = {**section, "tables": [table, *others]}
     return natural_section
-
-
-def say_number(value: float) -> str:
-    """Return a number to four digits, large ones in full.
-
-    Examples
-    --------
-    >>> from covshift.tables.report import say_number
-    >>> say_number(5060.66), say_number(0.012345), say_number(40.0)
-    ('5,061', '0.01235', '40')
-    """
-    return f"{value:,.0f}" if 1000 <= abs(value) < 1e12 else f"{value:.4g}"
 
 
 def _percent(share: float) -> Cell:
