@@ -26,7 +26,9 @@ MODEL_NAMES = (
     "logistic", "linear-svm", "rbf", "kernel-ridge", "forest", "boosting", "joint",
     "joint-no-graph",
 )  # fmt: skip
-REGRESSION_MODEL_NAMES = ("ridge", "forest", "boosting")
+
+# The same for labels that are numbers.
+NUMBER_MODEL_NAMES = ("ridge", "forest", "boosting")
 
 SCALED_PATH = "covshift.adapters.source_standard_scaler:SourceStandardScaler"
 STANDARDIZED_PATH = "covshift.adapters.domain_standard_scaler:DomainStandardScaler"

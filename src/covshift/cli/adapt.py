@@ -36,7 +36,7 @@ from covshift.cli.options import (
 )
 from covshift.cli.printing import MAX_TEXT, counted, print_json, print_notes, print_table
 from covshift.cli.working import working
-from covshift.registry import MODEL_NAMES, REGRESSION_MODEL_NAMES
+from covshift.registry import MODEL_NAMES, NUMBER_MODEL_NAMES
 from covshift.registry import names as adapter_names
 from covshift.report.cells import say_number
 
@@ -84,7 +84,7 @@ def adapt(
         typer.Option(
             help=f"{', '.join(MODEL_NAMES)}. By default, auto tries all but boosting and "
             "joint-no-graph, and a named adapter uses logistic. With --task regression: "
-            f"{', '.join(REGRESSION_MODEL_NAMES)}; a named adapter uses ridge."
+            f"{', '.join(NUMBER_MODEL_NAMES)}; a named adapter uses ridge."
         ),
     ] = None,
     estimator: Estimator = None,

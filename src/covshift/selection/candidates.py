@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
@@ -110,7 +110,11 @@ def _build(record: AdapterRecord, size: Size) -> tuple[str, Any]:
 
 
 def named_model(
-    adapter: str, model: str, n_source: int, n_features: int, task: str = "classification"
+    adapter: str,
+    model: str,
+    n_source: int,
+    n_features: int,
+    label: Literal["class", "number"] = "class",
 ) -> AdaptedClassifier | AdaptedRegressor:
     """Return an unfitted `AdaptedClassifier` or `AdaptedRegressor` by the names of its two parts.
 
@@ -122,8 +126,8 @@ def named_model(
         A name of `covshift.selection.models`.
     n_source, n_features : int
         Size of the problem.
-    task : {"classification", "regression"}
-        What the labels are.
+    label : {"class", "number"}
+        What it predicts.
 
     Returns
     -------
@@ -137,8 +141,8 @@ def named_model(
     """
     record = find_record(adapter)
     n_features = min(n_features, record.n_outputs or n_features)
-    kind = AdaptedRegressor if task == "regression" else AdaptedClassifier
-    return kind(record.name, make_model(model, n_source, n_features, task))
+    kind = AdaptedClassifier if label == "class" else AdaptedRegressor
+    return kind(record.name, make_model(model, n_source, n_features, label))
 
 
 def _candidate(entry: Any, number: int, size: Size) -> Candidate:

@@ -1,7 +1,7 @@
 """The models that are put on top of adapters, by short names."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from sklearn import config_context
 from sklearn.base import clone
@@ -12,7 +12,7 @@ from sklearn.ensemble import (
     HistGradientBoostingRegressor,
 )
 from sklearn.kernel_approximation import Nystroem
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.svm import SVC, LinearSVC
 
@@ -31,6 +31,7 @@ N_TREES = 100
 # Rows in a leaf of a forest, at least; for many rows in proportion to these, so that a saved model
 # keeps its size.
 MIN_LEAF, MAX_LEAVES = 3, 1000
+PENALTIES = tuple(10.0**power for power in range(-2, 5))  # of a ridge regression
 
 
 def logistic_regression() -> Any:
@@ -54,10 +55,16 @@ def kernel_machine(n_source: int) -> Any:
     return make_pipeline(Nystroem(n_components=N_BASES, random_state=0), last)
 
 
-def forest(n_source: int, kind: Any = ExtraTreesClassifier) -> Any:
+def forest(n_source: int) -> Any:
     """Return extremely randomized trees: about as accurate as boosted ones, and cheaper."""
     leaf = max(MIN_LEAF, n_source // MAX_LEAVES)
-    return kind(N_TREES, min_samples_leaf=leaf, random_state=0)
+    return ExtraTreesClassifier(N_TREES, min_samples_leaf=leaf, random_state=0)
+
+
+def number_forest(n_source: int) -> Any:
+    """Return extremely randomized trees for a label that is a number."""
+    leaf = max(MIN_LEAF, n_source // MAX_LEAVES)
+    return ExtraTreesRegressor(N_TREES, min_samples_leaf=leaf, random_state=0)
 
 
 def kernel_ridge() -> Any:
@@ -78,31 +85,33 @@ MODELS: dict[str, Callable[[int, int], Any]] = {
         graph_weight=0.0, random_state=0
     ),
 }
-# The same for a number as label.
-REGRESSORS: dict[str, Callable[[int, int], Any]] = {
-    "ridge": lambda n_source, n_features: Ridge(),
-    "forest": lambda n_source, n_features: forest(n_source, ExtraTreesRegressor),
+# The same for labels that are numbers.
+NUMBER_MODELS: dict[str, Callable[[int, int], Any]] = {
+    "ridge": lambda n_source, n_features: RidgeCV(PENALTIES),
+    "forest": lambda n_source, n_features: number_forest(n_source),
     "boosting": lambda n_source, n_features: HistGradientBoostingRegressor(random_state=0),
 }
 # Older names, in lower case.
 ALIASES = {"linear": "logistic", "lr": "logistic", "linear svm": "linear-svm", "rbf svm": "rbf"}
 
 
-def find_model(name: str, task: str = "classification") -> str:
-    """Return the name of a model for a task, given it or an older name; refuse others."""
-    models, others = (MODELS, REGRESSORS) if task == "classification" else (REGRESSORS, MODELS)
+def find_model(name: str, label: Literal["class", "number"] = "class") -> str:
+    """Return the name of a model, given it or an older name; refuse others."""
+    known = MODELS if label == "class" else NUMBER_MODELS
     wanted = name.strip().lower()
-    wanted = ALIASES.get(wanted, wanted) if models is MODELS else wanted
-    if wanted not in models:
+    wanted = ALIASES.get(wanted, wanted) if label == "class" else wanted
+    if wanted not in known:
         told = f"Unknown model {name.strip()!r}."
-        if wanted in others:
-            told = f"The model {name.strip()!r} is not for {task}."
-        raise ValueError(f"{told} Choose from: {', '.join(models)}.")
+        if wanted in MODELS or wanted in NUMBER_MODELS:
+            told = f"The model {name.strip()!r} does not predict a {label}."
+        raise ValueError(f"{told} Choose from: {', '.join(known)}.")
     return wanted
 
 
-def make_model(name: str, n_source: int, n_features: int, task: str = "classification") -> Any:
-    """Return an unfitted model by its name.
+def make_model(
+    name: str, n_source: int, n_features: int, label: Literal["class", "number"] = "class"
+) -> Any:
+    """Return an unfitted classifier, or a regressor, by its name.
 
     Parameters
     ----------
@@ -110,18 +119,19 @@ def make_model(name: str, n_source: int, n_features: int, task: str = "classific
         "logistic": logistic regression; "linear-svm": linear SVM; "rbf": SVM with Gaussian
         kernels; "kernel-ridge": kernel ridge regression; "forest": extremely randomized trees;
         "boosting": boosted trees; "joint" and "joint-no-graph": `JointAlignmentClassifier` with
-        and without its graph of neighbors. For a regression: "ridge", "forest", "boosting".
+        and without its graph of neighbors. For numbers: "ridge": ridge regression;
+        "kernel-ridge": `GaussianKernelRidge`; "forest"; "boosting".
     n_source, n_features : int
         Source rows and features that it will be fitted to.
-    task : {"classification", "regression"}
-        What the labels are.
+    label : {"class", "number"}, default="class"
+        What it predicts.
 
     Returns
     -------
     classifier or regressor
     """
-    models = MODELS if task == "classification" else REGRESSORS
-    return models[find_model(name, task)](n_source, n_features)
+    known = MODELS if label == "class" else NUMBER_MODELS
+    return known[find_model(name, label)](n_source, n_features)
 
 
 def model_name(estimator: Any) -> str:
@@ -130,14 +140,18 @@ def model_name(estimator: Any) -> str:
     Of a pipeline, the classes of its steps.
     """
     sizes = [(n, m) for n in (1, LARGEST_EXACT + 1) for m in (1, FEW_FEATURES + 1)]
-    for name, make in [*MODELS.items(), *REGRESSORS.items()]:
-        if repr(estimator) in {repr(make(*size)) for size in sizes}:
+    for name in MODELS:
+        if repr(estimator) in {repr(make_model(name, *size)) for size in sizes}:
             return name
-    if isinstance(estimator, ExtraTreesClassifier | ExtraTreesRegressor):
-        # Its leaves depend on the number of rows.
+    for name, make in NUMBER_MODELS.items():
+        if repr(estimator) == repr(make(1, 1)):
+            return name
+    if isinstance(estimator, ExtraTreesRegressor):
         same = clone(estimator).set_params(min_samples_leaf=MIN_LEAF)
-        made = repr(forest(1, type(estimator)))
-        return "forest" if repr(same) == made else type(estimator).__name__
+        return "forest" if repr(same) == repr(number_forest(1)) else type(estimator).__name__
+    if isinstance(estimator, ExtraTreesClassifier):  # its leaves depend on the number of rows
+        same = clone(estimator).set_params(min_samples_leaf=MIN_LEAF)
+        return "forest" if repr(same) == repr(forest(1)) else type(estimator).__name__
     if isinstance(estimator, Pipeline):
         return " > ".join(model_name(step) for _, step in estimator.steps)
     return estimator if isinstance(estimator, str) else type(estimator).__name__

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -50,6 +50,7 @@ from covshift.tables.row_sample import sample_note
 LEADERBOARD_HEAD = 10
 FEW_ROWS = 30  # of which means and spreads are uncertain by a fifth of a standard deviation
 MAX_LISTED = 50  # classes and domains of a card
+LABELS: dict[str, Literal["class", "number"]] = {CLASSIFICATION: "class", REGRESSION: "number"}
 DEFAULT_MODELS = {CLASSIFICATION: "logistic", REGRESSION: "ridge"}  # of a named adapter
 
 
@@ -66,7 +67,7 @@ def check_choice(
     if plus and model is not None:
         raise TableError("Name the model once: in --adapter, --model or --estimator.")
     model = after if plus else model
-    model = find_model(model, task) if isinstance(model, str) else model
+    model = find_model(model, LABELS[task]) if isinstance(model, str) else model
     adapter = adapter.strip().lower()
     adapter = AUTO if adapter == AUTO else find_record(adapter).name
     if objective == MEAN_ABSOLUTE_ERROR and adapter != AUTO:
@@ -76,7 +77,7 @@ def check_choice(
             "and the mean absolute error."
         )
     used = DEFAULT_MODELS[task] if model is None else model
-    used = make_model(used, 100, 2, task) if isinstance(used, str) else used
+    used = make_model(used, 100, 2, LABELS[task]) if isinstance(used, str) else used
     if objective == BALANCED_ACCURACY and adapter != AUTO and not hasattr(used, "predict_proba"):
         raise TableError(
             f"The objective {BALANCED_ACCURACY} needs probabilities, and {model_name(used)} has "
@@ -147,7 +148,9 @@ def choose_estimator(
     n_source = len(tables.X_train)
     encoder = TableEncoder().fit(tables.X_train, schema=tables.schema)
     n_features = len(encoder.get_feature_names_out())
-    around = make_model(model, n_source, n_features, task) if isinstance(model, str) else model
+    around = (
+        make_model(model, n_source, n_features, LABELS[task]) if isinstance(model, str) else model
+    )
     if not (model is None or isinstance(model, str)):
         rows = trial_rows(tables.y, task)
         trial = encoder.transform(tables.X_train.iloc[rows])
@@ -169,7 +172,7 @@ def choose_estimator(
         )
     if model is None or isinstance(model, str):
         name = model or DEFAULT_MODELS[task]
-        chosen = named_model(adapter, name, n_source, n_features, task)
+        chosen = named_model(adapter, name, n_source, n_features, LABELS[task])
     elif task == REGRESSION:
         chosen = AdaptedRegressor(adapter, model)
     else:
