@@ -17,6 +17,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.svm import SVC, LinearSVC
 
 from covshift.predictors import JointAlignmentClassifier
+from covshift.predictors.gaussian_kernel_ridge import GaussianKernelRidge
 
 # Features above which a linear SVM is solved in the dual, and to a coarser tolerance. On 600 rows
 # with 800 features the primal takes 55 s, the dual 16 s, and the dual with this tolerance .4 s, at
@@ -88,6 +89,7 @@ MODELS: dict[str, Callable[[int, int], Any]] = {
 # The same for labels that are numbers.
 NUMBER_MODELS: dict[str, Callable[[int, int], Any]] = {
     "ridge": lambda n_source, n_features: RidgeCV(PENALTIES),
+    "kernel-ridge": lambda n_source, n_features: GaussianKernelRidge(),
     "forest": lambda n_source, n_features: number_forest(n_source),
     "boosting": lambda n_source, n_features: HistGradientBoostingRegressor(random_state=0),
 }
