@@ -14,19 +14,19 @@ from covshift.kernels.arrays import FloatArray, IntArray
 
 ACCURACY, BALANCED_ACCURACY = OBJECTIVES = ("accuracy", "balanced_accuracy")
 # Of a number as label.
-R2, MEAN_ABSOLUTE_ERROR = REGRESSION_OBJECTIVES = ("r2", "mae")
+R2, MAE = REGRESSION_OBJECTIVES = ("r2", "mae")
 WORDS = {
     ACCURACY: "accuracy, the share of rows predicted correctly",
     BALANCED_ACCURACY: "balanced accuracy, the mean of the recalls of the classes",
     R2: "R², the share of the label's variance that predictions explain",
-    MEAN_ABSOLUTE_ERROR: "mean absolute error, in units of the label",
+    MAE: "mean absolute error, in units of the label",
 }
 # As in a table's heading or within a sentence.
 NAMES = {
     ACCURACY: "accuracy",
     BALANCED_ACCURACY: "balanced accuracy",
     R2: "R²",
-    MEAN_ABSOLUTE_ERROR: "mean absolute error",
+    MAE: "mean absolute error",
 }
 # A class with less than this part of an equal share makes the two objectives differ visibly.
 UNBALANCED = 0.5

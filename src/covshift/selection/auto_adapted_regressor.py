@@ -9,12 +9,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from covshift.domains import FitDomains, check_no_placeholders, known_labels
 from covshift.kernels.arrays import FloatArray
+from covshift.predictors.objective import MAE, R2
 from covshift.predictors.scored_classifier import DomainRequests
 from covshift.selection.assessment import MAX_RISK
 from covshift.selection.auto_adapted import AutoAdapted, Labels
 from covshift.selection.label_tasks import NumberTask, number_task
 from covshift.selection.members import mix_probabilities
-from covshift.selection.metrics import MAE, R2, resolve_number_metric
+from covshift.selection.metrics import resolve_number_metric
 from covshift.streams import bring_home, is_streamed
 
 

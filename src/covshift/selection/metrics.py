@@ -7,11 +7,10 @@ import numpy as np
 from sklearn.metrics import check_scoring, get_scorer_names
 
 from covshift.kernels.arrays import FloatArray, IntArray
-from covshift.predictors.objective import ACCURACY, BALANCED_ACCURACY
+from covshift.predictors.objective import ACCURACY, BALANCED_ACCURACY, MAE, R2
 
 # Of true and predicted class numbers, or of true and predicted numbers; larger is better.
 Metric: TypeAlias = Callable[[Any, Any], float]
-R2, MAE = "r2", "mae"
 
 
 def balanced_accuracy(codes: IntArray, predicted: IntArray) -> float:

@@ -14,7 +14,7 @@ from covshift.predictors.adapted_estimator import AdaptedEstimator
 from covshift.predictors.objective import (
     ACCURACY,
     BALANCED_ACCURACY,
-    MEAN_ABSOLUTE_ERROR,
+    MAE,
     NAMES,
     OBJECTIVES,
     REGRESSION_OBJECTIVES,
@@ -24,7 +24,7 @@ from covshift.predictors.objective import (
 )
 from covshift.quiet import ignored_warnings
 from covshift.registry import AUTO, find_record, records
-from covshift.selection import AutoAdaptedClassifier
+from covshift.selection import AutoAdaptedClassifier, AutoAdaptedRegressor
 from covshift.selection.assessment import MAX_RISK
 from covshift.selection.candidates import describe, named_model
 from covshift.selection.members import FewerMembersWarning
@@ -69,10 +69,17 @@ def check_choice(
     model = after if plus else model
     model = find_model(model, LABELS[task]) if isinstance(model, str) else model
     adapter = adapter.strip().lower()
-    adapter = AUTO if adapter == AUTO else find_record(adapter).name
-    if objective == MEAN_ABSOLUTE_ERROR and adapter != AUTO:
+    if adapter != AUTO:
+        record = find_record(adapter)
+        adapter = record.name
+        if task == REGRESSION and record.needs_classes:
+            raise TableError(
+                f"The adapter {adapter} cannot be used with --task regression: "
+                f"{record.needs_classes}."
+            )
+    if objective == MAE and adapter != AUTO:
         raise TableError(
-            f"--objective {MEAN_ABSOLUTE_ERROR} drives the choice between models, and --adapter "
+            f"--objective {MAE} drives the choice between models, and --adapter "
             f"{adapter} leaves no choice. Leave out one of them; covshift score states both R² "
             "and the mean absolute error."
         )
@@ -140,7 +147,7 @@ def choose_estimator(
 
     Returns
     -------
-    AutoAdaptedClassifier, AdaptedClassifier or AdaptedRegressor
+    AutoAdaptedClassifier, AutoAdaptedRegressor, AdaptedClassifier or AdaptedRegressor
     """
     task = tables.task
     objective = check_objective(objective, task)
@@ -155,13 +162,9 @@ def choose_estimator(
         rows = trial_rows(tables.y, task)
         trial = encoder.transform(tables.X_train.iloc[rows])
         check_own_model(with_any_labels(model), trial, tables.y[rows])
-    if adapter == AUTO and task == REGRESSION:
-        raise TableError(
-            "The automatic choice is for classes. With --task regression, name an adapter: "
-            "--adapter standardize, for example."
-        )
     if adapter == AUTO:
-        return AutoAdaptedClassifier(
+        kind = AutoAdaptedRegressor if task == REGRESSION else AutoAdaptedClassifier
+        return kind(
             around,
             objective=objective,
             random_state=seed,

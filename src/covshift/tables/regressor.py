@@ -7,8 +7,8 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
 from covshift.domains import check_no_placeholders
-from covshift.predictors import AdaptedRegressor
 from covshift.predictors.objective import R2
+from covshift.selection import AutoAdaptedRegressor
 from covshift.tables.estimator import TableEstimator
 from covshift.tables.matching import MatchedTables
 
@@ -18,8 +18,8 @@ class TableRegressor(RegressorMixin, TableEstimator):
 
     Parameters
     ----------
-    estimator : AdaptedRegressor or None, default=None
-        What learns from the encoded rows; None: an `AdaptedRegressor` without adapter.
+    estimator : AdaptedRegressor, AutoAdaptedRegressor or None, default=None
+        What learns from the encoded rows; None: an `AutoAdaptedRegressor`.
     encoder : TableEncoder or None, default=None
         How columns become features; None: a `TableEncoder` as it comes.
     max_reference_rows : int, default=1000
@@ -90,4 +90,4 @@ class TableRegressor(RegressorMixin, TableEstimator):
 
     @staticmethod
     def _default_estimator() -> Any:
-        return AdaptedRegressor()
+        return AutoAdaptedRegressor(random_state=0)

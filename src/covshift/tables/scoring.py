@@ -10,7 +10,7 @@ from covshift.measures.prediction_scores import paired_gain, score_predictions
 from covshift.predictors.objective import (
     ACCURACY,
     BALANCED_ACCURACY,
-    MEAN_ABSOLUTE_ERROR,
+    MAE,
     OBJECTIVES,
     R2,
     REGRESSION_OBJECTIVES,
@@ -151,8 +151,8 @@ class _Numbers:
     gain = staticmethod(number_gain)
 
     def __init__(self, model: TableEstimator):
-        mean_absolute = model.objective_ == MEAN_ABSOLUTE_ERROR
-        self.objective = MEAN_ABSOLUTE_ERROR if mean_absolute else R2
+        mean_absolute = model.objective_ == MAE
+        self.objective = MAE if mean_absolute else R2
 
     def notes(self, truth: Any) -> list[str]:
         """Say where R² is undefined."""
