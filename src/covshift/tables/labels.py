@@ -224,11 +224,12 @@ def _not_a_number(name: str, kind: str, column: Any, missing: Sequence[str]) -> 
         if first is None:
             return f"No row of the training table has a label in {name}."
         held = f"text (first: {listed([first[1]])}, row {first[0] + 1})"
-    as_number = f"--as {quoted(f'{column.name}=number')}"
-    return (
-        f"The label {name} holds {held}, and --task regression needs numbers. Leave --task out to "
-        f"predict classes, or read the cells that are numbers with {as_number}."
-    )
+    told = f"The label {name} holds {held}, and --task regression needs numbers."
+    n_numbers = int((~np.isnan(column_numbers(column))).sum()) if kind == "text" else 0
+    if n_numbers:
+        option = f"--as {quoted(f'{column.name}=number')}"
+        return f"{told} To leave out all but the {n_numbers:,} rows that have one: {option}."
+    return f"{told} Leave --task out to predict classes, or name another column with --label."
 
 
 def _count_infinite(column: Any) -> int:
