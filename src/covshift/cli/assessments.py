@@ -54,7 +54,11 @@ def restore_assessment(stored: Any) -> Any:
         return float("nan") if value is None else float(value)  # JSON has no NaN
 
     try:
-        fields = {name: stored[name] for name in Assessment._fields}
+        later = Assessment._field_defaults  # which cards of earlier versions do not have
+        fields = {name: stored[name] for name in Assessment._fields if name not in later}
+        for name in later:
+            error = stored.get(name)
+            fields[name] = None if error is None else Estimate(*(map(float, error.values())))
         for name in ("plain", "recommended", "gain", "vote", "vote_gain"):
             fields[name] = Estimate(*(float(stored[name][key]) for key in Estimate._fields))
         for name in ("loss_probability", "vote_loss_probability", "disagreement", "certainty"):

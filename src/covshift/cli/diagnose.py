@@ -24,6 +24,7 @@ from covshift.cli.options import (
     Seed,
     Signals,
     Splitting,
+    Task,
     Use,
     column_names,
     grouped,
@@ -53,6 +54,7 @@ def diagnose(
             help="Table of rows to work on; without it, --target-domain or --time splits TRAIN.",
         ),
     ] = None,
+    task: Task = None,
     bins: Bins = None,
     domain: Domain = None,
     *,
@@ -114,12 +116,15 @@ def diagnose(
         from covshift.base import check_count
         from covshift.diagnosis.words import say_rows, summarize
         from covshift.tables import check_output, diagnose_tables, read_pair
-        from covshift.tables.adapting import unbalanced_note
+        from covshift.tables.adapting import check_objective, unbalanced_note
         from covshift.tables.diagnosing import rows_to_label, write_rows_to_label
+        from covshift.tables.labels import CLASSIFICATION, check_task
         from covshift.tables.new_labels import with_new_labels
         from covshift.tables.recordings import FILE, START, as_windows, window_places
 
         check_count("--ask", ask, minimum=1 if to_label else 0)
+        check_task(task or CLASSIFICATION, bins)
+        measured_in = check_objective(objective, task or CLASSIFICATION)
         inputs = [one for one in (train, new, labels) if one is not None]
         if report is not None:
             from covshift.tables.report import write_report
@@ -133,7 +138,7 @@ def diagnose(
         command = adapt_command(
             (train, new),
             {
-                "label": label, "bins": bins, "domain": domain, **_given(splitting),
+                "label": label, "task": task, "bins": bins, "domain": domain, **_given(splitting),
                 **_given(signals),
                 "ignore": ignore, "use": use, "objective": objective, "max_risk": max_risk,
                 "labels": labels, "from": save_scores, "time_budget": time_budget,
@@ -151,6 +156,7 @@ def diagnose(
             tables = read_pair(
                 train, new, label=label, domain=domain, ignore=left_out,
                 keep=keep, max_rows=max_rows, bins=bins, progress=update,
+                task=task or CLASSIFICATION,
                 split=splitting.to_split(), intake=cells.to_intake(), **reading.layout,
             )  # fmt: skip
             if labels is not None:
@@ -165,7 +171,7 @@ def diagnose(
 
             risk = {} if max_risk is None else {"max_risk": max_risk}
             found = diagnose_tables(
-                tables, objective=objective or "accuracy", random_state=seed, n_jobs=jobs,
+                tables, objective=measured_in, random_state=seed, n_jobs=jobs,
                 time_budget=time_budget, progress=tell, **risk,
             )  # fmt: skip
         notes = [*tables.notes, *unbalanced_note(tables, found.objective)]

@@ -12,6 +12,7 @@ import numpy as np
 
 from covshift.diagnosis import Diagnosis
 from covshift.diagnosis.document import make_report
+from covshift.diagnosis.held_out import held_out_section
 from covshift.measures import ks_test
 from covshift.output_files import write_whole
 from covshift.report.cells import say_number
@@ -63,6 +64,8 @@ def write_report(
     from covshift.report.page import render_page  # needs an extra
 
     document = describe_tables(make_report(diagnosis, facts, how_to_label), tables, notes)
+    held_out = held_out_section(diagnosis, tables.domain_names)
+    document = {**document, "sections": [*document["sections"], *held_out]}
     page = render_page(document)
     write_whole(Path(path), lambda file: file.write(page.encode()))
 
