@@ -93,11 +93,7 @@ def choose(
             gains = weigh_labels(bench, outputs, codes, gains, table.allowed)
         weights = vote_weights(gains, table.allowed, n_members, plain)
         assessment = None
-        if (
-            score_kind == "rehearsals"
-            and _can_predict(bench, plain)
-            and bench.problem.values is None
-        ):
+        if score_kind == "rehearsals" and _can_predict(bench, plain):
             assessment = assess(
                 bench, table, weights, plain,
                 objective=objective, reweighed=reweighed, max_risk=max_risk, labeled=known,
