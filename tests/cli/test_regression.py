@@ -259,6 +259,33 @@ def test_the_automatic_choice(files, tmp_path):
     assert error < plain
 
 
+def test_diagnose_and_what_follows(files, tmp_path):
+    """The advice is what `adapt` builds; the report shows held-out source rows."""
+    pair = [files["train"], files["new"], "--label", "price", "--task", "regression"]
+    pair += ["--domain", "city"]
+    report, scores, asked = (tmp_path / name for name in ("r.html", "s.npz", "l.csv"))
+    options = ["--report", report, "--save-scores", scores, "--to-label", asked]
+    found = json.loads(succeed("diagnose", *pair, *options, "--json"))
+    assert "--task regression" in found["command"]
+    assert found["objective"] == "r2"
+    page = report.read_text()
+    assert "Predicted against true on held-out source rows" in page
+    assert "prediction less truth" in page
+    labels = pd.read_csv(asked)
+    assert len(labels) == 20
+    assert labels["price"].isna().all()
+    model = tmp_path / "m.skops"
+    card = json.loads(succeed("adapt", *pair, "--from", scores, "--out", model, "--json"))
+    assert card["assessment"] == found["assessment"]
+    shown = succeed("show", model)
+    assert "expected R² (90 % interval)" in shown
+    assert "Expected mean absolute error, in units of the label: " in shown
+    scored = json.loads(succeed("score", model, files["labelled"], "--json"))
+    assert scored["expected"]["observed"] == scored["r2"]["value"]
+    refused = run("diagnose", *pair, "--objective", "accuracy")
+    assert_refused(refused, "diagnose", "--objective accuracy is for classes")
+
+
 def test_three_rows(tmp_path):
     three = TABLES["train"].head(3)
     printed = succeed("adapt", *write(tmp_path, three, TABLES["new"].head(3)))

@@ -38,7 +38,6 @@ from covshift.cli.printing import MAX_TEXT, counted, print_json, print_notes, pr
 from covshift.cli.working import working
 from covshift.registry import MODEL_NAMES, NUMBER_MODEL_NAMES
 from covshift.registry import names as adapter_names
-from covshift.report.cells import say_number
 
 COMMAND = "adapt"
 MIN_FREE_BYTES = 32 << 20  # of a model's file, generously
@@ -300,6 +299,8 @@ def _say_labels(label: str, data: dict[str, Any]) -> str:
     """Return the rows of each class, or what a numeric label is like."""
     if "rows of each class" in data:
         return f"Rows of each class: {counted(data['rows of each class'])}."
+    from covshift.selection.words import say_number  # here: --help stays fast
+
     values = {name: say_number(value) for name, value in data["values of the label"].items()}
     return (
         f"Label {printable(label, 60)}: {values['smallest']} to {values['largest']}, median "

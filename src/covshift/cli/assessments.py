@@ -27,18 +27,22 @@ def print_assessment(stored: Any) -> bool:
         False, and nothing is printed, where it is not an assessment that this version knows.
     """
     # Imported here: --help stays fast.
-    from covshift.predictors.objective import describe_objective
-    from covshift.selection.words import describe_assessment, score_rows, show_estimate
+    from covshift.selection.words import (
+        describe_assessment,
+        name_objective,
+        score_rows,
+        show_estimate,
+    )
 
     assessment = restore_assessment(stored)
     if assessment is None:
         return False
     advice, *sentences = describe_assessment(assessment, HOW_TO_LABEL)
     typer.echo(printable(advice, 600))
-    metric = str(describe_objective(assessment.objective)).replace("_", " ")
+    metric = name_objective(assessment.objective)
     print_table(
         ["model", f"expected {metric} (90 % interval)"],
-        [(name, show_estimate(one)) for name, one in score_rows(assessment)],
+        [(name, show_estimate(one, assessment.objective)) for name, one in score_rows(assessment)],
     )
     for sentence in sentences:
         typer.echo(printable(sentence, 1000))

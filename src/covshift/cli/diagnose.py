@@ -229,8 +229,11 @@ def _print(found: Any) -> None:
     advice, *others = say_advised(found, HOW_TO_LABEL)
     typer.echo(printable(advice, 600))
     if found.assessment is not None:
-        scores = [(name, show_estimate(score)) for name, score in score_rows(found.assessment)]
-        print_table(["model", score_heading(found.objective).lower()], scores)
+        scores = [
+            (name, show_estimate(score, found.objective))
+            for name, score in score_rows(found.assessment)
+        ]
+        print_table(["model", f"e{score_heading(found.objective)[1:]}"], scores)
     for sentence in others:
         typer.echo(printable(sentence, 600))
     rows = [

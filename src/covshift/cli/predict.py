@@ -21,7 +21,6 @@ from covshift.cli.options import (
 )
 from covshift.cli.printing import counted, print_json, print_notes, print_table
 from covshift.cli.working import working
-from covshift.report.cells import say_number
 
 COMMAND = "predict"
 MAX_RECORDINGS = 20  # printed
@@ -136,6 +135,8 @@ def _say_predicted(result: dict[str, Any]) -> str:
         return counted(result["counts"])
     if result["values"] is None:
         return "none"
+    from covshift.selection.words import say_number  # here: --help stays fast
+
     values = {name: say_number(value) for name, value in result["values"].items()}
     return f"{values['smallest']} to {values['largest']}, mean {values['mean']}"
 

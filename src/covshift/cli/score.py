@@ -20,17 +20,8 @@ from covshift.cli.options import (
 )
 from covshift.cli.printing import interval, print_json, print_notes, print_table
 from covshift.cli.working import working
-from covshift.report.cells import say_number
 
 COMMAND = "score"
-# Task -> measure -> heading, and how its figures are shown.
-MEASURES: dict[str, dict[str, tuple[str, Any]]] = {
-    "classification": {
-        "accuracy": ("accuracy", "{:.3f}".format),
-        "balanced_accuracy": ("balanced accuracy", "{:.3f}".format),
-    },
-    "regression": {"r2": ("R²", "{:.3f}".format), "mae": ("mean absolute error", say_number)},
-}
 
 
 @grouped
@@ -88,7 +79,7 @@ def score(
     typer.echo(f"Rows: {scores['n_rows']:,}")
     if scores["objective"]:
         typer.echo(f"Objective: {scores['objective']}.")
-    measures = MEASURES[scores["task"]]
+    measures = _measures(scores["task"])
     models = {"the model": scores} | ({"plain model": scores["plain"]} if "plain" in scores else {})
     print_table(
         ["", *(heading for heading, _ in measures.values())],
@@ -100,13 +91,14 @@ def score(
         who = "Adapting" if scores["adapts"] else "The ensemble"
         typer.echo(f"{who} hurt on these rows: the plain model is better. To switch: {switch}")
     if "expected" in scores:
-        typer.echo(say_expected(scores["expected"]))
+        typer.echo(say_expected(scores["expected"], scores["objective"]))
     if "classes" in scores:
         _print_classes(scores["classes"])
     else:
+        show = measures["mae"][1]
         typer.echo(
-            f"Mean of prediction less truth: {say_number(scores['bias'])}; standard deviation of "
-            f"the truth: {say_number(scores['spread'])}."
+            f"Mean of prediction less truth: {show(scores['bias'])}; standard deviation of the "
+            f"truth: {show(scores['spread'])}."
         )
     if "domains" in scores:
         print_table(
@@ -117,6 +109,16 @@ def score(
         show = measures["mae"][1] if "mae" in measures else "{:.3f}".format
         of = " of the mean absolute errors" if "mae" in measures else ""
         typer.echo(f"Mean over domains{of}: {interval(scores['mean_over_domains'], show)}")
+
+
+def _measures(task: str) -> dict[str, tuple[str, Any]]:
+    """Return the measures of a task: name -> heading, and how its figures are shown."""
+    from covshift.predictors.objective import NAMES, OBJECTIVES  # here: --help stays fast
+    from covshift.selection.words import say_number
+
+    if task == "regression":
+        return {"r2": (NAMES["r2"], "{:.3f}".format), "mae": (NAMES["mae"], say_number)}
+    return {name: (NAMES[name], "{:.3f}".format) for name in OBJECTIVES}
 
 
 def _figures(scores: dict[str, Any], measures: dict[str, tuple[str, Any]]) -> list[str]:
@@ -152,14 +154,20 @@ def say_gain(gain: dict[str, float | None], objective: str | None) -> str:
 
 
 def _signed(value: float) -> str:
+    from covshift.selection.words import say_number  # here: --help stays fast
+
     return f"{'+' if value >= 0 else ''}{say_number(value)}"
 
 
-def say_expected(expected: dict[str, float]) -> str:
+def say_expected(expected: dict[str, Any], objective: str | None) -> str:
     """Return the score that was expected when the model was made, and the one observed."""
+    from covshift.selection.words import show_score  # here: --help stays fast
+
+    value, low, high, observed = (
+        show_score(expected[name], str(objective)) for name in ("value", "low", "high", "observed")
+    )
     inside = "inside" if expected["covered"] else "outside"
     return (
-        f"Expected {expected['value']:.2f} (90 % interval {expected['low']:.2f} to "
-        f"{expected['high']:.2f}) when the model was made; observed {expected['observed']:.2f}, "
-        f"{inside} the interval."
+        f"Expected {value} (90 % interval {low} to {high}) when the model was made; observed "
+        f"{observed}, {inside} the interval."
     )

@@ -11,7 +11,6 @@ import numpy as np
 
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.measures.number_scores import score_numbers
-from covshift.report.cells import say_number
 from covshift.report.document import (
     make_cell,
     make_column,
@@ -21,6 +20,7 @@ from covshift.report.document import (
 )
 from covshift.report.schema import Cell, Figure, Row, Section
 from covshift.selection.label_tasks import NumberTask
+from covshift.selection.words import say_number
 
 if TYPE_CHECKING:
     from covshift.diagnosis.diagnosis import Diagnosis

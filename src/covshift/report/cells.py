@@ -73,15 +73,3 @@ def format_number(value: Number, digits: int | None = None) -> str:
     if math.isinf(number):
         return "∞" if number > 0 else "-∞"
     return f"{number:.4g}" if digits is None else f"{number:.{digits}f}"
-
-
-def say_number(value: float) -> str:
-    """Return a number to four digits, large ones in full.
-
-    Examples
-    --------
-    >>> from covshift.report.cells import say_number
-    >>> say_number(5060.66), say_number(0.012345), say_number(40.0)
-    ('5,061', '0.01235', '40')
-    """
-    return f"{value:,.0f}" if 1000 <= abs(value) < 1e12 else f"{value:.4g}"

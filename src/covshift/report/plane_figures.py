@@ -107,9 +107,9 @@ def draw_predicted(
     left, right = figure.subplots(1, 2)
     names, counts = np.unique(domain, return_counts=True)
     names = names[np.argsort(-counts, kind="stable")]
-    for number, name in enumerate(names):
+    look = {"s": 14, "alpha": 0.6, "linewidths": 0} | STYLES[1]
+    for name in names:
         rows = np.flatnonzero(domain == name)[:SHOWN]
-        look = {"s": 14, "alpha": 0.6, "linewidths": 0} | STYLES[number % len(STYLES)]
         left.scatter(truth[rows], predicted[rows], **look)
     ends = [min(truth.min(), predicted.min()), max(truth.max(), predicted.max())]
     left.plot(ends, ends, color="0.4", linewidth=1)

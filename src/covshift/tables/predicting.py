@@ -9,7 +9,7 @@ import numpy as np
 
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.predictors.objective import describe_objective
-from covshift.report.cells import say_number
+from covshift.selection.words import say_number
 from covshift.solvers.blas_threads import one_blas_thread
 from covshift.tables.arrow_columns import to_frame
 from covshift.tables.errors import TableError, listed

@@ -15,7 +15,6 @@ from covshift.diagnosis.document import make_report
 from covshift.diagnosis.held_out import held_out_section
 from covshift.measures import ks_test
 from covshift.output_files import write_whole
-from covshift.report.cells import say_number
 from covshift.report.document import (
     make_cell,
     make_column,
@@ -24,6 +23,7 @@ from covshift.report.document import (
     validate_document,
 )
 from covshift.report.schema import Cell, Document, Row, Section
+from covshift.selection.words import say_number
 from covshift.tables.cells import is_days
 from covshift.tables.columns import column_categories, column_days, column_numbers
 from covshift.tables.encoder import TableEncoder
@@ -63,10 +63,10 @@ def write_report(
     """
     from covshift.report.page import render_page  # needs an extra
 
-    document = describe_tables(make_report(diagnosis, facts, how_to_label), tables, notes)
+    report = make_report(diagnosis, facts, how_to_label)
     held_out = held_out_section(diagnosis, tables.domain_names)
-    document = {**document, "sections": [*document["sections"], *held_out]}
-    page = render_page(document)
+    report = {**report, "sections": [*report["sections"], *held_out]}
+    page = render_page(describe_tables(report, tables, notes))
     write_whole(Path(path), lambda file: file.write(page.encode()))
 
 
