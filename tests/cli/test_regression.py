@@ -286,6 +286,28 @@ def test_diagnose_and_what_follows(files, tmp_path):
     assert_refused(refused, "diagnose", "--objective accuracy is for classes")
 
 
+def test_a_column_that_gives_the_label_away():
+    train = TABLES["train"]
+    train = train.assign(tax=(0.035 * train["price"]).round(), floor=[-999, 2, 3, 4] * 40)
+    new = TABLES["new"].assign(tax=train["tax"][:100], floor=train["floor"][:100])
+    matched = match_tables(train, new, label="price", task="regression")
+    (told,) = [note for note in matched.notes if "alone predicts the label" in note]
+    assert "Column 'tax' alone predicts the label with R² 0.9" in told
+    assert "--ignore tax" in told
+    assert any("'floor' has 40 cells -999" in note for note in matched.notes)
+
+
+def test_a_linear_model_behind_an_adapter_is_exported(files):
+    reference = pytest.importorskip("onnx.reference")
+    from covshift.interop.onnx import to_onnx
+
+    model = load(files["model"])
+    session = reference.ReferenceEvaluator(to_onnx(model.estimator_))
+    Z = model.encode(TABLES["new"])
+    (exported,) = session.run(None, {"X": Z.astype(np.float32)})
+    np.testing.assert_allclose(exported, model.predict(TABLES["new"]), rtol=1e-4)
+
+
 def test_three_rows(tmp_path):
     three = TABLES["train"].head(3)
     printed = succeed("adapt", *write(tmp_path, three, TABLES["new"].head(3)))

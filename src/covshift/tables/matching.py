@@ -226,8 +226,8 @@ def match_frames(
     _note_unmatched(candidates, [name for name in new_names if name not in left_out], notes)
     candidates = [name for name in candidates if name in new.columns]
     kinds = choose_features(train[candidates], new, keep, notes)
-    if task == "classification" and suspects:
-        note_suspects(train, y, kinds, notes)
+    if suspects:
+        note_suspects(train, y, kinds, notes, task)
     columns: dict[str, Any] = {}
     for name, kind in list(kinds.items()):
         converted = convert_column(new[name], kind)
