@@ -194,9 +194,10 @@ class _NumberSummary:
         if not self._n_outside:
             return []
         low, high = self._model.label_range_
+        lie = "lies" if self._n_outside == 1 else "lie"
         return [
-            f"{self._n_outside:,} of {int(self._whole[0]):,} predictions lie outside the range of "
-            f"the training labels ({say_number(low)} to {say_number(high)})."
+            f"{self._n_outside:,} of {int(self._whole[0]):,} predictions {lie} outside the range "
+            f"of the training labels ({say_number(low)} to {say_number(high)})."
         ]
 
     def to_rows(self, group: str, names: Sequence[str]) -> list[dict[str, Any]]:
