@@ -213,6 +213,7 @@ class Case(NamedTuple):
 
     @property
     def cluster(self):
+        """Of the task."""
         return self.task.cluster
 
 
@@ -313,9 +314,10 @@ def describe_gains(name, cases, gains):
     low, high = interval(means)
     lost = np.mean(by_cluster(cases, np.array(gains) < -LOSS))
     share = np.mean(np.array(gains) < -LOSS)
+    clipped = by_cluster(cases, np.clip(gains, -1, 1)).mean()
     print(
         f"{name}: mean gain {means.mean():+.3f} ({low:+.3f} to {high:+.3f}), median "
-        f"{np.median(gains):+.3f}, clipped at 1 {by_cluster(cases, np.clip(gains, -1, 1)).mean():+.3f}; "
+        f"{np.median(gains):+.3f}, clipped at 1 {clipped:+.3f}; "
         f"loses more than {LOSS} in {share:.0%} of tasks ({lost:.0%} by cluster), gains more in "
         f"{np.mean(np.array(gains) > LOSS):.0%}; worst {np.min(gains):+.2f}"
     )
@@ -483,8 +485,11 @@ def compare_rooms(tasks, data, folder):
         plain = [r2(case.truth, case.tests[case.plain][:, 0]) for case in cases]
         gains = gains_of(cases, left_out_betas(cases, NUMBER_QUANTITIES))
         vote = by_cluster(cases, np.maximum(plain + gains, -1)).mean()
-        print(f"room {room}: R2 not below -1: plain {by_cluster(cases, np.maximum(plain, -1)).mean():.3f}, "
-              f"vote {vote:.3f}; worst {np.min(plain):.2f}, {np.min(plain + gains):.2f}")  # fmt: skip
+        of_plain = by_cluster(cases, np.maximum(plain, -1)).mean()
+        print(
+            f"room {room}: R2, not below -1: plain {of_plain:.3f}, vote {vote:.3f}; "
+            f"worst {np.min(plain):.2f}, {np.min(plain + gains):.2f}"
+        )
         describe_gains(f"room {room}", cases, gains)
 
 
