@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
-from sklearn.metrics import check_scoring, get_scorer_names
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.metrics import get_scorer, get_scorer_names
 
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.predictors.objective import ACCURACY, BALANCED_ACCURACY, MAE, R2
@@ -76,7 +77,7 @@ def resolve_number_metric(objective: Any, restore: Callable[[FloatArray], FloatA
     if isinstance(objective, str) and objective in NUMBER_METRICS:
         return NUMBER_METRICS[objective]
     if isinstance(objective, str) and objective in get_scorer_names():
-        objective = check_scoring(_Given(), scoring=objective)
+        objective = get_scorer(objective)
     if not callable(objective):
         raise ValueError(
             f"objective must be one of {', '.join(map(repr, NUMBER_METRICS))}, a scorer of "
@@ -92,7 +93,7 @@ def resolve_number_metric(objective: Any, restore: Callable[[FloatArray], FloatA
     return lambda values, predicted: float(objective(restore(values), restore(predicted)))
 
 
-class _Given:
+class _Given(RegressorMixin, BaseEstimator):
     """A fitted model whose prediction of a row is its only feature."""
 
     def fit(self, X: Any, y: Any) -> "_Given":
