@@ -108,8 +108,8 @@ def adapt(
         float | None,
         typer.Option(
             metavar="P",
-            help="Accepted probability, 0 to 1, that the model loses more than .01 against the "
-            "plain model; where it is larger, the plain model is kept.",
+            help="Accepted probability, 0 to 1, that the model loses more than .01 (.02 in R²) "
+            "against the plain model; where it is larger, the plain model is kept.",
         ),
     ] = None,
     scores_from: Annotated[

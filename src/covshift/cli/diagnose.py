@@ -70,8 +70,8 @@ def diagnose(
         float | None,
         typer.Option(
             metavar="P",
-            help="Accepted probability that the advised model loses more than 0.01 against the "
-            "plain one, from 0 to 1.",
+            help="Accepted probability that the advised model loses more than 0.01 (0.02 in R²) "
+            "against the plain one, from 0 to 1.",
         ),
     ] = None,
     ask: Annotated[int, typer.Option(help="Rows of NEW to label, drawn at random.")] = 20,
