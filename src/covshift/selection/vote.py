@@ -52,7 +52,7 @@ def vote_weights(
         return weights
     best = np.argsort(-scores, kind="stable")[:n_members]
     best = best[~np.isneginf(scores[best])]
-    powers = np.exp((scores[best] - scores[best].max()) / TEMPERATURE)
+    powers: FloatArray = np.exp((scores[best] - scores[best].max()) / TEMPERATURE)
     powers[powers < MIN_WEIGHT * powers.sum()] = 0.0
     weights[best] = powers / powers.sum()
     if plain is not None and n_members > 1:
