@@ -12,13 +12,16 @@ import numpy as np
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.measures.number_scores import score_numbers
 from covshift.report.document import (
+    Cell,
+    Figure,
+    Row,
+    Section,
     make_cell,
     make_column,
     make_figure,
     make_section,
     make_table,
 )
-from covshift.report.schema import Cell, Figure, Row, Section
 from covshift.selection.label_tasks import NumberTask
 from covshift.selection.words import say_number
 

@@ -28,7 +28,7 @@ import numpy as np
 from scipy.stats import t as student_t
 
 from covshift.kernels.arrays import FloatArray
-from covshift.measures.clustered_bootstrap import clustered_bootstrap_interval
+from covshift.measures.clustered import clustered_bootstrap_interval
 from covshift.measures.prediction_scores import CONFIDENCE, MIN_DOMAINS
 
 Figure = dict[str, float | None]
