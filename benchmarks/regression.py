@@ -45,6 +45,7 @@ from covshift.selection.gains import (
     ALL_NUMBER_QUANTITIES,
     NUMBER_QUANTITIES,
     number_features,
+    number_voters,
 )
 from covshift.selection.label_tasks import number_task
 from covshift.selection.members import FitData, fit_members, mix_probabilities
@@ -276,11 +277,17 @@ def fit_gains(cases, names):
     return dict(zip(names, np.linalg.solve(A, Z.T @ (w * y)) / scale, strict=True))
 
 
-def weigh(case, beta, plain_weight=None):
-    """Return the weights of the vote by coefficients."""
+def weigh(case, beta, plain_weight=None, evidence=True):
+    """Return the weights of the vote by coefficients.
+
+    ``evidence``: candidates that adapt must beat the plain model on left-out source domains.
+    """
     gains = np.sum([beta[name] * case.features[name] for name in beta], axis=0)
     gains[[output.logits is None for output in case.bench.target]] = np.nan
-    weights = vote_weights(gains, case.table.allowed, N_MEMBERS, case.plain)
+    voters = case.table.allowed
+    if evidence:
+        voters = number_voters(case.bench, case.table.scores, voters, case.plain)
+    weights = vote_weights(gains, voters, N_MEMBERS, case.plain)
     if plain_weight is not None:
         weights[case.plain] -= PLAIN_WEIGHT
         weights *= (1 - plain_weight) / (1 - PLAIN_WEIGHT)
@@ -426,6 +433,8 @@ def judge(cases, write):
     for share in (0.0, 0.5, 0.7):
         gains = gains_of(cases, betas, plain_weight=share)
         describe_gains(f"left out, plain model at least {share}", cases, gains)
+    gains = gains_of(cases, betas, evidence=False)
+    describe_gains("left out, adapters without evidence vote, too", cases, gains)
     gains = gains_of(cases, betas)
     rows = [observe(case, weigh(case, beta)) for case, beta in zip(cases, betas, strict=True)]
     followed = np.zeros(len(cases), dtype=bool)

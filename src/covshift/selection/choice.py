@@ -12,7 +12,7 @@ from covshift.kernels.arrays import BoolArray, FloatArray
 from covshift.predictors.objective import ACCURACY
 from covshift.selection.assessment import MAX_RISK, MIN_GAIN, Assessment, LabeledRows, assess
 from covshift.selection.bench import Bench
-from covshift.selection.gains import expected_gains
+from covshift.selection.gains import expected_gains, number_voters
 from covshift.selection.label_tasks import NumberTask
 from covshift.selection.metrics import r2
 from covshift.selection.outputs import Output
@@ -92,7 +92,10 @@ def choose(
                 held_out_weights(bench, outputs, codes, gains, table.allowed, n_members, plain),
             )
             gains = weigh_labels(bench, outputs, codes, gains, table.allowed)
-        weights = vote_weights(gains, table.allowed, n_members, plain)
+        voters = table.allowed
+        if bench.problem.values is not None and known is None:
+            voters = number_voters(bench, table.scores, voters, plain)
+        weights = vote_weights(gains, voters, n_members, plain)
         assessment = None
         if score_kind == "rehearsals" and _can_predict(bench, plain):
             assessment = assess(

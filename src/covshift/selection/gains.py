@@ -140,6 +140,23 @@ def number_features(
     return {name: np.nan_to_num(one - one[plain]) for name, one in columns.items()}
 
 
+def number_voters(
+    bench: Bench, scores: Mapping[str, FloatArray], allowed: BoolArray, plain: int
+) -> BoolArray:
+    """Return which candidates may vote where the label is a number and no target label is known.
+
+    One that adapts needs evidence: a better score than the plain model's on left-out source
+    domains. An adapter that makes domains alike removes the level of a number with them, and
+    with one source domain nothing shows whether the level should stay.
+    """
+    adapts = np.array([one.adapts for one in bench.candidates])
+    found = scores.get(SOURCE_DOMAINS)
+    if found is None or np.isnan(found[plain]):
+        return allowed & ~adapts
+    with np.errstate(invalid="ignore"):
+        return allowed & (~adapts | (found > found[plain]))
+
+
 def number_agreement(bench: Bench, allowed: BoolArray) -> tuple[FloatArray, FloatArray]:
     """Return minus the distances to the mean of all candidates, and to other unadapted ones."""
     P = bench.calibrated(bench.target)
