@@ -3,6 +3,7 @@
 import argparse
 import json
 import sqlite3
+import subprocess
 import sys
 import tomllib
 from contextlib import closing
@@ -70,6 +71,27 @@ def test_lowest_versions_are_those_declared():
     assert all(one.count("==") == 1 and "[" not in one for one in lowest)
     with pytest.raises(SystemExit, match="numpy<3"):
         environments.lowest_versions({**PROJECT, "dependencies": ["numpy<3"]})
+
+
+def test_tools_that_do_not_allow_the_lowest_versions_are_left_out():
+    tools = environments.tools_beside_floors(PROJECT)
+    assert any(text.startswith("pytest>=") for text in tools)
+    assert not any(text.startswith(("covshift", "skada")) for text in tools)
+
+
+@pytest.mark.parametrize("optional", [True, False])
+def test_a_machine_without_pytorch(optional, tmp_path, monkeypatch, capsys):
+    def fails(*args):
+        raise subprocess.CalledProcessError(1, ["pip"])
+
+    monkeypatch.setattr(environments, "make_environment", fails)
+    command = ["torch", "--place", str(tmp_path)]
+    if optional:
+        assert environments.main([*command, "--if-available"]) == 0
+        assert "its tests are not run" in capsys.readouterr().out
+    else:
+        with pytest.raises(subprocess.CalledProcessError):
+            environments.main(command)
 
 
 def test_this_python_is_found():
