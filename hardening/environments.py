@@ -31,6 +31,8 @@ TORCH = "torch==2.13.0"
 USERS_EXTRAS = ("cli", "report", "excel", "duckdb", "speech", "models", "onnx", "dask")
 # Tools that do not allow the lowest versions; their tests are skipped there.
 TOO_NEW_FOR_FLOORS = ("skada",)
+# Of old versions under newer ones of what they use: typer under click, scikit-learn under pytest.
+FLOOR_WARNINGS = ("ignore::DeprecationWarning", "ignore::pytest.PytestDeprecationWarning")
 # Tests that run on torch where it is installed.
 TORCH_TESTS = (
     "tests/kernels/test_device_filters.py",
@@ -129,7 +131,8 @@ def run_floors(options: argparse.Namespace) -> bool:
     extras = ",".join(USERS_EXTRAS)
     needed = ["-e", f".[{extras}]", *tools_beside_floors(project), "-c", str(constraints)]
     inside = make_environment(python, place, needed, str(python) + text)
-    return run_suite(inside, "floors", suite_options(options.pytest))
+    ignored = [word for text in FLOOR_WARNINGS for word in ("-W", text)]
+    return run_suite(inside, "floors", [*ignored, *suite_options(options.pytest)])
 
 
 def run_pythons(options: argparse.Namespace) -> bool:

@@ -286,7 +286,7 @@ def test_held_out_rows_are_not_fitted_on():
         (lambda: mmd(A, B[:, :2]), "same features, got 3 and 2"),
         (lambda: mmd(A[:1], B), "minimum of 2"),
         (lambda: mmd(np.where(A > 2, np.nan, A), np.full((3, 3), np.nan)), "NaN"),
-        (lambda: mmd(A, B, kernel="linear"), "kernel must be 'rbf'"),
+        (lambda: mmd(A, B, kernel=linear_kernel), "kernel must be 'rbf'"),
         (lambda: mmd(A, B, bandwidth="scott"), "'median' or numbers"),
         (lambda: mmd(A, B, bandwidth=0.0), "positive"),
         (lambda: mmd(A, B, bandwidth=[]), "positive"),
@@ -325,3 +325,11 @@ def test_magnitudes_that_overflow_are_refused_and_no_others(measure, dtype):
                         plain.statistic if measure is mmd_test else plain, rtol=1e-4)  # fmt: skip
     with pytest.raises(ValueError, match="squared distances overflow float"):
         measure(A, B * scale * 4)
+
+
+def test_two_rows_of_each_sample_are_enough():
+    A, B = np.array([[0.0], [1.0]]), np.array([[2.0], [4.0]])
+    value, _ = approximate_mmd(A, B, block_size=2, kernel=linear_kernel, random_state=0)
+    assert value == pytest.approx(mmd(A, B, kernel=linear_kernel))
+    with pytest.raises(ValueError, match="minimum of 2 is required"):
+        approximate_mmd(A[:1], B)

@@ -149,3 +149,9 @@ def test_the_usual_style_decides_only_where_both_serve():
 def test_a_few_cells_that_are_no_numbers(n_others, kind):
     (column,) = columns(["unknown"] * n_others + ["1.5"] * (100 - n_others))
     assert column.kind("point") == kind
+
+
+def test_columns_of_grouped_numbers_are_not_read_in_the_other_style():
+    """Each of these cells is a number with a decimal point, too."""
+    assert to_numbers(pa.array(["1.500", "2.000"]), "comma").to_pylist() == [1500, 2000]
+    assert to_numbers(pa.array(["1.500", "2.000"]), "point").to_pylist() == [1.5, 2]
