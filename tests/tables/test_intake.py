@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from covshift import AdaptedClassifier, SourceStandardScaler, load, save
@@ -16,7 +17,10 @@ from covshift.tables import (
     read_pair,
     read_table,
     score_file,
+    suspects,
 )
+from covshift.tables.columns import column_numbers
+from covshift.tables.labels import read_labels
 
 rng = np.random.default_rng(0)
 N = 120
@@ -341,3 +345,27 @@ def test_ranges_of_a_numeric_label(tmp_path):
             read_pair(*paths, label="price", bins=bins)
     with pytest.raises(TableError, match="leave --bins out"):
         match_tables(BASE, BASE[["x"]], label="label", bins=3)
+
+
+@pytest.mark.parametrize(("most", "n_notes"), [(1, 0), (2, 1)])
+def test_case_is_looked_at_in_columns_of_few_texts(most, n_notes, monkeypatch):
+    monkeypatch.setattr(suspects, "MAX_TEXTS", most)
+    counts = pd.Series(["Yes", "yes", "Yes"]).value_counts()
+    assert len(suspects._case_note("member", counts)) == n_notes
+
+
+def test_text_of_arrow_is_read_as_numbers():
+    given = pa.array(["1.5", "much", None])
+    np.testing.assert_array_equal(column_numbers(given), [1.5, np.nan, np.nan])
+    np.testing.assert_array_equal(column_numbers(pa.array([3, None])), [3.0, np.nan])
+
+
+def test_fractions_and_huge_numbers_are_classes_as_text():
+    for given, classes in (
+        ([0.5, 1.5, 0.5], ["0.5", "1.5"]),
+        ([2.0**60, 0.0, 2.0**60], ["0", "1.152921504606847e+18"]),
+    ):
+        labels, _ = read_labels(pd.Series(given, name="y"), "classification", [])
+        assert sorted(set(labels.tolist())) == classes
+    labels, _ = read_labels(pd.Series([2.0, 1.0, 2.0], name="y"), "classification", [])
+    assert labels.dtype == np.int64
