@@ -29,6 +29,8 @@ VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 TORCH = "torch==2.13.0"
 # Tools of the suite may be of any version; what users install may not.
 USERS_EXTRAS = ("cli", "report", "excel", "duckdb", "speech", "models", "onnx", "dask")
+# Tools whose objects users hand over: they are declared with a lowest version, too.
+USERS_TOOLS = ("polars",)
 # Tools that do not allow the lowest versions; their tests are skipped there.
 TOO_NEW_FOR_FLOORS = ("skada",)
 # Of old versions under newer ones of what they use: typer under click, scikit-learn under pytest.
@@ -63,6 +65,8 @@ def lowest_versions(project: dict) -> list[str]:
     named = [*project["dependencies"]]
     for extra in USERS_EXTRAS:
         named += project["optional-dependencies"][extra]
+    tools = project["optional-dependencies"]["dev"]
+    named += [text for text in tools if text.startswith(USERS_TOOLS)]
     found = {}
     for text in named:
         match = re.fullmatch(r"([A-Za-z0-9._-]+)(\[[^]]*\])?>=([0-9.]+)", text.replace(" ", ""))

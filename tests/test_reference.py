@@ -12,10 +12,10 @@ MODULES += ["covshift.persistence", "covshift.signals"]
 MODULES += ["covshift.interop.onnx", "covshift.interop.skada"]
 
 
-def public_callables():
+def public_callables(modules=MODULES):
     """Functions and estimators, each once; no records of results, no warnings and errors."""
     found = {}
-    for module in MODULES:
+    for module in modules:
         namespace = importlib.import_module(module)
         for name in namespace.__all__:
             value = getattr(namespace, name)
@@ -56,7 +56,7 @@ def defaults_in(text):
     return dict(re.findall(r"^(\w+) : .*?default=([^\n]+?)$", section, flags=re.MULTILINE))
 
 
-@pytest.mark.parametrize("value", public_callables())
+@pytest.mark.parametrize("value", public_callables([*MODULES, "covshift.tables"]))
 def test_stated_defaults_are_those_of_the_signature(value):
     stated = defaults_in(inspect.getdoc(value))
     parameters = inspect.signature(value).parameters

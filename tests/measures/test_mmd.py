@@ -286,7 +286,7 @@ def test_held_out_rows_are_not_fitted_on():
         (lambda: mmd(A, B[:, :2]), "same features, got 3 and 2"),
         (lambda: mmd(A[:1], B), "minimum of 2"),
         (lambda: mmd(np.where(A > 2, np.nan, A), np.full((3, 3), np.nan)), "NaN"),
-        (lambda: mmd(A, B, kernel=linear_kernel), "kernel must be 'rbf'"),
+        (lambda: mmd(A, B, kernel="linear"), "kernel must be 'rbf'"),
         (lambda: mmd(A, B, bandwidth="scott"), "'median' or numbers"),
         (lambda: mmd(A, B, bandwidth=0.0), "positive"),
         (lambda: mmd(A, B, bandwidth=[]), "positive"),

@@ -18,6 +18,7 @@ from covshift.tables import (
     read_table,
     score_file,
     suspects,
+    text_layout,
 )
 from covshift.tables.columns import column_numbers
 from covshift.tables.labels import read_labels
@@ -369,3 +370,16 @@ def test_fractions_and_huge_numbers_are_classes_as_text():
         assert sorted(set(labels.tolist())) == classes
     labels, _ = read_labels(pd.Series([2.0, 1.0, 2.0], name="y"), "classification", [])
     assert labels.dtype == np.int64
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_text_that_is_read_as_numbers_is_told_where_the_file_has_types(ending, tmp_path):
+    frame, path = pd.DataFrame({"a": ["1", "2", "3"] * 10}), tmp_path / f"a.{ending}"
+    frame.to_parquet(path) if ending == "parquet" else frame.to_csv(path, index=False)
+    notes = " ".join(open_table(path).notes())
+    assert ("Read 'a' as numbers: the file holds them as text" in notes) == (ending == "parquet")
+
+
+def test_the_separator_of_a_single_row():
+    assert text_layout._best_separator("a;b\n", True) == ";"
+    assert text_layout._best_separator("a\n", True) is None
