@@ -161,6 +161,7 @@ def test_columns_of_grouped_numbers_are_not_read_in_the_other_style():
     cells=st.lists(st.sampled_from(["1", "007", " 7 ", "x", "1,5", "", None, "2024-05-01"])),
     start=st.integers(0, 8),
 )
+@settings(deadline=None)
 def test_a_slice_is_read_like_its_cells(cells, start):
     whole, copied = pa.array(cells, pa.string()), pa.array(cells[start:], pa.string())
     for read in (
