@@ -214,3 +214,10 @@ def test_every_setting_is_in_the_fingerprint():
     assert repr(a.candidates[0].estimator) == repr(b.candidates[0].estimator)
     assert a.fingerprint() != b.fingerprint()
     assert a.fingerprint() == make_bench(list(a.candidates)).fingerprint()
+
+
+def test_values_that_are_not_finite_are_refused_before_the_digest_is_looked_at(written, tmp_path):
+    path, found = written
+    value = np.full_like(found.target[0].logits, np.nan)
+    out = rewritten(path, tmp_path / "other.npz", **{"target, 0": value})
+    refused(out, "'target, 0' holds values that are not finite")

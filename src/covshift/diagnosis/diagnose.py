@@ -22,6 +22,7 @@ from covshift.diagnosis.stability import measure_stability
 from covshift.diagnosis.weighting import measure_weighting
 from covshift.domains import check_fit_domains, known_labels
 from covshift.predictors.objective import ACCURACY, OBJECTIVES
+from covshift.rows import check_readable
 from covshift.selection.assessment import MAX_RISK
 from covshift.selection.auto_adapted_classifier import AutoAdaptedClassifier
 from covshift.selection.auto_adapted_regressor import AutoAdaptedRegressor
@@ -121,6 +122,8 @@ def diagnose(
     tell = progress or (_print if verbose else _say_nothing)
     if random_state is None:  # so that the recommended model has the same seed
         random_state = int(check_random_state(None).randint(2**31 - 1))
+    if not is_streamed(X):
+        check_readable(X)
     names = _get_feature_names(X)
     y, sample_domain, label_mask = map(bring_home, (y, sample_domain, label_mask))
     numbers = None
