@@ -24,7 +24,6 @@ from methods import (
     combine_candidates,
     make_bench,
     outputs_on_test,
-    vote_probabilities,
 )
 from sklearn.linear_model import LogisticRegression
 from tasks import DrawnTask
@@ -33,6 +32,7 @@ from covshift import AdaptedClassifier, stack_domains
 from covshift.measures import clustered_bootstrap_interval
 from covshift.paper.bearings.protocol import RATE, SHIFTS, TASKS, read_windows
 from covshift.predictors.objective import decide_classes
+from covshift.selection.expectations import vote_probabilities
 from covshift.selection.gains import QUANTITIES, coefficients
 from covshift.selection.vote import vote_weights
 from covshift.signals import Spectrum
@@ -98,7 +98,7 @@ def vote(drawn, path, betas):
             gains = case.features @ np.array([beta[objective][name] for name in QUANTITIES])
             gains[[one is None for one in P]] = np.nan
             weights = vote_weights(gains, case.allowed, N_MEMBERS, case.plain)
-            mean = vote_probabilities(bench, P, weights, objective != BALANCED)
+            mean = vote_probabilities(P, bench, weights, reweighed=objective != BALANCED)
             labels = classes[decide_classes(mean, objective, bench.problem.class_shares)]
             names = {
                 bench.candidates[i].name: round(float(weights[i]), 2) for i in weights.nonzero()[0]

@@ -1,5 +1,6 @@
 """Rows of an array, in memory or mapped from a file: its slices, without a copy."""
 
+import mmap
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -12,6 +13,19 @@ from covshift.streams.row_stream import RowStream, Run, add_up, working_dtype
 
 # More parts than most machines have cores to spare, and few sums to add up.
 PARTS = 8
+
+
+def release(X: Any) -> None:
+    """Let go of what was read of a memory map, or of a view of one; other arrays stay.
+
+    Pages stay resident once they were read, and would add up to the whole file. They are read
+    again from the file, or from the system's cache of it, when they are needed.
+    """
+    while isinstance(X, np.ndarray) and not isinstance(X, np.memmap):
+        X = X.base
+    # Only of a map that cannot be written to: changes that no file holds would be lost.
+    if isinstance(X, np.memmap) and X.mode == "r" and hasattr(mmap, "MADV_DONTNEED"):
+        X._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
 
 
 class ArrayRows(RowStream):
@@ -43,4 +57,6 @@ class ArrayRows(RowStream):
 
     def pick(self, rows: Any) -> Any:
         """These rows as an array in memory."""
-        return self.X[rows].astype(self.dtype, copy=False)
+        picked = self.X[rows].astype(self.dtype, copy=False)
+        release(self.X)
+        return picked
