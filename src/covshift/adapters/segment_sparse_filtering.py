@@ -31,7 +31,7 @@ AT_USE = (*ACTIVATIONS, "square", "log")
 # sensor's own filter has emptied would otherwise be blown up to unit variance.
 WHITENING_EPSILON = 1e-5
 BLOCK_RESPONSES = 2**22  # that are worked on at a time
-BLOCK_BYTES = 2**25  # of windows that segments are cut from at a time
+BLOCK_BYTES = 2**22  # of windows that are read at a time: each may bring in 100 kB of its file
 
 
 def draw_segments(
