@@ -21,8 +21,8 @@ from covshift.registry import Size
 from covshift.selection.candidates import default_candidates, named_classifier
 from covshift.selection.models import make_model, model_name
 from covshift.tables.adapting import check_choice
-from tests.predictors import joint_alignment_twin as twin
 from tests.shifted import make_problem
+from tests.twins import joint_alignment_twin as twin
 
 X, Y, SAMPLE_DOMAIN, X_NEW = make_problem()
 SOURCE, TARGET = SAMPLE_DOMAIN >= 0, SAMPLE_DOMAIN < 0

@@ -19,7 +19,9 @@ from covshift.cli.options import (
     EstimatorParams,
     Ignore,
     Jobs,
+    MaxRisk,
     MaxRows,
+    MinGain,
     Objective,
     OutFile,
     Quiet,
@@ -101,14 +103,8 @@ def adapt(
             "count for the expected scores and for the model.",
         ),
     ] = None,
-    max_risk: Annotated[
-        float | None,
-        typer.Option(
-            metavar="P",
-            help="Accepted probability, 0 to 1, that the model loses more than .01 against the "
-            "plain model; where it is larger, the plain model is kept.",
-        ),
-    ] = None,
+    min_gain: MinGain = None,
+    max_risk: MaxRisk = None,
     scores_from: Annotated[
         Path | None,
         typer.Option(
@@ -155,7 +151,8 @@ def adapt(
             given = {
                 "--label": label, "--ignore": ignore, "--use": use, "--adapter": adapter,
                 "--model": model, "--objective": objective, "--reference-rows": reference_rows,
-                "--labels": labels, "--max-risk": max_risk, "--from": scores_from,
+                "--labels": labels, "--min-gain": min_gain, "--max-risk": max_risk,
+                "--from": scores_from,
                 "--time-budget": time_budget, "--max-rows": max_rows, "--bins": bins,
                 "--missing": cells.missing, "--not-missing": cells.not_missing,
                 "--as": cells.as_kind, "--target-domain": splitting.target_domain,
@@ -181,7 +178,7 @@ def adapt(
             settings = {
                 "objective": objective or "accuracy", "seed": seed, "n_jobs": jobs,
                 "time_budget": time_budget,
-            } | _automatic(adapter, max_risk, scores_from)  # fmt: skip
+            } | _automatic(adapter, min_gain, max_risk, scores_from)  # fmt: skip
             columns = {
                 "ignore": column_names(ignore), "keep": column_names(use),
                 "split": splitting.to_split(), "intake": cells.to_intake(),
@@ -210,14 +207,19 @@ def adapt(
     _print(result, quiet)
 
 
-def _automatic(adapter: str, max_risk: float | None, scores_from: Path | None) -> dict[str, Any]:
+def _automatic(
+    adapter: str, min_gain: float | None, max_risk: float | None, scores_from: Path | None
+) -> dict[str, Any]:
     """Return the settings that only the automatic choice has."""
-    given = {"max_risk": max_risk, "scores_from": scores_from}
-    for option, value in {"--max-risk": max_risk, "--from": scores_from}.items():
+    given = {"min_gain": min_gain, "max_risk": max_risk, "scores_from": scores_from}
+    options = {"--min-gain": min_gain, "--max-risk": max_risk, "--from": scores_from}
+    for option, value in options.items():
         if value is not None and adapter != "auto":
             fail(COMMAND, f"{option} is for the automatic choice: leave out --adapter {adapter}.")
     if max_risk is not None and not 0 <= max_risk <= 1:
         fail(COMMAND, f"--max-risk is a probability, from 0 to 1; got {max_risk:g}.")
+    if min_gain is not None and not min_gain >= 0:
+        fail(COMMAND, f"--min-gain is a gain of at least 0; got {min_gain:g}.")
     return {name: value for name, value in given.items() if value is not None}
 
 

@@ -17,7 +17,9 @@ from covshift.cli.options import (
     Domain,
     Ignore,
     Jobs,
+    MaxRisk,
     MaxRows,
+    MinGain,
     Objective,
     Quiet,
     Reading,
@@ -64,14 +66,8 @@ def diagnose(
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a page with tables and pictures.")
     ] = None,
-    max_risk: Annotated[
-        float | None,
-        typer.Option(
-            metavar="P",
-            help="Accepted probability that the advised model loses more than 0.01 against the "
-            "plain one, from 0 to 1.",
-        ),
-    ] = None,
+    min_gain: MinGain = None,
+    max_risk: MaxRisk = None,
     ask: Annotated[int, typer.Option(help="Rows of NEW to label, drawn at random.")] = 20,
     to_label: Annotated[
         Path | None,
@@ -135,9 +131,9 @@ def diagnose(
             {
                 "label": label, "bins": bins, "domain": domain, **_given(splitting),
                 **_given(signals),
-                "ignore": ignore, "use": use, "objective": objective, "max_risk": max_risk,
-                "labels": labels, "from": save_scores, "time_budget": time_budget,
-                "max_rows": max_rows,
+                "ignore": ignore, "use": use, "objective": objective, "min_gain": min_gain,
+                "max_risk": max_risk, "labels": labels, "from": save_scores,
+                "time_budget": time_budget, "max_rows": max_rows,
                 "seed": seed or None, "jobs": jobs if jobs != 1 else None,
                 **_given(reading), **_given(cells),
             },
@@ -163,10 +159,11 @@ def diagnose(
                 update(f"{work}: {stage}", min(1.0, len(begun) / N_STAGES))
                 begun.append(stage)
 
-            risk = {} if max_risk is None else {"max_risk": max_risk}
+            given = {"min_gain": min_gain, "max_risk": max_risk}
+            asked = {name: value for name, value in given.items() if value is not None}
             found = diagnose_tables(
                 tables, objective=objective or "accuracy", random_state=seed, n_jobs=jobs,
-                time_budget=time_budget, progress=tell, **risk,
+                time_budget=time_budget, progress=tell, **asked,
             )  # fmt: skip
         notes = [*tables.notes, *unbalanced_note(tables.y, found.objective)]
         if found.n_rows_looked_at != found.n_rows:

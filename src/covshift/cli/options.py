@@ -38,6 +38,22 @@ Objective = Annotated[
         "equally.",
     ),
 ]
+MinGain = Annotated[
+    float | None,
+    typer.Option(
+        metavar="G",
+        help="Adapt where the expected gain over the plain model is at least G (default: 0.01; 0: "
+        "wherever a gain is expected).",
+    ),
+]
+MaxRisk = Annotated[
+    float | None,
+    typer.Option(
+        metavar="P",
+        help="Accepted probability, 0 to 1, that the advised model loses more than 0.01 against "
+        "the plain model; where it is larger, the plain model is kept.",
+    ),
+]
 Trust = Annotated[
     list[str] | None,
     typer.Option(

@@ -19,7 +19,7 @@ from covshift.diagnosis.movement import measure_movement
 from covshift.diagnosis.stability import measure_stability
 from covshift.diagnosis.weighting import measure_weighting
 from covshift.predictors.objective import ACCURACY, OBJECTIVES
-from covshift.selection.assessment import MAX_RISK
+from covshift.selection.assessment import MAX_RISK, MIN_GAIN
 from covshift.selection.auto_adapted_classifier import AutoAdaptedClassifier
 from covshift.streams import bring_home, is_streamed
 from covshift.streams.sampling import draw_in_memory
@@ -33,6 +33,7 @@ def diagnose(
     label_mask: Any = None,
     domain_names: dict[int, str] | None = None,
     objective: str = ACCURACY,
+    min_gain: float = MIN_GAIN,
     max_risk: float = MAX_RISK,
     max_rows: int = 600,
     time_budget: float | None = None,
@@ -59,6 +60,8 @@ def diagnose(
         Names of the domains, for the report.
     objective : {"accuracy", "balanced_accuracy"}, default="accuracy"
         What scores are measured in, and what the recommended model maximizes.
+    min_gain : float, default=MIN_GAIN
+        Expected gain over the plain model from which adapting is recommended.
     max_risk : float, default=MAX_RISK
         Accepted probability that the recommended model loses more than .01 against the plain one.
     max_rows : int, default=600
@@ -78,7 +81,8 @@ def diagnose(
     -------
     Diagnosis
         Its ``assessment`` equals ``assessment_`` of an `AutoAdaptedClassifier` with the same
-        ``objective``, ``max_risk``, ``max_rows`` and ``random_state`` that is fitted to these rows.
+        ``objective``, ``min_gain``, ``max_risk``, ``max_rows`` and ``random_state`` that is fitted
+        to these rows.
 
     Examples
     --------
@@ -113,6 +117,7 @@ def diagnose(
         )
     recommended = AutoAdaptedClassifier(
         objective=objective,
+        min_gain=min_gain,
         max_risk=max_risk,
         max_rows=max_rows,
         time_budget=time_budget,

@@ -36,7 +36,7 @@ from covshift.predictors.objective import ACCURACY, decide_classes, is_balanced
 from covshift.predictors.scored_classifier import ScoredClassifier
 from covshift.quiet import ignored_warnings
 from covshift.rows import validate_rows
-from covshift.selection.assessment import MAX_RISK
+from covshift.selection.assessment import MAX_RISK, MIN_GAIN
 from covshift.selection.bench import Bench
 from covshift.selection.candidates import (
     Candidate,
@@ -91,10 +91,13 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         much as frequent ones; ``predict`` returns the class whose probability is largest compared
         with its share. A callable gets true and predicted labels and drives the choice;
         ``predict`` then returns the most probable class.
-    max_risk : float, default=0.2
+    min_gain : float, default=0.01
+        Expected gain from which the vote is used in place of the plain model. 0 uses the vote
+        wherever a gain is expected, which gains most on average and loses more often.
+    max_risk : float, default=0.3
         Accepted probability that the vote loses more than .01 against the plain model. Where it is
-        larger, the plain model is used. Without target labels that probability is a base rate
-        (.13 for accuracy, .15 for balanced accuracy): nothing predicted losses better.
+        larger, the plain model is used. Without target labels that probability is a base rate of
+        real tasks, below .3: nothing predicted losses better.
     class_shares : {"auto", "source", "estimated"}, default="auto"
         Class proportions that ``predict_proba`` is made for. "source": those of the source.
         "estimated": those of the target, estimated by expectation and maximization, which assumes
@@ -193,6 +196,7 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         *,
         vote: int = 7,
         objective: Any = "accuracy",
+        min_gain: float = MIN_GAIN,
         max_risk: float = MAX_RISK,
         class_shares: str = "auto",
         max_rows: int = 600,
@@ -207,6 +211,7 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         self.candidates = candidates
         self.vote = vote
         self.objective = objective
+        self.min_gain = min_gain
         self.max_risk = max_risk
         self.class_shares = class_shares
         self.max_rows = max_rows
@@ -226,7 +231,7 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
             state |= {"max_risk": MAX_RISK, "assessment_": None}
         if isinstance(state.get("_share_ratios"), np.ndarray):  # saved by version 0.1
             state = {**state, "_share_ratios": {TARGET: state["_share_ratios"]}}
-        super().__setstate__({"scores_from": None, **state})
+        super().__setstate__({"scores_from": None, "min_gain": 0.0, **state})
 
     def fit(self, X: Any, y: Any, *, sample_domain: Any = None, label_mask: Any = None) -> Self:
         """Score all candidates and fit the members of the vote.
@@ -326,6 +331,7 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
             objective=self.objective_ if isinstance(self.objective_, str) else ACCURACY,
             reweighed=self.class_shares == "auto" and not is_balanced(self.objective_),
             max_risk=self.max_risk,
+            min_gain=self.min_gain,
             labelled=labelled,
             time_budget=self.time_budget,
             progress=progress or (self._print if self.verbose else None),
@@ -459,6 +465,7 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
             raise ValueError("Give estimator or candidates, not both.")
         check_count("vote", self.vote, minimum=1)
         check_count("max_rows", self.max_rows, minimum=50)
+        check_number("min_gain", self.min_gain, minimum=0.0)
         check_number("max_risk", self.max_risk, minimum=0.0)
         if self.max_risk > 1:
             raise ValueError(f"max_risk is a probability, from 0 to 1; got {self.max_risk!r}.")

@@ -20,8 +20,7 @@ from covshift.quiet import ignored_warnings
 from covshift.selection.candidates import Candidate
 from covshift.selection.outputs import Output, run_scene
 from covshift.selection.problem import Problem, Scene, make_scene, target_scene
-from covshift.solvers.blas_threads import one_blas_thread
-from covshift.solvers.openmp_threads import one_openmp_thread
+from covshift.solvers.blas_threads import one_blas_thread, one_openmp_thread
 
 Metric: TypeAlias = Callable[[IntArray, IntArray], float]  # of true and predicted class numbers
 N_FOLDS = 3  # of the source

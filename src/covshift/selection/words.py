@@ -91,8 +91,25 @@ def say_gain(assessment: Assessment) -> str:
     loss = f"Probability of losing more than {MARGIN}: {percent(assessment.vote_loss_probability)}."
     changed = f"It changes {percent(assessment.disagreement)} of the predictions."
     if assessment.action == "keep":
-        return f"The ensemble would change {metric} by {gain}. {changed} {loss}"
+        return (
+            f"The ensemble would change {metric} by {gain}. {changed} {loss} {say_kept(assessment)}"
+        )
     return f"Expected gain in {metric} over the plain model: {gain}. {changed} {loss}"
+
+
+def say_kept(assessment: Assessment) -> str:
+    """Return why the ensemble is not recommended."""
+    if assessment.vote_gain.value <= 0:
+        return "It is not recommended because no gain is expected."
+    if assessment.vote_gain.value < assessment.min_gain:
+        return (
+            "It is not recommended because its expected gain is below "
+            f"{assessment.min_gain:g}, the least that was asked for."
+        )
+    return (
+        "It is not recommended because the probability of a loss is above "
+        f"{percent(assessment.max_risk)}, the most that was accepted."
+    )
 
 
 def say_basis(assessment: Assessment) -> list[str]:

@@ -6,8 +6,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from covshift.streams.array_rows import release
 from covshift.streams.opening import bring_home, check_rows_of, is_dask
+from covshift.streams.row_stream import release
 
 # Rows of a block, in bytes: large enough that a call costs nothing beside its work.
 BLOCK_BYTES = 2**24

@@ -22,7 +22,7 @@ from covshift.predictors.objective import (
 from covshift.quiet import ignored_warnings
 from covshift.registry import AUTO, find_record, records
 from covshift.selection import AutoAdaptedClassifier
-from covshift.selection.assessment import MAX_RISK
+from covshift.selection.assessment import MAX_RISK, MIN_GAIN
 from covshift.selection.candidates import describe, named_classifier
 from covshift.selection.members import FewerMembersWarning
 from covshift.selection.models import find_model, make_model, model_name
@@ -80,6 +80,7 @@ def choose_estimator(
     seed: int = 0,
     n_jobs: int | None = None,
     time_budget: float | None = None,
+    min_gain: float = MIN_GAIN,
     max_risk: float = MAX_RISK,
     scores_from: Any = None,
 ) -> Any:
@@ -98,7 +99,7 @@ def choose_estimator(
         "logistic" for a named adapter.
     objective : {"accuracy", "balanced_accuracy"}, default="accuracy"
         What is maximized, by the choice and by ``predict``.
-    seed, n_jobs, time_budget, max_risk, scores_from
+    seed, n_jobs, time_budget, min_gain, max_risk, scores_from
         Of `AutoAdaptedClassifier`.
 
     Returns
@@ -121,6 +122,7 @@ def choose_estimator(
             random_state=seed,
             n_jobs=n_jobs,
             time_budget=time_budget,
+            min_gain=min_gain,
             max_risk=max_risk,
             scores_from=scores_from,
         )

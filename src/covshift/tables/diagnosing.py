@@ -27,8 +27,8 @@ def diagnose_tables(tables: MatchedTables, **options: Any) -> Diagnosis:
         From `read_pair` or `match_tables`, with known labels of new rows if ``with_new_labels`` has
         read some.
     **options
-        ``objective``, ``max_risk``, ``max_rows``, ``time_budget``, ``n_jobs``, ``random_state``,
-        ``verbose``, ``progress`` of `diagnose`.
+        ``objective``, ``min_gain``, ``max_risk``, ``max_rows``, ``time_budget``, ``n_jobs``,
+        ``random_state``, ``verbose``, ``progress`` of `diagnose`.
 
     Returns
     -------

@@ -15,13 +15,16 @@ from covshift.diagnosis.document import make_report
 from covshift.measures import ks_test
 from covshift.output_files import write_whole
 from covshift.report.document import (
+    Cell,
+    Document,
+    Row,
+    Section,
     make_cell,
     make_column,
     make_section,
     make_table,
     validate_document,
 )
-from covshift.report.schema import Cell, Document, Row, Section
 from covshift.tables.cells import is_days
 from covshift.tables.columns import column_categories, column_days, column_numbers
 from covshift.tables.encoder import TableEncoder
