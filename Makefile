@@ -11,7 +11,7 @@ endif
 # Of every random choice in test-all and test-sample.
 SEED ?= 0
 
-.PHONY: help demo test test-slow test-all test-sample lint smoke docs bench sbom release-check clean
+.PHONY: help demo test coverage test-slow test-torch test-all test-sample lint smoke docs bench sbom release-check clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -20,10 +20,18 @@ demo: .venv/demo-installed  ## the paper's four data sets, adapted; writes demo-
 	$(BIN)/covshift demo --out demo-output
 
 test: .venv/dev-installed  ## the whole suite but the tests marked slow
+	$(BIN)/python -m pytest -n auto -m "not slow"
+
+# Apart, since measuring doubles the processor time of the suite.
+coverage: .venv/dev-installed  ## the same with the lines and branches that the suite runs
 	$(BIN)/python -m pytest -n auto -m "not slow" --cov --cov-report=term
 
 test-slow: .venv/dev-installed  ## the long statistical tests as well
-	$(BIN)/python -m pytest -n auto --cov --cov-report=term
+	$(BIN)/python -m pytest -n auto
+
+# In an environment of its own: where PyTorch cannot be installed, nothing else suffers.
+test-torch: .venv/dev-installed  ## tests on PyTorch's processor arrays, where it can be installed
+	$(BIN)/python hardening/environments.py torch --if-available
 
 # Two to three hours on two cores. Each line can be run alone; the scripts say how.
 test-all: .venv/dev-installed test-slow  ## also lowest versions, every Python, torch, kills, faults

@@ -115,9 +115,9 @@ PAPER_RESULTS = ("with", "without", "without_target", "mmd_before", "mmd_after")
 
 def build_named(adapter: str, model: str, n_source: int, n_features: int) -> Any:
     """Return the model that the command line builds for two names."""
-    from covshift.selection.candidates import named_classifier
+    from covshift.selection.candidates import named_model
 
-    return named_classifier(NAMED_ADAPTERS[adapter], NAMED_MODELS[model], n_source, n_features)
+    return named_model(NAMED_ADAPTERS[adapter], NAMED_MODELS[model], n_source, n_features)
 
 
 def list_named() -> tuple[set[str], set[str]]:

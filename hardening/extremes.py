@@ -123,6 +123,14 @@ def write_long(path: Path, n_rows: int) -> None:
             file.write(block)
 
 
+def count_predictions(folder: Path, ended: Ended, n_rows: int) -> None:
+    """Add to what a command said how many predictions it has written."""
+    if ended.code == 0:
+        with (folder / "out.csv").open() as file:
+            count = sum(1 for _ in file) - 1
+        ended.output += f"\n{count:,} predictions for a file that had {n_rows:,} rows"
+
+
 def many_columns(folder: Path, options: argparse.Namespace) -> Iterator[tuple[str, Ended]]:
     """A table much wider than any that is meant."""
     n = options.columns
@@ -145,7 +153,9 @@ def many_rows(folder: Path, options: argparse.Namespace) -> Iterator[tuple[str, 
     """A table much longer than memory is meant for."""
     write_long(folder / "long.csv", options.rows)
     what = f"{options.rows:,} rows"
-    yield f"{what}, `predict`", run(folder, "predict", "model", "long.csv", "--out", "out.csv")
+    ended = run(folder, "predict", "model", "long.csv", "--out", "out.csv")
+    count_predictions(folder, ended, options.rows)
+    yield f"{what}, `predict`", ended
     yield f"{what}, `monitor`", run(folder, "monitor", "model", "long.csv")
 
 
@@ -209,11 +219,7 @@ def changing_files(folder: Path, options: argparse.Namespace) -> Iterator[tuple[
         write_long(path, n_rows)
         ended = run(folder, "predict", "model", "changing.csv", "--out", "out.csv", disturb=disturb,
                     after=options.after)  # fmt: skip
-        written = folder / "out.csv"
-        if ended.code == 0:
-            with written.open() as file:
-                count = sum(1 for _ in file) - 1
-            ended.output += f"\n{count:,} predictions for a file that had {n_rows:,} rows"
+        count_predictions(folder, ended, n_rows)
         yield f"a file that is {what} while it is read, `predict`", ended
 
 

@@ -37,6 +37,7 @@ TESTS = [
     "tests/adapters",
     "tests/predictors",
     "tests/streams/test_measures.py",
+    "tests/streams/test_moments.py",
     "tests/streams/test_weights.py",
     "tests/cli/test_file_stories.py",
     "tests/cli/test_user_files.py",
@@ -338,15 +339,20 @@ def read_results(path: Path) -> dict[str, dict[str, Any]]:
 def prepare(out: Path, tests: list[str], *, by_name: bool) -> Any:
     """Copy the project and measure its tests; an earlier copy is used again."""
     tree, measured = out / "tree", out / "tests.json"
+    if tree.exists() and (out / "source").exists():
+        # A run that was killed may have left its mutant in the copy.
+        shutil.rmtree(tree / "src")
+        shutil.copytree(out / "source", tree / "src")
+    else:
+        shutil.rmtree(tree, ignore_errors=True)
+        measured.unlink(missing_ok=True)
+        copy_project(tree)
+        shutil.copytree(tree / "src", out / "source", dirs_exist_ok=True)
     if by_name:
-        if not tree.exists():
-            copy_project(tree)
         return SelectionByName(tree, tests)
     if measured.exists():
         print(f"Resuming with the copy and the tests in {out}.", flush=True)
     else:
-        shutil.rmtree(tree, ignore_errors=True)
-        copy_project(tree)
         print("Running the tests without a fault.", flush=True)
         run_in_copy(lambda: measure_tests(tests, tree, measured), tree, out / "tests.log", 3600)
         if not measured.exists():

@@ -3,15 +3,19 @@
 python hardening/supply_chain.py licenses [--extras all report]     # a table in Markdown
 python hardening/supply_chain.py sbom [--out dist/covshift.cdx.json]  # CycloneDX 1.6, JSON
 python hardening/supply_chain.py check                              # 1 if a license is not known
+python hardening/supply_chain.py audit                              # 1 unless nothing is known
 
 Everything is read from the packages installed in this environment, whose versions are those that
-were tested.
+were tested. ``audit`` asks `pip-audit` about them, and first about a version that is known to be
+vulnerable: without access to the advisories `pip-audit` finds nothing and says so like good news.
 """
 
 import argparse
 import json
 import re
+import subprocess
 import sys
+import tempfile
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
@@ -25,6 +29,7 @@ PERMISSIVE = (
     "apache", "bsd", "mit", "isc", "psf", "python software foundation", "hpnd", "zlib", "mpl",
     "mozilla public", "unlicense", "public domain", "0bsd", "historical permission",
 )  # fmt: skip
+KNOWN_VULNERABLE = "jinja2==3.1.0"
 RESTRICTIVE = ("gpl", "affero", "proprietary", "noncommercial", "non-commercial")
 
 
@@ -110,14 +115,50 @@ def as_sbom(packages: dict[str, Distribution]) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def vulnerable(requirements: list[str]) -> list[str]:
+    """Return the versions with known vulnerabilities; raise RuntimeError if one is not judged."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "requirements.txt"
+        path.write_text("\n".join([*requirements, ""]))
+        command = [sys.executable, "-m", "pip_audit", "--no-deps", "--disable-pip", "-f", "json"]
+        done = subprocess.run([*command, "-r", path], capture_output=True, text=True)
+    try:
+        judged = json.loads(done.stdout)["dependencies"]
+    except (ValueError, KeyError):
+        last = (done.stderr.strip().splitlines() or ["no output"])[-1]
+        raise RuntimeError(f"pip-audit fails: {last}") from None
+    skipped = [one["name"] for one in judged if "skip_reason" in one]
+    if skipped or len(judged) != len(requirements):
+        raise RuntimeError(f"pip-audit could not judge {len(skipped)} of {len(requirements)}.")
+    return [f"{one['name']} {one['version']}" for one in judged if one["vulns"]]
+
+
+def audit(packages: dict[str, Distribution]) -> int:
+    """Print what is known of the packages; return 1 if something is, or nothing can be known."""
+    asked = [
+        f"{name}=={package.version}" for name, package in packages.items() if name != "covshift"
+    ]
+    try:
+        if not vulnerable([KNOWN_VULNERABLE]):
+            raise RuntimeError(f"pip-audit finds nothing in {KNOWN_VULNERABLE}.")
+        found = vulnerable(asked)
+    except RuntimeError as error:
+        print(f"Not audited: {error} The databases of PyPI or OSV must be reachable.")
+        return 1
+    print(f"{len(asked)} packages, known vulnerabilities in {len(found)}: {', '.join(found)}")
+    return int(bool(found))
+
+
 def main(arguments: list[str] | None = None) -> int:
-    """Return 1 if ``check`` finds a license that is not known to be permissive."""
+    """Return 1 if ``check`` or ``audit`` finds a package to look at."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["licenses", "sbom", "check"])
+    parser.add_argument("what", choices=["licenses", "sbom", "check", "audit"])
     parser.add_argument("--extras", nargs="*", default=["all"])
     parser.add_argument("--out", type=Path, help="file to write instead of printing")
     options = parser.parse_args(arguments)
     packages = closure("covshift", set(options.extras))
+    if options.what == "audit":
+        return audit(packages)
     if options.what == "check":
         stated = {name: license_of(package) for name, package in packages.items()}
         others = {name: text for name, text in stated.items() if not is_permissive(text)}

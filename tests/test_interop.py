@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
@@ -156,6 +157,7 @@ def test_stacked_frames_go_straight_in():
     assert set(model.predict(FRAMES["pandas"](X_NEW))) <= {0, 1, 2}
 
 
+@pytest.mark.skipif(find_spec("skada") is None, reason="needs skada")
 def test_inside_skada():
     """In a process of its own: importing SKADA changes a global setting of scikit-learn."""
     code = """

@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import re
 
 import pytest
 
@@ -11,10 +12,10 @@ MODULES += ["covshift.persistence", "covshift.signals"]
 MODULES += ["covshift.interop.onnx", "covshift.interop.skada"]
 
 
-def public_callables():
+def public_callables(modules=MODULES):
     """Functions and estimators, each once; no records of results, no warnings and errors."""
     found = {}
-    for module in MODULES:
+    for module in modules:
         namespace = importlib.import_module(module)
         for name in namespace.__all__:
             value = getattr(namespace, name)
@@ -46,3 +47,21 @@ def test_methods_of_the_paper_have_their_formula_and_reference(name):
     text = inspect.getdoc(getattr(importlib.import_module("covshift"), name))
     assert ".. math::" in text
     assert "References\n----------" in text
+
+
+def defaults_in(text):
+    """Parameters and the defaults that a docstring states: {name: text}."""
+    section = text.partition("Parameters\n----------\n")[2]
+    section = re.split(r"\n\n\w[\w ]*\n-{3,}\n", section)[0]
+    return dict(re.findall(r"^(\w+) : .*?default=([^\n]+?)$", section, flags=re.MULTILINE))
+
+
+@pytest.mark.parametrize("value", public_callables([*MODULES, "covshift.tables"]))
+def test_stated_defaults_are_those_of_the_signature(value):
+    stated = defaults_in(inspect.getdoc(value))
+    parameters = inspect.signature(value).parameters
+    namespace = vars(importlib.import_module(value.__module__))
+    for name, text in stated.items():
+        assert name in parameters, name
+        text = text.replace(" GiB", " * 2**30")
+        assert eval(text, dict(namespace)) == parameters[name].default, name

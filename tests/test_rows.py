@@ -18,6 +18,15 @@ from covshift import (
     SourceStandardScaler,
     SparseFiltering,
     ULSIFWeights,
+    diagnose,
+)
+from covshift.measures import (
+    calibrated_confidence,
+    check_representation_bounds,
+    classifier_two_sample_test,
+    ks_test,
+    mmd,
+    support_overlap,
 )
 from covshift.rows import check_readable
 from tests.shifted import make_problem
@@ -73,6 +82,25 @@ def test_rows_that_would_be_misread(name, model):
         if hasattr(fitted, method):
             with pytest.raises(ValueError, match=message):
                 getattr(fitted, method)(rows)
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_measures_refuse_the_same_rows(name):
+    rows, message = BAD[name]
+    with pytest.raises(ValueError, match=message):
+        diagnose(rows, Y, **WHERE)
+    for measure in (classifier_two_sample_test, ks_test, mmd, support_overlap):
+        for pair in ((rows, X), (X, rows)):
+            with pytest.raises(ValueError, match=message):
+                measure(*pair)
+    for measure in (calibrated_confidence, check_representation_bounds):
+        with pytest.raises(ValueError, match=message):
+            measure(rows)
+
+
+def test_measures_name_the_sample_that_is_masked():
+    with pytest.raises(ValueError, match=r"^B is a masked array.*B\.filled"):
+        mmd(X, masked(X > 1))
 
 
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])

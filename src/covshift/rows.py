@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 DATES = ("date", "time", "duration", "period")  # how types of dates and times begin
 
@@ -29,21 +29,38 @@ def validate_rows(estimator: Any, X: Any, *args: Any, **options: Any) -> Any:
     return validate_data(estimator, X, *args, **options)
 
 
-def check_readable(X: Any, *, frames_of_dates: bool = False) -> None:
+def check_rows(X: Any, *, input_name: str = "X", **options: Any) -> Any:
+    """Return rows as scikit-learn's ``check_array`` does, unless they cannot be read as numbers.
+
+    Parameters
+    ----------
+    X : array or frame of shape (n_samples, n_features)
+        Rows.
+    input_name : str, default="X"
+        What errors call them.
+    **options
+        Handed to ``check_array``.
+    """
+    check_readable(X, name=input_name)
+    return check_array(X, input_name=input_name, **options)
+
+
+def check_readable(X: Any, *, name: str = "X", frames_of_dates: bool = False) -> None:
     """Raise ValueError for masked entries, dates, repeated names and indices out of bounds.
 
-    ``frames_of_dates`` allows frames with dates, for a caller who hands them to others.
+    ``name`` is what errors call the rows. ``frames_of_dates`` allows frames with dates, for a
+    caller who hands them to others.
     """
     if sparse.issparse(X):
         _check_indices(X)
     elif isinstance(X, np.ma.MaskedArray):
-        check_unmasked(X, "X", "Fill the gaps, e.g. X.filled(np.nan), or drop the rows.")
+        check_unmasked(X, name, f"Fill the gaps, e.g. {name}.filled(np.nan), or drop the rows.")
     elif hasattr(X, "columns"):
         _check_names(list(X.columns))
         if not frames_of_dates:
             _check_types(X)
     elif isinstance(X, np.ndarray) and X.dtype.kind in "mM":
-        raise ValueError(f"X holds dates or times ({X.dtype}). {HOW_TO_ENCODE}")
+        raise ValueError(f"{name} holds dates or times ({X.dtype}). {HOW_TO_ENCODE}")
 
 
 HOW_TO_ENCODE = (

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.fixes import parse_version
 
 from covshift import (
     PeriodicSparseFiltering,
@@ -47,6 +49,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 
 @pytest.fixture
 def dispatch():
+    if parse_version(scipy.__version__) < parse_version("1.14"):
+        pytest.skip("scikit-learn dispatches with SciPy 1.14 or newer")
     with sklearn.config_context(array_api_dispatch=True):
         yield
 

@@ -151,11 +151,17 @@ def test_a_run_notices_what_tests_notice_and_can_be_resumed(project, way):
     assert status[8, "-"] == "survived"
     assert "made.py:8" in ended.stdout
     path.write_text("\n".join(map(json.dumps, results[:-1])) + '\n{"key": "cut\n')
+    # As a run that was killed leaves the copy.
+    copy = project / "out" / "tree" / "src" / "covshift" / "kernels" / "made.py"
+    copy.write_text("raise SystemError")
     again = run_mutate(project, "--at-least", "0.2", *way)
     assert again.returncode == 0, again.stderr
     lines = path.read_text().splitlines()
     assert len(lines) == len(results) + 1  # one was missing
-    assert json.loads(lines[-1])["key"] == results[-1]["key"]
+    last = json.loads(lines[-1])
+    assert [last[name] for name in ("key", "status")] == [
+        results[-1][name] for name in ("key", "status")
+    ]
     assert {path: path.read_bytes() for path in (project / "src").rglob("*.py")} == before
 
 

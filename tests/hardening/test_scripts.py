@@ -3,10 +3,12 @@
 import argparse
 import json
 import sqlite3
+import subprocess
 import sys
 import tomllib
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import environments
 import extremes
@@ -70,6 +72,27 @@ def test_lowest_versions_are_those_declared():
     assert all(one.count("==") == 1 and "[" not in one for one in lowest)
     with pytest.raises(SystemExit, match="numpy<3"):
         environments.lowest_versions({**PROJECT, "dependencies": ["numpy<3"]})
+
+
+def test_tools_that_do_not_allow_the_lowest_versions_are_left_out():
+    tools = environments.tools_beside_floors(PROJECT)
+    assert any(text.startswith("pytest>=") for text in tools)
+    assert not any(text.startswith(("covshift", "skada")) for text in tools)
+
+
+@pytest.mark.parametrize("optional", [True, False])
+def test_a_machine_without_pytorch(optional, tmp_path, monkeypatch, capsys):
+    def fails(*args):
+        raise subprocess.CalledProcessError(1, ["pip"])
+
+    monkeypatch.setattr(environments, "make_environment", fails)
+    command = ["torch", "--place", str(tmp_path)]
+    if optional:
+        assert environments.main([*command, "--if-available"]) == 0
+        assert "its tests are not run" in capsys.readouterr().out
+    else:
+        with pytest.raises(subprocess.CalledProcessError):
+            environments.main(command)
 
 
 def test_this_python_is_found():
@@ -158,3 +181,35 @@ def test_the_recipe_has_the_requirements_of_the_package():
         name, _, version = requirement.partition(">=")
         assert f"    - {name} >={version}\n" in recipe
     assert f'python_min: "{PROJECT["requires-python"].removeprefix(">=")}"' in recipe
+
+
+JUDGED = {
+    "no access": [{"name": "a", "skip_reason": "Dependency not found on PyPI"}],
+    "clean": [{"name": "a", "version": "1", "vulns": []}],
+    "vulnerable": [{"name": "a", "version": "1", "vulns": [{"id": "CVE-0"}]}],
+}
+
+
+@pytest.mark.parametrize(
+    ("control", "packages", "code", "says"),
+    [
+        ("no access", "no access", 1, "Not audited: pip-audit could not judge 1 of 1."),
+        ("clean", "clean", 1, "Not audited: pip-audit finds nothing in jinja2"),
+        ("vulnerable", "no access", 1, "Not audited"),
+        ("vulnerable", "vulnerable", 1, "known vulnerabilities in 1: a 1"),
+        ("vulnerable", "clean", 0, "1 packages, known vulnerabilities in 0"),
+        ("nothing", "clean", 1, "Not audited: pip-audit fails: no output"),
+    ],
+)
+def test_an_audit_counts_only_with_access(control, packages, code, says, monkeypatch, capsys):
+    def run(command, **options):
+        about = control if "jinja2" in Path(command[-1]).read_text() else packages
+        found = json.dumps({"dependencies": JUDGED[about]}) if about in JUDGED else ""
+        return subprocess.CompletedProcess(command, 0, found, "")
+
+    monkeypatch.setattr(supply_chain.subprocess, "run", run)
+    monkeypatch.setattr(
+        supply_chain, "closure", lambda *given: {"covshift": None, "a": SimpleNamespace(version=1)}
+    )
+    assert supply_chain.main(["audit"]) == code
+    assert says in capsys.readouterr().out

@@ -6,6 +6,7 @@ copy of one that has imported SKADA.
 
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -49,6 +50,8 @@ def pipeline(weights, estimator=None, *first):
 
 @pytest.fixture(scope="module")
 def run():
+    if find_spec("skada") is None:
+        pytest.skip("needs skada")
     programs = ForkedPrograms(SETUP, ["-W", "error"])
     yield programs.run
     programs.close()

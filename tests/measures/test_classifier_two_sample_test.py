@@ -12,7 +12,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
-from covshift.measures.classifier_two_sample_test import classifier_two_sample_test
+from covshift.measures.classifier_two_sample_test import _placements, classifier_two_sample_test
 from tests.measures.test_ks import SYNTHETIC
 from tests.twins import naive
 
@@ -273,3 +273,12 @@ def test_power_on_the_synthetic_data(make_shift):
     assert moved.effect_size > 0.5
     assert unmoved.pvalue > 0.05
     assert unmoved.interval[0] < 0.5 < unmoved.interval[1]
+
+
+def test_placements_are_shares_of_pairs():
+    scores = np.array([3.0, 1.0, 2.0, 2.0, 5.0, 2.0, 0.0])
+    of_B = np.array([True, False, False, True, True, False, True])
+    A, B = scores[~of_B], scores[of_B]
+    below, above = _placements(scores, of_B)
+    assert below.tolist() == [np.mean((b > A) + 0.5 * (b == A)) for b in B]
+    assert above.tolist() == pytest.approx([np.mean((a < B) + 0.5 * (a == B)) for a in A])

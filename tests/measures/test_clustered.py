@@ -315,3 +315,11 @@ def test_refuses_settings_without_meaning():
         clustered_bootstrap_interval(*data, n_resamples=0)
     with pytest.raises(ValueError, match="confidence"):
         clustered_bootstrap_interval(*data, confidence=95)
+
+
+def test_one_permutation_is_enough_and_none_is_not():
+    differences, groups = np.arange(1.0, 9), np.arange(8)
+    one = clustered_permutation_test(differences, groups, n_permutations=1, random_state=0)
+    assert one.pvalue in (0.5, 1.0)
+    with pytest.raises(ValueError, match="at least 1, got 0"):
+        clustered_permutation_test(differences, groups, n_permutations=0)

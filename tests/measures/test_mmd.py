@@ -324,3 +324,11 @@ def test_magnitudes_that_overflow_are_refused_and_no_others(measure, dtype):
                         plain.statistic if measure is mmd_test else plain, rtol=1e-4)  # fmt: skip
     with pytest.raises(ValueError, match="squared distances overflow float"):
         measure(A, B * scale * 4)
+
+
+def test_two_rows_of_each_sample_are_enough():
+    A, B = np.array([[0.0], [1.0]]), np.array([[2.0], [4.0]])
+    value, _ = approximate_mmd(A, B, block_size=2, kernel=linear_kernel, random_state=0)
+    assert value == pytest.approx(mmd(A, B, kernel=linear_kernel))
+    with pytest.raises(ValueError, match="minimum of 2 is required"):
+        approximate_mmd(A[:1], B)

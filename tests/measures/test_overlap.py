@@ -15,6 +15,7 @@ from covshift.measures.overlap import (
     shrink_shape,
     support_overlap,
 )
+from covshift.measures.source_support import SourceSupport
 from tests.kernels.problems import FIXED
 from tests.twins import naive
 
@@ -271,3 +272,16 @@ def test_bad_input_is_a_clear_error():
         support_overlap(X, np.where(X > 0, X, np.nan))
     with pytest.raises(ValueError, match="X_source and X_target must have the same features"):
         support_overlap(X, X[:, :1])
+
+
+def test_rows_to_judge_have_the_features_of_the_source():
+    X = np.random.RandomState(0).standard_normal((50, 3))
+    support = SourceSupport().fit(X)
+    with pytest.raises(ValueError, match="X has 2 features, but SourceSupport is expecting 3"):
+        support.distances(X[:, :2])
+    assert support.n_features_in_ == 3
+
+
+def test_half_precision_is_computed_in_double():
+    X = np.random.RandomState(0).standard_normal((50, 3)).astype(np.float16)
+    assert SourceSupport().fit(X).threshold_ == SourceSupport().fit(X.astype(float)).threshold_

@@ -1,5 +1,6 @@
 """The checks of the paper's statements: they hold where they should, and can fail."""
 
+import itertools
 import warnings
 
 import numpy as np
@@ -11,7 +12,11 @@ from sklearn.exceptions import ConvergenceWarning
 from covshift import PeriodicSparseFiltering, SparseFiltering
 from covshift.datasets import make_periodic_shift, make_radial_shift
 from covshift.kernels.activations import ACTIVATIONS, activate
-from covshift.measures.cosine_neighbourhood import check_cosine_neighbourhood, neighbourhood_bounds
+from covshift.measures.cosine_neighbourhood import (
+    _choose_pairs,
+    check_cosine_neighbourhood,
+    neighbourhood_bounds,
+)
 from covshift.measures.periods import check_period, period_shifts
 from covshift.measures.representation_bounds import check_representation_bounds
 from tests.kernels.problems import FIXED
@@ -452,3 +457,12 @@ def test_periods_refuse():
     for k in ([1, 2, 3], [[1, 2, 3]], [1.5, 2], [1, np.nan]):
         with pytest.raises(ValueError, match=r"k "):
             period_shifts(W, k)
+
+
+@pytest.mark.parametrize(("max_pairs", "n_pairs"), [(10, 10), (11, 10), (9, 9)])
+def test_all_pairs_are_taken_where_they_are_few_enough(max_pairs, n_pairs):
+    chosen = _choose_pairs(None, 5, max_pairs, 0)
+    assert len(chosen) == n_pairs
+    assert (chosen[:, 0] != chosen[:, 1]).all()
+    if max_pairs >= 10:
+        assert {tuple(pair) for pair in chosen.tolist()} == set(itertools.combinations(range(5), 2))

@@ -22,12 +22,13 @@ from covshift.selection.assessment import (
     with_labels,
 )
 from covshift.selection.candidates import Candidate
-from covshift.selection.choice import choose
+from covshift.selection.choice import choose, held_out_weights
 from covshift.selection.expectations import (
     MODELS,
     Estimate,
     Predictive,
     Views,
+    _credited,
     base_rates,
     coefficients,
     expect,
@@ -151,6 +152,7 @@ def naive_quantities(bench, objective, weights, number, allowed):
     ]
     result["log disagreement"] = log(changed + 0.02)
     result["log committee"] = log(sum(committee) / len(committee) + 0.02)
+    result["separation"] = max(0, 2 * bench.separation_auc - 1) ** 2
     result["few rows"] = 1 / sqrt(len(problem.X_target))
     result["one domain"] = float(len(set(problem.source_domain)) == 1)
     return result
@@ -160,6 +162,7 @@ def naive_quantities(bench, objective, weights, number, allowed):
 @pytest.mark.parametrize(("n_domains", "n_classes"), [(1, 2), (3, 3)])
 def test_quantities_are_those_of_the_formulas(objective, n_domains, n_classes):
     bench, table = run_bench(n_domains, n_classes, objective)
+    bench.separation_auc = 0.8
     found = quantities_of(bench, objective, WEIGHTS, 0, table.allowed, reweighed=False)
     for name, value in naive_quantities(bench, objective, WEIGHTS, 0, table.allowed).items():
         assert found[name] == pytest.approx(value, abs=1e-12), name
@@ -416,3 +419,29 @@ def test_few_rows_have_no_overlap_to_speak_of():
     assert np.isnan(found.overlap)
     assert not found.by_overlap
     assert isinstance(found, Determinability)
+
+
+def test_gains_under_equal_shares_weigh_the_rare_class_more():
+    P = np.array([[0.8, 0.2], [0.6, 0.4]])
+    shares = np.array([0.8, 0.2])
+    plain_says, vote_says = np.array([0, 0]), np.array([1, 0])
+    weighed = [0.8 / 0.8, 0.2 / 0.2]
+    expected = (weighed[1] - weighed[0]) / sum(weighed) / 2
+    assert _credited(P, [plain_says, vote_says], shares) == pytest.approx(expected)
+    assert _credited(P, [plain_says, vote_says], None) == pytest.approx((0.2 - 0.8) / 2)
+    # A class without source rows keeps no probability.
+    assert _credited(P, [plain_says, vote_says], np.array([1.0, 0.0])) == pytest.approx(-0.5)
+
+
+def test_the_vote_of_a_labeled_row_is_chosen_by_the_other_half_of_the_labels():
+    bench, table = run_bench()
+    outputs = bench.target
+    codes = np.arange(len(bench.problem.X_target)) % 2
+    gains, even = np.array([0.0, 0.02, 0.01]), np.arange(len(codes)) % 2 == 0
+
+    def weigh(labels):
+        return held_out_weights(bench, outputs, labels, gains, table.allowed, 2, 0)
+
+    right, wrong = weigh(codes), weigh(np.where(even, 1 - codes, codes))
+    np.testing.assert_array_equal(right[even], wrong[even])
+    assert not np.array_equal(right[~even], wrong[~even])

@@ -397,7 +397,7 @@ def test_bad_parameters(options, words):
 
 def test_numbers_too_large_to_square_are_refused_by_column():
     X, y, sample_domain, X_test, _ = make_data()
-    frame = pd.DataFrame(X, columns=[f"feature {i}" for i in range(X.shape[1])])
+    frame = pd.DataFrame(X.copy(), columns=[f"feature {i}" for i in range(X.shape[1])])
     frame.iloc[3, 1] = -1e150
     with pytest.raises(ValueError, match=r"Column 'feature 1' .* 1\.0e\+150; above 6e\+102"):
         fit(data=(frame, y, sample_domain))

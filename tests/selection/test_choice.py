@@ -13,11 +13,20 @@ from covshift.registry import Size, find_record
 from covshift.selection.candidates import check_candidates
 from covshift.selection.choice import NoRankedCandidateWarning, choose
 from covshift.selection.disqualification import disqualify
+from covshift.selection.models import forest
 from covshift.selection.outputs import Output
 from covshift.selection.rehearsals import KINDS
 from covshift.selection.score_table import score_table
 from covshift.selection.vote import SCORE_ERROR, combine_with_labels, vote_weights
-from tests.selection.made_problems import Broken, Constant, make_bench, plain, standardised
+from covshift.selection.words import adapter_rows
+from tests.selection.made_problems import (
+    Broken,
+    Constant,
+    make_bench,
+    make_moved,
+    plain,
+    standardised,
+)
 
 NAN = np.nan
 
@@ -230,3 +239,37 @@ def test_only_degenerate_candidates_are_used_with_a_warning():
     with pytest.warns(NoRankedCandidateWarning, match="No candidate may be ranked"):
         choice = choose(make_bench([plain(Constant())]), "rehearsals", n_members=3)
     assert choice.weights.tolist() == [1]
+
+
+def test_adapters_come_in_the_order_of_their_gain_and_the_disqualified_last():
+    def row(adapter, gain, disqualified=None, weight=0.25):
+        return {
+            "adapter": adapter, "candidate": f"{adapter} + {gain}", "expected gain": gain,
+            "weight": weight, "disqualified": disqualified,
+        }  # fmt: skip
+
+    rows = adapter_rows([
+        row("coral", 0.9, "failed"), row("none", 0.0), row("standardize", 0.1),
+        row("monge", -0.1), row("standardize", 0.2), row("standardize", 0.3, "degenerate"),
+    ])  # fmt: skip
+    assert [one["adapter"] for one in rows] == ["standardize", "none", "monge", "coral"]
+    assert rows[0]["candidate"] == "standardize + 0.2"
+    assert rows[0]["weight"] == pytest.approx(0.75)
+    assert rows[-1]["disqualified"] == "failed"
+
+
+def test_leaves_of_forests_grow_with_the_rows():
+    leaves = {n: forest(n).min_samples_leaf for n in (10, 3999, 4000, 50_000)}
+    assert leaves == {10: 3, 3999: 3, 4000: 4, 50_000: 50}
+
+
+def test_some_rows_keep_their_classes_and_domains():
+    problem, _ = make_moved(n_domains=3)
+    problem = problem._replace(target_domain=-1 - np.arange(len(problem.X_target)) % 2)
+    source, target = np.array([5, 2, 70]), np.array([3, 0])
+    part = problem.take(source, target)
+    np.testing.assert_array_equal(part.X_source, problem.X_source[source])
+    np.testing.assert_array_equal(part.X_target, problem.X_target[target])
+    assert part.codes.tolist() == problem.codes[source].tolist()
+    assert part.source_domain.tolist() == problem.source_domain[source].tolist()
+    assert part.target_domain.tolist() == problem.target_domain[target].tolist()

@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from covshift import AutoAdaptedClassifier
-from covshift.selection import auto_adapted_classifier, bench, members, score_files
+from covshift.selection import auto_adapted, bench, members, score_files
 from covshift.selection.choice import choose
 from covshift.selection.score_files import ScoreFileError, read_scores, write_scores
 from tests.selection.made_problems import Broken, make_bench, make_moved, plain, standardised
@@ -71,7 +71,7 @@ def test_the_same_model_to_the_bit_and_members_alone_are_fitted(tmp_path, monkey
         fits.append(candidate.name)
         return fit_member(candidate, data)
 
-    monkeypatch.setattr(auto_adapted_classifier, "choose", keep_bench)
+    monkeypatch.setattr(auto_adapted, "choose", keep_bench)
     monkeypatch.setattr(members, "_fit", count)
     settings = {"candidates": FEW, "random_state": 0}
     first = AutoAdaptedClassifier(**settings).fit(X, y, sample_domain=sample_domain)
@@ -214,3 +214,10 @@ def test_every_setting_is_in_the_fingerprint():
     assert repr(a.candidates[0].estimator) == repr(b.candidates[0].estimator)
     assert a.fingerprint() != b.fingerprint()
     assert a.fingerprint() == make_bench(list(a.candidates)).fingerprint()
+
+
+def test_values_that_are_not_finite_are_refused_before_the_digest_is_looked_at(written, tmp_path):
+    path, found = written
+    value = np.full_like(found.target[0].logits, np.nan)
+    out = rewritten(path, tmp_path / "other.npz", **{"target, 0": value})
+    refused(out, "'target, 0' holds values that are not finite")

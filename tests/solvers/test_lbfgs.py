@@ -5,7 +5,14 @@ from scipy.optimize import minimize, rosen, rosen_der
 from covshift.solvers.curvature import Curvature, DenseCurvature
 from covshift.solvers.lbfgs import MAX_DENSE
 from covshift.solvers.lbfgs import minimize_lbfgs as minimize_all
-from covshift.solvers.line_search import begin_search, judge_steps
+from covshift.solvers.line_search import (
+    FARTHEST,
+    NEAREST,
+    _growth,
+    _interpolate,
+    begin_search,
+    judge_steps,
+)
 from covshift.solvers.namespaces import Places, to_numpy
 from tests.array_libraries import LIBRARIES
 
@@ -454,3 +461,38 @@ def test_directions_are_those_of_the_updated_matrix(bad):
     for problem in range(2):
         expected = naive_direction(kept[problem], gradients[problem])
         np.testing.assert_allclose(found[problem], expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_steps_are_interpolated_by_the_cubic_through_values_and_slopes(seed):
+    rng = np.random.RandomState(seed)
+    a, b = 1.0, 1.0 + rng.uniform(0.5, 3)
+    # Downhill at a and uphill at b: the minimum lies between.
+    f_a, f_b, d_a, d_b = 2.0, 2.0 + rng.uniform(-0.3, 0.3), -rng.uniform(1, 3), rng.uniform(1, 3)
+    conditions = [
+        [a**3, a**2, a, 1],
+        [b**3, b**2, b, 1],
+        [3 * a**2, 2 * a, 1, 0],
+        [3 * b**2, 2 * b, 1, 0],
+    ]
+    cubic = np.poly1d(np.linalg.solve(conditions, [f_a, f_b, d_a, d_b]))
+    flat = [root.real for root in cubic.deriv().roots if cubic.deriv(2)(root.real) > 0]
+    assert len(flat) == 1
+    step = _interpolate(*(np.array([one]) for one in (a, f_a, d_a, b, f_b, d_b)))
+    kept_away = np.clip(flat[0], a + NEAREST * (b - a), b - NEAREST * (b - a))
+    assert step[0] == pytest.approx(kept_away)
+
+
+@pytest.mark.parametrize(
+    ("d_low", "d", "expected"),
+    [
+        (-2.0, -1.0, 1 + NEAREST),  # the line reaches zero one move further: a little more
+        (-1.0, -0.5 - 0.25, 3.0),
+        (-1.0, -1.0, FARTHEST),  # not flatter at all
+        (-1.0, -2.0, FARTHEST),
+        (-1.0, -0.99, FARTHEST),
+    ],
+)
+def test_moves_grow_to_where_the_slope_would_be_zero(d_low, d, expected):
+    growth = _growth(np.array([d_low]), np.array([d]))
+    assert growth[0] == pytest.approx(min(max(expected, 1 + NEAREST), FARTHEST))

@@ -145,3 +145,9 @@ def test_streamed_components_are_those_in_memory(dtype, streamed):
 def test_components_of_blocks_are_a_whole_number(n_components, error, streamed):
     with pytest.raises(error, match="n_components="):
         fit_components(PCA(n_components), streamed(make_problem().X))
+
+
+def test_sums_of_a_single_row():
+    counts, totals = first_moments(np.array([[1.0, np.nan]]), np.array([1]), 2)
+    np.testing.assert_array_equal(counts, [[0, 0], [1, 0]])
+    np.testing.assert_array_equal(totals, [[0, 0], [1, 0]])

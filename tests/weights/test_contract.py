@@ -14,7 +14,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from covshift import AdaptedClassifier, NothingToAdaptWarning, UnreliableWeightsWarning
+from covshift import (
+    AdaptedClassifier,
+    NothingToAdaptWarning,
+    ULSIFWeights,
+    UnreliableWeightsWarning,
+)
 from covshift.measures import effective_sample_size
 from tests.estimators import with_injected_split
 from tests.shifted import make_problem
@@ -273,3 +278,16 @@ def test_routing_asks_for_the_domains(estimator):
     with sklearn.config_context(enable_metadata_routing=True):
         requests = estimator.get_metadata_routing().fit.requests
     assert requests == {"sample_domain": True, "label_mask": True}
+
+
+def test_weights_that_are_all_zero_are_worth_no_row():
+    class NoWeights(ULSIFWeights):
+        def _estimate(self, source, target):
+            super()._estimate(source, target)
+            return np.zeros(len(source))
+
+    X, _, sample_domain, _ = make_problem()
+    with pytest.warns(UnreliableWeightsWarning, match="all weights are zero"):
+        weights = NoWeights(random_state=0).fit(X, sample_domain=sample_domain)
+    assert weights.effective_sample_size_ == 0
+    assert weights.share_zero_ == 1

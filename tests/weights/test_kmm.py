@@ -138,3 +138,10 @@ def test_bad_parameters(params):
     name = next(iter(params)) if "random_state" not in params else "seed"
     with pytest.raises((ValueError, TypeError), match=name):
         KMMWeights(**params).fit(X, sample_domain=sample_domain)
+
+
+@pytest.mark.parametrize("n_source", [16, 100])
+def test_the_mean_may_differ_from_one_by_one_over_root_n(n_source):
+    rng = np.random.RandomState(0)
+    X, sample_domain = stack(rng.standard_normal((n_source, 1)), rng.standard_normal((30, 1)) + 1)
+    assert KMMWeights().fit(X, sample_domain=sample_domain).epsilon_ == n_source**-0.5

@@ -29,6 +29,7 @@ from covshift.cli.options import (
     Seed,
     Signals,
     Splitting,
+    Task,
     Trust,
     Use,
     column_names,
@@ -37,7 +38,7 @@ from covshift.cli.options import (
 )
 from covshift.cli.printing import MAX_TEXT, counted, print_json, print_notes, print_table
 from covshift.cli.working import working
-from covshift.registry import MODEL_NAMES
+from covshift.registry import MODEL_NAMES, NUMBER_MODEL_NAMES
 from covshift.registry import names as adapter_names
 
 COMMAND = "adapt"
@@ -70,6 +71,7 @@ def adapt(
     label: Annotated[
         str | None, typer.Option(metavar="COL", help="Label column of TRAIN; NEW needs none.")
     ] = None,
+    task: Task = None,
     bins: Bins = None,
     domain: Domain = None,
     *,
@@ -82,7 +84,8 @@ def adapt(
         str | None,
         typer.Option(
             help=f"{', '.join(MODEL_NAMES)}. By default, auto tries all but boosting and "
-            "joint-no-graph, and a named adapter uses logistic."
+            "joint-no-graph, and a named adapter uses logistic. With --task regression: "
+            f"{', '.join(NUMBER_MODEL_NAMES)}; a named adapter uses ridge."
         ),
     ] = None,
     estimator: Estimator = None,
@@ -139,6 +142,7 @@ def adapt(
         # Imported here: --help stays fast, and a missing extra becomes a one-line error.
         from covshift.persistence.model_files import is_model_file
         from covshift.tables import check_output
+        from covshift.tables.labels import check_task
         from covshift.tables.recordings import as_windows
 
         check_output(
@@ -149,8 +153,9 @@ def adapt(
         )
         if is_model_file(first):
             given = {
-                "--label": label, "--ignore": ignore, "--use": use, "--adapter": adapter,
-                "--model": model, "--objective": objective, "--reference-rows": reference_rows,
+                "--label": label, "--task": task, "--ignore": ignore, "--use": use,
+                "--adapter": adapter, "--model": model, "--objective": objective,
+                "--reference-rows": reference_rows,
                 "--labels": labels, "--min-gain": min_gain, "--max-risk": max_risk,
                 "--from": scores_from,
                 "--time-budget": time_budget, "--max-rows": max_rows, "--bins": bins,
@@ -174,9 +179,11 @@ def adapt(
             adapter = adapter or "auto"
             if model is not None and estimator is not None:
                 fail(COMMAND, "name the model once: in --model or in --estimator.")
-            own = own_model(estimator, estimator_params, adapter, seed, jobs)
+            task = task or "classification"
+            check_task(task, bins)
+            own = own_model(estimator, estimator_params, adapter, seed, jobs, task)
             settings = {
-                "objective": objective or "accuracy", "seed": seed, "n_jobs": jobs,
+                "objective": objective, "seed": seed, "n_jobs": jobs,
                 "time_budget": time_budget,
             } | _automatic(adapter, min_gain, max_risk, scores_from)  # fmt: skip
             columns = {
@@ -192,7 +199,7 @@ def adapt(
             result = _adapt_tables(
                 (first, new), out, (adapter, model if own is None else own), settings,
                 1000 if reference_rows is None else reference_rows,
-                {"label": label, "domain": domain, "max_rows": max_rows, "bins": bins}
+                {"label": label, "domain": domain, "max_rows": max_rows, "bins": bins, "task": task}
                 | columns | reading.layout,
                 labels, quiet,
             )  # fmt: skip
@@ -244,7 +251,7 @@ def _adapt_tables(
 
     # Now, not after the work.
     import_skops()
-    check_choice(*chosen, settings["objective"])
+    check_choice(*chosen, settings["objective"], matching["task"])
     check_count("--reference-rows", n_reference, minimum=0)
     with working("reading", quiet) as update:
         tables = read_pair(*files, progress=update, **matching)
@@ -290,6 +297,19 @@ def _adapt_model(
     return {"target": target, "notes": target["notes"], "chosen": card["chosen"]}
 
 
+def _say_labels(label: str, data: dict[str, Any]) -> str:
+    """Return the rows of each class, or what a numeric label is like."""
+    if "rows of each class" in data:
+        return f"Rows of each class: {counted(data['rows of each class'])}."
+    from covshift.selection.words import say_number  # here: --help stays fast
+
+    values = {name: say_number(value) for name, value in data["values of the label"].items()}
+    return (
+        f"Label {printable(label, 60)}: {values['smallest']} to {values['largest']}, median "
+        f"{values['median']}, standard deviation {values['standard deviation']}."
+    )
+
+
 def _print(result: dict[str, Any], quiet: bool) -> None:
     if "target" in result:
         target = result["target"]
@@ -303,7 +323,7 @@ def _print(result: dict[str, Any], quiet: bool) -> None:
             f"Training rows: {data['training rows']:,}; new rows: {data['new rows']:,}; "
             f"columns to learn from: {len(data['columns'])}, as {data['features']} features."
         )
-        typer.echo(f"Rows of each class: {counted(data['rows of each class'])}.")
+        typer.echo(_say_labels(result["label"], data))
     print_notes([*result["notes"], *result["warnings"]], quiet)
     if not print_assessment(result.get("assessment")) and "decision" in result:
         typer.echo(result["decision"])

@@ -28,6 +28,7 @@ from sklearn.utils import check_array, check_random_state
 from covshift.kernels.activations import activate
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.kernels.normalization import row_norms
+from covshift.rows import check_rows
 
 # Pairs whose rows are held at once.
 BLOCK_PAIRS = 4096
@@ -179,13 +180,13 @@ def check_cosine_neighbourhood(
     True
     """
     W = check_array(W, dtype=np.float64, input_name="W")
-    X = check_array(X, dtype=np.float64, ensure_min_samples=2, input_name="X")
+    X = check_rows(X, dtype=np.float64, ensure_min_samples=2, input_name="X")
     t = _check_norms(norms, len(W))
     if X.shape[1] != W.shape[1]:
         raise ValueError(f"X has {X.shape[1]} features, the filters W take {W.shape[1]}.")
     computed = activate(X @ W.T, "abs", epsilon) / t
     computed /= row_norms(computed, 0.0)
-    Z = computed if Z is None else check_array(Z, dtype=(np.float64, np.float32), input_name="Z")
+    Z = computed if Z is None else check_rows(Z, dtype=(np.float64, np.float32), input_name="Z")
     if Z.shape != computed.shape:
         raise ValueError(f"Z must have shape {computed.shape}, got {Z.shape}.")
     chosen = _choose_pairs(pairs, len(X), max_pairs, random_state)

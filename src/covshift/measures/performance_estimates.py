@@ -34,6 +34,7 @@ from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.kernels.class_shares import estimate_shares
 from covshift.kernels.vector_scaling import fit_scaling, scaled_probabilities
 from covshift.measures.samples import check_weights
+from covshift.rows import check_rows
 
 Metric: TypeAlias = Literal["accuracy", "balanced_accuracy"]
 Confidence: TypeAlias = Literal["max_confidence", "negative_entropy"]
@@ -478,7 +479,7 @@ def transported_confidence(
 
 def _check_probabilities(P: Any, name: str) -> FloatArray:
     """Return probabilities as an array (n, K) of rows that sum to 1, of two classes or more."""
-    array: FloatArray = check_array(
+    array: FloatArray = check_rows(
         P, dtype=np.float64, order="C", input_name=name, estimator=f"this measure ({name})"
     )
     if array.shape[1] < 2:

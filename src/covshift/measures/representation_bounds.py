@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_array
+
+from covshift.rows import check_rows
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def check_representation_bounds(Z: Any, *, epsilon: float = 1e-8) -> Representat
     >>> result.holds, result.mean_at_least_epsilon
     (True, True)
     """
-    Z = check_array(Z, dtype=(np.float64, np.float32), input_name="Z")
+    Z = check_rows(Z, dtype=(np.float64, np.float32), input_name="Z")
     n_components = Z.shape[1]
     # Both roots and quotients round; sums over the features add up.
     tolerance = 10 * n_components * float(np.finfo(Z.dtype).eps)

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils import check_array
 
 from covshift.kernels.arrays import FloatArray
+from covshift.rows import check_readable
 from covshift.streams import is_streamed
 from covshift.streams.opening import open_stream
 from covshift.streams.sampling import sample_rows, warn_sampled
@@ -27,6 +28,7 @@ def check_two_samples(
     for name, sample in zip(names, (A, B), strict=True):
         if is_streamed(sample):
             sample = _draw(sample, name)
+        check_readable(sample, name=name)
         sample = sample if hasattr(sample, "ndim") else np.asarray(sample)
         if sample.ndim == 1:
             sample = np.asarray(sample).reshape(-1, 1)

@@ -81,8 +81,18 @@ def trim(cells: Any, missing: Sequence[str] = MISSING) -> Any:
     # Each different text once: words repeat, and mostly there is nothing to do.
     different = pa.compute.unique(cells)
     if _trim_all(different, missing).equals(different):
-        return cells
+        return from_start(cells)
     return _trim_all(cells, missing)
+
+
+def from_start(cells: Any) -> Any:
+    """Return text that begins where its buffers begin, copied if it does not.
+
+    Up to pyarrow 22 at least, ``if_else`` returns zero bytes for part of the texts of a slice.
+    """
+    if isinstance(cells, pa.ChunkedArray):
+        return pa.chunked_array([from_start(chunk) for chunk in cells.chunks], cells.type)
+    return pa.concat_arrays([cells]) if cells.offset else cells
 
 
 def _trim_all(cells: Any, missing: Sequence[str]) -> Any:

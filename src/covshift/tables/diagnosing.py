@@ -49,6 +49,7 @@ def diagnose_tables(tables: MatchedTables, **options: Any) -> Diagnosis:
             sample_domain=stacked.sample_domain,
             label_mask=tables.label_mask,
             domain_names=dict(tables.domain_names),
+            task=tables.task,
             **options,
         )
 

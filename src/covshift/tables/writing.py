@@ -15,6 +15,7 @@ from typing import IO, Any
 
 from covshift.base import check_option
 from covshift.output_files import prepare_folder, write_whole
+from covshift.tables.cells import from_start
 from covshift.tables.errors import refused_as, table_error
 from covshift.tables.extra import pyarrow as pa
 
@@ -196,7 +197,7 @@ def _escape(texts: Any) -> Any:
     number = pa.compute.match_substring_regex(texts, PLAIN_NUMBER)
     risky = pa.compute.and_not(formula, number)
     quoted = pa.compute.binary_join_element_wise("'", texts, "")
-    return pa.compute.if_else(risky, quoted, texts)
+    return pa.compute.if_else(risky, quoted, from_start(texts))
 
 
 def _suffix(path: Path) -> str:
