@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         JointAlignmentClassifier,
         LSPClassifier,
     )
-    from covshift.selection import AutoAdaptedClassifier
+    from covshift.selection import AutoAdaptedClassifier, AutoAdaptedRegressor
     from covshift.streams import SampledRowsWarning
     from covshift.weights import (
         ClassifierWeights,
@@ -53,6 +53,7 @@ __all__ = [
     "AdaptedClassifier",
     "AdaptedRegressor",
     "AutoAdaptedClassifier",
+    "AutoAdaptedRegressor",
     "ClassifierWeights",
     "CorrelationAlignment",
     "DenoisingAutoencoder",
@@ -90,6 +91,7 @@ _MODULE_OF = {
     "AdaptedClassifier": "covshift.predictors",
     "AdaptedRegressor": "covshift.predictors",
     "AutoAdaptedClassifier": "covshift.selection",
+    "AutoAdaptedRegressor": "covshift.selection",
     "ClassifierWeights": "covshift.weights",
     "CorrelationAlignment": "covshift.adapters",
     "DenoisingAutoencoder": "covshift.adapters",
