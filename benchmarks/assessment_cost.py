@@ -3,8 +3,9 @@
     python benchmarks/assessment_cost.py
 
 The first figure is what the assessment adds to scoring the candidates, in one process; what both
-need (outputs of the scenes, the AUC between the domains) counts for the scores. The second compares both commands run one after the other with `diagnose --save-scores` and `adapt --from`,
-which compute the scores once. All in one run, one thread; prints JSON.
+need (outputs of the scenes, the AUC between the domains) counts for the scores. The second compares
+both commands run one after the other with `diagnose --save-scores` and `adapt --from`, which
+compute the scores once. All in one run, one thread; prints JSON.
 """
 
 import json

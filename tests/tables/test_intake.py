@@ -376,7 +376,7 @@ def test_fractions_and_huge_numbers_are_classes_as_text():
 def test_text_that_is_read_as_numbers_is_told_where_the_file_has_types(ending, tmp_path):
     frame, path = pd.DataFrame({"a": ["1", "2", "3"] * 10}), tmp_path / f"a.{ending}"
     frame.to_parquet(path) if ending == "parquet" else frame.to_csv(path, index=False)
-    notes = " ".join(open_table(path).notes())
+    notes = " ".join(open_table(path).notes)
     assert ("Read 'a' as numbers: the file holds them as text" in notes) == (ending == "parquet")
 
 

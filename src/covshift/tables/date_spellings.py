@@ -89,14 +89,18 @@ def read_spelling(cells: Any, spelling: str) -> Any:
         am, pm = (np.asarray(pa.compute.equal(half, one).fill_null(False)) for one in "ap")
         fits &= ~(am | pm) | ((hour >= 1) & (hour <= 12))
         hour = np.where(am | pm, hour % 12 + 12 * pm, hour)
-    months = (year - 1970).astype("datetime64[Y]").astype("datetime64[M]") + (month - 1)
-    first, following = months.astype("datetime64[D]"), (months + 1).astype("datetime64[D]")
+    years = (year - 1970).astype("datetime64[Y]").astype("datetime64[M]")
+    months = years + (month - 1).astype("timedelta64[M]")
+    following = (months + np.timedelta64(1, "M")).astype("datetime64[D]")
+    first = months.astype("datetime64[D]")
     n_days = (following - first).astype(np.int64)
     fits &= (month >= 1) & (month <= 12) & (day >= 1) & (day <= n_days)
     seconds = _seconds(fields["S"]) if "S" in fields else np.zeros(len(fits), dtype=np.int64)
     fits &= (hour <= 23) & (minute <= 59) & (seconds < 60_000_000)
     clock = (hour * 60 + minute) * 60_000_000 + seconds
-    stamps = (first + (day - 1)).astype("datetime64[us]") + clock.astype("timedelta64[us]")
+    stamps = (first + (day - 1).astype("timedelta64[D]")).astype("datetime64[us]") + clock.astype(
+        "timedelta64[us]"
+    )
     return pa.array(stamps, pa.timestamp("us"), mask=~fits)
 
 
