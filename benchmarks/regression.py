@@ -43,6 +43,7 @@ from covshift.selection.choice import choose_plain
 from covshift.selection.expectations import ADAPTED, DISAGREEMENT, GAIN, PLAIN, linear
 from covshift.selection.gains import (
     ALL_NUMBER_QUANTITIES,
+    COMMITTEE,
     NUMBER_QUANTITIES,
     number_features,
     number_voters,
@@ -426,7 +427,7 @@ def judge(cases, write):
     clusters = [case.cluster for case in cases]
     n_clusters = len(set(clusters))
     print(f"{len(cases)} tasks, {n_clusters} clusters")
-    for names in (NUMBER_QUANTITIES, (SOURCE_CV, SOURCE_DOMAINS), ALL_NUMBER_QUANTITIES):
+    for names in (NUMBER_QUANTITIES, (*NUMBER_QUANTITIES, COMMITTEE), ALL_NUMBER_QUANTITIES):
         betas = left_out_betas(cases, names)
         describe_gains(f"left out, {', '.join(names)}", cases, gains_of(cases, betas))
     betas = left_out_betas(cases, NUMBER_QUANTITIES)
