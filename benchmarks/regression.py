@@ -464,7 +464,11 @@ def judge(cases, write):
     lost = [gain < -NUMBER_MARGIN for gain, one in zip(gains, followed, strict=True) if one]
     right = [gain >= 0 for gain, one in zip(gains, followed, strict=True) if one]
     kept = [gain <= NUMBER_MARGIN for gain, one in zip(gains, followed, strict=True) if not one]
-    rates = {"loss": _share(lost), "adapt": _share(right), "keep": _share(kept)}
+    lost_kept = [
+        gain < -NUMBER_MARGIN for gain, one in zip(gains, followed, strict=True) if not one
+    ]
+    rates = {"loss": _share(lost), "loss_kept": _share(lost_kept)}
+    rates |= {"adapt": _share(right), "keep": _share(kept)}
     print("rates", rates)
     beta = fit_gains(cases, NUMBER_QUANTITIES)
     print("coefficients", rounded(beta))
@@ -479,7 +483,7 @@ def judge(cases, write):
 
 def _share(flags):
     """Return a share, kept away from 0 and 1 by one case more of either kind."""
-    return round((sum(flags) + 1) / (len(flags) + 2), 4)
+    return round(float(sum(flags) + 1) / (len(flags) + 2), 4)
 
 
 def _write(name, content):

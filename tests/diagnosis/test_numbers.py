@@ -57,7 +57,7 @@ def test_label_shift_is_named():
     X_all = np.concatenate([X[~high], X[high]])
     sample_domain = np.where(np.arange(600) < (~high).sum(), 0, -1)
     labels = np.concatenate([y[~high], np.full(high.sum(), np.nan)])
-    found = diagnose(X_all, labels, sample_domain=sample_domain, max_rows=150)
+    found = diagnose(X_all, labels, sample_domain=sample_domain, max_rows=400)
     assert found.movement.moved
     assert found.movement.target_shares[-1] > 2 * found.movement.source_shares[-1]
     assert "label shift" in repr(found)

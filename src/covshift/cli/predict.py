@@ -113,11 +113,12 @@ def predict(
     print_notes([*result["notes"], *warned], quiet)
     if result["objective"]:
         typer.echo(f"Objective: {result['objective']}.")
-    typer.echo(f"Rows predicted: {result['rows']:,} ({counted(result['counts'])})")
+    typer.echo(f"Rows predicted: {result['rows']:,} ({_say_predicted(result)})")
     if "recordings" in result:
-        first = ("recording", "windows", "prediction", "share")
+        last = ("share", "share of windows") if "counts" in result else ("spread", "spread")
+        first = ("recording", "windows", "prediction", last[0])
         print_table(
-            ["recording", "windows", "prediction", "share of windows"],
+            ["recording", "windows", "prediction", last[1]],
             [[one[name] for name in first] for one in result["recordings"][:MAX_RECORDINGS]],
         )
         if len(result["recordings"]) > MAX_RECORDINGS:
@@ -126,6 +127,18 @@ def predict(
     typer.echo(f"Predictions: {out}")
     if by_recording is not None:
         typer.echo(f"Of each recording: {by_recording}")
+
+
+def _say_predicted(result: dict[str, Any]) -> str:
+    """Return the rows of each class, or the range of predicted numbers."""
+    if "counts" in result:
+        return counted(result["counts"])
+    if result["values"] is None:
+        return "none"
+    from covshift.selection.words import say_number  # here: --help stays fast
+
+    values = {name: say_number(value) for name, value in result["values"].items()}
+    return f"{values['smallest']} to {values['largest']}, mean {values['mean']}"
 
 
 def _of_recording(group: dict[str, Any]) -> dict[str, Any]:

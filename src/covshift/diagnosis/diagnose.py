@@ -40,6 +40,7 @@ def diagnose(
     label_mask: Any = None,
     domain_names: dict[int, str] | None = None,
     objective: str | None = None,
+    min_gain: float | None = None,
     max_risk: float = MAX_RISK,
     max_rows: int = 600,
     time_budget: float | None = None,
@@ -68,6 +69,9 @@ def diagnose(
     objective : {"accuracy", "balanced_accuracy", "r2", "mae"}, default=None
         What scores are measured in, and what the recommended model optimizes: the first two for
         classes, R² and the mean absolute error for numbers. None: "accuracy" or "r2".
+    min_gain : float or None, default=None
+        Expected gain over the plain model from which adapting is recommended; None: that of the
+        recommended model's class.
     max_risk : float, default=MAX_RISK
         Accepted probability that the recommended model loses more than .01 against the plain one.
     max_rows : int, default=600
@@ -90,8 +94,8 @@ def diagnose(
     -------
     Diagnosis
         Its ``assessment`` equals ``assessment_`` of an `AutoAdaptedClassifier`, or
-        `AutoAdaptedRegressor`, with the same ``objective``, ``max_risk``, ``max_rows`` and
-        ``random_state`` that is fitted to these rows.
+        `AutoAdaptedRegressor`, with the same ``objective``, ``min_gain``, ``max_risk``,
+        ``max_rows`` and ``random_state`` that is fitted to these rows.
 
     Examples
     --------
@@ -139,6 +143,8 @@ def diagnose(
         n_jobs=n_jobs,
         random_state=deepcopy(random_state),
     )
+    if min_gain is not None:
+        recommended.set_params(min_gain=min_gain)
     model = clone(recommended)
     bench, data, problem = model._prepare(X, y, sample_domain, label_mask)
     choice = model._choose(bench, data, lambda kind, number, total: tell(f"scores: {kind}"))

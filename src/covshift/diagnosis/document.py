@@ -17,6 +17,11 @@ from covshift.diagnosis.words import (
     title_of,
 )
 from covshift.report.document import (
+    Cell,
+    Document,
+    Figure,
+    Section,
+    Table,
     make_cell,
     make_column,
     make_document,
@@ -24,7 +29,6 @@ from covshift.report.document import (
     make_section,
     make_table,
 )
-from covshift.report.schema import Cell, Document, Figure, Section, Table
 from covshift.selection.words import (
     HOW_TO_LABEL,
     capitalized,

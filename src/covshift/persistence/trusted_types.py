@@ -24,6 +24,7 @@ ESTIMATORS = {
     "covshift.signals.spectra": ["EnvelopeSpectrum", "Spectrum"],
     "covshift.tables.classifier": ["TableClassifier"],
     "covshift.tables.encoder": ["TableEncoder"],
+    "covshift.tables.regressor": ["TableRegressor"],
 }
 
 # What estimators hold.

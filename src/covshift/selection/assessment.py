@@ -3,8 +3,11 @@ r"""One assessment of a problem: what to do, how good it will be, and how sure t
 It is computed from one bench of candidates, and everything that speaks of the advice reads it:
 `AutoAdaptedClassifier`, `diagnose`, the commands, model cards and reports.
 
-**Action.** The vote is recommended where the probability that it loses more than .01 against the
-plain model is at most ``max_risk`` and its expected gain is positive; else the plain model.
+**Action.** The vote is recommended where its expected gain is at least ``min_gain`` and the
+probability that it loses more than .01 against the plain model is at most ``max_risk``; else the
+plain model. Smaller expected gains come true on average, too, but they are small, and losses among
+them nearly as frequent: asking for .01 nearly halves the harm and costs at most a twentieth of the
+gain where domains differ (docs/results/assessment.md).
 
 **Known labels** of m target rows are a direct sample of the scores. With a prediction of mean
 :math:`\mu` and standard deviation :math:`\sigma`, and a score a on the labeled rows whose sampling
@@ -73,7 +76,8 @@ from covshift.selection.score_table import ScoreTable
 Action: TypeAlias = Literal["adapt", "combine", "keep"]
 Confidence: TypeAlias = Literal["high", "moderate", "low"]
 
-MAX_RISK = 0.2  # above the base rates of a loss, so that it stops nothing until labels are known
+MIN_GAIN = 0.01  # expected gain from which the vote is recommended: the margin of harm
+MAX_RISK = 0.3  # above the base rates of a loss, so that it stops nothing until labels are known
 HIGH, MODERATE = 0.9, 0.75  # probability that the action is right
 MIN_OVERLAP = 0.8  # share of the target rows inside the support of the source
 MIN_DOMAINS = 3  # source domains
@@ -139,6 +143,8 @@ class Assessment(NamedTuple):
         Known target labels that the estimates use.
     max_risk : float
         Accepted probability of a loss.
+    min_gain : float
+        Expected gain that was asked for.
     plain_error, recommended_error : Estimate or None
         Where the label is a number: expected mean absolute error of the plain model and of the
         recommended one on the target, in units of the label.
@@ -169,6 +175,7 @@ class Assessment(NamedTuple):
     disagreement: float
     n_labels: int
     max_risk: float
+    min_gain: float
     plain_error: Estimate | None = None
     recommended_error: Estimate | None = None
 
@@ -214,6 +221,7 @@ def assess(
     objective: str = ACCURACY,
     reweighed: bool = False,
     max_risk: float = MAX_RISK,
+    min_gain: float = MIN_GAIN,
     labeled: "LabeledRows | None" = None,
 ) -> Assessment:
     """Assess the plain model and the vote on the target.
@@ -234,6 +242,8 @@ def assess(
         Whether the vote estimates class shares of the target.
     max_risk : float, default=MAX_RISK
         Accepted probability that the recommended model loses more than .01.
+    min_gain : float, default=MIN_GAIN
+        Expected gain from which the vote is recommended; it must be positive in any case.
     labeled : LabeledRows, default=None
         Target rows whose labels are known.
     """
@@ -262,10 +272,13 @@ def assess(
     of_plain = expected[PLAIN].interval().clipped(least, 1)
     vote_gain = expected[GAIN].interval().clipped(least - of_plain.value, 1 - of_plain.value)
     of_vote = _moved(expected[ADAPTED].interval(), of_plain.value + vote_gain.value, least)
-    loss = expected[GAIN].below(-margin) if n_labels else rates.loss
+    enough = vote_gain.value > 0 and vote_gain.value >= min_gain
+    loss = rates.loss if enough else rates.loss_kept
+    if n_labels:
+        loss = expected[GAIN].below(-margin)
     if same:
         of_vote, vote_gain, loss = of_plain, Estimate(0.0, 0.0, 0.0), 0.0
-    follow = not same and vote_gain.value > 0 and loss <= max_risk
+    follow = not same and enough and loss <= max_risk
     adapts = np.array([one.adapts for one in bench.candidates])
     action: Action = "keep"
     if follow:
@@ -298,6 +311,7 @@ def assess(
         disagreement=quantities[DISAGREEMENT],
         n_labels=n_labels,
         max_risk=max_risk,
+        min_gain=min_gain,
     )
     if isinstance(task, NumberTask):
         return _with_errors(assessment, quantities, expected, task.scale)

@@ -77,6 +77,7 @@ class AutoAdapted(BaseEstimator):
     candidates: Any
     vote: int
     objective: Any
+    min_gain: float
     max_risk: float
     max_rows: int
     time_budget: float | None
@@ -182,6 +183,7 @@ class AutoAdapted(BaseEstimator):
             bench,
             "source CV" if data.sample_domain is None else "rehearsals",
             n_members=self.vote,
+            min_gain=self.min_gain,
             max_risk=self.max_risk,
             labelled=labelled,
             time_budget=self.time_budget,
@@ -277,6 +279,7 @@ class AutoAdapted(BaseEstimator):
             raise ValueError("Give estimator or candidates, not both.")
         check_count("vote", self.vote, minimum=1)
         check_count("max_rows", self.max_rows, minimum=50)
+        check_number("min_gain", self.min_gain, minimum=0.0)
         check_number("max_risk", self.max_risk, minimum=0.0)
         if self.max_risk > 1:
             raise ValueError(f"max_risk is a probability, from 0 to 1; got {self.max_risk!r}.")

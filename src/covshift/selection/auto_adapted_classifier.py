@@ -21,7 +21,7 @@ from covshift.predictors.class_proportions import (
 )
 from covshift.predictors.objective import ACCURACY, decide_classes, is_balanced
 from covshift.predictors.scored_classifier import ScoredClassifier
-from covshift.selection.assessment import MAX_RISK
+from covshift.selection.assessment import MAX_RISK, MIN_GAIN
 from covshift.selection.auto_adapted import AutoAdapted, Labels
 from covshift.selection.members import mean_probabilities
 from covshift.selection.metrics import resolve_metric
@@ -59,10 +59,13 @@ class AutoAdaptedClassifier(ScoredClassifier, AutoAdapted):
         much as frequent ones; ``predict`` returns the class whose probability is largest compared
         with its share. A callable gets true and predicted labels and drives the choice;
         ``predict`` then returns the most probable class.
-    max_risk : float, default=0.2
+    min_gain : float, default=0.01
+        Expected gain from which the vote is used in place of the plain model. 0 uses the vote
+        wherever a gain is expected, which gains most on average and loses more often.
+    max_risk : float, default=0.3
         Accepted probability that the vote loses more than .01 against the plain model. Where it is
-        larger, the plain model is used. Without target labels that probability is a base rate
-        (.13 for accuracy, .15 for balanced accuracy): nothing predicted losses better.
+        larger, the plain model is used. Without target labels that probability is a base rate of
+        real tasks, below .3: nothing predicted losses better.
     class_shares : {"auto", "source", "estimated"}, default="auto"
         Class proportions that ``predict_proba`` is made for. "source": those of the source.
         "estimated": those of the target, estimated by expectation and maximization, which assumes
@@ -161,6 +164,7 @@ class AutoAdaptedClassifier(ScoredClassifier, AutoAdapted):
         *,
         vote: int = 7,
         objective: Any = "accuracy",
+        min_gain: float = MIN_GAIN,
         max_risk: float = MAX_RISK,
         class_shares: str = "auto",
         max_rows: int = 600,
@@ -175,6 +179,7 @@ class AutoAdaptedClassifier(ScoredClassifier, AutoAdapted):
         self.candidates = candidates
         self.vote = vote
         self.objective = objective
+        self.min_gain = min_gain
         self.max_risk = max_risk
         self.class_shares = class_shares
         self.max_rows = max_rows
@@ -194,7 +199,7 @@ class AutoAdaptedClassifier(ScoredClassifier, AutoAdapted):
             state |= {"max_risk": MAX_RISK, "assessment_": None}
         if isinstance(state.get("_share_ratios"), np.ndarray):  # saved by version 0.1
             state = {**state, "_share_ratios": {TARGET: state["_share_ratios"]}}
-        super().__setstate__({"scores_from": None, **state})
+        super().__setstate__({"scores_from": None, "min_gain": 0.0, **state})
 
     def predict(self, X: Any, *, sample_domain: Any = None) -> Any:
         """Predict rows, each as a row of its domain.

@@ -9,12 +9,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from covshift.domains import FitDomains, check_no_placeholders, known_labels
 from covshift.kernels.arrays import FloatArray
+from covshift.predictors.objective import MAE, R2
 from covshift.predictors.scored_classifier import DomainRequests
 from covshift.selection.assessment import MAX_RISK
 from covshift.selection.auto_adapted import AutoAdapted, Labels
 from covshift.selection.label_tasks import NumberTask, number_task
 from covshift.selection.members import mix_probabilities
-from covshift.selection.metrics import MAE, R2, resolve_number_metric
+from covshift.selection.metrics import resolve_number_metric
 from covshift.streams import bring_home, is_streamed
 
 
@@ -44,7 +45,10 @@ class AutoAdaptedRegressor(RegressorMixin, DomainRequests, AutoAdapted):
         What is optimized by the choice of candidates: R², the mean absolute error, a scorer of
         scikit-learn or its name, or a function of true and predicted labels, where larger is
         better.
-    max_risk : float, default=0.2
+    min_gain : float, default=0.0
+        Expected gain in R² from which the average is used in place of the plain model; it must be
+        positive in any case.
+    max_risk : float, default=0.3
         Accepted probability that the average loses more than .02 in R² against the plain model.
         Where it is larger, the plain model is used.
     max_rows : int, default=600
@@ -120,6 +124,7 @@ class AutoAdaptedRegressor(RegressorMixin, DomainRequests, AutoAdapted):
         *,
         vote: int = 7,
         objective: Any = R2,
+        min_gain: float = 0.0,
         max_risk: float = MAX_RISK,
         max_rows: int = 600,
         time_budget: float | None = None,
@@ -132,6 +137,7 @@ class AutoAdaptedRegressor(RegressorMixin, DomainRequests, AutoAdapted):
         self.candidates = candidates
         self.vote = vote
         self.objective = objective
+        self.min_gain = min_gain
         self.max_risk = max_risk
         self.max_rows = max_rows
         self.time_budget = time_budget

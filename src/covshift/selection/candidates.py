@@ -119,8 +119,14 @@ def _build(record: AdapterRecord, size: Size) -> tuple[str, Any]:
     return repr((record.path, record.before, settings)), record.build(size)
 
 
-def named_classifier(adapter: str, model: str, n_source: int, n_features: int) -> AdaptedClassifier:
-    """Return an unfitted `AdaptedClassifier` by the names of its two parts.
+def named_model(
+    adapter: str,
+    model: str,
+    n_source: int,
+    n_features: int,
+    label: Label = "class",
+) -> AdaptedClassifier | AdaptedRegressor:
+    """Return an unfitted `AdaptedClassifier` or `AdaptedRegressor` by the names of its two parts.
 
     Parameters
     ----------
@@ -130,20 +136,23 @@ def named_classifier(adapter: str, model: str, n_source: int, n_features: int) -
         A name of `covshift.selection.models`.
     n_source, n_features : int
         Size of the problem.
+    label : {"class", "number"}
+        What it predicts.
 
     Returns
     -------
-    AdaptedClassifier
+    AdaptedClassifier or AdaptedRegressor
 
     Examples
     --------
-    >>> from covshift.selection.candidates import named_classifier
-    >>> named_classifier("standardise", "linear", 100, 5).adapter
+    >>> from covshift.selection.candidates import named_model
+    >>> named_model("standardise", "linear", 100, 5).adapter
     'standardize'
     """
     record = find_record(adapter)
     n_features = min(n_features, record.n_outputs or n_features)
-    return AdaptedClassifier(record.name, make_model(model, n_source, n_features))
+    kind = AdaptedClassifier if label == "class" else AdaptedRegressor
+    return kind(record.name, make_model(model, n_source, n_features, label))
 
 
 def _candidate(entry: Any, number: int, size: Size, label: Label) -> Candidate:

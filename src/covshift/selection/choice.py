@@ -10,7 +10,7 @@ import numpy as np
 
 from covshift.kernels.arrays import BoolArray, FloatArray
 from covshift.predictors.objective import ACCURACY
-from covshift.selection.assessment import MAX_RISK, Assessment, LabeledRows, assess
+from covshift.selection.assessment import MAX_RISK, MIN_GAIN, Assessment, LabeledRows, assess
 from covshift.selection.bench import Bench
 from covshift.selection.gains import expected_gains, number_voters
 from covshift.selection.label_tasks import NumberTask
@@ -67,6 +67,7 @@ def choose(
     objective: str = ACCURACY,
     reweighed: bool = False,
     max_risk: float = MAX_RISK,
+    min_gain: float = MIN_GAIN,
     labelled: Labelled | None = None,
     time_budget: float | None = None,
     progress: Callable[[str, int, int], object] | None = None,
@@ -99,7 +100,8 @@ def choose(
         if score_kind == "rehearsals" and _can_predict(bench, plain):
             assessment = assess(
                 bench, table, weights, plain,
-                objective=objective, reweighed=reweighed, max_risk=max_risk, labeled=known,
+                objective=objective, reweighed=reweighed, max_risk=max_risk, min_gain=min_gain,
+                labeled=known,
             )  # fmt: skip
     return Choice(table, gains, weights, plain, score_kind, assessment)
 

@@ -8,11 +8,10 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import get_scorer, get_scorer_names
 
 from covshift.kernels.arrays import FloatArray, IntArray
-from covshift.predictors.objective import ACCURACY, BALANCED_ACCURACY
+from covshift.predictors.objective import ACCURACY, BALANCED_ACCURACY, MAE, R2
 
 # Of true and predicted class numbers, or of true and predicted numbers; larger is better.
 Metric: TypeAlias = Callable[[Any, Any], float]
-R2, MAE = "r2", "mae"
 
 
 def balanced_accuracy(codes: IntArray, predicted: IntArray) -> float:

@@ -103,7 +103,10 @@ def find_model(name: str, label: Literal["class", "number"] = "class") -> str:
     wanted = name.strip().lower()
     wanted = ALIASES.get(wanted, wanted) if label == "class" else wanted
     if wanted not in known:
-        raise ValueError(f"Unknown model {name.strip()!r}. Choose from: {', '.join(known)}.")
+        told = f"Unknown model {name.strip()!r}."
+        if wanted in MODELS or wanted in NUMBER_MODELS:
+            told = f"The model {name.strip()!r} does not predict a {label}."
+        raise ValueError(f"{told} Choose from: {', '.join(known)}.")
     return wanted
 
 

@@ -5,18 +5,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from covshift.predictors.objective import ACCURACY, describe_objective
+from covshift.predictors.objective import ACCURACY, MAE, NAMES, describe_objective
 from covshift.registry import find_record
 from covshift.selection.assessment import Assessment
 from covshift.selection.expectations import MARGIN, Estimate
-from covshift.selection.metrics import MAE, R2
 from covshift.selection.number_expectations import NUMBER_MARGIN
 
 PLAIN_ROW, RECOMMENDED_ROW = "plain model", "recommended model"
 VOTE_ROW = "ensemble, not recommended"
 HOW_TO_LABEL = "label the target rows of rows_to_label() and call update()"
 N_TO_LABEL = 20
-NUMBER_NAMES = {R2: "R²", MAE: "mean absolute error"}
 DIGITS = 2  # of scores and gains
 
 
@@ -108,8 +106,25 @@ def say_gain(assessment: Assessment) -> str:
     if assessment.objective == MAE and assessment.action == "keep":
         return f"The ensemble would lower the {metric} by {gain}. {changed} {loss}"
     if assessment.action == "keep":
-        return f"The ensemble would change {metric} by {gain}. {changed} {loss}"
+        return (
+            f"The ensemble would change {metric} by {gain}. {changed} {loss} {say_kept(assessment)}"
+        )
     return f"Expected gain in {metric} over the plain model: {gain}. {changed} {loss}"
+
+
+def say_kept(assessment: Assessment) -> str:
+    """Return why the ensemble is not recommended."""
+    if assessment.vote_gain.value <= 0:
+        return "It is not recommended because no gain is expected."
+    if assessment.vote_gain.value < assessment.min_gain:
+        return (
+            "It is not recommended because its expected gain is below "
+            f"{assessment.min_gain:g}, the least that was asked for."
+        )
+    return (
+        "It is not recommended because the probability of a loss is above "
+        f"{percent(assessment.max_risk)}, the most that was accepted."
+    )
 
 
 def say_error(assessment: Assessment) -> list[str]:
@@ -191,9 +206,21 @@ def say_next(assessment: Assessment, how_to_label: str = HOW_TO_LABEL) -> list[s
     return [f"To be surer: {how_to_label[:1].lower()}{how_to_label[1:]}{more}.{also}"]
 
 
+def say_number(value: float) -> str:
+    """Return a number to four digits, large ones in full.
+
+    Examples
+    --------
+    >>> from covshift.selection.words import say_number
+    >>> say_number(5060.66), say_number(0.012345), say_number(40.0)
+    ('5,061', '0.01235', '40')
+    """
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e12 else f"{value:.4g}"
+
+
 def show_score(value: float, objective: str = ACCURACY) -> str:
-    """Return a score; absolute errors are in units of the label, to three significant digits."""
-    return f"{value:.3g}" if objective == MAE else f"{value:.2f}"
+    """Return a score; absolute errors are in units of the label, to four digits."""
+    return say_number(value) if objective == MAE else f"{value:.2f}"
 
 
 def show_estimate(estimate: Estimate, objective: str = ACCURACY) -> str:
@@ -205,7 +232,7 @@ def show_estimate(estimate: Estimate, objective: str = ACCURACY) -> str:
 def show_gain(estimate: Estimate, objective: str = ACCURACY) -> str:
     """Return a gain with its interval."""
     if objective == MAE:
-        value, low, high = (f"{one:+.3g}" for one in estimate)
+        value, low, high = (f"{'+' if one >= 0 else ''}{say_number(one)}" for one in estimate)
         return f"{value} (90 % interval {low} to {high})"
     value = _signed(estimate.value) if round(estimate.value, DIGITS) else "less than 0.01"
     return f"{value} (90 % interval {_signed(estimate.low)} to {_signed(estimate.high)})"
@@ -264,9 +291,8 @@ def _assumption(adapter: str | None) -> str | None:
 
 def name_objective(objective: Any) -> str:
     """Return what an objective is called in a sentence."""
-    if isinstance(objective, str) and objective in NUMBER_NAMES:
-        return NUMBER_NAMES[objective]
-    return str(describe_objective(objective)).replace("_", " ")
+    name = str(describe_objective(objective))
+    return NAMES.get(name, name)
 
 
 def capitalized(text: str) -> str:

@@ -4,18 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, check_scalar
 
 from covshift.adapters import _device_fit
 from covshift.adapters._device_rows import bring_to_host, float_type, is_device_array
-from covshift.adapters._filter_parameters import AUTO
 from covshift.adapters._unit_norms import UnitNorms
-from covshift.base import warn_nothing_to_adapt
+from covshift.base import check_count, check_option, warn_nothing_to_adapt
 from covshift.domains import FitDomains, Labels, pooling_units
-from covshift.kernels.activations import activate
+from covshift.kernels.activations import ACTIVATIONS, activate
 from covshift.kernels.arrays import BoolArray, FloatArray, IntArray, Rows
 from covshift.kernels.filter_losses import Losses, filter_losses, streamed_losses
 from covshift.kernels.ks_distance import mean_ks_distance
@@ -29,6 +29,34 @@ from covshift.streams import ArrayRows, RowStream
 BATCH_FILTERS = 400
 # Activations of an evaluation below which threads would mostly wait for each other.
 MIN_THREADED_SIZE = 2**19
+AUTO = "auto"  # as a parameter: a value that follows from the rows
+
+
+def check_filter_parameters(filter_):
+    """Check the parameters that all filters have; messages list what is allowed."""
+    check_option("activation", filter_.activation, ACTIVATIONS)
+    check_option("normalization", filter_.normalization, ("domain", "joint", "batch"))
+    check_option("pooling", filter_.pooling, ("role", "domain"))
+    check_option("early_stopping", filter_.early_stopping, (None, "ks"))
+    if filter_.n_components is not None:
+        check_count("n_components", filter_.n_components, minimum=1)
+    if filter_.init is None or (isinstance(filter_.init, str) and filter_.init != "normal"):
+        raise ValueError(f"init must be 'normal' or an array of filters, got {filter_.init!r}.")
+    check_count("max_iter", filter_.max_iter, minimum=0)
+    check_count("n_restarts", filter_.n_restarts, minimum=1)
+    check_count("stopping_window", filter_.stopping_window, minimum=1)
+    check_count("min_domain_size", filter_.min_domain_size, minimum=1)
+    check_scalar(filter_.verbose, "verbose", (bool, Integral), min_val=0)
+    numbers = ["epsilon", "norm_epsilon", "alpha", "tol", "init_scale"]
+    if isinstance(filter_.init_scale, str):
+        if filter_.init_scale != AUTO:
+            raise ValueError(f"init_scale must be a number or 'auto', got {filter_.init_scale!r}.")
+        numbers.remove("init_scale")
+    for name in numbers:
+        value = getattr(filter_, name)
+        check_scalar(value, name, Real, min_val=0)
+        if not np.isfinite(value):
+            raise ValueError(f"{name} must be finite, got {value!r}.")
 
 
 @dataclass(frozen=True)
@@ -199,6 +227,7 @@ def _minimize_batch(batch: list[Start], run: Run, should_stop: Any) -> list[Path
         losses,
         starts,
         max_iter=first.max_iter,
+        # The loss is a sum over rows, and so is its gradient.
         tol=first.filter_.tol * first.X.shape[0],
         distance=None if first.window is None else distance,
         progress=progress if any(p.filter_.verbose > 1 for p in problems) else None,
@@ -217,6 +246,7 @@ def _minimize_batch(batch: list[Start], run: Run, should_stop: Any) -> list[Path
 def _batch_losses(problems: list[FilterProblem], starts: FloatArray, run: Run) -> Losses:
     """The losses of problems that are evaluated together, as functions of their filters."""
     first, rewards = problems[0], [problem.reward for problem in problems]
+    # One array of rows for all problems turns K small products into a large one.
     shared = all(problem.X is first.X for problem in problems)
     unlabelled = np.full(first.X.shape[0], -1)
     codes = [unlabelled if reward.codes is None else reward.codes for reward in rewards]
@@ -235,7 +265,9 @@ def _batch_losses(problems: list[FilterProblem], starts: FloatArray, run: Run) -
     }
     stream = first.X if isinstance(first.X, RowStream) else None
     if stream is None and same_codes and not are_kept(starts[..., 0].nbytes, first.X.shape[0]):
-        stream = ArrayRows(first.X)  # as fast as passes that keep nothing, and copies nothing
+        # Activations of so many rows are not kept from pass to pass: the blocks of `filter_losses`
+        # would save nothing, and cost a copy of the rows in the order of their classes.
+        stream = ArrayRows(first.X)
     if stream is None:
         X = first.X if shared else np.stack([problem.X for problem in problems])
         all_codes = codes[0] if same_codes else np.stack(codes)

@@ -13,18 +13,20 @@ from covshift.adapters._device_rows import (
     is_device_array,
     stays_on_device,
 )
-from covshift.adapters._filter_fit import FilterProblem, minimize_filters
-from covshift.adapters._filter_parameters import check_filter_parameters
-from covshift.adapters._target_learner import TargetLearner
+from covshift.adapters._filter_minimization import (
+    FilterProblem,
+    check_filter_parameters,
+    minimize_filters,
+)
 from covshift.adapters._unit_norms import UnitNorms
-from covshift.base import RefitNeededError, all_or_nothing, check_magnitude
+from covshift.base import RefitNeededError, TargetLearner, all_or_nothing, check_magnitude
 from covshift.domains import (
     check_fit_domains,
     check_new_domains,
     pooling_units,
 )
 from covshift.kernels.activations import activate
-from covshift.kernels.device_representation import activations_on_device
+from covshift.kernels.device_filters import activations_on_device
 from covshift.kernels.row_blocks import are_kept
 from covshift.rows import validate_rows
 from covshift.solvers.namespaces import cast, namespace_of

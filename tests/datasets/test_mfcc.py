@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from covshift.kernels.mfcc import mel_triangles, mfccs, overlapping_frames, slopes
-from tests.kernels import mfcc_twin
+from covshift.datasets.speech_features import mel_triangles, mfccs, overlapping_frames, slopes
+from tests.twins import mfcc_twin
 
 SETTINGS = {"preemphasis": 0.97, "lifter": 22.0, "floor": 2.0**-30}
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.weights.twins import basis_functions
+from tests.twins.weight_twins import basis_functions
 
 
 def coefficients(X, codes, weights, n_classes, bases, sigma, lam):
