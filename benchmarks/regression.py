@@ -461,12 +461,9 @@ def judge(cases, write):
             for case in some
         ]
         describe_gains(f"{name} ({len(some)} tasks)", some, differences)
-    lost = [gain < -NUMBER_MARGIN for gain, one in zip(gains, followed, strict=True) if one]
-    right = [gain >= 0 for gain, one in zip(gains, followed, strict=True) if one]
-    kept = [gain <= NUMBER_MARGIN for gain, one in zip(gains, followed, strict=True) if not one]
-    lost_kept = [
-        gain < -NUMBER_MARGIN for gain, one in zip(gains, followed, strict=True) if not one
-    ]
+    used, unused = gains[followed], gains[~followed]
+    lost, lost_kept = used < -NUMBER_MARGIN, unused < -NUMBER_MARGIN
+    right, kept = used >= 0, unused <= NUMBER_MARGIN
     rates = {"loss": _share(lost), "loss_kept": _share(lost_kept)}
     rates |= {"adapt": _share(right), "keep": _share(kept)}
     print("rates", rates)
