@@ -57,6 +57,7 @@ from covshift.selection.number_expectations import (
     ERROR,
     NUMBER_MARGIN,
     SMALLEST,
+    expect_gain,
     number_quantities,
 )
 from covshift.selection.outputs import predicted_numbers
@@ -383,8 +384,10 @@ def fit_mean(rows, clusters, name):
 def residual(row, name, mean):
     """Return how far one expectation is off, in its unit."""
     quantities, wanted = row
-    found = wanted[name] - linear(quantities, mean)
-    return found / (quantities[DISAGREEMENT] + NUMBER_MARGIN) if name == GAIN else found
+    if name == GAIN:
+        scale = quantities[DISAGREEMENT] + NUMBER_MARGIN
+        return (wanted[name] - expect_gain(quantities, mean)) / scale
+    return wanted[name] - linear(quantities, mean)
 
 
 def fit_expectation(rows, clusters, name):
