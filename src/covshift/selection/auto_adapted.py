@@ -255,7 +255,7 @@ class AutoAdapted(BaseEstimator):
     def _strip_to_plain(self) -> None:
         """Forget what the plain model does not use."""
 
-    def _learn_target(self, X: FloatArray, unit: int | None) -> None:
+    def _learn_target(self, X: FloatArray, unit: Any) -> None:
         """Keep what predictions of a new target need beside the members."""
 
     def _resolve_objective(self) -> Any:

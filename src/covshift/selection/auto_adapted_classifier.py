@@ -149,6 +149,8 @@ class AutoAdaptedClassifier(ScoredClassifier, AutoAdapted):
     7
     """
 
+    class_shares_: FloatArray
+    _source_shares: FloatArray
     _share_ratios: dict[str, FloatArray]
     _requests = {"sample_domain": True}
     __metadata_request__fit = {"sample_domain": True, "label_mask": True}
@@ -283,7 +285,7 @@ class AutoAdaptedClassifier(ScoredClassifier, AutoAdapted):
         self.class_shares_ = self._source_shares
         self._share_ratios = {}
 
-    def _learn_target(self, X: FloatArray, unit: int | None) -> None:
+    def _learn_target(self, X: FloatArray, unit: Any) -> None:
         if self.class_shares == "auto" and self._share_ratios:
             known = TARGET if unit is None else str(unit)
             where = None if unit is None else np.full(X.shape[0], unit)
@@ -303,7 +305,7 @@ class AutoAdaptedClassifier(ScoredClassifier, AutoAdapted):
 
     def _set_class_shares(self, problem: Problem) -> None:
         shares = problem.class_shares
-        self.class_shares_: FloatArray = shares
+        self.class_shares_ = shares
         self._source_shares = shares
         # Shares of each target domain, by number, over those of the source; TARGET: of all.
         self._share_ratios = {}
