@@ -211,9 +211,7 @@ def left_out(frame):
     for cluster in frame["cluster"].unique():
         fitted = fit_performance(frame[frame["cluster"] != cluster])
         part = frame[frame["cluster"] == cluster].copy()
-        found = [
-            predict_score(one, fitted).interval().clipped(0, 1) for one in part["quantities"]
-        ]
+        found = [predict_score(one, fitted).interval().clipped(0, 1) for one in part["quantities"]]
         for field in ("value", "low", "high"):
             part[field] = [getattr(one, field) for one in found]
         parts.append(part)
@@ -324,7 +322,8 @@ def write_coefficients(records):
         "clusters": len({one["cluster"] for one in records}),
     }
     fitted = {
-        objective: rounded(fit_performance(frame_of(records, objective))) for objective in OBJECTIVES
+        objective: rounded(fit_performance(frame_of(records, objective)))
+        for objective in OBJECTIVES
     }
     FILE.write_text(json.dumps(facts | fitted, indent=2) + "\n", encoding="utf-8")
 

@@ -411,7 +411,8 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, BaseEstimator):
             return None
         weights = np.array([member.weight for member in self.members_])
         adapts = np.array([member.candidate.adapts for member in self.members_])
-        assert self.held_out_labels_ is not None and self.held_out_domain_ is not None
+        assert self.held_out_labels_ is not None
+        assert self.held_out_domain_ is not None
         return HeldOutRows(
             self.held_out_rows_,
             self.held_out_labels_,
