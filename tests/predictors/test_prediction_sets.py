@@ -310,7 +310,7 @@ def test_a_model_without_rows_says_so():
     rows, labels, domain = stack_domains(X, y, X)
     model = AdaptedClassifier().fit(rows, labels, sample_domain=domain)
     assert model.held_out_ is None
-    with pytest.raises(NoHeldOutRowsError, match="keeps no held-out rows. Fit it again"):
+    with pytest.raises(NoHeldOutRowsError, match="keeps no held-out rows"):
         model.predict_set(X)
 
 

@@ -67,9 +67,10 @@ def predict_file(
     Returns
     -------
     dict
-        ``rows``, ``counts`` of the predicted classes, ``objective``, ``notes``; with ``sets``
-        also ``sets``: what is promised, the reason, and the mean size; with ``group`` also ``groups``, a dict for each: its name, ``rows``, ``prediction`` (the class of most of
-        its rows), ``share`` of the rows with that class, and mean probabilities, if wanted.
+        ``rows``, ``counts`` of the predicted classes, ``objective``, ``notes``. With ``sets`` also
+        ``sets``: what is promised, the reason, and the mean size. With ``group`` also ``groups``, a
+        dict for each: its name, ``rows``, ``prediction`` (the class of most of its rows), ``share``
+        of the rows with that class, and mean probabilities, if wanted.
     """
     if probabilities and not hasattr(model, "predict_proba"):
         raise TableError(
