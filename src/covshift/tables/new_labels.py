@@ -7,9 +7,9 @@ import numpy as np
 
 from covshift.domains import Labels
 from covshift.kernels.arrays import FloatArray, IntArray
-from covshift.tables.columns import column_numbers
+from covshift.tables.cells import Kind
 from covshift.tables.errors import listed, table_error
-from covshift.tables.labels import class_kind, cut_labels, read_known_labels
+from covshift.tables.labels import label_kind, read_known_labels
 from covshift.tables.matching import MatchedTables
 from covshift.tables.reading import read_table
 from covshift.tables.schema import TableSchema
@@ -48,16 +48,13 @@ def read_new_labels(tables: MatchedTables, path: Any, **options: Any) -> NewLabe
     TableError
         If no row has a label, or a number is not that of a row of the new table.
     """
-    classes = np.unique(tables.y)
-    kind = "number" if tables.label_edges else class_kind(classes)
-    schema = TableSchema({ROW: "number", tables.label: kind})
+    classes, edges = tables.classes, tables.label_edges
+    spelling = tables.spellings.get(tables.label, "")
+    kinds: dict[str, Kind] = {ROW: "number", tables.label: label_kind(classes, edges)}
+    schema = TableSchema(kinds, spellings={tables.label: spelling} if spelling else {})
     table = read_table(path, schema=schema, **options)
     column = table.frame[tables.label]
-    if tables.label_edges:
-        values = column_numbers(column)
-        labels, known = cut_labels(values, tables.label_edges), ~np.isnan(values)
-    else:
-        labels, known = read_known_labels(column, classes, tables.missing)
+    labels, known = read_known_labels(column, classes, tables.missing, edges)
     if not known.any():
         raise table_error(path, f"no row has a label yet: fill in the column {tables.label!r}.")
     numbers = table.frame[ROW].to_numpy(dtype=np.float64)[known]
@@ -95,8 +92,8 @@ def with_new_labels(tables: MatchedTables, path: Any, **options: Any) -> Matched
         As in `read_new_labels`, and if a label is not a class of the training table.
     """
     rows, labels, notes = read_new_labels(tables, path, **options)
-    classes = np.unique(tables.y)
-    strangers = np.setdiff1d(labels, classes)
+    classes = tables.classes
+    strangers: Any = [] if classes is None else np.setdiff1d(labels, classes)
     if len(strangers):
         raise table_error(
             path,
