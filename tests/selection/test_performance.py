@@ -2,8 +2,16 @@
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
-from covshift import AdaptedClassifier, estimate_performance, load, save, stack_domains
+from covshift import (
+    AdaptedClassifier,
+    AutoAdaptedClassifier,
+    estimate_performance,
+    load,
+    save,
+    stack_domains,
+)
 from covshift.measures import calibrated_confidence, difference_of_confidences
 from covshift.predictors.held_out import NoHeldOutRowsError
 from covshift.selection.performance import coefficients, domain_drop, known_codes, predict_score
@@ -124,3 +132,23 @@ def test_the_drop_on_source_domains_is_that_of_the_assessment():
     assert domain_drop(Assessed, 3) == pytest.approx(0.3)
     Assessed.rehearsals = Assessed.rehearsals[:1]
     assert domain_drop(Assessed, 3) == 0
+
+
+def test_an_automatic_choice_keeps_the_rows_of_its_scores(tmp_path):
+    X, y = draw(120, 0)
+    rows, labels, domain = stack_domains(X, y, draw(80, 1)[0])
+    candidates = [("coral", LogisticRegression()), ("none", LogisticRegression())]
+    model = AutoAdaptedClassifier(candidates=candidates, random_state=0)
+    model.fit(rows, labels, sample_domain=domain)
+    held = model.held_out_
+    assert held.X.shape == (120, 2)
+    assert np.allclose(held.scores.sum(axis=1), 1)
+    new = draw(100, 2)[0]
+    assert model.predict_set(new).included.shape == (100, 2)
+    assert model.plain_.held_out_.scores.shape == (120, 2)
+    assert 0 < estimate_performance(model, new).value < 1
+    save(model, tmp_path / "model.skops")
+    again = load(tmp_path / "model.skops")
+    assert (again.predict_set(new).included == model.predict_set(new).included).all()
+    bare = AutoAdaptedClassifier(candidates=candidates, random_state=0, keep_rows=False)
+    assert bare.fit(rows, labels, sample_domain=domain).held_out_ is None
