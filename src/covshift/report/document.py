@@ -30,6 +30,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from covshift.report.schema import (
+    Chart,
     Column,
     Document,
     Evidence,
@@ -264,9 +265,15 @@ def make_cell(
 
 
 def make_figure(
-    figure_id: str, caption: str, alt: str, *, png: bytes | None = None, svg: str | None = None
+    figure_id: str,
+    caption: str,
+    alt: str,
+    *,
+    png: bytes | None = None,
+    svg: str | None = None,
+    chart: Chart | None = None,
 ) -> Figure:
-    """Make a figure from a picture that is drawn already.
+    """Make a figure from a picture that is drawn already, or from a chart that the page draws.
 
     Parameters
     ----------
@@ -277,9 +284,11 @@ def make_figure(
     alt : str
         What it shows, for those who cannot see it.
     png : bytes, optional
-        Picture; either this or ``svg``.
+        Picture; either this or ``svg`` or ``chart``.
     svg : str, optional
         Picture.
+    chart : Chart, optional
+        Scores over time.
 
     Returns
     -------
@@ -290,5 +299,7 @@ def make_figure(
         figure["png"] = png
     if svg is not None:
         figure["svg"] = svg
+    if chart is not None:
+        figure["chart"] = chart
     check_figure(figure)
     return figure

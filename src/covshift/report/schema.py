@@ -46,14 +46,35 @@ class Table(TypedDict):
     rows: Sequence[Row]
 
 
+class Point(TypedDict):
+    """One batch of a chart."""
+
+    name: str
+    kind: Literal["fine", "moved", "alert"]
+    title: str  # all that is known of it, shown on demand
+    value: NotRequired[float | None]
+    low: NotRequired[float | None]
+    high: NotRequired[float | None]
+    observed: NotRequired[float | None]
+
+
+class Chart(TypedDict):
+    """Scores over time; the page draws it in its own colors."""
+
+    points: Sequence[Point]
+    # class ("reference" or "alert"), label, value: lines across the chart
+    levels: Sequence[tuple[str, str, float]]
+
+
 class Figure(TypedDict):
-    """A picture, as PNG or as SVG, one of them."""
+    """A picture, as PNG, as SVG or as a chart that the page draws, one of them."""
 
     id: str
     caption: str
     alt: str  # what it shows, for those who cannot see it
     png: NotRequired[bytes]
     svg: NotRequired[str]
+    chart: NotRequired[Chart]
 
 
 class Section(TypedDict):

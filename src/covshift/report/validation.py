@@ -7,11 +7,13 @@ from typing import Any
 
 from covshift.report.schema import (
     MARKS,
+    Chart,
     Column,
     Document,
     Evidence,
     Figure,
     FullCell,
+    Point,
     Section,
     Table,
 )
@@ -93,9 +95,11 @@ def check_figure(figure: Any) -> None:
     _check_keys(figure, Figure)
     for name in ("id", "caption", "alt"):
         _check_text(name, figure[name])
-    if ("png" in figure) == ("svg" in figure):
-        raise ValueError("a figure has either png or svg, one of them.")
-    if "svg" in figure:
+    if len({"png", "svg", "chart"} & set(figure)) != 1:
+        raise ValueError("a figure has either png or svg or chart, one of them.")
+    if "chart" in figure:
+        _check_chart(figure["chart"])
+    elif "svg" in figure:
         _check_text("svg", figure["svg"])
         if "<svg" not in figure["svg"]:
             raise ValueError("svg must hold an <svg> element.")
@@ -103,6 +107,24 @@ def check_figure(figure: Any) -> None:
         raise TypeError(f"png must be bytes, got {type(figure['png']).__name__}.")
     elif not figure["png"].startswith(PNG_SIGNATURE) or len(figure["png"]) < PNG_HEADER_LENGTH:
         raise ValueError("png must be a PNG picture: it does not start as one.")
+
+
+def _check_chart(chart: Any) -> None:
+    _check_keys(chart, Chart)
+    for index, point in enumerate(chart["points"]):
+        with _within(f"points[{index}]"):
+            _check_keys(point, Point)
+            _check_text("name", point["name"])
+            _check_text("title", point["title"])
+            if point["kind"] not in ("fine", "moved", "alert"):
+                raise ValueError(f"kind must be fine, moved or alert, got {point['kind']!r}.")
+            for name in ("value", "low", "high", "observed"):
+                if not (point.get(name) is None or is_number(point[name])):
+                    raise TypeError(f"{name} must be a number or None, got {point[name]!r}.")
+    for kind, label, value in chart["levels"]:
+        if kind not in ("reference", "alert") or not is_number(value):
+            raise ValueError(f"a level is reference or alert, with a number, got {kind!r}.")
+        _check_text("label", label)
 
 
 def check_column(column: Any) -> None:
