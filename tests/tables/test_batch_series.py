@@ -122,9 +122,7 @@ def test_labels_give_the_truth_and_a_better_estimate(model, estimated, tmp_path)
     assert one["updated"]["value"] == pytest.approx(truth)
     assert one["covered"] is bool(0.8 <= truth <= 0.99)
     turned = labels.assign(label=np.where(labels["label"] == "yes", "no", "yes"))
-    found = monitor_series(
-        model, [path], labels=write(tmp_path / "t.csv", turned), alert=0.5
-    )
+    found = monitor_series(model, [path], labels=write(tmp_path / "t.csv", turned), alert=0.5)
     assert found["batches"][0]["covered"] is False
     assert found["below_alert"]  # by the labels: the rows have not moved
     assert not found["moved"]
