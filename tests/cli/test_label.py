@@ -160,8 +160,7 @@ class Labeler:
 
     def end(self, how):
         self.process.send_signal(how)
-        rest = self.process.stdout.read()
-        self.process.wait(timeout=20)
+        rest, _ = self.process.communicate(timeout=20)
         return rest
 
 

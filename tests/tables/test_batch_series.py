@@ -21,7 +21,7 @@ from covshift.tables.monitoring import class_proportions_pvalue
 
 def rows(n, moved=0.0, seed=0):
     rng = np.random.default_rng(seed)
-    frame = pd.DataFrame(rng.standard_normal((n, 2)) + [moved, 0], columns=["a", "b"])
+    frame = pd.DataFrame(rng.normal([moved, 0], 1, (n, 2)), columns=["a", "b"])
     return frame.assign(label=np.where(frame["a"] + frame["b"] > moved, "yes", "no"))
 
 

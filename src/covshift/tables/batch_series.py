@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -226,8 +227,7 @@ def estimate_score(
     ValueError
         If the model keeps no held-out rows.
     """
-    import covshift
-
+    covshift = import_module("covshift")
     if not hasattr(covshift, "estimate_performance"):
         raise ValueError("this version cannot estimate scores.")
     where = None if (domain == TARGET).all() else domain
