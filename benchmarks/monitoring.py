@@ -1,16 +1,19 @@
 """False alarms and detection of `covshift monitor` on made-up batches.
 
-    python benchmarks/monitoring.py false-alarms --series 300 --out runs/false_alarms.json
-    python benchmarks/monitoring.py detection --repeats 20 --out runs/detection.json
+    python benchmarks/monitoring.py false-alarms --series 300 --out runs/false_alarms.jsonl
+    python benchmarks/monitoring.py detection --repeats 20 --out runs/detection.jsonl
+
+Lines are added to the file as they are computed; a second run goes on from there.
 
 **False alarms**: series of 20 batches of 500 rows with the distribution of the rows that the model
 keeps; a new model for each series. An alarm is exit code 3 (a batch has moved). Asked: at most 5 %
 of the series have one.
 
 **Detection**: a change of a made-up stream lowers the accuracy of the model by .1. How strong a
-change must be for that is found by bisection on 20,000 labeled rows (ORACLE: labels set up the case
-and are shown to nothing else). Two batches of 500 rows follow; the change is found if one of them
-gives exit code 3, or 4 with an alert .05 below the score on held-out rows. Asked: at least 80 %.
+change must be for that is found by bisection on 20,000 labeled rows, once for each case (ORACLE:
+labels set up the case and are shown to nothing else). Two batches of 500 rows follow; the change is
+found if one of them gives exit code 3, or 4 with an alert .05 below the score on held-out rows.
+Asked: at least 80 %.
 
 The cases, the sizes and the seeds were fixed before the first run. Cases in which only P(y|x)
 changes are listed apart: no data without labels show them, and an alarm there is a false one.
@@ -18,7 +21,7 @@ changes are listed apart: no data without labels show them, and an alarm there i
 
 import argparse
 import json
-import time
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -190,24 +193,19 @@ def check(model, X, seed, reference=None):
     return bool(moved), bool(estimate.value < estimate.reference - ALERT_MARGIN)
 
 
-def false_alarms(n_series):
-    """Count the series of unmoved batches that have an alarm."""
-    found = []
-    for number in range(n_series):
-        name = list(STREAMS)[number % len(STREAMS)]
-        adapter = DomainStandardScaler() if number // len(STREAMS) % 2 else None
-        rng = np.random.default_rng([27, number])
-        model = make_model(STREAMS[name], rng, adapter)
-        flags = [check(model, STREAMS[name](BATCH_ROWS, rng)[0], i) for i in range(N_BATCHES)]
-        found.append(
-            {
-                "stream": name,
-                "adapter": "none" if adapter is None else "standardize",
-                "moved": sum(moved for moved, _ in flags),
-                "below": None if flags[0][1] is None else sum(below for _, below in flags),
-            }
-        )
-    return found
+def false_alarms(number):
+    """Return how many batches of a series of unmoved batches give an alarm."""
+    name = list(STREAMS)[number % len(STREAMS)]
+    adapter = DomainStandardScaler() if number // len(STREAMS) % 2 else None
+    rng = np.random.default_rng([27, number])
+    model = make_model(STREAMS[name], rng, adapter)
+    flags = [check(model, STREAMS[name](BATCH_ROWS, rng)[0], i) for i in range(N_BATCHES)]
+    return {
+        "stream": name,
+        "adapter": "none" if adapter is None else "standardize",
+        "moved": sum(moved for moved, _ in flags),
+        "below": None if flags[0][1] is None else sum(below for _, below in flags),
+    }
 
 
 def accuracy(model, X, y):
@@ -235,55 +233,69 @@ def find_strength(model, stream, change, seed):
     return (low + high) / 2
 
 
-def detection(n_repeats):
-    """Count how often each change is found within two batches."""
-    found = []
-    for index, (name, (stream, change, visible)) in enumerate(CASES.items()):
-        for repeat in range(n_repeats):
-            rng = np.random.default_rng([28, index, repeat])
-            model = make_model(stream, rng)
-            strength = find_strength(model, stream, change, 1000 + repeat)
-            if strength is None:
-                found.append({"case": name, "visible": visible, "strength": None})
-                continue
-            flags = []
-            for batch in range(2):
-                X, _ = change(*stream(BATCH_ROWS, rng), strength, rng)
-                flags.append(check(model, X, batch))
-            below = [one for _, one in flags]
-            found.append(
-                {
-                    "case": name,
-                    "visible": visible,
-                    "strength": strength,
-                    "moved": any(moved for moved, _ in flags),
-                    "moved first": flags[0][0],
-                    "below": None if below[0] is None else any(below),
-                }
-            )
-    return found
+@cache
+def strength_of(name):
+    """ORACLE: the strength of a case, with a model of its own."""
+    stream, change, _ = CASES[name]
+    model = make_model(stream, np.random.default_rng([29, list(CASES).index(name)]))
+    return find_strength(model, stream, change, 1000)
+
+
+def detection(number):
+    """Return whether a change is found within two batches; repeats go through all cases."""
+    index, repeat = number % len(CASES), number // len(CASES)
+    name = list(CASES)[index]
+    stream, change, visible = CASES[name]
+    strength = strength_of(name)
+    found = {"case": name, "repeat": repeat, "visible": visible, "strength": strength}
+    if strength is None:
+        return found
+    rng = np.random.default_rng([28, index, repeat])
+    model = make_model(stream, rng)
+    flags = [
+        check(model, change(*stream(BATCH_ROWS, rng), strength, rng)[0], batch)
+        for batch in range(2)
+    ]
+    below = [one for _, one in flags]
+    return found | {
+        "moved": any(moved for moved, _ in flags),
+        "moved first": flags[0][0],
+        "below": None if below[0] is None else any(below),
+    }
+
+
+def compute(measure, n_wanted, path):
+    """Compute the rows of a measurement that the file has not yet; return all of them."""
+    done = []
+    if path.exists():
+        done = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as file:
+        for number in range(len(done), n_wanted):
+            done.append(measure(number))
+            file.write(json.dumps(done[-1]) + "\n")
+            file.flush()
+    return pd.DataFrame(done)
 
 
 def main():
-    """Run one of the two measurements and write what was found."""
+    """Run one of the two measurements and print what was found."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=["false-alarms", "detection"])
     parser.add_argument("--series", type=int, default=300)
     parser.add_argument("--repeats", type=int, default=20)
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
-    start = time.perf_counter()
     if options.what == "false-alarms":
-        rows = false_alarms(options.series)
-        frame = pd.DataFrame(rows).assign(alarm=lambda one: one["moved"] > 0)
+        frame = compute(false_alarms, options.series, options.out)
+        frame["alarm"] = frame["moved"] > 0
         print(frame.groupby(["stream", "adapter"])["alarm"].agg(["sum", "size"]).to_string())
         print(f"series with an alarm: {frame['alarm'].sum()} of {len(frame)}")
         print(f"batches with an alarm: {frame['moved'].sum()} of {N_BATCHES * len(frame)}")
         if frame["below"].notna().all():
             print(f"series with a score below the alert: {(frame['below'] > 0).sum()}")
     else:
-        rows = detection(options.repeats)
-        frame = pd.DataFrame(rows)
+        frame = compute(detection, options.repeats * len(CASES), options.out)
         frame["found"] = frame["moved"].eq(True) | frame["below"].eq(True)
         shown = frame.groupby(["visible", "case"], sort=False).agg(
             made=("strength", "count"), found=("found", "sum"), moved=("moved", "sum"),
@@ -292,10 +304,6 @@ def main():
         print(shown.to_string())
         made = frame[frame["visible"] & frame["strength"].notna()]
         print(f"found within two batches: {made['found'].sum()} of {len(made)}")
-    print(f"{time.perf_counter() - start:.0f} s")
-    if options.out:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

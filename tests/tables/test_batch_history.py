@@ -1,12 +1,5 @@
 """The history of batches: whole lines, none twice, whatever happens to who writes them."""
 
-import json
-import os
-import signal
-import subprocess
-import sys
-import time
-
 import pytest
 
 from covshift.tables import TableError
@@ -111,40 +104,3 @@ def test_other_files_are_not_touched(tmp_path, text):
 def test_numbers_that_json_has_not_are_refused(tmp_path):
     with pytest.raises(ValueError, match="JSON compliant"):
         append_history(tmp_path / "history.jsonl", [batch("a", rows=float("nan"))])
-
-
-WRITER = """
-import sys
-from covshift.tables.batch_history import append_history, make_key
-path, first, last = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-print("ready", flush=True)
-for number in range(first, last):
-    key = make_key(str(number))
-    line = {"kind": "batch", "key": key, "name": str(number), "digest": "d", "pad": "x" * 5000}
-    append_history(path, [line])
-"""
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
-def test_writers_that_are_killed_lose_and_double_nothing(tmp_path):
-    """The full-sized run is hardening/kill_monitors.py."""
-    path = tmp_path / "history.jsonl"
-
-    def start(share):
-        command = [sys.executable, "-c", WRITER, str(path), str(30 * share), str(30 * share + 30)]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-
-    writers = [start(share) for share in range(2)]
-    for number, writer in enumerate(writers):
-        assert writer.stdout.readline() == "ready\n"
-        time.sleep(0.01 * (number + 1))
-        writer.kill()
-    for writer in writers:
-        writer.communicate()
-    again = [start(share) for share in (0, 1, 0)]  # two of them write the same batches
-    for writer in again:
-        writer.communicate()
-        assert writer.returncode == 0
-    written = [json.loads(line)["name"] for line in path.read_text().splitlines()]
-    assert sorted(map(int, written)) == list(range(60))
-    assert os.path.getsize(path) > 60 * 5000

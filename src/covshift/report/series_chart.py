@@ -101,8 +101,11 @@ def draw_series(chart: Chart) -> Drawing:
 
 def _range(chart: Chart) -> tuple[float, float]:
     """Return the lowest and highest value of the axis, on whole steps."""
-    names = ("value", "low", "high", "observed")
-    values = [one[name] for one in chart["points"] for name in names if one.get(name) is not None]
+    known = [
+        (one.get("value"), one.get("low"), one.get("high"), one.get("observed"))
+        for one in chart["points"]
+    ]
+    values = [value for four in known for value in four if value is not None]
     values += [value for _, _, value in chart["levels"]]
     if not values:
         return 0.0, 1.0
