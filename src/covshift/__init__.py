@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         JointAlignmentClassifier,
         LSPClassifier,
     )
-    from covshift.selection import AutoAdaptedClassifier
+    from covshift.selection import AutoAdaptedClassifier, estimate_performance
     from covshift.streams import SampledRowsWarning
     from covshift.weights import (
         ClassifierWeights,
@@ -77,6 +77,7 @@ __all__ = [
     "ULSIFWeights",
     "UnreliableWeightsWarning",
     "diagnose",
+    "estimate_performance",
     "fit_each",
     "fit_many",
     "load",
@@ -114,6 +115,7 @@ _MODULE_OF = {
     "ULSIFWeights": "covshift.weights",
     "UnreliableWeightsWarning": "covshift.weights",
     "diagnose": "covshift.diagnosis",
+    "estimate_performance": "covshift.selection",
     "fit_each": "covshift.adapters",
     "fit_many": "covshift.adapters",
     "load": "covshift.persistence",

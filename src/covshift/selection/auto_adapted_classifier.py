@@ -32,7 +32,9 @@ from covshift.predictors.class_proportions import (
     share_ratios,
 )
 from covshift.predictors.fitting import check_rowwise, problem_size
+from covshift.predictors.held_out import HeldOutRows, draw_kept
 from covshift.predictors.objective import ACCURACY, decide_classes, is_balanced
+from covshift.predictors.prediction_sets import SetPredictor
 from covshift.predictors.scored_classifier import ScoredClassifier
 from covshift.quiet import ignored_warnings
 from covshift.rows import validate_rows
@@ -49,9 +51,11 @@ from covshift.selection.leaderboard import Leaderboard
 from covshift.selection.members import (
     FewerMembersWarning,
     FitData,
+    Member,
     adapt_members,
     fit_members,
     mean_probabilities,
+    mix_probabilities,
 )
 from covshift.selection.metrics import resolve_metric
 from covshift.selection.problem import Problem
@@ -61,7 +65,7 @@ from covshift.streams import bring_home, is_streamed, map_rows
 from covshift.streams.sampling import draw_in_memory
 
 
-class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
+class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, BaseEstimator):
     """Classifier that tries every adapter, scores them without target labels, and votes.
 
     Candidates are pairs of an adapter and a model, "no adaptation" among them. Each is scored where
@@ -119,6 +123,10 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         where source rows play the target, such as ``covshift diagnose --save-scores`` writes. They
         are used instead of fitting the candidates again; the result is the same to the bit. A
         file of other rows, settings or versions is an error.
+    keep_rows : bool, default=True
+        Whether to keep the labeled source rows of the scores, at most 1,000, with what fits without
+        them say of them, for ``predict_set`` and `covshift.estimate_performance`. They are a part
+        of the model and of its file.
     scoring : {"accuracy", "balanced_accuracy", "f1_macro"} or callable
         The former name of ``objective``.
 
@@ -150,6 +158,8 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         The advice that was followed, in words.
     class_shares_ : ndarray of shape (n_classes,)
         Class proportions that ``predict_proba`` is made for, over all target domains.
+    held_out_ : HeldOutRows or None
+        Source rows that are kept (``keep_rows``), as in `AdaptedClassifier`.
     classes_, domains_, n_features_in_, feature_names_in_
         As in `AdaptedClassifier`.
 
@@ -179,6 +189,11 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
     """
 
     _share_ratios: dict[str, FloatArray]
+    # Held-out rows, of models that keep some: see `covshift.predictors.held_out`.
+    held_out_rows_: FloatArray | None = None
+    held_out_labels_: IntArray | None = None
+    held_out_domain_: IntArray | None = None
+    held_out_scores_: dict[str, FloatArray] | None = None
     _requests = {"sample_domain": True}
     __metadata_request__fit = {"sample_domain": True, "label_mask": True}
     __metadata_request__predict = _requests
@@ -201,6 +216,7 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         random_state: Any = None,
         verbose: int = 0,
         scores_from: Any = None,
+        keep_rows: bool = True,
         scoring: Any = "deprecated",
     ) -> None:
         self.estimator = estimator
@@ -215,6 +231,7 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
         self.scores_from = scores_from
+        self.keep_rows = keep_rows
         self.scoring = scoring
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -226,7 +243,7 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
             state |= {"max_risk": MAX_RISK, "assessment_": None}
         if isinstance(state.get("_share_ratios"), np.ndarray):  # saved by version 0.1
             state = {**state, "_share_ratios": {TARGET: state["_share_ratios"]}}
-        super().__setstate__({"scores_from": None, **state})
+        super().__setstate__({"scores_from": None, "keep_rows": False, **state})
 
     def fit(self, X: Any, y: Any, *, sample_domain: Any = None, label_mask: Any = None) -> Self:
         """Score all candidates and fit the members of the vote.
@@ -270,6 +287,8 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
             self.decision_ = self._decision()
             self.domain_names_: dict[int, str] = {}
             self._set_class_shares(problem)
+            if self.keep_rows:
+                self._keep_held_out(bench, fitted)
         return self
 
     def _prepare(
@@ -379,6 +398,26 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         plain.class_shares_ = self._source_shares
         plain._share_ratios = {}
         return plain
+
+    @property
+    def held_out_(self) -> HeldOutRows | None:
+        """Source rows that the model keeps, with what fits without them say; None: it has none."""
+        check_is_fitted(self)
+        if self.held_out_rows_ is None or not self.held_out_scores_:
+            return None
+        known = self.held_out_scores_
+        P = [known.get(member.candidate.name) for member in self.members_]
+        if all(one is None for one in P):
+            return None
+        weights = np.array([member.weight for member in self.members_])
+        adapts = np.array([member.candidate.adapts for member in self.members_])
+        assert self.held_out_labels_ is not None and self.held_out_domain_ is not None
+        return HeldOutRows(
+            self.held_out_rows_,
+            self.held_out_labels_,
+            self.held_out_domain_,
+            mix_probabilities(P, weights, adapts),
+        )
 
     def predict_proba(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
         """Class probabilities, calibrated on the source; parameters as in ``predict``."""
@@ -548,6 +587,26 @@ class AutoAdaptedClassifier(ScoredClassifier, BaseEstimator):
         """Ratios of class shares for each row, or one set for all; None: those of the source."""
         where = None if self.class_shares == "estimated" else domain
         return ratios_of_rows(self._share_ratios, where, n_samples, len(self.classes_))
+
+    def _keep_held_out(self, bench: Bench, fitted: list[Member]) -> None:
+        """Keep source rows of the bench, with what members say of them that left them out."""
+        problem, P = bench.problem, bench.probabilities_left_out()
+        names = [one.name for one in bench.candidates]
+        by_domain = np.unique(problem.source_domain, return_inverse=True)[1].ravel()
+        kept = draw_kept(by_domain * problem.n_classes + problem.codes)
+        self.held_out_rows_ = problem.X_source[kept]
+        self.held_out_labels_ = problem.codes[kept]
+        self.held_out_domain_ = problem.source_domain[kept]
+        of_members = {one.candidate.name: P[names.index(one.candidate.name)] for one in fitted}
+        self.held_out_scores_ = {
+            name: one[kept] for name, one in of_members.items() if one is not None
+        }
+
+    def _set_probabilities(self, X: Any, sample_domain: Any) -> FloatArray:
+        """Probabilities for the class proportions of the source, as held-out rows have them."""
+        X = self._validate_rows(X)
+        domain = self._domains_of(sample_domain, X.shape[0])
+        return mean_probabilities(self.members_, X, len(self.classes_), domain)
 
     def _domains_of(self, sample_domain: Any, n_samples: int) -> Any:
         """Domains of rows to predict; None, where nothing was said, is for the adapters."""

@@ -82,6 +82,7 @@ def choose_estimator(
     time_budget: float | None = None,
     max_risk: float = MAX_RISK,
     scores_from: Any = None,
+    keep_rows: bool = True,
 ) -> Any:
     """Return the unfitted classifier for two tables by names.
 
@@ -100,6 +101,8 @@ def choose_estimator(
         What is maximized, by the choice and by ``predict``.
     seed, n_jobs, time_budget, max_risk, scores_from
         Of `AutoAdaptedClassifier`.
+    keep_rows : bool, default=True
+        Whether the model keeps held-out source rows, for prediction sets and expected scores.
 
     Returns
     -------
@@ -123,12 +126,13 @@ def choose_estimator(
             time_budget=time_budget,
             max_risk=max_risk,
             scores_from=scores_from,
+            keep_rows=keep_rows,
         )
     if model is None or isinstance(model, str):
         classifier = named_classifier(adapter, model or "logistic", n_source, n_features)
     else:
         classifier = AdaptedClassifier(adapter, with_any_labels(model))
-    return classifier.set_params(objective=objective)
+    return classifier.set_params(objective=objective, keep_rows=keep_rows)
 
 
 def adapt_tables(
