@@ -26,8 +26,9 @@ PHONE = {"width": 360, "height": 740}
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("label")
-    tables = match_tables(rows(200), rows(150, seed=1).drop(columns="label"), label="label")
-    model = TableClassifier(AdaptedClassifier(DomainStandardScaler())).fit_tables(tables)
+    tables = match_tables(rows(80), rows(150, seed=1).drop(columns="label"), label="label")
+    adapted = AdaptedClassifier(DomainStandardScaler(), keep_rows=True)
+    model = TableClassifier(adapted).fit_tables(tables)
     path = folder / "model.skops"
     save(model, path)
     hostile = rows(150, seed=1).drop(columns="label").assign(note="<img src=x onerror=alert(1)>")
@@ -223,6 +224,8 @@ def test_twenty_labels_in_a_browser_with_a_kill_in_between(made, tmp_path):
             page.locator("#classes button").nth(number % 2).click()
             wait_for(page, f"{number} of 20")
         assert page.locator("#finished").is_visible()
+        assert "Expected accuracy: " in page.locator("#expected").inner_text()
+        assert page.locator("#trail .range").count() == 15  # six labels were there, and 14 more
         assert "of 20 labeled rows" in page.locator("#observed").inner_text()
         browser.close()
     said = second.end(signal.SIGINT)

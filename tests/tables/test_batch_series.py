@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy.stats import chi2_contingency
 
-from covshift import AdaptedClassifier, DomainStandardScaler
+from covshift import AdaptedClassifier, DomainStandardScaler, estimate_performance
 from covshift.tables import TableClassifier, TableError, batch_series, match_tables
 from covshift.tables.batch_history import append_history, read_history
 from covshift.tables.batch_series import (
@@ -96,9 +96,9 @@ def test_periods_of_time_over_several_files(model, estimated, tmp_path):
     sizes = {one["name"]: one["rows"] for one in found["batches"]}
     assert sizes == {"2024-W01": 68, "2024-W02": 70, "2024-W03": 70, "2024-W04": 70, "2024-W05": 20}
     assert "2 rows have no date in 'day': left out." in found["notes"]
-    by_day = monitor_series(model, paths, time="day", by="day")
+    by_day = monitor_series(model, [write(tmp_path / "3.csv", frame[:30])], time="day", by="day")
     assert by_day["skipped"] == [{"name": "2024-01-01", "rows": 8}]
-    assert len(by_day["batches"]) == 29
+    assert len(by_day["batches"]) == 2
     by_month = monitor_series(model, paths, time="day", by="month")
     assert [one["name"] for one in by_month["batches"]] == ["2024-01"]
 
@@ -218,3 +218,21 @@ def test_class_proportions_beside_a_plain_test():
         pytest.approx(chi2_contingency(merged).pvalue),
     )
     assert class_proportions_pvalue(np.array([[50, 0], [60, 0]])) == 1
+
+
+def test_the_real_estimate_with_and_without_labels(tmp_path):
+    """Labels narrow the interval, and the estimate is that of the public function."""
+    tables = match_tables(rows(300), rows(300, seed=1).drop(columns="label"), label="label")
+    adapted = AdaptedClassifier(DomainStandardScaler(), keep_rows=True)
+    model = TableClassifier(adapted).fit_tables(tables)
+    frame = rows(200, seed=7)
+    path = write(tmp_path / "batch.csv", frame)
+    (one,) = monitor_series(model, [path], labels=path)["batches"]
+    expected = estimate_performance(model, frame.drop(columns="label"))
+    assert one["estimate"]["value"] == pytest.approx(expected.value, abs=0.02)
+    assert one["reference"] == pytest.approx(expected.reference)
+    widths = [one[name]["high"] - one[name]["low"] for name in ("updated", "estimate")]
+    assert widths[0] < widths[1]
+    truth = np.mean(model.predict(frame) == frame["label"])
+    assert one["observed"]["value"] == pytest.approx(truth)
+    assert abs(one["updated"]["value"] - truth) < 0.05

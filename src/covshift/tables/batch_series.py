@@ -17,7 +17,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from covshift.base import check_number, check_option
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.measures.prediction_scores import score_predictions
 from covshift.predictors.objective import ACCURACY, BALANCED_ACCURACY
+from covshift.selection.performance import PerformanceEstimate, estimate_performance
 from covshift.tables.arrow_columns import to_frame
 from covshift.tables.batch_history import BATCH, LABELS, make_key
 from covshift.tables.classifier import TableClassifier
@@ -217,21 +217,18 @@ def coverage(batches: Sequence[Mapping[str, Any]]) -> dict[str, int]:
 
 def estimate_score(
     model: TableClassifier, Z: FloatArray, domain: IntArray, y_known: Any = None
-) -> Any:
-    """Return the expected score of encoded rows: ``value``, ``low``, ``high``, ``reference``.
+) -> PerformanceEstimate:
+    """Return the expected score of encoded rows (`covshift.estimate_performance`).
 
-    The one place that calls `covshift.estimate_performance`.
+    ``domain``: `TARGET` for rows whose domain is not named; ``y_known``: None where no label is.
 
     Raises
     ------
     ValueError
         If the model keeps no held-out rows.
     """
-    covshift = import_module("covshift")
-    if not hasattr(covshift, "estimate_performance"):
-        raise ValueError("this version cannot estimate scores.")
     where = None if (domain == TARGET).all() else domain
-    return covshift.estimate_performance(
+    return estimate_performance(
         model.estimator_, Z, sample_domain=where, objective=objective_of(model), y_known=y_known
     )
 
