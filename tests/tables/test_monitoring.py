@@ -6,7 +6,7 @@ import pytest
 
 from covshift import AdaptedClassifier, DomainStandardScaler
 from covshift.tables import TableClassifier, TableError, match_tables, monitor_batch
-from covshift.tables.monitoring import Sample, _compare
+from covshift.tables.monitoring import Sample, _compare, spread_pvalues
 
 rng = np.random.RandomState(0)
 
@@ -69,6 +69,29 @@ def test_the_smaller_of_two_pvalues_counts_twice():
         assert min(pair, key=pair.get) == smaller
         assert 2 * pair[smaller] < max(pair.values())
         assert found["pvalue"] == pytest.approx(2 * pair[smaller])
+
+
+def test_spreads_beside_permutations():
+    """A naive twin: the rank sum of distances from the common median, under permuted sides."""
+    draws = np.random.RandomState(3)
+    A, B = draws.standard_normal((60, 1)), 1.3 * draws.standard_normal((40, 1))
+    distances = np.abs(np.concatenate([A, B]) - np.median(np.concatenate([A, B])))[:, 0]
+    ranks = distances.argsort().argsort() + 1
+
+    def apart(order):
+        return abs(ranks[order[60:]].sum() - 40 * 101 / 2)
+
+    observed = apart(np.arange(100))
+    permuted = np.mean([apart(draws.permutation(100)) >= observed for _ in range(4000)])
+    assert spread_pvalues(A, B)[0] == pytest.approx(permuted, abs=0.03)
+
+
+def test_a_sensor_that_becomes_noisy_is_found(model, tmp_path):
+    found = monitor(model, rows(300).assign(b=lambda one: 1.6 * one["b"]), tmp_path)
+    assert "spread" in found["what_moved"]
+    assert spread_pvalues(np.ones((9, 2)), np.ones((9, 2))).tolist() == []
+    thirds = np.tile([0.0, 1.0, 2.0], 20)[:, None]
+    assert spread_pvalues(thirds, thirds)[0] > 0.5
 
 
 def test_rows_that_the_model_keeps_are_recognized(tmp_path):

@@ -1,15 +1,16 @@
 r"""Whether the target has moved since the model was made: a batch against the rows kept in it.
 
-Four questions, on 1,000 rows of either side at most:
+Five questions, on 1,000 rows of either side at most:
 
 =================  ============================================================================
 all features       a classifier that separates old rows from new (`classifier_two_sample_test`)
 each feature       Kolmogorov-Smirnov (`ks_test`), Holm over the features
+spread             Mann-Whitney on distances from the median of both samples, Holm over the features
 predictions        Kolmogorov-Smirnov on the probability of each class, Holm over the classes
 class proportions  chi-squared test of the classes that are predicted
 =================  ============================================================================
 
-The batch has moved if the smallest of the four p-values, by Holm, is at or below the level. That
+The batch has moved if the smallest of the five p-values, by Holm, is at or below the level. That
 many rows bound what can be found: with more, movements that matter to nobody would be significant.
 
 **Several batches.** With level :math:`\alpha / m` for each batch, the probability of a false alarm
@@ -30,7 +31,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import chi2_contingency
+from scipy.stats import chi2_contingency, mannwhitneyu
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -53,7 +54,7 @@ MAX_FEATURES = 10  # listed
 MIN_SHARE_KEPT = 0.5  # of a batch that the model has seen, to say so
 MIN_EXPECTED = 5  # rows of a predicted class on either side; rarer classes are tested together
 TARGET = np.iinfo(np.int64).min  # stands for the domain of rows that no column names
-ASKED = ("all features", "each feature", "predictions", "class proportions")
+ASKED = ("all features", "each feature", "spread", "predictions", "class proportions")
 
 
 def monitor_batch(
@@ -148,7 +149,8 @@ def compare_batch(
     found = _compare(Z_old, Z_new, model.encoder_.get_feature_names_out(), rng)
     old = predict_encoded(model, Z_old, model.reference_domain_[reference])
     new = predict_encoded(model, Z_new, sample.domain[:MAX_ROWS])
-    raw = [found["auc_pvalue"], found["ks_pvalue"], *_compare_predictions(old, new)]
+    spread = float(spread_pvalues(Z_old, Z_new).min(initial=1.0))
+    raw = [found["auc_pvalue"], found["ks_pvalue"], spread, *_compare_predictions(old, new)]
     adjusted = dict(zip(ASKED, holm(raw).tolist(), strict=True))
     found["pvalue"] = min(adjusted.values())
     n_kept = _count_kept(Z_old, Z_new)
@@ -169,6 +171,25 @@ def compare_batch(
         "rows_compared": len(Z_new),
         "reference_rows": len(Z_old),
     }
+
+
+def spread_pvalues(A: FloatArray, B: FloatArray) -> FloatArray:
+    r"""Return the p-value of equal spreads of each feature of two samples, by Holm.
+
+    Ranks of :math:`|x - m|`, with m the median of both samples together: under the hypothesis that
+    the samples have one distribution, any split of these rows is equally likely. A sensor that
+    becomes noisy is found long before Kolmogorov-Smirnov finds it. Features with two values or
+    fewer are left out: their spread says what their mean says.
+    """
+    both = np.concatenate([A, B])
+    used = [j for j in range(both.shape[1]) if len(np.unique(both[:, j])) > 2]
+    if not used:
+        return np.empty(0)
+    distances = np.abs(both[:, used] - np.median(both[:, used], axis=0))
+    test = mannwhitneyu(distances[: len(A)], distances[len(A) :], method="asymptotic")
+    # All distances of a feature may be equal: then there is nothing to rank.
+    adjusted: FloatArray = holm(np.nan_to_num(test.pvalue, nan=1.0))
+    return adjusted
 
 
 class Predictions(NamedTuple):
