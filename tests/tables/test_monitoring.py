@@ -86,14 +86,6 @@ def test_spreads_beside_permutations():
     assert spread_pvalues(A, B)[0] == pytest.approx(permuted, abs=0.03)
 
 
-def test_a_sensor_that_becomes_noisy_is_found(model, tmp_path):
-    found = monitor(model, rows(300).assign(b=lambda one: 1.6 * one["b"]), tmp_path)
-    assert "spread" in found["what_moved"]
-    assert spread_pvalues(np.ones((9, 2)), np.ones((9, 2))).tolist() == []
-    thirds = np.tile([0.0, 1.0, 2.0], 20)[:, None]
-    assert spread_pvalues(thirds, thirds)[0] > 0.5
-
-
 def test_rows_that_the_model_keeps_are_recognized(tmp_path):
     train, new = rows(200, site="A").assign(label=["x", "y"] * 100), rows(200)
     matched = match_tables(train, new, label="label", domain="site")
@@ -145,3 +137,12 @@ def test_models_of_other_kinds(tmp_path):
     rows(20).to_csv(tmp_path / "batch.csv", index=False)
     with pytest.raises(TableError, match="not one made by covshift adapt"):
         monitor_batch(AdaptedClassifier(), tmp_path / "batch.csv")
+
+
+def test_a_sensor_that_becomes_noisy_is_found(model, tmp_path):
+    noisy = rows(300).assign(b=lambda one: 1.6 * one["b"])
+    found = monitor(model, noisy, tmp_path, domain="site")
+    assert "spread" in found["what_moved"]
+    assert spread_pvalues(np.ones((9, 2)), np.ones((9, 2))).tolist() == []
+    thirds = np.tile([0.0, 1.0, 2.0], 20)[:, None]
+    assert spread_pvalues(thirds, thirds)[0] > 0.5

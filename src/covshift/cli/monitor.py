@@ -92,7 +92,8 @@ def monitor(
     1 is an error; 4 wins over 3. The model keeps up to 1,000 target rows, drawn at random when it
     was made; at most 1,000 rows of each batch, drawn at random too, are compared with them: by a
     classifier that separates old from new, each feature and its spread, the predictions and the
-    predicted class proportions. The expected score is estimated from held-out training rows in the model.
+    predicted class proportions. The expected score is estimated from held-out training rows in the
+    model.
 
     With --history, --time or several files, batches are a series: in 20 batches that have not
     moved, the probability of any alarm is at most 5 %.

@@ -120,8 +120,8 @@ def _say_test(shown: Sequence[Mapping[str, Any]]) -> str:
     level = float(shown[-1]["level"])
     return (
         "Features together, each feature, its spread, predictions and predicted class proportions, "
-        f"with Holm's correction, at level {level:g} for each batch: at most {20 * level:.0%} false alarms in "
-        "20 batches."
+        f"with Holm's correction, at level {level:g} for each batch: at most {20 * level:.0%} "
+        "false alarms in 20 batches."
     )
 
 
