@@ -15,7 +15,7 @@ from measuring import median_seconds, report
 from sklearn.exceptions import ConvergenceWarning
 
 from covshift import DenoisingAutoencoder
-from covshift.adapters._autoencoder_fit import fit_stacked
+from covshift.adapters.denoising_autoencoder import fit_stacked
 
 EPOCHS, BATCH_SIZE, NOISE, RATE, N_STACKED = 200, 50, 0.1, 0.001, 10
 X = np.random.RandomState(0).uniform(size=(750, 2))

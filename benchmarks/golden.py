@@ -4,10 +4,11 @@ python benchmarks/golden.py record FILE.npz
 python benchmarks/golden.py compare FILE.npz [--tolerance 1e-12] [--only GROUP]
 
 Use it for a change that must not alter any result. The cases cover every adapter and weight
-estimator, alone and inside the predictors, the default candidates and their ensemble, the models
-that the command line builds by name, diagnoses, tables, and one draw of the paper's synthetic
-study. `compare` prints the largest difference of each case, `|new - old| / (1 + |old|)`. It exits
-with code 1 if a case differs by more than the tolerance, fails, is missing or is new.
+estimator, alone and inside the predictors, rows in blocks and from another array library, the
+measures of rows, the default candidates and their ensemble, the models that the command line builds
+by name, diagnoses, tables, and one draw of the paper's synthetic study. `compare` prints the
+largest difference of each case, `|new - old| / (1 + |old|)`. It exits with code 1 if a case differs
+by more than the tolerance, fails, is missing or is new.
 
 Candidates, hypotheses and scores are read by position, because their names may change. Other names
 that a later version may change stand in one place, below the imports. Record and compare on the
@@ -20,9 +21,11 @@ import os
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before NumPy is loaded: sums in one order
 os.environ["MKL_NUM_THREADS"] = "1"
 os.environ["OMP_NUM_THREADS"] = "1"
+os.environ["SCIPY_ARRAY_API"] = "1"  # for rows of another array library
 
 import argparse
 import csv
+import dataclasses
 import json
 import math
 import subprocess
@@ -58,12 +61,14 @@ from covshift import (
     LSPClassifier,
     PeriodicSparseFiltering,
     RuLSIFWeights,
+    SegmentSparseFiltering,
     SparseFiltering,
     SubspaceAlignment,
     ULSIFWeights,
     diagnose,
     fit_each,
     fit_many,
+    measures,
 )
 from covshift.datasets import make_radial_shift, make_smooth_shift
 
@@ -83,8 +88,23 @@ NAMED_ADAPTERS = {
     "kliep": "kliep",
     "kmm": "kmm",
     "classifier-weights": "classifier-weights",
+    "rulsif": "rulsif",
+    "sa-8": "sa-8",
+    "dae": "dae",
+    "standardise-sf": "standardize-sf",
+    "psf, unlabelled": "psf-unlabeled",
+    "standardise-psf": "standardize-psf",
 }
-NAMED_MODELS = {"linear": "logistic", "rbf": "rbf", "boosting": "boosting"}
+NAMED_MODELS = {
+    "linear": "logistic",
+    "rbf": "rbf",
+    "boosting": "boosting",
+    "linear svm": "linear-svm",
+    "kernel ridge": "kernel-ridge",
+    "forest": "forest",
+    "joint": "joint",
+    "joint, no graph": "joint-no-graph",
+}
 # Columns of a leaderboard's row that are not scores, and those of its two results.
 NOT_SCORES = ("candidate", "adapter", "estimator", "seconds", "disqualified", "warnings")
 COMBINED, WEIGHT = "expected gain", "weight"
@@ -95,22 +115,28 @@ PAPER_RESULTS = ("with", "without", "without_target", "mmd_before", "mmd_after")
 
 def build_named(adapter: str, model: str, n_source: int, n_features: int) -> Any:
     """Return the model that the command line builds for two names."""
-    from covshift.selection.candidates import named_classifier
+    from covshift.selection.candidates import named_model
 
-    return named_classifier(NAMED_ADAPTERS[adapter], NAMED_MODELS[model], n_source, n_features)
+    return named_model(NAMED_ADAPTERS[adapter], NAMED_MODELS[model], n_source, n_features)
 
 
 def list_named() -> tuple[set[str], set[str]]:
     """Return the names that exist, to find cases that this file lacks."""
-    return set(NAMED_ADAPTERS.values()), set(NAMED_MODELS.values())
+    from covshift.registry import records
+    from covshift.selection.models import MODELS
+
+    # Of windows of signals, which have a case of their own.
+    return {record.name for record in records()} - {"segment-sf"}, set(MODELS)
 
 
-def list_candidates(estimator: Any, n_source: int, n_features: int, n_classes: int) -> list[str]:
+def list_candidates(
+    estimator: Any, X: np.ndarray, sample_domain: np.ndarray, n_classes: int
+) -> list[str]:
     """Return the names of the default candidates in the order of their list."""
-    from covshift.registry import Size
+    from covshift.predictors.fitting import problem_size
     from covshift.selection.candidates import candidates_around, default_candidates
 
-    size = Size(n_source, n_source, n_features, n_classes)
+    size = problem_size(X, n_classes, sample_domain)
     found = default_candidates(size) if estimator is None else candidates_around(estimator, size)
     return [one.name for one in found]
 
@@ -157,7 +183,19 @@ OTHER_SETTINGS = {
     "SA, scaled, by domain": SubspaceAlignment(center=True, scale=True, pooling="domain"),
     "ranks by domain": DomainQuantileTransformer(pooling="domain"),
     "DAE, small": DenoisingAutoencoder(n_components=2, max_epochs=5, random_state=0),
-}
+    "DAE, other training": DenoisingAutoencoder(
+        n_components=3, activation="tanh", decoder="linear", tied=True, noise="masking",
+        solver="sgd", learning_rate=0.05, early_stopping=True, patience=3, max_epochs=20,
+        init="normal", random_state=0,
+    ),
+    "SF, small": SparseFiltering(n_components=3, norm_epsilon=1e-8, random_state=0),
+    "PSF, blockwise": PeriodicSparseFiltering(loss="blockwise", max_iter=30, random_state=0),
+    "PSF, cos, stopped": PeriodicSparseFiltering(
+        activation="cos", early_stopping="ks", max_iter=40, stopping_window=20, alpha=0.01,
+        n_unlabelled_components=2, n_components=10, n_restarts=2, random_state=0,
+    ),
+    "PSF, abs": PeriodicSparseFiltering(activation="abs", max_iter=30, random_state=0),
+}  # fmt: skip
 WEIGHTS = {
     "uLSIF": ULSIFWeights(random_state=0),
     "RuLSIF": RuLSIFWeights(random_state=0),
@@ -265,6 +303,8 @@ def _walk(value: Any) -> Iterator[float]:
         yield np.nan
     elif isinstance(value, str):
         yield 1.0
+    elif dataclasses.is_dataclass(value):
+        yield from _walk(vars(value))
     elif isinstance(value, dict):
         for one in value.values():
             yield from _walk(one)
@@ -296,6 +336,54 @@ def fit_adapter(adapter: Any, name: str) -> dict[str, Any]:
     """Fit an adapter alone."""
     data = make_data(name)
     return outputs_of(clone(adapter).fit(data.X, data.y, **data.where), data)
+
+
+def fit_elsewhere(adapter: Any, place: str) -> dict[str, Any]:
+    """Fit rows that come in blocks, in single precision, or from another array library."""
+    data = make_data("three")
+    if place == "blocks":
+        import dask.array
+
+        X = dask.array.from_array(data.X, chunks=(70, -1))
+        fitted = clone(adapter).fit(X, data.y, **data.where)
+        return {"blocks": thinned(fitted.transform(X, **data.where).compute())}
+    if place == "device":
+        import array_api_strict
+
+        with sklearn.config_context(array_api_dispatch=True):
+            X = array_api_strict.asarray(data.X)
+            fitted = clone(adapter).fit(X, data.y, **data.where)
+            return {"device": thinned(np.from_dlpack(fitted.transform(X, **data.where)))}
+    X = data.X.astype(np.float32)
+    fitted = clone(adapter).fit(X, data.y, **data.where)
+    return {"single": thinned(fitted.transform(X, **data.where))}
+
+
+def fit_segments() -> dict[str, Any]:
+    """Fit filters of the segments of signals."""
+    data = make_data("wide")
+    filters = SegmentSparseFiltering(
+        5, segment_length=10, n_segments=400, l1_penalty=0.01, max_iter=20, random_state=0
+    )
+    return outputs_of(filters.fit(data.X, data.y, **data.where), data)
+
+
+def measure_rows(name: str) -> dict[str, Any]:
+    """Compare source and target by the measures of rows."""
+    data = make_data(name)
+    A, B = data.X[data.sample_domain >= 0], data.X[data.sample_domain < 0]
+    weights = np.exp(A[:, 0])
+    return {
+        "mmd": measures.mmd(A, B),
+        "mmd test": numbers_of(measures.mmd_test(A, B, random_state=0)),
+        "ks": measures.ks_distance(A, B),
+        "ks test": numbers_of(measures.ks_test(A, B)),
+        "two-sample test": numbers_of(measures.classifier_two_sample_test(A, B, random_state=0)),
+        "effective size": measures.effective_sample_size(weights),
+        "pareto k": measures.pareto_k(weights),
+        "overlap": numbers_of(measures.support_overlap(A, B)),
+        "wilcoxon": numbers_of(measures.paired_wilcoxon(A[:, 0], B[:, 0])),
+    }
 
 
 def fit_together(function: Any) -> dict[str, Any]:
@@ -369,7 +457,7 @@ def fit_vote(name: str, estimator: Any = None) -> dict[str, Any]:
     """Let the default candidates vote, around three models or around one."""
     data = make_data(name)
     model = AutoAdaptedClassifier(estimator, random_state=0).fit(data.X, data.y, **data.where)
-    names = list_candidates(estimator, data.n_source, data.X.shape[1], len(model.classes_))
+    names = list_candidates(estimator, data.X, data.sample_domain, len(model.classes_))
     rows = {row["candidate"]: row for row in model.leaderboard_}
     if rows.keys() != set(names):
         raise ValueError("The leaderboard has other candidates than the default list.")
@@ -512,8 +600,21 @@ def list_cases() -> dict[str, Callable[[], dict[str, Any]]]:
     for name in NAMED_ADAPTERS:
         for data in ("three", "wide"):
             cases[f"named/{name} + linear, {data}"] = partial(fit_named, name, "linear", data)
-    for name in ("rbf", "boosting"):
+    for name in NAMED_MODELS:
         cases[f"named/standardise + {name}"] = partial(fit_named, "standardise", name, "two")
+    for name in ("PSF", "SF", "PSF, blockwise", "standardise", "CORAL", "Monge", "SA"):
+        adapter = (ADAPTERS | OTHER_SETTINGS)[name]
+        cases[f"adapters/{name}, blocks"] = partial(fit_elsewhere, adapter, "blocks")
+        cases[f"adapters/{name}, single precision"] = partial(fit_elsewhere, adapter, "single")
+    for name in ("PSF", "SF", "PSF, blockwise"):
+        adapter = (ADAPTERS | OTHER_SETTINGS)[name]
+        cases[f"adapters/{name}, device"] = partial(fit_elsewhere, adapter, "device")
+    cases["adapters/DAE, single precision"] = partial(
+        fit_elsewhere, OTHER_SETTINGS["DAE, small"], "single"
+    )
+    cases["adapters/segments"] = fit_segments
+    for name in ("two", "near"):
+        cases[f"measures/{name}"] = partial(measure_rows, name)
     for name in ("two", "three", "wide"):
         cases[f"vote/defaults, {name}"] = partial(fit_vote, name)
     for name in ("two", "wide"):

@@ -22,7 +22,7 @@ from covshift.kernels.distinct_rows import deal_folds
 from covshift.predictors.objective import decide_classes
 from covshift.registry import records
 from covshift.selection.bench import N_FOLDS, Bench
-from covshift.selection.candidates import default_candidates, named_classifier
+from covshift.selection.candidates import default_candidates, named_model
 from covshift.selection.choice import choose
 from covshift.selection.disqualification import disqualify
 from covshift.selection.expectations import vote_probabilities
@@ -201,7 +201,7 @@ def rounded(values):
 
 def fixed_pipeline(task, seed, adapter, model):
     """One adapter of the registry and one model, both by name."""
-    classifier = named_classifier(adapter, model, *task.X_source.shape)
+    classifier = named_model(adapter, model, *task.X_source.shape)
     X, y, sample_domain = stacked(task)
     classifier.fit(X, y, sample_domain=sample_domain)
     known = hasattr(classifier, "predict_proba")

@@ -17,8 +17,7 @@ import numpy as np
 import soundfile
 from measuring import median_seconds
 
-from covshift.datasets.speech_features import FEATURE_NAMES, RATE, segment_features
-from covshift.kernels.mfcc import slopes
+from covshift.datasets.speech_features import FEATURE_NAMES, RATE, segment_features, slopes
 
 
 def statistics_of(raw):
@@ -28,7 +27,7 @@ def statistics_of(raw):
 
 
 def ours(segment):
-    """Features by `covshift.kernels.mfcc`."""
+    """Features by `covshift.datasets.speech_features`."""
     return segment_features(segment, RATE)[0]
 
 

@@ -18,8 +18,7 @@ from baselines import plain_fit, plain_loss, released_loss
 from measuring import report
 
 from covshift import fit_each, stack_domains
-from covshift.paper.recipes import build
-from covshift.paper.synthetic.systems import READINGS
+from covshift.paper.synthetic.systems import READINGS, build
 from covshift.paper.synthetic.trials import draw_trial
 
 warnings.filterwarnings("ignore", category=UserWarning)

@@ -22,6 +22,7 @@ from covshift import (
     AdaptedClassifier,
     AdaptedRegressor,
     AutoAdaptedClassifier,
+    AutoAdaptedRegressor,
     DomainStandardScaler,
     JointAlignmentClassifier,
     LSPClassifier,
@@ -29,7 +30,7 @@ from covshift import (
     SparseFiltering,
     registry,
 )
-from covshift.adapters._filter import SparseFilter
+from covshift.adapters._sparse_filter import SparseFilter
 from covshift.base import DomainTransformer
 from covshift.registry import BUILT_IN
 from tests.shifted import make_problem
@@ -106,7 +107,7 @@ def classes_with(capability):
 ADAPTERS = registered("transformer")
 FILTERS = [one for one in ADAPTERS if isinstance(one, SparseFilter)]
 READS_LABELS = classes_with("reads_labels")
-NEEDS_TARGET = classes_with("needs_target") | {"AutoAdaptedClassifier"}
+NEEDS_TARGET = classes_with("needs_target") | {"AutoAdaptedClassifier", "AutoAdaptedRegressor"}
 USES_DOMAINS = classes_with("uses_domains")
 
 # scikit-learn's checks ask for good scores on blobs and on a linear function, where sparse
@@ -133,6 +134,7 @@ PREDICTORS = [
     ),
     AdaptedRegressor(),
     AdaptedRegressor(MILD_FILTERS, Ridge(alpha=1e-3)),
+    AutoAdaptedRegressor(candidates=[(DomainStandardScaler(), Ridge())], random_state=0),
 ]
 
 ESTIMATORS = ADAPTERS + PREDICTORS

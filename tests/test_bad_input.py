@@ -330,7 +330,7 @@ def test_an_interrupted_fit_leaves_the_earlier_one(monkeypatch):
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("covshift.adapters._filter_fit.minimize_lbfgs", interrupt)
+    monkeypatch.setattr("covshift.adapters._filter_minimization.minimize_lbfgs", interrupt)
     with pytest.raises(KeyboardInterrupt):
         psf.fit(X[:, :2], y, sample_domain=sample_domain)
     np.testing.assert_array_equal(psf.transform(X_new), before)

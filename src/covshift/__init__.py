@@ -38,7 +38,11 @@ if TYPE_CHECKING:
         JointAlignmentClassifier,
         LSPClassifier,
     )
-    from covshift.selection import AutoAdaptedClassifier, estimate_performance
+    from covshift.selection import (
+        AutoAdaptedClassifier,
+        AutoAdaptedRegressor,
+        estimate_performance,
+    )
     from covshift.streams import SampledRowsWarning
     from covshift.weights import (
         ClassifierWeights,
@@ -53,6 +57,7 @@ __all__ = [
     "AdaptedClassifier",
     "AdaptedRegressor",
     "AutoAdaptedClassifier",
+    "AutoAdaptedRegressor",
     "ClassifierWeights",
     "CorrelationAlignment",
     "DenoisingAutoencoder",
@@ -91,6 +96,7 @@ _MODULE_OF = {
     "AdaptedClassifier": "covshift.predictors",
     "AdaptedRegressor": "covshift.predictors",
     "AutoAdaptedClassifier": "covshift.selection",
+    "AutoAdaptedRegressor": "covshift.selection",
     "ClassifierWeights": "covshift.weights",
     "CorrelationAlignment": "covshift.adapters",
     "DenoisingAutoencoder": "covshift.adapters",

@@ -27,6 +27,9 @@ MODEL_NAMES = (
     "joint-no-graph",
 )  # fmt: skip
 
+# The same for labels that are numbers.
+NUMBER_MODEL_NAMES = ("ridge", "kernel-ridge", "forest", "boosting")
+
 SCALED_PATH = "covshift.adapters.source_standard_scaler:SourceStandardScaler"
 STANDARDIZED_PATH = "covshift.adapters.domain_standard_scaler:DomainStandardScaler"
 
@@ -98,6 +101,10 @@ class AdapterRecord:
     automatic : tuple of str
         Models that it is paired with in the default candidates, by the names of
         `covshift.selection.models`.
+    automatic_numbers : tuple of str
+        The same where the label is a number.
+    needs_classes : str
+        Why it cannot serve a label that is a number; empty: it can.
     max_features : int or None
         Features above which automatic use skips it, because it would take too long.
     min_domains : int
@@ -132,6 +139,8 @@ class AdapterRecord:
     before: tuple[Step, ...] = ("scale",)
     settings: Settings = field(default_factory=dict)
     automatic: tuple[str, ...] = ()
+    automatic_numbers: tuple[str, ...] = ()
+    needs_classes: str = ""
     max_features: int | None = None
     min_domains: int = 2
     n_outputs: int | None = None
@@ -231,6 +240,8 @@ def _codes(size: Size) -> dict[str, Any]:
 # what the vote reaches; boosted trees cost ten times as much as forests.
 _PLAIN = ("logistic", "linear-svm", "rbf", "kernel-ridge", "forest")
 _TWO = ("logistic", "rbf")
+_NUMBER_PLAIN = ("ridge", "kernel-ridge", "forest")
+_NUMBER_TWO = ("ridge", "kernel-ridge")
 
 # What records of one kind share.
 _BY_FEATURE: dict[str, Any] = {
@@ -302,6 +313,7 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         exports_to_onnx=True,
         before=(),
         automatic=_PLAIN,
+        automatic_numbers=_NUMBER_PLAIN,
     ),
     AdapterRecord(
         name="standardize",
@@ -312,6 +324,7 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         harms="Class proportions differ between source and target.",
         exports_to_onnx=True,
         automatic=(*_PLAIN, "joint"),
+        automatic_numbers=_NUMBER_PLAIN,
         aliases=("standardise",),
         **_BY_FEATURE,
     ),
@@ -325,6 +338,7 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         exports_to_onnx=True,
         settings={"pooling": "domain"},
         automatic=(*_TWO, "joint"),
+        automatic_numbers=_NUMBER_TWO,
         min_domains=3,
         aliases=("standardise-domains", "standardise groups"),
         **_BY_FEATURE,
@@ -336,6 +350,7 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         assumption="Source and target differ by a linear map of the features.",
         fixes="Correlations and scales that differ between domains.",
         automatic=_TWO,
+        automatic_numbers=_NUMBER_TWO,
         **_ALIGNED,
     ),
     AdapterRecord(
@@ -354,6 +369,7 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         fixes="Offsets, gains and non-linear responses of sensors.",
         harms="Class proportions differ between source and target.",
         automatic=("logistic", "linear-svm", "rbf", "forest", "joint"),
+        automatic_numbers=_NUMBER_PLAIN,
         **_BY_FEATURE,
     ),
     AdapterRecord(
@@ -362,6 +378,7 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         title="importance weights: least-squares density ratio",
         settings={"random_state": 0},
         automatic=_TWO,
+        automatic_numbers=_NUMBER_TWO,
         **_WEIGHTS,
     ),
     AdapterRecord(
@@ -404,6 +421,7 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         title=f"subspace alignment in at most {LARGE_SUBSPACE} dimensions",
         settings=_subspace(LARGE_SUBSPACE),
         automatic=("logistic",),
+        automatic_numbers=("ridge",),
         n_outputs=LARGE_SUBSPACE,
         aliases=("sa-30", "SA 30"),
         **_SUBSPACE,
@@ -426,6 +444,7 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         before=("scale", FILTERED_FEATURES),
         settings=_filters(),
         automatic=("linear-svm",),
+        automatic_numbers=("ridge",),
         **_SF,
     ),
     AdapterRecord(
@@ -442,6 +461,7 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         before=("scale", FILTERED_FEATURES),
         settings=_filters(label_reward=0.0, n_restarts=1),
         automatic=("rbf",),
+        automatic_numbers=("kernel-ridge",),
         **_PSF,
     ),
     AdapterRecord(
@@ -459,6 +479,7 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         settings=_filters_by_class,
         max_features=FILTERED_FEATURES,
         reads_labels=True,
+        needs_classes="its filters are grouped by class; psf-unlabeled has none",
         runs_on_device=True,  # on so few features that it has no step before it
         aliases=("PSF by class",),
         **_PSF,
@@ -654,6 +675,12 @@ _FIELDS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
         _all(lambda one: one in MODEL_NAMES),
         f"a tuple of {', '.join(MODEL_NAMES)}",
     ),
+    (
+        "automatic_numbers",
+        _all(lambda one: one in NUMBER_MODEL_NAMES),
+        f"a tuple of {', '.join(NUMBER_MODEL_NAMES)}",
+    ),
+    ("needs_classes", lambda one: isinstance(one, str), "a text"),
     *(
         (name, lambda one: one is None or _is_count(one), "a whole number of at least 1, or None")
         for name in ("max_features", "n_outputs")

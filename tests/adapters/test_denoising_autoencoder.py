@@ -10,8 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from covshift import DenoisingAutoencoder
-from covshift.adapters import _autoencoder_batches, _autoencoder_training
-from covshift.adapters._autoencoder_fit import fit_stacked
+from covshift.adapters import _autoencoder_training
+from covshift.adapters.denoising_autoencoder import fit_stacked
 from tests.shifted import make_problem
 
 LEARNED = (
@@ -148,7 +148,7 @@ def test_blocks_change_nothing(monkeypatch, room, noise):
     X = rows()
     parameters = {"early_stopping": True, "noise": noise, "max_epochs": 6}
     expected = quick(**parameters).fit(X)
-    monkeypatch.setattr(_autoencoder_batches, "BLOCK_ENTRIES", room)
+    monkeypatch.setattr(_autoencoder_training, "BLOCK_ENTRIES", room)
     ours = quick(**parameters).fit(X)
     for name in LEARNED:
         assert_allclose(getattr(ours, name), getattr(expected, name), rtol=1e-12, err_msg=name)
@@ -156,24 +156,22 @@ def test_blocks_change_nothing(monkeypatch, room, noise):
 
 def test_each_epoch_has_every_row_once():
     samples = np.arange(10.0)[None, :]
-    batches = _autoencoder_batches.NoisyBatches(
-        [samples, -samples],
-        [_autoencoder_batches.Streams.from_seed(seed) for seed in (0, 1)],
-        batch_size=4,
-        noise="gaussian",
-        noise_levels=[0.0, 1.0],
-    )
+    networks = [
+        quick(batch_size=4, max_epochs=3, noise_level=level, random_state=seed)
+        for seed, level in enumerate([0.0, 1.0])
+    ]
+    streams = [_autoencoder_training.Streams(one.random_state) for one in networks]
+    batches = _autoencoder_training.noisy_batches(networks, [samples, -samples], streams)
     sizes, epoch, orders = [], [], []
-    for block in batches.blocks(3):
-        for batch in block.batches:
-            sizes.append(batch.clean.shape[2])
-            assert_array_equal(batch.noisy[0, :1], batch.clean[0])
-            assert (batch.noisy[1, :1] != batch.clean[1]).all()
-            assert_array_equal(batch.noisy[:, -1], 1)
-            epoch.append(batch.clean.copy())
-            if batch.ends_epoch:
-                orders.append(np.concatenate(epoch, axis=2)[:, 0])
-                epoch = []
+    for noisy, clean, ends_epoch in batches:
+        sizes.append(clean.shape[2])
+        assert_array_equal(noisy[0, :1], clean[0])
+        assert (noisy[1, :1] != clean[1]).all()
+        assert_array_equal(noisy[:, -1], 1)
+        epoch.append(clean)
+        if ends_epoch:
+            orders.append(np.concatenate(epoch, axis=2)[:, 0])
+            epoch = []
     assert sizes == [4, 4, 2] * 3
     for order in orders:
         assert_array_equal(np.sort(order[0]), np.arange(10))
@@ -184,8 +182,7 @@ def test_each_epoch_has_every_row_once():
 @pytest.mark.parametrize(("noise", "level"), [("gaussian", 0.3), ("masking", 0.3)])
 def test_noise_is_as_strong_as_asked_for(noise, level):
     clean = np.full((4, 5000), 2.0)
-    noisy = np.empty_like(clean)
-    _autoencoder_batches.add_noise(clean, np.random.default_rng(0), noise, level, noisy)
+    noisy = _autoencoder_training.with_noise(clean, np.random.default_rng(0), noise, level)
     if noise == "gaussian":
         assert (noisy - clean).std() == pytest.approx(level, rel=0.02)
         assert (noisy - clean).mean() == pytest.approx(0, abs=0.01)
@@ -416,7 +413,7 @@ def test_all_entries_cannot_be_masked():
 
 @unfinished
 def test_progress(capsys, monkeypatch):
-    monkeypatch.setattr(_autoencoder_batches, "BLOCK_ENTRIES", 1)
+    monkeypatch.setattr(_autoencoder_training, "BLOCK_ENTRIES", 1)
     quick().fit(rows())
     assert capsys.readouterr().out == ""
     quick(verbose=1).fit(rows())
@@ -443,14 +440,15 @@ def test_an_interrupted_fit_leaves_the_earlier_one(monkeypatch):
     X = rows()
     unfitted, fitted = quick(), quick().fit(X)
     before = fitted.transform(X)
-    calls = []
+    calls, step = [], _autoencoder_training.Networks.gradient
 
     def interrupt(*args):
         calls.append(args)
         if len(calls) > 5:
             raise KeyboardInterrupt
+        return step(*args)
 
-    monkeypatch.setattr(_autoencoder_training, "backpropagate", interrupt)
+    monkeypatch.setattr(_autoencoder_training.Networks, "gradient", interrupt)
     with pytest.raises(KeyboardInterrupt):
         fit_stacked([unfitted, fitted], [X[:, :2], X[:, :2]])
     with pytest.raises(ValueError, match="not fitted"):

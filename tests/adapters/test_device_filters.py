@@ -23,7 +23,7 @@ from covshift import (
     save,
     to_numpy,
 )
-from covshift.adapters import _device_fit, _filter_fit, _unit_norms
+from covshift.adapters import _device_fit, _filter_minimization, _unit_norms
 from covshift.solvers.namespaces import to_numpy as array_to_numpy
 from tests.array_libraries import LIBRARIES, ON_GPU, ON_PROCESSOR, to_torch, without_torch
 from tests.shifted import make_problem
@@ -123,7 +123,7 @@ def test_settings_of_other_shapes_are_one_batch(asarray, dispatch):
     ]
     problems = [clone(setting)._state_problem(rows, y, SAMPLE_DOMAIN) for setting in grid]
     problems = [problem.on_rows_of(problems[0]) for problem in problems]
-    (batch,) = _filter_fit._batches(problems)
+    (batch,) = _filter_minimization._batches(problems)
     assert len(batch) == 60
     together = fit_many(grid, rows, y, sample_domain=SAMPLE_DOMAIN)
     for setting, fitted in zip(grid, together, strict=True):
@@ -138,7 +138,7 @@ def test_batches_are_cut_by_their_size(asarray, dispatch, monkeypatch):
     problem = (
         clone(SETTINGS[0]).set_params(n_restarts=5)._state_problem(asarray(X), y, SAMPLE_DOMAIN)
     )
-    assert [len(batch) for batch in _filter_fit._batches([problem])] == [2, 2, 1]
+    assert [len(batch) for batch in _filter_minimization._batches([problem])] == [2, 2, 1]
 
 
 @every_library

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.preprocessing import QuantileTransformer
 
 from covshift import AdaptedClassifier, DomainQuantileTransformer
-from covshift.kernels.quantile_map import feature_quantiles
+from covshift.adapters.domain_quantile_transformer import feature_quantiles
 from tests.shifted import make_problem
 
 

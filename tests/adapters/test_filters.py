@@ -11,8 +11,8 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from covshift import NothingToAdaptWarning, PeriodicSparseFiltering, SparseFiltering
-from tests import naive
 from tests.shifted import make_problem
+from tests.twins import naive
 
 X, y, SAMPLE_DOMAIN, X_NEW = make_problem()
 QUICK = {"max_iter": 20, "random_state": 0}

@@ -15,7 +15,7 @@ from covshift import (
     fit_many,
     stack_domains,
 )
-from covshift.adapters import _filter_fit
+from covshift.adapters import _filter_minimization
 from tests.shifted import make_problem
 
 X, y, SAMPLE_DOMAIN, X_NEW = make_problem()
@@ -54,20 +54,20 @@ def test_problems_of_one_kind_are_evaluated_together():
     problems = [
         setting._state_problem(X, y, SAMPLE_DOMAIN, None) for setting in map(clone, SETTINGS[:3])
     ]
-    batches = _filter_fit._batches(problems)
+    batches = _filter_minimization._batches(problems)
     assert [len(batch) for batch in batches] == [5, 2]  # sines of both rewards, and cosines
 
 
 def test_batches_are_cut_by_the_problems_alone(monkeypatch):
-    monkeypatch.setattr(_filter_fit, "BATCH_FILTERS", 12)
+    monkeypatch.setattr(_filter_minimization, "BATCH_FILTERS", 12)
     problem = clone(SETTINGS[0]).set_params(n_restarts=5)._state_problem(X, y, SAMPLE_DOMAIN, None)
-    assert [len(batch) for batch in _filter_fit._batches([problem])] == [2, 2, 1]
+    assert [len(batch) for batch in _filter_minimization._batches([problem])] == [2, 2, 1]
 
 
 @pytest.mark.parametrize("batch_filters", [1, 12, 256])
 def test_threads_do_not_change_a_bit(batch_filters, monkeypatch):
-    monkeypatch.setattr(_filter_fit, "BATCH_FILTERS", batch_filters)
-    monkeypatch.setattr(_filter_fit, "MIN_THREADED_SIZE", 0)
+    monkeypatch.setattr(_filter_minimization, "BATCH_FILTERS", batch_filters)
+    monkeypatch.setattr(_filter_minimization, "MIN_THREADED_SIZE", 0)
     one, two = (
         fit_many(SETTINGS, X, y, sample_domain=SAMPLE_DOMAIN, n_jobs=n_jobs) for n_jobs in (1, 2)
     )
@@ -80,7 +80,7 @@ def test_batched_and_single_restarts_end_in_the_same_places(monkeypatch):
     """Rounding sends single starts elsewhere; the distribution of final losses stays."""
     many = PeriodicSparseFiltering(4, n_restarts=100, max_iter=100, random_state=0)
     together = np.sort(clone(many).fit(X, y, sample_domain=SAMPLE_DOMAIN).restart_losses_)
-    monkeypatch.setattr(_filter_fit, "BATCH_FILTERS", 1)
+    monkeypatch.setattr(_filter_minimization, "BATCH_FILTERS", 1)
     alone = np.sort(clone(many).fit(X, y, sample_domain=SAMPLE_DOMAIN).restart_losses_)
     assert_allclose(together[0], alone[0], rtol=1e-6)
     assert_allclose(

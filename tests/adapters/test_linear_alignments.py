@@ -13,8 +13,8 @@ from covshift import (
     NothingToAdaptWarning,
 )
 from covshift.kernels.covariance import mean_and_covariance, square_roots
-from tests.adapters import alignment_twins as twins
 from tests.shifted import make_problem
+from tests.twins import alignment_twins as twins
 
 DIRECTIONS = ["source_to_target", "target_to_source"]
 ALIGNMENTS = [(CorrelationAlignment, twins.coral), (LinearMongeAlignment, twins.monge)]

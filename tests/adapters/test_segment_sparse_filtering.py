@@ -22,7 +22,7 @@ from covshift.adapters.segment_sparse_filtering import (
     whitening_matrix,
 )
 from covshift.streams import ArrayRows, opening
-from tests import naive
+from tests.twins import naive
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 SMALL = {"n_components": 3, "segment_length": 4, "max_iter": 5, "random_state": 0}

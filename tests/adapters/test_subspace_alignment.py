@@ -9,10 +9,10 @@ from sklearn.decomposition import PCA
 from sklearn.svm import LinearSVC
 
 from covshift import AdaptedClassifier, NothingToAdaptWarning, SubspaceAlignment, stack_domains
+from covshift.adapters.subspace_alignment import principal_directions
 from covshift.datasets import make_periodic_shift, make_radial_shift, make_smooth_shift
-from covshift.kernels.subspace_alignment import principal_directions
-from tests.adapters.alignment_twins import mean_and_covariance
 from tests.shifted import make_problem
+from tests.twins.alignment_twins import mean_and_covariance
 
 
 def naive_directions(rows, n_components):

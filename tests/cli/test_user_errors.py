@@ -42,7 +42,10 @@ def adapt(paths, out, *options):
         (["--label", "churned", "--use", "customer"], ["is it 'customer_id'?"]),
         ([], ["--label COL is needed"]),
         (["--label", "churned", "--domain", "churned"], ["not two of them"]),
-        (["--label", "age"], ["The label 'age' is a number", "not a class", "use --bins 4"]),
+        (
+            ["--label", "age"],
+            ["The label 'age' is a number", "not a class", "--task regression", "--bins 4"],
+        ),
         (
             [*QUICK, "--adapter", "magic"],
             ["Unknown adapter 'magic'. Choose from: none, standardize,"],

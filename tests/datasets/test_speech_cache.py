@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 
-from covshift.datasets import load_speech_corpus, speech_cache, speech_extraction
-from covshift.datasets.speech_cache import default_cache_folder
+from covshift.datasets import load_speech_corpus, speech_extraction
+from covshift.datasets.speech_extraction import default_cache_folder
 from tests.datasets.recordings import voice, write, write_emodb
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -122,14 +122,14 @@ def test_a_cache_that_cannot_be_written_to(folder, tmp_path):
 def test_a_disk_that_runs_full(folder, tmp_path, monkeypatch):
     """What was kept stays, and the message names the folder."""
     cache = tmp_path / "cache"
-    write_whole = speech_cache.write_whole
+    write_whole = speech_extraction.write_whole
 
     def full(path, write):
         if len(entries(cache)) == 2:
             raise OSError(errno.ENOSPC, "No space left on device")
         write_whole(path, write)
 
-    monkeypatch.setattr(speech_cache, "write_whole", full)
+    monkeypatch.setattr(speech_extraction, "write_whole", full)
     with pytest.raises(OSError, match=rf"kept in {cache} \(No space left on device\): choose"):
         load_speech_corpus(folder, "emodb", cache=cache)
     assert len(entries(cache)) == 2

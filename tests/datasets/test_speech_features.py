@@ -11,7 +11,7 @@ from scipy.signal import lfilter, resample_poly
 from covshift.datasets import speech_features
 from covshift.datasets.speech_features import FEATURE_NAMES, check_backend, segment_features
 from tests.datasets.recordings import voice
-from tests.kernels import mfcc_twin
+from tests.twins import mfcc_twin
 
 
 def test_names():

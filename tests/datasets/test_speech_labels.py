@@ -2,7 +2,7 @@ import unicodedata
 
 import pytest
 
-from covshift.datasets.speech_labels import read_label_table
+from covshift.datasets.speech_recordings import read_label_table
 
 FILES = ["a.wav", "deep/b c.flac", "deep/æø.WAV"]
 

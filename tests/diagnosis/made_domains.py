@@ -7,7 +7,7 @@ from sklearn.naive_bayes import GaussianNB
 from covshift import stack_domains
 from covshift.selection.candidates import check_candidates
 
-CANDIDATES = "covshift.selection.auto_adapted_classifier.default_candidates"
+CANDIDATES = "covshift.selection.auto_adapted.default_candidates"
 
 
 def shifted_sites(seed=0, n=100, n_sites=3, far=4.0):
@@ -49,7 +49,7 @@ def unmoved(seed=0, n=120):
     return stack_domains(X, (X[:, 0] > 0).astype(int), T), (T[:, 0] > 0).astype(int)
 
 
-def few_candidates(size):
+def few_candidates(size, label="classes"):
     """In place of `default_candidates`: a few cheap ones."""
     models = {"none": LogisticRegression(), "standardize": LogisticRegression()}
     pairs = [*models.items(), ("coral", LogisticRegression()), ("none", GaussianNB())]

@@ -78,7 +78,7 @@ def random_diagnoses():
         objective = str(rng.choice(["accuracy", "balanced_accuracy"]))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(assessing, "quantities_of", lambda *_, **__: dict(quantities))
-            rates = Rates(*map(float, rng.uniform(size=3)))
+            rates = Rates(*map(float, rng.uniform(size=4)))
             patch.setattr(assessing, "base_rates", lambda _, rates=rates: rates)
             patch.setattr(assessing, "expect", lambda *_, rng=rng: draw_expected(rng))
             patch.setattr(
@@ -87,6 +87,7 @@ def random_diagnoses():
             said = assess(
                 bench, table, weights, choice.plain,
                 objective=objective, max_risk=float(rng.uniform(0, 1)),
+                min_gain=float(rng.choice([0.0, 0.01, 0.05])),
             )  # fmt: skip
         model.objective_ = objective
         one = Choice(table, gains, weights, choice.plain, "rehearsals", said)
@@ -133,6 +134,9 @@ def test_to_keep_is_to_use_the_plain_model_alone_and_to_gain_nothing(random_diag
         assert keep == (said.recommended == said.plain)
         assert not (keep and said.loss_probability)
         assert keep or said.loss_probability <= said.max_risk
+        assert keep or said.gain.value >= said.min_gain
+        refused = keep and said.vote != said.plain
+        assert refused == ("It is not recommended because" in say_gain(said))
         in_use = [row["adapter"] for row in diagnosis.table if row["weight"] > 0]
         assert not keep or in_use == [said.plain_name.partition(" + ")[0]]
 

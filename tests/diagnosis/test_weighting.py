@@ -118,6 +118,7 @@ def test_the_support_survives_pickling():
 def test_no_stage_could_read_a_label_of_the_target():
     """What the stages are given has no place for one."""
     fields = {"X_source", "codes", "source_domain", "X_target", "target_domain", "n_classes"}
+    fields |= {"values", "task"}  # of the source rows; what the label is
     assert set(Problem._fields) == fields
     problem = normal_problem(0.3)
     assert len(problem.codes) == len(problem.X_source)

@@ -25,7 +25,7 @@ def moved(**changes):
         "moved": True, "auc": 0.954, "n_features": 3, "n_features_moved": 1, "features": features,
         "share_explained": 0.1,
     }  # fmt: skip
-    return SimpleNamespace(movement=SimpleNamespace(**(found | changes)))
+    return SimpleNamespace(task="classification", movement=SimpleNamespace(**(found | changes)))
 
 
 def test_what_moved():
@@ -60,7 +60,7 @@ def test_weights():
     ],
 )
 def test_stability(stability, said):
-    sentences = say_stability(SimpleNamespace(stability=stability))
+    sentences = say_stability(SimpleNamespace(task="classification", stability=stability))
     assert len(sentences) == len(said)
     assert all(words in one for words, one in zip(said, sentences, strict=True))
 

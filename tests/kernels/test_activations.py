@@ -9,7 +9,7 @@ from covshift.kernels.activations import (
     activate_block,
     half_angle_is_cheaper,
 )
-from tests import naive
+from tests.twins import naive
 
 H = np.linspace(-9.0, 9.0, 61).reshape(-1, 1) * [1.0, 0.1]
 # Half an angle of pi / 2, where the tangent is as large as it gets.

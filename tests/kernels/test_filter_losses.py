@@ -7,11 +7,11 @@ import pytest
 from scipy import sparse
 
 from covshift.kernels import filter_losses as paths
-from covshift.kernels import row_blocks, sf_one_pass
+from covshift.kernels import filter_passes, row_blocks
 from covshift.kernels.activations import ACTIVATIONS
 from covshift.kernels.filter_losses import LOSSES, filter_losses
-from tests import naive
 from tests.kernels.problems import assert_close
+from tests.twins import naive
 
 TWINS = {"joint": naive.joint_loss, "blockwise": naive.blockwise_loss}
 N_ROWS, N_FEATURES, N_FILTERS, N_CLASSES, N_PROBLEMS = 41, 3, 4, 2, 3
@@ -143,7 +143,9 @@ def test_one_pass_equals_three(own_rows, monkeypatch):
     which = np.arange(N_PROBLEMS)
     calls = []
     monkeypatch.setattr(
-        paths, "one_pass", lambda *a, **k: calls.append(sf_one_pass.one_pass(*a, **k)) or calls[-1]
+        paths,
+        "one_pass",
+        lambda *a, **k: calls.append(filter_passes.one_pass(*a, **k)) or calls[-1],
     )
     one = filter_losses(**arguments, **settings)(W, which)
     assert len(calls) == 1
@@ -166,9 +168,9 @@ def test_one_pass_gives_way_where_it_would_lose_digits(offset):
         twin_loss, twin_gradient = expected(W, arguments, k=k, **settings)
         assert_close(losses[k], twin_loss, 1e-10)
         assert_close(gradients[k], twin_gradient, 1e-10)
-    gram = sf_one_pass.gram_matrix(arguments["X"])
+    gram = filter_passes.gram_matrix(arguments["X"])
     squares = np.einsum("klm,mn,kln->kl", W, gram, W)
-    assert sf_one_pass.is_accurate(W, gram, squares) == (offset <= 30)
+    assert filter_passes.is_accurate(W, gram, squares) == (offset <= 30)
 
 
 def test_blocks_cover_the_rows_in_order(monkeypatch):

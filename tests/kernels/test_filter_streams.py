@@ -8,11 +8,10 @@ from covshift.kernels import row_blocks
 from covshift.kernels.activations import ACTIVATIONS
 from covshift.kernels.filter_losses import LOSSES, filter_losses, streamed_losses
 from covshift.kernels.filter_streams import squares_by_code
-from covshift.kernels.row_checks import look_at
-from covshift.kernels.row_views import view_rows
+from covshift.kernels.row_views import look_at, view_rows
 from covshift.streams import ArrayRows
-from tests import naive
 from tests.kernels.problems import assert_close, example
+from tests.twins import naive
 
 TWINS = {"joint": naive.joint_loss, "blockwise": naive.blockwise_loss}
 

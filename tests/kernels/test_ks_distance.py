@@ -6,8 +6,8 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import ks_2samp
 
 from covshift.kernels.ks_distance import effective_sizes, ks_statistics, mean_ks_distance
-from tests import naive
 from tests.kernels.problems import FIXED
+from tests.twins import naive
 
 
 @st.composite

@@ -15,7 +15,7 @@ from covshift.kernels.lspc import (
     misclassification,
     squared_error,
 )
-from tests.kernels import lspc_twins
+from tests.twins import lspc_twins
 
 RNG = np.random.default_rng(0)
 N, N_CLASSES = 40, 3

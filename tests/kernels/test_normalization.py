@@ -11,8 +11,8 @@ from covshift.kernels.normalization import (
     row_norms,
     stored_norms,
 )
-from tests import naive
 from tests.kernels.problems import FIXED
+from tests.twins import naive
 
 NORM_EPSILONS = [0.0, 1e-8, 0.1]
 

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 
 from covshift.kernels.activations import activate
-from tests import naive
 from tests.kernels.problems import (
     FIXED,
     Problem,
@@ -16,6 +15,7 @@ from tests.kernels.problems import (
     joint_loss,
     problems,
 )
+from tests.twins import naive
 
 # Values computed by the authors' released code: two data sets, `periodic` and `wide`; the
 # representations are those of the first 100 rows of each domain, normalised as one batch.

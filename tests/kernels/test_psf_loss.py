@@ -3,7 +3,6 @@ import pytest
 from hypothesis import given
 
 from covshift.kernels.activations import ACTIVATIONS
-from tests import naive
 from tests.kernels.problems import (
     FIXED,
     assert_close,
@@ -12,6 +11,7 @@ from tests.kernels.problems import (
     joint_loss,
     problems,
 )
+from tests.twins import naive
 
 
 @FIXED

@@ -13,8 +13,8 @@ from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
 from covshift.measures.classifier_two_sample_test import classifier_two_sample_test
-from tests import naive
 from tests.measures.test_ks import SYNTHETIC
+from tests.twins import naive
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from covshift.measures import trials
-from covshift.measures.clustered import clustered_permutation_test
-from covshift.measures.clustered_bootstrap import clustered_bootstrap_interval
+from covshift.measures.clustered import clustered_bootstrap_interval, clustered_permutation_test
 from tests.kernels.problems import FIXED
 
 ALTERNATIVES = ["two-sided", "greater", "less"]

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from covshift.measures.holm import holm
-from tests import naive
 from tests.kernels.problems import FIXED
+from tests.twins import naive
 
 # From few values, so that many tie, and from all.
 PVALUES = arrays(

@@ -11,9 +11,9 @@ from covshift.datasets import (
 )
 from covshift.measures.holm import holm
 from covshift.measures.ks import _approximate_pvalues, ks_distance, ks_test
-from tests import naive
 from tests.kernels.problems import FIXED
 from tests.kernels.test_ks_distance import two_samples, weighted_samples
+from tests.twins import naive
 
 SIZES = [(1, 1), (1, 9), (4, 6), (30, 30), (70, 33)]
 LEVELS = [0.1, 0.05, 0.01, 0.001, 0.0005]

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from covshift.measures.clustered import clustered_permutation_test
-from covshift.measures.clustered_bootstrap import clustered_bootstrap_interval
+from covshift.measures.clustered import clustered_bootstrap_interval, clustered_permutation_test
 from covshift.measures.paired_wilcoxon import paired_wilcoxon
 
 ALPHA = 0.05

@@ -7,14 +7,16 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import genpareto
 
-from covshift.kernels.generalized_pareto import (
+from covshift.measures.overlap import (
     _given_theta,
+    effective_sample_size,
     fit_generalized_pareto,
+    pareto_k,
     shrink_shape,
+    support_overlap,
 )
-from covshift.measures.overlap import effective_sample_size, pareto_k, support_overlap
-from tests import naive
 from tests.kernels.problems import FIXED
+from tests.twins import naive
 
 # Zeros, ties and numbers near the ends of the range.
 WEIGHTS = arrays(

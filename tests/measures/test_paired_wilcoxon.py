@@ -7,8 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from covshift.kernels.signed_ranks import doubled_rank_sum_probabilities
-from covshift.measures.paired_wilcoxon import MAX_EXACT_PAIRS, paired_wilcoxon
+from covshift.measures.paired_wilcoxon import (
+    MAX_EXACT_PAIRS,
+    doubled_rank_sum_probabilities,
+    paired_wilcoxon,
+)
 from tests.kernels.problems import FIXED
 
 ALTERNATIVES = ["two-sided", "greater", "less"]

@@ -14,7 +14,7 @@ from covshift.measures import (
     importance_weighted_calibration,
     transported_confidence,
 )
-from tests import naive
+from tests.twins import naive
 
 SCORES = ["max_confidence", "negative_entropy"]
 METRICS = ["accuracy", "balanced_accuracy"]

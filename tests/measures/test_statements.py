@@ -11,12 +11,11 @@ from sklearn.exceptions import ConvergenceWarning
 from covshift import PeriodicSparseFiltering, SparseFiltering
 from covshift.datasets import make_periodic_shift, make_radial_shift
 from covshift.kernels.activations import ACTIVATIONS, activate
-from covshift.kernels.cosine_neighbourhood import neighbourhood_bounds
-from covshift.measures.cosine_neighbourhood import check_cosine_neighbourhood
+from covshift.measures.cosine_neighbourhood import check_cosine_neighbourhood, neighbourhood_bounds
 from covshift.measures.periods import check_period, period_shifts
 from covshift.measures.representation_bounds import check_representation_bounds
-from tests import naive
 from tests.kernels.problems import FIXED
+from tests.twins import naive
 
 # ---- Propositions 1 and 2: range and moments ----
 

@@ -18,11 +18,11 @@ from covshift import (
 )
 from covshift.predictors import joint_alignment_classifier as module
 from covshift.registry import Size
-from covshift.selection.candidates import default_candidates, named_classifier
+from covshift.selection.candidates import default_candidates, named_model
 from covshift.selection.models import make_model, model_name
 from covshift.tables.adapting import check_choice
-from tests.predictors import joint_alignment_twin as twin
 from tests.shifted import make_problem
+from tests.twins import joint_alignment_twin as twin
 
 X, Y, SAMPLE_DOMAIN, X_NEW = make_problem()
 SOURCE, TARGET = SAMPLE_DOMAIN >= 0, SAMPLE_DOMAIN < 0
@@ -422,7 +422,7 @@ def test_importance_weights_leave_the_weights_of_the_target():
 def test_models_by_name(name):
     assert model_name(make_model(name, 100, 5)) == name
     assert check_choice(f"standardize + {name}", None) == ("standardize", name)
-    model = named_classifier("ranks", name, 100, 3).fit(X, Y, sample_domain=SAMPLE_DOMAIN)
+    model = named_model("ranks", name, 100, 3).fit(X, Y, sample_domain=SAMPLE_DOMAIN)
     assert model.predict_proba(X_NEW).shape == (len(X_NEW), 3)
 
 

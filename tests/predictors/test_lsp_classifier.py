@@ -18,8 +18,8 @@ from covshift import (
     ULSIFWeights,
     stack_domains,
 )
-from tests.kernels import lspc_twins
 from tests.shifted import make_problem
+from tests.twins import lspc_twins
 
 X, Y, SAMPLE_DOMAIN, X_NEW = make_problem()
 SOURCE = SAMPLE_DOMAIN >= 0

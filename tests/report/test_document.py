@@ -6,9 +6,9 @@ import math
 import numpy as np
 import pytest
 
-from covshift.report.anchors import unique_slugs
 from covshift.report.cells import format_number, full_cell, shown_text, sort_value
 from covshift.report.document import (
+    MARKS,
     make_cell,
     make_column,
     make_document,
@@ -18,7 +18,7 @@ from covshift.report.document import (
     make_table,
     validate_document,
 )
-from covshift.report.schema import MARKS
+from covshift.report.page import unique_slugs
 from tests.report.example import SCRIPT, example_document
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(16)
@@ -123,45 +123,27 @@ def place(document, *path):
 
 TABLE = ("sections", 0, "tables", 0)
 ROW = (*TABLE, "rows", 1)
+FIGURE = ("sections", 0, "figures", 0)
 SPOILS = {
-    "no title": ((), "title", "", "document: title must not be empty"),
-    "title a number": ((), "title", 3, "document: title must be text, got 3"),
-    "unknown key": ((), "author", "me", "a Document has no 'author'"),
-    "facts text": ((), "facts", "today", "facts must be a list"),
-    "fact of three": (("facts",), 0, ("a", "b", "c"), r"facts\[0\] must be a pair"),
-    "sections a dict": ((), "sections", {}, "sections must be a list"),
-    "evidence a list": ((), "evidence", [], "evidence must be a dict"),
-    "section text": (("sections",), 0, "one", r"sections\[0\]: a Section is a dict, got str"),
-    "paragraph": (("sections", 0, "paragraphs"), 0, 3, r"paragraphs\[0\] must be text"),
-    "empty id": (TABLE, "id", " ", r"sections\[0\], tables\[0\]: id must not be empty"),
-    "no columns": (TABLE, "columns", [], "columns must hold at least one"),
-    "column twice": ((*TABLE, "columns", 1), "key", "name", "two columns have the name 'name'"),
-    "numeric": ((*TABLE, "columns", 1), "numeric", 1, "numeric must be True or False"),
-    "digits": ((*TABLE, "columns", 1), "digits", -1, "digits must be None or 0 to 17, got -1"),
-    "row a list": ((*TABLE, "rows"), 0, ["a"], "a row is a dict"),
-    "unknown column": (ROW, "scores", 1, r"rows\[1\]: there is no column 'scores'; the columns"),
-    "text in numbers": (ROW, "score", "2.5", r"rows\[1\]: 'score': the column is numeric"),
-    "no value": (ROW, "score", {"text": "2.5 ± 1"}, "must have a number as value"),
-    "text as value": (ROW, "score", {"value": "2.5"}, "must have a number as value"),
-    "truth value": (ROW, "name", True, "a cell is text, a number, None or a dict, got True"),
-    "list": (ROW, "name", [1], r"a cell is text, a number, None or a dict, got \[1\]"),
-    "empty cell": (ROW, "name", {}, "a cell needs a text, a value or a mark"),
-    "mark": (ROW, "name", {"text": "b", "mark": "good"}, "mark must be None or one of agrees"),
-    "cell key": (ROW, "name", {"text": "b", "link": "x"}, "a FullCell has no 'link'"),
-    "odd value": (ROW, "name", {"value": [1]}, "value must be a number, text or None"),
-    "odd help": (ROW, "name", {"text": "b", "help": 3}, "help must be text"),
+    "no title": ((), "title", "", "the title: a name must not be empty"),
+    "empty id": (TABLE, "id", " ", "tables: a name must not be empty"),
+    "column twice": ((*TABLE, "columns", 1), "key", "name", "'name' must be unique"),
+    "unknown column": (ROW, "scores", 1, "row 1, 'scores': there is no such column; those are"),
+    "text in numbers": (ROW, "score", "2.5", "row 1, 'score': the column is numeric"),
+    "no value": (ROW, "score", {"text": "2.5 ± 1"}, "must say what it sorts by"),
+    "text as value": (ROW, "score", {"value": "2.5"}, "must say what it sorts by"),
+    "mark": (ROW, "name", {"text": "b", "mark": "good"}, "mark must be one of agrees"),
     "no evidence": (ROW, "score", {"value": 1, "evidence": "x"}, "refers to evidence 'x', which"),
-    "no alt": (("sections", 0, "figures", 0), "alt", "", r"figures\[0\]: alt must not be empty"),
-    "jpeg": (("sections", 0, "figures", 0), "png", b"\xff\xd8", "png must be a PNG picture"),
-    "path": (("sections", 0, "figures", 0), "png", "a.png", "png must be bytes, got str"),
-    "both": (("sections", 0, "figures", 0), "svg", "<svg/>", "either png or svg"),
+    "no alt": (FIGURE, "alt", "", "figure 'figure', alt: a name must not be empty"),
+    "jpeg": (FIGURE, "png", b"\xff\xd8", "png must be a PNG picture"),
+    "both": (FIGURE, "svg", "<svg/>", "either png or svg"),
     "evidence chain": (
         ("evidence", "trials", "rows"),
         0,
         {"seed": {"value": 1, "evidence": "trials"}},
         "evidence 'trials' refers to evidence: only tables may",
     ),
-    "evidence title": (("evidence", "trials"), "title", "", r"evidence\['trials'\]: title"),
+    "evidence rows": (("evidence", "trials", "rows"), 0, {"a": 1}, "evidence 'trials', row 0, 'a'"),
 }
 
 
@@ -169,14 +151,7 @@ SPOILS = {
 def test_what_is_wrong_is_said_with_its_place(spoil, document):
     path, key, value, message = spoil
     place(document, *path)[key] = value
-    with pytest.raises((TypeError, ValueError), match=message):
-        validate_document(document)
-
-
-@pytest.mark.parametrize("key", ["title", "lead", "facts", "sections", "evidence"])
-def test_every_part_is_needed(key, document):
-    del document[key]
-    with pytest.raises(ValueError, match=f"a Document needs {key}"):
+    with pytest.raises(ValueError, match=message):
         validate_document(document)
 
 
@@ -187,7 +162,7 @@ def test_ids_are_unique_in_the_whole_document(kind, document):
     for each in {"tables", "figures"} - {kind}:
         other[each] = []
     document["sections"].append(other)
-    with pytest.raises(ValueError, match="it must be unique"):
+    with pytest.raises(ValueError, match="must be unique"):
         validate_document(document)
 
 

@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 from covshift.report.document import (
+    MARKS,
     make_cell,
     make_column,
     make_document,
@@ -17,7 +18,6 @@ from covshift.report.document import (
     make_table,
 )
 from covshift.report.page import SYMBOLS, PageTooLargeError, render_page, show_cell
-from covshift.report.schema import MARKS
 from tests.report.example import SCRIPT, SVG, example_document
 
 VOID = {"meta", "link", "img", "br"}

@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from covshift.predictors.objective import OBJECTIVES
 from covshift.selection.assessment import (
     MAX_RISK,
+    MIN_GAIN,
     Determinability,
     assess,
     grade,
@@ -36,6 +37,7 @@ from covshift.selection.metrics import METRICS
 from covshift.selection.problem import Problem
 from covshift.selection.rehearsals import KINDS, pseudo_targets
 from covshift.selection.score_table import score_table
+from covshift.selection.words import say_gain
 from tests.selection.made_problems import Broken, make_bench, make_moved, plain, standardised
 
 WEIGHTS = np.array([0.1, 0.6, 0.3])
@@ -270,7 +272,7 @@ def test_one_right_label_is_not_certainty():
 # The assessment
 
 
-def assessed(max_risk=MAX_RISK, labels=0, objective="accuracy", **options):
+def assessed(max_risk=MAX_RISK, labels=0, min_gain=MIN_GAIN, objective="accuracy", **options):
     bench, _ = run_bench(objective=objective, **options)
     problem = bench.problem
     known = None
@@ -278,8 +280,9 @@ def assessed(max_risk=MAX_RISK, labels=0, objective="accuracy", **options):
         rows = np.arange(labels)
         known = problem.X_target[rows], problem.target_domain[rows], (rows % problem.n_classes)
     choice = choose(
-        bench, "rehearsals", n_members=3, objective=objective, max_risk=max_risk, labelled=known
-    )
+        bench, "rehearsals", n_members=3, objective=objective, max_risk=max_risk,
+        min_gain=min_gain, labelled=known,
+    )  # fmt: skip
     return choice, bench
 
 
@@ -295,7 +298,7 @@ def test_no_risk_keeps_the_plain_model():
 
 
 def test_the_vote_is_recommended_where_the_risk_is_accepted():
-    found = assessed(max_risk=1.0)[0].assessment
+    found = assessed(max_risk=1.0, min_gain=0.0)[0].assessment
     assert found.action == ("adapt" if found.vote_gain.value > 0 else "keep")
     assert found.recommended == (found.vote if found.action == "adapt" else found.plain)
 
@@ -311,8 +314,18 @@ def test_numbers_agree_with_each_other(objective, seed):
     assert found.gain.low <= found.gain.value <= found.gain.high
     assert sum(weight for _, weight in found.members) == pytest.approx(1)
     assert found.loss_probability <= MAX_RISK
-    followed = found.vote_gain.value > 0 and found.vote_loss_probability <= MAX_RISK
+    followed = found.vote_gain.value >= MIN_GAIN and found.vote_loss_probability <= MAX_RISK
     assert (found.action != "keep") == followed
+
+
+def test_the_expected_gain_must_reach_the_least_gain():
+    gain = assessed(max_risk=1.0, far=True)[0].assessment.vote_gain.value
+    assert gain > 0
+    for min_gain, action in ((gain, "adapt"), (np.nextafter(gain, 1), "keep")):
+        found = assessed(max_risk=1.0, min_gain=min_gain, far=True)[0].assessment
+        assert found.action == action
+        assert found.min_gain == min_gain
+        assert ("below" in say_gain(found)) == (action == "keep")
 
 
 def test_labels_narrow_the_intervals_and_move_them_to_the_truth():
@@ -348,8 +361,9 @@ def test_a_plain_model_that_cannot_be_fitted_leaves_no_assessment():
 def test_without_labels_probabilities_are_base_rates():
     found = assessed()[0].assessment
     rates = base_rates("accuracy")
-    assert found.vote_loss_probability == rates.loss
-    assert found.certainty == (rates.keep if found.action == "keep" else rates.adapt)
+    kept = found.action == "keep"
+    assert found.vote_loss_probability == (rates.loss_kept if kept else rates.loss)
+    assert found.certainty == (rates.keep if kept else rates.adapt)
     labeled = assessed(labels=40)[0].assessment
     assert labeled.vote_loss_probability != rates.loss
 

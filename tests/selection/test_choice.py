@@ -134,6 +134,13 @@ def test_weights_are_those_of_the_formula():
     np.testing.assert_array_equal(vote_weights(combined, allowed, 1), [0, 0, 1, 0, 0])
 
 
+def test_a_candidate_with_hardly_any_weight_does_not_vote():
+    combined, allowed = np.array([0.0, 0.05, 0.09, 0.1]), np.ones(4, dtype=bool)
+    weights = vote_weights(combined, allowed, 4)  # without the rule: .0000, .005, .27, .73
+    expected = np.exp([-1, 0])
+    np.testing.assert_allclose(weights, [0, 0, *expected / expected.sum()])
+
+
 def test_the_plain_model_has_a_share_of_a_vote():
     combined, allowed = np.array([0.0, 0.12, 0.14]), np.ones(3, dtype=bool)
     alone = vote_weights(combined, allowed, 2)

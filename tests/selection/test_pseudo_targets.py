@@ -32,7 +32,7 @@ def test_every_row_is_in_one_place_and_keeps_its_class(make):
     problem, _ = make_moved(n_domains=3)
     played = list(make(problem, rng()))
     assert len(played) >= 2
-    for scene, codes in played:
+    for scene, codes, _ in played:
         train, target = scene.sample_domain >= 0, scene.sample_domain < 0
         assert train.sum() + target.sum() == len(problem.codes)
         assert (scene.codes[target] == -1).all()  # their labels are hidden from the candidates
@@ -46,7 +46,7 @@ def test_each_source_domain_plays_the_target_once():
     problem, _ = make_moved(n_domains=3)
     played = list(source_domains(problem, rng()))
     assert len(played) == 3
-    for number, (scene, codes) in enumerate(played):
+    for number, (scene, codes, _) in enumerate(played):
         np.testing.assert_array_equal(
             scene.X_test, problem.X_source[problem.source_domain == number]
         )
@@ -74,7 +74,7 @@ def test_target_like_rows_are_those_nearest_to_the_target():
     problem, _ = make_moved()
     first, second = target_like(problem, rng())
     assert len(first.codes) < len(second.codes)
-    for scene, codes in (first, second):
+    for scene, codes, _ in (first, second):
         share = len(codes) / len(problem.codes)
         assert share in (pytest.approx(0.3), pytest.approx(0.5))
         for k in (0, 1):  # the target lies to the right, and up
@@ -86,7 +86,7 @@ def test_target_like_rows_are_those_nearest_to_the_target():
 
 def test_clusters_are_not_the_classes():
     problem, _ = make_moved(n=300)
-    for _, codes in residual_clusters(problem, rng()):
+    for _, codes, _ in residual_clusters(problem, rng()):
         assert 0.25 < codes.mean() < 0.75
 
 
@@ -154,7 +154,7 @@ def test_halves_are_moved_in_turn():
     problem, _ = make_moved()
     first, second = moved(problem, rng(), move_mean_and_scale)
     assert len(first.codes) == len(second.codes) == len(problem.codes) // 2
-    trained = [scene.X[scene.codes >= 0] for scene, _ in (first, second)]
+    trained = [scene.X[scene.codes >= 0] for scene, _, _ in (first, second)]
     rows = np.concatenate(trained)
     np.testing.assert_array_equal(np.sort(rows, axis=0), np.sort(problem.X_source, axis=0))
 
@@ -170,7 +170,7 @@ def test_resampled_rows_have_the_shares_of_their_weights_and_only_rows_that_play
     weights = np.where(problem.codes == 1, 4.0, 1.0)
     played = list(resampled(problem, rng(), weights))
     assert len(played) == 2
-    for scene, codes in played:
+    for scene, codes, _ in played:
         assert codes.mean() == pytest.approx(0.8, abs=0.06)
         training = scene.X[scene.sample_domain >= 0]
         assert not (scene.X_test[:, None] == training).all(axis=2).any()

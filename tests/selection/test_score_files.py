@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from covshift import AutoAdaptedClassifier
-from covshift.selection import auto_adapted_classifier, bench, members, score_files
+from covshift.selection import auto_adapted, bench, members, score_files
 from covshift.selection.choice import choose
 from covshift.selection.score_files import ScoreFileError, read_scores, write_scores
 from tests.selection.made_problems import Broken, make_bench, make_moved, plain, standardised
@@ -71,7 +71,7 @@ def test_the_same_model_to_the_bit_and_members_alone_are_fitted(tmp_path, monkey
         fits.append(candidate.name)
         return fit_member(candidate, data)
 
-    monkeypatch.setattr(auto_adapted_classifier, "choose", keep_bench)
+    monkeypatch.setattr(auto_adapted, "choose", keep_bench)
     monkeypatch.setattr(members, "_fit", count)
     settings = {"candidates": FEW, "random_state": 0}
     first = AutoAdaptedClassifier(**settings).fit(X, y, sample_domain=sample_domain)

@@ -10,7 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from covshift.signals import EnvelopeSpectrum, Spectrum
 from covshift.signals import _window_transformer as blocks
 from covshift.streams import opening
-from tests.signals.twins import naive_envelope_spectrum, naive_spectrum
+from tests.twins.signal_twins import naive_envelope_spectrum, naive_spectrum
 
 rng = np.random.default_rng(0)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from covshift.signals import check_recordings_apart, cut_windows, iter_windows
-from tests.signals.twins import naive_windows
+from tests.twins.signal_twins import naive_windows
 
 rng = np.random.default_rng(0)
 SETS = {

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize, rosen, rosen_der
 
-from covshift.solvers.curvature import Curvature
-from covshift.solvers.dense_curvature import DenseCurvature
+from covshift.solvers.curvature import Curvature, DenseCurvature
 from covshift.solvers.lbfgs import MAX_DENSE
 from covshift.solvers.lbfgs import minimize_lbfgs as minimize_all
 from covshift.solvers.line_search import begin_search, judge_steps

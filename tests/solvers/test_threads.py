@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from covshift.solvers.blas_threads import one_blas_thread
-from covshift.solvers.openmp_threads import one_openmp_thread
+from covshift.solvers.blas_threads import one_blas_thread, one_openmp_thread
 from covshift.solvers.threads import run_tasks
 
 

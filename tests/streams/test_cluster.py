@@ -12,9 +12,8 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from covshift import AutoAdaptedClassifier, DomainStandardScaler, PeriodicSparseFiltering
-from covshift.kernels.moment_sums import first_moments
-from covshift.streams.dask_rows import DaskRows
-from covshift.streams.worker_shares import PERSISTED_SHARE, deal_blocks
+from covshift.streams.dask_rows import PERSISTED_SHARE, DaskRows, deal_blocks
+from covshift.streams.moments import first_moments
 from covshift.studies.runner import run_experiment
 from tests.shifted import make_problem
 from tests.streams.cluster import local_cluster
@@ -118,7 +117,7 @@ def test_shares_are_by_threads_and_count_the_memory_of_all_workers(monkeypatch):
         return {"workers": {name: workers[name] for name in names}}
 
     client = SimpleNamespace(scheduler_info=five_unless_asked)
-    monkeypatch.setattr("covshift.streams.worker_shares._current_client", lambda: client)
+    monkeypatch.setattr("covshift.streams.dask_rows._current_client", lambda: client)
     X = made_rows()
     room = int(PERSISTED_SHARE * 100_000 * len(workers))
     assert Counter(deal_blocks(X[: room // X[0].nbytes], N_BLOCKS)) == threads
@@ -137,7 +136,7 @@ def test_blocks_that_rest_on_what_workers_have_are_left_there(client):
 
 def test_restarts_go_to_the_cluster(client, monkeypatch):
     """Starts that are too many to be evaluated together; the result is the same to the last bit."""
-    monkeypatch.setattr("covshift.adapters._filter_fit.BATCH_FILTERS", 8)
+    monkeypatch.setattr("covshift.adapters._filter_minimization.BATCH_FILTERS", 8)
     X, y, sample_domain, _ = make_problem(n=60)
     psf = PeriodicSparseFiltering(4, n_restarts=6, max_iter=5, random_state=0)
     theirs = clone(psf).fit(X, y, sample_domain=sample_domain)

@@ -81,7 +81,7 @@ def test_the_final_loss_is_that_in_memory(dtype, mapped):
 
 
 def test_the_number_of_threads_changes_no_bit(mapped, monkeypatch):
-    monkeypatch.setattr("covshift.adapters._filter_fit.MIN_THREADED_SIZE", 0)
+    monkeypatch.setattr("covshift.adapters._filter_minimization.MIN_THREADED_SIZE", 0)
     X, y, sample_domain, _ = make_problem(n=60)
     fits = [
         PeriodicSparseFiltering(6, max_iter=4, n_restarts=1, random_state=0, n_jobs=n_jobs).fit(

@@ -15,12 +15,16 @@ from covshift import (
     SubspaceAlignment,
 )
 from covshift.adapters import domain_quantile_transformer
-from covshift.kernels.moment_sums import first_moments, fourth_powers, scatter_about
 from covshift.streams import ArrayRows
-from covshift.streams.components import fit_components
-from covshift.streams.moments import stream_moments
-from tests.adapters.alignment_twins import mean_and_covariance
+from covshift.streams.moments import (
+    first_moments,
+    fit_components,
+    fourth_powers,
+    scatter_about,
+    stream_moments,
+)
 from tests.shifted import make_problem
+from tests.twins.alignment_twins import mean_and_covariance
 
 ADAPTERS = [
     DomainStandardScaler(),

@@ -222,7 +222,7 @@ def test_classes_of_any_type(labels, dtype, classes):
             np.linspace(0, 1, N),
             r"is a number \(60 different values in 60 rows, 0 to 1\), not a class",
         ),
-        (np.arange(N) // 2, "do not support a numeric label yet: use --bins 4"),
+        (np.arange(N) // 2, "Use --task regression to predict the number, --bins 4"),
         ([f"note {i}" for i in range(N)], "these are no classes"),
         (pd.date_range("2024-01-01", periods=N), "holds dates"),
     ],
@@ -242,7 +242,7 @@ def test_regression():
     train = TRAIN.assign(churned=np.linspace(0, 1, N))
     matched = match(train, domain="site", task="regression")
     np.testing.assert_array_equal(matched.y, np.linspace(0, 1, N))
-    with pytest.raises(TableError, match="a regression needs numbers"):
+    with pytest.raises(TableError, match="--task regression needs numbers"):
         match(task="regression")
 
 

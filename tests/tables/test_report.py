@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 
 from covshift.report.document import make_cell, make_column, make_document, make_section, make_table
+from covshift.selection.words import say_number
 from covshift.tables import read_pair
-from covshift.tables.report import describe_tables, look_at_files, say_number
+from covshift.tables.report import describe_tables, look_at_files
 
 N = 60
 

@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from covshift import ClassifierWeights
-from tests.weights.twins import several_dimensions, stack
+from tests.twins.weight_twins import several_dimensions, stack
 
 
 def test_against_a_naive_twin():

@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import spearmanr
 from sklearn.base import clone
 
+from tests.twins.weight_twins import one_dimension, several_dimensions, stack
 from tests.weights.estimators import WEIGHTS
-from tests.weights.twins import one_dimension, several_dimensions, stack
 
 every_estimator = pytest.mark.parametrize("estimator", WEIGHTS, ids=repr)
 

@@ -18,8 +18,8 @@ from covshift import AdaptedClassifier, NothingToAdaptWarning, UnreliableWeights
 from covshift.measures import effective_sample_size
 from tests.estimators import with_injected_split
 from tests.shifted import make_problem
+from tests.twins.weight_twins import one_dimension, stack
 from tests.weights.estimators import WEIGHTS
-from tests.weights.twins import one_dimension, stack
 
 every_estimator = pytest.mark.parametrize("estimator", WEIGHTS, ids=repr)
 X, Y, SAMPLE_DOMAIN, X_NEW = make_problem()

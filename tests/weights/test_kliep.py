@@ -7,8 +7,8 @@ from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from covshift import KLIEPWeights
-from covshift.kernels.kliep import fit_coefficients
-from tests.weights.twins import basis_functions, one_dimension, several_dimensions, stack
+from covshift.weights.kliep import fit_coefficients
+from tests.twins.weight_twins import basis_functions, one_dimension, several_dimensions, stack
 
 
 def objective(theta, target, bases, sigma):

@@ -8,8 +8,8 @@ from scipy.stats import spearmanr
 from sklearn.exceptions import ConvergenceWarning
 
 from covshift import KMMWeights
-from covshift.kernels import kmm
-from tests.weights.twins import one_dimension, several_dimensions, stack
+from covshift.weights import kmm
+from tests.twins.weight_twins import one_dimension, several_dimensions, stack
 
 
 def naive_problem(source, target, sigma):

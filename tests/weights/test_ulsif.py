@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from covshift import RuLSIFWeights, ULSIFWeights, UnreliableWeightsWarning
 from covshift.kernels.gaussian_bases import gaussian, squares_to_bases
-from covshift.kernels.ulsif import fit_coefficients, leave_one_out_scores
-from tests.weights.twins import (
+from covshift.weights.ulsif import fit_coefficients, leave_one_out_scores
+from tests.twins.weight_twins import (
     one_dimension,
     several_dimensions,
     stack,

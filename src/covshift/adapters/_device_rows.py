@@ -7,7 +7,7 @@ import numpy as np
 import sklearn
 from sklearn.utils.validation import validate_data
 
-from covshift.kernels.row_checks import largest_magnitude
+from covshift.kernels.row_views import largest_magnitude
 from covshift.solvers.namespaces import namespace_of, to_numpy
 
 

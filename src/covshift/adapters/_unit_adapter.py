@@ -8,8 +8,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import StandardScaler
 
-from covshift.adapters._target_learner import TargetLearner
 from covshift.base import (
+    TargetLearner,
     all_or_nothing,
     check_count,
     check_magnitude,

@@ -10,7 +10,7 @@ from covshift.adapters._device_rows import put_beside
 from covshift.domains import Unit, locate_units, unit_codes
 from covshift.kernels.activations import Activation
 from covshift.kernels.arrays import FloatArray, IntArray
-from covshift.kernels.device_representation import normalize_on_device, squares_on_device
+from covshift.kernels.device_filters import normalize_on_device, squares_on_device
 from covshift.kernels.filter_streams import squares_by_code
 from covshift.kernels.normalization import normalize_by, root_mean_squares, stored_norms
 from covshift.solvers.namespaces import gather, namespace_of

@@ -1,24 +1,53 @@
-"""Denoising auto-encoder."""
+"""Denoising auto-encoder; how its networks are trained is in `_autoencoder_training`."""
 
+import warnings
+from collections.abc import Sequence
+from contextlib import ExitStack
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import check_array
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_array, check_scalar
 from sklearn.utils.validation import check_is_fitted
 
-from covshift.adapters._autoencoder_fit import fit_stacked
-from covshift.adapters._autoencoder_parameters import check_autoencoder_parameters
-from covshift.adapters._autoencoder_training import Trained
-from covshift.base import DomainTransformer, check_magnitude
+from covshift.adapters._autoencoder_training import Squashing, Trained, squash, train
+from covshift.base import (
+    DomainTransformer,
+    all_or_nothing,
+    check_count,
+    check_magnitude,
+    check_option,
+)
 from covshift.domains import check_fit_domains, check_new_domains
 from covshift.kernels.arrays import FloatArray
-from covshift.kernels.denoising_autoencoder import Squashing, dense_layer
-from covshift.kernels.range_scaling import center_and_spread, into_range, out_of_range
 from covshift.rows import validate_rows
+from covshift.solvers.blas_threads import one_blas_thread
 from covshift.streams.opening import refuse_dask
 
 # Middle and width of the range into which rows are scaled.
 RANGES = {"sigmoid": (0.5, 1.0), "tanh": (0.0, 2.0)}
+OPTIONS = {
+    "activation": ("sigmoid", "tanh"),
+    "decoder": (None, "sigmoid", "tanh", "linear"),
+    "noise": ("gaussian", "masking"),
+    "solver": ("adam", "sgd"),
+    "scaling": ("minmax", None),
+    "init": ("glorot", "normal"),
+}
+# Parameters that networks trained together must share; the others may differ.
+SHARED = (
+    "n_components", "activation", "decoder", "tied", "noise", "solver", "momentum", "batch_size",
+    "max_epochs", "early_stopping", "validation_fraction", "patience",
+)  # fmt: skip
+
+
+def center_and_spread(X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Middle and width (m,) of each feature of X (n, m); the width is 1 where it is constant."""
+    low, high = X.min(axis=0), X.max(axis=0)
+    spread = high - low
+    # The middle of two numbers, without their sum.
+    return low + spread / 2, np.where(spread > 0, spread, np.ones_like(spread))
 
 
 class DenoisingAutoencoder(DomainTransformer):
@@ -79,7 +108,7 @@ class DenoisingAutoencoder(DomainTransformer):
     random_state : int, RandomState or None, default=None
         Seed of weights, batches and noise.
     verbose : int, default=0
-        1: a line every few seconds and at the end; 2: a line for every few epochs.
+        1: a line every few seconds and at the end; 2: a line for every epoch.
 
     Attributes
     ----------
@@ -229,10 +258,11 @@ class DenoisingAutoencoder(DomainTransformer):
         Z = check_array(Z, dtype=(np.float64, np.float32), input_name="Z")
         if Z.shape[1] != len(self.components_):
             raise ValueError(f"Z has {Z.shape[1]} codes, and there are {len(self.components_)}.")
-        X = dense_layer(
-            Z, self.decoder_components_, self.decoder_intercept_, self._decoder_activation()
-        )
-        return X if self.scaling is None else out_of_range(X, *self._ranges())
+        X = _layer(Z, self.decoder_components_, self.decoder_intercept_, self._decoder_activation())
+        if self.scaling is None:
+            return X
+        middle, width = self._range()
+        return ((X - middle) / width * self.data_range_ + self.data_center_).astype(X.dtype)
 
     def reconstruct(self, X: Any) -> Any:
         """Reconstruct rows: what is left of them after encoding and decoding.
@@ -251,7 +281,7 @@ class DenoisingAutoencoder(DomainTransformer):
     def _check_and_scale(self, X: Any, sample_domain: Any, label_mask: Any) -> FloatArray:
         """Validate what ``fit`` got, store what is known of the rows, and scale them."""
         X = self._validate_rows(X, reset=True)
-        check_autoencoder_parameters(self)
+        self._check_parameters()
         domains = check_fit_domains(sample_domain, label_mask, X.shape[0])
         self.data_center_, self.data_range_ = center_and_spread(X)
         self.domains_ = domains.domains
@@ -272,21 +302,42 @@ class DenoisingAutoencoder(DomainTransformer):
     def _encode(self, X: Any) -> FloatArray:
         check_is_fitted(self)
         X = self._validate_rows(X)
-        return dense_layer(self._scale(X), self.components_, self.intercept_, self.activation)
-
-    def _count_components(self, n_features: int) -> int:
-        return n_features if self.n_components is None else int(self.n_components)
+        return _layer(self._scale(X), self.components_, self.intercept_, self.activation)
 
     def _decoder_activation(self) -> Squashing:
         return self.activation if self.decoder is None else self.decoder
 
     def _scale(self, X: FloatArray) -> FloatArray:
-        return X if self.scaling is None else into_range(X, *self._ranges())
+        if self.scaling is None:
+            return X
+        middle, width = self._range()
+        return ((X - self.data_center_) / self.data_range_ * width + middle).astype(X.dtype)
 
-    def _ranges(self) -> tuple[FloatArray, FloatArray, float, float]:
+    def _range(self) -> tuple[float, float]:
         decoder = self._decoder_activation()
-        scaled = RANGES[self.activation if decoder == "linear" else decoder]
-        return self.data_center_, self.data_range_, *scaled
+        return RANGES[self.activation if decoder == "linear" else decoder]
+
+    def _check_parameters(self) -> None:
+        for name, options in OPTIONS.items():
+            check_option(name, getattr(self, name), options)
+        for name in ("tied", "early_stopping"):
+            check_scalar(getattr(self, name), name, (bool, np.bool_))
+        if self.n_components is not None:
+            check_count("n_components", self.n_components, minimum=1)
+        for name, minimum in (("batch_size", 1), ("max_epochs", 0), ("patience", 1)):
+            check_count(name, getattr(self, name), minimum=minimum)
+        check_scalar(self.verbose, "verbose", (bool, Integral), min_val=0)
+        most = 1 if self.noise == "masking" else np.inf
+        for name, high, boundaries in (
+            ("noise_level", most, "left"),
+            ("learning_rate", np.inf, "neither"),
+            ("momentum", 1, "left"),
+            ("validation_fraction", 1, "neither"),
+        ):
+            value = getattr(self, name)
+            if isinstance(value, bool) or value != value:  # NaN is in no interval, unnoticed
+                raise ValueError(f"{name} must be a number, got {value!r}.")
+            check_scalar(value, name, Real, min_val=0, max_val=high, include_boundaries=boundaries)
 
     def _validate_rows(self, X: Any, *, reset: bool = False) -> FloatArray:
         refuse_dask(self, X)
@@ -301,3 +352,81 @@ class DenoisingAutoencoder(DomainTransformer):
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _layer(X: FloatArray, weights: FloatArray, intercept: FloatArray, f: Squashing) -> FloatArray:
+    """f(X W' + b) for samples as rows, in the precision of X."""
+    H: FloatArray = X @ weights.T.astype(X.dtype, copy=False)
+    H += intercept.astype(X.dtype, copy=False)
+    return squash(H, f)
+
+
+def stacking_key(estimator: Any, X: FloatArray) -> tuple[Any, ...]:
+    """What auto-encoders must have in common to be trained together."""
+    return (X.shape, X.dtype, *(getattr(estimator, name) for name in SHARED))
+
+
+def fit_stacked(
+    estimators: Sequence[Any],
+    rows: Sequence[Any],
+    sample_domains: Sequence[Any] | None = None,
+    label_masks: Sequence[Any] | None = None,
+) -> None:
+    """Fit each auto-encoder on its rows, all together; the same as fitting each alone.
+
+    Parameters
+    ----------
+    estimators : sequence of DenoisingAutoencoder
+        They share what `stacking_key` names; seeds, learning rates, noise levels, starts and
+        scalings may differ.
+    rows : sequence of array-like of shape (n_samples, n_features)
+        Rows of each; the same array may stand here several times.
+    sample_domains, label_masks : sequences, default=None
+        As ``fit`` takes them, one for each; None: none for any.
+    """
+    nothing = [None] * len(estimators)
+    given = (rows, sample_domains or nothing, label_masks or nothing)
+    with ExitStack() as stack:
+        for estimator in estimators:
+            stack.enter_context(all_or_nothing(estimator))
+        scaled = [
+            estimator._check_and_scale(*arguments)
+            for estimator, *arguments in zip(estimators, *given, strict=True)
+        ]
+        keys = {stacking_key(*pair) for pair in zip(estimators, scaled, strict=True)}
+        if len(keys) > 1:
+            raise ValueError(
+                "Auto-encoders that are trained together need rows of one shape and precision and "
+                f"one value each of {', '.join(SHARED)}; got {len(keys)} combinations."
+            )
+        with one_blas_thread():
+            trained = train(estimators, [X.T for X in scaled])
+        for estimator, result in zip(estimators, trained, strict=True):
+            estimator._store(result)
+    unfinished = [k for k, result in enumerate(trained) if _still_falls(result)]
+    if unfinished:
+        which = f" of {len(unfinished)} of {len(trained)} auto-encoders" if len(trained) > 1 else ""
+        warnings.warn(
+            f"The reconstruction error{which} was still falling after max_epochs="
+            f"{estimators[0].max_epochs}. Raise max_epochs or learning_rate.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
+
+def _still_falls(trained: Trained) -> bool:
+    """Whether more epochs would have lowered the error of a training that ran to its end.
+
+    With rows held out: whether it kept getting better, so that early stopping did not stop.
+    Otherwise: whether the last tenth of the epochs is better than the tenth before by one per
+    cent, and by more than the noise of both (three standard errors).
+    """
+    if trained.validation_losses is not None:
+        return not trained.stopped and len(trained.losses) > 0
+    window = len(trained.losses) // 10
+    if window < 2:
+        return False  # too few to tell
+    before, last = trained.losses[-2 * window : -window], trained.losses[-window:]
+    fall = before.mean() - last.mean()
+    error = np.sqrt((before.var(ddof=1) + last.var(ddof=1)) / window)
+    return bool(fall > 0.01 * last.mean() and fall > 3 * error)

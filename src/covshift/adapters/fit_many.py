@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from covshift.adapters._autoencoder_fit import fit_stacked, stacking_key
-from covshift.adapters._filter import SparseFilter
-from covshift.adapters._filter_fit import minimize_filters
-from covshift.adapters.denoising_autoencoder import DenoisingAutoencoder
+from covshift.adapters._filter_minimization import minimize_filters
+from covshift.adapters._sparse_filter import SparseFilter
+from covshift.adapters.denoising_autoencoder import DenoisingAutoencoder, fit_stacked, stacking_key
 
 
 def fit_many(

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from covshift.adapters._filter_fit import minimize_filters
+from covshift.adapters._filter_minimization import minimize_filters
 from covshift.adapters.sparse_filtering import SparseFiltering
 from covshift.base import (
     DomainTransformer,

@@ -1,7 +1,7 @@
 """Sparse filtering."""
 
-from covshift.adapters._filter import SparseFilter
-from covshift.adapters._filter_fit import Reward
+from covshift.adapters._filter_minimization import Reward
+from covshift.adapters._sparse_filter import SparseFilter
 
 
 class SparseFiltering(SparseFilter):

@@ -1,4 +1,4 @@
-"""Subspace alignment."""
+"""Subspace alignment: principal directions of two samples, and the map between them."""
 
 import warnings
 
@@ -7,9 +7,46 @@ import numpy as np
 from covshift.adapters._unit_adapter import UnitAdapter, mean_and_scale
 from covshift.base import DomainTransformer, NothingToAdaptWarning, check_count
 from covshift.domains import pick_rows, role_of
-from covshift.kernels.subspace_alignment import directions_of_scatter, principal_directions
+from covshift.kernels.arrays import FloatArray
+from covshift.kernels.covariance import column_means, scatter
 from covshift.streams import RowStream
 from covshift.streams.moments import stream_scales, stream_scatter
+
+
+def principal_directions(X: FloatArray, n_components: int) -> FloatArray:
+    """First directions (n_components, m) of the rows X (n, m) about their mean, as rows.
+
+    Of two opposite directions, the one whose largest entry is positive.
+    """
+    mean = column_means(X)
+    n, m = X.shape
+    if n >= m:
+        return directions_of_scatter(_scatter_in_range(X, mean), n_components)
+    return _signed(np.linalg.svd(X - mean, full_matrices=False)[2][:n_components])
+
+
+def directions_of_scatter(S: FloatArray, n_components: int) -> FloatArray:
+    """The same from the scatter matrix S (m, m) of the rows."""
+    _, vectors = np.linalg.eigh(S)
+    return _signed(vectors[:, ::-1].T[:n_components])
+
+
+def _signed(directions: FloatArray) -> FloatArray:
+    largest = np.abs(directions).argmax(axis=1)
+    flipped: FloatArray = directions * np.where(
+        directions[np.arange(len(directions)), largest] < 0, -1.0, 1.0
+    ).reshape(-1, 1)
+    return flipped
+
+
+def _scatter_in_range(X: FloatArray, mean: FloatArray) -> FloatArray:
+    """Scatter matrix (m, m), or a multiple of it whose entries neither overflow nor vanish."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        S = scatter(X, mean)
+    if 1e-200 < float(np.diagonal(S).max()) < 1e200:
+        return S
+    size = float(np.abs(X - mean).max())
+    return scatter((X - mean) / size, np.zeros_like(mean)) if size > 0 else S
 
 
 class SubspaceAlignment(UnitAdapter):
@@ -19,7 +56,9 @@ class SubspaceAlignment(UnitAdapter):
 
         Z_\text{source} = X \, T \, T^\top U, \qquad Z_\text{target} = X \, U
 
-    with T and U (features x P) the first P principal directions of source and target rows.
+    with T and U (features x P) the first P principal directions of source and target rows:
+    :math:`M = T^\top U` minimizes :math:`\lVert T M - U \rVert_F`. With P = all features it is a
+    rotation, :math:`T T^\top` is the identity and both samples are turned alike.
 
     **Assumption**: what matters for the label lies in the P directions of largest variance
     of each role, and the same direction of the aligned subspaces has the same meaning in

@@ -19,7 +19,9 @@ from covshift.cli.options import (
     EstimatorParams,
     Ignore,
     Jobs,
+    MaxRisk,
     MaxRows,
+    MinGain,
     Objective,
     OutFile,
     Quiet,
@@ -27,6 +29,7 @@ from covshift.cli.options import (
     Seed,
     Signals,
     Splitting,
+    Task,
     Trust,
     Use,
     column_names,
@@ -35,7 +38,7 @@ from covshift.cli.options import (
 )
 from covshift.cli.printing import MAX_TEXT, counted, print_json, print_notes, print_table
 from covshift.cli.working import working
-from covshift.registry import MODEL_NAMES
+from covshift.registry import MODEL_NAMES, NUMBER_MODEL_NAMES
 from covshift.registry import names as adapter_names
 
 COMMAND = "adapt"
@@ -68,6 +71,7 @@ def adapt(
     label: Annotated[
         str | None, typer.Option(metavar="COL", help="Label column of TRAIN; NEW needs none.")
     ] = None,
+    task: Task = None,
     bins: Bins = None,
     domain: Domain = None,
     *,
@@ -80,7 +84,8 @@ def adapt(
         str | None,
         typer.Option(
             help=f"{', '.join(MODEL_NAMES)}. By default, auto tries all but boosting and "
-            "joint-no-graph, and a named adapter uses logistic."
+            "joint-no-graph, and a named adapter uses logistic. With --task regression: "
+            f"{', '.join(NUMBER_MODEL_NAMES)}; a named adapter uses ridge."
         ),
     ] = None,
     estimator: Estimator = None,
@@ -109,14 +114,8 @@ def adapt(
             "count for the expected scores and for the model.",
         ),
     ] = None,
-    max_risk: Annotated[
-        float | None,
-        typer.Option(
-            metavar="P",
-            help="Accepted probability, 0 to 1, that the model loses more than .01 against the "
-            "plain model; where it is larger, the plain model is kept.",
-        ),
-    ] = None,
+    min_gain: MinGain = None,
+    max_risk: MaxRisk = None,
     scores_from: Annotated[
         Path | None,
         typer.Option(
@@ -151,6 +150,7 @@ def adapt(
         # Imported here: --help stays fast, and a missing extra becomes a one-line error.
         from covshift.persistence.model_files import is_model_file
         from covshift.tables import check_output
+        from covshift.tables.labels import check_task
         from covshift.tables.recordings import as_windows
 
         check_output(
@@ -161,9 +161,11 @@ def adapt(
         )
         if is_model_file(first):
             given = {
-                "--label": label, "--ignore": ignore, "--use": use, "--adapter": adapter,
-                "--model": model, "--objective": objective, "--reference-rows": reference_rows,
-                "--labels": labels, "--max-risk": max_risk, "--from": scores_from,
+                "--label": label, "--task": task, "--ignore": ignore, "--use": use,
+                "--adapter": adapter, "--model": model, "--objective": objective,
+                "--reference-rows": reference_rows,
+                "--labels": labels, "--min-gain": min_gain, "--max-risk": max_risk,
+                "--from": scores_from,
                 "--time-budget": time_budget, "--max-rows": max_rows, "--bins": bins,
                 "--missing": cells.missing, "--not-missing": cells.not_missing,
                 "--as": cells.as_kind, "--target-domain": splitting.target_domain,
@@ -186,11 +188,13 @@ def adapt(
             adapter = adapter or "auto"
             if model is not None and estimator is not None:
                 fail(COMMAND, "name the model once: in --model or in --estimator.")
-            own = own_model(estimator, estimator_params, adapter, seed, jobs)
+            task = task or "classification"
+            check_task(task, bins)
+            own = own_model(estimator, estimator_params, adapter, seed, jobs, task)
             settings = {
-                "objective": objective or "accuracy", "seed": seed, "n_jobs": jobs,
+                "objective": objective, "seed": seed, "n_jobs": jobs,
                 "time_budget": time_budget, "keep_rows": not keep_no_rows,
-            } | _automatic(adapter, max_risk, scores_from)  # fmt: skip
+            } | _automatic(adapter, min_gain, max_risk, scores_from)  # fmt: skip
             columns = {
                 "ignore": column_names(ignore), "keep": column_names(use),
                 "split": splitting.to_split(), "intake": cells.to_intake(),
@@ -204,7 +208,7 @@ def adapt(
             result = _adapt_tables(
                 (first, new), out, (adapter, model if own is None else own), settings,
                 1000 if reference_rows is None else reference_rows,
-                {"label": label, "domain": domain, "max_rows": max_rows, "bins": bins}
+                {"label": label, "domain": domain, "max_rows": max_rows, "bins": bins, "task": task}
                 | columns | reading.layout,
                 labels, quiet,
             )  # fmt: skip
@@ -219,14 +223,19 @@ def adapt(
     _print(result, quiet)
 
 
-def _automatic(adapter: str, max_risk: float | None, scores_from: Path | None) -> dict[str, Any]:
+def _automatic(
+    adapter: str, min_gain: float | None, max_risk: float | None, scores_from: Path | None
+) -> dict[str, Any]:
     """Return the settings that only the automatic choice has."""
-    given = {"max_risk": max_risk, "scores_from": scores_from}
-    for option, value in {"--max-risk": max_risk, "--from": scores_from}.items():
+    given = {"min_gain": min_gain, "max_risk": max_risk, "scores_from": scores_from}
+    options = {"--min-gain": min_gain, "--max-risk": max_risk, "--from": scores_from}
+    for option, value in options.items():
         if value is not None and adapter != "auto":
             fail(COMMAND, f"{option} is for the automatic choice: leave out --adapter {adapter}.")
     if max_risk is not None and not 0 <= max_risk <= 1:
         fail(COMMAND, f"--max-risk is a probability, from 0 to 1; got {max_risk:g}.")
+    if min_gain is not None and not min_gain >= 0:
+        fail(COMMAND, f"--min-gain is a gain of at least 0; got {min_gain:g}.")
     return {name: value for name, value in given.items() if value is not None}
 
 
@@ -251,7 +260,7 @@ def _adapt_tables(
 
     # Now, not after the work.
     import_skops()
-    check_choice(*chosen, settings["objective"])
+    check_choice(*chosen, settings["objective"], matching["task"])
     check_count("--reference-rows", n_reference, minimum=0)
     with working("reading", quiet) as update:
         tables = read_pair(*files, progress=update, **matching)
@@ -297,6 +306,19 @@ def _adapt_model(
     return {"target": target, "notes": target["notes"], "chosen": card["chosen"]}
 
 
+def _say_labels(label: str, data: dict[str, Any]) -> str:
+    """Return the rows of each class, or what a numeric label is like."""
+    if "rows of each class" in data:
+        return f"Rows of each class: {counted(data['rows of each class'])}."
+    from covshift.selection.words import say_number  # here: --help stays fast
+
+    values = {name: say_number(value) for name, value in data["values of the label"].items()}
+    return (
+        f"Label {printable(label, 60)}: {values['smallest']} to {values['largest']}, median "
+        f"{values['median']}, standard deviation {values['standard deviation']}."
+    )
+
+
 def _print(result: dict[str, Any], quiet: bool) -> None:
     if "target" in result:
         target = result["target"]
@@ -310,7 +332,7 @@ def _print(result: dict[str, Any], quiet: bool) -> None:
             f"Training rows: {data['training rows']:,}; new rows: {data['new rows']:,}; "
             f"columns to learn from: {len(data['columns'])}, as {data['features']} features."
         )
-        typer.echo(f"Rows of each class: {counted(data['rows of each class'])}.")
+        typer.echo(_say_labels(result["label"], data))
     print_notes([*result["notes"], *result["warnings"]], quiet)
     if not print_assessment(result.get("assessment")) and "decision" in result:
         typer.echo(result["decision"])

@@ -27,18 +27,22 @@ def print_assessment(stored: Any) -> bool:
         False, and nothing is printed, where it is not an assessment that this version knows.
     """
     # Imported here: --help stays fast.
-    from covshift.predictors.objective import describe_objective
-    from covshift.selection.words import describe_assessment, score_rows, show_estimate
+    from covshift.selection.words import (
+        describe_assessment,
+        name_objective,
+        score_rows,
+        show_estimate,
+    )
 
     assessment = restore_assessment(stored)
     if assessment is None:
         return False
     advice, *sentences = describe_assessment(assessment, HOW_TO_LABEL)
     typer.echo(printable(advice, 600))
-    metric = str(describe_objective(assessment.objective)).replace("_", " ")
+    metric = name_objective(assessment.objective)
     print_table(
         ["model", f"expected {metric} (90 % interval)"],
-        [(name, show_estimate(one)) for name, one in score_rows(assessment)],
+        [(name, show_estimate(one, assessment.objective)) for name, one in score_rows(assessment)],
     )
     for sentence in sentences:
         typer.echo(printable(sentence, 1000))
@@ -54,7 +58,11 @@ def restore_assessment(stored: Any) -> Any:
         return float("nan") if value is None else float(value)  # JSON has no NaN
 
     try:
-        fields = {name: stored[name] for name in Assessment._fields}
+        later = Assessment._field_defaults  # which cards of earlier versions do not have
+        fields = {name: stored[name] for name in Assessment._fields if name not in later}
+        for name in later:
+            error = stored.get(name)
+            fields[name] = None if error is None else Estimate(*(map(float, error.values())))
         for name in ("plain", "recommended", "gain", "vote", "vote_gain"):
             fields[name] = Estimate(*(float(stored[name][key]) for key in Estimate._fields))
         for name in ("loss_probability", "vote_loss_probability", "disagreement", "certainty"):

@@ -17,13 +17,16 @@ from covshift.cli.options import (
     Domain,
     Ignore,
     Jobs,
+    MaxRisk,
     MaxRows,
+    MinGain,
     Objective,
     Quiet,
     Reading,
     Seed,
     Signals,
     Splitting,
+    Task,
     Use,
     column_names,
     grouped,
@@ -53,6 +56,7 @@ def diagnose(
             help="Table of rows to work on; without it, --target-domain or --time splits TRAIN.",
         ),
     ] = None,
+    task: Task = None,
     bins: Bins = None,
     domain: Domain = None,
     *,
@@ -64,14 +68,8 @@ def diagnose(
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a page with tables and pictures.")
     ] = None,
-    max_risk: Annotated[
-        float | None,
-        typer.Option(
-            metavar="P",
-            help="Accepted probability that the advised model loses more than 0.01 against the "
-            "plain one, from 0 to 1.",
-        ),
-    ] = None,
+    min_gain: MinGain = None,
+    max_risk: MaxRisk = None,
     ask: Annotated[int, typer.Option(help="Rows of NEW to label, drawn at random.")] = 20,
     to_label: Annotated[
         Path | None,
@@ -114,12 +112,15 @@ def diagnose(
         from covshift.base import check_count
         from covshift.diagnosis.words import say_rows, summarize
         from covshift.tables import check_output, diagnose_tables, read_pair
-        from covshift.tables.adapting import unbalanced_note
+        from covshift.tables.adapting import check_objective, unbalanced_note
         from covshift.tables.diagnosing import rows_to_label, write_rows_to_label
+        from covshift.tables.labels import CLASSIFICATION, check_task
         from covshift.tables.new_labels import with_new_labels
         from covshift.tables.recordings import FILE, START, as_windows, window_places
 
         check_count("--ask", ask, minimum=1 if to_label else 0)
+        check_task(task or CLASSIFICATION, bins)
+        measured_in = check_objective(objective, task or CLASSIFICATION)
         inputs = [one for one in (train, new, labels) if one is not None]
         if report is not None:
             from covshift.tables.report import write_report
@@ -133,11 +134,11 @@ def diagnose(
         command = adapt_command(
             (train, new),
             {
-                "label": label, "bins": bins, "domain": domain, **_given(splitting),
+                "label": label, "task": task, "bins": bins, "domain": domain, **_given(splitting),
                 **_given(signals),
-                "ignore": ignore, "use": use, "objective": objective, "max_risk": max_risk,
-                "labels": labels, "from": save_scores, "time_budget": time_budget,
-                "max_rows": max_rows,
+                "ignore": ignore, "use": use, "objective": objective, "min_gain": min_gain,
+                "max_risk": max_risk, "labels": labels, "from": save_scores,
+                "time_budget": time_budget, "max_rows": max_rows,
                 "seed": seed or None, "jobs": jobs if jobs != 1 else None,
                 **_given(reading), **_given(cells),
             },
@@ -151,6 +152,7 @@ def diagnose(
             tables = read_pair(
                 train, new, label=label, domain=domain, ignore=left_out,
                 keep=keep, max_rows=max_rows, bins=bins, progress=update,
+                task=task or CLASSIFICATION,
                 split=splitting.to_split(), intake=cells.to_intake(), **reading.layout,
             )  # fmt: skip
             if labels is not None:
@@ -163,12 +165,13 @@ def diagnose(
                 update(f"{work}: {stage}", min(1.0, len(begun) / N_STAGES))
                 begun.append(stage)
 
-            risk = {} if max_risk is None else {"max_risk": max_risk}
+            given = {"min_gain": min_gain, "max_risk": max_risk}
+            asked = {name: value for name, value in given.items() if value is not None}
             found = diagnose_tables(
-                tables, objective=objective or "accuracy", random_state=seed, n_jobs=jobs,
-                time_budget=time_budget, progress=tell, **risk,
+                tables, objective=measured_in, random_state=seed, n_jobs=jobs,
+                time_budget=time_budget, progress=tell, **asked,
             )  # fmt: skip
-        notes = [*tables.notes, *unbalanced_note(tables.y, found.objective)]
+        notes = [*tables.notes, *unbalanced_note(tables, found.objective)]
         if found.n_rows_looked_at != found.n_rows:
             notes.append(f"{say_rows(found)}.")
         rows = rows_to_label(found, tables, ask) if ask else []
@@ -223,8 +226,11 @@ def _print(found: Any) -> None:
     advice, *others = say_advised(found, HOW_TO_LABEL)
     typer.echo(printable(advice, 600))
     if found.assessment is not None:
-        scores = [(name, show_estimate(score)) for name, score in score_rows(found.assessment)]
-        print_table(["model", score_heading(found.objective).lower()], scores)
+        scores = [
+            (name, show_estimate(score, found.objective))
+            for name, score in score_rows(found.assessment)
+        ]
+        print_table(["model", f"e{score_heading(found.objective)[1:]}"], scores)
     for sentence in others:
         typer.echo(printable(sentence, 600))
     rows = [

@@ -35,8 +35,28 @@ Objective = Annotated[
     typer.Option(
         metavar="NAME",
         help="What to maximize: accuracy (default), or balanced_accuracy, which counts all classes "
-        "equally.",
+        "equally. With --task regression: r2 (default) or mae, the mean absolute error.",
     ),
+]
+MinGain = Annotated[
+    float | None,
+    typer.Option(
+        metavar="G",
+        help="Adapt where the expected gain over the plain model is at least G (default: 0.01, or "
+        "0 in R²; 0: wherever a gain is expected).",
+    ),
+]
+MaxRisk = Annotated[
+    float | None,
+    typer.Option(
+        metavar="P",
+        help="Accepted probability, 0 to 1, that the advised model loses more than 0.01 (0.02 "
+        "in R²) against the plain model; where it is larger, the plain model is kept.",
+    ),
+]
+Task = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="classification (default), or regression: predict a number."),
 ]
 Trust = Annotated[
     list[str] | None,
@@ -51,7 +71,7 @@ Estimator = Annotated[
         metavar="PATH",
         help="Your own model in place of --model, by import path: lightgbm.LGBMClassifier, "
         "xgboost.XGBClassifier, or a classifier of scikit-learn, such as "
-        "sklearn.ensemble.RandomForestClassifier.",
+        "sklearn.ensemble.RandomForestClassifier; with --task regression, their regressors.",
     ),
 ]
 EstimatorParams = Annotated[
@@ -166,7 +186,7 @@ def column_names(texts: list[str] | None) -> list[str]:
 
 
 def own_model(
-    estimator: str | None, parameters: str | None, adapter: str, seed: int, jobs: int
+    estimator: str | None, parameters: str | None, adapter: str, seed: int, jobs: int, task: str
 ) -> Any:
     """Return the user's own model, unfitted; None where no option names one."""
     from covshift.tables.errors import TableError  # here: --help stays fast
@@ -180,7 +200,7 @@ def own_model(
 
     # The automatic choice runs candidates in processes, which would each start as many threads.
     n_jobs = 1 if adapter == AUTO else jobs
-    return make_own_model(estimator, parameters, seed=seed, n_jobs=n_jobs)
+    return make_own_model(estimator, parameters, seed=seed, n_jobs=n_jobs, task=task)
 
 
 @dataclass(frozen=True)

@@ -124,13 +124,14 @@ def predict(
     print_notes([*result["notes"], *warned], quiet)
     if result["objective"]:
         typer.echo(f"Objective: {result['objective']}.")
-    typer.echo(f"Rows predicted: {result['rows']:,} ({counted(result['counts'])})")
+    typer.echo(f"Rows predicted: {result['rows']:,} ({_say_predicted(result)})")
     if "sets" in result:
         _print_sets(result["sets"])
     if "recordings" in result:
-        first = ("recording", "windows", "prediction", "share")
+        last = ("share", "share of windows") if "counts" in result else ("spread", "spread")
+        first = ("recording", "windows", "prediction", last[0])
         print_table(
-            ["recording", "windows", "prediction", "share of windows"],
+            ["recording", "windows", "prediction", last[1]],
             [[one[name] for name in first] for one in result["recordings"][:MAX_RECORDINGS]],
         )
         if len(result["recordings"]) > MAX_RECORDINGS:
@@ -147,6 +148,18 @@ def _print_sets(sets: dict[str, Any]) -> None:
     verdict = f"{covers} is promised" if sets["promised"] else f"{covers} is not promised"
     typer.echo(f"Sets: {verdict} ({sets['method']}). {sets['reason']}")
     typer.echo(f"Mean size of a set: {sets['mean size']:.2f} classes.")
+
+
+def _say_predicted(result: dict[str, Any]) -> str:
+    """Return the rows of each class, or the range of predicted numbers."""
+    if "counts" in result:
+        return counted(result["counts"])
+    if result["values"] is None:
+        return "none"
+    from covshift.selection.words import say_number  # here: --help stays fast
+
+    values = {name: say_number(value) for name, value in result["values"].items()}
+    return f"{values['smallest']} to {values['largest']}, mean {values['mean']}"
 
 
 def _of_recording(group: dict[str, Any]) -> dict[str, Any]:

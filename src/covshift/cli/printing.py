@@ -1,7 +1,7 @@
 """What the commands on users' files print: text for people, JSON for programs."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import typer
@@ -37,9 +37,13 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         typer.echo(f"  {'  '.join(padded)}".rstrip())
 
 
-def interval(figure: Mapping[str, float]) -> str:
-    """A figure with its interval."""
-    return f"{figure['value']:.3f} ({figure['low']:.3f} to {figure['high']:.3f})"
+def interval(figure: Mapping[str, Any], show: Callable[[float], str] = "{:.3f}".format) -> str:
+    """A figure with its interval, as far as it has one."""
+    if figure["value"] is None:
+        return "undefined"
+    if figure["low"] is None:
+        return f"{show(figure['value'])} (no interval)"
+    return f"{show(figure['value'])} ({show(figure['low'])} to {show(figure['high'])})"
 
 
 def counted(counts: Mapping[str, int]) -> str:

@@ -2,7 +2,7 @@
 
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -43,6 +43,8 @@ def score(
 ) -> None:
     """Compare predictions with known labels: accuracy, per class, per domain, with intervals.
 
+    Of a model made with --task regression: R² and the mean absolute error, per domain.
+
     Intervals are of 95 %, for rows that are independent of each other. Windows of one recording
     are not: for a model that was learned with --signals, intervals are too narrow.
     """
@@ -77,13 +79,11 @@ def score(
     typer.echo(f"Rows: {scores['n_rows']:,}")
     if scores["objective"]:
         typer.echo(f"Objective: {scores['objective']}.")
+    measures = _measures(scores["task"])
     models = {"the model": scores} | ({"plain model": scores["plain"]} if "plain" in scores else {})
     print_table(
-        ["", "accuracy", "balanced accuracy"],
-        [
-            (name, interval(one["accuracy"]), interval(one["balanced_accuracy"]))
-            for name, one in models.items()
-        ],
+        ["", *(heading for heading, _ in measures.values())],
+        [(name, *_figures(one, measures)) for name, one in models.items()],
     )
     if "gain" in scores:
         typer.echo(say_gain(scores["gain"], scores["objective"]))
@@ -91,43 +91,83 @@ def score(
         who = "Adapting" if scores["adapts"] else "The ensemble"
         typer.echo(f"{who} hurt on these rows: the plain model is better. To switch: {switch}")
     if "expected" in scores:
-        typer.echo(say_expected(scores["expected"]))
+        typer.echo(say_expected(scores["expected"], scores["objective"]))
+    if "classes" in scores:
+        _print_classes(scores["classes"])
+    else:
+        show = measures["mae"][1]
+        typer.echo(
+            f"Mean of prediction less truth: {show(scores['bias'])}; standard deviation of the "
+            f"truth: {show(scores['spread'])}."
+        )
+    if "domains" in scores:
+        print_table(
+            ["domain", "rows", *(heading for heading, _ in measures.values())],
+            [(one["name"], one["n_rows"], *_figures(one, measures)) for one in scores["domains"]],
+        )
+    if "mean_over_domains" in scores:
+        show = measures["mae"][1] if "mae" in measures else "{:.3f}".format
+        of = " of the mean absolute errors" if "mae" in measures else ""
+        typer.echo(f"Mean over domains{of}: {interval(scores['mean_over_domains'], show)}")
+
+
+def _measures(task: str) -> dict[str, tuple[str, Any]]:
+    """Return the measures of a task: name -> heading, and how its figures are shown."""
+    from covshift.predictors.objective import NAMES, OBJECTIVES  # here: --help stays fast
+    from covshift.selection.words import say_number
+
+    if task == "regression":
+        return {"r2": (NAMES["r2"], "{:.3f}".format), "mae": (NAMES["mae"], say_number)}
+    return {name: (NAMES[name], "{:.3f}".format) for name in OBJECTIVES}
+
+
+def _figures(scores: dict[str, Any], measures: dict[str, tuple[str, Any]]) -> list[str]:
+    """Return each measure with its interval."""
+    return [interval(scores[name], show) for name, (_, show) in measures.items()]
+
+
+def _print_classes(classes: list[dict[str, Any]]) -> None:
     print_table(
         ["class", "rows", "predicted", "recall"],
         [
             (str(one["name"]), one["n_rows"], one["n_predicted"], interval(one["recall"]))
-            for one in scores["classes"]
+            for one in classes
         ],
     )
-    if "domains" in scores:
-        names = ("accuracy", "balanced_accuracy")
-        print_table(
-            ["domain", "rows", "accuracy", "balanced accuracy"],
-            [
-                (one["name"], one["n_rows"], *(interval(one[name]) for name in names))
-                for one in scores["domains"]
-            ],
-        )
-    if "mean_over_domains" in scores:
-        typer.echo(f"Mean over domains: {interval(scores['mean_over_domains'])}")
 
 
-def say_gain(gain: dict[str, float], objective: str | None) -> str:
+def say_gain(gain: dict[str, float | None], objective: str | None) -> str:
     """Return how the model compares with the plain one."""
+    from covshift.predictors.objective import NAMES  # here: --help stays fast
+
     if gain["value"] == gain["low"] == gain["high"] == 0:
         return "The model and the plain one are right on the same rows."
-    measure = "balanced accuracy" if objective == "balanced_accuracy" else "accuracy"
-    return (
-        f"Gain of the model over the plain one: {gain['value']:+.3f} {measure} (95 % interval "
-        f"{gain['low']:+.3f} to {gain['high']:+.3f})."
-    )
+    if gain["value"] is None:
+        return "The gain over the plain model is undefined on these rows."
+    measure = NAMES.get(str(objective), NAMES["accuracy"])
+    show = _signed if objective == "mae" else "{:+.3f}".format
+    reach = "no interval"
+    if gain["low"] is not None and gain["high"] is not None:
+        reach = f"95 % interval {show(gain['low'])} to {show(gain['high'])}"
+    less = ", by which it is lower" if objective == "mae" else ""
+    return f"Gain of the model over the plain one: {show(gain['value'])} {measure}{less} ({reach})."
 
 
-def say_expected(expected: dict[str, float]) -> str:
+def _signed(value: float) -> str:
+    from covshift.selection.words import say_number  # here: --help stays fast
+
+    return f"{'+' if value >= 0 else ''}{say_number(value)}"
+
+
+def say_expected(expected: dict[str, Any], objective: str | None) -> str:
     """Return the score that was expected when the model was made, and the one observed."""
+    from covshift.selection.words import show_score  # here: --help stays fast
+
+    value, low, high, observed = (
+        show_score(expected[name], str(objective)) for name in ("value", "low", "high", "observed")
+    )
     inside = "inside" if expected["covered"] else "outside"
     return (
-        f"Expected {expected['value']:.2f} (90 % interval {expected['low']:.2f} to "
-        f"{expected['high']:.2f}) when the model was made; observed {expected['observed']:.2f}, "
-        f"{inside} the interval."
+        f"Expected {value} (90 % interval {low} to {high}) when the model was made; observed "
+        f"{observed}, {inside} the interval."
     )

@@ -14,8 +14,8 @@ from covshift.cli.printing import MAX_ENTRIES, print_json, print_table, shown
 COMMAND = "show"
 MAX_DEPTH = 4
 FIRST = (
-    "class_name", "date", "label", "classes", "objective", "decision", "assessment", "chosen",
-    "plain model", "data", "notes",
+    "class_name", "date", "task", "label", "classes", "objective", "decision", "assessment",
+    "chosen", "plain model", "data", "notes",
 )  # fmt: skip
 LAST = ("domain_names", "model", "feature_names", "software")  # long, and seldom asked for
 ONE_LINE = 80  # characters of a list that is not taken apart
@@ -41,6 +41,8 @@ def show(
         for name in [name for name in (*FIRST, *middle, *LAST) if name in card]:
             if name == "decision" and restore_assessment(card.get("assessment")) is not None:
                 continue  # it is the advice, with which the assessment begins
+            if name == "classes" and card[name] is None:
+                continue  # of a regression
             if name != "assessment" or not print_assessment(card[name]):
                 _print(name, card[name], 0)
 

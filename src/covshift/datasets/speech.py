@@ -13,9 +13,8 @@ from sklearn.utils import Bunch
 from covshift.base import check_option
 from covshift.datasets.audio_files import require_soundfile
 from covshift.datasets.collection import find_folder
-from covshift.datasets.speech_cache import open_cache
 from covshift.datasets.speech_corpora import CORPORA
-from covshift.datasets.speech_extraction import Extraction, extract_all
+from covshift.datasets.speech_extraction import Extraction, extract_all, open_cache
 from covshift.datasets.speech_features import FEATURE_NAMES, RATE, check_backend, describe_settings
 from covshift.datasets.speech_recordings import OWN_TABLE, Recording, find_recordings
 
@@ -37,7 +36,7 @@ def load_speech_corpus(
 
     Every whole second of a recording is a row: 12 mel-frequency cepstral coefficients
     :math:`c_1, \dots, c_{12}` and their slopes, and of each the mean, the standard deviation and
-    the range over the frames of that second (`covshift.kernels.mfcc` has the formulas).
+    the range over the frames of that second (`covshift.datasets.speech_features` has the formulas).
 
     Parameters
     ----------

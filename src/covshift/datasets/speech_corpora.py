@@ -21,7 +21,7 @@ des        ``KLA_GLAD_1.wav``: speaker, emotion   second hand, **not certain**; 
 ========== ====================================== ============================================
 
 Where names differ from these, a table of labels takes their place
-(`covshift.datasets.speech_labels`).
+(`covshift.datasets.speech_recordings`).
 
 References
 ----------

@@ -18,9 +18,10 @@ from covshift.diagnosis.words import describe, describe_html, summarize
 from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
 from covshift.output_files import write_whole
 from covshift.selection.assessment import Assessment
-from covshift.selection.auto_adapted_classifier import AutoAdaptedClassifier
+from covshift.selection.auto_adapted import AutoAdapted
 from covshift.selection.bench import Bench
 from covshift.selection.choice import Choice
+from covshift.selection.label_tasks import NumberTask
 from covshift.selection.leaderboard import Leaderboard
 from covshift.selection.members import FitData
 from covshift.selection.score_files import write_scores
@@ -59,13 +60,15 @@ class Diagnosis:
     table : list of dict
         A row for each adapter: ``adapter``, ``assumption``, ``candidate`` (its best one),
         ``expected gain`` of that, and ``weight`` in the recommended model.
-    recommended : AutoAdaptedClassifier
+    recommended : AutoAdaptedClassifier or AutoAdaptedRegressor
         Unfitted, with the same settings and seed: fitted to the same rows, with the same known
         labels, it is the advised model.
     objective : str
         What scores are measured in.
+    task : {"classification", "regression"}
+        Whether the label is a class or a number.
     classes : ndarray
-        Class labels.
+        Class labels; none where the label is a number.
     n_rows, n_rows_looked_at : tuple of int
         Source rows and target rows; those that scores are from.
     skipped : list of str
@@ -78,26 +81,28 @@ class Diagnosis:
         findings: Findings,
         rows: Rows,
         bench: Bench,
-        model: AutoAdaptedClassifier,
-        recommended: AutoAdaptedClassifier,
+        model: AutoAdapted,
+        recommended: AutoAdapted,
     ) -> None:
         self.assessment: Assessment | None = choice.assessment
         self.movement, self.weighting, self.stability = findings
         self.leaderboard = Leaderboard.of(choice.table, choice.gains, choice.recommended)
         self.table: list[dict[str, Any]] = adapter_rows(self.leaderboard)
         self.objective: str = model.objective_
-        self.classes = model.classes_
+        is_number = isinstance(bench.task, NumberTask)
+        self.task = "regression" if is_number else "classification"
+        self.classes = np.array([]) if is_number else model.classes_
         self.n_rows, self.feature_names = rows.n_rows, rows.feature_names
         self.n_rows_looked_at = (len(bench.problem.X_source), len(bench.problem.X_target))
         self.skipped = list(choice.table.skipped)
         self._findings, self._rows, self._bench = findings, rows, bench
         self._model, self._recommended = model, recommended
+        self._weights = choice.recommended  # of the candidates, in the recommended model
 
     @property
-    def recommended(self) -> AutoAdaptedClassifier:
+    def recommended(self) -> Any:
         """An unfitted model: fit it with ``fit(X, y, sample_domain=..., label_mask=...)``."""
-        model: AutoAdaptedClassifier = clone(self._recommended)
-        return model
+        return clone(self._recommended)
 
     def rows_to_label(self, n_rows: int = 20) -> IntArray:
         """Return positions in X of target rows to label, drawn at random.
@@ -141,8 +146,15 @@ class Diagnosis:
         """
         places = self._locate(rows)
         codes, mask = self._rows.data.codes.copy(), self._rows.data.label_mask.copy()
-        codes[places], mask[places] = self._encode(labels, len(places)), True
-        data = self._rows.data._replace(codes=codes, label_mask=mask)
+        values, task = self._rows.data.values, self._bench.task
+        if isinstance(task, NumberTask) and values is not None:
+            values = values.copy()
+            values[places] = task.standardize(_check_numbers(labels, len(places)))
+            codes[places] = task.group(values[places])
+        else:
+            codes[places] = self._encode(labels, len(places))
+        mask[places] = True
+        data = self._rows.data._replace(codes=codes, label_mask=mask, values=values)
         return Diagnosis(
             self._model._choose(self._bench, data),
             self._findings,
@@ -164,6 +176,7 @@ class Diagnosis:
         """Return everything as plain numbers, texts and lists."""
         return {
             "summary": summarize(self),
+            "task": self.task,
             "objective": self.objective,
             "assessment": to_plain(self.assessment),
             "rows": list(self.n_rows),
@@ -253,3 +266,13 @@ class Diagnosis:
                 "labels by label_mask: with another class, all candidates must be scored anew."
             )
         return np.array([number_of[label] for label in labels.tolist()], dtype=np.int64)
+
+
+def _check_numbers(labels: Any, n_rows: int) -> FloatArray:
+    """Return finite numbers, one for each row."""
+    numbers: FloatArray = np.atleast_1d(np.asarray(labels, dtype=np.float64))
+    if numbers.shape != (n_rows,):
+        raise ValueError(f"There are {n_rows} rows but {len(numbers)} labels.")
+    if not np.isfinite(numbers).all():
+        raise ValueError("Labels must be finite numbers.")
+    return numbers

@@ -17,6 +17,11 @@ from covshift.diagnosis.words import (
     title_of,
 )
 from covshift.report.document import (
+    Cell,
+    Document,
+    Figure,
+    Section,
+    Table,
     make_cell,
     make_column,
     make_document,
@@ -24,8 +29,13 @@ from covshift.report.document import (
     make_section,
     make_table,
 )
-from covshift.report.schema import Cell, Document, Figure, Section, Table
-from covshift.selection.words import HOW_TO_LABEL, score_rows, show_estimate
+from covshift.selection.words import (
+    HOW_TO_LABEL,
+    capitalized,
+    name_objective,
+    score_rows,
+    show_estimate,
+)
 
 if TYPE_CHECKING:
     from covshift.diagnosis.diagnosis import Diagnosis
@@ -47,7 +57,7 @@ def make_report(
     counts = [
         ("rows", f"{n_source:,} source, {n_target:,} target"),
         ("looked at", f"{looked_at[0]:,} source, {looked_at[1]:,} target"),
-        ("objective", diagnosis.objective.replace("_", " ")),
+        ("objective", name_objective(diagnosis.objective)),
     ]
     return make_document(
         title_of(diagnosis),
@@ -81,8 +91,9 @@ def _advice(diagnosis: "Diagnosis", how_to_label: str) -> Section:
     tables: list[Table] = []
     figures: list[Figure] = []
     if diagnosis.assessment is not None:
+        objective = diagnosis.objective
         rows: list[dict[str, Cell]] = [
-            {"model": name, "score": make_cell(show_estimate(score), value=score.value)}
+            {"model": name, "score": make_cell(show_estimate(score, objective), value=score.value)}
             for name, score in score_rows(diagnosis.assessment)
         ]
         columns = [
@@ -162,7 +173,7 @@ def _rehearsals(diagnosis: "Diagnosis") -> list[Table]:
         make_column("plain", "plain model", numeric=True),
         make_column("vote", "ensemble", numeric=True),
     ]
-    name = diagnosis.objective.replace("_", " ").capitalize()
+    name = capitalized(name_objective(diagnosis.objective))
     return [make_table("rehearsals", f"{name} in rehearsals", columns, rows)]
 
 

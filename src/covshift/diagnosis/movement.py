@@ -15,7 +15,7 @@ keep the share from 1. With many features all rows are far apart, and the share 
 
 How much of a movement is due to **class shares** is *not identifiable*: rows that moved may look
 like classes that became more frequent. The figures here say what class shares alone would explain,
-not that they do.
+not that they do. Where the label is a number, its classes are groups between its quantiles.
 """
 
 from collections.abc import Sequence

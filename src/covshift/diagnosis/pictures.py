@@ -11,7 +11,7 @@ from covshift.predictors.fitting import adapt_rows
 from covshift.registry import NO_ADAPTATION
 from covshift.selection.candidates import Candidate
 from covshift.selection.problem import Problem, target_scene
-from covshift.selection.words import score_rows
+from covshift.selection.words import name_objective, score_rows
 
 if TYPE_CHECKING:
     from covshift.diagnosis.diagnosis import Diagnosis
@@ -28,7 +28,7 @@ def draw_expected(diagnosis: "Diagnosis") -> Any:
 
     panels: dict[str, dict[str, tuple[float, float, float]]] = {}
     if diagnosis.assessment is not None:
-        panels[f"expected {diagnosis.objective.replace('_', ' ')}"] = {
+        panels[f"expected {name_objective(diagnosis.objective)}"] = {
             name: (score.value, score.low, score.high)
             for name, score in score_rows(diagnosis.assessment)
         }
@@ -76,7 +76,8 @@ def leading_adapter(diagnosis: "Diagnosis") -> Candidate | None:
 
 def _adapted(adapter: Any, problem: Problem) -> tuple[FloatArray, FloatArray]:
     scene = target_scene(problem)
-    rows = adapt_rows(adapter, scene.X, problem.codes, scene.domains, keep_all=True)
+    classes = problem.codes if problem.values is None else None
+    rows = adapt_rows(adapter, scene.X, classes, scene.domains, keep_all=True)
     Z = np.asarray(rows.everything)
     return Z[: len(problem.X_source)], Z[len(problem.X_source) :]
 
@@ -95,7 +96,7 @@ def _kinds(
     A: FloatArray, B: FloatArray, problem: Problem, classes: Sequence[str]
 ) -> dict[str, FloatArray]:
     """Source rows by class, if these are two, and target rows."""
-    if problem.n_classes > MAX_CLASSES:
+    if problem.n_classes > MAX_CLASSES or problem.values is not None:
         return {"source": A, "target": B}
     if any(len(name) > MAX_NAME or not name.strip() for name in classes):
         classes = [f"class {k + 1}" for k in range(problem.n_classes)]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from covshift.selection.words import (
     HOW_TO_LABEL,
     describe_assessment,
+    name_objective,
     percent,
     score_rows,
     show_estimate,
@@ -33,6 +34,11 @@ TITLES = {
 NO_ASSESSMENT = (
     "No score can be expected: the plain model could not be fitted. The leaderboard has the errors."
 )
+# How a shift of the label alone is called, and the end of a sentence about it.
+LABEL_SHIFT = {
+    "classification": ("Different class proportions", "they do"),
+    "regression": ("A different distribution of the label (label shift)", "it does"),
+}
 MANY_EXPLAINED = 0.8  # share of the AUC above .5
 
 
@@ -75,7 +81,7 @@ def describe(diagnosis: "Diagnosis") -> str:
     if diagnosis.assessment is not None:
         name = score_heading(diagnosis.objective)
         lines += [
-            f"- {name}, {model}: {show_estimate(score)}."
+            f"- {name}, {model}: {show_estimate(score, diagnosis.objective)}."
             for model, score in score_rows(diagnosis.assessment)
         ]
     return "\n".join(lines)
@@ -83,7 +89,7 @@ def describe(diagnosis: "Diagnosis") -> str:
 
 def score_heading(objective: str) -> str:
     """Return what expected scores are called."""
-    return f"Expected {objective.replace('_', ' ')} (90 % interval)"
+    return f"Expected {name_objective(objective)} (90 % interval)"
 
 
 def describe_html(diagnosis: "Diagnosis") -> str:
@@ -91,7 +97,10 @@ def describe_html(diagnosis: "Diagnosis") -> str:
     sentences = "".join(f"<li>{escape(one)}</li>" for one in summarize(diagnosis))
     tables = ""
     if diagnosis.assessment is not None:
-        scores = [(name, show_estimate(one)) for name, one in score_rows(diagnosis.assessment)]
+        scores = [
+            (name, show_estimate(one, diagnosis.objective))
+            for name, one in score_rows(diagnosis.assessment)
+        ]
         tables += _html_table(("model", score_heading(diagnosis.objective)), scores)
     adapters = [
         (row["adapter"], row["candidate"], show_expected_gain(row), f"{row['weight']:.2f}")
@@ -138,10 +147,8 @@ def say_moved(diagnosis: "Diagnosis") -> str:
     names = ", ".join(one.name for one in movement.features[: min(3, movement.n_features_moved)])
     sentence = f"The rows have moved: {separates}; {counted}{f' (most: {names})' if names else ''}."
     if movement.share_explained >= MANY_EXPLAINED:
-        sentence += (
-            " Different class proportions alone could explain this; the rows cannot show whether "
-            "they do."
-        )
+        cause, verb = LABEL_SHIFT[diagnosis.task]
+        sentence += f" {cause} alone could explain this; the rows cannot show whether {verb}."
     return sentence
 
 
@@ -169,7 +176,7 @@ def say_stability(diagnosis: "Diagnosis") -> list[str]:
     if stability.refuted:
         return [
             f"The label depends on the features in different ways in the source domains ({p}). "
-            "Different class proportions, or a non-linear rule, could also explain this."
+            f"{LABEL_SHIFT[diagnosis.task][0]}, or a non-linear rule, could also explain this."
         ]
     return [f"No evidence against this was found: {depends} ({p})."]
 

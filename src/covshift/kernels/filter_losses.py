@@ -8,12 +8,11 @@ from scipy import sparse
 
 from covshift.kernels.activations import Activation, half_angle_is_cheaper
 from covshift.kernels.arrays import BoolArray, FloatArray, IntArray, Rows
-from covshift.kernels.filter_passes import FilterLoss, three_passes
+from covshift.kernels.filter_passes import FilterLoss, gram_matrix, one_pass, three_passes
 from covshift.kernels.filter_streams import ActivationRule, Gram, Sums, sum_of_products, two_passes
 from covshift.kernels.psf_blockwise_loss import psf_blockwise_loss
 from covshift.kernels.psf_loss import psf_loss
 from covshift.kernels.row_blocks import Run, cut_rows, keep_problems, sort_by_class
-from covshift.kernels.sf_one_pass import gram_matrix, one_pass
 
 Loss: TypeAlias = Literal["joint", "blockwise"]
 LOSSES: dict[Loss, Callable[[BoolArray, FloatArray, float], FilterLoss]] = {

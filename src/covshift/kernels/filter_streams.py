@@ -15,7 +15,7 @@ has a factor D that does not depend on it. So two passes suffice, each a sum ove
 
 They cost four products of W and the rows where three passes that keep nothing cost as many, and
 two activations in place of three. For the soft absolute value :math:`F g' = h`: both sums of the
-first pass follow from :math:`X^\top X` (`sf_one_pass`), computed once, and one pass is left.
+first pass follow from :math:`X^\top X` (`one_pass`), computed once, and one pass is left.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ import numpy as np
 
 from covshift.kernels.activations import Activation, activate, activate_block
 from covshift.kernels.arrays import FloatArray, IntArray, Rows
-from covshift.kernels.filter_passes import FilterLoss, Norms, sum_by_class
+from covshift.kernels.filter_passes import FilterLoss, Norms, is_accurate, sum_by_class
 from covshift.kernels.row_blocks import (
     Block,
     block_width,
@@ -35,7 +35,6 @@ from covshift.kernels.row_blocks import (
     room,
 )
 from covshift.kernels.row_views import view_rows
-from covshift.kernels.sf_one_pass import is_accurate
 
 # Rows of a tile of X'X: enough for the speed of the product, few enough for the cache.
 GRAM_ROWS = 4096
@@ -86,7 +85,7 @@ def first_sums(
     for block, F, slopes, scratch in activated_blocks(rows, codes, W, rule):
         squared = np.square(F, out=room(scratch[0], *F.shape))
         squares[..., block.columns] += sum_by_class(squared, block.classes)
-        slopes *= F
+        slopes *= F  # F g', which D sums: no further array of this size
         D[:, -1] += project_back(slopes, block.rows)
         if n_parts > 1:
             for code, members in zip(block.present, block.classes, strict=True):
@@ -125,6 +124,7 @@ def second_sums(
         part = loss.row_factors(norms, F, squares, block)
         losses += part.losses
         s += part.sums
+        # The second half of B and V is the term with D: s is known only after this pass.
         n_known = part.V.shape[1] // 2
         of_A, of_B = part.columns
         curved = np.matmul(B[..., of_B][..., :n_known], part.V[:, :n_known], out=squares)

@@ -4,6 +4,11 @@ Filters of K problems are evaluated together: W is (K, L, m) and the activations
 b rows are (K, L, b), rows last, so that a sum over rows or over filters is a product that BLAS
 does at the speed of memory. The problems share their rows, (n, m), or have their own, (K, n, m).
 
+Why blocks: an evaluation goes over the activations several times (square, sum, multiply). Over all
+rows at once, each of these steps would fetch them from memory; of a block they are still in the
+cache. A *block* is some consecutive rows, a *lane* is the run of blocks that one thread goes
+through, and *room* is a part of a buffer that is made once and used in every evaluation.
+
 Blocks are dealt to lanes in consecutive runs. What a lane sums is summed in the order of its
 blocks, and lanes are added up in their order; both depend on the shapes alone. Lanes may
 therefore run in any number of threads and give the same result to the last bit.
@@ -116,6 +121,8 @@ def cut_rows(
     n_rows, n_features = X.shape[-2:]
     row_entries = n_problems * n_filters
     row_bytes = row_entries * X.dtype.itemsize
+    # Width is by memory, lanes by number: neither looks at how many cores there are, so that the
+    # order of sums, and with it the last bit, is the same on every machine.
     width = block_width(row_bytes, n_features)
     bounds = _cut_evenly(codes, width)
     n_blocks = len(bounds) - 1
@@ -153,6 +160,8 @@ def make_block(
 
     ``factors`` is used again if it is large enough.
     """
+    # One row of zeros and ones for each class that occurs: sums by class are then products with it.
+    # Most blocks hold one class (see `sort_by_class`), so that p is 1.
     present = np.unique(codes)
     classes = (codes[..., None, :] == present[:, None]).astype(dtype)
     size = (2 * len(present) + 3) * n_problems * classes.shape[-1]

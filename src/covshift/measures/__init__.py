@@ -8,17 +8,26 @@ from covshift.measures.classifier_two_sample_test import (
     ClassifierTest,
     classifier_two_sample_test,
 )
-from covshift.measures.clustered import ClusteredTest, clustered_permutation_test
-from covshift.measures.clustered_bootstrap import clustered_bootstrap_interval
+from covshift.measures.clustered import (
+    ClusteredTest,
+    clustered_bootstrap_interval,
+    clustered_permutation_test,
+)
 from covshift.measures.cosine_neighbourhood import (
     CosineNeighbourhood,
     check_cosine_neighbourhood,
 )
 from covshift.measures.holm import holm
 from covshift.measures.ks import KSTest, ks_distance, ks_test
-from covshift.measures.mmd import Estimate, approximate_mmd, median_bandwidth, mmd
+from covshift.measures.mmd import (
+    Estimate,
+    MMDTest,
+    approximate_mmd,
+    median_bandwidth,
+    mmd,
+    mmd_test,
+)
 from covshift.measures.mmd_change import MMDChange, held_out_mmd_change, mmd_change
-from covshift.measures.mmd_test import MMDTest, mmd_test
 from covshift.measures.overlap import (
     SupportOverlap,
     effective_sample_size,

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata, wilcoxon
 
-from covshift.kernels.arrays import FloatArray
-from covshift.kernels.signed_ranks import doubled_rank_sum_probabilities
+from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.measures.trials import Alternative, check_alternative, check_trial_values
 
 # Differences closer than this share of the largest score are rounding: 0.8 - 0.7 and
@@ -16,6 +15,24 @@ RESOLUTION = 1e-12
 # Up to here the exact distribution takes at most 20 ms; beyond, the normal approximation is
 # 5 % off or less at p = 0.001.
 MAX_EXACT_PAIRS = 300
+
+
+def doubled_rank_sum_probabilities(doubled_ranks: IntArray) -> FloatArray:
+    r"""P(2 T = s) for s = 0, ..., sum of 2 r_i, of the signed-rank statistic given the ranks.
+
+    .. math:: T = \sum_i B_i r_i, \qquad B_i \in \{0, 1\} \text{ fair and independent}
+
+    so that :math:`P(T = t)` is the coefficient of :math:`x^t` in
+    :math:`\prod_i (1 + x^{r_i}) / 2`. Given the ranks it is exact, ties or not. Ranks of ties are
+    halves; doubled they are whole numbers and the product is one of polynomials. O(n) passes over
+    as many numbers as the doubled ranks sum to.
+    """
+    probabilities = np.zeros(int(doubled_ranks.sum()) + 1)
+    probabilities[0] = 1.0
+    for rank in doubled_ranks:
+        probabilities[rank:] += probabilities[:-rank]
+        probabilities *= 0.5
+    return probabilities
 
 
 @dataclass(frozen=True)

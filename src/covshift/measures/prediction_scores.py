@@ -30,7 +30,7 @@ import numpy as np
 from scipy.stats import binomtest, norm
 
 from covshift.kernels.arrays import BoolArray
-from covshift.measures.clustered_bootstrap import clustered_bootstrap_interval
+from covshift.measures.clustered import clustered_bootstrap_interval
 
 CONFIDENCE = 0.95
 MIN_DOMAINS = 4  # for an interval over domains

@@ -1,7 +1,7 @@
 """Models of LightGBM and XGBoost, stored in the formats of these libraries.
 
 Their trees live in compiled code. In a model file they are what the library itself writes, the text
-of LightGBM or the JSON of XGBoost, beside the attributes of the classifier. The libraries follow
+of LightGBM or the JSON of XGBoost, beside the attributes of the model. The libraries follow
 the numbers in these texts without a look at the bounds, so that trees are checked here, before the
 text is handed over: children come after their parents, and features are ones that rows have.
 """
@@ -31,19 +31,26 @@ XGBOOST_NODES = (
 
 
 class StoredModel:
-    """A classifier of another library, fitted or not, as a model file holds it.
+    """A model of another library, fitted or not, as a model file holds it.
 
     Attributes
     ----------
     library : {"lightgbm", "xgboost"}
     attributes : dict
-        Those of the classifier, less the trees.
+        Those of the model, less the trees.
+    class_name : str or None
+        Its class; None: the library's classifier, as in files of earlier versions.
     text : ndarray of uint8
         The trees, as the library writes them, in UTF-8; empty: not fitted.
     """
 
-    def __init__(self, library: str, attributes: dict[str, Any], text: str) -> None:
+    class_name: str | None = None
+
+    def __init__(
+        self, library: str, attributes: dict[str, Any], text: str, class_name: str | None = None
+    ) -> None:
         self.library = library
+        self.class_name = class_name
         self.attributes = attributes
         self.text = np.frombuffer(text.encode(), np.uint8)
 
@@ -52,7 +59,7 @@ class Library(NamedTuple):
     """How one library writes, reads and lays out its models."""
 
     title: str
-    class_name: str
+    class_names: Sequence[str]  # the classifier first
     import_it: Callable[[], Any]
     write: Callable[[Any], str]
     read: Callable[[Any, str], Any]  # of the module and the text
@@ -70,7 +77,7 @@ def pack_boosted(model: Any) -> Any:
 
 
 def unpack_boosted(model: Any) -> Any:
-    """Return the model, or a copy in which every `StoredModel` is the classifier again."""
+    """Return the model, or a copy in which every `StoredModel` is the model again."""
     found = [one for one in parts_of(model) if isinstance(one, StoredModel)]
     if not found:
         return model
@@ -81,6 +88,7 @@ def stored_is_sound(stored: StoredModel) -> bool:
     """Whether the trees of a stored model point nowhere outside of themselves and the rows."""
     return (
         stored.library in LIBRARIES
+        and stored.class_name in (None, *LIBRARIES[stored.library].class_names)
         and isinstance(stored.attributes, dict)
         and stored.text.dtype == np.uint8
         and (not len(stored.text) or LIBRARIES[stored.library].is_sound(_text_of(stored)))
@@ -94,9 +102,9 @@ def library_versions(model: Any) -> dict[str, str]:
 
 
 def _library_of(part: Any) -> str | None:
-    """Return the library of a classifier; None: none of those known here."""
+    """Return the library of a model; None: none of those known here."""
     library = type(part).__module__.partition(".")[0]
-    known = library in LIBRARIES and type(part).__name__ == LIBRARIES[library].class_name
+    known = library in LIBRARIES and type(part).__name__ in LIBRARIES[library].class_names
     return library if known else None
 
 
@@ -105,7 +113,8 @@ def _store(model: Any, name: str) -> StoredModel:
     left_out = (BOOSTER, *library.records)
     attributes = {key: value for key, value in vars(model).items() if key not in left_out}
     booster = vars(model).get(BOOSTER)
-    return StoredModel(name, attributes, "" if booster is None else library.write(booster))
+    text = "" if booster is None else library.write(booster)
+    return StoredModel(name, attributes, text, type(model).__name__)
 
 
 def _restore(stored: StoredModel) -> Any:
@@ -117,7 +126,7 @@ def _restore(stored: StoredModel) -> Any:
             f"It holds a model of {library.title}, which is not installed: pip install "
             f"{stored.library}"
         ) from error
-    kind = getattr(module, library.class_name)
+    kind = getattr(module, stored.class_name or library.class_names[0])
     model = kind.__new__(kind)
     vars(model).update({name: {} for name in library.records} | stored.attributes)
     text = _text_of(stored)
@@ -225,7 +234,7 @@ def _import_xgboost() -> Any:
 LIBRARIES = {
     "lightgbm": Library(
         "LightGBM",
-        "LGBMClassifier",
+        ("LGBMClassifier", "LGBMRegressor"),
         _import_lightgbm,
         lambda booster: TREE_SIZES.sub("", booster.model_to_string()),
         lambda module, text: module.Booster(model_str=text),
@@ -234,7 +243,7 @@ LIBRARIES = {
     ),
     "xgboost": Library(
         "XGBoost",
-        "XGBClassifier",
+        ("XGBClassifier", "XGBRegressor"),
         _import_xgboost,
         lambda booster: bytes(booster.save_raw(raw_format="json")).decode(),
         lambda module, text: module.Booster(model_file=bytearray(text.encode())),

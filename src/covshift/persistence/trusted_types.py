@@ -14,14 +14,17 @@ ESTIMATORS = {
     "covshift.interop.skada": ["ReweightAdapter"],
     "covshift.predictors.adapted_classifier": ["AdaptedClassifier"],
     "covshift.predictors.adapted_regressor": ["AdaptedRegressor"],
+    "covshift.predictors.gaussian_kernel_ridge": ["GaussianKernelRidge"],
     "covshift.predictors.joint_alignment_classifier": ["JointAlignmentClassifier"],
     "covshift.predictors.lsp_classifier": ["LSPClassifier"],
     "covshift.predictors.numbered_classes": ["NumberedClasses"],
     "covshift.selection.auto_adapted_classifier": ["AutoAdaptedClassifier"],
+    "covshift.selection.auto_adapted_regressor": ["AutoAdaptedRegressor"],
     "covshift.signals.order_tracking": ["OrderTracking"],
     "covshift.signals.spectra": ["EnvelopeSpectrum", "Spectrum"],
     "covshift.tables.classifier": ["TableClassifier"],
     "covshift.tables.encoder": ["TableEncoder"],
+    "covshift.tables.regressor": ["TableRegressor"],
 }
 
 # What estimators hold.
@@ -32,6 +35,7 @@ PARTS = {
     "covshift.selection.assessment": ["Assessment", "Determinability"],
     "covshift.selection.candidates": ["Candidate"],
     "covshift.selection.expectations": ["Estimate"],
+    "covshift.selection.label_tasks": ["NumberTask"],
     "covshift.selection.leaderboard": ["Leaderboard"],
     "covshift.selection.members": ["Member"],
     # scikit-learn's, of which skops knows the public ones only.

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from covshift.base import RefitNeededError, all_or_nothing, register_target, warn_nothing_to_adapt
 from covshift.domains import check_fit_domains, check_new_domains, known_labels
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.arrays import FloatArray
 from covshift.predictors.fitting import (
     FittedCandidate,
     adapt_target_of,
@@ -58,7 +58,7 @@ class AdaptedEstimator(DomainRequests, BaseEstimator):
     # Held-out rows, of models that keep some: see `covshift.predictors.held_out`.
     held_out_rows_: FloatArray | None = None
     held_out_labels_: Any = None
-    held_out_domain_: IntArray | None = None
+    held_out_domain_: Any = None
     held_out_scores_: dict[str, FloatArray] | None = None
 
     def __init__(

@@ -34,7 +34,7 @@ from covshift.domains import FitDomains, Labels, blank_labels
 from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
 from covshift.registry import Size
 from covshift.streams import is_streamed, map_rows
-from covshift.streams.components import fit_components
+from covshift.streams.moments import fit_components
 from covshift.streams.opening import is_dask, open_stream
 from covshift.streams.sampling import sample_rows, warn_sampled
 from covshift.weights import scale_to_mean_one

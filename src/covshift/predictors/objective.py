@@ -1,4 +1,4 @@
-r"""What a classifier is made for, and how its probabilities become classes.
+r"""What a model is made for, and how the probabilities of a classifier become classes.
 
 Let :math:`p_k(x)` be the probability of class k, made for rows with class shares :math:`\pi_k`. The
 class with the largest :math:`p_k(x)` maximizes the expected accuracy. The class with the largest
@@ -13,9 +13,20 @@ import numpy as np
 from covshift.kernels.arrays import FloatArray, IntArray
 
 ACCURACY, BALANCED_ACCURACY = OBJECTIVES = ("accuracy", "balanced_accuracy")
+# Of a number as label.
+R2, MAE = REGRESSION_OBJECTIVES = ("r2", "mae")
 WORDS = {
     ACCURACY: "accuracy, the share of rows predicted correctly",
     BALANCED_ACCURACY: "balanced accuracy, the mean of the recalls of the classes",
+    R2: "R², the share of the label's variance that predictions explain",
+    MAE: "mean absolute error, in units of the label",
+}
+# As in a table's heading or within a sentence.
+NAMES = {
+    ACCURACY: "accuracy",
+    BALANCED_ACCURACY: "balanced accuracy",
+    R2: "R²",
+    MAE: "mean absolute error",
 }
 # A class with less than this part of an equal share makes the two objectives differ visibly.
 UNBALANCED = 0.5

@@ -61,7 +61,7 @@ shift. NeurIPS.
 """
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -85,13 +85,6 @@ DENSITY_RATIOS = "density ratios"  # of intervals
 CLASS_PROPORTIONS = "class proportions"
 ROWS, PROBABILITIES = "rows", "probabilities"
 UNWEIGHTED = "unweighted, coverage not promised"
-Method: TypeAlias = Literal[
-    "exchangeable",
-    "class proportions or density ratios",
-    "density ratios",
-    "unweighted, coverage not promised",
-]
-
 MIN_TARGET_ROWS = 20  # to compare with the source
 MIN_TAIL = 5  # effective rows beyond the quantile
 LEVEL = 0.05  # of the tests
@@ -123,7 +116,7 @@ class PredictionSets(NamedTuple):
 
     included: BoolArray
     promised: bool
-    method: Method
+    method: str
     reason: str
     effective_sample_size: float
 
@@ -134,7 +127,7 @@ class PredictionIntervals(NamedTuple):
     low: FloatArray
     high: FloatArray
     promised: bool
-    method: Method
+    method: str
     reason: str
     effective_sample_size: float
 
@@ -143,7 +136,7 @@ class Promise(NamedTuple):
     """Whether coverage is promised, by which method, why, and on how many effective rows."""
 
     promised: bool
-    method: Method
+    method: str
     reason: str
     effective_sample_size: float
 
@@ -167,7 +160,7 @@ class Weighting(NamedTuple):
         """Largest scores in the sets of new rows: (n_new, 1), or (1, K) if they are by class."""
         if self.by_class is not None:
             return conformal_thresholds(scores, self.weights, self.by_class, alpha)[None, :]
-        new = np.ones(len(X))
+        new: FloatArray = np.ones(len(X))
         if self.ratios is not None:
             new = self.ratios(log_odds(P) if self.by_probabilities and P is not None else X)
         return conformal_thresholds(scores, self.weights, new, alpha)[:, None]

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from numbers import Integral
 from typing import Any, cast
 
-from covshift.report.schema import Cell, Column, FullCell, Number
-from covshift.report.validation import is_number
+from covshift.report.document import Cell, Column, FullCell, Number, is_number
 
 
 def full_cell(cell: Cell) -> FullCell:

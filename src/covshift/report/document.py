@@ -1,7 +1,7 @@
-"""Builders of documents: what studies and diagnoses call to say what they found.
+"""Documents: what studies and diagnoses say, as data, and what builds and checks it.
 
 Each builder checks its own piece, so that an error comes from the line that made it; the
-pieces are plain dicts (`covshift.report.schema`). `make_document` checks the whole.
+pieces are plain dicts (`covshift.report.document`). `make_document` checks the whole.
 
 Examples
 --------
@@ -26,44 +26,218 @@ Examples
 'helps'
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
-from covshift.report.schema import (
-    Chart,
-    Column,
-    Document,
-    Evidence,
-    Figure,
-    FullCell,
-    Mark,
-    Number,
-    Row,
-    Section,
-    Table,
-)
-from covshift.report.validation import (
-    check_cell,
-    check_column,
-    check_evidence,
-    check_figure,
-    check_section,
-    check_table,
-    validate_document,
-)
-
-__all__ = [
-    "make_cell",
-    "make_column",
-    "make_document",
-    "make_evidence",
-    "make_figure",
-    "make_section",
-    "make_table",
-    "validate_document",
-]
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from numbers import Real
+from typing import Any, Literal, NotRequired, TypedDict, get_args
 
 _NOT_GIVEN: Any = object()
+PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+Mark = Literal["agrees", "differs", "not reproduced", "helps", "harms", "unclear", "best"]
+MARKS: tuple[Mark, ...] = get_args(Mark)
+Number = int | float  # NumPy's numbers as well
+
+
+class FullCell(TypedDict, total=False):
+    """One place of a table, with more than a text or a number to say."""
+
+    text: str  # what is shown; without it, the value
+    value: Number | str | None  # what it sorts by; without it, the text; None sorts last
+    mark: Mark | None  # a verdict, shown as symbol and word
+    help: str  # shown on demand
+    evidence: str  # id of what stands behind it
+
+
+Cell = str | Number | FullCell | None  # None: nothing to show
+Row = Mapping[str, Cell]  # a key that is left out is None
+
+
+class Column(TypedDict):
+    """One column of a table."""
+
+    key: str
+    label: str
+    numeric: NotRequired[bool]  # aligned right, and every cell sorts by a number
+    help: NotRequired[str]
+    digits: NotRequired[int | None]  # decimals of numbers without a text of their own
+
+
+class Table(TypedDict):
+    """A table; the cells of its first column name the rows."""
+
+    id: str
+    caption: str
+    columns: Sequence[Column]
+    rows: Sequence[Row]
+
+
+class Point(TypedDict):
+    """One batch of a chart."""
+
+    name: str
+    kind: Literal["fine", "moved", "alert"]
+    title: str  # all that is known of it, shown on demand
+    value: NotRequired[float | None]
+    low: NotRequired[float | None]
+    high: NotRequired[float | None]
+    observed: NotRequired[float | None]
+
+
+class Chart(TypedDict):
+    """Scores over time; the page draws it in its own colors."""
+
+    points: Sequence[Point]
+    # class ("reference" or "alert"), label, value: lines across the chart
+    levels: Sequence[tuple[str, str, float]]
+
+
+class Figure(TypedDict):
+    """A picture, as PNG, as SVG or as a chart that the page draws, one of them."""
+
+    id: str
+    caption: str
+    alt: str  # what it shows, for those who cannot see it
+    png: NotRequired[bytes]
+    svg: NotRequired[str]
+    chart: NotRequired[Chart]
+
+
+class Section(TypedDict):
+    """A section: what is said, then its tables, then its figures."""
+
+    id: str
+    title: str
+    paragraphs: Sequence[str]
+    tables: Sequence[Table]
+    figures: Sequence[Figure]
+
+
+class Evidence(TypedDict):
+    """The rows behind a number, for example its trials."""
+
+    title: str
+    columns: Sequence[Column]
+    rows: Sequence[Row]
+
+
+class Document(TypedDict):
+    """A whole report."""
+
+    title: str
+    lead: str  # one paragraph: what was found
+    facts: Sequence[tuple[str, str]]  # label, text: command, date, versions, seeds
+    sections: Sequence[Section]
+    evidence: Mapping[str, Evidence]
+
+
+def validate_document(document: Document) -> None:
+    """Raise ValueError unless every name is there and unique, and so is every evidence.
+
+    Parameters
+    ----------
+    document : Document
+        What `make_document` returns.
+
+    Raises
+    ------
+    ValueError
+        With the place, for example ``table 'accuracy', row 3, 'score'``.
+    """
+    sections, evidence = document["sections"], document["evidence"]
+    tables = [table for section in sections for table in section["tables"]]
+    figures = [figure for section in sections for figure in section["figures"]]
+    _check_names("the title", [document["title"]])
+    _check_names("sections", [section["id"] for section in sections])
+    _check_names("tables", [table["id"] for table in tables])
+    _check_names("figures", [figure["id"] for figure in figures])
+    for figure in figures:
+        check_figure(figure)
+    for table in tables:
+        check_rows(f"table {table['id']!r}", table["columns"], table["rows"])
+        for cited in evidence_cited(table["rows"]):
+            if cited not in evidence:
+                raise ValueError(
+                    f"table {table['id']!r} refers to evidence {cited!r}, which the document does "
+                    "not hold."
+                )
+    for name, block in evidence.items():
+        check_rows(f"evidence {name!r}", block["columns"], block["rows"])
+        if any(evidence_cited(block["rows"])):
+            raise ValueError(f"evidence {name!r} refers to evidence: only tables may.")
+
+
+def check_rows(place: str, columns: Iterable[Column], rows: Iterable[Row]) -> None:
+    """Raise unless columns have unique keys and cells fit their columns."""
+    numeric = {column["key"]: column.get("numeric", False) for column in columns}
+    _check_names(f"{place}, columns", [column["key"] for column in columns])
+    for index, row in enumerate(rows):
+        for key, cell in row.items():
+            where = f"{place}, row {index}, {key!r}"
+            if key not in numeric:
+                raise ValueError(
+                    f"{where}: there is no such column; those are {', '.join(map(repr, numeric))}."
+                )
+            value = cell.get("value", "") if isinstance(cell, Mapping) else cell
+            if numeric[key] and isinstance(value, str):
+                raise ValueError(
+                    f"{where}: the column is numeric, so {cell!r} must say what it sorts by: give "
+                    '{"text": ..., "value": a number, or None where there is none}.'
+                )
+            mark = cell.get("mark") if isinstance(cell, Mapping) else None
+            if mark is not None and mark not in MARKS:
+                raise ValueError(f"{where}: mark must be one of {', '.join(MARKS)}, got {mark!r}.")
+
+
+def check_figure(figure: Figure) -> None:
+    """Raise unless a figure has one picture, as SVG or as PNG, and a text in its place."""
+    place = f"figure {figure['id']!r}"
+    _check_names(f"{place}, alt", [figure["alt"]])
+    if len({"png", "svg", "chart"} & set(figure)) != 1:
+        raise ValueError(f"{place} must have either png or svg or chart, one of them.")
+    if "chart" in figure:
+        _check_chart(place, figure["chart"])
+    if "<svg" not in figure.get("svg", "<svg"):
+        raise ValueError(f"{place}: svg must hold an <svg> element.")
+    if not figure.get("png", PNG_SIGNATURE).startswith(PNG_SIGNATURE):
+        raise ValueError(f"{place}: png must be a PNG picture: it does not start as one.")
+
+
+def _check_chart(place: str, chart: Chart) -> None:
+    if "levels" not in chart or "points" not in chart:
+        raise ValueError(f"{place}: a chart needs levels and points.")
+    for point in chart["points"]:
+        if point["kind"] not in ("fine", "moved", "alert"):
+            raise ValueError(f"{place}: kind must be fine, moved or alert, got {point['kind']!r}.")
+        numbers: dict[str, Any] = {
+            "value": point.get("value"), "low": point.get("low"), "high": point.get("high"),
+            "observed": point.get("observed"),
+        }  # fmt: skip
+        for name, value in numbers.items():
+            if value is not None and not isinstance(value, Real):
+                raise TypeError(f"{place}: {name} must be a number or None, got {value!r}.")
+    for kind, label, _ in chart["levels"]:
+        if kind not in ("reference", "alert"):
+            raise ValueError(f"{place}: a level is reference or alert, got {kind!r} ({label}).")
+
+
+def evidence_cited(rows: Iterable[Row]) -> Iterator[str]:
+    """Yield the ids of the evidence that the cells of ``rows`` refer to, repeats included."""
+    for row in rows:
+        for cell in row.values():
+            if isinstance(cell, Mapping) and "evidence" in cell:
+                yield cell["evidence"]
+
+
+def is_number(value: Any) -> bool:
+    """Whether ``value`` is a number of Python or NumPy; truth values are none."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _check_names(place: str, names: list[str]) -> None:
+    if any(not name.strip() for name in names):
+        raise ValueError(f"{place}: a name must not be empty.")
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{place}: the name {twice!r} must be unique.")
 
 
 def make_document(
@@ -136,7 +310,6 @@ def make_section(
         "tables": tables,
         "figures": figures,
     }
-    check_section(section)
     return section
 
 
@@ -161,7 +334,6 @@ def make_table(
     Table
     """
     table: Table = {"id": table_id, "caption": caption, "columns": columns, "rows": rows}
-    check_table(table)
     return table
 
 
@@ -180,7 +352,6 @@ def make_evidence(title: str, columns: Sequence[Column], rows: Sequence[Row]) ->
     Evidence
     """
     evidence: Evidence = {"title": title, "columns": columns, "rows": rows}
-    check_evidence(evidence)
     return evidence
 
 
@@ -218,7 +389,6 @@ def make_column(
         "help": help,
         "digits": digits,
     }
-    check_column(column)
     return column
 
 
@@ -260,7 +430,6 @@ def make_cell(
         cell["help"] = help
     if evidence is not None:
         cell["evidence"] = evidence
-    check_cell(cell)
     return cell
 
 

@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from covshift.output_files import write_whole
-from covshift.report.anchors import unique_slugs
 from covshift.report.cells import full_cell, plain_number, shown_text
+from covshift.report.document import Document, Figure, FullCell, Table, is_number, validate_document
 from covshift.report.markdown import document_markdown
-from covshift.report.page import MAX_BYTES, render_page
-from covshift.report.schema import Document, Figure, FullCell, Table
-from covshift.report.validation import is_number, validate_document
+from covshift.report.page import MAX_BYTES, render_page, unique_slugs
 
 
 def write_document(

@@ -1,7 +1,7 @@
 """A document -> Markdown: what it says and its tables, for a page of documentation."""
 
 from covshift.report.cells import full_cell, shown_text
-from covshift.report.schema import Document, FullCell, Table
+from covshift.report.document import Document, FullCell, Table
 
 # What a cell's mark looks like; other marks stand there as words.
 SIGNS = {"helps": "↑", "harms": "↓", "unclear": ""}

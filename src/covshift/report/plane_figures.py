@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 from matplotlib.figure import Figure
 
@@ -10,6 +11,7 @@ from covshift.report.figures import DPI, FONT_SIZE, WIDTH, as_written
 from covshift.report.score_figures import STYLES
 
 SHOWN = 400  # rows of each kind: more only hide each other
+MAX_BOXES = 12  # domains
 
 
 def draw_planes(
@@ -82,4 +84,43 @@ def draw_intervals(
         axes.set_yticks(places, [as_written(row) for row in values])
         axes.tick_params(labelsize=FONT_SIZE - 1)
         axes.set_ylim(len(values) - 0.5, -0.5)
+    return figure
+
+
+def draw_predicted(
+    truth: npt.NDArray[Any], predicted: npt.NDArray[Any], domain: npt.NDArray[Any]
+) -> Figure:
+    """Draw predicted against true numbers, and boxes of their differences by domain.
+
+    Parameters
+    ----------
+    truth, predicted : ndarray of shape (n,)
+        Of the rows; the first 400 of each domain are drawn.
+    domain : ndarray of str of shape (n,)
+        Domain of each row; the differences of the twelve with most rows are drawn.
+
+    Returns
+    -------
+    Figure
+    """
+    figure = Figure(figsize=(WIDTH, 4.2), dpi=DPI, layout="constrained")
+    left, right = figure.subplots(1, 2)
+    names, counts = np.unique(domain, return_counts=True)
+    names = names[np.argsort(-counts, kind="stable")]
+    look = {"s": 14, "alpha": 0.6, "linewidths": 0} | STYLES[1]
+    for name in names:
+        rows = np.flatnonzero(domain == name)[:SHOWN]
+        left.scatter(truth[rows], predicted[rows], **look)
+    ends = [min(truth.min(), predicted.min()), max(truth.max(), predicted.max())]
+    left.plot(ends, ends, color="0.4", linewidth=1)
+    left.set_xlabel("true", fontsize=FONT_SIZE)
+    left.set_ylabel("predicted", fontsize=FONT_SIZE)
+    shown = names[:MAX_BOXES]
+    right.boxplot([(predicted - truth)[domain == name] for name in shown], orientation="horizontal")
+    right.set_yticks(range(1, len(shown) + 1), [as_written(str(name)) for name in shown])
+    right.axvline(0, color="0.6", linewidth=1)
+    right.set_ylim(len(shown) + 0.5, 0.5)
+    right.set_xlabel("prediction less truth", fontsize=FONT_SIZE)
+    for axes in (left, right):
+        axes.tick_params(labelsize=FONT_SIZE - 2)
     return figure

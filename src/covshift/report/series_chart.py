@@ -7,7 +7,7 @@ escaped by the template.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from covshift.report.schema import Chart
+from covshift.report.document import Chart
 
 WIDTH, HEIGHT = 720, 320  # of the view box
 LEFT, RIGHT, TOP, BOTTOM = 46, 14, 14, 58

@@ -3,8 +3,11 @@ r"""One assessment of a problem: what to do, how good it will be, and how sure t
 It is computed from one bench of candidates, and everything that speaks of the advice reads it:
 `AutoAdaptedClassifier`, `diagnose`, the commands, model cards and reports.
 
-**Action.** The vote is recommended where the probability that it loses more than .01 against the
-plain model is at most ``max_risk`` and its expected gain is positive; else the plain model.
+**Action.** The vote is recommended where its expected gain is at least ``min_gain`` and the
+probability that it loses more than .01 against the plain model is at most ``max_risk``; else the
+plain model. Smaller expected gains come true on average, too, but they are small, and losses among
+them nearly as frequent: asking for .01 nearly halves the harm and costs at most a twentieth of the
+gain where domains differ (docs/results/assessment.md).
 
 **Known labels** of m target rows are a direct sample of the scores. With a prediction of mean
 :math:`\mu` and standard deviation :math:`\sigma`, and a score a on the labeled rows whose sampling
@@ -30,6 +33,7 @@ target differs from them. Where neither holds, two rules may fit the source alik
 target. The estimates are then those of real tasks in that situation, and no more.
 """
 
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -53,14 +57,27 @@ from covshift.selection.expectations import (
     quantities_of,
     vote_probabilities,
 )
+from covshift.selection.label_tasks import NumberTask
+from covshift.selection.metrics import MAE
+from covshift.selection.number_expectations import (
+    ADAPTED_ERROR,
+    ERROR,
+    NUMBER_MARGIN,
+    SMALLEST,
+    expect_numbers,
+    in_label_units,
+    number_quantities,
+    number_rates,
+)
 from covshift.selection.problem import Problem
-from covshift.selection.rehearsals import KINDS
+from covshift.selection.rehearsals import kinds_of
 from covshift.selection.score_table import ScoreTable
 
 Action: TypeAlias = Literal["adapt", "combine", "keep"]
 Confidence: TypeAlias = Literal["high", "moderate", "low"]
 
-MAX_RISK = 0.2  # above the base rates of a loss, so that it stops nothing until labels are known
+MIN_GAIN = 0.01  # expected gain from which the vote is recommended: the margin of harm
+MAX_RISK = 0.3  # above the base rates of a loss, so that it stops nothing until labels are known
 HIGH, MODERATE = 0.9, 0.75  # probability that the action is right
 MIN_OVERLAP = 0.8  # share of the target rows inside the support of the source
 MIN_DOMAINS = 3  # source domains
@@ -93,7 +110,7 @@ class Assessment(NamedTuple):
     Attributes
     ----------
     objective : str
-        What scores are measured in: "accuracy" or "balanced_accuracy".
+        What scores are measured in: "accuracy", "balanced_accuracy", "r2" or "mae".
     action : {"adapt", "combine", "keep"}
         "adapt": use the vote. "combine": use the vote, none of whose members adapts. "keep": use
         the plain model.
@@ -126,6 +143,18 @@ class Assessment(NamedTuple):
         Known target labels that the estimates use.
     max_risk : float
         Accepted probability of a loss.
+    min_gain : float
+        Expected gain that was asked for.
+    plain_error, recommended_error : Estimate or None
+        Where the label is a number: expected mean absolute error of the plain model and of the
+        recommended one on the target, in units of the label.
+
+    Notes
+    -----
+    Where the label is a number, scores and gains are R², and a loss counts above .02. With the
+    objective "mae", scores are mean absolute errors in units of the label, smaller being better,
+    and a gain is how much the error falls. ``disagreement`` is the root mean square difference
+    between plain model and vote on the target, over the standard deviation of the source labels.
     """
 
     objective: str
@@ -146,6 +175,9 @@ class Assessment(NamedTuple):
     disagreement: float
     n_labels: int
     max_risk: float
+    min_gain: float
+    plain_error: Estimate | None = None
+    recommended_error: Estimate | None = None
 
 
 class LabeledRows(NamedTuple):
@@ -155,7 +187,7 @@ class LabeledRows(NamedTuple):
     """
 
     P: list[FloatArray | None]  # probabilities by each candidate; None: it has none
-    codes: IntArray
+    codes: Any  # class numbers, or numbers
     weights: FloatArray
 
     def views(self, bench: Bench, plain: int, *, reweighed: bool) -> Views:
@@ -189,6 +221,7 @@ def assess(
     objective: str = ACCURACY,
     reweighed: bool = False,
     max_risk: float = MAX_RISK,
+    min_gain: float = MIN_GAIN,
     labeled: "LabeledRows | None" = None,
 ) -> Assessment:
     """Assess the plain model and the vote on the target.
@@ -209,28 +242,43 @@ def assess(
         Whether the vote estimates class shares of the target.
     max_risk : float, default=MAX_RISK
         Accepted probability that the recommended model loses more than .01.
+    min_gain : float, default=MIN_GAIN
+        Expected gain from which the vote is recommended; it must be positive in any case.
     labeled : LabeledRows, default=None
         Target rows whose labels are known.
     """
-    problem = bench.problem
-    quantities = quantities_of(bench, objective, weights, plain, table.allowed, reweighed=reweighed)
-    expected = expect(quantities, objective)
+    problem, task = bench.problem, bench.task
+    if isinstance(task, NumberTask):
+        quantities = number_quantities(bench, weights, plain, table.allowed)
+        expected, rates = expect_numbers(quantities), number_rates()
+        least, margin = -np.inf, NUMBER_MARGIN
+    else:
+        quantities = quantities_of(
+            bench, objective, weights, plain, table.allowed, reweighed=reweighed
+        )
+        expected, rates = expect(quantities, objective), base_rates(objective)
+        least, margin = 0.0, MARGIN
     n_labels = 0
     if labeled is not None and len(labeled.codes):
         views = labeled.views(bench, plain, reweighed=reweighed)
-        found = score_labels(views, labeled.codes, objective, problem.class_shares)
+        if isinstance(task, NumberTask):
+            found = score_labeled_numbers(views, labeled.codes)
+        else:
+            found = score_labels(views, labeled.codes, objective, problem.class_shares)
         n_labels = found.n_labels
         for name, sampled in zip((PLAIN, ADAPTED, GAIN), found[:3], strict=True):
             expected[name] = with_labels(expected[name], sampled, n_labels, len(problem.X_target))
     same = np.count_nonzero(weights) == 1 and weights[plain] > 0
-    of_plain = expected[PLAIN].interval().clipped(0, 1)
-    vote_gain = expected[GAIN].interval().clipped(-of_plain.value, 1 - of_plain.value)
-    of_vote = _moved(expected[ADAPTED].interval(), of_plain.value + vote_gain.value)
-    rates = base_rates(objective)
-    loss = expected[GAIN].below(-MARGIN) if n_labels else rates.loss
+    of_plain = expected[PLAIN].interval().clipped(least, 1)
+    vote_gain = expected[GAIN].interval().clipped(least - of_plain.value, 1 - of_plain.value)
+    of_vote = _moved(expected[ADAPTED].interval(), of_plain.value + vote_gain.value, least)
+    enough = vote_gain.value > 0 and vote_gain.value >= min_gain
+    loss = rates.loss if enough else rates.loss_kept
+    if n_labels:
+        loss = expected[GAIN].below(-margin)
     if same:
         of_vote, vote_gain, loss = of_plain, Estimate(0.0, 0.0, 0.0), 0.0
-    follow = not same and vote_gain.value > 0 and loss <= max_risk
+    follow = not same and enough and loss <= max_risk
     adapts = np.array([one.adapts for one in bench.candidates])
     action: Action = "keep"
     if follow:
@@ -238,9 +286,9 @@ def assess(
     used = weights if follow else np.eye(len(weights))[plain]
     certainty = rates.adapt if follow else rates.keep
     if n_labels:
-        certainty = 1 - expected[GAIN].below(0.0) if follow else expected[GAIN].below(MARGIN)
+        certainty = 1 - expected[GAIN].below(0.0) if follow else expected[GAIN].below(margin)
     determinability = judge_determinability(problem)
-    return Assessment(
+    assessment = Assessment(
         objective=objective,
         action=action,
         plain=of_plain,
@@ -259,10 +307,59 @@ def assess(
             for i in np.argsort(-used, kind="stable")
             if used[i] > 0
         ],
-        rehearsals=_rehearsals(quantities),
+        rehearsals=_rehearsals(quantities, kinds_of(bench)),
         disagreement=quantities[DISAGREEMENT],
         n_labels=n_labels,
         max_risk=max_risk,
+        min_gain=min_gain,
+    )
+    if isinstance(task, NumberTask):
+        return _with_errors(assessment, quantities, expected, task.scale)
+    return assessment
+
+
+def _with_errors(
+    assessment: Assessment,
+    quantities: dict[str, float],
+    expected: dict[str, Predictive],
+    scale: float,
+) -> Assessment:
+    """Add the expected absolute errors; for the objective "mae" these are the scores."""
+    of_plain, of_vote = (in_label_units(expected[one], scale) for one in (ERROR, ADAPTED_ERROR))
+    if assessment.vote == assessment.plain:
+        of_vote = of_plain
+    kept = assessment.action == "keep"
+    assessment = assessment._replace(
+        plain_error=of_plain, recommended_error=of_plain if kept else of_vote
+    )
+    if assessment.objective != MAE:
+        return assessment
+    # The error is taken to shrink as the root of 1 - R² does, which the gain is an estimate of.
+    unexplained = max(1 - assessment.plain.value, SMALLEST)
+    gain = Estimate(
+        *(
+            of_plain.value * (1 - float(np.sqrt(max(1 - one / unexplained, 0.0))))
+            for one in assessment.vote_gain
+        )
+    )
+    of_vote = _moved(of_vote, of_plain.value - gain.value, 0.0, np.inf)
+    rehearsals = [
+        {
+            "rehearsal": row["rehearsal"],
+            "plain": scale * quantities[f"{row['rehearsal']}, plain error"],
+            "vote": scale * quantities[f"{row['rehearsal']}, vote error"],
+        }
+        for row in assessment.rehearsals
+    ]
+    nothing = Estimate(0.0, 0.0, 0.0)
+    return assessment._replace(
+        plain=of_plain,
+        vote=of_vote,
+        recommended=of_plain if kept else of_vote,
+        recommended_error=of_plain if kept else of_vote,
+        vote_gain=gain,
+        gain=nothing if kept else gain,
+        rehearsals=rehearsals,
     )
 
 
@@ -273,13 +370,13 @@ def grade(certainty: float, determinable: bool) -> Confidence:
     return "high" if certainty >= HIGH else "moderate"
 
 
-def _moved(estimate: Estimate, value: float) -> Estimate:
-    """An estimate about another value, its interval as wide, between 0 and 1."""
+def _moved(estimate: Estimate, value: float, least: float = 0.0, most: float = 1.0) -> Estimate:
+    """An estimate about another value, its interval as wide, within bounds."""
     shift = value - estimate.value
-    return Estimate(value, estimate.low + shift, estimate.high + shift).clipped(0, 1)
+    return Estimate(value, estimate.low + shift, estimate.high + shift).clipped(least, most)
 
 
-def _rehearsals(quantities: dict[str, float]) -> list[dict[str, Any]]:
+def _rehearsals(quantities: dict[str, float], kinds: Sequence[str]) -> list[dict[str, Any]]:
     """Scores of plain model and vote by kind of rehearsal."""
     return [
         {
@@ -287,7 +384,7 @@ def _rehearsals(quantities: dict[str, float]) -> list[dict[str, Any]]:
             "plain": quantities[f"{kind}, plain"],
             "vote": quantities[f"{kind}, vote"],
         }
-        for kind in KINDS
+        for kind in kinds
         if f"{kind}, plain" in quantities
     ]
 
@@ -313,6 +410,25 @@ def score_labels(views: Views, codes: IntArray, objective: str, shares: FloatArr
         sample_score(vote, codes, objective, 0.0),
         sample_score(vote - plain, codes, objective, -1.0),
         len(codes),
+    )
+
+
+def score_labeled_numbers(views: Views, values: FloatArray) -> LabelScores:
+    """Return R² of plain model and vote on labeled rows, and its difference, with variances.
+
+    Each sample counts two rows more, without an error and with one as large as the spread of the
+    labels, so that few small errors are not taken for certainty.
+    """
+    spread = max(float(values.var()), np.finfo(np.float64).tiny)
+    plain, vote = (np.square(values - one[:, 0]) / spread for one in views)
+    padding = [0.0, 1.0]
+    of_plain, of_vote = (np.append(one, padding).var() / len(values) for one in (plain, vote))
+    of_gain = np.append(plain - vote, [-1.0, 1.0]).var() / len(values)
+    return LabelScores(
+        (float(1 - plain.mean()), float(of_plain)),
+        (float(1 - vote.mean()), float(of_vote)),
+        (float((plain - vote).mean()), float(of_gain)),
+        len(values),
     )
 
 

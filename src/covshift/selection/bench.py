@@ -3,27 +3,26 @@
 import hashlib
 import json
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.kernels.distinct_rows import deal_folds
-from covshift.kernels.vector_scaling import Scaling, fit_scaling, scaled_probabilities
+from covshift.kernels.vector_scaling import Scaling
 from covshift.measures import classifier_two_sample_test
 from covshift.quiet import ignored_warnings
 from covshift.selection.candidates import Candidate
+from covshift.selection.label_tasks import ClassTask, NumberTask
+from covshift.selection.metrics import Metric
 from covshift.selection.outputs import Output, run_scene
 from covshift.selection.problem import Problem, Scene, make_scene, target_scene
-from covshift.solvers.blas_threads import one_blas_thread
-from covshift.solvers.openmp_threads import one_openmp_thread
+from covshift.solvers.blas_threads import one_blas_thread, one_openmp_thread
 
-Metric: TypeAlias = Callable[[IntArray, IntArray], float]  # of true and predicted class numbers
 N_FOLDS = 3  # of the source
 MIN_ROWS = 10  # of either role, to tell how separate they are
 
@@ -38,7 +37,7 @@ class Bench:
     problem : Problem
         Rows; no label of the target is in it.
     metric : callable
-        ``metric(true, predicted)`` of class numbers: what "good" means.
+        ``metric(true, predicted)`` of class numbers, or of numbers: what "good" means.
     seed : int, default=0
         Of everything that is drawn. Each scorer draws from its own stream, so that its scores do
         not depend on which others are computed.
@@ -61,6 +60,11 @@ class Bench:
         self.seed = seed
         self.n_jobs = n_jobs
         self._outputs: dict[str, list[Output]] = {}
+
+    @property
+    def task(self) -> ClassTask | NumberTask:
+        """Whether the label is a class or a number, and what follows from it."""
+        return self.problem.task
 
     def with_candidates(self, numbers: Sequence[int]) -> "Bench":
         """Return a bench of some of the candidates, with what they have said so far."""
@@ -109,7 +113,8 @@ class Bench:
     def fingerprint(self) -> str:
         """Return a hash of rows, classes, domains, candidates with their settings, and seed."""
         found = hashlib.sha256()
-        for part in self.problem[:5]:
+        values = self.problem.values
+        for part in [*self.problem[:5], *([] if values is None else [values])]:
             array = np.ascontiguousarray(part)
             found.update(f"{array.dtype} {array.shape}".encode())
             found.update(array.tobytes())
@@ -157,6 +162,7 @@ class Bench:
                 problem.X_target,
                 problem.target_domain,
                 test=(problem.X_source[left_out], problem.source_domain[left_out]),
+                values=None if problem.values is None else problem.values[~left_out],
             )
         folds = list(self.run(scenes).values())
         return [_join([fold[i] for fold in folds], fold_of) for i in range(len(self.candidates))]
@@ -167,23 +173,22 @@ class Bench:
 
         From logits of source rows by fits that left them out.
         """
-        codes = self.problem.codes
         return [
-            None if logits is None else fit_scaling(logits, codes, np.ones(len(codes)))
+            None if logits is None else self.task.calibrate(logits, self.problem.truth)
             for logits in self.outputs_left_out()
         ]
 
     def calibrated(self, outputs: Sequence[Output]) -> list[FloatArray | None]:
-        """Calibrated probabilities of each candidate's output; None: it has none."""
+        """Calibrated probabilities of each candidate's output, or its numbers; None: none."""
         return [
-            None if output.logits is None else _probabilities(output.logits, scaling)
+            None if output.logits is None else self.task.apply(output.logits, scaling)
             for output, scaling in zip(outputs, self.scalings, strict=True)
         ]
 
     def probabilities_left_out(self) -> list[FloatArray | None]:
-        """Calibrated probabilities of the source rows by fits that left them out."""
+        """Calibrated probabilities of the source rows, or numbers, by fits that left them out."""
         return [
-            None if logits is None else _probabilities(logits, scaling)
+            None if logits is None else self.task.apply(logits, scaling)
             for logits, scaling in zip(self.outputs_left_out(), self.scalings, strict=True)
         ]
 
@@ -213,18 +218,25 @@ class Bench:
         results: list[list[Output]] = Parallel(n_jobs=self.n_jobs)(calls) if calls else []
         return results
 
-    def score(self, outputs: Sequence[Output], codes: IntArray) -> FloatArray:
+    def score(self, outputs: Sequence[Output], truth: Any) -> FloatArray:
         """The metric of each candidate's output; NaN where it has none."""
         return np.array(
             [
-                np.nan if output.logits is None else self.metric(codes, output.codes)
+                np.nan if output.logits is None else self.metric(truth, self._predicted(output))
                 for output in outputs
             ]
         )
 
+    def _predicted(self, output: Output) -> Any:
+        """Class numbers, or numbers."""
+        if self.problem.values is None:
+            return output.codes
+        return self.task.apply(output.logits, None)[:, 0]
+
     def _has(self, name: str, scene: Scene) -> bool:
         """Whether there are outputs of a scene; those restored of other rows do not count."""
-        shape = (len(scene.X_test), self.problem.n_classes)
+        n_outputs = self.problem.n_classes if self.problem.values is None else 1
+        shape = (len(scene.X_test), n_outputs)
         return name in self._outputs and all(
             one.logits is None or one.logits.shape == shape for one in self._outputs[name]
         )
@@ -235,13 +247,6 @@ class Bench:
         for number, one in enumerate(self.candidates):
             groups.setdefault(id(one.adapter), []).append(number)
         return list(groups.values())
-
-
-def _probabilities(logits: FloatArray, scaling: Scaling | None) -> FloatArray:
-    if scaling is None:
-        p: FloatArray = softmax(logits, axis=1)
-        return p
-    return scaled_probabilities(logits, scaling)
 
 
 def _join(folds: Sequence[Output], fold_of: IntArray) -> FloatArray | None:

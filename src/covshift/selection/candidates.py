@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
-from sklearn.base import is_classifier
+from sklearn.base import is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 
-from covshift.predictors import AdaptedClassifier
+from covshift.predictors import AdaptedClassifier, AdaptedRegressor
 from covshift.predictors.fitting import does_adapt, uses_target_rows
 from covshift.registry import (
     NO_ADAPTATION,
@@ -20,11 +20,12 @@ from covshift.registry import (
 )
 from covshift.selection.models import make_model, model_name
 
-PLAIN_MODEL = "logistic"  # unadapted, beside a user's candidates that all adapt
+Label: TypeAlias = Literal["class", "number"]
+PLAIN_MODEL = {"class": "logistic", "number": "ridge"}  # beside a user's list that only adapts
 
 
 class Candidate(NamedTuple):
-    """An adapter, None for the rows as they are, and the classifier on top of it.
+    """An adapter, None for the rows as they are, and the classifier or regressor on top of it.
 
     Candidates that share one adapter object share its fits: they must not change it.
     """
@@ -44,59 +45,68 @@ class Candidate(NamedTuple):
         """Whether it does anything about the target."""
         return does_adapt(self.adapter, self.estimator)
 
-    def model(self) -> AdaptedClassifier:
-        """An unfitted classifier of its own."""
+    def model(self) -> AdaptedClassifier | AdaptedRegressor:
+        """An unfitted predictor of its own."""
+        if is_regressor(self.estimator):
+            return AdaptedRegressor(self.adapter, self.estimator)
         return AdaptedClassifier(self.adapter, self.estimator)
 
 
-def check_candidates(candidates: Iterable[Any], size: Size) -> list[Candidate]:
+def check_candidates(
+    candidates: Iterable[Any], size: Size, label: Label = "class"
+) -> list[Candidate]:
     """Make candidates of what a user lists, or say what is wrong with it.
 
-    Entries are `Candidate`, `AdaptedClassifier`, pairs (adapter, estimator) or triples with a
-    name before them; the adapter may be given by its name in the registry. The registry's "none"
-    is added for each estimator that comes with an adapter only.
+    Entries are `Candidate`, `AdaptedClassifier` or `AdaptedRegressor`, pairs (adapter, estimator)
+    or triples with a name before them; the adapter may be given by its name in the registry. The
+    registry's "none" is added for each estimator that comes with an adapter only.
     """
     try:
         entries = list(candidates)
     except TypeError:
         entries = []
     if not entries:
+        model = "LogisticRegression()" if label == "class" else "Ridge()"
         raise ValueError(
             "candidates must list at least one pair (adapter, estimator), e.g. "
-            "[(None, LogisticRegression()), (CorrelationAlignment(), LogisticRegression())]."
+            f"[(None, {model}), (CorrelationAlignment(), {model})]."
         )
-    found = [_candidate(entry, number, size) for number, entry in enumerate(entries)]
-    return _with_unique_names(_with_unadapted(found, size))
+    found = [_candidate(entry, number, size, label) for number, entry in enumerate(entries)]
+    return _with_unique_names(_with_unadapted(found, size, label))
 
 
-def default_candidates(size: Size) -> list[Candidate]:
+def default_candidates(size: Size, label: Label = "class") -> list[Candidate]:
     """Candidates that are tried when the user names none: the registry's, with their models."""
     candidates = []
-    for record, adapter in build_adapters(size):
+    for record, adapter in build_adapters(size, label):
         n_features = min(size.n_features, record.n_outputs or size.n_features)
-        for name in record.automatic:
-            model = make_model(name, size.n_source, n_features)
+        for name in record.automatic if label == "class" else record.automatic_numbers:
+            model = make_model(name, size.n_source, n_features, label)
             candidates.append(Candidate(record.name, name, adapter, model))
     return candidates
 
 
-def candidates_around(estimator: Any, size: Size) -> list[Candidate]:
+def candidates_around(estimator: Any, size: Size, label: Label = "class") -> list[Candidate]:
     """Every adapter around the user's own model; first no adaptation."""
     name = model_name(estimator)
     around = [
-        Candidate(record.name, name, adapter, estimator) for record, adapter in build_adapters(size)
+        Candidate(record.name, name, adapter, estimator)
+        for record, adapter in build_adapters(size, label)
     ]
-    return _with_unadapted(around, size)
+    return _with_unadapted(around, size, label)
 
 
-def build_adapters(size: Size) -> list[tuple[AdapterRecord, Any]]:
+def build_adapters(size: Size, label: Label = "class") -> list[tuple[AdapterRecord, Any]]:
     """Adapters for automatic use, each once: on few features two records may mean the same model.
 
     A plug-in that fails is left out, with a warning.
     """
     built: dict[str, tuple[AdapterRecord, Any]] = {}
     for record in records():
-        if record.automatic and record.suits(size):
+        wanted = record.automatic
+        if label == "number":
+            wanted = () if record.needs_classes else record.automatic_numbers
+        if wanted and record.suits(size):
             found = try_plugin(record, partial(_build, record, size))
             if found is not None:
                 built.setdefault(found[0], (record, found[1]))
@@ -109,8 +119,14 @@ def _build(record: AdapterRecord, size: Size) -> tuple[str, Any]:
     return repr((record.path, record.before, settings)), record.build(size)
 
 
-def named_classifier(adapter: str, model: str, n_source: int, n_features: int) -> AdaptedClassifier:
-    """Return an unfitted `AdaptedClassifier` by the names of its two parts.
+def named_model(
+    adapter: str,
+    model: str,
+    n_source: int,
+    n_features: int,
+    label: Label = "class",
+) -> AdaptedClassifier | AdaptedRegressor:
+    """Return an unfitted `AdaptedClassifier` or `AdaptedRegressor` by the names of its two parts.
 
     Parameters
     ----------
@@ -120,27 +136,31 @@ def named_classifier(adapter: str, model: str, n_source: int, n_features: int) -
         A name of `covshift.selection.models`.
     n_source, n_features : int
         Size of the problem.
+    label : {"class", "number"}
+        What it predicts.
 
     Returns
     -------
-    AdaptedClassifier
+    AdaptedClassifier or AdaptedRegressor
 
     Examples
     --------
-    >>> from covshift.selection.candidates import named_classifier
-    >>> named_classifier("standardise", "linear", 100, 5).adapter
+    >>> from covshift.selection.candidates import named_model
+    >>> named_model("standardise", "linear", 100, 5).adapter
     'standardize'
     """
     record = find_record(adapter)
     n_features = min(n_features, record.n_outputs or n_features)
-    return AdaptedClassifier(record.name, make_model(model, n_source, n_features))
+    kind = AdaptedClassifier if label == "class" else AdaptedRegressor
+    return kind(record.name, make_model(model, n_source, n_features, label))
 
 
-def _candidate(entry: Any, number: int, size: Size) -> Candidate:
+def _candidate(entry: Any, number: int, size: Size, label: Label) -> Candidate:
     if isinstance(entry, Candidate):
         return entry
     name = None
-    if isinstance(entry, AdaptedClassifier):
+    predictor = AdaptedClassifier if label == "class" else AdaptedRegressor
+    if isinstance(entry, predictor):
         adapter, estimator = entry.adapter, entry._base_estimator()
     elif isinstance(entry, tuple | list) and len(entry) == 2:
         adapter, estimator = entry
@@ -149,10 +169,12 @@ def _candidate(entry: Any, number: int, size: Size) -> Candidate:
     else:
         raise TypeError(
             f"candidates[{number}] is {entry!r}: expected (adapter, estimator), (name, adapter, "
-            "estimator) or an AdaptedClassifier; None as adapter means the rows as they are."
+            f"estimator) or an {predictor.__name__}; None as adapter means the rows as they are."
         )
-    if not (hasattr(estimator, "fit") and is_classifier(estimator)):
-        raise TypeError(f"candidates[{number}]: {estimator!r} is not a classifier.")
+    is_kind = is_classifier if label == "class" else is_regressor
+    if not (hasattr(estimator, "fit") and is_kind(estimator)):
+        wanted = "classifier" if label == "class" else "regressor"
+        raise TypeError(f"candidates[{number}]: {estimator!r} is not a {wanted}.")
     if isinstance(adapter, str):
         record = find_record(adapter)
         name, adapter = name or record.name, record.build(size)
@@ -168,11 +190,11 @@ def describe(estimator: Any) -> str:
     return estimator if isinstance(estimator, str) else type(estimator).__name__
 
 
-def _with_unadapted(candidates: list[Candidate], size: Size) -> list[Candidate]:
+def _with_unadapted(candidates: list[Candidate], size: Size, label: Label) -> list[Candidate]:
     """Put "no adaptation" before the others, for every estimator that lacks it.
 
-    An estimator that uses target rows adapts by itself. Where all do, a logistic regression
-    stands for "no adaptation".
+    An estimator that uses target rows adapts by itself. Where all do, a logistic regression, or
+    for numbers a ridge regression, stands for "no adaptation".
     """
     scaler = find_record(NO_ADAPTATION).build(size)
     # By what they are, not by object: the same settings twice are one estimator.
@@ -183,8 +205,9 @@ def _with_unadapted(candidates: list[Candidate], size: Size) -> list[Candidate]:
             unadapted = one._replace(adapter_name=NO_ADAPTATION, adapter=scaler)
             missing.setdefault(repr(one.estimator), unadapted)
     if not (known or missing):
-        model = make_model(PLAIN_MODEL, size.n_source, size.n_features)
-        missing[PLAIN_MODEL] = Candidate(NO_ADAPTATION, PLAIN_MODEL, scaler, model)
+        plain = PLAIN_MODEL[label]
+        model = make_model(plain, size.n_source, size.n_features, label)
+        missing[plain] = Candidate(NO_ADAPTATION, plain, scaler, model)
     return [*missing.values(), *candidates]
 
 

@@ -4,21 +4,23 @@ import warnings
 import zlib
 from collections.abc import Callable, Sequence
 from time import monotonic
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
+from covshift.kernels.arrays import BoolArray, FloatArray
 from covshift.predictors.objective import ACCURACY
-from covshift.selection.assessment import MAX_RISK, Assessment, LabeledRows, assess
+from covshift.selection.assessment import MAX_RISK, MIN_GAIN, Assessment, LabeledRows, assess
 from covshift.selection.bench import Bench
-from covshift.selection.gains import expected_gains
+from covshift.selection.gains import expected_gains, number_voters
+from covshift.selection.label_tasks import NumberTask
+from covshift.selection.metrics import r2
 from covshift.selection.outputs import Output
 from covshift.selection.problem import make_scene
 from covshift.selection.rehearsals import (
-    KINDS,
     SOURCE_CV,
     SOURCE_DOMAINS,
+    kinds_of,
     predicted_score,
     rehearse,
 )
@@ -27,8 +29,8 @@ from covshift.selection.vote import combine_with_labels, vote_weights
 from covshift.solvers.blas_threads import one_blas_thread
 
 ScoreKind: TypeAlias = Literal["rehearsals", "source CV"]
-# Target rows whose labels are known: rows, domains, class numbers.
-Labelled: TypeAlias = tuple[FloatArray, IntArray, IntArray]
+# Target rows whose labels are known: rows, domains, class numbers or numbers.
+Labelled: TypeAlias = tuple[FloatArray, Any, Any]
 
 
 class NoRankedCandidateWarning(UserWarning):
@@ -65,6 +67,7 @@ def choose(
     objective: str = ACCURACY,
     reweighed: bool = False,
     max_risk: float = MAX_RISK,
+    min_gain: float = MIN_GAIN,
     labelled: Labelled | None = None,
     time_budget: float | None = None,
     progress: Callable[[str, int, int], object] | None = None,
@@ -74,7 +77,7 @@ def choose(
     ``objective`` and ``reweighed`` are of the assessment: the metric is that of the bench.
     """
     deadline = None if time_budget is None else monotonic() + time_budget
-    kinds = KINDS if score_kind == "rehearsals" else (SOURCE_CV,)
+    kinds = kinds_of(bench) if score_kind == "rehearsals" else (SOURCE_CV,)
     with one_blas_thread():  # threads for the small products of the scores cost more than they give
         table = score_table(bench, kinds, deadline=deadline, progress=progress)
         _check_some_allowed(table)
@@ -89,12 +92,16 @@ def choose(
                 held_out_weights(bench, outputs, codes, gains, table.allowed, n_members, plain),
             )
             gains = weigh_labels(bench, outputs, codes, gains, table.allowed)
-        weights = vote_weights(gains, table.allowed, n_members, plain)
+        voters = table.allowed
+        if bench.problem.values is not None and known is None:
+            voters = number_voters(bench, table.scores, voters, plain)
+        weights = vote_weights(gains, voters, n_members, plain)
         assessment = None
         if score_kind == "rehearsals" and _can_predict(bench, plain):
             assessment = assess(
                 bench, table, weights, plain,
-                objective=objective, reweighed=reweighed, max_risk=max_risk, labeled=known,
+                objective=objective, reweighed=reweighed, max_risk=max_risk, min_gain=min_gain,
+                labeled=known,
             )  # fmt: skip
     return Choice(table, gains, weights, plain, score_kind, assessment)
 
@@ -102,22 +109,29 @@ def choose(
 def _run_labelled(bench: Bench, labelled: Labelled) -> list[Output]:
     """Outputs of labelled target rows by candidates that are fitted without their labels."""
     X, domain, _ = labelled
-    scene = make_scene(*bench.problem[:5], test=(X, domain))
+    scene = make_scene(*bench.problem[:5], test=(X, domain), values=bench.problem.values)
     name = f"labelled {zlib.crc32(np.ascontiguousarray(X).tobytes())}"
     return bench.run({name: scene})[name]
 
 
 def weigh_labels(
-    bench: Bench, outputs: Sequence[Output], codes: IntArray, gains: FloatArray, allowed: BoolArray
+    bench: Bench, outputs: Sequence[Output], truth: Any, gains: FloatArray, allowed: BoolArray
 ) -> FloatArray:
     """Return expected gains combined with the scores of candidates on labeled rows."""
-    return combine_with_labels(gains, bench.score(outputs, codes), len(codes), allowed)
+    task = bench.task
+    if not isinstance(task, NumberTask):
+        return combine_with_labels(gains, bench.score(outputs, truth), len(truth), allowed)
+    # Gains are in units of R², whatever is asked for: so are the scores that they meet.
+    P = bench.calibrated(outputs)
+    scores = np.array([np.nan if one is None else r2(truth, one[:, 0]) for one in P])
+    variances = np.array([np.nan if one is None else task.variance(one, truth) for one in P])
+    return combine_with_labels(gains, scores, len(truth), allowed, variances)
 
 
 def held_out_weights(
     bench: Bench,
     outputs: Sequence[Output],
-    codes: IntArray,
+    codes: Any,
     gains: FloatArray,
     allowed: BoolArray,
     n_members: int,

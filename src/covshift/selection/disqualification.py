@@ -6,6 +6,8 @@ fit on a handful of weighted rows can look well by luck.
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from covshift.selection.outputs import Output
 
 MIN_EFFECTIVE_ROWS = 10.0  # of the source, behind weights
@@ -13,7 +15,10 @@ MIN_EFFECTIVE_SHARE = 0.01
 
 
 def disqualify(outputs: Sequence[Output], n_source: int, n_classes: int) -> list[str | None]:
-    """Reason why a candidate may not be ranked, from its output on the target; None: it may."""
+    """Reason why a candidate may not be ranked, from its output on the target; None: it may.
+
+    One class means that the label is a number.
+    """
     return [_reason(output, n_source, n_classes) for output in outputs]
 
 
@@ -27,6 +32,10 @@ def _reason(output: Output, n_source: int, n_classes: int) -> str | None:
                 f"its weights rest on about {output.n_effective:.0f} of {n_source} source rows "
                 f"(at least {needed:.0f} are asked for)"
             )
-    if n_classes > 1 and len(output.codes) > 1 and (output.codes == output.codes[0]).all():
+    if n_classes == 1:  # the label is a number
+        if len(output.logits) > 1 and not np.ptp(output.logits) > 0:
+            return f"predicts one number for all {len(output.logits)} target rows"
+        return None
+    if len(output.codes) > 1 and (output.codes == output.codes[0]).all():
         return f"predicts one class for all {len(output.codes)} target rows"
     return None

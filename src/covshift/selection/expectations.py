@@ -18,6 +18,7 @@ sampling noise included.
 moved, class shares,    the rehearsals of `covshift.selection.rehearsals`; 0 where a kind could not
 source domains          be played
 confidence              the difference of confidences (DoC)
+calibrated confidence   the score expected from calibrated probabilities (CBPE)
 thresholded confidence  the share of rows above a threshold of confidence (ATC)
 ======================  ==========================================================================
 
@@ -30,10 +31,12 @@ probabilities of the vote, of the plain model, of all candidates and of all unad
 
 **The vote** has the sum of both as its expected score.
 
-**Difficulty**: logarithms of c and of the share of rows on which the plain model differs from a
+**Difficulty**: the logarithms of c and of the share of rows on which the plain model differs from a
 candidate, on average; how separate source and target are, :math:`(2 A - 1)^2` for the AUC A of a
-classifier between them; one over the root of the number of target rows; for scores also whether
-there is one source domain, the size of the confidence term, and the score on the source.
+classifier between them; one over the root of the number of target rows. For scores also that share
+itself, whether there is one source domain, the size of the terms of confidence, and the score on
+the source; for the gain also c itself and c times the separation: where adapters change most of the
+predictions, they gain or lose far more.
 
 **Which tasks lose** is not predicted: on tasks left out, probabilities by these distributions were
 no better than their base rate. So probabilities of a loss are base rates, until labels are known.
@@ -62,7 +65,11 @@ import numpy as np
 
 from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
 from covshift.kernels.class_shares import reweigh_classes
-from covshift.measures import average_thresholded_confidence, difference_of_confidences
+from covshift.measures import (
+    average_thresholded_confidence,
+    calibrated_confidence,
+    difference_of_confidences,
+)
 from covshift.predictors.class_proportions import SHARE_PRIOR, share_ratios
 from covshift.predictors.objective import decide_classes, is_balanced
 from covshift.selection.bench import Bench
@@ -134,13 +141,15 @@ def coefficients() -> dict[str, Any]:
 
 
 class Rates(NamedTuple):
-    """How often, on real tasks, a vote with a positive expected gain loses more than .01 or gains.
+    """How often, on real tasks, the vote loses more than .01, and advice is right.
 
-    ``adapt``: share of these tasks on which it does not lose; ``keep``: share of the other tasks on
-    which it gains no more than .01.
+    ``loss``: share of the tasks with a large enough expected gain on which the vote loses;
+    ``loss_kept``: share of the other tasks. ``adapt``: share of the first on which it does not lose
+    at all; ``keep``: share of the others on which it gains no more than .01.
     """
 
     loss: float
+    loss_kept: float
     adapt: float
     keep: float
 
@@ -236,7 +245,11 @@ def quantities_of(
         predicted_source=decide(left_out.plain), predicted_target=predicted[0],
     )  # fmt: skip
     by_threshold = average_thresholded_confidence(left_out.plain, codes, on_target.plain)
+    by_calibration = calibrated_confidence(
+        on_target.plain, metric=METRIC_NAMES[objective], predicted_target=predicted[0]
+    )
     quantities["confidence"] = score - by_confidence
+    quantities["calibrated confidence"] = score - by_calibration
     quantities["thresholded confidence"] = score - by_threshold
     able = {i: one for i, one in enumerate(P) if one is not None and allowed[i]}
     able = able or {plain: on_target.plain}
@@ -251,13 +264,17 @@ def quantities_of(
             probabilities, predicted, shares if is_balanced(objective) else None
         )
     committee = np.mean([np.mean(predicted[0] != decide(one)) for one in able.values()])
+    separation = max(0.0, 2 * bench.separation_auc - 1) ** 2
     quantities |= {
+        "committee": committee,
         "log disagreement": np.log(changed + MIN_CHANGED),
         "log committee": np.log(committee + MIN_CHANGED),
-        "separation": max(0.0, 2 * bench.separation_auc - 1) ** 2,
+        "separation": separation,
+        "disagreement, where separate": changed * separation,
         "few rows": len(problem.X_target) ** -0.5,
         "one domain": float(len(problem.source_domains) == 1),
         "size of confidence": abs(score - by_confidence),
+        "size of calibrated confidence": abs(score - by_calibration),
     }
     return {name: float(value) for name, value in quantities.items()}
 

@@ -4,7 +4,9 @@ Two explanations move no row, they only make some rows more frequent:
 
 - **class shares**: the target is the source with other shares of the classes. The shares are
   estimated by expectation and maximisation (`covshift.kernels.class_shares`) from the calibrated
-  probabilities of the first unadapted candidate;
+  probabilities of the first unadapted candidate. Of a number, the classes are groups by its
+  quantiles, and their probabilities those of a normal distribution about the prediction, as wide as
+  the errors on left-out source rows;
 - **weights**: the target is the source weighed by a function of the features
   (`covshift.weights.ClassifierWeights`).
 
@@ -19,10 +21,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from covshift.kernels.arrays import FloatArray
 from covshift.kernels.class_shares import estimate_shares
-from covshift.kernels.vector_scaling import scaled_probabilities
 from covshift.measures import classifier_two_sample_test
 from covshift.quiet import ignored_warnings
 from covshift.selection.bench import Bench
+from covshift.selection.label_tasks import NumberTask
 from covshift.weights import ClassifierWeights, UnreliableWeightsWarning
 
 MIN_ROWS = 10  # of either role, to tell anything
@@ -39,16 +41,26 @@ def class_share_weights(bench: Bench) -> FloatArray:
     for number, one in enumerate(bench.candidates):
         on_source, on_target = left_out[number], bench.target[number].logits
         if not one.adapts and on_source is not None and on_target is not None:
-            scaling = bench.scalings[number]
-            assert scaling is not None  # there are logits of left-out rows
             shares = np.bincount(problem.codes, minlength=n_classes) / n_rows
             present = shares > 0
-            P = scaled_probabilities(on_target, scaling)[:, present]
+            P = _class_probabilities(bench, number, on_source, on_target)[:, present]
             ratios = np.zeros(n_classes)
             ratios[present] = estimate_shares(P, shares[present]) / shares[present]
             weights: FloatArray = ratios[problem.codes]
             return weights
     return np.full(n_rows, np.nan)
+
+
+def _class_probabilities(
+    bench: Bench, number: int, on_source: FloatArray, on_target: FloatArray
+) -> FloatArray:
+    """Probabilities of the classes of target rows, or of the groups of a number."""
+    task = bench.task
+    if not isinstance(task, NumberTask):
+        return task.apply(on_target, bench.scalings[number])
+    errors = bench.problem.truth - task.apply(on_source)[:, 0]
+    deviation = float(np.sqrt(np.mean(errors**2)))
+    return task.group_probabilities(task.apply(on_target)[:, 0], deviation)
 
 
 def importance_weights(bench: Bench) -> FloatArray:

@@ -12,10 +12,10 @@ from covshift.base import RefitNeededError
 from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
 from covshift.kernels.class_shares import reweigh_classes
 from covshift.kernels.vector_scaling import Scaling, scaled_probabilities
-from covshift.predictors import AdaptedClassifier
+from covshift.predictors import AdaptedClassifier, AdaptedRegressor
 from covshift.selection.bench import Bench
 from covshift.selection.candidates import Candidate
-from covshift.selection.outputs import class_logits
+from covshift.selection.outputs import class_logits, predicted_numbers
 from covshift.solvers.blas_threads import one_blas_thread
 
 MIN_WEIGHT_KEPT = 0.5  # of the vote, by members that can learn a new target
@@ -29,7 +29,7 @@ class Member(NamedTuple):
     """A fitted candidate, how its logits become probabilities, and its weight in the vote."""
 
     candidate: Candidate
-    model: AdaptedClassifier
+    model: AdaptedClassifier | AdaptedRegressor
     scaling: Scaling | None
     weight: float
 
@@ -41,6 +41,10 @@ class Member(NamedTuple):
             return p
         return scaled_probabilities(logits, self.scaling)
 
+    def numbers(self, X: Any, sample_domain: Any) -> FloatArray:
+        """Predictions (n, 1), where the label is a number in units of the source."""
+        return predicted_numbers(self.model, X, sample_domain)
+
     def adapt_target(self, X: Any, domain: Any) -> "Member":
         """A copy that has learned a new target; one that adapts to nothing is left as it is."""
         if not self.candidate.adapts:
@@ -49,12 +53,21 @@ class Member(NamedTuple):
 
 
 class FitData(NamedTuple):
-    """What members are fitted to: rows of all domains; codes are read where the mask says so."""
+    """What members are fitted to: rows of all domains; labels are read where the mask says so.
+
+    ``values``: labels that are numbers, in units of the source; None: the codes are the labels.
+    """
 
     X: FloatArray
     codes: IntArray
     sample_domain: IntArray | None
     label_mask: BoolArray
+    values: FloatArray | None = None
+
+    @property
+    def labels(self) -> Any:
+        """Class numbers, or numbers."""
+        return self.codes if self.values is None else self.values
 
 
 def fit_members(
@@ -142,9 +155,9 @@ def mix_probabilities(
     return mean
 
 
-def _fit(candidate: Candidate, data: FitData) -> AdaptedClassifier:
-    model: AdaptedClassifier = candidate.model()
+def _fit(candidate: Candidate, data: FitData) -> AdaptedClassifier | AdaptedRegressor:
+    model = candidate.model()
     with one_blas_thread():  # members are fitted side by side, and most products are small
         return model.fit(
-            data.X, data.codes, sample_domain=data.sample_domain, label_mask=data.label_mask
+            data.X, data.labels, sample_domain=data.sample_domain, label_mask=data.label_mask
         )

@@ -1,13 +1,17 @@
-"""What "good" means: scores of predicted class numbers."""
+"""What "good" means: scores of predicted class numbers, and of predicted numbers."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.metrics import get_scorer, get_scorer_names
 
-from covshift.kernels.arrays import IntArray
-from covshift.predictors.objective import ACCURACY, BALANCED_ACCURACY
-from covshift.selection.bench import Metric
+from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.predictors.objective import ACCURACY, BALANCED_ACCURACY, MAE, R2
+
+# Of true and predicted class numbers, or of true and predicted numbers; larger is better.
+Metric: TypeAlias = Callable[[Any, Any], float]
 
 
 def balanced_accuracy(codes: IntArray, predicted: IntArray) -> float:
@@ -22,10 +26,29 @@ def accuracy(codes: IntArray, predicted: IntArray) -> float:
     return float(np.mean(codes == predicted))
 
 
+def r2(values: FloatArray, predicted: FloatArray) -> float:
+    """Coefficient of determination, as scikit-learn's ``r2_score`` without its checks."""
+    error, spread = mean_squared_error(values, predicted), float(values.var())
+    if spread > 0:
+        return 1 - error / spread
+    return 1.0 if error == 0 else 0.0
+
+
+def negative_mae(values: FloatArray, predicted: FloatArray) -> float:
+    """Mean absolute error with a minus sign, so that larger is better."""
+    return -float(np.mean(np.abs(values - predicted)))
+
+
+def mean_squared_error(values: FloatArray, predicted: FloatArray) -> float:
+    """Mean squared error."""
+    return float(np.mean((values - predicted) ** 2))
+
+
 METRICS: dict[str, Metric] = {
     ACCURACY: accuracy,
     BALANCED_ACCURACY: balanced_accuracy,
 }
+NUMBER_METRICS: dict[str, Metric] = {R2: r2, MAE: negative_mae}
 
 
 def resolve_metric(objective: Any, classes: Any) -> Metric:
@@ -38,6 +61,46 @@ def resolve_metric(objective: Any, classes: Any) -> Metric:
         f"objective must be one of {', '.join(map(repr, METRICS))} or a function of true and "
         f"predicted labels, got {objective!r}."
     )
+
+
+def resolve_number_metric(objective: Any, restore: Callable[[FloatArray], FloatArray]) -> Metric:
+    """Return the metric of an objective for numbers in units of the source.
+
+    Parameters
+    ----------
+    objective : {"r2", "mae"}, str, scorer or callable
+        A name of scikit-learn's scorers, or one of these; or a function of true and predicted
+        labels, where larger is better. A scorer must need nothing but ``predict``.
+    restore : callable
+        Brings labels back to their own units, in which a scorer sees them.
+    """
+    if isinstance(objective, str) and objective in NUMBER_METRICS:
+        return NUMBER_METRICS[objective]
+    if isinstance(objective, str) and objective in get_scorer_names():
+        objective = get_scorer(objective)
+    if not callable(objective):
+        raise ValueError(
+            f"objective must be one of {', '.join(map(repr, NUMBER_METRICS))}, a scorer of "
+            f"scikit-learn, or a function of true and predicted labels, got {objective!r}."
+        )
+    if hasattr(objective, "_score_func"):  # scikit-learn's scorers: of a model, rows and labels
+
+        def score(values: FloatArray, predicted: FloatArray) -> float:
+            rows = restore(predicted)[:, None]
+            return float(objective(_Given(), rows, restore(values)))
+
+        return score
+    return lambda values, predicted: float(objective(restore(values), restore(predicted)))
+
+
+class _Given(RegressorMixin, BaseEstimator):
+    """A fitted model whose prediction of a row is its only feature."""
+
+    def fit(self, X: Any, y: Any) -> "_Given":
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return X[:, 0]
 
 
 def _of_numbers(function: Callable[[Any, Any], float], classes: Any) -> Metric:

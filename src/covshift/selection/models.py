@@ -1,17 +1,23 @@
 """The models that are put on top of adapters, by short names."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
 from sklearn.kernel_approximation import Nystroem
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.svm import SVC, LinearSVC
 
 from covshift.predictors import JointAlignmentClassifier
+from covshift.predictors.gaussian_kernel_ridge import GaussianKernelRidge
 
 # Features above which a linear SVM is solved in the dual, and to a coarser tolerance. On 600 rows
 # with 800 features the primal takes 55 s, the dual 16 s, and the dual with this tolerance .4 s, at
@@ -26,6 +32,7 @@ N_TREES = 100
 # Rows in a leaf of a forest, at least; for many rows in proportion to these, so that a saved model
 # keeps its size.
 MIN_LEAF, MAX_LEAVES = 3, 1000
+PENALTIES = tuple(10.0**power for power in range(-2, 5))  # of a ridge regression
 
 
 def logistic_regression() -> Any:
@@ -55,6 +62,12 @@ def forest(n_source: int) -> Any:
     return ExtraTreesClassifier(N_TREES, min_samples_leaf=leaf, random_state=0)
 
 
+def number_forest(n_source: int) -> Any:
+    """Return extremely randomized trees for a label that is a number."""
+    leaf = max(MIN_LEAF, n_source // MAX_LEAVES)
+    return ExtraTreesRegressor(N_TREES, min_samples_leaf=leaf, random_state=0)
+
+
 def kernel_ridge() -> Any:
     """Return least squares on Gaussian kernels, whose width comes from the data."""
     return JointAlignmentClassifier(alignment_weight=0.0, graph_weight=0.0, random_state=0)
@@ -73,21 +86,34 @@ MODELS: dict[str, Callable[[int, int], Any]] = {
         graph_weight=0.0, random_state=0
     ),
 }
+# The same for labels that are numbers.
+NUMBER_MODELS: dict[str, Callable[[int, int], Any]] = {
+    "ridge": lambda n_source, n_features: RidgeCV(PENALTIES),
+    "kernel-ridge": lambda n_source, n_features: GaussianKernelRidge(),
+    "forest": lambda n_source, n_features: number_forest(n_source),
+    "boosting": lambda n_source, n_features: HistGradientBoostingRegressor(random_state=0),
+}
 # Older names, in lower case.
 ALIASES = {"linear": "logistic", "lr": "logistic", "linear svm": "linear-svm", "rbf svm": "rbf"}
 
 
-def find_model(name: str) -> str:
+def find_model(name: str, label: Literal["class", "number"] = "class") -> str:
     """Return the name of a model, given it or an older name; refuse others."""
+    known = MODELS if label == "class" else NUMBER_MODELS
     wanted = name.strip().lower()
-    wanted = ALIASES.get(wanted, wanted)
-    if wanted not in MODELS:
-        raise ValueError(f"Unknown model {name.strip()!r}. Choose from: {', '.join(MODELS)}.")
+    wanted = ALIASES.get(wanted, wanted) if label == "class" else wanted
+    if wanted not in known:
+        told = f"Unknown model {name.strip()!r}."
+        if wanted in MODELS or wanted in NUMBER_MODELS:
+            told = f"The model {name.strip()!r} does not predict a {label}."
+        raise ValueError(f"{told} Choose from: {', '.join(known)}.")
     return wanted
 
 
-def make_model(name: str, n_source: int, n_features: int) -> Any:
-    """Return an unfitted classifier by its name.
+def make_model(
+    name: str, n_source: int, n_features: int, label: Literal["class", "number"] = "class"
+) -> Any:
+    """Return an unfitted classifier, or a regressor, by its name.
 
     Parameters
     ----------
@@ -95,15 +121,19 @@ def make_model(name: str, n_source: int, n_features: int) -> Any:
         "logistic": logistic regression; "linear-svm": linear SVM; "rbf": SVM with Gaussian
         kernels; "kernel-ridge": kernel ridge regression; "forest": extremely randomized trees;
         "boosting": boosted trees; "joint" and "joint-no-graph": `JointAlignmentClassifier` with
-        and without its graph of neighbors.
+        and without its graph of neighbors. For numbers: "ridge": ridge regression;
+        "kernel-ridge": `GaussianKernelRidge`; "forest"; "boosting".
     n_source, n_features : int
         Source rows and features that it will be fitted to.
+    label : {"class", "number"}, default="class"
+        What it predicts.
 
     Returns
     -------
-    classifier
+    classifier or regressor
     """
-    return MODELS[find_model(name)](n_source, n_features)
+    known = MODELS if label == "class" else NUMBER_MODELS
+    return known[find_model(name, label)](n_source, n_features)
 
 
 def model_name(estimator: Any) -> str:
@@ -115,6 +145,12 @@ def model_name(estimator: Any) -> str:
     for name in MODELS:
         if repr(estimator) in {repr(make_model(name, *size)) for size in sizes}:
             return name
+    for name, make in NUMBER_MODELS.items():
+        if repr(estimator) == repr(make(1, 1)):
+            return name
+    if isinstance(estimator, ExtraTreesRegressor):
+        same = clone(estimator).set_params(min_samples_leaf=MIN_LEAF)
+        return "forest" if repr(same) == repr(number_forest(1)) else type(estimator).__name__
     if isinstance(estimator, ExtraTreesClassifier):  # its leaves depend on the number of rows
         same = clone(estimator).set_params(min_samples_leaf=MIN_LEAF)
         return "forest" if repr(same) == repr(forest(1)) else type(estimator).__name__

@@ -1,7 +1,8 @@
-"""Fitting candidates to a scene, and what they say of its rows: scores of every class.
+"""Fitting candidates to a scene, and what they say of its rows: scores of every class, or numbers.
 
 Probabilities and margins are brought to one form, logits, whose softmax are the probabilities where
-the classifier has some. So a linear SVM takes part in everything.
+the classifier has some. So a linear SVM takes part in everything. Predicted numbers are kept in the
+same place, as a single column.
 """
 
 import warnings
@@ -20,6 +21,7 @@ from covshift.predictors.fitting import (
     adapt_rows,
     class_logits,
     fit_estimator,
+    predict_candidate,
     represent,
     uses_target_rows,
 )
@@ -31,6 +33,7 @@ from covshift.selection.problem import Scene
 class Output(NamedTuple):
     """What one candidate says of the rows of a scene, or why it says nothing.
 
+    ``logits`` (n, n_classes); where the label is a number, the predictions (n, 1).
     ``n_effective`` is the effective number of source rows, where the adapter weighs them.
     """
 
@@ -78,7 +81,7 @@ def _adapt(adapter: Any, scene: Scene, keep_all: bool) -> _Adapted:
     with recorded_warnings() as caught:
         try:
             domains = scene.domains
-            labels = scene.codes[domains.label_mask]
+            labels = scene.labels if scene.values is None else None  # adapters read classes only
             rows = adapt_rows(adapter, scene.X, labels, domains, keep_all=keep_all)
             Z_test = represent(rows.adapter, scene.X_test, sample_domain=scene.test_domain)
         except Exception as error:  # whatever a user's adapter raises: the others go on
@@ -94,9 +97,12 @@ def _run(estimator: Any, adapted: _Adapted, scene: Scene, n_classes: int) -> Out
     n_effective = None if importance is None else effective_sample_size(importance)
     with recorded_warnings() as caught:
         try:
-            model = fit_estimator(estimator, adapted.rows, scene.codes[scene.codes >= 0])
+            model = fit_estimator(estimator, adapted.rows, scene.labels)
             fitted = FittedCandidate(None, model)
-            logits = class_logits(fitted, adapted.Z_test, n_classes, scene.test_domain)
+            if scene.values is None:
+                logits = class_logits(fitted, adapted.Z_test, n_classes, scene.test_domain)
+            else:
+                logits = predicted_numbers(fitted, adapted.Z_test, scene.test_domain)
             error = None if np.isfinite(logits).all() else "its scores are not finite"
         except Exception as raised:
             logits, error = None, _in_a_line(raised)
@@ -107,6 +113,14 @@ def _run(estimator: Any, adapted: _Adapted, scene: Scene, n_classes: int) -> Out
         (*adapted.warnings, *_messages(caught)),
         n_effective,
     )
+
+
+def predicted_numbers(model: Any, X: Any, sample_domain: Any = None) -> FloatArray:
+    """Predictions (n, 1) of rows by a fitted candidate or `AdaptedRegressor`."""
+    if not isinstance(model, FittedCandidate):
+        model = FittedCandidate(model.adapter_, model.estimator_)
+    found = predict_candidate(model, "predict", X, sample_domain)
+    return np.asarray(found, dtype=np.float64).reshape(-1, 1)
 
 
 def _in_a_line(error: Exception) -> str:

@@ -10,10 +10,15 @@ from covshift.kernels.distinct_rows import draw_rows
 from covshift.predictors.fitting import problem_size
 from covshift.predictors.objective import class_shares
 from covshift.registry import Size
+from covshift.selection.label_tasks import CLASSES, ClassTask, NumberTask
 
 
 class Problem(NamedTuple):
-    """Rows to learn from and rows to adapt to. Classes are numbers from 0 to n_classes - 1."""
+    """Rows to learn from and rows to adapt to. Classes are numbers from 0 to n_classes - 1.
+
+    Where the label is a number, ``values`` holds it in units of the source, ``task`` the units, and
+    the classes are groups of equally many rows by the label: by these, rows are drawn and dealt.
+    """
 
     X_source: FloatArray
     codes: IntArray
@@ -21,6 +26,13 @@ class Problem(NamedTuple):
     X_target: FloatArray
     target_domain: IntArray
     n_classes: int
+    values: FloatArray | None = None
+    task: ClassTask | NumberTask = CLASSES
+
+    @property
+    def truth(self) -> Any:
+        """What predictions are compared with: class numbers, or numbers."""
+        return self.codes if self.values is None else self.values
 
     @property
     def source_domains(self) -> IntArray:
@@ -36,7 +48,8 @@ class Problem(NamedTuple):
     def size(self) -> Size:
         """Size of the problem, by which settings of adapters are chosen."""
         scene = target_scene(self)
-        return problem_size(scene.X, self.n_classes, scene.sample_domain)
+        n_classes = self.n_classes if self.values is None else 1  # as in `AdaptedRegressor`
+        return problem_size(scene.X, n_classes, scene.sample_domain)
 
     def thinned(self, max_rows: int, rng: np.random.RandomState) -> "Problem":
         """At most so many rows of each role, drawn in proportion to domains and classes."""
@@ -55,17 +68,27 @@ class Problem(NamedTuple):
             source_domain=self.source_domain[source],
             X_target=self.X_target[target],
             target_domain=self.target_domain[target],
+            values=None if self.values is None else self.values[source],
         )
 
 
 class Scene(NamedTuple):
-    """One fit of every candidate: training rows, rows to adapt to (code -1), rows to predict."""
+    """One fit of every candidate: training rows, rows to adapt to (code -1), rows to predict.
+
+    ``values``: labels of the training rows that are numbers; None: the codes are the labels.
+    """
 
     X: FloatArray
     codes: IntArray
     sample_domain: IntArray
     X_test: FloatArray
     test_domain: IntArray
+    values: FloatArray | None = None
+
+    @property
+    def labels(self) -> Any:
+        """Labels of the training rows: class numbers, or numbers."""
+        return self.codes[self.codes >= 0] if self.values is None else self.values
 
     @property
     def domains(self) -> FitDomains:
@@ -81,8 +104,12 @@ def make_scene(
     target_domain: IntArray,
     *,
     test: tuple[FloatArray, IntArray] | None = None,
+    values: FloatArray | None = None,
 ) -> Scene:
-    """Stack source and target rows; the rows to predict are the target's, or others."""
+    """Stack source and target rows; the rows to predict are the target's, or others.
+
+    ``values``: labels of the source rows that are numbers.
+    """
     X_test, test_domain = (X_target, target_domain) if test is None else test
     return Scene(
         np.concatenate([X_source, X_target]),
@@ -90,12 +117,13 @@ def make_scene(
         np.concatenate([source_domain, target_domain]),
         X_test,
         test_domain,
+        values,
     )
 
 
 def target_scene(problem: Problem) -> Scene:
     """The problem itself: learn from the source, adapt to the target, predict the target."""
-    return make_scene(*problem[:5])
+    return make_scene(*problem[:5], values=problem.values)
 
 
 def _draw(strata: Any, max_rows: int, rng: np.random.RandomState) -> IntArray:

@@ -7,16 +7,16 @@ is like a part of the source (`target_like`), like the source with other rows mo
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from sklearn.cluster import KMeans
 
+from covshift.adapters.domain_quantile_transformer import feature_quantiles, quantile_ranks
+from covshift.adapters.linear_monge_alignment import monge_matrix
 from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
 from covshift.kernels.covariance import mean_and_covariance
 from covshift.kernels.distinct_rows import deal_folds
-from covshift.kernels.linear_monge import monge_matrix
-from covshift.kernels.quantile_map import feature_quantiles, quantile_ranks
 from covshift.measures import classifier_two_sample_test
 from covshift.selection.problem import Problem, Scene, make_scene
 
@@ -31,10 +31,16 @@ Move: TypeAlias = Callable[[Problem, FloatArray, IntArray], FloatArray]
 
 
 class PseudoTarget(NamedTuple):
-    """A scene whose rows to predict have known classes."""
+    """A scene whose rows to predict have known labels; ``values`` where these are numbers."""
 
     scene: Scene
     codes: IntArray
+    values: FloatArray | None = None
+
+    @property
+    def truth(self) -> Any:
+        """What predictions are compared with: class numbers, or numbers."""
+        return self.codes if self.values is None else self.values
 
 
 def source_domains(
@@ -163,14 +169,18 @@ def _played_by(
         problem.source_domain[~played],
         problem.X_source[rows] if X is None else X,
         np.full(len(rows), PSEUDO_TARGET),
+        values=None if problem.values is None else problem.values[~played],
     )
-    return PseudoTarget(scene, problem.codes[rows])
+    values = None if problem.values is None else problem.values[rows]
+    return PseudoTarget(scene, problem.codes[rows], values)
 
 
 def _can_play(problem: Problem, played: BoolArray) -> bool:
     """Whether there is enough to score on, and something of every class left to learn from."""
     left, taken = problem.codes[~played], problem.codes[played]
     enough = len(taken) >= MIN_ROWS and len(left) >= MIN_ROWS
+    if problem.values is not None:
+        return enough and bool(np.ptp(problem.values[played]) > 0)
     return enough and len(np.unique(taken)) > 1 and len(np.unique(left)) == len(_classes(problem))
 
 

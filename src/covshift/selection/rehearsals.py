@@ -16,17 +16,19 @@ from the probabilities. It ranks candidates by fewer rows than the share of corr
 does, because a row near the boundary counts for a part. For balanced accuracy, probabilities are
 those for equal class proportions, and classes weigh the same. Probabilities are calibrated on
 source rows left out (`covshift.kernels.vector_scaling`).
+
+Where the label is a number, its shares are those of groups between its quantiles ("label shares"),
+and the score is that of `covshift.selection.label_tasks`.
 """
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
-from covshift.kernels.arrays import FloatArray, IntArray
-from covshift.predictors.objective import decide_classes
+from covshift.kernels.arrays import FloatArray
 from covshift.selection.bench import Bench
 from covshift.selection.explanations import class_share_weights
-from covshift.selection.metrics import METRICS, accuracy, balanced_accuracy
 from covshift.selection.pseudo_targets import (
     PseudoTarget,
     move_gaussian,
@@ -38,9 +40,12 @@ from covshift.selection.pseudo_targets import (
 
 SOURCE_CV, MOVED = "source CV", "moved"
 CLASS_SHARES, SOURCE_DOMAINS = "class shares", "source domains"
+LABEL_SHARES = "label shares"  # what class shares are of a number: those of its quantile groups
 KINDS = (SOURCE_CV, MOVED, CLASS_SHARES, SOURCE_DOMAINS)
+NUMBER_KINDS = (SOURCE_CV, MOVED, LABEL_SHARES, SOURCE_DOMAINS)
 
-Credit = Callable[[FloatArray, IntArray], float]  # of probabilities (n, K) and class numbers (n,)
+# Of probabilities (n, K) and class numbers (n,), or of predictions (n, 1) and numbers (n,).
+Credit = Callable[[FloatArray, Any], float]
 
 
 def rehearse(bench: Bench, kind: str, credit: Credit | None = None) -> FloatArray:
@@ -50,18 +55,18 @@ def rehearse(bench: Bench, kind: str, credit: Credit | None = None) -> FloatArra
     ----------
     bench : Bench
         Candidates and rows.
-    kind : {"source CV", "moved", "class shares", "source domains"}
+    kind : {"source CV", "moved", "class shares", "label shares", "source domains"}
         See the module.
     credit : callable, default=None
         Score of probabilities and true class numbers. None: `mean_probability`.
     """
     credit = credit or mean_probability(bench)
     if kind == SOURCE_CV:
-        return _score(bench.probabilities_left_out(), bench.problem.codes, credit)
+        return _score(bench.probabilities_left_out(), bench.problem.truth, credit)
     played = dict(pseudo_targets(bench, kind))
     outputs = bench.run({name: one.scene for name, one in played.items()})
     scores = [
-        _score(bench.calibrated(outputs[name]), one.codes, credit) for name, one in played.items()
+        _score(bench.calibrated(outputs[name]), one.truth, credit) for name, one in played.items()
     ]
     return np.mean(scores, axis=0) if scores else np.full(len(bench.candidates), np.nan)
 
@@ -77,7 +82,7 @@ def pseudo_targets(bench: Bench, kind: str) -> Iterator[tuple[str, PseudoTarget]
             for one in moved(problem, bench.rng(name), move, halves=(half,)):
                 yield f"{name} {half}", one
         return
-    if kind == CLASS_SHARES:
+    if kind in (CLASS_SHARES, LABEL_SHARES):
         name, weights = "resampled: class shares", class_share_weights(bench)
         played = resampled(problem, bench.rng(name), weights)
     else:
@@ -87,37 +92,32 @@ def pseudo_targets(bench: Bench, kind: str) -> Iterator[tuple[str, PseudoTarget]
         yield f"{name} {number}", one
 
 
-def _score(P: list[FloatArray | None], codes: IntArray, credit: Credit) -> FloatArray:
-    return np.array([np.nan if one is None else credit(one, codes) for one in P])
+def _score(P: list[FloatArray | None], truth: Any, credit: Credit) -> FloatArray:
+    return np.array([np.nan if one is None else credit(one, truth) for one in P])
 
 
 def mean_probability(bench: Bench) -> Credit:
-    """Return the score of the bench's objective: the mean probability of the true class.
+    """Return the score of the bench's objective that ranks: see `covshift.selection.label_tasks`.
 
-    A user's own metric is taken of the predicted classes.
+    A user's own metric is taken of the predicted labels.
     """
-    if bench.metric is accuracy:
-        return lambda P, codes: float(P[np.arange(len(codes)), codes].mean())
-    if bench.metric is not balanced_accuracy:
-        return predicted_score(bench)
     shares = bench.problem.class_shares
-
-    def credit(P: FloatArray, codes: IntArray) -> float:
-        balanced = np.divide(P, shares, out=np.zeros_like(P), where=shares > 0)
-        totals = np.maximum(balanced.sum(axis=1), np.finfo(np.float64).tiny)
-        of_true = balanced[np.arange(len(codes)), codes] / totals
-        counts = np.bincount(codes)
-        return float(np.mean(np.bincount(codes, of_true)[counts > 0] / counts[counts > 0]))
-
-    return credit
+    return lambda P, truth: bench.task.credit(P, truth, bench.metric, shares)
 
 
 def predicted_score(bench: Bench) -> Credit:
-    """Return the score of predicted classes: the bench's metric."""
-    return lambda P, codes: bench.metric(codes, decide(bench, P))
+    """Return the score of predicted labels: the bench's metric."""
+    return lambda P, truth: bench.metric(truth, decide(bench, P))
 
 
-def decide(bench: Bench, P: FloatArray) -> IntArray:
-    """Return the class numbers (n,) that the bench's objective chooses for probabilities (n, K)."""
-    names = [name for name, metric in METRICS.items() if metric is bench.metric]
-    return decide_classes(P, names[0] if names else None, bench.problem.class_shares)
+def decide(bench: Bench, P: FloatArray) -> Any:
+    """Return the class numbers (n,) that the bench's objective chooses for probabilities (n, K).
+
+    Where the label is a number: the predictions.
+    """
+    return bench.task.decide(P, bench.metric, bench.problem.class_shares)
+
+
+def kinds_of(bench: Bench) -> tuple[str, ...]:
+    """Return the kinds of rehearsals of a bench, by what its label is."""
+    return KINDS if bench.problem.values is None else NUMBER_KINDS

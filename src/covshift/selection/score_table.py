@@ -42,7 +42,8 @@ def score_table(
     """
     outputs = bench.target
     problem = bench.problem
-    reasons = disqualify(outputs, len(problem.X_source), problem.n_classes)
+    n_classes = problem.n_classes if problem.values is None else 1
+    reasons = disqualify(outputs, len(problem.X_source), n_classes)
     if len(problem.source_domains) < 2:
         kinds = [kind for kind in kinds if kind != SOURCE_DOMAINS]
     scores: dict[str, FloatArray] = {}

@@ -7,7 +7,8 @@ noise. The k best by the expected gain s vote with weights
 
     w_c \propto \exp\bigl((s_c - \max s) / \tau\bigr), \qquad \tau = 0.01,
 
-on calibrated probabilities. The plain model then gets a share of .3 of the weight, and these the
+on calibrated probabilities; those with less than .01 of the weight are not worth their fits and
+drop out. The plain model then gets a share of .3 of the weight, and these the
 rest: the vote departs from it only where the others are surer than it is, which halves the losses
 and costs hardly any gain. A single best candidate (k = 1) stays alone. With the labels of m target
 rows, each candidate's score on them, :math:`a_c`, is one more measurement of what s predicts, and
@@ -20,8 +21,9 @@ the two are averaged by their precisions, both about their means over the candid
     \sigma^2 = \max\bigl(\sigma_0^2, \operatorname{mean}_c (a_c - s_c)^2
         - \operatorname{mean}_c v_c\bigr),
 
-with :math:`\bar a_c` shrunk to the middle by one success and one failure. The score is mostly near
-the truth and at times far off: how far, the labels themselves tell.
+with :math:`\bar a_c` shrunk to the middle by one success and one failure; for numbers, :math:`a_c`
+is R² on the labeled rows and :math:`v_c` its variance (`covshift.selection.label_tasks`). The
+score is mostly near the truth and at times far off: how far, the labels themselves tell.
 """
 
 import numpy as np
@@ -29,6 +31,7 @@ import numpy as np
 from covshift.kernels.arrays import BoolArray, FloatArray
 
 TEMPERATURE = 0.01
+MIN_WEIGHT = 0.01  # of a candidate that votes
 PLAIN_WEIGHT = 0.3  # of the plain model in a vote; 0 to .8 were tried: docs/results/assessment.md
 # sigma_0: the root mean square error of the expected gain among the ten best candidates of a task.
 SCORE_ERROR = 0.04
@@ -49,7 +52,8 @@ def vote_weights(
         return weights
     best = np.argsort(-scores, kind="stable")[:n_members]
     best = best[~np.isneginf(scores[best])]
-    powers = np.exp((scores[best] - scores[best].max()) / TEMPERATURE)
+    powers: FloatArray = np.exp((scores[best] - scores[best].max()) / TEMPERATURE)
+    powers[powers < MIN_WEIGHT * powers.sum()] = 0.0
     weights[best] = powers / powers.sum()
     if plain is not None and n_members > 1:
         weights *= 1 - PLAIN_WEIGHT
@@ -58,14 +62,24 @@ def vote_weights(
 
 
 def combine_with_labels(
-    combined: FloatArray, label_scores: FloatArray, n_labels: int, allowed: BoolArray
+    combined: FloatArray,
+    label_scores: FloatArray,
+    n_labels: int,
+    allowed: BoolArray,
+    variances: FloatArray | None = None,
 ) -> FloatArray:
-    """Average expected gains with the scores on labelled target rows, by precision."""
+    """Average expected gains with the scores on labelled target rows, by precision.
+
+    ``variances`` of the scores (candidates,); None: those of shares of right predictions.
+    """
     able = allowed & ~np.isnan(combined) & ~np.isnan(label_scores)
     if n_labels == 0 or not able.any():
         return combined
-    shrunk = (label_scores[able] * n_labels + 1) / (n_labels + 2)
-    of_labels = shrunk * (1 - shrunk) / n_labels  # variances
+    if variances is None:
+        shrunk = (label_scores[able] * n_labels + 1) / (n_labels + 2)
+        of_labels = shrunk * (1 - shrunk) / n_labels
+    else:
+        of_labels = variances[able]
     s = combined[able] - combined[able].mean()
     a = label_scores[able] - label_scores[able].mean()
     of_score = max(SCORE_ERROR**2, float(np.mean((a - s) ** 2) - of_labels.mean()))

@@ -5,10 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from covshift.predictors.objective import describe_objective
+from covshift.predictors.objective import ACCURACY, MAE, NAMES, describe_objective
 from covshift.registry import find_record
 from covshift.selection.assessment import Assessment
 from covshift.selection.expectations import MARGIN, Estimate
+from covshift.selection.number_expectations import NUMBER_MARGIN
 
 PLAIN_ROW, RECOMMENDED_ROW = "plain model", "recommended model"
 VOTE_ROW = "ensemble, not recommended"
@@ -25,6 +26,7 @@ def describe_assessment(assessment: Assessment, how_to_label: str = HOW_TO_LABEL
     return [
         say_advice(assessment),
         say_gain(assessment),
+        *say_error(assessment),
         *say_basis(assessment),
         say_determinable(assessment),
         *say_next(assessment, how_to_label),
@@ -59,7 +61,11 @@ def as_shown(assessment: Assessment) -> Shown:
     """Return the scores and the gain to two digits, so that the gain is their difference."""
     plain = _rounded(assessment.plain)
     wanted = plain.value + round(assessment.vote_gain.value, DIGITS)
-    vote = _rounded(assessment.vote, float(np.clip(wanted, 0, 1)))
+    if assessment.objective == MAE:  # in units of the label: they have digits of their own
+        return Shown(assessment.plain, assessment.vote, assessment.vote_gain)
+    if assessment.plain_error is None:
+        wanted = float(np.clip(wanted, 0, 1))
+    vote = _rounded(assessment.vote, wanted)
     gain = _rounded(assessment.vote_gain, vote.value - plain.value)
     return Shown(plain, vote, gain)
 
@@ -84,15 +90,50 @@ def score_rows(assessment: Assessment) -> list[tuple[str, Estimate]]:
 
 def say_gain(assessment: Assessment) -> str:
     """Return the expected gain with its interval, and the probability of a loss."""
-    metric = _metric(assessment)
+    metric = name_objective(assessment.objective)
     if assessment.vote == assessment.plain:
         return "No other model is expected to do better."
-    gain = show_gain(as_shown(assessment).gain)
-    loss = f"Probability of losing more than {MARGIN}: {percent(assessment.vote_loss_probability)}."
+    gain = show_gain(as_shown(assessment).gain, assessment.objective)
+    numbers = assessment.plain_error is not None
+    margin = f"{NUMBER_MARGIN} in R²" if numbers else MARGIN
+    loss = f"Probability of losing more than {margin}: {percent(assessment.vote_loss_probability)}."
     changed = f"It changes {percent(assessment.disagreement)} of the predictions."
+    if numbers:
+        changed = (
+            f"It changes predictions by {assessment.disagreement:.2f} standard deviations of the "
+            "labels (root mean square)."
+        )
+    if assessment.objective == MAE and assessment.action == "keep":
+        return f"The ensemble would lower the {metric} by {gain}. {changed} {loss}"
     if assessment.action == "keep":
-        return f"The ensemble would change {metric} by {gain}. {changed} {loss}"
+        return (
+            f"The ensemble would change {metric} by {gain}. {changed} {loss} {say_kept(assessment)}"
+        )
     return f"Expected gain in {metric} over the plain model: {gain}. {changed} {loss}"
+
+
+def say_kept(assessment: Assessment) -> str:
+    """Return why the ensemble is not recommended."""
+    if assessment.vote_gain.value <= 0:
+        return "It is not recommended because no gain is expected."
+    if assessment.vote_gain.value < assessment.min_gain:
+        return (
+            "It is not recommended because its expected gain is below "
+            f"{assessment.min_gain:g}, the least that was asked for."
+        )
+    return (
+        "It is not recommended because the probability of a loss is above "
+        f"{percent(assessment.max_risk)}, the most that was accepted."
+    )
+
+
+def say_error(assessment: Assessment) -> list[str]:
+    """Return the expected absolute error where the label is a number and R² was asked for."""
+    error = assessment.recommended_error
+    if error is None or assessment.objective == MAE:
+        return []
+    shown = show_estimate(error, MAE)
+    return [f"Expected mean absolute error, in units of the label: {shown}, 90 % interval."]
 
 
 def say_basis(assessment: Assessment) -> list[str]:
@@ -106,10 +147,12 @@ def say_basis(assessment: Assessment) -> list[str]:
             sentences.append(f"Assumption of {leading}, the leading adapter: {assumption}")
     else:
         sentences.append(f"Assumption: {_assumption('none')}")
-    better = [row for row in assessment.rehearsals if row["vote"] > row["plain"]]
+    sign = -1 if assessment.objective == MAE else 1
+    better = [row for row in assessment.rehearsals if sign * (row["vote"] - row["plain"]) > 0]
     if assessment.rehearsals:
         shown = "; ".join(
-            f"{row['rehearsal']} {row['plain']:.2f} against {row['vote']:.2f}"
+            f"{row['rehearsal']} {show_score(row['plain'], assessment.objective)} against "
+            f"{show_score(row['vote'], assessment.objective)}"
             for row in assessment.rehearsals
         )
         sentences.append(
@@ -163,13 +206,34 @@ def say_next(assessment: Assessment, how_to_label: str = HOW_TO_LABEL) -> list[s
     return [f"To be surer: {how_to_label[:1].lower()}{how_to_label[1:]}{more}.{also}"]
 
 
-def show_estimate(estimate: Estimate) -> str:
+def say_number(value: float) -> str:
+    """Return a number to four digits, large ones in full.
+
+    Examples
+    --------
+    >>> from covshift.selection.words import say_number
+    >>> say_number(5060.66), say_number(0.012345), say_number(40.0)
+    ('5,061', '0.01235', '40')
+    """
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e12 else f"{value:.4g}"
+
+
+def show_score(value: float, objective: str = ACCURACY) -> str:
+    """Return a score; absolute errors are in units of the label, to four digits."""
+    return say_number(value) if objective == MAE else f"{value:.2f}"
+
+
+def show_estimate(estimate: Estimate, objective: str = ACCURACY) -> str:
     """Return a score with its interval."""
-    return f"{estimate.value:.2f} ({estimate.low:.2f} to {estimate.high:.2f})"
+    value, low, high = (show_score(one, objective) for one in estimate)
+    return f"{value} ({low} to {high})"
 
 
-def show_gain(estimate: Estimate) -> str:
+def show_gain(estimate: Estimate, objective: str = ACCURACY) -> str:
     """Return a gain with its interval."""
+    if objective == MAE:
+        value, low, high = (f"{'+' if one >= 0 else ''}{say_number(one)}" for one in estimate)
+        return f"{value} (90 % interval {low} to {high})"
     value = _signed(estimate.value) if round(estimate.value, DIGITS) else "less than 0.01"
     return f"{value} (90 % interval {_signed(estimate.low)} to {_signed(estimate.high)})"
 
@@ -225,5 +289,12 @@ def _assumption(adapter: str | None) -> str | None:
         return None
 
 
-def _metric(assessment: Assessment) -> str:
-    return str(describe_objective(assessment.objective)).replace("_", " ")
+def name_objective(objective: Any) -> str:
+    """Return what an objective is called in a sentence."""
+    name = str(describe_objective(objective))
+    return NAMES.get(name, name)
+
+
+def capitalized(text: str) -> str:
+    """Return a text whose first letter is a capital; the others stay as they are."""
+    return text[:1].upper() + text[1:]

@@ -19,8 +19,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from covshift.solvers.curvature import Curvature
-from covshift.solvers.dense_curvature import DenseCurvature
+from covshift.solvers.curvature import Curvature, DenseCurvature
 from covshift.solvers.line_search import begin_search, judge_steps, narrow
 from covshift.solvers.namespaces import (
     dot,

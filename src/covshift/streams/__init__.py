@@ -1,9 +1,8 @@
 """Rows that are passed over in parts: of an array, of a file on disk, or of a cluster."""
 
-from covshift.streams.array_rows import ArrayRows
 from covshift.streams.mapping import map_rows
 from covshift.streams.opening import bring_home, is_streamed, open_rows
-from covshift.streams.row_stream import RowStream
+from covshift.streams.row_stream import ArrayRows, RowStream
 from covshift.streams.sampling import SampledRowsWarning
 
 __all__ = [

@@ -1,13 +1,91 @@
-"""Moments of groups of rows, in passes over a stream."""
+r"""Means, scatter matrices and principal components of groups of rows, in passes over a stream.
 
+Two passes: sums give the means :math:`\bar x`, then
+:math:`\sum_i (x_i - \bar x)(x_i - \bar x)^\top` is summed about them. One pass less, by
+:math:`\sum_i x_i x_i^\top - n \bar x \bar x^\top`, loses the digits that means far from zero take
+up.
+
+Every row has a code u; rows with a code of U belong to no group. Missing values count for nothing.
+"""
+
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.arrays import FloatArray, IntArray, Rows
 from covshift.kernels.covariance import intensity_from, precisions_of, shrink
-from covshift.kernels.moment_sums import first_moments, fourth_powers, scatter_about, squares_about
+from covshift.kernels.mmd import TILE_ROWS
+from covshift.kernels.row_views import view_rows
+from covshift.streams.opening import open_rows
 from covshift.streams.row_stream import RowStream
+
+
+def first_moments(rows: Rows, codes: IntArray, n_groups: int) -> tuple[FloatArray, FloatArray]:
+    """Numbers of values that are not missing and their sums, (U, m) each."""
+    counts, totals = np.zeros((2, n_groups, rows.shape[1]))
+    for code, tile in _tiles(rows, codes, n_groups):
+        missing = np.isnan(tile)
+        counts[code] += len(tile) - missing.sum(axis=0)
+        totals[code] += np.where(missing, 0.0, tile).sum(axis=0)
+    return counts, totals
+
+
+def squares_about(rows: Rows, codes: IntArray, means: FloatArray) -> tuple[FloatArray]:
+    """Sums (U, m) of squared distances of values that are not missing from the means (U, m)."""
+    squares = np.zeros(means.shape)
+    for code, tile in _tiles(rows, codes, len(means)):
+        squares[code] += np.nansum(np.square(tile - means[code]), axis=0)
+    return (squares,)
+
+
+def scatter_about(
+    rows: Rows,
+    codes: IntArray,
+    centres: FloatArray,
+    scales: FloatArray,
+    group_of: IntArray,
+    n_groups: int,
+) -> tuple[FloatArray]:
+    """Scatter matrices (G, m, m) of (x - centre) / scale, those of each row's code (U, m).
+
+    ``group_of`` (U,) says which group the rows of a code are added to.
+    """
+    n_features = rows.shape[1]
+    total = np.zeros((n_groups, n_features, n_features))
+    for code, tile in _tiles(rows, codes, len(centres)):
+        centred = (tile - centres[code]) / scales[code]
+        total[group_of[code]] += centred.T @ centred
+    return (total,)
+
+
+def fourth_powers(
+    rows: Rows, codes: IntArray, means: FloatArray, precisions: FloatArray
+) -> tuple[FloatArray]:
+    r"""Sums (U,) of :math:`\lVert z_i \rVert^4` of standardised rows; see `covariance`."""
+    total = np.zeros(len(means))
+    for code, tile in _tiles(rows, codes, len(means)):
+        total[code] += float(np.square(np.square(tile - means[code]) @ precisions[code]).sum())
+    return (total,)
+
+
+def _tiles(rows: Rows, codes: IntArray, n_groups: int) -> Iterator[tuple[Any, FloatArray]]:
+    """The rows of each code, some at a time, in double precision."""
+    for start in range(0, rows.shape[0], TILE_ROWS):
+        tile = view_rows(rows, start, start + TILE_ROWS, np.float64)
+        own = codes[start : start + TILE_ROWS]
+        if sparse.issparse(tile):
+            tile = tile.toarray()
+        if own[0] == own[-1] and (own == own[0]).all():
+            if own[0] < n_groups:
+                yield own[0], tile
+            continue
+        order = np.argsort(own, kind="stable")
+        present, starts = np.unique(own[order], return_index=True)
+        for code, group in zip(present, np.split(order, starts[1:]), strict=True):
+            if code < n_groups:
+                yield code, tile[group]
 
 
 class Moments(NamedTuple):
@@ -94,3 +172,45 @@ def stream_scatter(
         centres[own] += scales[own] * group_mean
     (scatter,) = stream.sums(scatter_about, split, centres, scales, group_of, n_groups)
     return np.asarray(scatter)
+
+
+def fit_components(pca: Any, X: Any) -> None:
+    """Fit a `PCA` in place to rows in blocks, by the covariance that is summed over them.
+
+    Three passes over the rows; memory for two matrices of features by features. The result is
+    that of ``svd_solver="covariance_eigh"`` on all rows at once.
+
+    Parameters
+    ----------
+    pca : PCA
+        With a whole number of components.
+    X : Dask array or memory map of shape (n_samples, n_features)
+        Rows.
+    """
+    n_samples, n_features = X.shape
+    n_kept = pca.n_components
+    if not isinstance(n_kept, int | np.integer):
+        raise TypeError(
+            f"PCA(n_components={n_kept!r}) cannot be fitted to rows in blocks: give a whole number "
+            "of components."
+        )
+    if not 1 <= n_kept <= min(n_samples, n_features):
+        raise ValueError(
+            f"n_components={n_kept} must be between 1 and {min(n_samples, n_features)}, the "
+            "smaller of the numbers of rows and features."
+        )
+    stream = open_rows(pca, X, reset=True)
+    codes = stream.split(np.zeros(n_samples, dtype=np.int8))
+    ((mean, covariance, _),) = stream_moments(stream, codes, 1, shrinkage=0.0)
+    values, vectors = np.linalg.eigh(covariance * (n_samples / (n_samples - 1)))
+    variances = np.maximum(values[::-1], 0.0)
+    directions = vectors.T[::-1]
+    largest = np.abs(directions).argmax(axis=1)  # made positive, as scikit-learn does
+    directions = directions * np.sign(directions[np.arange(n_features), largest])[:, None]
+    pca.mean_ = mean.astype(stream.dtype)
+    pca.components_ = np.ascontiguousarray(directions[:n_kept], dtype=stream.dtype)
+    pca.explained_variance_ = variances[:n_kept]
+    pca.explained_variance_ratio_ = variances[:n_kept] / variances.sum()
+    pca.singular_values_ = np.sqrt(variances[:n_kept] * (n_samples - 1))
+    pca.noise_variance_ = variances[n_kept:].mean() if n_kept < n_features else 0.0
+    pca.n_components_, pca.n_samples_ = int(n_kept), n_samples

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from covshift.kernels.row_checks import largest_magnitude, look_at
-from covshift.streams.array_rows import ArrayRows
-from covshift.streams.row_stream import RowStream
+from covshift.kernels.row_views import largest_magnitude, look_at
+from covshift.streams.row_stream import ArrayRows, RowStream
 
 # A memory map of at most this size is read like any array. (joblib maps whatever is larger than
 # a megabyte: results must not depend on that.)

@@ -1,14 +1,20 @@
-"""What every stream of rows can do."""
+"""What every stream of rows can do, and the rows of an array, in memory or mapped from a file."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from functools import reduce
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
+from scipy import sparse
+
+from covshift.kernels.row_views import view_rows
 
 # How parts are run: the built-in map, or that of a pool of threads.
 Run: TypeAlias = Callable[[Callable[[Any], Any], list[Any]], Iterable[Any]]
+# More parts than most machines have cores to spare, and few sums to add up.
+PARTS = 8
 
 
 class RowStream(ABC):
@@ -68,3 +74,35 @@ def working_dtype(dtype: Any) -> Any:
     if dtype.kind not in "fiub":
         raise ValueError(f"X must hold numbers, got {dtype}.")
     return np.dtype(np.float64)
+
+
+class ArrayRows(RowStream):
+    """Parts are runs of consecutive rows of ``X`` (n, m), dense or CSR; slices, without a copy."""
+
+    def __init__(self, X: Any) -> None:
+        self.is_sparse = bool(sparse.issparse(X))
+        # A plain view: slices of a memmap cost ten times those of an array.
+        self.X = X if self.is_sparse else np.asarray(X)
+        self.shape = X.shape
+        self.dtype = working_dtype(X.dtype)
+        self._bounds = np.linspace(0, X.shape[0], min(PARTS, X.shape[0]) + 1).astype(int).tolist()
+
+    def split(self, codes: Any) -> Any:
+        """Codes as they are."""
+        return codes
+
+    def sums(
+        self, function: Callable[..., tuple[Any, ...]], codes: Any, *arguments: Any, run: Run = map
+    ) -> tuple[Any, ...]:
+        """Sum ``function(rows, codes, *arguments)`` over all parts."""
+
+        def of_part(bounds: tuple[int, int]) -> tuple[Any, ...]:
+            start, stop = bounds
+            rows = self.X[start:stop] if not self.is_sparse else view_rows(self.X, start, stop)
+            return function(rows, codes[start:stop], *arguments)
+
+        return add_up(run(of_part, list(pairwise(self._bounds))))
+
+    def pick(self, rows: Any) -> Any:
+        """These rows as an array in memory."""
+        return self.X[rows].astype(self.dtype, copy=False)

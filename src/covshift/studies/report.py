@@ -14,8 +14,17 @@ import numpy as np
 from scipy.stats import t as t_distribution
 
 from covshift.measures import mean_and_standard_error
-from covshift.report.document import make_cell, make_column, make_evidence, make_section, make_table
-from covshift.report.schema import Column, Evidence, Section, Table
+from covshift.report.document import (
+    Column,
+    Evidence,
+    Section,
+    Table,
+    make_cell,
+    make_column,
+    make_evidence,
+    make_section,
+    make_table,
+)
 from covshift.studies.store import Record
 
 Frame: TypeAlias = Any  # of pandas

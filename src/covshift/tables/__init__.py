@@ -17,6 +17,7 @@ from covshift.tables.monitoring import monitor_batch
 from covshift.tables.pairs import read_pair
 from covshift.tables.predicting import predict_file
 from covshift.tables.reading import Table, open_table, read_table
+from covshift.tables.regressor import TableRegressor
 from covshift.tables.schema import TableSchema
 from covshift.tables.schema_finding import Intake
 from covshift.tables.scoring import score_file
@@ -34,6 +35,7 @@ __all__ = [
     "TableEncoder",
     "TableError",
     "TableReader",
+    "TableRegressor",
     "TableSchema",
     "adapt_model",
     "adapt_tables",

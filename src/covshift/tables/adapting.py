@@ -4,26 +4,29 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from covshift.base import check_option
 from covshift.diagnosis.plain import to_plain
-from covshift.predictors import AdaptedClassifier
+from covshift.predictors import AdaptedClassifier, AdaptedRegressor
+from covshift.predictors.adapted_estimator import AdaptedEstimator
 from covshift.predictors.objective import (
     ACCURACY,
     BALANCED_ACCURACY,
+    MAE,
+    NAMES,
     OBJECTIVES,
+    REGRESSION_OBJECTIVES,
     class_shares,
     describe_objective,
     is_unbalanced,
 )
 from covshift.quiet import ignored_warnings
 from covshift.registry import AUTO, find_record, records
-from covshift.selection import AutoAdaptedClassifier
+from covshift.selection import AutoAdaptedClassifier, AutoAdaptedRegressor
 from covshift.selection.assessment import MAX_RISK
-from covshift.selection.candidates import describe, named_classifier
+from covshift.selection.candidates import describe, named_model
 from covshift.selection.members import FewerMembersWarning
 from covshift.selection.models import find_model, make_model, model_name
 from covshift.solvers.blas_threads import one_blas_thread
@@ -31,6 +34,8 @@ from covshift.tables.classifier import TableClassifier
 from covshift.tables.domain_codes import domain_texts
 from covshift.tables.encoder import TableEncoder
 from covshift.tables.errors import TableError, one_line
+from covshift.tables.estimator import TableEstimator
+from covshift.tables.labels import CLASSIFICATION, REGRESSION
 from covshift.tables.matching import MatchedTables
 from covshift.tables.model_frames import open_for_model, read_most
 from covshift.tables.own_models import (
@@ -39,29 +44,47 @@ from covshift.tables.own_models import (
     trial_rows,
     with_any_labels,
 )
+from covshift.tables.regressor import TableRegressor
 from covshift.tables.row_sample import sample_note
 
 LEADERBOARD_HEAD = 10
 FEW_ROWS = 30  # of which means and spreads are uncertain by a fifth of a standard deviation
 MAX_LISTED = 50  # classes and domains of a card
+LABELS: dict[str, Literal["class", "number"]] = {CLASSIFICATION: "class", REGRESSION: "number"}
+DEFAULT_MODELS = {CLASSIFICATION: "logistic", REGRESSION: "ridge"}  # of a named adapter
 
 
-def check_choice(adapter: str, model: Any = None, objective: str = ACCURACY) -> tuple[str, Any]:
+def check_choice(
+    adapter: str, model: Any = None, objective: str | None = None, task: str = CLASSIFICATION
+) -> tuple[str, Any]:
     """Return the names of an adapter and a model as the registry has them, or refuse them.
 
     ``adapter`` may be a candidate as the leaderboard prints it, "coral + logistic", if no model
-    is named beside it. A model that is not a name but a classifier is returned as it is.
+    is named beside it. A model that is not a name but an estimator is returned as it is.
     """
-    check_option("objective", objective, OBJECTIVES)
+    objective = check_objective(objective, task)
     adapter, plus, after = adapter.partition("+")
     if plus and model is not None:
         raise TableError("Name the model once: in --adapter, --model or --estimator.")
     model = after if plus else model
-    model = find_model(model) if isinstance(model, str) else model
+    model = find_model(model, LABELS[task]) if isinstance(model, str) else model
     adapter = adapter.strip().lower()
-    adapter = AUTO if adapter == AUTO else find_record(adapter).name
-    used = "logistic" if model is None else model
-    used = make_model(used, 100, 2) if isinstance(used, str) else used
+    if adapter != AUTO:
+        record = find_record(adapter)
+        adapter = record.name
+        if task == REGRESSION and record.needs_classes:
+            raise TableError(
+                f"The adapter {adapter} cannot be used with --task regression: "
+                f"{record.needs_classes}."
+            )
+    if objective == MAE and adapter != AUTO:
+        raise TableError(
+            f"--objective {MAE} drives the choice between models, and --adapter "
+            f"{adapter} leaves no choice. Leave out one of them; covshift score states both R² "
+            "and the mean absolute error."
+        )
+    used = DEFAULT_MODELS[task] if model is None else model
+    used = make_model(used, 100, 2, LABELS[task]) if isinstance(used, str) else used
     if objective == BALANCED_ACCURACY and adapter != AUTO and not hasattr(used, "predict_proba"):
         raise TableError(
             f"The objective {BALANCED_ACCURACY} needs probabilities, and {model_name(used)} has "
@@ -71,54 +94,81 @@ def check_choice(adapter: str, model: Any = None, objective: str = ACCURACY) -> 
     return adapter, model
 
 
+def check_objective(objective: str | None, task: str = CLASSIFICATION) -> str:
+    """Return the objective, the task's first by default; refuse one of the other task."""
+    allowed = REGRESSION_OBJECTIVES if task == REGRESSION else OBJECTIVES
+    if objective is None:
+        return allowed[0]
+    if objective in allowed:
+        return objective
+    choices = f"{allowed[0]} (default) or {allowed[1]}"
+    if objective not in NAMES:
+        raise TableError(f"Unknown objective {one_line(objective)!r}. Choose {choices}.")
+    if task == REGRESSION:
+        raise TableError(
+            f"--objective {objective} is for classes. With --task regression, choose {choices}."
+        )
+    raise TableError(
+        f"--objective {objective} is for a numeric label. Add --task regression, or choose "
+        f"{choices}."
+    )
+
+
 def choose_estimator(
     tables: MatchedTables,
     adapter: str = AUTO,
     model: Any = None,
     *,
-    objective: str = ACCURACY,
+    objective: str | None = None,
     seed: int = 0,
     n_jobs: int | None = None,
     time_budget: float | None = None,
+    min_gain: float | None = None,
     max_risk: float = MAX_RISK,
     scores_from: Any = None,
     keep_rows: bool = True,
 ) -> Any:
-    """Return the unfitted classifier for two tables by names.
+    """Return the unfitted classifier or regressor for two tables by names.
 
     Parameters
     ----------
     tables : MatchedTables
-        For their size.
+        For their task and size.
     adapter : str, default="auto"
         "auto", a name of `covshift.registry`, or a candidate of a leaderboard, such as
         "coral + logistic".
-    model : str, classifier or None, default=None
-        A name of `covshift.selection.models`, or a classifier, which is tried on a few rows and
-        refused if a model file cannot hold it. None: those of the default candidates for "auto",
-        "logistic" for a named adapter.
-    objective : {"accuracy", "balanced_accuracy"}, default="accuracy"
-        What is maximized, by the choice and by ``predict``.
-    seed, n_jobs, time_budget, max_risk, scores_from
+    model : str, estimator or None, default=None
+        A name of `covshift.selection.models`, or an estimator, which is tried on a few rows and
+        refused if a model file cannot hold it. None: those of the default candidates for "auto";
+        for a named adapter "logistic", or "ridge" for a regression.
+    objective : {"accuracy", "balanced_accuracy", "r2", "mae"} or None, default=None
+        What is maximized, by the choice and by ``predict``; None: "accuracy", or "r2" for a
+        regression.
+    seed, n_jobs, time_budget, min_gain, max_risk, scores_from
         Of `AutoAdaptedClassifier`.
     keep_rows : bool, default=True
-        Whether the model keeps held-out source rows, for prediction sets and expected scores.
+        Whether a classifier keeps held-out source rows, for prediction sets and expected scores.
 
     Returns
     -------
-    AutoAdaptedClassifier or AdaptedClassifier
+    AutoAdaptedClassifier, AutoAdaptedRegressor, AdaptedClassifier or AdaptedRegressor
     """
-    adapter, model = check_choice(adapter, model, objective)
+    task = tables.task
+    objective = check_objective(objective, task)
+    adapter, model = check_choice(adapter, model, objective, task)
     n_source = len(tables.X_train)
     encoder = TableEncoder().fit(tables.X_train, schema=tables.schema)
     n_features = len(encoder.get_feature_names_out())
-    around = make_model(model, n_source, n_features) if isinstance(model, str) else model
+    around = (
+        make_model(model, n_source, n_features, LABELS[task]) if isinstance(model, str) else model
+    )
     if not (model is None or isinstance(model, str)):
-        rows = trial_rows(tables.y)
+        rows = trial_rows(tables.y, task)
         trial = encoder.transform(tables.X_train.iloc[rows])
         check_own_model(with_any_labels(model), trial, tables.y[rows])
     if adapter == AUTO:
-        return AutoAdaptedClassifier(
+        kind = AutoAdaptedRegressor if task == REGRESSION else AutoAdaptedClassifier
+        chosen = kind(
             around,
             objective=objective,
             random_state=seed,
@@ -126,13 +176,21 @@ def choose_estimator(
             time_budget=time_budget,
             max_risk=max_risk,
             scores_from=scores_from,
-            keep_rows=keep_rows,
         )
+        if task != REGRESSION:
+            chosen.set_params(keep_rows=keep_rows)
+        return chosen if min_gain is None else chosen.set_params(min_gain=min_gain)
     if model is None or isinstance(model, str):
-        classifier = named_classifier(adapter, model or "logistic", n_source, n_features)
+        name = model or DEFAULT_MODELS[task]
+        chosen = named_model(adapter, name, n_source, n_features, LABELS[task])
+    elif task == REGRESSION:
+        chosen = AdaptedRegressor(adapter, model)
     else:
-        classifier = AdaptedClassifier(adapter, with_any_labels(model))
-    return classifier.set_params(objective=objective, keep_rows=keep_rows)
+        chosen = AdaptedClassifier(adapter, with_any_labels(model))
+    # A regressor predicts the same for either objective.
+    if task == REGRESSION:
+        return chosen.set_params(keep_rows=keep_rows)
+    return chosen.set_params(objective=objective, keep_rows=keep_rows)
 
 
 def adapt_tables(
@@ -141,15 +199,15 @@ def adapt_tables(
     *,
     max_reference_rows: int = 1000,
     progress: Callable[[str, float], object] | None = None,
-) -> TableClassifier:
-    """Fit a `TableClassifier` to two tables.
+) -> TableEstimator:
+    """Fit a `TableClassifier` to two tables, or a `TableRegressor` if their label is a number.
 
     Parameters
     ----------
     tables : MatchedTables
         From `read_pair` or `match_tables`.
-    estimator : classifier
-        From `choose_estimator`, or any that `TableClassifier` takes.
+    estimator : classifier or regressor
+        From `choose_estimator`, or any that the model takes.
     max_reference_rows : int, default=1000
         As in `TableClassifier`.
     progress : callable or None, default=None
@@ -157,27 +215,28 @@ def adapt_tables(
 
     Returns
     -------
-    TableClassifier
+    TableClassifier or TableRegressor
     """
-    model = TableClassifier(estimator, max_reference_rows=max_reference_rows)
+    kind = TableRegressor if tables.task == REGRESSION else TableClassifier
+    model = kind(estimator, max_reference_rows=max_reference_rows)
     # Scores fit many small models: threads of BLAS would only wait for each other, and for cores
     # that other programs use (57 s in place of 7 on such a machine).
     with one_blas_thread():
         model.fit_tables(tables, progress)
     for one in (model.estimator, model.estimator_):
-        if isinstance(one, AutoAdaptedClassifier):
+        if hasattr(one, "scores_from"):
             one.scores_from = None  # the path of a file here means nothing to who gets the model
     return model
 
 
 def describe_model(
-    model: TableClassifier, tables: MatchedTables, files: Sequence[Any]
+    model: TableEstimator, tables: MatchedTables, files: Sequence[Any]
 ) -> dict[str, Any]:
     """Return the card: data, notes of matching, what was chosen and why.
 
     Parameters
     ----------
-    model : TableClassifier
+    model : TableClassifier or TableRegressor
         Fitted to the tables.
     tables : MatchedTables
         What it was fitted to.
@@ -191,6 +250,7 @@ def describe_model(
     """
     estimator = model.estimator_
     card: dict[str, Any] = {
+        "task": tables.task,
         "label": tables.label,
         "data": {
             "training file": one_line(Path(files[0]).name, 200),
@@ -199,7 +259,7 @@ def describe_model(
             "new rows": len(tables.X_new),
             "columns": dict(tables.kinds),
             "features": len(model.encoder_.get_feature_names_out()),
-            "rows of each class": _counts(tables.y.tolist()),
+            **_describe_labels(tables),
             "rows of each training domain": _counts(
                 [tables.domain_names[number] for number in tables.source_domain.tolist()]
             ),
@@ -210,7 +270,7 @@ def describe_model(
         "notes": [
             *tables.notes,
             *_few_rows_note(len(tables.X_new)),
-            *unbalanced_note(tables.y, model.objective_),
+            *unbalanced_note(tables, model.objective_),
         ],
         "reference rows": len(model.reference_),
         "later targets": [],
@@ -220,7 +280,7 @@ def describe_model(
     }
     if tables.labeled_rows is not None:
         card["data"]["new rows with a label"] = len(tables.labeled_rows)
-    if isinstance(estimator, AutoAdaptedClassifier):
+    if is_automatic(estimator):
         card["notes"] += _scored_rows_note(estimator.max_rows, tables)
         card["decision"] = estimator.decision_
         if estimator.assessment_ is not None:
@@ -238,10 +298,10 @@ def describe_model(
     return card
 
 
-def list_members(model: TableClassifier) -> list[dict[str, Any]]:
+def list_members(model: TableEstimator) -> list[dict[str, Any]]:
     """Return what predicts, with weights: the members of a vote, or the one classifier."""
     estimator = model.estimator_
-    if not isinstance(estimator, AutoAdaptedClassifier):
+    if not is_automatic(estimator):
         return [{"candidate": _one_name(estimator), "weight": 1.0}]
     return [
         {"candidate": member.candidate.name, "weight": round(member.weight, 4)}
@@ -250,8 +310,8 @@ def list_members(model: TableClassifier) -> list[dict[str, Any]]:
 
 
 def adapt_model(
-    model: TableClassifier, path: Any, *, domain: str | None = None, **options: Any
-) -> tuple[TableClassifier, dict[str, Any]]:
+    model: TableEstimator, path: Any, *, domain: str | None = None, **options: Any
+) -> tuple[TableEstimator, dict[str, Any]]:
     """Return a model for the rows of another file, learned without the training rows.
 
     Members of a vote that cannot learn a new target leave it, which the summary says; if the
@@ -259,7 +319,7 @@ def adapt_model(
 
     Parameters
     ----------
-    model : TableClassifier
+    model : TableClassifier or TableRegressor
         Stays as it is.
     path : path
         Rows of the new target.
@@ -272,7 +332,7 @@ def adapt_model(
 
     Returns
     -------
-    model : TableClassifier
+    model : TableClassifier or TableRegressor
     summary : dict
         ``file``, ``rows`` (of each domain), ``left the vote`` (names) and ``notes``.
     """
@@ -307,7 +367,7 @@ def adapt_model(
             "covshift adapt TRAIN NEW --label COL --out MODEL. Models made with one of these "
             f"adapters can: {', '.join(one.name for one in records() if one.learns_targets)}."
         ) from error
-    if isinstance(adapted.estimator_, AutoAdaptedClassifier):
+    if is_automatic(adapted.estimator_):
         adapted.estimator_.assessment_ = None  # it is of the target that the model was made for
     summary = {
         "file": one_line(Path(path).name, 200),
@@ -318,13 +378,30 @@ def adapt_model(
     return adapted, summary
 
 
-def _left_the_vote(before: TableClassifier, after: TableClassifier) -> list[str]:
+def _left_the_vote(before: TableEstimator, after: TableEstimator) -> list[str]:
     names = [one["candidate"] for one in list_members(after)]
     return [one["candidate"] for one in list_members(before) if one["candidate"] not in names]
 
 
-def unbalanced_note(y: Any, objective: Any) -> list[str]:
+def is_automatic(estimator: Any) -> bool:
+    """Whether a fitted estimator has chosen its members by itself."""
+    return hasattr(estimator, "members_")
+
+
+def _describe_labels(tables: MatchedTables) -> dict[str, Any]:
+    """Return the rows of each class, or the values of a numeric label."""
+    if tables.task == CLASSIFICATION:
+        return {"rows of each class": _counts(tables.y.tolist())}
+    low, median, high = np.quantile(tables.y, [0, 0.5, 1]).tolist()
+    values = {"smallest": low, "median": median, "largest": high}
+    return {"values of the label": {**values, "standard deviation": float(np.std(tables.y))}}
+
+
+def unbalanced_note(tables: MatchedTables, objective: Any) -> list[str]:
     """Mention the other objective where the two differ visibly."""
+    if tables.task == REGRESSION:
+        return []
+    y = tables.y
     names, codes = np.unique(y, return_inverse=True)
     shares = class_shares(codes, len(names))
     if not is_unbalanced(shares):
@@ -358,15 +435,15 @@ def _scored_rows_note(max_rows: int, tables: MatchedTables) -> list[str]:
 
 
 def _one_name(estimator: Any) -> str:
-    """Return the name of a classifier as a leaderboard has it, as far as it has one."""
-    if not isinstance(estimator, AdaptedClassifier):
+    """Return the name of a model as a leaderboard has it, as far as it has one."""
+    if not isinstance(estimator, AdaptedEstimator):
         return model_name(estimator)
     adapter, model = estimator.adapter, estimator._base_estimator()
     name = find_record(adapter).name if isinstance(adapter, str) else describe(adapter)
     return f"{name} + {model_name(inner_model(model))}"
 
 
-def _plain_name(model: TableClassifier) -> str | None:
+def _plain_name(model: TableEstimator) -> str | None:
     plain = model.plain_
     return None if plain is None else str(list_members(plain)[0]["candidate"])
 

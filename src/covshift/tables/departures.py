@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from covshift.tables.classifier import TableClassifier
 from covshift.tables.columns import as_columns, column_categories
 from covshift.tables.encoder import OTHER_NAME
 from covshift.tables.errors import listed
+from covshift.tables.estimator import TableEstimator
 from covshift.tables.extra import pyarrow as pa
 
 MIN_SHARE_OUTSIDE = 0.05  # of the rows; a few always lie beyond what was seen
@@ -27,11 +27,11 @@ class Departures:
 
     Parameters
     ----------
-    model : TableClassifier
+    model : TableEstimator
         Fitted. What older models did not keep is not reported.
     """
 
-    def __init__(self, model: TableClassifier):
+    def __init__(self, model: TableEstimator):
         self._encoder = model.encoder_
         self._known = self._encoder.known_texts()
         self._ranges = _ranges(model)
@@ -113,7 +113,7 @@ def _of(count: int, n_rows: int) -> str:
     return f"{count:,} of {n_rows:,} rows"
 
 
-def _ranges(model: TableClassifier) -> dict[str, tuple[float, float]]:
+def _ranges(model: TableEstimator) -> dict[str, tuple[float, float]]:
     """Return the range of each column of numbers, in training and target rows together."""
     ranges = dict(model.encoder_.ranges_)
     names = model.encoder_.get_feature_names_out().tolist()

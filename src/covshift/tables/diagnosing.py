@@ -27,8 +27,8 @@ def diagnose_tables(tables: MatchedTables, **options: Any) -> Diagnosis:
         From `read_pair` or `match_tables`, with known labels of new rows if ``with_new_labels`` has
         read some.
     **options
-        ``objective``, ``max_risk``, ``max_rows``, ``time_budget``, ``n_jobs``, ``random_state``,
-        ``verbose``, ``progress`` of `diagnose`.
+        ``objective``, ``min_gain``, ``max_risk``, ``max_rows``, ``time_budget``, ``n_jobs``,
+        ``random_state``, ``verbose``, ``progress`` of `diagnose`.
 
     Returns
     -------
@@ -49,6 +49,7 @@ def diagnose_tables(tables: MatchedTables, **options: Any) -> Diagnosis:
             sample_domain=stacked.sample_domain,
             label_mask=tables.label_mask,
             domain_names=dict(tables.domain_names),
+            task=tables.task,
             **options,
         )
 

@@ -3,8 +3,8 @@
 Words that differ only in case, as ``Yes`` and ``yes`` do, are one class. Single letters are not:
 ``A`` and ``a`` may be two.
 
-A number that is a quantity, not a class, is recognised before anything is fitted. With ``bins`` it
-becomes classes, ranges with about as many training rows each.
+A number that is a quantity, not a class, is recognised before anything is fitted. A regression
+predicts it; with ``bins`` it becomes classes, ranges with about as many training rows each.
 """
 
 from collections import Counter
@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from covshift.base import check_option
 from covshift.domains import Labels
 from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
 from covshift.tables.cells import MISSING, Kind
@@ -26,13 +27,24 @@ MAX_NUMERIC_CLASSES = 20
 MIN_ROWS_PER_CLASS = 10
 # More different whole numbers than this are counts, however many rows each has.
 MAX_COUNT_CLASSES = 100
-# The one place that says what to do with a numeric label. Once the commands can fit regressions,
-# --task regression is named here, first.
+# The one place that says what to do with a numeric label.
 INSTEAD_OF_A_QUANTITY = (
-    "The commands do not support a numeric label yet: use --bins 4 to predict four ranges of it, "
-    "or name another column with --label."
+    "Use --task regression to predict the number, --bins 4 to predict four ranges of it, or name "
+    "another column with --label."
 )
+FEW_NUMBERS = 5  # different whole numbers of a regression's label, which may be classes
 MIN_BINS, MAX_BINS = 2, 50
+CLASSIFICATION, REGRESSION = TASKS = ("classification", "regression")
+
+
+def check_task(task: str, bins: int | None) -> None:
+    """Refuse an unknown task, and ranges of a number that is to be predicted itself."""
+    check_option("task", task, TASKS)
+    if task == REGRESSION and bins is not None:
+        raise TableError(
+            "--bins makes classes of a numeric label, and --task regression predicts the number: "
+            "use one of them."
+        )
 
 
 def read_labels(
@@ -47,11 +59,14 @@ def read_labels(
 
     Classes are text, truth values or whole numbers; other numbers become text. Numbers are taken
     for a quantity, and refused as classes, if there are more than 20 different ones, and some are
-    not whole, or they have fewer than ten rows each on average, or they are more than 100.
+    not whole, or they have fewer than ten rows each on average, or they are more than 100. Labels
+    of a regression are finite numbers.
     ``edges``: where numbers are cut into ranges, which become the classes. ``exact``: words that
     differ in case are different classes.
     """
     name, kind = listed([column.name]), column_kind(column)
+    if task == REGRESSION and kind != "number":
+        raise TableError(_not_a_number(name, kind, column, missing))
     if kind == "date":
         raise TableError(f"The label {name} holds dates; classes or numbers are needed.")
     if kind == "text":
@@ -60,6 +75,9 @@ def read_labels(
     else:
         values = column_numbers(column)
         known = ~np.isnan(values)
+        n_infinite = 0 if known.all() else _count_infinite(column)
+        if n_infinite:
+            notes.append(f"The label {name} is infinite in {n_infinite} rows: read as missing.")
     rows = np.flatnonzero(known)
     if not len(rows):
         raise TableError(f"No row of the training table has a label in {name}.")
@@ -68,8 +86,8 @@ def read_labels(
         notes.append(f"{n_dropped} of {len(values)} training rows have no label and are left out.")
     if kind == "text" and not exact:
         values = _one_case(column.name, values, notes)
-    if task == "regression":
-        return _as_quantity(name, kind, values[rows]), rows
+    if task == REGRESSION:
+        return _as_quantity(name, values[rows], notes), rows
     if edges is not None:
         labels = cut_labels(values[rows], edges.tolist())
         ranges = listed(range_names(edges.tolist()), MAX_BINS)
@@ -121,24 +139,51 @@ def as_written(labels: Labels, texts: Sequence[str | None]) -> Labels:
     return np.array(texts, dtype=str)
 
 
-def class_kind(classes: Any) -> Kind:
-    """Return the kind of column that classes came from."""
+def label_kind(classes: Any, edges: Sequence[float] = ()) -> Kind:
+    """Return the kind of column that labels came from; ``classes`` None: they are numbers."""
+    if classes is None or len(edges):
+        return "number"
     kinds: dict[str, Kind] = {"b": "boolean", "i": "number", "u": "number", "f": "number"}
     return kinds.get(classes.dtype.kind, "text")
 
 
 def read_known_labels(
-    column: Any, classes: Any, missing: Sequence[str] = MISSING
+    column: Any,
+    classes: Any,
+    missing: Sequence[str] = MISSING,
+    edges: Sequence[float] = (),
 ) -> tuple[Labels, BoolArray]:
-    """Return a column of `class_kind` as these classes are written, and which cells hold one."""
-    kind = class_kind(classes)
+    """Return a column of a later file as labels, and which cells hold one.
+
+    Parameters
+    ----------
+    column : Series
+        Of the kind that `label_kind` says.
+    classes : ndarray or None
+        Classes of the training table, whose spelling is used; None: the labels are numbers.
+    missing : sequence of str
+        Texts that stand for nothing.
+    edges : sequence of float
+        Where numbers are cut into the ranges that are the classes; empty: nowhere.
+
+    Returns
+    -------
+    labels : ndarray
+        Where a cell holds none, any value.
+    known : ndarray of bool
+    """
+    kind = label_kind(classes, edges)
     if kind == "text":
         texts = match_spellings(column_text(column, missing).to_pylist(), classes.tolist())
         known = np.array([text is not None for text in texts], dtype=bool)
         return np.array([text or "" for text in texts], dtype=str), known
     numbers = column_numbers(column)
     known = ~np.isnan(numbers)
+    if len(edges):
+        return cut_labels(numbers, edges), known
     values = np.where(known, numbers, 0)
+    if classes is None:
+        return values, known
     if kind == "boolean":
         return values != 0, known
     whole = bool(np.all(values == np.floor(values)) and np.abs(values).max(initial=0) < 2**53)
@@ -167,12 +212,46 @@ def _value(text: str) -> float | str:
         return _folded(text)
 
 
-def _as_quantity(name: str, kind: str, values: Any) -> Labels:
-    if kind == "text":
+def _not_a_number(name: str, kind: str, column: Any, missing: Sequence[str]) -> str:
+    """Say why a label cannot be that of a regression, and what to do."""
+    if kind == "date":
+        held = "dates"
+    elif kind == "boolean":
+        held = "true and false"
+    else:
+        texts = column_text(column, missing).to_pylist()
+        first = next(((i, text) for i, text in enumerate(texts) if text is not None), None)
+        if first is None:
+            return f"No row of the training table has a label in {name}."
+        held = f"text (first: {listed([first[1]])}, row {first[0] + 1})"
+    told = f"The label {name} holds {held}, and --task regression needs numbers."
+    n_numbers = int((~np.isnan(column_numbers(column))).sum()) if kind == "text" else 0
+    if n_numbers:
+        option = f"--as {quoted(f'{column.name}=number')}"
+        return f"{told} To leave out all but the {n_numbers:,} rows that have one: {option}."
+    return f"{told} Leave --task out to predict classes, or name another column with --label."
+
+
+def _count_infinite(column: Any) -> int:
+    """Return how many numbers of a frame's column are infinite; `column_numbers` drops them."""
+    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    return int(np.isinf(values).sum())
+
+
+def _as_quantity(name: str, values: Any, notes: list[str]) -> Labels:
+    labels: FloatArray = np.asarray(values, dtype=np.float64)
+    distinct = np.unique(labels)
+    if len(distinct) == 1:
         raise TableError(
-            f"The label {name} holds text ({listed(values[:1])}); a regression needs numbers."
+            f"The label {name} is {distinct[0]:g} in all rows that have one; a regression needs "
+            "different numbers."
         )
-    return np.asarray(values, dtype=np.float64)
+    if len(distinct) <= FEW_NUMBERS < len(labels) and bool(np.all(distinct == distinct.round())):
+        notes.append(
+            f"The label {name} has {len(distinct)} different numbers: to predict them as classes, "
+            "leave --task out."
+        )
+    return labels
 
 
 def find_edges(column: Any, bins: int | None) -> FloatArray | None:

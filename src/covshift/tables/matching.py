@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from covshift.base import check_option
 from covshift.domains import Labels, StackedDomains, stack_domains
 from covshift.kernels.arrays import BoolArray, IntArray
 from covshift.tables.cells import MISSING, Kind
@@ -20,7 +19,7 @@ from covshift.tables.domain_codes import code_domains
 from covshift.tables.errors import TableError, listed
 from covshift.tables.extra import pandas as pd
 from covshift.tables.features import choose_features, convert_column, unseen_note
-from covshift.tables.labels import find_edges, read_labels
+from covshift.tables.labels import check_task, find_edges, read_labels
 from covshift.tables.schema import TableSchema
 from covshift.tables.suspects import note_suspects
 
@@ -44,6 +43,7 @@ class MatchedTables:
     label_edges : where a numeric label was cut into ranges; empty: it was not.
     new_rows : positions in the new table of the rows of ``X_new``; None: all of them.
     domain : name of the domain column, or None.
+    task : "classification", or "regression": the labels are numbers.
     labeled_rows, new_labels : positions in ``X_new`` of rows whose labels are known, and these
         labels (`covshift.tables.new_labels`); None: there are none.
     """
@@ -66,6 +66,12 @@ class MatchedTables:
     domain: str | None = None
     labeled_rows: IntArray | None = None
     new_labels: Labels | None = None
+    task: str = "classification"
+
+    @property
+    def classes(self) -> Labels | None:
+        """Classes of the training rows, in order; None: the labels are numbers."""
+        return None if self.task == "regression" else np.unique(self.y)
 
     @property
     def schema(self) -> TableSchema:
@@ -181,7 +187,7 @@ def match_tables(
     The new table has a column 'ill' too: it is not read.
     Domain 'A' is in both tables: its new rows are a target of their own, 'A (new)'.
     """
-    check_option("task", task, ("classification", "regression"))
+    check_task(task, bins)
     train, new = _named_frame(train, "training"), _named_frame(new, "new")
     ignore, keep = names_given("ignore", ignore), names_given("keep", keep)
     check_columns(train, label, domain, ignore, keep)
@@ -220,8 +226,8 @@ def match_frames(
     _note_unmatched(candidates, [name for name in new_names if name not in left_out], notes)
     candidates = [name for name in candidates if name in new.columns]
     kinds = choose_features(train[candidates], new, keep, notes)
-    if task == "classification" and suspects:
-        note_suspects(train, y, kinds, notes)
+    if suspects:
+        note_suspects(train, y, kinds, notes, task)
     columns: dict[str, Any] = {}
     for name, kind in list(kinds.items()):
         converted = convert_column(new[name], kind)
@@ -257,6 +263,7 @@ def match_frames(
         notes,
         label_edges=() if edges is None else tuple(edges.tolist()),
         domain=domain,
+        task=task,
     )
 
 

@@ -8,11 +8,11 @@ from typing import Any, cast
 
 from covshift.kernels.arrays import IntArray
 from covshift.tables.cells import Kind
-from covshift.tables.classifier import TableClassifier
 from covshift.tables.departures import Departures
 from covshift.tables.domain_codes import domain_texts, known_numbers
 from covshift.tables.errors import TableError, listed, table_error
-from covshift.tables.labels import class_kind
+from covshift.tables.estimator import TableEstimator
+from covshift.tables.labels import label_kind
 from covshift.tables.reading import Table, open_table, read_rows
 from covshift.tables.row_sample import default_rows
 from covshift.tables.table_reader import TableReader
@@ -39,7 +39,7 @@ class ModelReader:
         What the rows read so far hold that the model does not know.
     """
 
-    def __init__(self, model: TableClassifier, reader: TableReader, domain: str | None):
+    def __init__(self, model: TableEstimator, reader: TableReader, domain: str | None):
         self.model = model
         self.reader = reader
         self.domain = domain
@@ -107,7 +107,7 @@ def open_for_model(
 
     Parameters
     ----------
-    model : TableClassifier
+    model : TableEstimator
         Whose columns and kinds are read.
     path : path
         As in `open_table`.
@@ -134,11 +134,14 @@ def open_for_model(
     kinds: dict[str, Kind] = dict(own.kinds)
     column = domain or model.domain_
     wanted: dict[str, Kind] = {name: "text" for name in [*extra, *([domain] if domain else [])]}
+    spellings = dict(own.spellings)
     if label is not None:
-        wanted[label] = "number" if model.label_edges_ else class_kind(model.classes_)
+        wanted[label] = label_kind(getattr(model, "classes_", None), model.label_edges_)
+        if model.label_spelling_ and wanted[label] == "number":
+            spellings[label] = model.label_spelling_
     # A column of the model keeps its kind.
     read = {**({column: "text"} if column else {}), **wanted, **kinds}
-    schema = replace(own, kinds=cast(dict[str, Kind], read))
+    schema = replace(own, kinds=cast(dict[str, Kind], read), spellings=spellings)
     reader = open_table(path, schema=schema, allow_absent=True, **options)
     for names, others in ((wanted, [*reader.schema.kinds]), (kinds, [])):
         absent = [name for name in names if name not in reader.schema.kinds]
@@ -155,17 +158,17 @@ def _absent(absent: list[str], others: list[str]) -> str:
     return f"has no column {listed(absent)}{f'; it has {listed(others)}' if others else ''}."
 
 
-def plain_model(model: Any) -> TableClassifier:
+def plain_model(model: Any) -> TableEstimator:
     """Return the plain model of one made by ``covshift adapt``, or say that it has none."""
     _check_kind(model)
     if model.plain_ is None:
         raise TableError(NO_PLAIN_MODEL)
-    plain: TableClassifier = model.plain_
+    plain: TableEstimator = model.plain_
     return plain
 
 
 def _check_kind(model: Any) -> None:
-    if not isinstance(model, TableClassifier):
+    if not isinstance(model, TableEstimator):
         raise TableError(
             f"The model is a {type(model).__name__}, not one made by covshift adapt: it takes "
             "arrays. Use it in Python, covshift.load."

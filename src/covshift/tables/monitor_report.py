@@ -7,6 +7,9 @@ from typing import Any
 from covshift._version import __version__
 from covshift.output_files import write_whole
 from covshift.report.document import (
+    Chart,
+    Document,
+    Point,
     make_cell,
     make_column,
     make_document,
@@ -15,7 +18,6 @@ from covshift.report.document import (
     make_table,
 )
 from covshift.report.page import render_page
-from covshift.report.schema import Chart, Document, Point
 from covshift.tables.batch_series import CANNOT_SEE, coverage
 from covshift.tables.errors import one_line
 

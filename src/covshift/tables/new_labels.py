@@ -9,10 +9,10 @@ import numpy as np
 
 from covshift.domains import Labels
 from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.tables.cells import Kind
 from covshift.tables.classifier import TableClassifier
-from covshift.tables.columns import column_numbers
 from covshift.tables.errors import TableError, listed, table_error
-from covshift.tables.labels import class_kind, cut_labels, read_known_labels
+from covshift.tables.labels import label_kind, read_known_labels
 from covshift.tables.matching import MatchedTables
 from covshift.tables.reading import read_table
 from covshift.tables.schema import TableSchema
@@ -51,7 +51,8 @@ def read_new_labels(tables: MatchedTables, path: Any, **options: Any) -> NewLabe
     TableError
         If no row has a label, or a number is not that of a row of the new table.
     """
-    of = _Label(tables.label, np.unique(tables.y), tables.label_edges, tables.missing)
+    spelling = tables.spellings.get(tables.label, "")
+    of = _Label(tables.label, tables.classes, tables.label_edges, tables.missing, spelling)
     numbers, labels, notes = _read_labels(path, of, **options)
     rows = _find_rows(tables, numbers)
     if (rows < 0).any():
@@ -110,21 +111,19 @@ class _Label(NamedTuple):
     classes: Any
     edges: Sequence[float]
     missing: Sequence[str]
+    spelling: str = ""  # its unit
 
 
 def _read_labels(
     path: Any, of: _Label, *, numbered: bool = True, **options: Any
 ) -> tuple[FloatArray, Labels, list[str]]:
     """Return the numbers of the labeled rows of a file, their labels, and notes of reading."""
-    kind = "number" if of.edges else class_kind(of.classes)
-    schema = TableSchema({**({ROW: "number"} if numbered else {}), of.name: kind})
+    kinds: dict[str, Kind] = {ROW: "number"} if numbered else {}
+    kinds[of.name] = label_kind(of.classes, of.edges)
+    schema = TableSchema(kinds, spellings={of.name: of.spelling} if of.spelling else {})
     table = read_table(path, schema=schema, **options)
     column = table.frame[of.name]
-    if of.edges:
-        values = column_numbers(column)
-        labels, known = cut_labels(values, of.edges), ~np.isnan(values)
-    else:
-        labels, known = read_known_labels(column, of.classes, of.missing)
+    labels, known = read_known_labels(column, of.classes, of.missing, of.edges)
     if not known.any():
         raise table_error(path, f"no row has a label yet: fill in the column {of.name!r}.")
     if numbered:
@@ -158,8 +157,8 @@ def with_new_labels(tables: MatchedTables, path: Any, **options: Any) -> Matched
         As in `read_new_labels`, and if a label is not a class of the training table.
     """
     rows, labels, notes = read_new_labels(tables, path, **options)
-    classes = np.unique(tables.y)
-    strangers = np.setdiff1d(labels, classes)
+    classes = tables.classes
+    strangers: Any = [] if classes is None else np.setdiff1d(labels, classes)
     if len(strangers):
         raise table_error(
             path,

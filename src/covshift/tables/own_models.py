@@ -1,8 +1,8 @@
 """A user's own model on the command line: a class by its import path, and its parameters as JSON.
 
 Only classes on a list are imported: ``--estimator`` must not run any module that a script or a
-colleague names. The list holds the classifiers of scikit-learn, LightGBM and XGBoost, for these are
-the ones that model files hold without code.
+colleague names. The list holds the models of scikit-learn, LightGBM and XGBoost, for these are the
+ones that model files hold without code.
 """
 
 import difflib
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_regressor
 
 from covshift.kernels.arrays import IntArray
 from covshift.persistence import ModelFileError, load, save
@@ -22,37 +22,62 @@ from covshift.predictors.numbered_classes import NumberedClasses
 from covshift.tables.errors import TableError, listed, one_line
 
 # Import path -> parameters that keep the library from printing.
-OTHER_LIBRARIES: dict[str, dict[str, Any]] = {
-    "lightgbm.LGBMClassifier": {"verbose": -1},
-    "xgboost.XGBClassifier": {"verbosity": 0},
+OTHER_LIBRARIES: dict[str, dict[str, dict[str, Any]]] = {
+    "classification": {
+        "lightgbm.LGBMClassifier": {"verbose": -1},
+        "xgboost.XGBClassifier": {"verbosity": 0},
+    },
+    "regression": {
+        "lightgbm.LGBMRegressor": {"verbose": -1},
+        "xgboost.XGBRegressor": {"verbosity": 0},
+    },
 }
 NEEDS_NUMBERS = ("xgboost.XGBClassifier",)  # 0, 1, ... as labels
-TRUSTED = (
-    f"{', '.join(OTHER_LIBRARIES)}, and classifiers of scikit-learn, such as "
-    "sklearn.ensemble.RandomForestClassifier"
-)
+KINDS = {  # task -> base, word, an example, and examples that a file holds
+    "classification": (
+        ClassifierMixin,
+        "classifier",
+        "sklearn.ensemble.RandomForestClassifier",
+        "sklearn.ensemble.HistGradientBoostingClassifier",
+    ),
+    "regression": (
+        RegressorMixin,
+        "regressor",
+        "sklearn.ensemble.RandomForestRegressor",
+        "sklearn.ensemble.HistGradientBoostingRegressor",
+    ),
+}
 SIMILAR = 0.8  # above which an unknown parameter is taken for a slip
 TRIAL_ROWS_OF_CLASS = 30
+TRIAL_ROWS = 60  # of a regression
 
 
 def make_own_model(
-    path: str, parameters: str | None = None, *, seed: int = 0, n_jobs: int | None = None
+    path: str,
+    parameters: str | None = None,
+    *,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    task: str = "classification",
 ) -> Any:
-    """Return an unfitted classifier by its import path.
+    """Return an unfitted classifier or regressor by its import path.
 
     Parameters
     ----------
     path : str
         "lightgbm.LGBMClassifier", "xgboost.XGBClassifier", or that of a classifier of scikit-learn,
-        such as "sklearn.ensemble.RandomForestClassifier". Others are refused, and not imported.
+        such as "sklearn.ensemble.RandomForestClassifier"; for a regression their regressors.
+        Others are refused, and not imported.
     parameters : str or None, default=None
         JSON object with the parameters of the class.
     seed, n_jobs : int, default=0 and None
         Its ``random_state`` and ``n_jobs``, if it has these and ``parameters`` does not say.
+    task : {"classification", "regression"}
+        What the labels are.
 
     Returns
     -------
-    classifier
+    classifier or regressor
 
     Examples
     --------
@@ -61,11 +86,12 @@ def make_own_model(
     KNeighborsClassifier(n_neighbors=9)
     """
     path = path.strip()
-    kind = _find_class(path)
+    kind = _find_class(path, task)
     given = _parse(parameters)
-    quiet = OTHER_LIBRARIES.get(path, {})
-    names = _parameter_names(path, kind)
-    _check_names(kind.__name__, names, given, others_too=path in OTHER_LIBRARIES)
+    others = OTHER_LIBRARIES[task]
+    quiet = others.get(path, {})
+    names = _parameter_names(kind, lists_all=path in others)
+    _check_names(kind.__name__, names, given, others_too=path in others)
     usual = {"random_state": seed, "n_jobs": n_jobs}
     own = {name: value for name, value in usual.items() if name in names and value is not None}
     try:
@@ -85,8 +111,10 @@ def inner_model(model: Any) -> Any:
     return model.estimator if isinstance(model, NumberedClasses) else model
 
 
-def trial_rows(y: Any) -> IntArray:
-    """Return positions of the first rows of each class, at most 30 of each."""
+def trial_rows(y: Any, task: str = "classification") -> IntArray:
+    """Return positions of the first rows of each class, at most 30 of each; of numbers, 60."""
+    if task == "regression":
+        return np.arange(min(len(y), TRIAL_ROWS))
     return np.concatenate([np.flatnonzero(y == one)[:TRIAL_ROWS_OF_CLASS] for one in np.unique(y)])
 
 
@@ -114,31 +142,37 @@ def check_own_model(model: Any, X: Any, y: Any) -> None:
             load(file)
         except (TypeError, ModelFileError) as error:
             reason = one_line(error, 400).rpartition(f"{file}: ")[2]
+            _, _, *others = KINDS["regression" if is_regressor(model) else "classification"]
             raise TableError(
                 f"{name} cannot be saved in a model file, so that nothing was fitted. Choose "
-                "another model, such as sklearn.ensemble.HistGradientBoostingClassifier or "
-                f"sklearn.ensemble.RandomForestClassifier. Reason: {reason}"
+                f"another model, such as {others[1]} or {others[0]}. Reason: {reason}"
             ) from error
 
 
-def _find_class(path: str) -> type:
+def _find_class(path: str, task: str) -> type:
     module, _, name = path.rpartition(".")
     parts = path.split(".")
+    base, word, example, _ = KINDS[task]
+    taken = f"{', '.join(OTHER_LIBRARIES[task])}, and {word}s of scikit-learn, such as {example}"
+    others = {one for paths in OTHER_LIBRARIES.values() for one in paths}
     ours = parts[0] == "sklearn" and len(parts) > 2 and all(one.isidentifier() for one in parts)
-    if path not in OTHER_LIBRARIES and (not ours or any(one.startswith("_") for one in parts)):
-        raise TableError(f"{listed([path])} is not a model that --estimator takes: {TRUSTED}.")
+    if path not in others and (not ours or any(one.startswith("_") for one in parts)):
+        raise TableError(f"{listed([path])} is not a model that --estimator takes: {taken}.")
     try:
         kind = getattr(import_module(module), name, None)
     except ImportError as error:
-        if module in {one.partition(".")[0] for one in OTHER_LIBRARIES}:
+        if module in {one.partition(".")[0] for one in others}:
             raise TableError(
                 f"{path} needs {module}, which is not installed: pip install {module}"
             ) from error
         kind = None
     if not (inspect.isclass(kind) and issubclass(kind, BaseEstimator)):
         raise TableError(f"scikit-learn has no model {listed([path])}.")
-    if not issubclass(kind, ClassifierMixin) or not hasattr(kind, "predict"):
-        raise TableError(f"{path} is not a classifier. --estimator takes {TRUSTED}.")
+    if not issubclass(kind, base) or not hasattr(kind, "predict"):
+        hint = ""
+        if task == "classification" and issubclass(kind, RegressorMixin):
+            hint = " For a numeric label, add --task regression."
+        raise TableError(f"{path} is not a {word}. --estimator takes {taken}.{hint}")
     return kind
 
 
@@ -157,9 +191,9 @@ def _parse(parameters: str | None) -> dict[str, Any]:
     return given
 
 
-def _parameter_names(path: str, kind: Any) -> list[str]:
+def _parameter_names(kind: Any, *, lists_all: bool) -> list[str]:
     # scikit-learn asks the signature, where the other libraries hide some of theirs.
-    return list(kind().get_params() if path in OTHER_LIBRARIES else kind._get_param_names())
+    return list(kind().get_params() if lists_all else kind._get_param_names())
 
 
 def _check_names(model: str, names: list[str], given: dict[str, Any], *, others_too: bool) -> None:

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from covshift.base import check_option
 from covshift.tables.errors import TableError, listed, one_line
-from covshift.tables.labels import as_written
+from covshift.tables.labels import as_written, check_task
 from covshift.tables.matching import MatchedTables, check_columns, match_frames, names_given
 from covshift.tables.moved_columns import note_moved_columns
 from covshift.tables.reading import Table, open_table, read_rows, read_table
@@ -74,7 +73,7 @@ def read_pair(
     TableError
         If the files cannot be read or used; the message says what to do.
     """
-    check_option("task", task, ("classification", "regression"))
+    check_task(task, bins)
     ignore, keep = names_given("ignore", ignore), names_given("keep", keep)
     layout: dict[str, Any] = {
         "separator": separator, "header": header, "skip_rows": skip_rows, "encoding": encoding,

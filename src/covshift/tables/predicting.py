@@ -11,10 +11,11 @@ import numpy as np
 from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
 from covshift.predictors.objective import describe_objective
 from covshift.predictors.prediction_sets import PredictionSets, check_alpha, check_held_out
+from covshift.selection.words import say_number
 from covshift.solvers.blas_threads import one_blas_thread
 from covshift.tables.arrow_columns import to_frame
-from covshift.tables.classifier import TableClassifier
 from covshift.tables.errors import TableError, listed
+from covshift.tables.estimator import TableEstimator
 from covshift.tables.extra import pandas as pd
 from covshift.tables.extra import pyarrow as pa
 from covshift.tables.model_frames import open_for_model
@@ -26,7 +27,7 @@ SET_ROWS = 1000  # of the file, that the shift is estimated from
 
 
 def predict_file(
-    model: TableClassifier,
+    model: TableEstimator,
     path: Any,
     out: Any,
     *,
@@ -42,7 +43,7 @@ def predict_file(
 
     Parameters
     ----------
-    model : TableClassifier
+    model : TableClassifier or TableRegressor
         From `covshift.load`.
     path, out : path
         Rows to read, predictions to write (`write_table`), one per row, in the same order.
@@ -53,7 +54,7 @@ def predict_file(
     sets : float or None, default=None
         The ``alpha`` of ``predict_set``: adds a column with the set of each row, its classes as a
         JSON list of texts, which no class can break. The shift is estimated from at most 1,000
-        rows of the file, drawn at random.
+        rows of the file, drawn at random. What is promised is in ``sets`` of the result.
     domain : str or None, default=None
         Column that names each row's domain; None: that of the training table, if the file has it.
     group : str or None, default=None
@@ -67,10 +68,16 @@ def predict_file(
     Returns
     -------
     dict
-        ``rows``, ``counts`` of the predicted classes, ``objective``, ``notes``; with ``sets``
-        also ``sets``: what is promised, the reason, and the mean size; with ``group`` also ``groups``, a dict for each: its name, ``rows``, ``prediction`` (the class of most of
-        its rows), ``share`` of the rows with that class, and mean probabilities, if wanted.
+        ``rows``, ``counts`` of the predicted classes, ``objective``, ``notes``; with ``group``
+        also ``groups``, a dict for each: its name, ``rows``, ``prediction`` (the class of most of
+        its rows), ``share`` of the rows with that class, and mean probabilities, if wanted. Of a
+        `TableRegressor`, ``values`` (``smallest``, ``mean`` and ``largest`` prediction) stand in
+        place of ``counts``; the prediction of a group is the mean of its rows, beside their
+        ``spread``, the standard deviation.
     """
+    classes = getattr(model, "classes_", None)
+    if probabilities and classes is None:
+        raise TableError("This model predicts numbers, which have no probabilities: omit --proba.")
     if probabilities and not hasattr(model, "predict_proba"):
         raise TableError(
             "This model has no probabilities: leave --proba out, or adapt with --model linear, "
@@ -78,34 +85,32 @@ def predict_file(
         )
     rows_of_file = None
     if sets is not None:
+        if classes is None:
+            raise TableError("This model predicts numbers, which have no sets: omit --sets.")
         check_alpha(sets)
         check_held_out(getattr(model, "held_out_", None))
         opened = open_for_model(model, path, domain=domain, **options)
         rows_of_file = read_rows(opened.reader, SET_ROWS).frame
+    set_tally = _SetTally(sets)
     reader = open_for_model(model, path, extra=list(keep), domain=domain, **options)
     names = [PREDICTION, *(_probability_names(model) if probabilities else [])]
-    tally_of_sets = _SetTally(sets)
     clash = [name for name in keep if name in [*names, *([] if sets is None else [SET])]]
     if clash:
         raise TableError(f"A column to keep is named like one to write: {listed(clash)}.")
-    counts: Counter[int] = Counter()
-    tally = _GroupTally(len(model.classes_))
+    summary = _NumberSummary(model) if classes is None else _ClassSummary(model, probabilities)
 
     def frames() -> Iterator[Any]:
         n_rows = 0
         for batch in reader.chunks():
-            codes, P = _predict(model, batch, reader.domain_numbers(batch), probabilities)
             written = {name: to_frame(batch.select([name]))[name].array for name in keep}
-            written[PREDICTION] = _class_column(model.classes_, codes)
-            written |= zip(names[1:], P.T, strict=True)
+            groups = None if group is None else list(written[group])
+            columns = summary.predict(batch, reader.domain_numbers(batch), groups)
+            written |= zip(names, columns, strict=True)
             if sets is not None:
                 where = reader.domain_numbers(batch)
                 found = model.predict_set(batch, sets, sample_domain=where, X_target=rows_of_file)
-                tally_of_sets.add(found)
-                written[SET] = _set_texts(model.classes_, found.included)
-            counts.update(dict(enumerate(np.bincount(codes).tolist())))
-            if group is not None:
-                tally.add(list(written[group]), codes, P)
+                set_tally.add(found)
+                written[SET] = _set_texts(classes, found.included)
             n_rows += batch.num_rows
             if progress is not None:
                 progress(n_rows, reader.reader.share_read)
@@ -114,15 +119,14 @@ def predict_file(
     # Threads of BLAS wait for work in a loop: they would take the core that reads.
     with one_blas_thread():
         n_rows = write_table(out, frames())
-    predicted = {str(model.classes_[code]): n for code, n in counts.most_common() if n}
     return {
         "rows": n_rows,
-        "counts": predicted,
+        **summary.to_dict(),
         "objective": describe_objective(model.objective_),
-        "notes": reader.notes(),
+        "notes": [*reader.notes(), *summary.notes()],
         "out": str(Path(out)),
-        **({} if sets is None else {"sets": tally_of_sets.to_dict()}),
-        **({} if group is None else {"groups": tally.to_rows(group, model.classes_, names[1:])}),
+        **({} if sets is None else {"sets": set_tally.to_dict()}),
+        **({} if group is None else {"groups": summary.to_rows(group, names[1:])}),
     }
 
 
@@ -161,40 +165,123 @@ def _set_texts(classes: Any, included: BoolArray) -> list[str]:
     return [texts[number] for number in of_row.ravel().tolist()]
 
 
-class _GroupTally:
-    """Classes and probabilities of rows, summed up by group."""
+class _ClassSummary:
+    """Predicts classes; counts them, and sums up classes and probabilities by group."""
 
-    def __init__(self, n_classes: int):
+    def __init__(self, model: Any, probabilities: bool):
+        self._model, self._probabilities = model, probabilities
+        self._counts: Counter[int] = Counter()
         self._votes: dict[str, IntArray] = {}
         self._sums: dict[str, FloatArray] = {}
-        self._n_classes = n_classes
 
-    def add(self, groups: Sequence[Any], codes: IntArray, P: FloatArray) -> None:
+    def predict(self, batch: Any, where: Any, groups: Sequence[Any] | None) -> list[Any]:
+        """Return the columns to write of one batch."""
+        codes, P = _predict(self._model, batch, where, self._probabilities)
+        self._counts.update(dict(enumerate(np.bincount(codes).tolist())))
+        if groups is not None:
+            self._add(groups, codes, P)
+        return [_class_column(self._model.classes_, codes), *P.T]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rows of each predicted class."""
+        names = self._model.classes_
+        return {"counts": {str(names[code]): n for code, n in self._counts.most_common() if n}}
+
+    def notes(self) -> list[str]:
+        """Return what is worth saying about the predictions."""
+        return []
+
+    def _add(self, groups: Sequence[Any], codes: IntArray, P: FloatArray) -> None:
+        n_classes = len(self._model.classes_)
         names, of_row = np.unique(np.array(groups, dtype=str), return_inverse=True)
         for number, name in enumerate(names.tolist()):
             rows = of_row == number
-            votes = np.bincount(codes[rows], minlength=self._n_classes)
+            votes = np.bincount(codes[rows], minlength=n_classes)
             self._votes[name] = self._votes.get(name, 0) + votes
             self._sums[name] = self._sums.get(name, 0.0) + P[rows].sum(axis=0)
 
-    def to_rows(self, group: str, classes: Any, names: Sequence[str]) -> list[dict[str, Any]]:
+    def to_rows(self, group: str, names: Sequence[str]) -> list[dict[str, Any]]:
         """Return a dict for each group, in the order in which they came."""
         rows = []
         for one, votes in self._votes.items():
             n_rows, best = int(votes.sum()), int(votes.argmax())
-            row = {group: one, "rows": n_rows, "prediction": classes[best].item(),
+            row = {group: one, "rows": n_rows, "prediction": self._model.classes_[best].item(),
                    "share": float(votes[best] / n_rows)}  # fmt: skip
             means = (self._sums[one] / n_rows).tolist()
             rows.append(row | dict(zip(names, means, strict=True)))
         return rows
 
 
-def _probability_names(model: TableClassifier) -> list[str]:
+class _NumberSummary:
+    """Predicts numbers; keeps their range and mean, of all rows and by group."""
+
+    def __init__(self, model: Any):
+        self._model = model
+        self._moments: dict[str, FloatArray] = {}  # group -> count, mean, sum of squares around it
+        self._whole: FloatArray = np.zeros(3)
+        self._low, self._high = np.inf, -np.inf
+        self._n_outside = 0
+
+    def predict(self, batch: Any, where: Any, groups: Sequence[Any] | None) -> list[Any]:
+        """Return the columns to write of one batch."""
+        values: FloatArray = np.asarray(
+            self._model.predict(batch, sample_domain=where), dtype=np.float64
+        )
+        if len(values):
+            self._whole = _merge_moments(self._whole, values)
+            self._low = min(self._low, float(values.min()))
+            self._high = max(self._high, float(values.max()))
+        if len(self._model.label_range_):
+            low, high = self._model.label_range_
+            self._n_outside += int(((values < low) | (values > high)).sum())
+        if groups is not None:
+            names, of_row = np.unique(np.array(groups, dtype=str), return_inverse=True)
+            for number, name in enumerate(names.tolist()):
+                before = self._moments.get(name, np.zeros(3))
+                self._moments[name] = _merge_moments(before, values[of_row == number])
+        return [values]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the smallest, mean and largest prediction."""
+        if not self._whole[0]:
+            return {"values": None}
+        mean = float(self._whole[1])
+        return {"values": {"smallest": self._low, "mean": mean, "largest": self._high}}
+
+    def notes(self) -> list[str]:
+        """Say how many predictions lie where no training label does."""
+        if not self._n_outside:
+            return []
+        low, high = self._model.label_range_
+        lie = "lies" if self._n_outside == 1 else "lie"
+        return [
+            f"{self._n_outside:,} of {int(self._whole[0]):,} predictions {lie} outside the range "
+            f"of the training labels ({say_number(low)} to {say_number(high)})."
+        ]
+
+    def to_rows(self, group: str, names: Sequence[str]) -> list[dict[str, Any]]:
+        """Return a dict for each group, in the order in which they came."""
+        return [
+            {group: one, "rows": int(n), "prediction": float(mean), "spread": float(np.sqrt(M / n))}
+            for one, (n, mean, M) in self._moments.items()
+        ]
+
+
+def _merge_moments(before: FloatArray, values: FloatArray) -> FloatArray:
+    """Return count, mean and sum of squares around the mean, with more values (Chan et al.)."""
+    n, mean, M = before
+    m, mean_new = len(values), float(values.mean())
+    total, apart = n + m, mean_new - mean
+    squares = M + float(((values - mean_new) ** 2).sum()) + apart**2 * n * m / total
+    return np.array([total, mean + apart * m / total, squares])
+
+
+def _probability_names(model: Any) -> list[str]:
     return [f"probability of {name}" for name in model.classes_.tolist()]
 
 
 def _predict(
-    model: TableClassifier, batch: Any, where: Any, probabilities: bool
+    model: Any, batch: Any, where: Any, probabilities: bool
 ) -> tuple[IntArray, FloatArray]:
     """Return the numbers of the predicted classes, and the probabilities that are wanted.
 

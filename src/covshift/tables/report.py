@@ -12,16 +12,21 @@ import numpy as np
 
 from covshift.diagnosis import Diagnosis
 from covshift.diagnosis.document import make_report
+from covshift.diagnosis.held_out import held_out_section
 from covshift.measures import ks_test
 from covshift.output_files import write_whole
 from covshift.report.document import (
+    Cell,
+    Document,
+    Row,
+    Section,
     make_cell,
     make_column,
     make_section,
     make_table,
     validate_document,
 )
-from covshift.report.schema import Cell, Document, Row, Section
+from covshift.selection.words import say_number
 from covshift.tables.cells import is_days
 from covshift.tables.columns import column_categories, column_days, column_numbers
 from covshift.tables.encoder import TableEncoder
@@ -61,8 +66,10 @@ def write_report(
     """
     from covshift.report.page import render_page  # needs an extra
 
-    document = describe_tables(make_report(diagnosis, facts, how_to_label), tables, notes)
-    page = render_page(document)
+    report = make_report(diagnosis, facts, how_to_label)
+    held_out = held_out_section(diagnosis, tables.domain_names)
+    report = {**report, "sections": [*report["sections"], *held_out]}
+    page = render_page(describe_tables(report, tables, notes))
     write_whole(Path(path), lambda file: file.write(page.encode()))
 
 
@@ -207,18 +214,6 @@ def _in_natural_units(section: Section, tables: MatchedTables) -> Section:
     table = make_table(features["id"], features["caption"], columns, rows)
     natural_section: Section = {**section, "tables": [table, *others]}
     return natural_section
-
-
-def say_number(value: float) -> str:
-    """Return a number to four digits, large ones in full.
-
-    Examples
-    --------
-    >>> from covshift.tables.report import say_number
-    >>> say_number(5060.66), say_number(0.012345), say_number(40.0)
-    ('5,061', '0.01235', '40')
-    """
-    return f"{value:,.0f}" if 1000 <= abs(value) < 1e12 else f"{value:.4g}"
 
 
 def _percent(share: float) -> Cell:

@@ -5,24 +5,28 @@ from typing import Any
 
 import numpy as np
 
+from covshift.measures.number_scores import number_gain, score_numbers
 from covshift.measures.prediction_scores import paired_gain, score_predictions
 from covshift.predictors.objective import (
     ACCURACY,
     BALANCED_ACCURACY,
+    MAE,
     OBJECTIVES,
+    R2,
+    REGRESSION_OBJECTIVES,
     describe_objective,
 )
 from covshift.selection.expectations import Estimate
 from covshift.tables.arrow_columns import to_frame
 from covshift.tables.classifier import TableClassifier
-from covshift.tables.columns import column_numbers
 from covshift.tables.errors import TableError, listed, table_error
-from covshift.tables.labels import cut_labels, read_known_labels
+from covshift.tables.estimator import TableEstimator
+from covshift.tables.labels import read_known_labels
 from covshift.tables.model_frames import NO_PLAIN_MODEL, open_for_model
 
 
 def score_file(
-    model: TableClassifier,
+    model: TableEstimator,
     path: Any,
     *,
     label: str | None = None,
@@ -34,7 +38,7 @@ def score_file(
 
     Parameters
     ----------
-    model : TableClassifier
+    model : TableClassifier or TableRegressor
         From `covshift.load`.
     path : path
         Rows with labels.
@@ -50,7 +54,8 @@ def score_file(
     Returns
     -------
     dict
-        What `covshift.measures.prediction_scores.score_predictions` gives; ``label``,
+        What `covshift.measures.prediction_scores.score_predictions` gives, or
+        `covshift.measures.number_scores.score_numbers` for a regression; ``task``, ``label``,
         ``objective`` and ``notes``; ``plain``, the scores of the plain model, and ``gain``, the
         difference by the objective, if the model has one other than itself; ``hurt``, whether
         the whole interval of the gain is below zero; ``expected``, the score that was expected
@@ -69,11 +74,10 @@ def score_file(
     for frame in map(to_frame, reader.chunks()):
         if progress is not None:
             progress(reader.reader.n_rows, reader.reader.share_read)
-        if model.label_edges_:
-            numbers = column_numbers(frame[label])
-            truth, known = cut_labels(numbers, model.label_edges_), ~np.isnan(numbers)
-        else:
-            truth, known = read_known_labels(frame[label], model.classes_, model.schema_.missing)
+        classes = getattr(model, "classes_", None)
+        truth, known = read_known_labels(
+            frame[label], classes, model.schema_.missing, model.label_edges_
+        )
         n_unlabelled += int((~known).sum())
         frame, truth = frame[known], truth[known]
         if not len(frame):
@@ -91,26 +95,70 @@ def score_file(
     truth, prediction = np.concatenate(truths), np.concatenate(predictions)
     if n_unlabelled:
         notes.append(f"{n_unlabelled} rows have no label and are left out.")
-    strangers = [name for name in np.unique(truth).tolist() if name not in model.classes_]
-    if strangers:
-        notes.append(f"Classes that the model has never seen count as errors: {listed(strangers)}.")
-    scores = score_predictions(truth, prediction, np.array(domains) if domains else None)
-    scores = {"label": label, "objective": describe_objective(model.objective_), **scores}
-    objective = BALANCED_ACCURACY if model.objective_ == BALANCED_ACCURACY else ACCURACY
+    task = _Classes(model) if isinstance(model, TableClassifier) else _Numbers(model)
+    notes += task.notes(truth)
+    scores = {
+        "task": task.name,
+        "label": label,
+        "objective": describe_objective(model.objective_),
+        **task.score(truth, prediction, np.array(domains) if domains else None),
+    }
     assessment = getattr(model.estimator_, "assessment_", None)
     if plain is not None:
         plain_prediction = np.concatenate(plain_predictions)
-        whole = score_predictions(truth, plain_prediction)
-        scores["plain"] = {name: whole[name] for name in OBJECTIVES}
+        whole = task.score(truth, plain_prediction, None)
+        scores["plain"] = {name: whole[name] for name in task.objectives}
         if assessment is None or assessment.action != "keep":  # else both are one model
-            scores["gain"] = paired_gain(truth, prediction, plain_prediction, objective)
-            scores["hurt"] = scores["gain"]["high"] < 0
+            gain = task.gain(truth, prediction, plain_prediction, task.objective)
+            scores["gain"] = gain
+            scores["hurt"] = gain["high"] is not None and gain["high"] < 0
             scores["adapts"] = model.adapts_
     else:
         notes.append(NO_PLAIN_MODEL)
     if assessment is not None:
-        scores["expected"] = compare_expected(assessment.recommended, scores[objective]["value"])
+        observed = scores[task.objective]["value"]
+        if observed is not None:
+            scores["expected"] = compare_expected(assessment.recommended, observed)
     return {**scores, "notes": notes}
+
+
+class _Classes:
+    """How predicted classes are scored."""
+
+    name = "classification"
+    objectives = OBJECTIVES
+    score = staticmethod(score_predictions)
+    gain = staticmethod(paired_gain)
+
+    def __init__(self, model: TableClassifier):
+        self._classes = model.classes_
+        self.objective = BALANCED_ACCURACY if model.objective_ == BALANCED_ACCURACY else ACCURACY
+
+    def notes(self, truth: Any) -> list[str]:
+        """Name the classes that no model could have predicted."""
+        strangers = [name for name in np.unique(truth).tolist() if name not in self._classes]
+        if not strangers:
+            return []
+        return [f"Classes that the model has never seen count as errors: {listed(strangers)}."]
+
+
+class _Numbers:
+    """How predicted numbers are scored."""
+
+    name = "regression"
+    objectives = REGRESSION_OBJECTIVES
+    score = staticmethod(score_numbers)
+    gain = staticmethod(number_gain)
+
+    def __init__(self, model: TableEstimator):
+        mean_absolute = model.objective_ == MAE
+        self.objective = MAE if mean_absolute else R2
+
+    def notes(self, truth: Any) -> list[str]:
+        """Say where R² is undefined."""
+        if len(np.unique(truth)) > 1:
+            return []
+        return ["All labels are the same number: R² is undefined."]
 
 
 def compare_expected(expected: Estimate, observed: float) -> dict[str, Any]:

@@ -10,9 +10,9 @@
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import balanced_accuracy_score
-from sklearn.model_selection import StratifiedKFold, cross_val_predict
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.metrics import balanced_accuracy_score, r2_score
+from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from covshift.domains import Labels
 from covshift.kernels.arrays import FloatArray
@@ -23,6 +23,8 @@ from covshift.tables.extra import pandas as pd
 from covshift.tables.schema_finding import quoted
 
 GIVEAWAY_ACCURACY = 0.97  # balanced, on held-out rows
+GIVEAWAY_R2 = 0.98  # the same for numbers
+MIN_ROWS_OF_NUMBERS = 40
 GIVEAWAY_ROWS = 2000  # looked at, at most
 MIN_ROWS_OF_A_CLASS = 10
 MAX_COLUMNS = 500  # of wide tables the first are looked at
@@ -33,19 +35,23 @@ MAX_TEXTS = 1000  # of a column, among which those that differ only in case are 
 MAX_CATEGORIES = 30  # that get a feature, as in `TableEncoder`
 
 
-def note_suspects(frame: Any, y: Labels, kinds: dict[str, Kind], notes: list[str]) -> None:
+def note_suspects(
+    frame: Any, y: Labels, kinds: dict[str, Kind], notes: list[str], task: str = "classification"
+) -> None:
     """Add notes about columns of the training table that may mislead.
 
     Parameters
     ----------
     frame : pandas frame
         Training rows that have a label.
-    y : array of classes
+    y : array of classes or numbers
         Their labels.
     kinds : dict
         Columns that are used, and their kinds.
     notes : list of str
         Gets a sentence for each finding.
+    task : {"classification", "regression"}
+        What the labels are.
     """
     for name, kind in kinds.items():
         if kind == "number":
@@ -60,12 +66,13 @@ def note_suspects(frame: Any, y: Labels, kinds: dict[str, Kind], notes: list[str
                     f"{MAX_CATEGORIES} most frequent are used, the others are one category. To "
                     f"leave it out: --ignore {quoted(name)}."
                 )
-    found = find_giveaways(frame, y, kinds)
-    for name, accuracy in found.items():
+    find = find_number_giveaways if task == "regression" else find_giveaways
+    measure = "R²" if task == "regression" else "balanced accuracy"
+    found = find(frame, y, kinds)
+    for name, score in found.items():
         notes.append(
-            f"Column {listed([name])} alone predicts the label with balanced accuracy "
-            f"{accuracy:.3f} on held-out rows. If it is known only after the outcome: "
-            f"--ignore {quoted(name)}."
+            f"Column {listed([name])} alone predicts the label with {measure} {score:.3f} on "
+            f"held-out rows. If it is known only after the outcome: --ignore {quoted(name)}."
         )
     if len(found) > 1:
         notes.append(f"To leave all of these out: --ignore {quoted(','.join(found))}.")
@@ -92,6 +99,30 @@ def find_giveaways(frame: Any, y: Labels, kinds: dict[str, Kind]) -> dict[str, f
         accuracy = float(balanced_accuracy_score(codes, predicted))
         if accuracy >= GIVEAWAY_ACCURACY:
             found[name] = accuracy
+    return found
+
+
+def find_number_giveaways(frame: Any, y: Labels, kinds: dict[str, Kind]) -> dict[str, float]:
+    """Return columns that alone predict a number almost perfectly, with R².
+
+    A tree learns from one column at a time, without a limit of depth: where the label is a function
+    of the column, the nearest row seen tells it. Two folds. Texts are left alone: few of them
+    cannot tell numbers so well.
+    """
+    rows = np.random.default_rng(0).permutation(len(y))[:GIVEAWAY_ROWS]
+    if len(rows) < MIN_ROWS_OF_NUMBERS:
+        return {}
+    values = y[rows]
+    tree = DecisionTreeRegressor(random_state=0)
+    folds = KFold(2, shuffle=True, random_state=0)
+    found = {}
+    for name in list(kinds)[:MAX_COLUMNS]:
+        if kinds[name] == "text":
+            continue
+        x = _as_numbers(frame[name].iloc[rows], kinds[name], None, None)
+        score = float(r2_score(values, cross_val_predict(tree, x, values, cv=folds)))
+        if score >= GIVEAWAY_R2:
+            found[name] = score
     return found
 
 

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from covshift.base import check_count
 from covshift.kernels.arrays import FloatArray
-from covshift.weights._base import WeightEstimator
+from covshift.weights._weight_estimator import WeightEstimator
 
 CALIBRATED = (LogisticRegression, LogisticRegressionCV, CalibratedClassifierCV)
 # A probability of source below it is rounding: weights stay finite.

@@ -4,7 +4,7 @@ import numpy as np
 
 from covshift.base import check_number
 from covshift.kernels.arrays import FloatArray
-from covshift.weights._least_squares import LAMBDAS, LeastSquaresWeights
+from covshift.weights.ulsif import LAMBDAS, LeastSquaresWeights
 
 
 class RuLSIFWeights(LeastSquaresWeights):

@@ -5,11 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from covshift.paper.recipes import build
 from covshift.paper.synthetic.printed import REBUILT_ACCURACY, REBUILT_BASELINE
 from covshift.paper.synthetic.report import agree, gather, readings_document
 from covshift.paper.synthetic.study import READINGS_EXPERIMENT, declare_readings, group_trials
-from covshift.paper.synthetic.systems import AS_RELEASED, DATA_SETS, READINGS_TRIED, SYSTEMS
+from covshift.paper.synthetic.systems import AS_RELEASED, DATA_SETS, READINGS_TRIED, SYSTEMS, build
 from covshift.paper.synthetic.trials import draw_trial, run_trials
 from covshift.report.document import validate_document
 from covshift.studies.report import estimate

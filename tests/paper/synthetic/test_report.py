@@ -17,8 +17,8 @@ from covshift.paper.synthetic.report import (
     verdict,
 )
 from covshift.paper.synthetic.systems import DATA_SETS, SYSTEMS
+from covshift.report.document import validate_document
 from covshift.report.files import write_document
-from covshift.report.validation import validate_document
 from covshift.studies.report import Figure, tidy
 from covshift.studies.trial import Trial
 from tests.paper.synthetic.made_records import cell_records, made_records, rebuilt_result

@@ -5,9 +5,15 @@ import json
 import pytest
 
 from covshift.measures import percentage_change
-from covshift.paper.recipes import ESTIMATORS, TARGET_ROWS, build
 from covshift.paper.synthetic import printed, systems
-from covshift.paper.synthetic.systems import DATA_SETS, READINGS, SYSTEMS
+from covshift.paper.synthetic.systems import (
+    DATA_SETS,
+    ESTIMATORS,
+    READINGS,
+    SYSTEMS,
+    TARGET_ROWS,
+    build,
+)
 from covshift.paper.synthetic.trials import draw_trial
 from covshift.predictors import LSPClassifier
 from covshift.weights import ULSIFWeights

@@ -11,12 +11,11 @@ from sklearn.exceptions import ConvergenceWarning
 from covshift.datasets import make_radial_shift
 from covshift.domains import stack_domains
 from covshift.measures import mmd
-from covshift.paper.recipes import build
 from covshift.paper.synthetic import trials as synthetic
 from covshift.paper.synthetic.printed import NOT_REPRODUCED
 from covshift.paper.synthetic.report import agreement_with_rebuild, count_agreements, gather
 from covshift.paper.synthetic.study import TRIALS_TOGETHER, declare
-from covshift.paper.synthetic.systems import DATA_SETS, READINGS, SUPPLEMENT, SYSTEMS
+from covshift.paper.synthetic.systems import DATA_SETS, READINGS, SUPPLEMENT, SYSTEMS, build
 from covshift.paper.synthetic.trials import FAMILY, Draw, draw_trial, run_trials
 from covshift.predictors import AdaptedClassifier
 from covshift.studies.trial import Trial

@@ -1,16 +1,48 @@
 """The systems of the paper's synthetic study as data: data sets, settings, readings.
 
 Zennaro & Chen, "On the use of sparse filtering for covariate shift adaptation". Every recipe is
-plain data, so that it can be hashed, stored and read; `covshift.paper.recipes` builds the
+plain data, so that it can be hashed, stored and read; `build` makes the
 estimators. Where the text is silent or does not give the printed figures, each way to read it is
 a recipe of ``READINGS_TRIED``; the first of each system is the one used elsewhere.
 """
 
+import inspect
 from typing import Any, TypeAlias, TypedDict
 
-from covshift.paper.recipes import Part
+from sklearn.svm import LinearSVC
+
+from covshift.datasets import ShiftedData
+from covshift.predictors import LSPClassifier
+from covshift.registry import BUILT_IN
 
 Params: TypeAlias = dict[str, Any]
+
+
+class Part(TypedDict):
+    """An estimator of covshift or scikit-learn by its name, and its parameters."""
+
+    name: str
+    params: dict[str, Any]
+
+
+ESTIMATORS: dict[str, Any] = {
+    **{record.class_name: record.load_class() for record in BUILT_IN},
+    "LSPClassifier": LSPClassifier,
+    "LinearSVC": LinearSVC,
+}
+TARGET_ROWS = "target rows"  # as a parameter: the unlabelled rows themselves
+
+
+def build(part: Part, data: ShiftedData, random_state: int) -> Any:
+    """Make an estimator, seeded where it draws anything."""
+    estimator = ESTIMATORS[part["name"]]
+    params = {
+        name: data.X_target if value == TARGET_ROWS else value
+        for name, value in part["params"].items()
+    }
+    if "random_state" in inspect.signature(estimator).parameters:
+        params["random_state"] = random_state
+    return estimator(**params)
 
 
 class Recipe(TypedDict):

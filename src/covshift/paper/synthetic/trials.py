@@ -25,11 +25,11 @@ from covshift.measures import (
     mmd,
     period_shifts,
 )
-from covshift.paper.recipes import build
 from covshift.paper.synthetic.families import family_accuracy
 from covshift.paper.synthetic.systems import (
     LEARNS_WITHOUT_TARGET,
     Recipe,
+    build,
 )
 from covshift.predictors import AdaptedClassifier
 from covshift.studies.trial import Trial

@@ -1,0 +1,318 @@
+"""Minimising the losses of filters from their starts: many problems in few evaluations."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import check_random_state, check_scalar
+
+from covshift.adapters import _device_fit
+from covshift.adapters._device_rows import bring_to_host, float_type, is_device_array
+from covshift.adapters._unit_norms import UnitNorms
+from covshift.base import check_count, check_option, warn_nothing_to_adapt
+from covshift.domains import FitDomains, Labels, pooling_units
+from covshift.kernels.activations import ACTIVATIONS, activate
+from covshift.kernels.arrays import BoolArray, FloatArray, IntArray, Rows
+from covshift.kernels.filter_losses import Losses, filter_losses, streamed_losses
+from covshift.kernels.ks_distance import mean_ks_distance
+from covshift.kernels.row_blocks import are_kept
+from covshift.solvers.lbfgs import Path, minimize_lbfgs
+from covshift.solvers.threads import Run, run_tasks
+from covshift.streams import ArrayRows, RowStream
+
+# Filters evaluated together: 100 starts of four. Enough of them keep NumPy's overhead small beside
+# its work; more would only make the blocks of rows shorter.
+BATCH_FILTERS = 400
+# Activations of an evaluation below which threads would mostly wait for each other.
+MIN_THREADED_SIZE = 2**19
+AUTO = "auto"  # as a parameter: a value that follows from the rows
+
+
+def check_filter_parameters(filter_):
+    """Check the parameters that all filters have; messages list what is allowed."""
+    check_option("activation", filter_.activation, ACTIVATIONS)
+    check_option("normalization", filter_.normalization, ("domain", "joint", "batch"))
+    check_option("pooling", filter_.pooling, ("role", "domain"))
+    check_option("early_stopping", filter_.early_stopping, (None, "ks"))
+    if filter_.n_components is not None:
+        check_count("n_components", filter_.n_components, minimum=1)
+    if filter_.init is None or (isinstance(filter_.init, str) and filter_.init != "normal"):
+        raise ValueError(f"init must be 'normal' or an array of filters, got {filter_.init!r}.")
+    check_count("max_iter", filter_.max_iter, minimum=0)
+    check_count("n_restarts", filter_.n_restarts, minimum=1)
+    check_count("stopping_window", filter_.stopping_window, minimum=1)
+    check_count("min_domain_size", filter_.min_domain_size, minimum=1)
+    check_scalar(filter_.verbose, "verbose", (bool, Integral), min_val=0)
+    numbers = ["epsilon", "norm_epsilon", "alpha", "tol", "init_scale"]
+    if isinstance(filter_.init_scale, str):
+        if filter_.init_scale != AUTO:
+            raise ValueError(f"init_scale must be a number or 'auto', got {filter_.init_scale!r}.")
+        numbers.remove("init_scale")
+    for name in numbers:
+        value = getattr(filter_, name)
+        check_scalar(value, name, Real, min_val=0)
+        if not np.isfinite(value):
+            raise ValueError(f"{name} must be finite, got {value!r}.")
+
+
+@dataclass(frozen=True)
+class Reward:
+    """What the labels add to the loss; arguments of the loss functions in `kernels`."""
+
+    classes: Labels
+    codes: IntArray | None
+    groups: BoolArray
+    label_reward: FloatArray
+
+    @classmethod
+    def none(cls, n_components: int) -> "Reward":
+        """No labels, no reward."""
+        return cls(np.array([]), None, np.zeros((0, n_components), dtype=bool), np.zeros(0))
+
+
+@dataclass(frozen=True, eq=False)
+class FilterProblem:
+    """A filter whose parameters are checked, and the data that it is to be fitted to."""
+
+    filter_: Any
+    X: Rows
+    domains: FitDomains
+    reward: Reward
+    starts: list[FloatArray]
+    window: int | None
+
+    @classmethod
+    def of(cls, filter_: Any, X: Rows, domains: FitDomains, reward: Reward) -> "FilterProblem":
+        """Draw the starts of a filter."""
+        starts = _draw_starts(filter_, (reward.groups.shape[1], X.shape[1]), float_type(X))
+        return cls(filter_, X, domains, reward, starts, _stopping_window(filter_, domains))
+
+    def on_rows_of(self, other: "FilterProblem") -> "FilterProblem":
+        """The same problem on another's array, where that holds the same rows."""
+        X, theirs = self.X, other.X
+        if X is theirs or type(X) is not type(theirs) or X.shape != theirs.shape:
+            return self
+        if isinstance(X, np.ndarray):
+            same = np.array_equal(X, theirs)
+        else:
+            same = self.on_device and _device_fit.hold_the_same(X, theirs)
+        return replace(self, X=theirs) if same else self
+
+    @property
+    def on_device(self) -> bool:
+        """Whether the rows are arrays of another library than NumPy, on a device of its own."""
+        return is_device_array(self.X)
+
+    @property
+    def max_iter(self) -> int:
+        """Iterations of the optimiser."""
+        limit: int = self.filter_.max_iter
+        return limit if self.window is None else min(limit, self.window)
+
+    @property
+    def n_together(self) -> int:
+        """Starts to be evaluated together."""
+        L = self.reward.groups.shape[1]
+        if self.on_device:
+            return max(1, _device_fit.BATCH_ACTIVATIONS // (L * self.X.shape[0]))
+        return max(1, BATCH_FILTERS // L)
+
+    @property
+    def name(self) -> str:
+        """What the lines of a verbose fit begin with."""
+        return f"[{type(self.filter_).__name__}]"
+
+    def kind(self) -> tuple[Any, ...]:
+        """What problems must have in common to be evaluated together."""
+        X, filter_ = self.X, self.filter_
+        evaluation = (filter_._loss_name(), filter_.activation, filter_.epsilon)
+        stopping = (self.max_iter, filter_.tol, self.window is None)
+        if self.on_device:
+            return (*_device_fit.device_kind(self), *stopping)
+        # Enough starts for a batch of their own share one array of rows, which costs less.
+        alone = not isinstance(X, np.ndarray) or 2 * len(self.starts) > self.n_together
+        rows = id(X) if alone else (X.shape, X.dtype)
+        return (rows, self.reward.groups.shape, *evaluation, filter_.norm_epsilon, *stopping)
+
+    def distance(self, W: FloatArray) -> float:
+        """KS distance of source and target as these filters represent them."""
+        filter_ = self.filter_
+        pooling = "joint" if filter_.normalization == "joint" else filter_.pooling
+        units = pooling_units(self.domains.sample_domain, pooling, filter_.min_domain_size)
+        F = activate(self.X @ W.T, filter_.activation, filter_.epsilon)
+        Z = UnitNorms.measure(F, units).normalize(
+            F, self.domains.sample_domain, filter_.norm_epsilon
+        )
+        return mean_ks_distance(Z[self.domains.source], Z[self.domains.target])
+
+
+class Start(NamedTuple):
+    """One of the starts of one of the problems."""
+
+    problem: FilterProblem
+    restart: int
+
+
+def minimize_filters(problems: Sequence[FilterProblem], n_jobs: int | None) -> list[list[Path]]:
+    """Minimise the loss of every problem from all its starts; paths in the order of those.
+
+    Starts of problems of one kind are evaluated together, in batches that depend on nothing
+    but the problems.
+    """
+    batches = _batches(problems)
+    try:
+        results = run_tasks([partial(_minimize_batch, batch) for batch in batches], n_jobs)
+    except FloatingPointError:
+        raise ValueError(
+            f"The loss is not finite in {problems[0].X.dtype} at the start: one of init, "
+            "init_scale, epsilon, norm_epsilon, alpha and label_reward is too large for these "
+            "rows."
+        ) from None
+    paths = {
+        (id(start.problem), start.restart): path
+        for batch, batch_paths in zip(batches, results, strict=True)
+        for start, path in zip(batch, batch_paths, strict=True)
+    }
+    return [
+        [paths[id(problem), restart] for restart in range(len(problem.starts))]
+        for problem in problems
+    ]
+
+
+def _batches(problems: Sequence[FilterProblem]) -> list[list[Start]]:
+    """Starts to be evaluated together; the largest batches come first, to end together."""
+    kinds: dict[tuple[Any, ...], list[Start]] = {}
+    for problem in problems:
+        starts = [Start(problem, restart) for restart in range(len(problem.starts))]
+        kinds.setdefault(problem.kind(), []).extend(starts)
+    batches = []
+    for starts in kinds.values():
+        # Problems on a device are padded to the first of their batch.
+        starts.sort(key=lambda start: -start.problem.reward.groups.shape[1])
+        n_parts = -(-len(starts) // starts[0].problem.n_together)
+        bounds = np.linspace(0, len(starts), n_parts + 1).astype(int).tolist()
+        batches += [starts[low:high] for low, high in pairwise(bounds)]
+    # By the number of filters: the short ones at the end keep all threads busy.
+    return sorted(batches, key=lambda batch: -len(batch) * batch[0].problem.reward.groups.shape[1])
+
+
+def _minimize_batch(batch: list[Start], run: Run, should_stop: Any) -> list[Path]:
+    problems = [start.problem for start in batch]
+    first = problems[0]
+    given = [problem.starts[restart] for problem, restart in batch]
+    if first.on_device:
+        starts = _device_fit.pad_starts(given, first.X)
+        losses = _device_fit.device_batch_losses(problems, starts.shape[1])
+    else:
+        starts = np.stack(given)
+        size = starts.shape[0] * starts.shape[1] * first.X.shape[0]
+        losses = _batch_losses(problems, starts, run if size >= MIN_THREADED_SIZE else map)
+
+    def distance(position: int, W: FloatArray) -> float:
+        return problems[position].distance(W)
+
+    def progress(position: int, iteration: int, loss: float, gradient_norm: float) -> None:
+        problem, restart = batch[position]
+        if problem.filter_.verbose > 1:
+            print(
+                f"{problem.name} restart {restart + 1}  iteration {iteration}  loss {loss:.8g}  "
+                f"gradient {gradient_norm:.2e}"
+            )
+
+    paths = minimize_lbfgs(
+        losses,
+        starts,
+        max_iter=first.max_iter,
+        # The loss is a sum over rows, and so is its gradient.
+        tol=first.filter_.tol * first.X.shape[0],
+        distance=None if first.window is None else distance,
+        progress=progress if any(p.filter_.verbose > 1 for p in problems) else None,
+        should_stop=should_stop,
+    )
+    for (problem, restart), path in zip(batch, paths, strict=True):
+        path.x = path.x[: problem.reward.groups.shape[1], ...]  # without padding
+        if problem.filter_.verbose:
+            print(
+                f"{problem.name} restart {restart + 1}: loss {path.loss:.8g} at iteration "
+                f"{path.iteration} of {path.n_iter}"
+            )
+    return paths
+
+
+def _batch_losses(problems: list[FilterProblem], starts: FloatArray, run: Run) -> Losses:
+    """The losses of problems that are evaluated together, as functions of their filters."""
+    first, rewards = problems[0], [problem.reward for problem in problems]
+    # One array of rows for all problems turns K small products into a large one.
+    shared = all(problem.X is first.X for problem in problems)
+    unlabelled = np.full(first.X.shape[0], -1)
+    codes = [unlabelled if reward.codes is None else reward.codes for reward in rewards]
+    same_codes = shared and all(
+        code is codes[0] or np.array_equal(code, codes[0]) for code in codes
+    )
+    groups = np.stack([reward.groups for reward in rewards])
+    label_reward = np.stack([reward.label_reward for reward in rewards])
+    settings: dict[str, Any] = {
+        "loss": first.filter_._loss_name(),
+        "activation": first.filter_.activation,
+        "epsilon": first.filter_.epsilon,
+        "norm_epsilon": first.filter_.norm_epsilon,
+        "alpha": np.array([problem.filter_.alpha for problem in problems]),
+        "l1": np.array([problem.filter_._l1_weight() for problem in problems]),
+    }
+    stream = first.X if isinstance(first.X, RowStream) else None
+    if stream is None and same_codes and not are_kept(starts[..., 0].nbytes, first.X.shape[0]):
+        # Activations of so many rows are not kept from pass to pass: the blocks of `filter_losses`
+        # would save nothing, and cost a copy of the rows in the order of their classes.
+        stream = ArrayRows(first.X)
+    if stream is None:
+        X = first.X if shared else np.stack([problem.X for problem in problems])
+        all_codes = codes[0] if same_codes else np.stack(codes)
+        return filter_losses(X, all_codes, groups, label_reward, run=run, **settings)
+    split = stream.split(np.where(codes[0] < 0, groups.shape[1], codes[0]))
+    settings["dtype"] = stream.dtype
+
+    def sums(function: Any, *arguments: Any) -> Any:
+        return stream.sums(function, split, *arguments, run=run)
+
+    return streamed_losses(sums, stream.shape, stream.is_sparse, groups, label_reward, **settings)
+
+
+def _stopping_window(filter_, domains: FitDomains) -> int | None:
+    """Iterations in which the KS distance picks one, or None."""
+    if filter_.early_stopping is None:
+        return None
+    if domains.has_target:
+        return filter_.stopping_window
+    if domains.given:
+        raise ValueError(
+            "early_stopping='ks' compares source with target rows, and sample_domain has no "
+            "target rows (negative entries)."
+        )
+    warn_nothing_to_adapt(filter_, "early_stopping='ks' is ignored")
+    return None
+
+
+def _draw_starts(filter_, shape: tuple[int, int], dtype) -> list[FloatArray]:
+    random_state = check_random_state(filter_.random_state)
+    if filter_.warm_start and hasattr(filter_, "components_"):
+        given, origin = bring_to_host(filter_.components_), "warm_start: the earlier fit"
+    elif isinstance(filter_.init, str):
+        scale = shape[1] ** -0.5 if filter_.init_scale == AUTO else filter_.init_scale
+        return [
+            (scale * random_state.standard_normal(shape)).astype(dtype)
+            for _ in range(filter_.n_restarts)
+        ]
+    else:
+        given, origin = np.asarray(bring_to_host(filter_.init)), "init"
+    if given.shape != shape:
+        raise ValueError(
+            f"{origin} has filters of shape {given.shape}; n_components and the number of "
+            f"features ask for {shape}."
+        )
+    if given.dtype.kind not in "fiu" or not np.isfinite(given).all():
+        raise ValueError(f"{origin} must hold finite numbers.")
+    return [given.astype(dtype)]

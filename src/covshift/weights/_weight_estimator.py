@@ -1,0 +1,258 @@
+"""What all weight estimators share: splitting by role, warnings, and what is stored."""
+
+import warnings
+from abc import abstractmethod
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from covshift.base import (
+    all_or_nothing,
+    bandwidth_candidates,
+    check_candidates,
+    check_count,
+    check_magnitude,
+    warn_nothing_to_adapt,
+)
+from covshift.domains import FitDomains, check_fit_domains
+from covshift.kernels.arrays import FloatArray
+from covshift.kernels.gaussian_bases import gaussian_mixture, squares_to_bases
+from covshift.measures import effective_sample_size
+from covshift.rows import validate_rows
+from covshift.solvers.blas_threads import one_blas_thread
+from covshift.streams import RowStream, bring_home, is_streamed, map_rows, open_rows
+from covshift.streams.sampling import sample_rows, warn_sampled
+
+# Weights average one, where they are right; a mean below this is an underflow.
+NEGLIGIBLE = 1e-6
+# Rows of each role that weights are learned from, where rows come in blocks.
+SAMPLED_ROWS = 20_000
+LOW_SHARE = 0.05  # of the source rows: a smaller effective sample is warned about
+
+
+class UnreliableWeightsWarning(UserWarning):
+    """Importance weights that rest on few rows, or on a bandwidth other than asked for."""
+
+
+class WeightEstimator(BaseEstimator):
+    """Base of the estimators of w(x) = p_target(x) / p_source(x).
+
+    A subclass has ``_check_parameters()``, ``_estimate(source, target)``, which learns from
+    rows in double precision and returns the weights of the source rows, and ``_evaluate(X)``,
+    which returns those of new rows. Domains are pooled by role; labels are never read.
+    """
+
+    __metadata_request__fit = {"sample_domain": True, "label_mask": True}
+
+    def fit(
+        self, X: Any, y: Any = None, *, sample_domain: Any = None, label_mask: Any = None
+    ) -> Self:
+        """Estimate the weights of the source rows.
+
+        Parameters
+        ----------
+        X : {array-like, Dask array} of shape (n_samples, n_features)
+            Rows of all domains. Of a Dask array, or a memory map of more than 256 MB, 20,000 rows
+            of each role are learned from, with a warning, and all source rows weighed.
+        y : None
+            Never read.
+        sample_domain : array-like of shape (n_samples,), default=None
+            Domain of each row: an integer, ``>= 0`` source, ``< 0`` target. None: one source
+            domain and nothing to adapt to, so that all weights are one, with a warning.
+        label_mask : array-like of bool of shape (n_samples,), default=None
+            Checked and without effect: no labels are read.
+
+        Returns
+        -------
+        self : object
+        """
+        with all_or_nothing(self):
+            given, X = X, self._validate_rows(X, reset=True)
+            self._check_parameters()
+            sample_domain, label_mask = bring_home(sample_domain), bring_home(label_mask)
+            domains = check_fit_domains(sample_domain, label_mask, X.shape[0])
+            if domains.given and not domains.has_target:
+                raise ValueError(
+                    "sample_domain has no target rows (negative entries) to weigh for. Add the "
+                    "rows of the target, or leave sample_domain out."
+                )
+            self.domains_ = domains.domains
+            if domains.has_target and isinstance(X, RowStream):
+                weights = self._estimate_streamed(X, given, domains)
+            elif domains.has_target:
+                # Masks copy: what is learned from never shares memory with the caller's rows.
+                source = X[domains.source].astype(np.float64, copy=False)
+                target = X[domains.target].astype(np.float64, copy=False)
+                weights = self._estimate(source, target)
+            else:
+                warn_nothing_to_adapt(self, "all weights are one")
+                weights = np.ones(X.shape[0])
+            if not weights.any():
+                self._warn("all weights are zero: no source row is like the target")
+            self.weights_ = weights.astype(X.dtype)
+            self.mean_weight_ = float(weights.mean())
+            self.share_zero_ = float(np.mean(weights == 0))
+            self.effective_sample_size_ = effective_sample_size(weights) if weights.any() else 0.0
+            if weights.any() and self.effective_sample_size_ < LOW_SHARE * len(weights):
+                self._warn(
+                    f"the weighted source is worth {self.effective_sample_size_:.1f} of its "
+                    f"{len(weights)} rows: what is fitted with these weights will vary much"
+                )
+        return self
+
+    def score_weights(self, X: Any) -> FloatArray:
+        """Estimate the weights of new rows, as if each were a source row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        weights : ndarray of shape (n_samples,)
+            Estimates of the density ratio, not normalised; ones, if the fit saw no target.
+        """
+        check_is_fitted(self)
+        if is_streamed(X):
+            return map_rows(self, "score_weights", X)
+        X = self._validate_rows(X)
+        if not (self.domains_ < 0).any():
+            return np.ones(X.shape[0], dtype=X.dtype)
+        return self._evaluate(X.astype(np.float64)).astype(X.dtype)
+
+    def _estimate_streamed(self, stream: RowStream, X: Any, domains: FitDomains) -> FloatArray:
+        """Learn from a sample of each role, then weigh every source row."""
+        drawn = [sample_rows(role, SAMPLED_ROWS) for role in (domains.source, domains.target)]
+        source, target = (stream.pick(rows).astype(np.float64, copy=False) for rows in drawn)
+        weights = self._estimate(source, target)
+        n_drawn = len(source) + len(target)
+        if n_drawn == stream.shape[0]:
+            return weights
+        warn_sampled(
+            f"{type(self).__name__} is learned", n_drawn, stream.shape[0],
+            "an average over that many has a standard error of "
+            f"{min(len(source), len(target)) ** -0.5:.1%} of the spread of what is averaged",
+        )  # fmt: skip
+        self._refine(stream, domains.target.astype(np.int8))
+        self.weights_ = weights  # those of the sample: what follows asks whether this is fitted
+        every: FloatArray = np.asarray(bring_home(self.score_weights(X)))
+        return every[domains.source]
+
+    def _refine(self, stream: RowStream, is_target: Any) -> None:
+        """Improve what a sample has taught by a pass over all rows, where that can be done."""
+
+    @abstractmethod
+    def _check_parameters(self) -> None:
+        """Raise an error for a parameter that makes no sense."""
+
+    @abstractmethod
+    def _estimate(self, source: FloatArray, target: FloatArray) -> FloatArray:
+        """Learn from source and target rows; return the weights of the source rows."""
+
+    @abstractmethod
+    def _evaluate(self, X: FloatArray) -> FloatArray:
+        """Return the weights of new rows."""
+
+    def _warn(self, what: str) -> None:
+        warnings.warn(f"{type(self).__name__}: {what}.", UnreliableWeightsWarning, stacklevel=4)
+
+    def _validate_rows(self, X: Any, *, reset: bool = False) -> Any:
+        if is_streamed(X):
+            return open_rows(self, X, reset=reset, squared_in=np.float64)
+        X = validate_rows(self, X, reset=reset, dtype=(np.float64, np.float32))
+        if X.dtype == np.float64:  # float32 rows are squared in double precision
+            check_magnitude(X, getattr(self, "feature_names_in_", None))
+        return X
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "weights_")
+
+
+def scale_to_mean_one(weights: FloatArray) -> FloatArray:
+    """Scale weights to mean one, so that what is fitted with them keeps its regularisation.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n,)
+        Not all zero.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Notes
+    -----
+    **Cost**: O(n) time and memory.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from covshift.weights import scale_to_mean_one
+    >>> scale_to_mean_one(np.array([1.0, 3.0]))
+    array([0.5, 1.5])
+    """
+    if not weights.any():
+        raise ValueError(
+            "All weights are zero: no row to be fitted is like the target. Fit without weights, "
+            "or weigh with wider bases (larger sigmas)."
+        )
+    scaled: FloatArray = weights / weights.mean()
+    return scaled
+
+
+class Squares(NamedTuple):
+    """Squared distances of source rows and target rows to the bases."""
+
+    source: FloatArray
+    target: FloatArray
+
+
+class GaussianBasesWeights(WeightEstimator):
+    """Base of the weight estimators with ``n_bases``, ``sigmas`` and ``random_state``.
+
+    A subclass has ``_search(squares, sigmas, rng)``, which sets ``bandwidth_``, ``coefficients_``
+    and its table of scores.
+    """
+
+    n_bases: Any
+    sigmas: Any
+    random_state: Any
+
+    def _check_parameters(self) -> None:
+        check_count("n_bases", self.n_bases, minimum=1)
+        if self.sigmas is not None:
+            check_candidates("sigmas", self.sigmas)
+        check_random_state(self.random_state)
+
+    def _estimate(self, source: FloatArray, target: FloatArray) -> FloatArray:
+        rng = check_random_state(self.random_state)
+        chosen = rng.choice(len(target), min(self.n_bases, len(target)), replace=False)
+        self.bases_ = target[np.sort(chosen)]
+        squares = Squares(*(squares_to_bases(rows, self.bases_) for rows in (source, target)))
+        sigmas = bandwidth_candidates(self.sigmas, source, target)
+        # The matrices between bases are small: threads would wait for each other.
+        with one_blas_thread():
+            self._search(squares, sigmas, rng)
+        weights = self._evaluate(source)
+        if weights.mean() < NEGLIGIBLE:
+            # Half of the kernels between source and bases are then above exp(-1/2).
+            fallback = float(np.sqrt(np.median(squares.source))) or 1.0
+            self._warn(
+                f"all kernels underflow at the bandwidths {sigmas.tolist()}; the median distance "
+                f"between source rows and bases, {fallback:.3g}, is used instead"
+            )
+            self._search(squares, np.array([fallback]), rng)
+            weights = self._evaluate(source)
+        return weights
+
+    @abstractmethod
+    def _search(self, squares: Squares, sigmas: FloatArray, rng: np.random.RandomState) -> None:
+        """Choose among the candidates and store what was chosen."""
+
+    def _evaluate(self, X: FloatArray) -> FloatArray:
+        values = gaussian_mixture(X, self.bases_, self.coefficients_, self.bandwidth_)
+        return np.maximum(values, 0, out=values)
