@@ -227,6 +227,8 @@ def estimate_score(
     ValueError
         If the model keeps no held-out rows.
     """
+    if not hasattr(model, "classes_"):
+        raise ValueError("scores of regressors are not estimated.")
     where = None if (domain == TARGET).all() else domain
     return estimate_performance(
         model.estimator_, Z, sample_domain=where, objective=objective_of(model), y_known=y_known

@@ -204,6 +204,8 @@ def predict_encoded(model: TableClassifier, Z: FloatArray, domain: IntArray) -> 
     where = None if (domain == TARGET).all() else domain
     estimator = model.estimator_
     classes = estimator.predict(Z, sample_domain=where)
+    if not hasattr(model, "classes_"):  # a regressor: predictions are numbers
+        return Predictions(np.zeros(len(Z), dtype=np.int64), np.reshape(classes, (len(Z), 1)))
     codes = np.searchsorted(model.classes_, classes)
     method = next(
         (one for one in ("predict_proba", "decision_function") if hasattr(estimator, one)), None
@@ -248,6 +250,8 @@ def class_proportions_pvalue(counts: IntArray) -> float:
 def _class_shares(
     model: TableClassifier, old: Predictions, new: Predictions
 ) -> list[dict[str, Any]]:
+    if not hasattr(model, "classes_"):
+        return []
     n_classes = len(model.classes_)
     before, now = (
         np.bincount(one.codes, minlength=n_classes) / len(one.codes) for one in (old, new)
