@@ -1,14 +1,22 @@
-"""Writing results so that a file is whole or not there, in a folder that was tried first."""
+"""Writing results so that a file is whole or not there, in a folder that was tried first.
+
+Files of lines that grow (a history, labels) are appended to under a lock, in one write.
+"""
 
 import errno
 import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 
 def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:
@@ -42,6 +50,63 @@ def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:
         _flush_folder(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def append_locked(path: Path, compose: Callable[[bytes], tuple[int, bytes]]) -> None:
+    """Append to a file that other processes append to as well; on the disk when this returns.
+
+    The file is locked while it is read and written, so that what is appended may depend on what is
+    there. The system drops the lock of a process that dies. A process that is killed in the middle
+    of its write leaves a part of its last line, without a line break: whoever comes next sees it in
+    the contents and says how much of them to keep.
+
+    Parameters
+    ----------
+    path : Path
+        File, made if missing. Of a symbolic link, the file that it points to.
+    compose : callable
+        Gets the contents; returns how many bytes of them to keep, and the bytes to append.
+    """
+    path = Path(os.path.realpath(path))
+    is_new = not path.exists()
+    with path.open("ab+", buffering=0) as file, _locked(file):
+        file.seek(0)
+        contents = file.read()
+        n_kept, addition = compose(contents)
+        if n_kept < len(contents):
+            file.truncate(n_kept)
+        if addition:
+            file.seek(0, os.SEEK_END)
+            left = memoryview(addition)
+            while left:  # one write, unless the disk is full or the file is on a network
+                left = left[file.write(left) :]
+        if addition or n_kept < len(contents):
+            os.fsync(file.fileno())
+    if is_new:
+        _flush_folder(path.parent)
+
+
+@contextmanager
+def _locked(file: IO[bytes]) -> Iterator[None]:
+    """Hold the only lock of an open file; wait for it."""
+    if fcntl is not None:
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX)  # closing the file releases it
+        yield
+        return
+    import msvcrt  # pragma: no cover
+
+    # Windows locks bytes: one far beyond the end of any such file stands for all of them.
+    where = 1 << 60  # pragma: no cover
+    while True:  # pragma: no cover
+        file.seek(where)
+        with suppress(OSError):  # after ten tries, a second apart
+            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)  # type: ignore[attr-defined]
+            break
+    try:  # pragma: no cover
+        yield
+    finally:  # pragma: no cover
+        file.seek(where)
+        msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)  # type: ignore[attr-defined]
 
 
 def _flush_to_disk(file: IO[bytes]) -> None:

@@ -12,7 +12,7 @@ from covshift import DomainStandardScaler, load, save
 from covshift.cli.assessments import print_assessment, restore_assessment
 from covshift.diagnosis.plain import to_plain
 from covshift.persistence import read_card
-from covshift.selection import auto_adapted_classifier, bench
+from covshift.selection import auto_adapted, bench
 from covshift.selection.candidates import Candidate
 from covshift.selection.choice import choose
 from covshift.selection.expectations import Estimate
@@ -29,7 +29,7 @@ def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("made")
     paths, benches = write_tables(folder), []
 
-    def two_candidates(size):
+    def two_candidates(size, label):
         model = LogisticRegression(max_iter=1000)
         return [
             Candidate("none", "logistic", None, model),
@@ -41,8 +41,8 @@ def made(tmp_path_factory):
         return choose(one, *arguments, **options)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(auto_adapted_classifier, "default_candidates", two_candidates)
-        patch.setattr(auto_adapted_classifier, "choose", keep_bench)
+        patch.setattr(auto_adapted, "default_candidates", two_candidates)
+        patch.setattr(auto_adapted, "choose", keep_bench)
         paths["model"], paths["scores"] = folder / "model.skops", folder / "scores.npz"
         paths["printed"] = adapt(paths, paths["model"], "--max-risk", "1")
         write_scores(benches[0], paths["scores"])

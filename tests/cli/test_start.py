@@ -29,7 +29,7 @@ LIST_HEAVY = (
 )
 STUDIES = ["speech", "reviews", "bearings", "synthetic", "readings"]
 MODEL = Path(__file__).parents[1] / "fixtures" / "models_0_1" / "search.skops"
-ON_FILES = ["diagnose", "adapt", "predict", "score", "monitor", "show"]
+ON_FILES = ["diagnose", "adapt", "predict", "score", "monitor", "label", "show"]
 
 
 def start(*arguments, program=RUN, **options):
@@ -73,7 +73,7 @@ sys.stderr.write("\\n" + json.dumps(ends))
         assert end == [code, []], arguments
 
 
-@pytest.mark.parametrize("name", ["predict", "score", "monitor", "adapt"])
+@pytest.mark.parametrize("name", ["predict", "score", "monitor", "label", "adapt"])
 def test_commands_that_read_a_model_can_be_told_whom_to_trust(name):
     (option,) = [one for one in load_command(name, COMMANDS[name][0]).params if one.name == "trust"]
     assert option.opts == ["--trust"]

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from types import SimpleNamespace
 import environments
 import extremes
 import kill_and_resume
+import kill_monitors
 import pytest
 import release_check
 import supply_chain
@@ -213,3 +215,19 @@ def test_an_audit_counts_only_with_access(control, packages, code, says, monkeyp
     )
     assert supply_chain.main(["audit"]) == code
     assert says in capsys.readouterr().out
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_histories_survive_kills(tmp_path):
+    options = argparse.Namespace(batches=60, processes=2, kills=4, seed=0)
+    path = tmp_path / "history.jsonl"
+    assert kill_monitors.run(options, path) == 4
+    assert kill_monitors.check(path, 60) == []
+    text = path.read_text(encoding="utf-8")
+    first, *rest = text.splitlines(keepends=True)
+    path.write_text(first + text, encoding="utf-8")
+    assert kill_monitors.check(path, 60) == ["1 lines are doubled."]
+    path.write_text("".join(rest), encoding="utf-8")
+    assert kill_monitors.check(path, 60) == ["1 batches are lost."]
+    path.write_text(text[:-5], encoding="utf-8")
+    assert kill_monitors.check(path, 60) == ["A line is torn."]

@@ -6,7 +6,7 @@ import pytest
 
 from covshift import AdaptedClassifier, DomainStandardScaler
 from covshift.tables import TableClassifier, TableError, match_tables, monitor_batch
-from covshift.tables.monitoring import Sample, _compare
+from covshift.tables.monitoring import Sample, _compare, spread_pvalues
 
 rng = np.random.RandomState(0)
 
@@ -71,6 +71,21 @@ def test_the_smaller_of_two_pvalues_counts_twice():
         assert found["pvalue"] == pytest.approx(2 * pair[smaller])
 
 
+def test_spreads_beside_permutations():
+    """A naive twin: the rank sum of distances from the common median, under permuted sides."""
+    draws = np.random.RandomState(3)
+    A, B = draws.standard_normal((60, 1)), 1.3 * draws.standard_normal((40, 1))
+    distances = np.abs(np.concatenate([A, B]) - np.median(np.concatenate([A, B])))[:, 0]
+    ranks = distances.argsort().argsort() + 1
+
+    def apart(order):
+        return abs(ranks[order[60:]].sum() - 40 * 101 / 2)
+
+    observed = apart(np.arange(100))
+    permuted = np.mean([apart(draws.permutation(100)) >= observed for _ in range(4000)])
+    assert spread_pvalues(A, B)[0] == pytest.approx(permuted, abs=0.03)
+
+
 def test_rows_that_the_model_keeps_are_recognized(tmp_path):
     train, new = rows(200, site="A").assign(label=["x", "y"] * 100), rows(200)
     matched = match_tables(train, new, label="label", domain="site")
@@ -122,3 +137,12 @@ def test_models_of_other_kinds(tmp_path):
     rows(20).to_csv(tmp_path / "batch.csv", index=False)
     with pytest.raises(TableError, match="not one made by covshift adapt"):
         monitor_batch(AdaptedClassifier(), tmp_path / "batch.csv")
+
+
+def test_a_sensor_that_becomes_noisy_is_found(model, tmp_path):
+    noisy = rows(300).assign(b=lambda one: 1.6 * one["b"])
+    found = monitor(model, noisy, tmp_path, domain="site")
+    assert "spread" in found["what_moved"]
+    assert spread_pvalues(np.ones((9, 2)), np.ones((9, 2))).tolist() == []
+    thirds = np.tile([0.0, 1.0, 2.0], 20)[:, None]
+    assert spread_pvalues(thirds, thirds)[0] > 0.5

@@ -33,7 +33,11 @@ COMMANDS = {
     ),
     "monitor": (
         "covshift.cli.monitor:monitor",
-        "Compare BATCH with the target rows that the model keeps. Exit code 0: unmoved, 3: moved.",
+        "Check BATCH against the model. Exit code 0: fine, 3: moved, 4: score below --alert.",
+    ),
+    "label": (
+        "covshift.cli.label:label",
+        "Label rows of NEW on a local page, one by one; each label is saved as it is given.",
     ),
     "show": (
         "covshift.cli.show:show",

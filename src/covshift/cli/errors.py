@@ -6,7 +6,8 @@ code  meaning
 0     done
 1     an error; one line on standard error, and no output file
 2     the arguments make no command
-3     ``covshift monitor``: the batch has moved
+3     ``covshift monitor``: a batch has moved
+4     ``covshift monitor``: the expected score of a batch is below ``--alert``
 130   interrupted (Ctrl-C)
 ====  ==============================================================
 """
@@ -22,7 +23,7 @@ import typer
 from covshift.cli import INTERRUPTED
 from covshift.registry import PluginWarning
 
-ERROR, MOVED = 1, 3
+ERROR, MOVED, ALERT = 1, 3, 4
 MAX_LENGTH = 1000  # of an error: other people's messages may have any
 MAX_WARNINGS = 5
 

@@ -70,14 +70,35 @@ class Table(TypedDict):
     rows: Sequence[Row]
 
 
+class Point(TypedDict):
+    """One batch of a chart."""
+
+    name: str
+    kind: Literal["fine", "moved", "alert"]
+    title: str  # all that is known of it, shown on demand
+    value: NotRequired[float | None]
+    low: NotRequired[float | None]
+    high: NotRequired[float | None]
+    observed: NotRequired[float | None]
+
+
+class Chart(TypedDict):
+    """Scores over time; the page draws it in its own colors."""
+
+    points: Sequence[Point]
+    # class ("reference" or "alert"), label, value: lines across the chart
+    levels: Sequence[tuple[str, str, float]]
+
+
 class Figure(TypedDict):
-    """A picture, as PNG or as SVG, one of them."""
+    """A picture, as PNG, as SVG or as a chart that the page draws, one of them."""
 
     id: str
     caption: str
     alt: str  # what it shows, for those who cannot see it
     png: NotRequired[bytes]
     svg: NotRequired[str]
+    chart: NotRequired[Chart]
 
 
 class Section(TypedDict):
@@ -170,12 +191,32 @@ def check_figure(figure: Figure) -> None:
     """Raise unless a figure has one picture, as SVG or as PNG, and a text in its place."""
     place = f"figure {figure['id']!r}"
     _check_names(f"{place}, alt", [figure["alt"]])
-    if ("png" in figure) == ("svg" in figure):
-        raise ValueError(f"{place} must have either png or svg, one of them.")
+    if len({"png", "svg", "chart"} & set(figure)) != 1:
+        raise ValueError(f"{place} must have either png or svg or chart, one of them.")
+    if "chart" in figure:
+        _check_chart(place, figure["chart"])
     if "<svg" not in figure.get("svg", "<svg"):
         raise ValueError(f"{place}: svg must hold an <svg> element.")
     if not figure.get("png", PNG_SIGNATURE).startswith(PNG_SIGNATURE):
         raise ValueError(f"{place}: png must be a PNG picture: it does not start as one.")
+
+
+def _check_chart(place: str, chart: Chart) -> None:
+    if "levels" not in chart or "points" not in chart:
+        raise ValueError(f"{place}: a chart needs levels and points.")
+    for point in chart["points"]:
+        if point["kind"] not in ("fine", "moved", "alert"):
+            raise ValueError(f"{place}: kind must be fine, moved or alert, got {point['kind']!r}.")
+        numbers: dict[str, Any] = {
+            "value": point.get("value"), "low": point.get("low"), "high": point.get("high"),
+            "observed": point.get("observed"),
+        }  # fmt: skip
+        for name, value in numbers.items():
+            if value is not None and not isinstance(value, Real):
+                raise TypeError(f"{place}: {name} must be a number or None, got {value!r}.")
+    for kind, label, _ in chart["levels"]:
+        if kind not in ("reference", "alert"):
+            raise ValueError(f"{place}: a level is reference or alert, got {kind!r} ({label}).")
 
 
 def evidence_cited(rows: Iterable[Row]) -> Iterator[str]:
@@ -393,9 +434,15 @@ def make_cell(
 
 
 def make_figure(
-    figure_id: str, caption: str, alt: str, *, png: bytes | None = None, svg: str | None = None
+    figure_id: str,
+    caption: str,
+    alt: str,
+    *,
+    png: bytes | None = None,
+    svg: str | None = None,
+    chart: Chart | None = None,
 ) -> Figure:
-    """Make a figure from a picture that is drawn already.
+    """Make a figure from a picture that is drawn already, or from a chart that the page draws.
 
     Parameters
     ----------
@@ -406,9 +453,11 @@ def make_figure(
     alt : str
         What it shows, for those who cannot see it.
     png : bytes, optional
-        Picture; either this or ``svg``.
+        Picture; either this or ``svg`` or ``chart``.
     svg : str, optional
         Picture.
+    chart : Chart, optional
+        Scores over time.
 
     Returns
     -------
@@ -419,5 +468,7 @@ def make_figure(
         figure["png"] = png
     if svg is not None:
         figure["svg"] = svg
+    if chart is not None:
+        figure["chart"] = chart
     check_figure(figure)
     return figure

@@ -25,6 +25,7 @@ from covshift.report.document import (
     evidence_cited,
     validate_document,
 )
+from covshift.report.series_chart import draw_series
 
 try:
     from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -139,6 +140,7 @@ def render_page(document: Document, *, max_bytes: int = MAX_BYTES) -> str:
             show_cell=show_cell,
             picture=picture_uri,
             size=picture_size,
+            draw=draw_series,
         )
     )
     size = len(page.encode("utf-8", "replace"))
@@ -183,7 +185,7 @@ def picture_uri(figure: Figure) -> str:
 
 def picture_size(figure: Figure) -> tuple[int, int] | None:
     """Return width and height of a PNG, which keep its place free while it is read."""
-    if "svg" in figure:
+    if "png" not in figure:
         return None
     width, height = struct.unpack(">II", figure["png"][16:24])
     return width, height
@@ -245,6 +247,7 @@ def _too_large(document: Document, size: int, max_bytes: int) -> str:
         len(picture_uri(figure))
         for section in document["sections"]
         for figure in section["figures"]
+        if "chart" not in figure
     )
     rows = sum(len(evidence["rows"]) for evidence in document["evidence"].values())
     return (

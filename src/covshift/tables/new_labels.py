@@ -1,5 +1,7 @@
 """Labels of some rows of the new table, in a file that somebody has filled in."""
 
+import os
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -8,7 +10,8 @@ import numpy as np
 from covshift.domains import Labels
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.tables.cells import Kind
-from covshift.tables.errors import listed, table_error
+from covshift.tables.classifier import TableClassifier
+from covshift.tables.errors import TableError, listed, table_error
 from covshift.tables.labels import label_kind, read_known_labels
 from covshift.tables.matching import MatchedTables
 from covshift.tables.reading import read_table
@@ -48,18 +51,9 @@ def read_new_labels(tables: MatchedTables, path: Any, **options: Any) -> NewLabe
     TableError
         If no row has a label, or a number is not that of a row of the new table.
     """
-    classes, edges = tables.classes, tables.label_edges
     spelling = tables.spellings.get(tables.label, "")
-    kinds: dict[str, Kind] = {ROW: "number", tables.label: label_kind(classes, edges)}
-    schema = TableSchema(kinds, spellings={tables.label: spelling} if spelling else {})
-    table = read_table(path, schema=schema, **options)
-    column = table.frame[tables.label]
-    labels, known = read_known_labels(column, classes, tables.missing, edges)
-    if not known.any():
-        raise table_error(path, f"no row has a label yet: fill in the column {tables.label!r}.")
-    numbers = table.frame[ROW].to_numpy(dtype=np.float64)[known]
-    if np.isnan(numbers).any():
-        raise table_error(path, f"a labeled row has no number in the column {ROW!r}; put it back.")
+    of = _Label(tables.label, tables.classes, tables.label_edges, tables.missing, spelling)
+    numbers, labels, notes = _read_labels(path, of, **options)
     rows = _find_rows(tables, numbers)
     if (rows < 0).any():
         raise table_error(
@@ -67,11 +61,82 @@ def read_new_labels(tables: MatchedTables, path: Any, **options: Any) -> NewLabe
             f"row {numbers[rows < 0][0]:g} is not a row of the new table as it was read. Give the "
             "same tables and options as when the rows were asked for.",
         )
-    distinct, counts = np.unique(rows, return_counts=True)
-    if len(distinct) < len(rows):
-        twice = numbers[rows == distinct[counts > 1][0]][0]
+    return NewLabels(rows, labels, notes)
+
+
+def read_batch_labels(
+    model: TableClassifier, batch: Any, path: Any, notes: list[str], **options: Any
+) -> dict[int, Any]:
+    """Read labels of some rows of a batch, for a model that knows its label column.
+
+    Parameters
+    ----------
+    model : TableClassifier
+        Whose classes are read.
+    batch : path
+        The rows.
+    path : path
+        As in `read_new_labels`; or the batch itself, if it has a label column by now.
+    notes : list of str
+        Gets those of reading.
+    **options
+        Of the batch: ``separator`` and ``decimal``, as in `open_table`.
+
+    Returns
+    -------
+    dict of int to label
+        By the number of the row in the batch, from 0. Classes that the model does not know are
+        among them.
+    """
+    if model.label_ is None:
+        raise TableError("The model does not know its label column: make it with covshift adapt.")
+    of = _Label(model.label_, model.classes_, model.label_edges_, model.schema_.missing)
+    same = os.path.realpath(os.fspath(path)) == os.path.realpath(os.fspath(batch))
+    if same:
+        numbers, labels, read = _read_labels(path, of, numbered=False, **options)
+    else:
+        numbers, labels, read = _read_labels(path, of)
+    notes += read
+    rows = numbers.astype(np.int64) - 1
+    if (rows < 0).any() or (rows + 1 != numbers).any():
+        odd = numbers[(rows < 0) | (rows + 1 != numbers)][0]
+        raise table_error(path, f"row {odd:g} is not a row of the batch; the first one is 1.")
+    return dict(zip(rows.tolist(), labels.tolist(), strict=True))
+
+
+class _Label(NamedTuple):
+    """A label column: its name, its classes, where numbers are cut, and texts for no value."""
+
+    name: str
+    classes: Any
+    edges: Sequence[float]
+    missing: Sequence[str]
+    spelling: str = ""  # its unit
+
+
+def _read_labels(
+    path: Any, of: _Label, *, numbered: bool = True, **options: Any
+) -> tuple[FloatArray, Labels, list[str]]:
+    """Return the numbers of the labeled rows of a file, their labels, and notes of reading."""
+    kinds: dict[str, Kind] = {ROW: "number"} if numbered else {}
+    kinds[of.name] = label_kind(of.classes, of.edges)
+    schema = TableSchema(kinds, spellings={of.name: of.spelling} if of.spelling else {})
+    table = read_table(path, schema=schema, **options)
+    column = table.frame[of.name]
+    labels, known = read_known_labels(column, of.classes, of.missing, of.edges)
+    if not known.any():
+        raise table_error(path, f"no row has a label yet: fill in the column {of.name!r}.")
+    if numbered:
+        numbers = table.frame[ROW].to_numpy(dtype=np.float64)[known]
+    else:
+        numbers = 1.0 + np.flatnonzero(known)
+    if np.isnan(numbers).any():
+        raise table_error(path, f"a labeled row has no number in the column {ROW!r}; put it back.")
+    distinct, counts = np.unique(numbers, return_counts=True)
+    if len(distinct) < len(numbers):
+        twice = distinct[counts > 1][0]
         raise table_error(path, f"row {twice:g} has several labels; keep one.")
-    return NewLabels(rows, labels[known], list(table.notes))
+    return numbers, labels[known], list(table.notes)
 
 
 def with_new_labels(tables: MatchedTables, path: Any, **options: Any) -> MatchedTables:

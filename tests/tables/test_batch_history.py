@@ -1,0 +1,106 @@
+"""The history of batches: whole lines, none twice, whatever happens to who writes them."""
+
+import pytest
+
+from covshift.tables import TableError
+from covshift.tables.batch_history import append_history, make_key, read_history
+
+
+def batch(name, digest="d", model="m", **more):
+    key = make_key(name, digest, model)
+    return {"kind": "batch", "key": key, "name": name, "digest": digest, "model": model, **more}
+
+
+def labels(of, text="l", **more):
+    return {"kind": "labels", "key": make_key(of["key"], text), "of": of["key"], **more}
+
+
+def names(path):
+    return [one["name"] for one in read_history(path).batches]
+
+
+def test_lines_are_written_once(tmp_path):
+    path = tmp_path / "history.jsonl"
+    assert read_history(path) == ([], [])
+    assert append_history(path, [batch("a"), batch("b"), batch("a")]) == [True, True, False]
+    assert append_history(path, [batch("b"), batch("b", "other contents")]) == [False, True]
+    assert names(path) == ["a", "b", "b"]
+    assert len(path.read_text().splitlines()) == 3
+
+
+def test_labels_that_arrive_later_belong_to_their_batch(tmp_path):
+    path = tmp_path / "history.jsonl"
+    first, second = batch("a"), batch("b")
+    append_history(path, [first, second, labels(first, n_labels=5, covered=False)])
+    append_history(path, [labels(first, "more", n_labels=9, covered=True), labels(batch("gone"))])
+    found = read_history(path).batches
+    assert [one.get("n_labels") for one in found] == [9, None]
+    assert found[0]["covered"] is True
+
+
+def test_the_last_line_about_a_period_or_a_batch_counts(tmp_path):
+    path = tmp_path / "history.jsonl"
+    append_history(path, [batch("w", "half", period="2024-W02", rows=3)])
+    append_history(path, [batch("w", "old", period="2024-W01", rows=7)])
+    append_history(path, [batch("w", "whole", period="2024-W02", rows=9)])
+    assert [one["rows"] for one in read_history(path).batches] == [7, 9]
+    append_history(path, [batch("x", rows=1), batch("x", model="updated", rows=2)])
+    assert [one["rows"] for one in read_history(path).batches] == [9, 7, 2]
+
+
+@pytest.mark.parametrize("n_bytes", [1, 10, 40, -2])
+def test_a_torn_last_line_is_ignored_and_then_replaced(tmp_path, n_bytes):
+    path = tmp_path / "history.jsonl"
+    append_history(path, [batch("a"), batch("b")])
+    kept, torn = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(kept + torn[:n_bytes])
+    found = read_history(path)
+    assert [one["name"] for one in found.batches] == ["a"]
+    assert "the last line, which was not written completely" in found.notes[0]
+    assert append_history(path, [batch("b"), batch("c")]) == [True, True]
+    assert names(path) == ["a", "b", "c"]
+    assert read_history(path).notes == []
+
+
+def test_a_torn_first_line_is_replaced(tmp_path):
+    path = tmp_path / "history.jsonl"
+    append_history(path, [batch("a")])
+    path.write_bytes(path.read_bytes()[:30])
+    append_history(path, [batch("a")])
+    assert names(path) == ["a"]
+
+
+def test_a_whole_line_without_its_line_break_counts(tmp_path):
+    path = tmp_path / "history.jsonl"
+    append_history(path, [batch("a"), batch("b")])
+    path.write_bytes(path.read_bytes()[:-1])
+    assert append_history(path, [batch("b"), batch("c")]) == [False, True]
+    assert names(path) == ["a", "b", "c"]
+    assert len(path.read_text().splitlines()) == 3
+
+
+def test_damaged_lines_are_ignored_and_kept(tmp_path):
+    path = tmp_path / "history.jsonl"
+    append_history(path, [batch("a")])
+    damaged = ['{"covshift_history": 1', "[]", '{"covshift_history": 1, "kind": "batch"}']
+    path.write_text(path.read_text() + "\n".join([*damaged, "", ""]))
+    append_history(path, [batch("b")])
+    found = read_history(path)
+    assert [one["name"] for one in found.batches] == ["a", "b"]
+    assert found.notes == ["history.jsonl: ignored 3 damaged lines of the history."]
+
+
+@pytest.mark.parametrize("text", ["a,b\n1,2\n", "no line break", '{"other": 1}\n', "{}"])
+def test_other_files_are_not_touched(tmp_path, text):
+    path = tmp_path / "table.csv"
+    path.write_text(text)
+    with pytest.raises(TableError, match="is not a history of covshift monitor"):
+        append_history(path, [batch("a")])
+    with pytest.raises(TableError, match="is not a history of covshift monitor"):
+        read_history(path)
+    assert path.read_text() == text
+
+
+def test_numbers_that_json_has_not_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="JSON compliant"):
+        append_history(tmp_path / "history.jsonl", [batch("a", rows=float("nan"))])
