@@ -8,7 +8,8 @@ each task across loads, sensors and fault sizes, the outputs of all candidates o
 The vote is then made by the coefficients given: those of the package, or those that
 ``calibrate.py --without cwru mfpt_bearings --coefficients FILE`` wrote, which no bearing shaped.
 Balanced accuracy; intervals (95 %) resample recordings. ``--only N`` computes the outputs of one
-task at most and judges by those that are there.
+task at most and judges by those that are there. ``--pairs`` compares, for each task, the plain
+model with the vote, beside what the assessment advises and how often the nearest rows agree.
 """
 
 import argparse
@@ -24,16 +25,20 @@ from methods import (
     combine_candidates,
     make_bench,
     outputs_on_test,
-    vote_probabilities,
 )
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import NearestNeighbors
+from sklearn.preprocessing import StandardScaler
 from tasks import DrawnTask
 
 from covshift import AdaptedClassifier, stack_domains
 from covshift.measures import clustered_bootstrap_interval
 from covshift.paper.bearings.protocol import RATE, SHIFTS, TASKS, read_windows
-from covshift.predictors.objective import decide_classes
+from covshift.predictors.objective import ACCURACY, decide_classes
+from covshift.selection.choice import choose
+from covshift.selection.expectations import vote_probabilities
 from covshift.selection.gains import QUANTITIES, coefficients
+from covshift.selection.metrics import METRICS
 from covshift.selection.vote import vote_weights
 from covshift.signals import Spectrum
 
@@ -98,13 +103,48 @@ def vote(drawn, path, betas):
             gains = case.features @ np.array([beta[objective][name] for name in QUANTITIES])
             gains[[one is None for one in P]] = np.nan
             weights = vote_weights(gains, case.allowed, N_MEMBERS, case.plain)
-            mean = vote_probabilities(bench, P, weights, objective != BALANCED)
+            mean = vote_probabilities(P, bench, weights, reweighed=objective != BALANCED)
             labels = classes[decide_classes(mean, objective, bench.problem.class_shares)]
             names = {
                 bench.candidates[i].name: round(float(weights[i]), 2) for i in weights.nonzero()[0]
             }
             found[f"auto, {objective}, {origin}"] = labels, names
     return found
+
+
+def neighbor_agreement(X, codes, n_neighbors=5):
+    """Return how often the nearest rows of a row have its class; features in units of X."""
+    X = StandardScaler().fit_transform(X)
+    found = NearestNeighbors(n_neighbors=n_neighbors).fit(X).kneighbors(return_distance=False)
+    return float(np.mean(codes[found] == codes[:, None]))
+
+
+def tell_pair(name, drawn, recordings, path):
+    """Print the plain model and the vote of the package for a task, and what is advised."""
+    bench, tests = restore(drawn, path, SEED)
+    bench.metric = METRICS[ACCURACY]
+    choice = choose(bench, "rehearsals", n_members=N_MEMBERS, objective=ACCURACY, reweighed=True)
+    P = [None if one is None else bench.calibrated_of(i, one) for i, one in enumerate(tests)]
+    mean = vote_probabilities(P, bench, choice.weights, reweighed=True)
+    truth = np.searchsorted(np.unique(drawn.y_source), drawn.y_test)
+    codes = {"plain": P[choice.plain].argmax(axis=1), "vote": mean.argmax(axis=1)}
+    each = {model: by_recording(one, truth, recordings) for model, one in codes.items()}
+    each["gain"] = {one: each["vote"][one] - each["plain"][one] for one in each["plain"]}
+    parts = []
+    for model, scores in each.items():
+        values = list(scores.values())
+        low, high = clustered_bootstrap_interval(values, list(scores), random_state=0)
+        parts.append(f"{model} {np.mean(values):.3f} ({low:.3f} to {high:.3f})")
+    agreement = ", ".join(
+        f"{model} {neighbor_agreement(drawn.X_test, one):.3f}" for model, one in codes.items()
+    )
+    on_source = neighbor_agreement(bench.problem.X_source, bench.problem.codes)
+    advice = choice.assessment
+    print(
+        f"{name}: {', '.join(parts)}; {advice.action}, expected gain {advice.vote_gain.value:.3f}; "
+        f"neighbors agree: source {on_source:.3f}, {agreement}",
+        flush=True,
+    )
 
 
 def by_recording(predicted, truth, recordings):
@@ -153,6 +193,7 @@ def main():
     parser.add_argument("--out", type=Path, required=True, help="folder for outputs of candidates")
     parser.add_argument("--coefficients", type=Path, nargs="*", default=[], help="files of others")
     parser.add_argument("--only", type=int, help="compute this task alone")
+    parser.add_argument("--pairs", action="store_true", help="the plain model against the vote")
     options = parser.parse_args()
     windows = read_windows(options.windows)
     spectra = Spectrum(RATE).fit(windows.X[:1]).transform(windows.X)
@@ -167,6 +208,9 @@ def main():
             compute(drawn, path)
         if not path.exists():
             continue
+        if options.pairs:
+            tell_pair(f"{task.shift}, {task.name}", drawn, recordings, path)
+            continue
         with np.load(path) as arrays:
             found = {name: arrays[f"control {name}"] for name in CONTROLS}
         for method, (labels, weights) in vote(drawn, path, betas).items():
@@ -176,7 +220,8 @@ def main():
             method: by_recording(labels, drawn.y_test, recordings)
             for method, labels in found.items()
         }
-    summarize(results)
+    if results:
+        summarize(results)
 
 
 if __name__ == "__main__":

@@ -43,6 +43,7 @@ from covshift.selection.choice import choose_plain
 from covshift.selection.expectations import ADAPTED, DISAGREEMENT, GAIN, PLAIN, linear
 from covshift.selection.gains import (
     ALL_NUMBER_QUANTITIES,
+    COMMITTEE,
     NUMBER_QUANTITIES,
     number_features,
     number_voters,
@@ -56,6 +57,7 @@ from covshift.selection.number_expectations import (
     ERROR,
     NUMBER_MARGIN,
     SMALLEST,
+    expect_gain,
     number_quantities,
 )
 from covshift.selection.outputs import predicted_numbers
@@ -382,8 +384,10 @@ def fit_mean(rows, clusters, name):
 def residual(row, name, mean):
     """Return how far one expectation is off, in its unit."""
     quantities, wanted = row
-    found = wanted[name] - linear(quantities, mean)
-    return found / (quantities[DISAGREEMENT] + NUMBER_MARGIN) if name == GAIN else found
+    if name == GAIN:
+        scale = quantities[DISAGREEMENT] + NUMBER_MARGIN
+        return (wanted[name] - expect_gain(quantities, mean)) / scale
+    return wanted[name] - linear(quantities, mean)
 
 
 def fit_expectation(rows, clusters, name):
@@ -426,7 +430,7 @@ def judge(cases, write):
     clusters = [case.cluster for case in cases]
     n_clusters = len(set(clusters))
     print(f"{len(cases)} tasks, {n_clusters} clusters")
-    for names in (NUMBER_QUANTITIES, (SOURCE_CV, SOURCE_DOMAINS), ALL_NUMBER_QUANTITIES):
+    for names in (NUMBER_QUANTITIES, (*NUMBER_QUANTITIES, COMMITTEE), ALL_NUMBER_QUANTITIES):
         betas = left_out_betas(cases, names)
         describe_gains(f"left out, {', '.join(names)}", cases, gains_of(cases, betas))
     betas = left_out_betas(cases, NUMBER_QUANTITIES)
@@ -460,10 +464,11 @@ def judge(cases, write):
             for case in some
         ]
         describe_gains(f"{name} ({len(some)} tasks)", some, differences)
-    lost = [gain < -NUMBER_MARGIN for gain, one in zip(gains, followed, strict=True) if one]
-    right = [gain >= 0 for gain, one in zip(gains, followed, strict=True) if one]
-    kept = [gain <= NUMBER_MARGIN for gain, one in zip(gains, followed, strict=True) if not one]
-    rates = {"loss": _share(lost), "adapt": _share(right), "keep": _share(kept)}
+    used, unused = gains[followed], gains[~followed]
+    lost, lost_kept = used < -NUMBER_MARGIN, unused < -NUMBER_MARGIN
+    right, kept = used >= 0, unused <= NUMBER_MARGIN
+    rates = {"loss": _share(lost), "loss_kept": _share(lost_kept)}
+    rates |= {"adapt": _share(right), "keep": _share(kept)}
     print("rates", rates)
     beta = fit_gains(cases, NUMBER_QUANTITIES)
     print("coefficients", rounded(beta))
@@ -478,7 +483,7 @@ def judge(cases, write):
 
 def _share(flags):
     """Return a share, kept away from 0 and 1 by one case more of either kind."""
-    return round((sum(flags) + 1) / (len(flags) + 2), 4)
+    return round(float(sum(flags) + 1) / (len(flags) + 2), 4)
 
 
 def _write(name, content):

@@ -1,12 +1,13 @@
 """Whether `SegmentSparseFiltering` should divide responses by their norm: by the source alone.
 
-    python benchmarks/segment_settings.py WINDOWS [source] [one-domain] [target]
+    python benchmarks/segment_settings.py WINDOWS [source] [one-domain] [target] [source-filters]
 
 WINDOWS as in ``bearings.py``. "source": filters and a logistic regression learn from the first
 halves of the source's recordings and are scored on the second halves, for each source of the
 bearings' tasks; the default of ``normalize`` is decided by this. "one-domain": five windows of each
 class train, from first halves; second halves are scored. "target": the tasks themselves, which read
-target labels and decide nothing. Balanced accuracy with ``normalize`` True and False.
+target labels and decide nothing. "source-filters": the same with filters that are learned from the
+source's windows alone. Balanced accuracy with ``normalize`` True and False.
 """
 
 import sys
@@ -22,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from covshift import AdaptedClassifier, DomainStandardScaler, SegmentSparseFiltering, stack_domains
 from covshift.paper.bearings.protocol import LOADS, TASKS, read_windows
 
-PARTS = ("source", "one-domain", "target")
+PARTS = ("source", "one-domain", "target", "source-filters")
 N_DRAWS, N_TRAINING = 3, 5
 
 
@@ -54,11 +55,12 @@ def score_within(windows, labels, train, test, seed):
     return with_and_without(filters, score)
 
 
-def score_task(windows, task):
-    """Learn from source and target windows, score the target's."""
+def score_task(windows, task, *, source_filters=False):
+    """Learn from source and target windows, filters perhaps from the source's; score the target."""
     source, target, labels = task.split(windows)
     X, y, sample_domain = stack_domains(windows.X[source], labels[source], windows.X[target])
-    filters = SegmentSparseFiltering(random_state=0).fit(X)
+    learned_from = windows.X[source] if source_filters else X
+    filters = SegmentSparseFiltering(random_state=0).fit(learned_from)
 
     def score(filters):
         model = AdaptedClassifier(DomainStandardScaler(), LogisticRegression(max_iter=1000))
@@ -100,6 +102,10 @@ def main():
     if "target" in parts:
         for task in TASKS:
             tell(f"target, {task.shift}, {task.name}", score_task(windows, task))
+    if "source-filters" in parts:
+        for task in TASKS:
+            scores = score_task(windows, task, source_filters=True)
+            tell(f"filters of the source, {task.shift}, {task.name}", scores)
 
 
 if __name__ == "__main__":

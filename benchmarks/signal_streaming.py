@@ -5,7 +5,8 @@
 Writes a made-up recording of that size (int16) to FOLDER, learns `SegmentSparseFiltering` and a
 model from two short recordings, learns filters from the memory map of the long one, and predicts
 every window of it by ``covshift predict``, in processes of their own. Prints seconds and the peak
-memory of each, then removes the recording. Below .27 GB the map would be loaded as a whole.
+resident memory of each (Linux), then removes the recording. Below .27 GB the map would be loaded as
+a whole.
 """
 
 import argparse
@@ -17,9 +18,11 @@ from pathlib import Path
 import numpy as np
 
 RATE, WINDOW, CHUNK = 12_000, 1200, 1 << 24
+# Not getrusage: its peak begins with that of the process that started this one.
 PEAK = """
-import resource
-print("peak:", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, "MB", flush=True)
+from pathlib import Path
+status = Path("/proc/self/status").read_text().split()
+print("peak:", int(status[status.index("VmHWM:") + 1]) // 1024, "MB", flush=True)
 """
 LEARN = """
 import sys, numpy as np

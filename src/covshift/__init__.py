@@ -38,7 +38,11 @@ if TYPE_CHECKING:
         JointAlignmentClassifier,
         LSPClassifier,
     )
-    from covshift.selection import AutoAdaptedClassifier, AutoAdaptedRegressor
+    from covshift.selection import (
+        AutoAdaptedClassifier,
+        AutoAdaptedRegressor,
+        estimate_performance,
+    )
     from covshift.streams import SampledRowsWarning
     from covshift.weights import (
         ClassifierWeights,
@@ -78,6 +82,7 @@ __all__ = [
     "ULSIFWeights",
     "UnreliableWeightsWarning",
     "diagnose",
+    "estimate_performance",
     "fit_each",
     "fit_many",
     "load",
@@ -116,6 +121,7 @@ _MODULE_OF = {
     "ULSIFWeights": "covshift.weights",
     "UnreliableWeightsWarning": "covshift.weights",
     "diagnose": "covshift.diagnosis",
+    "estimate_performance": "covshift.selection",
     "fit_each": "covshift.adapters",
     "fit_many": "covshift.adapters",
     "load": "covshift.persistence",

@@ -127,6 +127,9 @@ def test_memory_maps_and_dask_arrays(tmp_path, monkeypatch):
         streamed = clone(model).fit(rows, sample_domain=np.repeat([0, -1], 25))
         assert_array_equal(streamed.components_, model.components_)
         assert_allclose(np.asarray(streamed.transform(rows)), model.transform(X))
+    mapped[:] = np.nan
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        clone(model).fit(mapped)
 
 
 def test_blocks_of_responses_change_nothing(monkeypatch):

@@ -13,6 +13,10 @@ from covshift.signals import cut_windows
 rng = np.random.default_rng(0)
 
 
+# The head of a file that MATLAB saves with '-v7.3': HDF5 follows.
+MATLAB_7_3 = b"MATLAB 7.3 MAT-file".ljust(124, b"\0") + b"\x00\x02IM" + b"\x89HDF\r\n\x1a\n"
+
+
 def signal(n=300):
     return rng.normal(size=n)
 
@@ -119,7 +123,7 @@ def test_damaged_files_are_named(tmp_path):
             load_bearings(tmp_path)
     for arrays, match in [
         ({"X105_FE_time": np.ones(5)}, "has no channel DE .arrays: X105_FE_time"),
-        ({"X105_DE_time": np.array(["text"])}, "where numbers should be"),
+        ({"X105_DE_time": np.array(["text"])}, "where real numbers should be"),
         ({"X105_DE_time": np.array([1.0, np.nan, 2.0])}, "not finite"),
         ({"X105_DE_time": np.ones((2, 2, 2))}, r"shape \(2, 2, 2\)"),
         ({"X105_DE_time": np.array([[1.0]])}, "not a recording"),
@@ -202,6 +206,7 @@ def test_every_type_of_file(tmp_path):
     np.save(tmp_path / "a.npy", x)
     np.savez(tmp_path / "b.npz", x)
     np.savez(tmp_path / "c.npz", left=x, right=-x)
+    np.savetxt(tmp_path / "h.csv", np.column_stack([np.arange(40) // 2 / 100, x]), delimiter=",")
     savemat(tmp_path / "d.mat", {"x": x, "rate": 5.0})  # one number is not a recording
     np.savetxt(tmp_path / "e.csv", x)
     np.savetxt(
@@ -209,7 +214,7 @@ def test_every_type_of_file(tmp_path):
     )
     wavfile.write(tmp_path / "g.wav", 8000, x.astype(np.float32))
     rows = ["file,label,variable", *(f"{name},x," for name in ("a.npy", "b.npz", "d.mat", "e.csv"))]
-    rows += ["c.npz,x,right", "f.txt,x,", "g.wav,x,"]
+    rows += ["c.npz,x,right", "f.txt,x,", "g.wav,x,", "c.npz,x,left right", "h.csv,x,"]
     found = load_bearings(write_own(tmp_path, "\n".join(rows)))
     for one in found.recordings[:4]:
         np.testing.assert_array_equal(one, x)
@@ -217,6 +222,8 @@ def test_every_type_of_file(tmp_path):
     np.testing.assert_array_equal(found.recordings[5], np.column_stack([x, -x]))
     np.testing.assert_array_equal(found.recordings[6], x.astype(np.float32))
     assert found.rate[6] == 8000
+    np.testing.assert_array_equal(found.recordings[7], np.column_stack([x, -x]))
+    np.testing.assert_array_equal(found.recordings[8], x)  # without the time
 
 
 def test_another_name_of_the_table(tmp_path):
@@ -235,14 +242,23 @@ def test_another_name_of_the_table(tmp_path):
         ("file,label\n", FileNotFoundError, "has no recordings"),
         ("file,label\nz.npy,x\n", FileNotFoundError, r"names files that are not in .*: z\.npy\."),
         ("file,label\n" + "y,x\n" * 5, FileNotFoundError, "y, y, y, and 2 more"),
-        ("file,label\n,x\n", FileNotFoundError, "not in"),
+        ("file,label\n,x\n", ValueError, "line 2: the file is empty"),
+        ("file,label\na.npy,x\na.npy,y\n", ValueError, r"a\.npy in lines 2 and 3: keep one"),
+        ("file,label\nnew.mat,x\n", ValueError, r"new\.mat is a file of MATLAB 7\.3 .*'-v7'"),
+        ("file,label\nwide.npy,x\n", ValueError, "2 samples of 300 channels: transpose it"),
+        ("file,label\ncomma.csv,x\n", ValueError, r"comma\.csv seems .* decimal comma"),
+        ("file,label,variable\ntwo.npz,x,p s\n", ValueError, r"different lengths \(p .*, s .*\)"),
         ("file,label\na.npy,\n", ValueError, "line 2: the label is empty"),
         ("file,label,rpm\na.npy,x,fast\n", ValueError, "line 2: rpm 'fast' is not a number"),
         ("file,label\nbad.npy,x\n", ValueError, r"bad\.npy cannot be read"),
         ("file,label\nbad.wav,x\n", ValueError, r"bad\.wav cannot be read"),
         ("file,label\nbad.csv,x\n", ValueError, r"bad\.csv cannot be read"),
         ("file,label\nbad.mp3,x\n", ValueError, r"type \.mp3 are not read"),
-        ("file,label\ntwo.npz,x\n", ValueError, r"holds 2 arrays \(p, q\): name one in a column"),
+        (
+            "file,label\ntwo.npz,x\n",
+            ValueError,
+            r"holds 3 arrays \(p, q, s\): name one in a column",
+        ),
         ("file,label,variable\ntwo.npz,x,r\n", ValueError, "has no array 'r'"),
     ],
 )
@@ -251,7 +267,10 @@ def test_tables_and_files_that_are_wrong(tmp_path, table, error, match):
     for name in ("bad.npy", "bad.wav", "bad.mp3"):
         (tmp_path / name).write_bytes(b"\x00\x01 neither sound nor numbers")
     (tmp_path / "bad.csv").write_text("a,b\n1,2\nx,y\n")
-    np.savez(tmp_path / "two.npz", p=signal(), q=signal())
+    (tmp_path / "new.mat").write_bytes(MATLAB_7_3)
+    np.save(tmp_path / "wide.npy", signal().reshape(1, -1).repeat(2, axis=0))
+    (tmp_path / "comma.csv").write_text("0,25\n-1,75\n0,5\n")
+    np.savez(tmp_path / "two.npz", p=signal(), q=signal(), s=signal(299))
     with pytest.raises(error, match=match):
         load_bearings(tmp_path)
 

@@ -53,11 +53,11 @@ def test_label_shift_is_named():
     rng = np.random.RandomState(0)
     y = rng.standard_normal(600)
     X = np.column_stack([y + 0.1 * rng.standard_normal(600) for _ in range(2)])
-    high = rng.uniform(size=600) < 1 / (1 + np.exp(-3 * y))
+    high = rng.uniform(size=600) < np.where(y > 0, 0.8, 0.2)
     X_all = np.concatenate([X[~high], X[high]])
     sample_domain = np.where(np.arange(600) < (~high).sum(), 0, -1)
     labels = np.concatenate([y[~high], np.full(high.sum(), np.nan)])
-    found = diagnose(X_all, labels, sample_domain=sample_domain, max_rows=150)
+    found = diagnose(X_all, labels, sample_domain=sample_domain, max_rows=400)
     assert found.movement.moved
     assert found.movement.target_shares[-1] > 2 * found.movement.source_shares[-1]
     assert "label shift" in repr(found)

@@ -9,7 +9,8 @@ from sklearn.svm import LinearSVC
 
 from covshift import AdaptedClassifier, DomainStandardScaler, NothingToAdaptWarning, load, save
 from covshift.kernels.vector_scaling import fit_scaling
-from covshift.predictors.class_proportions import N_FOLDS, SHARE_PRIOR
+from covshift.predictors.class_proportions import SHARE_PRIOR
+from covshift.predictors.held_out import N_FOLDS
 
 NAMES = np.array(["no", "yes"])
 MODEL = AdaptedClassifier(None, LogisticRegression(), class_shares="estimated")

@@ -211,5 +211,5 @@ def test_bad_parameters(sites, options, message):
 def test_labels_must_be_numbers(sites):
     X, _, sample_domain, _, _ = sites
     texts = np.where(sample_domain >= 0, "high", "")
-    with pytest.raises(ValueError, match="could not convert"):
+    with pytest.raises(ValueError, match="not compatible with arrays of bytes/strings"):
         AutoAdaptedRegressor(candidates=FEW).fit(X, texts, sample_domain=sample_domain)

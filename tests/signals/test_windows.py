@@ -1,6 +1,7 @@
 """Windows of recordings: which samples, whose, and how much memory."""
 
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -63,6 +64,32 @@ def test_a_memory_map_is_read_block_by_block(tmp_path):
     tracemalloc.stop()
     assert total == n
     assert peak < 4 * 64 * 1000 * 8  # of 32 MB
+
+
+def resident_pages():
+    """Kilobytes of files that are mapped and resident, as Linux counts them."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("RssFile"))
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="counted on Linux only")
+def test_pages_of_a_memory_map_do_not_stay(tmp_path):
+    path = tmp_path / "long.bin"
+    np.memmap(path, np.float64, "w+", shape=(8_000_000,))[:] = 1.0
+    recording = np.memmap(path, np.float64, "r")
+    before = resident_pages()
+    most = max(resident_pages() for _ in iter_windows([recording], 1000, block_size=64))
+    assert most - before < 16_000  # of 64,000
+    assert recording[::1000].sum() == 8000
+
+
+def test_changes_to_a_private_map_stay(tmp_path):
+    path = tmp_path / "long.bin"
+    np.memmap(path, np.float64, "w+", shape=(100,))[:] = 1.0
+    recording = np.memmap(path, np.float64, "c")
+    recording[50] = 7.0
+    (block,) = iter_windows([recording], 100)
+    assert block.X[0, 50] == recording[50] == 7.0
 
 
 @pytest.mark.parametrize(

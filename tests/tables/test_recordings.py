@@ -118,12 +118,16 @@ def test_tables_that_cannot_be_read(tmp_path):
         read_table(table_of(tmp_path))
     write_recordings(tmp_path, table="name,fault\na.npy,7\n")
     refuse(tmp_path, "has no column 'file'")
-    write_recordings(tmp_path, table="file,fault\na.npy,7\nz.npy,7\n,7\n")
-    refuse(tmp_path, "names files that are not beside it: 'z.npy', 'None'")
+    write_recordings(tmp_path, table="file,fault\na.npy,7\nz.npy,7\n")
+    refuse(tmp_path, "names files that are not beside it: 'z.npy'")
+    write_recordings(tmp_path, table="file,fault\na.npy,7\n,7\n")
+    refuse(tmp_path, "line 3: the cell of 'file' is empty")
+    write_recordings(tmp_path, table="file,fault\na.npy,7\nb.npy,7\na.npy,8\n")
+    refuse(tmp_path, "names the recording a.npy in lines 2 and 4: keep one")
     write_recordings(tmp_path, table="file,start\na.npy,7\n")
     refuse(tmp_path, "has a column 'start', as windows have; rename it")
     write_recordings(tmp_path, table="file,rate\na.npy,fast\n")
-    refuse(tmp_path, "line 2: .*fast")
+    refuse(tmp_path, "line 2: rate 'fast' is not a number of samples per second")
 
 
 def test_recordings_that_cannot_be_used(tmp_path):
@@ -133,6 +137,8 @@ def test_recordings_that_cannot_be_used(tmp_path):
     refuse(tmp_path, "recording 'b.npy' has 2 channels, not 1")
     np.save(tmp_path / "b.npy", np.where(np.arange(100) == 40, np.nan, 1.0))
     refuse(tmp_path, "recording 'b.npy' has samples that are not finite, from about sample 32 on")
+    np.save(tmp_path / "b.npy", np.full(100, 1e308))
+    refuse(tmp_path, "recording 'b.npy' has samples so large that their spectrum overflows")
     (tmp_path / "b.npy").write_bytes(b"nothing")
     refuse(tmp_path, "line 3: .*b.npy")
     write_recordings(tmp_path, table="file,rate\na.npy,64\nb.npy,128\n")

@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from covshift.adapters._filter_minimization import minimize_filters
@@ -23,7 +23,7 @@ from covshift.domains import check_fit_domains, check_new_domains
 from covshift.kernels.activations import ACTIVATIONS, activate
 from covshift.kernels.arrays import FloatArray
 from covshift.kernels.normalization import row_norms
-from covshift.streams import ArrayRows, RowStream, bring_home, is_streamed, map_rows, open_rows
+from covshift.streams import ArrayRows, RowStream, bring_home, is_streamed, map_rows, open_stream
 
 SEGMENT_LENGTH = 100  # samples, as published, where windows have as many
 AT_USE = (*ACTIVATIONS, "square", "log")
@@ -31,7 +31,7 @@ AT_USE = (*ACTIVATIONS, "square", "log")
 # sensor's own filter has emptied would otherwise be blown up to unit variance.
 WHITENING_EPSILON = 1e-5
 BLOCK_RESPONSES = 2**22  # that are worked on at a time
-BLOCK_BYTES = 2**28  # of windows that are read at a time
+BLOCK_BYTES = 2**22  # of windows that are read at a time: each may bring in 100 kB of its file
 
 
 def draw_segments(
@@ -286,7 +286,8 @@ class SegmentSparseFiltering(DomainTransformer):
         ----------
         X : {array-like, Dask array} of shape (n_windows, n_channels * length)
             Windows of all domains, as `covshift.signals.cut_windows` makes them. Of a Dask array,
-            and of a memory map of more than 256 MB, the segments alone are in memory.
+            and of a memory map of more than 256 MB, only the windows that segments are drawn from
+            are read and checked, a few at a time.
         y : None
             Never read.
         sample_domain : array-like of shape (n_windows,), default=None
@@ -308,6 +309,9 @@ class SegmentSparseFiltering(DomainTransformer):
             segments = draw_segments(
                 stream, self.segment_length_, self.n_channels, self.n_segments, random_state
             )
+            if is_streamed(X):  # what is not drawn is not read
+                check_array(segments, input_name="X")
+                check_magnitude(segments)
             self._learn(segments, random_state)
             self.n_segments_ = len(segments)
             self.domains_ = domains.domains
@@ -394,7 +398,10 @@ class SegmentSparseFiltering(DomainTransformer):
     def _open(self, X: Any) -> RowStream:
         """Check windows and return them as a stream."""
         if is_streamed(X):
-            return open_rows(self, X, reset=True)
+            stream = open_stream(X)
+            n_windows, n_features = stream.shape
+            validate_data(self, np.zeros((min(n_windows, 1), n_features)))
+            return stream
         X = validate_data(self, X, dtype=(np.float64, np.float32))
         check_magnitude(X)
         return ArrayRows(X)

@@ -98,6 +98,14 @@ def adapt(
             "default 1000; 0: none."
         ),
     ] = None,
+    keep_no_rows: Annotated[
+        bool,
+        typer.Option(
+            "--keep-no-rows",
+            help="Keep no training rows in the model. By default it keeps at most 1000 of them, "
+            "held out, for `predict --sets` and for expected scores on later files.",
+        ),
+    ] = False,
     labels: Annotated[
         Path | None,
         typer.Option(
@@ -163,6 +171,7 @@ def adapt(
                 "--as": cells.as_kind, "--target-domain": splitting.target_domain,
                 "--time": splitting.time, "--train-before": splitting.train_before,
                 "--estimator": estimator, "--estimator-params": estimator_params,
+                "--keep-no-rows": keep_no_rows or None,
             }  # fmt: skip
             for option, value in given.items():
                 if value is not None:
@@ -184,7 +193,7 @@ def adapt(
             own = own_model(estimator, estimator_params, adapter, seed, jobs, task)
             settings = {
                 "objective": objective, "seed": seed, "n_jobs": jobs,
-                "time_budget": time_budget,
+                "time_budget": time_budget, "keep_rows": not keep_no_rows,
             } | _automatic(adapter, min_gain, max_risk, scores_from)  # fmt: skip
             columns = {
                 "ignore": column_names(ignore), "keep": column_names(use),

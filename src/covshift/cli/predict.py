@@ -37,6 +37,14 @@ def predict(
     proba: Annotated[
         bool, typer.Option("--proba", help="Add the probability of each class.")
     ] = False,
+    sets: Annotated[
+        float | None,
+        typer.Option(
+            metavar="ALPHA",
+            help="Add a set of classes for each row that misses its class with probability ALPHA, "
+            "such as .1, and say whether that is promised.",
+        ),
+    ] = None,
     plain: Annotated[
         bool, typer.Option("--plain", help="Predict with the plain model, without adaptation.")
     ] = False,
@@ -63,6 +71,8 @@ def predict(
 
     --out ends in .csv, .tsv, .csv.gz, .tsv.gz or .parquet. In text files, cells that a spreadsheet
     program would run as formulas get an apostrophe in front.
+
+    --sets writes the classes of a set as a JSON list, such as ["no", "yes"]; a set may be empty.
 
     A model that was learned with --signals reads a table of recordings: --out gets a line for
     each window, --by-recording one for each recording, with the class that most windows have.
@@ -97,6 +107,7 @@ def predict(
                 keep=kept,
                 group=FILE if recordings else None,
                 probabilities=proba,
+                sets=sets,
                 domain=domain,
                 progress=lambda n_rows, share: update(f"predicting: {n_rows:,} rows", share),
                 **reading.layout,
@@ -114,6 +125,8 @@ def predict(
     if result["objective"]:
         typer.echo(f"Objective: {result['objective']}.")
     typer.echo(f"Rows predicted: {result['rows']:,} ({_say_predicted(result)})")
+    if "sets" in result:
+        _print_sets(result["sets"])
     if "recordings" in result:
         last = ("share", "share of windows") if "counts" in result else ("spread", "spread")
         first = ("recording", "windows", "prediction", last[0])
@@ -127,6 +140,14 @@ def predict(
     typer.echo(f"Predictions: {out}")
     if by_recording is not None:
         typer.echo(f"Of each recording: {by_recording}")
+
+
+def _print_sets(sets: dict[str, Any]) -> None:
+    """Say what is promised of the sets, and how large they are."""
+    covers = f"coverage of {1 - sets['alpha']:.0%}"
+    verdict = f"{covers} is promised" if sets["promised"] else f"{covers} is not promised"
+    typer.echo(f"Sets: {verdict} ({sets['method']}). {sets['reason']}")
+    typer.echo(f"Mean size of a set: {sets['mean size']:.2f} classes.")
 
 
 def _say_predicted(result: dict[str, Any]) -> str:

@@ -101,7 +101,9 @@ def load_bearings(
         - your own recordings with a table: one row per recording, columns ``file`` and ``label``,
           and where known ``load``, ``rpm`` (revolutions per minute), ``rate`` (samples per second)
           and ``domain`` (default: the load). Files are ``.npy``, ``.npz``, ``.mat``, ``.csv`` or
-          ``.wav``; an ``.npz`` or ``.mat`` file with several arrays needs a column ``variable``.
+          ``.wav``; an ``.npz`` or ``.mat`` file with several arrays needs a column ``variable``,
+          which names one, or several as channels, with spaces between them. A first column of a
+          ``.csv`` file that never falls is taken for the time and left out.
         - files of Case Western Reserve, 12 kHz at the drive end: ``105.mat``, ``IR007_0.mat`` or
           ``1797_IR_7_DE12.npz``;
         - files of MFPT: ``baseline_1.mat``, ``InnerRaceFault_vload_1.mat``, ...
@@ -278,12 +280,31 @@ def _read_table(folder: Path, table: Path) -> list[Recording]:
             rows = list(reader)
     except (UnicodeDecodeError, csv.Error) as error:
         raise damaged(table, f"cannot be read as CSV ({error})") from None
-    absent = [row["file"] for row in rows if not (folder / (row["file"] or "")).is_file()]
+    nameless = [number for number, row in enumerate(rows, start=2) if not row["file"]]
+    if nameless:
+        raise ValueError(f"{table}, line {nameless[0]}: the file is empty.")
+    absent = [row["file"] for row in rows if not (folder / row["file"]).is_file()]
     if absent:
         named = ", ".join(map(str, absent[:3]))
         named += f", and {len(absent) - 3} more" if len(absent) > 3 else ""
         raise FileNotFoundError(f"{table} names files that are not in {folder}: {named}.")
+    if twice := named_twice(rows):
+        raise ValueError(f"{table} {twice}.")
     return [_read_row(folder, table, number, row) for number, row in enumerate(rows, start=2)]
+
+
+def named_twice(rows: Sequence[dict[str, Any]]) -> str:
+    """Say which recording two rows of a table share: it would be on two sides; "" if none is."""
+    lines: dict[Any, int] = {}
+    for number, row in enumerate(rows, start=2):
+        key = row["file"], (row.get("variable") or "").strip()
+        if key in lines:
+            return (
+                f"names the recording {row['file']} in lines {lines[key]} and {number}: keep one, "
+                "since windows of one recording on two sides make every comparison too good"
+            )
+        lines[key] = number
+    return ""
 
 
 def _read_row(folder: Path, table: Path, number: int, row: dict[str, Any]) -> Recording:
@@ -306,28 +327,21 @@ def _read_row(folder: Path, table: Path, number: int, row: dict[str, Any]) -> Re
 def read_recording(path: Path, variable: str = "") -> tuple[Any, float]:
     """Return the samples of a file, and their rate where the file knows it, else NaN.
 
-    ``variable`` names an array of a file .npz or .mat, which may hold several. Files .npy and
-    .wav become memory maps.
+    ``variable`` names an array of a file .npz or .mat, which may hold several; or several arrays,
+    with spaces between them, which become channels. Files .npy and .wav become memory maps.
     """
     suffix = path.suffix.lower()
     if suffix in (".npz", ".mat"):
-        arrays = _read_arrays(path)
-        if not variable:
-            arrays = {name: one for name, one in arrays.items() if np.size(one) > 1}
-            if len(arrays) != 1:
-                raise ValueError(
-                    f"{path} holds {len(arrays)} arrays ({', '.join(arrays)}): name one in a "
-                    f"column 'variable' of the table."
-                )
-            variable = next(iter(arrays))
-        if variable not in arrays:
-            raise damaged(path, f"has no array {variable!r} (arrays: {', '.join(arrays)})")
-        return _check_samples(path, arrays[variable]), np.nan
+        return _named_samples(path, _read_arrays(path), variable), np.nan
     try:
         if suffix == ".npy":
             return _check_samples(path, np.load(path, mmap_mode="r", allow_pickle=False)), np.nan
         if suffix == ".wav":
             rate, samples = wavfile.read(path, mmap=True)
+            # SciPy's map could be written to, so that pages read from it could not be let go of.
+            samples = np.memmap(
+                path, samples.dtype, mode="r", offset=samples.offset, shape=samples.shape
+            )
             return _check_samples(path, samples), float(rate)
         if suffix in (".csv", ".txt"):
             return _check_samples(path, _read_text(path)), np.nan
@@ -335,20 +349,63 @@ def read_recording(path: Path, variable: str = "") -> tuple[Any, float]:
         if str(path) in str(error):
             raise
         raise damaged(path, f"cannot be read ({error})") from error
-    raise ValueError(f"{path}: files of type {suffix or 'none'} are not read. {WHERE}")
+    raise ValueError(
+        f"{path}: files of type {suffix or 'none'} are not read. Save recordings as .npy, .npz, "
+        ".mat, .csv, .txt or .wav."
+    )
+
+
+def _named_samples(path: Path, arrays: dict[str, Any], variable: str) -> Any:
+    """Samples of one array of a file, or of several as channels."""
+    if not variable:
+        arrays = {name: one for name, one in arrays.items() if np.size(one) > 1}
+        if len(arrays) != 1:
+            raise ValueError(
+                f"{path} holds {len(arrays)} arrays ({', '.join(arrays)}): name one in a column "
+                "'variable' of the table, or several, with spaces between them, as channels."
+            )
+        variable = next(iter(arrays))
+    names = [variable] if variable in arrays else variable.split()
+    absent = [name for name in names if name not in arrays]
+    if absent:
+        raise ValueError(
+            f"{path} has no array {', '.join(map(repr, absent))} (arrays: {', '.join(arrays)}). "
+            "Correct the column 'variable' of the table."
+        )
+    columns = [_check_samples(path, arrays[name]) for name in names]
+    if len(columns) == 1:
+        return columns[0]
+    if len({one.shape for one in columns}) > 1 or columns[0].ndim != 1:
+        lengths = ", ".join(f"{name} {one.shape}" for name, one in zip(names, columns, strict=True))
+        raise ValueError(
+            f"{path} has channels of different lengths ({lengths}): cut them to the same length."
+        )
+    return np.column_stack(columns)
 
 
 def _read_text(path: Path) -> FloatArray:
-    """Numbers of a text, one row per sample; a first line of names is skipped."""
+    """Numbers of a text, one row per sample; a first line of names is skipped.
+
+    A first column that never falls is the time of the samples and is skipped as well.
+    """
     with path.open(encoding="utf-8-sig") as file:
         first = file.readline()
-    delimiter = next((mark for mark in (",", ";", "\t") if mark in first), None)
+    delimiter = next((mark for mark in (";", "\t", ",") if mark in first), None)
     try:
         [float(cell) for cell in first.split(delimiter)]
         names = 0
     except ValueError:
         names = 1
     found: FloatArray = np.loadtxt(path, delimiter=delimiter, skiprows=names, encoding="utf-8-sig")
+    if found.ndim != 2 or found.shape[1] < 2:
+        return found
+    time = found[:, 0]
+    if time[-1] > time[0] and (np.diff(time) >= 0).all():
+        return found[:, 1:]
+    # "0,25" fills two cells, and the second one never has a sign or a point.
+    whole = delimiter == "," and not np.mod(found, 1).any()
+    if whole and found.shape[1] == 2 and (found[:, 1] >= 0).all():
+        raise ValueError(f"{path} seems to use a decimal comma: write numbers with a point.")
     return found
 
 
@@ -359,6 +416,11 @@ def _read_arrays(path: Path) -> dict[str, Any]:
             with np.load(path, allow_pickle=False) as file:
                 return {name: file[name] for name in file.files}
         arrays = loadmat(path)
+    except NotImplementedError:
+        raise ValueError(
+            f"{path} is a file of MATLAB 7.3 (HDF5), which is not read: save it again in MATLAB "
+            "with save(..., '-v7'), or as .npy."
+        ) from None
     # What SciPy raises for bytes that are not a file of MATLAB, or end too soon, is not one thing.
     except Exception as error:
         raise damaged(path, f"cannot be read ({error})") from error
@@ -369,11 +431,23 @@ def _check_samples(path: Path, values: Any) -> Any:
     """Return samples as (n,) or (n, channels), a memory map unread."""
     samples = values if isinstance(values, np.ndarray) else np.asarray(values)
     if samples.dtype.kind not in "fiu":
-        raise damaged(path, f"holds {samples.dtype} where numbers should be")
+        raise ValueError(f"{path} holds {samples.dtype} where real numbers should be.")
     if samples.ndim == 2 and 1 in samples.shape:
         samples = samples.reshape(-1)
     if samples.ndim not in (1, 2) or samples.size < 2:
-        raise damaged(path, f"holds an array of shape {samples.shape}, which is not a recording")
+        raise ValueError(
+            f"{path} holds an array of shape {samples.shape}, which is not a recording: expected "
+            "(n_samples,) or (n_samples, n_channels)."
+        )
+    if samples.ndim == 2 and samples.shape[1] > samples.shape[0]:
+        raise ValueError(
+            f"{path} has {samples.shape[0]:,} samples of {samples.shape[1]:,} channels: transpose "
+            "it, so that rows are samples."
+        )
     if not isinstance(samples, np.memmap) and not np.isfinite(samples).all():
-        raise damaged(path, "holds samples that are not finite")
+        at = int(np.flatnonzero(~np.isfinite(samples).reshape(len(samples), -1).all(axis=1))[0])
+        raise ValueError(
+            f"{path} has samples that are not finite, the first at sample {at:,}: fill them, or "
+            "leave the recording out."
+        )
     return samples

@@ -33,6 +33,10 @@ OURS: Shapes = {
     "domains_": "d",
     "feature_groups_": "k p",
     "feature_norms_": "u p",
+    "held_out_domain_": "h",
+    "held_out_labels_": "h",
+    "held_out_rows_": "h m",
+    "held_out_scores_": "h k",
     "intercept_": "p",
     "label_reward_": "k",
     "landmarks_": "l m",
@@ -58,6 +62,7 @@ OURS: Shapes = {
     "_source_shares": "k",
 }
 OURS_BY_CLASS: dict[str, Shapes] = {
+    "AdaptedRegressor": {"held_out_scores_": "h"},
     "JointAlignmentClassifier": {"bases_": "b *", "coefficients_": "b k", "center_": "m"},
     "KLIEPWeights": {"bases_": "b m", "coefficients_": "b"},
     "LSPClassifier": {"bases_": "b m", "coefficients_": "b k"},
@@ -81,8 +86,11 @@ THEIRS: list[tuple[Any, Shapes]] = [
 # Of a feature without any value these are NaN, and so are the rows that they scale: whoever gets
 # those says so.
 MAY_BE_MISSING = frozenset(
-    ("mean_", "means_", "scale_", "scales_", "var_", "min_", "center_", "quantiles_", "reference_")
-)
+    (
+        "mean_", "means_", "scale_", "scales_", "var_", "min_", "center_", "quantiles_",
+        "reference_", "held_out_rows_",
+    )
+)  # fmt: skip
 
 
 def attributes_agree(model: Any) -> bool:

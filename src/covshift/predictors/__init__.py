@@ -2,7 +2,18 @@
 
 from covshift.predictors.adapted_classifier import AdaptedClassifier
 from covshift.predictors.adapted_regressor import AdaptedRegressor
+from covshift.predictors.held_out import HeldOutRows, NoHeldOutRowsError
 from covshift.predictors.joint_alignment_classifier import JointAlignmentClassifier
 from covshift.predictors.lsp_classifier import LSPClassifier
+from covshift.predictors.prediction_sets import PredictionIntervals, PredictionSets
 
-__all__ = ["AdaptedClassifier", "AdaptedRegressor", "JointAlignmentClassifier", "LSPClassifier"]
+__all__ = [
+    "AdaptedClassifier",
+    "AdaptedRegressor",
+    "HeldOutRows",
+    "JointAlignmentClassifier",
+    "LSPClassifier",
+    "NoHeldOutRowsError",
+    "PredictionIntervals",
+    "PredictionSets",
+]

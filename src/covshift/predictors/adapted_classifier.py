@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from covshift.base import check_option
 from covshift.kernels.arrays import FloatArray
 from covshift.kernels.class_shares import reweigh_classes
-from covshift.kernels.vector_scaling import scaled_probabilities
+from covshift.kernels.vector_scaling import fit_scaling, scaled_probabilities
 from covshift.predictors.adapted_estimator import AdaptedEstimator
 from covshift.predictors.class_proportions import (
     SHARE_PRIOR,
@@ -27,6 +27,7 @@ from covshift.predictors.objective import (
     class_shares,
     decide_classes,
 )
+from covshift.predictors.prediction_sets import SetPredictor
 from covshift.predictors.scored_classifier import ScoredClassifier
 from covshift.streams import is_streamed
 
@@ -59,7 +60,7 @@ def _decides(self):
     )
 
 
-class AdaptedClassifier(ScoredClassifier, AdaptedEstimator):
+class AdaptedClassifier(SetPredictor, ScoredClassifier, AdaptedEstimator):
     """Classifier that adapts to the target before it learns.
 
     The adapter is fitted on the rows of all domains, the classifier on the adapted rows
@@ -87,6 +88,11 @@ class AdaptedClassifier(ScoredClassifier, AdaptedEstimator):
         probable class. It assumes that nothing but class proportions differs between the adapted
         source and target, and harms where that is wrong: on real tasks with a shift it lost .01 to
         .03 accuracy with most models (docs/results/selection.md).
+    keep_rows : bool, default=False
+        Whether to keep at most 1,000 labeled source rows, with what fits without them say of them,
+        for ``predict_set`` and `covshift.estimate_performance`. They are a part of the model and of
+        its file. It takes three more fits. None are kept where fewer than two classes have two
+        labeled source rows.
 
     Attributes
     ----------
@@ -102,6 +108,9 @@ class AdaptedClassifier(ScoredClassifier, AdaptedEstimator):
         Domains known, from the fit or from ``adapt_target``.
     domain_names_ : dict
         Integer -> name of the targets learned by name in ``adapt_target``.
+    held_out_ : HeldOutRows or None
+        Source rows that are kept (``keep_rows``): ``X``, class numbers ``y``, ``domain``, and
+        ``scores``, their calibrated class probabilities by fits that left them out.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -118,7 +127,7 @@ class AdaptedClassifier(ScoredClassifier, AdaptedEstimator):
 
     **Cost**: the fits of adapter and estimator; beside theirs, memory for one adapted copy of
     the rows. ``class_shares="estimated"`` fits both three more times, to two thirds of the source
-    and all target rows.
+    and all target rows; so does ``keep_rows=True``.
 
     Examples
     --------
@@ -133,6 +142,7 @@ class AdaptedClassifier(ScoredClassifier, AdaptedEstimator):
     """
 
     _label_kind = "class"
+    _n_strata = 2
 
     def __init__(
         self,
@@ -141,8 +151,9 @@ class AdaptedClassifier(ScoredClassifier, AdaptedEstimator):
         *,
         objective: str | None = None,
         class_shares: str = SOURCE,
+        keep_rows: bool = False,
     ) -> None:
-        super().__init__(adapter, estimator)
+        super().__init__(adapter, estimator, keep_rows=keep_rows)
         self.objective = objective
         self.class_shares = class_shares
 
@@ -262,6 +273,24 @@ class AdaptedClassifier(ScoredClassifier, AdaptedEstimator):
                 f"{type(estimator).__name__} has no predict_proba. Use an estimator that has, such "
                 'as LogisticRegression, or objective="accuracy".'
             )
+
+    def _strata(self, labels):
+        return np.searchsorted(self.classes_, labels)
+
+    def _say(self, fitted, X, domain):
+        return class_logits(fitted, X, self.classes_, domain)
+
+    def _held_out_labels(self, labels):
+        return np.searchsorted(self.classes_, labels)
+
+    def _held_out_scores(self, logits):
+        self._held_out_scaling = fit_scaling(logits, self.held_out_labels_, np.ones(len(logits)))
+        return scaled_probabilities(logits, self._held_out_scaling)
+
+    def _set_probabilities(self, X, sample_domain):
+        X, domain = self._check_rows(X, sample_domain)
+        logits = class_logits(self, X, self.classes_, domain)
+        return scaled_probabilities(logits, self._held_out_scaling)
 
     def _keep_label_facts(self, labels, weights):
         codes = np.searchsorted(self.classes_, labels)

@@ -5,12 +5,13 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
-from sklearn.utils import check_array, get_tags
+from sklearn.utils import _safe_indexing, check_array, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from covshift.base import RefitNeededError, all_or_nothing, register_target, warn_nothing_to_adapt
 from covshift.domains import check_fit_domains, check_new_domains, known_labels
+from covshift.kernels.arrays import FloatArray
 from covshift.predictors.fitting import (
     FittedCandidate,
     adapt_target_of,
@@ -23,10 +24,20 @@ from covshift.predictors.fitting import (
     represent,
     uses_target_rows,
 )
+from covshift.predictors.held_out import (
+    HeldOutRows,
+    check_keepable,
+    cross_fit,
+    draw_kept,
+    kept_features,
+)
 from covshift.predictors.scored_classifier import DomainRequests
 from covshift.registry import Size, find_record
 from covshift.rows import check_readable
 from covshift.streams import bring_home, is_streamed, map_rows
+
+MIN_KEPT = 2  # labeled source rows of at least two classes; fewer are not held out
+ONE_MODEL = "model"  # name of its scores; an ensemble has those of each member
 
 
 def _represents(self):
@@ -43,9 +54,22 @@ class AdaptedEstimator(DomainRequests, BaseEstimator):
     __metadata_request__transform = {"sample_domain": True}
     __metadata_request__decision_function = {"sample_domain": True}
 
-    def __init__(self, adapter: Any = None, estimator: Any = None) -> None:
+    _n_strata = 1
+    # Held-out rows, of models that keep some: see `covshift.predictors.held_out`.
+    held_out_rows_: FloatArray | None = None
+    held_out_labels_: Any = None
+    held_out_domain_: Any = None
+    held_out_scores_: dict[str, FloatArray] | None = None
+
+    def __init__(
+        self, adapter: Any = None, estimator: Any = None, *, keep_rows: bool = False
+    ) -> None:
         self.adapter = adapter
         self.estimator = estimator
+        self.keep_rows = keep_rows
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__({"keep_rows": False, **state})  # older models do not have it
 
     def fit(
         self,
@@ -104,6 +128,8 @@ class AdaptedEstimator(DomainRequests, BaseEstimator):
             self.domain_names_: dict[int, str] = {}
             self._keep_label_facts(labels, None if weights is None else weights[domains.label_mask])
             self._learn_class_shares(adapter, X, labels, domains, weights)
+            if self.keep_rows:
+                self._keep_held_out(adapter, X, labels, domains, weights)
         return self
 
     def predict(self, X: Any, *, sample_domain: Any = None) -> Any:
@@ -123,6 +149,19 @@ class AdaptedEstimator(DomainRequests, BaseEstimator):
             A Dask array of blocks yet to be computed, if X is one.
         """
         return self._predict_by("predict", X, sample_domain)
+
+    @property
+    def held_out_(self) -> HeldOutRows | None:
+        """Source rows that the model keeps, with what fits without them say; None: it has none."""
+        check_is_fitted(self)
+        if self.held_out_rows_ is None or not self.held_out_scores_:
+            return None
+        return HeldOutRows(
+            self.held_out_rows_,
+            self.held_out_labels_,
+            self.held_out_domain_,
+            self.held_out_scores_[ONE_MODEL],
+        )
 
     @available_if(_represents)
     def transform(self, X: Any, *, sample_domain: Any = None) -> Any:
@@ -265,6 +304,35 @@ class AdaptedEstimator(DomainRequests, BaseEstimator):
 
     def _learn_target_shares(self, X, unit):
         """Learn the class proportions of a new target domain; None: of rows without a domain."""
+
+    def _keep_held_out(self, adapter, X, labels, domains, weights):
+        """Keep labeled source rows, with what fits that left them out say of them."""
+        check_keepable(X)
+        known = np.flatnonzero(domains.label_mask)
+        of_source = domains.source[known]
+        held, y = known[of_source], labels[of_source]
+        strata = self._strata(y)
+        if np.count_nonzero(np.bincount(strata) >= MIN_KEPT) < self._n_strata:
+            return  # too few rows to fit a model without some of them
+        by_domain = np.unique(domains.sample_domain[held], return_inverse=True)[1].ravel()
+        chosen = draw_kept(by_domain * (strata.max() + 1) + strata)
+        held, y = held[chosen], y[chosen]
+        said = cross_fit(
+            adapter,
+            self._base_estimator(),
+            X,
+            labels,
+            domains,
+            held,
+            strata[chosen],
+            self._say,
+            label_kind=self._label_kind,
+            sample_weight=weights,
+        )
+        self.held_out_rows_ = kept_features(_safe_indexing(X, held))
+        self.held_out_labels_ = self._held_out_labels(y)
+        self.held_out_domain_ = domains.sample_domain[held]
+        self.held_out_scores_ = {ONE_MODEL: self._held_out_scores(said)}
 
     def _domains_of(self, sample_domain, n_samples):
         """Domains of rows to predict; None, where nothing was said, is for the adapter."""

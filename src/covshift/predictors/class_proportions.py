@@ -9,14 +9,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.utils import _safe_indexing
 
-from covshift.domains import FitDomains, check_fit_domains
+from covshift.domains import FitDomains
 from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
 from covshift.kernels.class_shares import estimate_shares
-from covshift.kernels.distinct_rows import deal_folds
 from covshift.kernels.vector_scaling import Scaling, fit_scaling
-from covshift.predictors.fitting import class_logits, fit_candidate
+from covshift.predictors.fitting import class_logits
+from covshift.predictors.held_out import cross_fit
 
 TARGET = "target"
 # Weight of the source's class shares in those estimated for a target, as a part of its rows.
@@ -24,7 +23,6 @@ TARGET = "target"
 # (docs/design/0025-expected-gains.md).
 SHARE_PRIOR = 0.3
 MIN_SHARE_ROWS = 30  # of a target domain with shares of its own
-N_FOLDS = 3  # of the source, to calibrate on rows that were held out
 
 
 def share_ratios(P: FloatArray, shares: FloatArray, prior: float = 0.0) -> FloatArray:
@@ -90,28 +88,17 @@ def fit_held_out_scaling(
             'class_shares="estimated" calibrates on source rows that are held out: at least two '
             "classes need two labeled source rows each."
         )
-    fold_of = np.full(len(codes), -1)
-    fold_of[held] = deal_folds(codes[held], N_FOLDS, np.random.RandomState(0))
-    logits = np.empty((len(held), len(classes)))
-    for fold in range(N_FOLDS):
-        kept, left = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
-        where = check_fit_domains(
-            domains.sample_domain[kept] if domains.given else None,
-            domains.label_mask[kept],
-            len(kept),
-        )
-        fitted = fit_candidate(
-            adapter,
-            estimator,
-            _safe_indexing(X, kept),
-            classes[codes[kept][where.label_mask]],
-            where,
-            sample_weight=None if weights is None else weights[kept],
-        )
-        of_left = domains.sample_domain[left] if domains.given else None
-        logits[fold_of[held] == fold] = class_logits(
-            fitted, _safe_indexing(X, left), classes, of_left
-        )
+    logits = cross_fit(
+        adapter,
+        estimator,
+        X,
+        labels,
+        domains,
+        held,
+        codes[held],
+        lambda fitted, rows, domain: class_logits(fitted, rows, classes, domain),
+        sample_weight=weights,
+    )
     return fit_scaling(
         logits, codes[held], np.ones(len(held)) if weights is None else weights[held]
     )

@@ -406,9 +406,9 @@ def score_labels(views: Views, codes: IntArray, objective: str, shares: FloatArr
     right = np.array([decide_classes(P, objective, shares) == codes for P in views], dtype=float)
     plain, vote = right
     return LabelScores(
-        _sample(plain, codes, objective, 0.0),
-        _sample(vote, codes, objective, 0.0),
-        _sample(vote - plain, codes, objective, -1.0),
+        sample_score(plain, codes, objective, 0.0),
+        sample_score(vote, codes, objective, 0.0),
+        sample_score(vote - plain, codes, objective, -1.0),
         len(codes),
     )
 
@@ -432,7 +432,7 @@ def score_labeled_numbers(views: Views, values: FloatArray) -> LabelScores:
     )
 
 
-def _sample(
+def sample_score(
     values: FloatArray, codes: IntArray, objective: str, least: float
 ) -> tuple[float, float]:
     """Mean of values between ``least`` and 1, over rows or over classes, and its variance.

@@ -131,6 +131,8 @@ class AutoAdapted(BaseEstimator):
             self.decision_ = self._decision()
             self.domain_names_: dict[int, str] = {}
             self._learn_from(problem)
+            if getattr(self, "keep_rows", False):
+                self._keep_held_out(bench, fitted)
         return self
 
     def _prepare(
@@ -249,13 +251,16 @@ class AutoAdapted(BaseEstimator):
         """Arguments of `choose` that depend on the label."""
         return {}
 
+    def _keep_held_out(self, bench: Bench, fitted: list[Member]) -> None:
+        """Keep source rows with what members say of them that left them out; classifiers do."""
+
     def _learn_from(self, problem: Problem) -> None:
         """Keep what predictions need beside the members."""
 
     def _strip_to_plain(self) -> None:
         """Forget what the plain model does not use."""
 
-    def _learn_target(self, X: FloatArray, unit: int | None) -> None:
+    def _learn_target(self, X: FloatArray, unit: Any) -> None:
         """Keep what predictions of a new target need beside the members."""
 
     def _resolve_objective(self) -> Any:

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from covshift.base import check_option
 from covshift.domains import FitDomains, encode_classes
-from covshift.kernels.arrays import FloatArray
+from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.kernels.class_shares import reweigh_classes
 from covshift.predictors.class_proportions import (
     SHARE_PRIOR,
@@ -19,17 +19,20 @@ from covshift.predictors.class_proportions import (
     ratios_of_rows,
     share_ratios,
 )
+from covshift.predictors.held_out import HeldOutRows, draw_kept
 from covshift.predictors.objective import ACCURACY, decide_classes, is_balanced
+from covshift.predictors.prediction_sets import SetPredictor
 from covshift.predictors.scored_classifier import ScoredClassifier
 from covshift.selection.assessment import MAX_RISK, MIN_GAIN
 from covshift.selection.auto_adapted import AutoAdapted, Labels
-from covshift.selection.members import mean_probabilities
+from covshift.selection.bench import Bench
+from covshift.selection.members import Member, mean_probabilities, mix_probabilities
 from covshift.selection.metrics import resolve_metric
 from covshift.selection.problem import Problem
 from covshift.streams import is_streamed
 
 
-class AutoAdaptedClassifier(ScoredClassifier, AutoAdapted):
+class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
     """Classifier that tries every adapter, scores them without target labels, and votes.
 
     Candidates are pairs of an adapter and a model, "no adaptation" among them. Each is scored where
@@ -90,6 +93,10 @@ class AutoAdaptedClassifier(ScoredClassifier, AutoAdapted):
         where source rows play the target, such as ``covshift diagnose --save-scores`` writes. They
         are used instead of fitting the candidates again; the result is the same to the bit. A
         file of other rows, settings or versions is an error.
+    keep_rows : bool, default=True
+        Whether to keep the labeled source rows of the scores, at most 1,000, with what fits without
+        them say of them, for ``predict_set`` and `covshift.estimate_performance`. They are a part
+        of the model and of its file.
     scoring : {"accuracy", "balanced_accuracy", "f1_macro"} or callable
         The former name of ``objective``.
 
@@ -121,6 +128,8 @@ class AutoAdaptedClassifier(ScoredClassifier, AutoAdapted):
         The advice that was followed, in words.
     class_shares_ : ndarray of shape (n_classes,)
         Class proportions that ``predict_proba`` is made for, over all target domains.
+    held_out_ : HeldOutRows or None
+        Source rows that are kept (``keep_rows``), as in `AdaptedClassifier`.
     classes_, domains_, n_features_in_, feature_names_in_
         As in `AdaptedClassifier`.
 
@@ -149,7 +158,14 @@ class AutoAdaptedClassifier(ScoredClassifier, AutoAdapted):
     7
     """
 
+    class_shares_: FloatArray
+    _source_shares: FloatArray
     _share_ratios: dict[str, FloatArray]
+    # Held-out rows, of models that keep some: see `covshift.predictors.held_out`.
+    held_out_rows_: FloatArray | None = None
+    held_out_labels_: IntArray | None = None
+    held_out_domain_: IntArray | None = None
+    held_out_scores_: dict[str, FloatArray] | None = None
     _requests = {"sample_domain": True}
     __metadata_request__fit = {"sample_domain": True, "label_mask": True}
     __metadata_request__predict = _requests
@@ -173,6 +189,7 @@ class AutoAdaptedClassifier(ScoredClassifier, AutoAdapted):
         random_state: Any = None,
         verbose: int = 0,
         scores_from: Any = None,
+        keep_rows: bool = True,
         scoring: Any = "deprecated",
     ) -> None:
         self.estimator = estimator
@@ -188,6 +205,7 @@ class AutoAdaptedClassifier(ScoredClassifier, AutoAdapted):
         self.random_state = random_state
         self.verbose = verbose
         self.scores_from = scores_from
+        self.keep_rows = keep_rows
         self.scoring = scoring
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -199,7 +217,7 @@ class AutoAdaptedClassifier(ScoredClassifier, AutoAdapted):
             state |= {"max_risk": MAX_RISK, "assessment_": None}
         if isinstance(state.get("_share_ratios"), np.ndarray):  # saved by version 0.1
             state = {**state, "_share_ratios": {TARGET: state["_share_ratios"]}}
-        super().__setstate__({"scores_from": None, "min_gain": 0.0, **state})
+        super().__setstate__({"scores_from": None, "min_gain": 0.0, "keep_rows": False, **state})
 
     def predict(self, X: Any, *, sample_domain: Any = None) -> Any:
         """Predict rows, each as a row of its domain.
@@ -235,6 +253,27 @@ class AutoAdaptedClassifier(ScoredClassifier, AutoAdapted):
         check_is_fitted(self)
         P = np.asarray(P, dtype=np.float64)
         return self.classes_[decide_classes(P, self.objective_, self.class_shares_)]
+
+    @property
+    def held_out_(self) -> HeldOutRows | None:
+        """Source rows that the model keeps, with what fits without them say; None: it has none."""
+        check_is_fitted(self)
+        if self.held_out_rows_ is None or not self.held_out_scores_:
+            return None
+        known = self.held_out_scores_
+        P = [known.get(member.candidate.name) for member in self.members_]
+        if all(one is None for one in P):
+            return None
+        weights = np.array([member.weight for member in self.members_])
+        adapts = np.array([member.candidate.adapts for member in self.members_])
+        assert self.held_out_labels_ is not None
+        assert self.held_out_domain_ is not None
+        return HeldOutRows(
+            self.held_out_rows_,
+            self.held_out_labels_,
+            self.held_out_domain_,
+            mix_probabilities(P, weights, adapts),
+        )
 
     def predict_proba(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
         """Class probabilities, calibrated on the source; parameters as in ``predict``."""
@@ -283,7 +322,7 @@ class AutoAdaptedClassifier(ScoredClassifier, AutoAdapted):
         self.class_shares_ = self._source_shares
         self._share_ratios = {}
 
-    def _learn_target(self, X: FloatArray, unit: int | None) -> None:
+    def _learn_target(self, X: FloatArray, unit: Any) -> None:
         if self.class_shares == "auto" and self._share_ratios:
             known = TARGET if unit is None else str(unit)
             where = None if unit is None else np.full(X.shape[0], unit)
@@ -303,7 +342,7 @@ class AutoAdaptedClassifier(ScoredClassifier, AutoAdapted):
 
     def _set_class_shares(self, problem: Problem) -> None:
         shares = problem.class_shares
-        self.class_shares_: FloatArray = shares
+        self.class_shares_ = shares
         self._source_shares = shares
         # Shares of each target domain, by number, over those of the source; TARGET: of all.
         self._share_ratios = {}
@@ -334,3 +373,23 @@ class AutoAdaptedClassifier(ScoredClassifier, AutoAdapted):
         """Ratios of class shares for each row, or one set for all; None: those of the source."""
         where = None if self.class_shares == "estimated" else domain
         return ratios_of_rows(self._share_ratios, where, n_samples, len(self.classes_))
+
+    def _keep_held_out(self, bench: Bench, fitted: list[Member]) -> None:
+        """Keep source rows of the bench, with what members say of them that left them out."""
+        problem, P = bench.problem, bench.probabilities_left_out()
+        names = [one.name for one in bench.candidates]
+        by_domain = np.unique(problem.source_domain, return_inverse=True)[1].ravel()
+        kept = draw_kept(by_domain * problem.n_classes + problem.codes)
+        self.held_out_rows_ = problem.X_source[kept]
+        self.held_out_labels_ = problem.codes[kept]
+        self.held_out_domain_ = problem.source_domain[kept]
+        of_members = {one.candidate.name: P[names.index(one.candidate.name)] for one in fitted}
+        self.held_out_scores_ = {
+            name: one[kept] for name, one in of_members.items() if one is not None
+        }
+
+    def _set_probabilities(self, X: Any, sample_domain: Any) -> FloatArray:
+        """Probabilities for the class proportions of the source, as held-out rows have them."""
+        X = self._validate_rows(X)
+        domain = self._domains_of(sample_domain, X.shape[0])
+        return mean_probabilities(self.members_, X, len(self.classes_), domain)

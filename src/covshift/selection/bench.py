@@ -231,6 +231,7 @@ class Bench:
         """Class numbers, or numbers."""
         if self.problem.values is None:
             return output.codes
+        assert output.logits is not None
         return self.task.apply(output.logits, None)[:, 0]
 
     def _has(self, name: str, scene: Scene) -> bool:

@@ -59,7 +59,7 @@ QUANTITIES = (
     "moved, where separate", "class shares moved, where separate",
 )  # fmt: skip
 # Of all that `number_features` has, those that have a coefficient.
-NUMBER_QUANTITIES = (SOURCE_CV, SOURCE_DOMAINS, COMMITTEE)
+NUMBER_QUANTITIES = (SOURCE_CV, SOURCE_DOMAINS)
 ALL_NUMBER_QUANTITIES = (*NUMBER_KINDS, COMMITTEE, PLAIN_MODELS)
 POWER = 8
 

@@ -119,7 +119,7 @@ class NumberTask(NamedTuple):
     def calibrate(self, predictions: FloatArray, values: FloatArray) -> None:
         """Predictions need no calibration beyond the limits."""
 
-    def apply(self, predictions: FloatArray, scaling: None = None) -> FloatArray:
+    def apply(self, predictions: FloatArray, scaling: Scaling | None = None) -> FloatArray:
         """Return predictions (n, 1) within the limits."""
         limited: FloatArray = np.clip(predictions, self.low, self.high)
         return limited

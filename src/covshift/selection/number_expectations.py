@@ -59,6 +59,7 @@ ERROR, ADAPTED_ERROR = "error", "adapted error"  # of the plain model and of the
 NUMBER_MARGIN = 0.02  # of R²: a loss above it is harm
 SMALLEST = 1e-3  # of u: a perfect fit says nothing about how much larger an error may be
 MAX_GAIN = 0.5  # of R² in a rehearsal
+MAX_EXPECTED = 0.25  # gain in R²: coefficients are fitted to gains that are clipped to it
 AVERAGING = "averaging"
 
 
@@ -95,12 +96,18 @@ def expect_numbers(quantities: Mapping[str, float]) -> dict[str, Predictive]:
         # R² falls as u grows, so that its quantiles are those of u in reverse.
         quantiles = 1 - np.exp(logs[name] + np.array(fitted[name]["quantiles"]))[::-1]
         found[name] = Predictive(float(1 - np.exp(logs[name])), probabilities, quantiles)
-    gain = linear(quantities, fitted[GAIN]["mean"])
+    gain = expect_gain(quantities, fitted[GAIN]["mean"])
     scale = quantities[DISAGREEMENT] + NUMBER_MARGIN
     found[GAIN] = Predictive(
         gain, probabilities, gain + scale * np.array(fitted[GAIN]["quantiles"])
     )
     return found
+
+
+def expect_gain(quantities: Mapping[str, float], mean: Mapping[str, float]) -> float:
+    """Return the expected gain in R², at most .25 and half of what the plain model leaves."""
+    most = min(MAX_EXPECTED, np.exp(quantities[f"log {PLAIN}"]) / 2)
+    return float(np.clip(linear(quantities, mean), -MAX_EXPECTED, most))
 
 
 def number_quantities(

@@ -26,6 +26,8 @@ is R² on the labeled rows and :math:`v_c` its variance (`covshift.selection.lab
 score is mostly near the truth and at times far off: how far, the labels themselves tell.
 """
 
+from typing import Any
+
 import numpy as np
 
 from covshift.kernels.arrays import BoolArray, FloatArray
@@ -52,7 +54,7 @@ def vote_weights(
         return weights
     best = np.argsort(-scores, kind="stable")[:n_members]
     best = best[~np.isneginf(scores[best])]
-    powers = np.exp((scores[best] - scores[best].max()) / TEMPERATURE)
+    powers: FloatArray = np.exp((scores[best] - scores[best].max()) / TEMPERATURE)
     powers[powers < MIN_WEIGHT * powers.sum()] = 0.0
     weights[best] = powers / powers.sum()
     if plain is not None and n_members > 1:
@@ -75,6 +77,7 @@ def combine_with_labels(
     able = allowed & ~np.isnan(combined) & ~np.isnan(label_scores)
     if n_labels == 0 or not able.any():
         return combined
+    of_labels: Any
     if variances is None:
         shrunk = (label_scores[able] * n_labels + 1) / (n_labels + 2)
         of_labels = shrunk * (1 - shrunk) / n_labels

@@ -117,8 +117,10 @@ def say_kept(assessment: Assessment) -> str:
     if assessment.vote_gain.value <= 0:
         return "It is not recommended because no gain is expected."
     if assessment.vote_gain.value < assessment.min_gain:
+        # Rounded down: a gain of .0099 must not read as .01, which was asked for.
+        gain = np.floor(1000 * assessment.vote_gain.value) / 1000
         return (
-            "It is not recommended because its expected gain is below "
+            f"It is not recommended because its expected gain, {gain:.3f}, is below "
             f"{assessment.min_gain:g}, the least that was asked for."
         )
     return (

@@ -8,6 +8,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from covshift.base import check_count, check_number
 from covshift.kernels.arrays import IntArray
+from covshift.streams import release
 
 
 class Windows(NamedTuple):
@@ -219,6 +220,7 @@ class _Plan:
                 part = np.asarray(samples[starts[0] : starts[-1] + self.length])
                 views = sliding_window_view(part, self.length, axis=0)[:: self.step]
                 X = np.array(views, order="C").reshape(n_windows, -1)
+                release(samples)
                 yield Windows(X, np.full(n_windows, number), starts)
 
 

@@ -7,6 +7,7 @@ from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from covshift.streams.opening import bring_home, check_rows_of, is_dask
+from covshift.streams.row_stream import release
 
 # Rows of a block, in bytes: large enough that a call costs nothing beside its work.
 BLOCK_BYTES = 2**24
@@ -43,6 +44,7 @@ def map_rows(estimator: Any, method: str, X: Any, *, sample_domain: Any = None) 
     for start in range(0, n_rows, step):
         part = slice(start, start + step)
         rows = np.array(X[part])  # out of the map, or it would be taken for one
+        release(X)
         result[part] = _call(rows, _of_block(domain, part), estimator, method)
     return result
 

@@ -1,5 +1,6 @@
 """What every stream of rows can do, and the rows of an array, in memory or mapped from a file."""
 
+import mmap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from functools import reduce
@@ -76,6 +77,19 @@ def working_dtype(dtype: Any) -> Any:
     return np.dtype(np.float64)
 
 
+def release(X: Any) -> None:
+    """Let go of what was read of a memory map, or of a view of one; other arrays stay.
+
+    Pages stay resident once they were read, and would add up to the whole file. They are read
+    again from the file, or from the system's cache of it, when they are needed.
+    """
+    while isinstance(X, np.ndarray) and not isinstance(X, np.memmap):
+        X = X.base
+    # Only of a map that cannot be written to: changes that no file holds would be lost.
+    if isinstance(X, np.memmap) and X.mode == "r" and hasattr(mmap, "MADV_DONTNEED"):
+        X._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
+
+
 class ArrayRows(RowStream):
     """Parts are runs of consecutive rows of ``X`` (n, m), dense or CSR; slices, without a copy."""
 
@@ -105,4 +119,6 @@ class ArrayRows(RowStream):
 
     def pick(self, rows: Any) -> Any:
         """These rows as an array in memory."""
-        return self.X[rows].astype(self.dtype, copy=False)
+        picked = self.X[rows].astype(self.dtype, copy=False)
+        release(self.X)
+        return picked

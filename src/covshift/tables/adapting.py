@@ -126,6 +126,7 @@ def choose_estimator(
     min_gain: float | None = None,
     max_risk: float = MAX_RISK,
     scores_from: Any = None,
+    keep_rows: bool = True,
 ) -> Any:
     """Return the unfitted classifier or regressor for two tables by names.
 
@@ -145,6 +146,8 @@ def choose_estimator(
         regression.
     seed, n_jobs, time_budget, min_gain, max_risk, scores_from
         Of `AutoAdaptedClassifier`.
+    keep_rows : bool, default=True
+        Whether a classifier keeps held-out source rows, for prediction sets and expected scores.
 
     Returns
     -------
@@ -174,6 +177,8 @@ def choose_estimator(
             max_risk=max_risk,
             scores_from=scores_from,
         )
+        if task != REGRESSION:
+            chosen.set_params(keep_rows=keep_rows)
         return chosen if min_gain is None else chosen.set_params(min_gain=min_gain)
     if model is None or isinstance(model, str):
         name = model or DEFAULT_MODELS[task]
@@ -183,7 +188,9 @@ def choose_estimator(
     else:
         chosen = AdaptedClassifier(adapter, with_any_labels(model))
     # A regressor predicts the same for either objective.
-    return chosen if task == REGRESSION else chosen.set_params(objective=objective)
+    if task == REGRESSION:
+        return chosen.set_params(keep_rows=keep_rows)
+    return chosen.set_params(objective=objective, keep_rows=keep_rows)
 
 
 def adapt_tables(

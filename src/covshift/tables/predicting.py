@@ -1,5 +1,6 @@
 """A model and a file -> a file of predictions, chunk by chunk."""
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -7,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
 from covshift.predictors.objective import describe_objective
+from covshift.predictors.prediction_sets import PredictionSets, check_alpha, check_held_out
 from covshift.selection.words import say_number
 from covshift.solvers.blas_threads import one_blas_thread
 from covshift.tables.arrow_columns import to_frame
@@ -17,9 +19,11 @@ from covshift.tables.estimator import TableEstimator
 from covshift.tables.extra import pandas as pd
 from covshift.tables.extra import pyarrow as pa
 from covshift.tables.model_frames import open_for_model
+from covshift.tables.reading import read_rows
 from covshift.tables.writing import write_table
 
-PREDICTION = "prediction"
+PREDICTION, SET = "prediction", "prediction set"
+SET_ROWS = 1000  # of the file, that the shift is estimated from
 
 
 def predict_file(
@@ -29,6 +33,7 @@ def predict_file(
     *,
     keep: Sequence[str] = (),
     probabilities: bool = False,
+    sets: float | None = None,
     domain: str | None = None,
     group: str | None = None,
     progress: Callable[[int, float | None], object] | None = None,
@@ -46,6 +51,10 @@ def predict_file(
         Columns of the file to repeat in front of the predictions.
     probabilities : bool, default=False
         Whether to add the probability of each class.
+    sets : float or None, default=None
+        The ``alpha`` of ``predict_set``: adds a column with the set of each row, its classes as a
+        JSON list of texts, which no class can break. The shift is estimated from at most 1,000
+        rows of the file, drawn at random. What is promised is in ``sets`` of the result.
     domain : str or None, default=None
         Column that names each row's domain; None: that of the training table, if the file has it.
     group : str or None, default=None
@@ -74,9 +83,18 @@ def predict_file(
             "This model has no probabilities: leave --proba out, or adapt with --model linear, "
             "--model boosting or --adapter auto."
         )
+    rows_of_file = None
+    if sets is not None:
+        if classes is None:
+            raise TableError("This model predicts numbers, which have no sets: omit --sets.")
+        check_alpha(sets)
+        check_held_out(getattr(model, "held_out_", None))
+        opened = open_for_model(model, path, domain=domain, **options)
+        rows_of_file = read_rows(opened.reader, SET_ROWS).frame
+    set_tally = _SetTally(sets)
     reader = open_for_model(model, path, extra=list(keep), domain=domain, **options)
     names = [PREDICTION, *(_probability_names(model) if probabilities else [])]
-    clash = [name for name in keep if name in names]
+    clash = [name for name in keep if name in [*names, *([] if sets is None else [SET])]]
     if clash:
         raise TableError(f"A column to keep is named like one to write: {listed(clash)}.")
     summary = _NumberSummary(model) if classes is None else _ClassSummary(model, probabilities)
@@ -88,6 +106,11 @@ def predict_file(
             groups = None if group is None else list(written[group])
             columns = summary.predict(batch, reader.domain_numbers(batch), groups)
             written |= zip(names, columns, strict=True)
+            if sets is not None:
+                where = reader.domain_numbers(batch)
+                found = model.predict_set(batch, sets, sample_domain=where, X_target=rows_of_file)
+                set_tally.add(found)
+                written[SET] = _set_texts(classes, found.included)
             n_rows += batch.num_rows
             if progress is not None:
                 progress(n_rows, reader.reader.share_read)
@@ -102,8 +125,44 @@ def predict_file(
         "objective": describe_objective(model.objective_),
         "notes": [*reader.notes(), *summary.notes()],
         "out": str(Path(out)),
+        **({} if sets is None else {"sets": set_tally.to_dict()}),
         **({} if group is None else {"groups": summary.to_rows(group, names[1:])}),
     }
+
+
+class _SetTally:
+    """What is promised of the sets of a file, and their sizes, summed up."""
+
+    def __init__(self, alpha: float | None):
+        self._alpha = alpha
+        self._promise: dict[str, Any] = {}
+        self._n_rows = self._n_included = 0
+
+    def add(self, sets: PredictionSets) -> None:
+        self._n_rows += len(sets.included)
+        self._n_included += int(sets.included.sum())
+        self._promise = {
+            "promised": sets.promised,
+            "method": sets.method,
+            "reason": sets.reason,
+            "effective sample size": round(sets.effective_sample_size, 1),
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the promise, which is the same for all rows of a file, and the mean size."""
+        mean = self._n_included / max(1, self._n_rows)
+        return {"alpha": self._alpha, **self._promise, "mean size": mean}
+
+
+def _set_texts(classes: Any, included: BoolArray) -> list[str]:
+    """Return each set as a JSON list of its classes; equal sets are spelled once."""
+    names = [str(name) for name in classes.tolist()]
+    distinct, of_row = np.unique(included, axis=0, return_inverse=True)
+    texts = [
+        json.dumps([name for name, there in zip(names, one, strict=True) if there])
+        for one in distinct.tolist()
+    ]
+    return [texts[number] for number in of_row.ravel().tolist()]
 
 
 class _ClassSummary:

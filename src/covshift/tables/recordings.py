@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from covshift.base import check_count, check_number, check_option
-from covshift.datasets.bearings import TABLE, read_recording
+from covshift.datasets.bearings import TABLE, named_twice, read_recording
 from covshift.signals import EnvelopeSpectrum, Spectrum, iter_windows
 from covshift.signals.windows import window_step
 from covshift.tables.batches import open_batches
@@ -193,7 +193,10 @@ class RecordingBatches:
         if not np.isfinite(X).all():
             at = int(block.start[~np.isfinite(X).all(axis=1)][0])
             raise self._bad(number, f"has samples that are not finite, from about sample {at:,} on")
-        amplitudes = np.asfortranarray(self._features.transform(X), dtype=np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            amplitudes = np.asfortranarray(self._features.transform(X), dtype=np.float64)
+        if not np.isfinite(amplitudes).all():
+            raise self._bad(number, "has samples so large that their spectrum overflows: scale it")
         row = self._rows[number]
         columns = [
             pa.array([row[name]] * len(X), type=self.types[i])
@@ -209,21 +212,30 @@ class RecordingBatches:
             samples, rate = read_recording(
                 self.path.parent / row[FILE], (row.get(VARIABLE) or "").strip()
             )
-            said = row.get(RATE)
-            return samples, float(said) if said else rate
         except (OSError, ValueError) as error:
             raise table_error(self.path, f"line {number + 2}: {one_line(error, 300)}") from error
+        said = (row.get(RATE) or "").strip()
+        try:
+            return samples, float(said) if said else rate
+        except ValueError:
+            raise table_error(
+                self.path,
+                f"line {number + 2}: rate {said!r} is not a number of samples per second.",
+            ) from None
 
     def _check_files(self) -> None:
-        absent = [
-            row[FILE] for row in self._rows if not (self.path.parent / (row[FILE] or "")).is_file()
-        ]
+        nameless = [number for number, row in enumerate(self._rows, start=2) if not row[FILE]]
+        if nameless:
+            raise table_error(self.path, f"line {nameless[0]}: the cell of {FILE!r} is empty.")
+        absent = [row[FILE] for row in self._rows if not (self.path.parent / row[FILE]).is_file()]
         if absent:
             raise table_error(
                 self.path,
                 f"names files that are not beside it: {listed(absent, 3)}. Paths start at the "
                 "table's folder.",
             )
+        if twice := named_twice(self._rows):
+            raise table_error(self.path, f"{twice}.")
 
     def _check_recording(self, number: int, samples: Any, rate: float) -> None:
         wanted = self.settings
@@ -236,7 +248,11 @@ class RecordingBatches:
             )
         n_channels = 1 if samples.ndim == 1 else samples.shape[1]
         if n_channels != wanted.n_channels:
-            raise self._bad(number, f"has {n_channels} channels, not {wanted.n_channels}")
+            raise self._bad(
+                number,
+                f"has {n_channels} channels, not {wanted.n_channels}: keep the channels that all "
+                "recordings have",
+            )
         if len(samples) < wanted.window:
             raise self._bad(
                 number,

@@ -1,0 +1,350 @@
+"""Coverage and size of 90 % prediction sets, and expected scores of saved models, on real tasks.
+
+    python benchmarks/run.py DATA --methods auto --out runs/results.jsonl --jobs 2
+    python benchmarks/prediction_sets.py DATA runs/results.jsonl --cache runs/stored \
+        --out runs/sets [--jobs 2] [--write]
+
+Models are the plain model and the vote of `stored_votes.py`, as if they had been saved: held-out
+source rows are those of the bench, the target rows speak for the test rows, which are judged. For
+each task, evidence and weights are those of `covshift.predictors.prediction_sets`, and the
+quantities those of `covshift.selection.performance`. ``--write`` writes the coefficients of
+``performance.json`` from all tasks; all figures are by coefficients fitted without the task's
+cluster.
+
+ORACLE: test labels judge the sets, and give the threshold of the oracle-calibrated model.
+"""
+
+import argparse
+import json
+import pickle
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from assessment import N_PARTS, SMALLEST, fit_ridge, rounded, weighted_quantile
+from joblib import Parallel, delayed
+from stored_votes import MODELS, OBJECTIVES, VOTE, model_of, read_all
+from tasks import read_tasks
+from threadpoolctl import threadpool_limits
+
+import covshift.selection
+from covshift.kernels.class_shares import reweigh_classes
+from covshift.predictors.class_proportions import SHARE_PRIOR, share_ratios
+from covshift.predictors.held_out import HeldOutRows
+from covshift.predictors.objective import class_shares, decide_classes
+from covshift.predictors.prediction_sets import UNWEIGHTED, Evidence, decide, gather_evidence
+from covshift.selection.metrics import METRICS
+from covshift.selection.performance import (
+    ESTIMATORS,
+    Scored,
+    compare_rows,
+    predict_score,
+    quantities_of,
+)
+
+ALPHA = 0.1
+ORACLE, UNION = "ORACLE", "union"
+PROBABILITIES = (
+    0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.975, 0.99, 0.995,
+)  # fmt: skip
+DROPS = (*ESTIMATORS, "source domains", "separation", "outside")
+DIFFICULTY = (
+    "one", "separation", "outside", "few rows", "one domain", "size of confidence", "reference",
+)  # fmt: skip
+COMMAND = (
+    "python benchmarks/prediction_sets.py DATA runs/results.jsonl --cache runs/stored "
+    "--out runs/sets --write"
+)
+FILE = Path(covshift.selection.__file__).with_name("performance.json")
+
+
+def judge_task(stored, gains):
+    """Return records of a task: one for each model, with sets and with expected scores."""
+    with threadpool_limits(1):
+        compared = compare_rows(stored.X_source, stored.X_target)
+        records = []
+        for name in MODELS:
+            model = model_of(stored, name, gains[OBJECTIVES[0]], OBJECTIVES[0])
+            record = {
+                "task": stored.task.name,
+                "cluster": stored.task.cluster,
+                "mark": stored.task.mark,
+                "model": name,
+                "n_domains": len(np.unique(stored.domain)),
+            }
+            record |= judge_sets(stored, model)
+            for objective in OBJECTIVES:
+                of_objective = model
+                if objective != OBJECTIVES[0]:
+                    of_objective = model_of(stored, name, gains[objective], objective)
+                record[objective] = judge_estimates(
+                    stored, of_objective, objective, compared, reweighed=name == VOTE
+                )
+            records.append(record)
+        return records
+
+
+def judge_sets(stored, model):
+    """Return the evidence, and coverage and mean size of each kind of set."""
+    held = HeldOutRows(stored.X_source, stored.codes, stored.domain, model.source)
+    evidence, weightings = gather_evidence(held, stored.X_target, model.target, ALPHA)
+    scores = 1 - model.source[np.arange(len(stored.codes)), stored.codes]
+    sets = {
+        name: one.thresholds(scores, stored.X_test, model.test, ALPHA) >= 1 - model.test
+        for name, one in weightings.items()
+    }
+    sets[UNION] = np.any([*sets.values()], axis=0)
+    own = np.sort(1 - model.test[np.arange(len(stored.truth)), stored.truth])
+    threshold = own[int(np.ceil((1 - ALPHA) * len(own))) - 1]
+    sets[ORACLE] = 1 - model.test <= threshold
+    rows = np.arange(len(stored.truth))
+    return {
+        "evidence": evidence._asdict(),
+        "covered": {name: float(one[rows, stored.truth].mean()) for name, one in sets.items()},
+        "size": {name: float(one.sum(axis=1).mean()) for name, one in sets.items()},
+    }
+
+
+def judge_estimates(stored, model, objective, compared, *, reweighed):
+    """Return quantities, single estimates and the true score of a model."""
+    shares = class_shares(stored.codes, stored.n_classes)
+
+    def decide_rows(P, reweighed=False):
+        if reweighed and objective == OBJECTIVES[0]:
+            P = reweigh_classes(P, share_ratios(model.target, shares, SHARE_PRIOR))
+        return decide_classes(P, objective, shares)
+
+    metric = METRICS[objective]
+    held = HeldOutRows(stored.X_source, stored.codes, stored.domain, model.source)
+    of_held, of_new = decide_rows(model.source), decide_rows(model.target, reweighed)
+    reference = metric(stored.codes, of_held)
+    drops = [reference - metric(codes, decide_rows(P)) for P, codes in model.domains]
+    scored = Scored(
+        held, of_held, stored.X_target, model.target, of_new, objective,
+        float(np.mean(drops)) if drops else 0.0,
+    )  # fmt: skip
+    quantities, estimates = quantities_of(scored, compared)
+    return {
+        "quantities": quantities,
+        "estimates": estimates,
+        "true": metric(stored.truth, decide_rows(model.test, reweighed)),
+    }
+
+
+def read_records(options):
+    """Return the records of all tasks, kept in ``--out``."""
+    folder = options.out / "records"
+    folder.mkdir(parents=True, exist_ok=True)
+    stored, gains = read_all(options.data, options.results, options.cache, options.jobs)
+    jobs = [delayed(_kept)(one, of, folder) for one, of in zip(stored, gains, strict=True)]
+    found = Parallel(n_jobs=options.jobs)(jobs)
+    return [record for records in found for record in records]
+
+
+def _kept(stored, gains, folder):
+    file = folder / f"{stored.task.rows}-{zlib.crc32(stored.task.name.encode()):08x}.pickle"
+    if not file.exists():
+        part = file.with_suffix(".part")
+        part.write_bytes(pickle.dumps(judge_task(stored, gains)))
+        part.replace(file)
+    return pickle.loads(file.read_bytes())
+
+
+# Expected scores ----------------------------------------------------------------------------------
+
+
+def frame_of(records, objective):
+    """Return quantities, single estimates and true scores of all models as a frame."""
+    return pd.DataFrame(
+        [
+            {key: record[key] for key in ("task", "cluster", "mark", "model")}
+            | {key: record[objective][key] for key in ("quantities", "estimates", "true")}
+            for record in records
+        ]
+    )
+
+
+def matrix(frame, names):
+    """Return quantities as a matrix."""
+    return np.array([[one.get(name, 0.0) for name in names] for one in frame["quantities"]])
+
+
+def cluster_weights(frame):
+    """Weights of records: those of a cluster sum to one."""
+    return 1 / frame.groupby("cluster")["task"].transform("count").to_numpy(dtype=float)
+
+
+def fit_mean(frame, weights):
+    """Return the coefficients of the expected score by quantity."""
+    fall = matrix(frame, ["reference"])[:, 0] - frame["true"].to_numpy()
+    beta = fit_ridge(matrix(frame, DROPS), fall, weights, DROPS)
+    return {"reference": 1.0, **dict(zip(DROPS, -beta, strict=True))}
+
+
+def fit_performance(frame):
+    """Return the coefficients of an objective; residuals are of fits without the cluster."""
+    weights = cluster_weights(frame)
+    names = sorted(frame["cluster"].unique())
+    part = frame["cluster"].map({one: i % N_PARTS for i, one in enumerate(names)}).to_numpy()
+    residuals = np.empty(len(frame))
+    for number in range(N_PARTS):
+        out = part == number
+        if out.any():
+            mean = fit_mean(frame[~out], weights[~out])
+            expected = matrix(frame[out], [*mean]) @ np.array([*mean.values()])
+            residuals[out] = frame.loc[out, "true"].to_numpy() - expected
+    D = matrix(frame, DIFFICULTY)
+    gamma = fit_ridge(D, np.log(np.abs(residuals) + SMALLEST), weights, DIFFICULTY)
+    scaled = residuals / np.exp(D @ gamma)
+    return {
+        "mean": fit_mean(frame, weights),
+        "log scale": dict(zip(DIFFICULTY, gamma, strict=True)),
+        "probabilities": list(PROBABILITIES),
+        "quantiles": [weighted_quantile(scaled, weights, p) for p in PROBABILITIES],
+    }
+
+
+def left_out(frame):
+    """Return the frame with estimates by coefficients that know nothing of the cluster."""
+    parts = []
+    for cluster in frame["cluster"].unique():
+        fitted = fit_performance(frame[frame["cluster"] != cluster])
+        part = frame[frame["cluster"] == cluster].copy()
+        found = [predict_score(one, fitted).interval().clipped(0, 1) for one in part["quantities"]]
+        for field in ("value", "low", "high"):
+            part[field] = [getattr(one, field) for one in found]
+        parts.append(part)
+    return pd.concat(parts).sort_index()
+
+
+def cluster_mean(values, frame):
+    """Return the mean over clusters of means over their tasks."""
+    return float(pd.Series(np.asarray(values, dtype=float)).groupby(
+        frame["cluster"].to_numpy()).mean().mean())  # fmt: skip
+
+
+def table_of_estimates(frame):
+    """Return mean absolute errors as lines of a table, and coverage of the intervals."""
+    frame = left_out(frame)
+    columns = {"estimate_performance": frame["value"]}
+    columns["score on the source"] = [one["reference"] for one in frame["quantities"]]
+    for name in ESTIMATORS:
+        columns[name] = [one[name] for one in frame["estimates"]]
+    lines = []
+    for name, values in columns.items():
+        cells = []
+        for model in MODELS:
+            for mark in ("shift", "control"):
+                part = ((frame["model"] == model) & (frame["mark"] == mark)).to_numpy()
+                error = np.abs(np.asarray(values, dtype=float) - frame["true"].to_numpy())
+                cells.append(f"{cluster_mean(error[part], frame[part]):.3f}")
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    inside = (frame["low"] <= frame["true"]) & (frame["true"] <= frame["high"])
+    cells = []
+    for model in MODELS:
+        for mark in ("shift", "control"):
+            part = ((frame["model"] == model) & (frame["mark"] == mark)).to_numpy()
+            cells.append(f"{cluster_mean(inside[part], frame[part]):.0%}")
+    lines.append(f"| 90 % intervals cover | {' | '.join(cells)} |")
+    head = "| | plain model: shift | controls | vote: shift | controls |\n|---|---:|---:|---:|---:|"
+    return "\n".join([head, *lines])
+
+
+# Sets ---------------------------------------------------------------------------------------------
+
+
+def set_frame(records):
+    """Return what is promised of each model's sets, their coverage and their size."""
+    rows = []
+    for record in records:
+        promise, names = decide(Evidence(**record["evidence"]), ALPHA)
+        used = UNION if len(names) > 1 else names[0]
+        covered, size = record["covered"], record["size"]
+        rows.append(
+            {key: record[key] for key in ("task", "cluster", "mark", "model")}
+            | {"promised": promise.promised, "method": promise.method}
+            | {"covered": covered[used], "size": size[used]}
+            | {"unweighted": covered[UNWEIGHTED], "unweighted size": size[UNWEIGHTED]}
+            | {"oracle size": size[ORACLE]}
+        )
+    return pd.DataFrame(rows)
+
+
+def table_of_sets(frame):
+    """Return coverage, share of promises and sizes as lines of a table."""
+    lines = [
+        "| | tasks | promised | coverage there | by cluster | size over oracle | unweighted there |"
+        " unweighted, size over oracle | unweighted elsewhere |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for model in MODELS:
+        for mark in ("shift", "control", "all"):
+            part = frame[(frame["model"] == model) & ((frame["mark"] == mark) | (mark == "all"))]
+            there, rest = part[part["promised"]], part[~part["promised"]]
+            ratio = there["size"].mean() / there["oracle size"].mean()
+            plain = there["unweighted size"].mean() / there["oracle size"].mean()
+            lines.append(
+                f"| {model}, {mark} | {len(part)} | {part['promised'].mean():.0%} | "
+                f"{there['covered'].mean():.1%} | {cluster_mean(there['covered'], there):.1%} | "
+                f"{ratio:.2f} | {there['unweighted'].mean():.1%} | {plain:.2f} | "
+                f"{rest['unweighted'].mean():.1%} |"
+            )
+    return "\n".join(lines)
+
+
+def halves(frame):
+    """Return the tasks of every other cluster, by name, on which bounds were chosen; the others."""
+    names = sorted({task.cluster for task in read_tasks()})
+    chosen = frame["cluster"].isin(names[::2])
+    return {"clusters looked at": frame[chosen], "other clusters": frame[~chosen]}
+
+
+def report(records):
+    """Return all tables as text."""
+    sets = set_frame(records)
+    parts = [f"{sets['task'].nunique()} tasks in {sets['cluster'].nunique()} clusters", "## Sets"]
+    for name, part in {"all": sets, **halves(sets)}.items():
+        parts += [f"### {name}", table_of_sets(part)]
+    parts.append(sets.groupby(["mark", "model", "method"]).agg(
+        tasks=("task", "count"), covered=("covered", "mean"), unweighted=("unweighted", "mean")
+    ).round(3).to_string())  # fmt: skip
+    for objective in OBJECTIVES:
+        parts += [f"## {objective}", table_of_estimates(frame_of(records, objective))]
+    return "\n\n".join(parts) + "\n"
+
+
+def write_coefficients(records):
+    """Write the coefficients of both objectives from all tasks."""
+    facts = {
+        "command": COMMAND,
+        "real tasks": len({one["task"] for one in records}),
+        "clusters": len({one["cluster"] for one in records}),
+    }
+    fitted = {
+        objective: rounded(fit_performance(frame_of(records, objective)))
+        for objective in OBJECTIVES
+    }
+    FILE.write_text(json.dumps(facts | fitted, indent=2) + "\n", encoding="utf-8")
+
+
+def main():
+    """Judge sets and expected scores of all stored tasks."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("data", type=Path, help="folder with the collections")
+    parser.add_argument("results", type=Path, help="file that run.py wrote")
+    parser.add_argument("--cache", type=Path, required=True, help="folder for outputs of benches")
+    parser.add_argument("--out", type=Path, required=True, help="folder for records and tables")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--write", action="store_true", help="write performance.json")
+    options = parser.parse_args()
+    records = read_records(options)
+    text = report(records)
+    (options.out / "tables.md").write_text(text, encoding="utf-8")
+    print(text)
+    if options.write:
+        write_coefficients(records)
+
+
+if __name__ == "__main__":
+    main()

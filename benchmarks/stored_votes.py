@@ -1,0 +1,173 @@
+"""Plain model and vote of each design task, from the benches that ``run.py`` has stored.
+
+    python benchmarks/run.py DATA --methods auto --out runs/results.jsonl --jobs 2
+
+`prediction_sets.py` and `expected_performance.py` judge a saved model: one that knows held-out
+source rows, and probabilities of these, of target rows and of test rows. All of them are in a
+stored bench, so that nothing is fitted here. The weights of a vote come from coefficients of
+expected gains that were fitted without the task's cluster. Outputs are kept in a cache: reading a
+bench takes two seconds.
+"""
+
+import pickle
+import zlib
+from typing import NamedTuple
+
+import numpy as np
+from calibrate import OBJECTIVES, Case, left_out_coefficients, make_case, restore
+from joblib import Parallel, delayed
+from methods import BALANCED, N_MEMBERS
+from results import OK, read_results
+from run import arrays_path
+from summary import tasks_of
+from tasks import MADE_UP, draw_task
+from threadpoolctl import threadpool_limits
+
+from covshift.selection.members import mix_probabilities
+from covshift.selection.metrics import METRICS
+from covshift.selection.rehearsals import SOURCE_DOMAINS, pseudo_targets
+from covshift.selection.vote import vote_weights
+
+PLAIN, VOTE = MODELS = ("plain", "vote")
+
+
+class Outputs(NamedTuple):
+    """Calibrated probabilities of some rows, by candidate; None: it has none."""
+
+    source: list  # of held-out source rows, as source rows
+    target: list
+    test: list
+    domains: list  # of source domains left out: pairs of such lists and true classes
+
+
+class StoredTask(NamedTuple):
+    """What a bench says about a task. ``truth`` is read by code marked ORACLE only."""
+
+    cases: list[Case]  # by objective
+    adapts: np.ndarray
+    X_source: np.ndarray
+    codes: np.ndarray
+    domain: np.ndarray
+    X_target: np.ndarray
+    X_test: np.ndarray
+    truth: np.ndarray
+    n_classes: int
+    outputs: Outputs
+
+    @property
+    def task(self):
+        """The task of the list."""
+        return self.cases[0].task
+
+
+class Model(NamedTuple):
+    """A model as it would be saved: held-out source rows, and what it says of others.
+
+    Probabilities are those for the class shares of the source. ``domains`` has, for each source
+    domain that fits left out, the probabilities of its rows and their classes.
+    """
+
+    source: np.ndarray
+    target: np.ndarray
+    test: np.ndarray
+    domains: list
+
+
+def read_stored(line, task, data, path):
+    """Return the outputs of a task's candidates. ORACLE: keeps the classes of the test rows."""
+    with threadpool_limits(1):
+        drawn = draw_task(task, data, line["size"])
+        bench, tests = restore(drawn, path, line["seed"])
+        cases = [make_case(bench, tests, drawn, task, objective) for objective in OBJECTIVES]
+        bench.metric = METRICS[OBJECTIVES[0]]
+        played = [(name, one) for name, one in pseudo_targets(bench, SOURCE_DOMAINS)]
+        played = [(name, one) for name, one in played if bench.has_run(name)]
+        found = bench.run({name: one.scene for name, one in played})
+        problem = bench.problem
+        outputs = Outputs(
+            bench.probabilities_left_out(),
+            bench.calibrated(bench.target),
+            [None if one is None else bench.calibrated_of(i, one) for i, one in enumerate(tests)],
+            [(bench.calibrated(found[name]), one.codes) for name, one in played],
+        )
+        return StoredTask(
+            cases,
+            np.array([one.adapts for one in bench.candidates]),
+            problem.X_source,
+            problem.codes,
+            problem.source_domain,
+            problem.X_target,
+            drawn.X_test,
+            np.searchsorted(np.unique(drawn.y_source), drawn.y_test),
+            problem.n_classes,
+            outputs,
+        )
+
+
+def model_of(stored, name, gains, objective):
+    """Return the plain model or the vote of a task, given the expected gains of its candidates."""
+    case = stored.cases[OBJECTIVES.index(objective)]
+    gains = gains.copy()
+    gains[[one is None for one in stored.outputs.test]] = np.nan
+    weights = np.eye(len(gains))[case.plain]
+    if name == VOTE:
+        weights = vote_weights(gains, case.allowed, N_MEMBERS, case.plain)
+
+    def mix(P):
+        return mix_probabilities(P, weights, stored.adapts)
+
+    outputs = stored.outputs
+    played = [
+        (mix(P), codes) for P, codes in outputs.domains
+        if any(one is not None and w for one, w in zip(P, weights, strict=True))
+    ]  # fmt: skip
+    return Model(mix(outputs.source), mix(outputs.target), mix(outputs.test), played)
+
+
+def read_all(data, results, cache, n_jobs=1):
+    """Return all stored real tasks, and their expected gains by objective."""
+    cache.mkdir(parents=True, exist_ok=True)
+    lines = [one for one in read_results([results]) if one["status"] == OK]
+    tasks = {task.name: task for task in tasks_of(lines) if task.collection != MADE_UP}
+    lines = [one for one in lines if one["method"] == "auto" and one["task"] in tasks]
+    jobs = [
+        delayed(_cached)(line, tasks[line["task"]], data, arrays_path(results, line), cache)
+        for line in lines
+    ]
+    stored = Parallel(n_jobs=n_jobs)(jobs)
+    betas = [
+        left_out_coefficients([one.cases[number] for one in stored])
+        for number in range(len(OBJECTIVES))
+    ]
+    gains = [
+        [
+            case.features @ beta[one.task.cluster]
+            for case, beta in zip(one.cases, betas, strict=True)
+        ]
+        for one in stored
+    ]
+    return stored, [dict(zip(OBJECTIVES, one, strict=True)) for one in gains]
+
+
+def _cached(line, task, data, path, cache):
+    file = cache / f"{zlib.crc32(line['task'].encode()):08x}-{line['seed']}.pickle"
+    if not file.exists():
+        part = file.with_suffix(".part")
+        part.write_bytes(pickle.dumps(_halved(read_stored(line, task, data, path))))
+        part.replace(file)
+    return pickle.loads(file.read_bytes())
+
+
+def _halved(value):
+    """Arrays of numbers in half the room, in tuples and lists, too."""
+    if isinstance(value, np.ndarray) and value.dtype == np.float64:
+        return value.astype(np.float32)
+    if isinstance(value, list):
+        return [_halved(one) for one in value]
+    if isinstance(value, tuple):
+        halves = [_halved(one) for one in value]
+        return type(value)(*halves) if hasattr(value, "_fields") else tuple(halves)
+    return value
+
+
+__all__ = ["BALANCED", "MODELS", "OBJECTIVES", "PLAIN", "VOTE", "model_of", "read_all"]
