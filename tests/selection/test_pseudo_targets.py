@@ -186,7 +186,7 @@ def test_clusters_play_the_target_one_after_the_other():
     """Each row plays once: the clusters are not what is left of the source."""
     problem, _ = make_moved(n=300)
     played = list(residual_clusters(problem, rng()))
-    rows = np.concatenate([scene.X_test for scene, _ in played])
+    rows = np.concatenate([scene.X_test for scene, _, _ in played])
     assert len(played) == 3
     np.testing.assert_array_equal(np.unique(rows, axis=0), np.unique(problem.X_source, axis=0))
     assert len(rows) == len(problem.X_source)
