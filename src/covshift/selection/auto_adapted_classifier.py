@@ -154,8 +154,8 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
     >>> model = model.fit(X, y, sample_domain=sample_domain)
     >>> bool(model.score(data.X_test, data.y_test) > 0.85)
     True
-    >>> len(model.chosen_)
-    7
+    >>> len(model.chosen_)  # seven models and the plain one
+    8
     """
 
     class_shares_: FloatArray
