@@ -155,6 +155,11 @@ def own_filters():
     """The filters of warnings but one, which scikit-learn's own fits in threads may leave behind.
 
     `sklearn.utils.multiclass.type_of_target` sets it for a moment, and two threads that do so
-    restore each other's list.
+    restore each other's list. `sklearn.utils.parallel` sets all filters once more, their texts
+    compiled to patterns: the same filters, so texts are compared.
     """
-    return [one for one in warnings.filters if one[2] is not VisibleDeprecationWarning]
+    return [
+        tuple(getattr(part, "pattern", part) for part in one)
+        for one in warnings.filters
+        if one[2] is not VisibleDeprecationWarning
+    ]
