@@ -68,7 +68,7 @@ def main():
         assert "covshift[cli]" in bare.stderr + bare.stdout, bare
         assert "Traceback" not in bare.stderr, bare.stderr
         # With it, the page on users' files is run as a user would.
-        run(*install[:-1], f"{wheel}[cli]", check=True)
+        run(*install[:-1], f"{wheel}[cli,report]", check=True)
         page = (ROOT / "docs" / "your-own-files.md").read_text(encoding="utf-8")
         folder = room / "files"
         folder.mkdir()
