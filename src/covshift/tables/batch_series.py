@@ -139,7 +139,7 @@ def monitor_series(
     Returns
     -------
     dict
-        ``batches``, a dict for each: ``name``, ``period``, ``rows``, what `compare_batch` finds,
+        ``batches``, a dict for each: ``name``, ``period``, ``rows``, what ``compare_batch`` finds,
         ``estimate`` (``value``, ``low``, ``high``; None: it cannot be estimated), ``reference``
         (the score on held-out rows), ``below_alert``; with labels ``n_labels``, ``observed``,
         ``covered`` and ``updated``, the estimate with labels. ``objective``, ``moved``,

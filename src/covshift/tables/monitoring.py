@@ -88,7 +88,7 @@ def monitor_batch(
     Returns
     -------
     dict
-        As of `compare_batch`, and ``notes``.
+        As of ``compare_batch``, and ``notes``.
     """
     reader = open_for_model(model, path, domain=domain, **options)
     sample = Sample(MAX_ROWS, check_random_state(seed))
