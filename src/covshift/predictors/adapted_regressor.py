@@ -93,7 +93,7 @@ class AdaptedRegressor(RegressorMixin, AdaptedEstimator):
         PredictionIntervals
             ``low`` and ``high`` (n_samples,), infinite where the source says too little;
             ``promised``, ``method``, ``reason`` and ``effective_sample_size`` as in
-            `PredictionSets`.
+            ``PredictionSets``.
 
         Notes
         -----
