@@ -63,7 +63,7 @@ class Handler(BaseHTTPRequestHandler):
         elif path == "/state":
             self._answer_json(self.server.session.state())
         else:
-            self._refuse(HTTPStatus.NOT_FOUND, "There is no such page.")
+            self._refuse(HTTPStatus.NOT_FOUND, "Page not found.")
 
     def do_POST(self) -> None:
         """Give a label, skip a row, or take the last step back."""
@@ -82,7 +82,7 @@ class Handler(BaseHTTPRequestHandler):
             elif path == "/undo":
                 state = session.undo()
             else:
-                self._refuse(HTTPStatus.NOT_FOUND, "There is no such step.")
+                self._refuse(HTTPStatus.NOT_FOUND, "Unknown step.")
                 return
         except (KeyError, TypeError, ValueError) as error:
             self._refuse(HTTPStatus.BAD_REQUEST, f"The request is not understood: {error}")
