@@ -222,10 +222,14 @@ def is_understood(file: OddFile, frame: Any) -> bool:
 
 
 def shown(frame: Any) -> str:
-    """Return the columns of a frame and their types, for the table."""
+    """Return the columns of a frame and their types, for the table.
+
+    Names that hold control characters are shown with escapes: a page of text has no NUL bytes.
+    """
     kinds = {"f": "number", "i": "number", "u": "number", "b": "boolean", "M": "date"}
     return ", ".join(
-        f"{name}: {kinds.get(getattr(column.dtype, 'kind', 'O'), 'text')}"
+        f"{name if str(name).isprintable() else repr(name)}: "
+        f"{kinds.get(getattr(column.dtype, 'kind', 'O'), 'text')}"
         + (" (with missing)" if column.isna().any() else "")
         for name, column in list(frame.items())[:4]
     )
