@@ -99,7 +99,7 @@ def test_names_in_the_help_are_those_that_are_read():
 
 
 def test_order_of_the_commands():
-    assert list(COMMANDS) == [*ON_FILES, "demo", "compare", "reproduce"]
+    assert list(COMMANDS) == [*ON_FILES, "sample-data", "demo", "compare", "reproduce"]
     assert list(get_command(build_app()).commands) == list(COMMANDS)
 
 

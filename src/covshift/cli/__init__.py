@@ -43,6 +43,10 @@ COMMANDS = {
         "covshift.cli.show:show",
         "Print what a model file says of itself. Nothing of the model is built.",
     ),
+    "sample-data": (
+        "covshift.cli.sample_data:sample_data",
+        "Write small made-up tables to try the commands on: train.csv, new.csv, checked.csv.",
+    ),
     "demo": (
         "covshift.paper.commands:demo",
         "Adapt to the shifts of the paper's four data sets, and show where that helps.",
