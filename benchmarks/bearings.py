@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 from calibrate import make_case, restore
-from methods import (
+from covshift_bench.methods.automatic import (
     BALANCED,
     N_MEMBERS,
     OBJECTIVES,
@@ -26,10 +26,10 @@ from methods import (
     make_bench,
     outputs_on_test,
 )
+from covshift_bench.tasks import DrawnTask
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
-from tasks import DrawnTask
 
 from covshift import AdaptedClassifier, stack_domains
 from covshift.measures import clustered_bootstrap_interval
