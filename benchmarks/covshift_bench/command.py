@@ -7,7 +7,8 @@
     covshift-bench fresh FOLDER
 
 DATA is the folder with the collections. ``--list fresh`` takes the tasks of the collections that
-``covshift-bench fresh`` builds; a path takes another list. ``--methods-from FOLDER`` adds methods
+``covshift-bench fresh`` builds, ``--list simulated``, ``skada`` or ``drift`` those of published
+protocols; a path takes another list. ``--methods-from FOLDER`` adds methods
 of your own.
 """
 
@@ -17,7 +18,7 @@ import sys
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from covshift_bench import fresh, runner, summary
+from covshift_bench import fresh, published, runner, summary
 from covshift_bench.methods import all_methods
 from covshift_bench.results import read_results
 from covshift_bench.tasks import (
@@ -96,7 +97,7 @@ def _add_results(parser):
 
 def chosen_names(options):
     """Return the chosen tasks and methods of a run."""
-    real = read_tasks(LISTS.get(options.list, options.list)) if options.data else []
+    real = listed_tasks(options.list, options.data)
     if options.quick:
         real = sample_tasks(real)
     made_up = made_up_tasks(options.made_up)
@@ -108,6 +109,13 @@ def chosen_names(options):
         matching(list(methods), options.methods or default),
     )
     return [tasks[name] for name in names[0]], [methods[name] for name in names[1]]
+
+
+def listed_tasks(name, data):
+    """Return the tasks of a list: none of those that need data where there are none."""
+    if name in published.GROUNDS and (data is not None or name == "simulated"):
+        return published.published_tasks(name, data)
+    return [] if data is None else read_tasks(LISTS.get(name, name))
 
 
 def sample_tasks(tasks):
@@ -136,11 +144,11 @@ def list_names(options):
 
 def run_methods(options):
     """Run what is left."""
-    if options.data is None and not options.made_up:
-        sys.exit("Name the folder with the collections, or use --made-up.")
     if options.data is not None and not options.data.is_dir():
         sys.exit(f"{options.data} is not a folder.")
     tasks, methods = chosen_names(options)
+    if not tasks:
+        sys.exit("Name the folder with the collections, or use --made-up.")
     n_seeds = 1 if options.quick else options.seeds
     jobs, n_jobs = runner.pending_jobs(
         tasks,

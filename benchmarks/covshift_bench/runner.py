@@ -25,6 +25,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from covshift_bench.method import Method, Prediction
+from covshift_bench.published import draw_task
 from covshift_bench.results import (
     DIED,
     DIGITS,
@@ -38,7 +39,7 @@ from covshift_bench.results import (
     open_results,
     read_lines,
 )
-from covshift_bench.tasks import Task, draw_task
+from covshift_bench.tasks import Task
 
 LIMIT = 1800  # seconds of processor time
 # Wall clock seconds for each second of the limit: for methods that sleep, or wait for a lock. It is

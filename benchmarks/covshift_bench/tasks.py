@@ -190,7 +190,7 @@ def draw_task(task, data=None, size="standard"):
         return DrawnTask(*source, domain, target[0], where, *test, target[1])
     cut = read_cuts(str(data), task.collection)[task.cut]
     source, target, test = draw_rows(task, cut, SIZES[size])
-    X_source, X_target, X_test = _impute(*(cut.X[rows] for rows in (source, target, test)))
+    X_source, X_target, X_test = impute(*(cut.X[rows] for rows in (source, target, test)))
     return DrawnTask(
         X_source,
         cut.y[source],
@@ -281,7 +281,7 @@ def _ranks(values):
     return values.argsort().argsort()
 
 
-def _impute(X_source, *others):
+def impute(X_source, *others):
     """Replace missing values by the median of the source rows; by 0 if these have none."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a column without any value

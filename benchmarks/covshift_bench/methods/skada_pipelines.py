@@ -19,7 +19,6 @@ ADAPTERS = {
     "OTMapping": False,
     "EntropicOTMapping": False,
     "ClassRegularizerOTMapping": False,
-    "MMDLSConSMapping": False,
     "TransferComponentAnalysis": False,
     "KMMReweight": False,
     "KLIEPReweight": True,
@@ -30,6 +29,7 @@ ADAPTERS = {
     "MMDTarSReweight": False,
     "OTLabelProp": False,
 }
+WITH_KERNEL = ("KLIEPReweight", "MMDTarSReweight")  # no default width
 ON_COMPONENTS = ("SubspaceAlignment", "TransferComponentAnalysis")
 WITH_BOTH_MODELS = ("CORAL", "LinearOTMapping")
 
@@ -41,6 +41,8 @@ def skada_pipeline(task, seed, adapter, model):
     settings = {}
     if adapter in ON_COMPONENTS:
         settings["n_components"] = max(1, min(20, task.X_source.shape[1] // 2))
+    if adapter in WITH_KERNEL:
+        settings["gamma"] = 1 / task.X_source.shape[1]
     if ADAPTERS[adapter]:
         settings["random_state"] = seed
     last = MODELS[model]()
@@ -50,11 +52,11 @@ def skada_pipeline(task, seed, adapter, model):
     return fit_skada(skada.make_da_pipeline(*steps), task)
 
 
-def skada_classifier(task, seed, name):
-    """Fit one of SKADA's classifiers, which adapt as they learn, on standardized rows."""
+def joint_transport(task, seed):
+    """Fit SKADA's classifier by joint optimal transport, with its defaults."""
     import skada
 
-    return fit_skada(skada.make_da_pipeline(StandardScaler(), getattr(skada, name)()), task)
+    return fit_skada(skada.make_da_pipeline(StandardScaler(), skada.JDOTClassifier()), task)
 
 
 def fit_skada(pipeline, task):
@@ -84,8 +86,7 @@ def _methods():
             default = model == "logistic" or adapter in WITH_BOTH_MODELS
             name = f"SKADA {adapter} + {model}"
             yield Method(name, "2", function, random=random, by_default=default)
-    for name in ("JDOTClassifier", "DASVMClassifier"):
-        yield Method(f"SKADA {name}", "1", partial(skada_classifier, name=name))
+    yield Method("SKADA JDOT classifier", "1", joint_transport)
 
 
 METHODS = list(_methods()) if find_spec("skada") else []
