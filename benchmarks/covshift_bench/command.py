@@ -3,6 +3,7 @@
     covshift-bench list [DATA]
     covshift-bench run [DATA] --out results.jsonl [--jobs 2] [--methods "auto*" "SKADA CORAL*"]
     covshift-bench summary results.jsonl [--out FOLDER]
+    covshift-bench page results.jsonl --out leaderboard.html
     covshift-bench tasks DATA [--write]
     covshift-bench fresh FOLDER
 
@@ -18,7 +19,7 @@ import sys
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from covshift_bench import fresh, published, runner, summary
+from covshift_bench import fresh, page, published, runner, summary
 from covshift_bench.methods import all_methods
 from covshift_bench.results import read_results
 from covshift_bench.tasks import (
@@ -63,6 +64,9 @@ def _parser():
     summed = _command(commands, "summary", print_summary, "print the tables")
     _add_results(summed)
     summed.add_argument("--out", type=Path, help="folder for summary.md, summary.csv, scores")
+    shown = _command(commands, "page", write_page, "write the leaderboard, a page for a browser")
+    _add_results(shown)
+    shown.add_argument("--out", type=Path, default=Path("leaderboard.html"))
     tasks = _command(commands, "tasks", show_tasks, "check a list of tasks, or write it anew")
     tasks.add_argument("data", type=Path, help="folder with the collections")
     tasks.add_argument("--list", default="design", help="design, fresh, or a path")
@@ -203,6 +207,12 @@ def print_summary(options):
         summaries.to_csv(options.out / "summary.csv", index=False, float_format="%.5g")
         scored.to_csv(options.out / "scores.csv", index=False, float_format="%.5g")
         scored.to_parquet(options.out / "scores.parquet", index=False)
+
+
+def write_page(options):
+    """Write the leaderboard."""
+    options.out.write_text(page.leaderboard(read_scores(options)), encoding="utf-8")
+    print(f"Open {options.out}")
 
 
 def show_tasks(options):
