@@ -107,12 +107,11 @@ def chosen_names(options):
     made_up = made_up_tasks(options.made_up)
     tasks = {task.name: task for task in [*real, *made_up]}
     methods = all_methods(options.methods_from)
-    default = QUICK_METHODS if options.quick else [n for n, m in methods.items() if m.by_default]
-    names = (
-        matching(list(tasks), options.tasks),
-        matching(list(methods), options.methods or default),
-    )
-    return [tasks[name] for name in names[0]], [methods[name] for name in names[1]]
+    patterns = options.methods or [name for name, one in methods.items() if one.by_default]
+    if options.quick and not options.methods:
+        patterns = [one for one in QUICK_METHODS if any(fnmatchcase(name, one) for name in methods)]
+    task_names = matching(list(tasks), options.tasks) if tasks else []
+    return [tasks[name] for name in task_names], [methods[n] for n in matching(methods, patterns)]
 
 
 def listed_tasks(name, data):
