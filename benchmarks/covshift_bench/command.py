@@ -21,6 +21,7 @@ from pathlib import Path
 
 from covshift_bench import fresh, page, published, runner, summary
 from covshift_bench.methods import all_methods
+from covshift_bench.real_collections import collection_names
 from covshift_bench.results import read_results
 from covshift_bench.tasks import (
     LIST,
@@ -118,7 +119,13 @@ def listed_tasks(name, data):
     """Return the tasks of a list: none of those that need data where there are none."""
     if name in published.GROUNDS and (data is not None or name == "simulated"):
         return published.published_tasks(name, data)
-    return [] if data is None else read_tasks(LISTS.get(name, name))
+    if data is None:
+        return []
+    tasks, there = read_tasks(LISTS.get(name, name)), set(collection_names(data))
+    missing = {task.collection for task in tasks} - there
+    if missing:
+        print(f"Left out, since {data} does not have them: {', '.join(sorted(missing))}")
+    return [task for task in tasks if task.collection in there]
 
 
 def sample_tasks(tasks):

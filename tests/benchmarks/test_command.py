@@ -109,3 +109,7 @@ def test_a_list_of_other_collections_is_written_and_checked(tmp_path, capsys):
     assert read_lines(out) == []
     main([*run, "--out", str(out)])
     assert len(read_lines(out)) == 8
+    path.write_text(path.read_text() + path.read_text().splitlines()[1].replace("mine", "other"))
+    capsys.readouterr()
+    main(["list", str(tmp_path), "--list", str(path), "--methods", "plain logistic"])
+    assert "does not have them: other\n" in capsys.readouterr().out
