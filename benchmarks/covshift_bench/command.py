@@ -169,7 +169,8 @@ def run_methods(options):
         retry=options.retry,
     )
     print(f"{n_jobs} results of {len(tasks)} tasks, {n_jobs - len(jobs)} of them done before")
-    os.environ.update(dict.fromkeys(runner.THREADS, "1"))  # before the workers import NumPy
+    # Before the workers import NumPy and POT.
+    os.environ.update(dict.fromkeys(runner.THREADS, "1") | runner.ENVIRONMENT)
     progress = runner.Progress(n_jobs - len(jobs), n_jobs)
     try:
         runner.run_jobs(

@@ -45,6 +45,10 @@ LIMIT = 1800  # seconds of processor time
 # Wall clock seconds for each second of the limit: for methods that sleep, or wait for a lock. It is
 # large so that a busy machine does not change results.
 WALL_FACTOR = 20
+# POT, which SKADA imports, imports every library of arrays that it finds, at seconds a process.
+ENVIRONMENT = {
+    f"POT_BACKEND_DISABLE_{name}": "1" for name in ("PYTORCH", "JAX", "CUPY", "TENSORFLOW")
+}
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
 # Imported once, by the process that all workers are copies of. No SKADA: importing it changes
 # scikit-learn.
