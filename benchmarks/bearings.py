@@ -9,7 +9,7 @@ The vote is then made by the coefficients given: those of the package, or those 
 ``calibrate.py --without cwru mfpt_bearings --coefficients FILE`` wrote, which no bearing shaped.
 Balanced accuracy; intervals (95 %) resample recordings. ``--only N`` computes the outputs of one
 task at most and judges by those that are there. ``--pairs`` compares, for each task, the plain
-model with the vote, beside what the assessment advises and how often the nearest rows agree.
+model with the vote, beside what the assessment advises.
 ``--chosen-features`` replaces spectra, where the source allows it, by a representation that fewer
 changes of a machine can move.
 """
@@ -31,7 +31,6 @@ from methods import (
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import PredefinedSplit, cross_val_predict
-from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from tasks import DrawnTask
@@ -156,39 +155,30 @@ def vote(drawn, path, betas):
     return found
 
 
-def neighbor_agreement(X, codes, n_neighbors=5):
-    """Return how often the nearest rows of a row have its class; features in units of X."""
-    X = StandardScaler().fit_transform(X)
-    found = NearestNeighbors(n_neighbors=n_neighbors).fit(X).kneighbors(return_distance=False)
-    return float(np.mean(codes[found] == codes[:, None]))
-
-
-def tell_pair(name, drawn, recordings, path):
-    """Print the plain model and the vote of the package for a task, and what is advised."""
+def package_models(drawn, path):
+    """Return predictions of the package's plain model, vote and advice, and the assessment."""
     bench, tests = restore(drawn, path, SEED)
     bench.metric = METRICS[ACCURACY]
     choice = choose(bench, "rehearsals", n_members=N_MEMBERS, objective=ACCURACY, reweighed=True)
     P = [None if one is None else bench.calibrated_of(i, one) for i, one in enumerate(tests)]
     mean = vote_probabilities(P, bench, choice.weights, reweighed=True)
-    truth = np.searchsorted(np.unique(drawn.y_source), drawn.y_test)
-    codes = {"plain": P[choice.plain].argmax(axis=1), "vote": mean.argmax(axis=1)}
-    each = {model: by_recording(one, truth, recordings) for model, one in codes.items()}
+    classes = np.unique(drawn.y_source)
+    found = {"plain": classes[P[choice.plain].argmax(axis=1)], "vote": classes[mean.argmax(axis=1)]}
+    advised = "plain" if choice.assessment.action == "keep" else "vote"
+    return found | {"recommended": found[advised]}, choice.assessment
+
+
+def tell_pair(name, models, assessment, truth, recordings):
+    """Print the plain model and the vote of the package for a task, and what is advised."""
+    each = {model: by_recording(models[model], truth, recordings) for model in ("plain", "vote")}
     each["gain"] = {one: each["vote"][one] - each["plain"][one] for one in each["plain"]}
     parts = []
     for model, scores in each.items():
         values = list(scores.values())
         low, high = clustered_bootstrap_interval(values, list(scores), random_state=0)
         parts.append(f"{model} {np.mean(values):.3f} ({low:.3f} to {high:.3f})")
-    agreement = ", ".join(
-        f"{model} {neighbor_agreement(drawn.X_test, one):.3f}" for model, one in codes.items()
-    )
-    on_source = neighbor_agreement(bench.problem.X_source, bench.problem.codes)
-    advice = choice.assessment
-    print(
-        f"{name}: {', '.join(parts)}; {advice.action}, expected gain {advice.vote_gain.value:.3f}; "
-        f"neighbors agree: source {on_source:.3f}, {agreement}",
-        flush=True,
-    )
+    expected = assessment.vote_gain.value
+    print(f"{name}: {', '.join(parts)}; {assessment.action}, expected gain {expected:.3f}")
 
 
 def by_recording(predicted, truth, recordings):
@@ -217,7 +207,7 @@ def summarize(results):
             print(
                 f"{shift:12} {method:40} {np.mean(values):.3f} ({low:.3f} to {high:.3f}) | {each}"
             )
-            if method.startswith("auto"):
+            if method.startswith(("auto", "recommended")):
                 losses = [
                     np.mean(list(results[t]["none"].values()))
                     - np.mean(list(results[t][method].values()))
@@ -263,13 +253,16 @@ def main():
             compute(drawn, path)
         if not path.exists():
             continue
+        models, assessment = package_models(drawn, path)
         if options.pairs:
-            tell_pair(f"{task.shift}, {task.name}", drawn, recordings, path)
+            name = f"{task.shift}, {task.name}"
+            tell_pair(name, models, assessment, drawn.y_test, recordings)
             continue
         with np.load(path) as arrays:
             found = {name: arrays[f"control {name}"] for name in CONTROLS}
         if features != "spectrum":  # controls are of spectra
             found = controls(draw(task, windows, spectra)[0])
+        found |= {name: models[name] for name in ("plain", "recommended")}
         for method, (labels, weights) in vote(drawn, path, betas).items():
             found[method] = labels
             print(f"{task.shift}, {task.name}: {method}: {weights}", flush=True)

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 import numpy as np
-from bearings import by_recording, choose_features, neighbor_agreement, source_folds, summarize
+from bearings import by_recording, choose_features, source_folds, summarize
 from segment_settings import halves
 
 from covshift.paper.bearings.protocol import TASKS
@@ -13,16 +13,6 @@ def test_accuracy_of_each_recording():
     recordings = np.array(["a", "a", "b", "b"])
     found = by_recording(np.array([1, 2, 3, 3]), np.array([1, 1, 3, 3]), recordings)
     assert found == {"a": 0.5, "b": 1.0}
-
-
-def test_agreement_of_neighbors_equals_the_naive_twin():
-    rng = np.random.default_rng(0)
-    X, codes = rng.normal(size=(30, 3)) * [1, 10, 100], rng.integers(2, size=30)
-    Z, agree = (X - X.mean(axis=0)) / X.std(axis=0), []
-    for i in range(30):
-        nearest = np.argsort([np.inf if j == i else np.sum((Z[i] - Z[j]) ** 2) for j in range(30)])
-        agree += [codes[j] == codes[i] for j in nearest[:5]]
-    assert np.isclose(neighbor_agreement(X, codes), np.mean(agree))
 
 
 def made_windows(n_recordings):
