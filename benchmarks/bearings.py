@@ -262,6 +262,9 @@ def main():
             found = {name: arrays[f"control {name}"] for name in CONTROLS}
         if features != "spectrum":  # controls are of spectra
             found = controls(draw(task, windows, spectra)[0])
+        if options.chosen_features:
+            known = draw(task, windows, representations["envelope"])[0]
+            found["none, envelope"] = controls(known)["none"]
         found |= {name: models[name] for name in ("plain", "recommended")}
         for method, (labels, weights) in vote(drawn, path, betas).items():
             found[method] = labels
