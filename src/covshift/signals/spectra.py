@@ -1,5 +1,7 @@
 """Amplitude spectra of windows, and of their envelopes."""
 
+from typing import Any
+
 import numpy as np
 
 from covshift.kernels.arrays import FloatArray
@@ -21,12 +23,11 @@ def amplitude_spectrum(X: FloatArray) -> FloatArray:
     return found
 
 
-def prewhiten(coefficients: FloatArray) -> FloatArray:
+def prewhiten(coefficients: Any) -> Any:
     r"""Give all Fourier coefficients of a window a modulus of one; those of zero stay zero."""
     modulus = np.abs(coefficients)
     modulus[modulus == 0] = 1
-    found: FloatArray = coefficients / modulus
-    return found
+    return coefficients / modulus
 
 
 def envelope(X: FloatArray, first: int, last: int, *, whiten: bool = False) -> FloatArray:
