@@ -406,6 +406,8 @@ def choose_selection(out: Path, jobs: int, tests: list[str], *, by_name: bool) -
             for one in ([place] if place.is_file() else sorted(place.rglob("*.py")))
             if one.name.startswith("test_") or ">>>" in one.read_text(encoding="utf-8")
         ]
+        if not files:
+            sys.exit(f"There are no tests in {', '.join(tests)}.")
         print(f"Running the tests of {len(files)} files without a fault.", flush=True)
         with start_workers(out, jobs) as pool:
             parts = pool.map(measure_file, files, chunksize=1)

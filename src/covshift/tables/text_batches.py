@@ -157,19 +157,9 @@ class TextBatches:
         """Yield batches, one after the other: where a row ends depends on all before it."""
         last = None
         self._refused_row: Any = None
-        self._stream = stream = self.file.open()
         try:
             with self._refusing():
-                stream.read(self.header_bytes)
-                first = stream.read(1)
-                if not first:
-                    return
-                stream.give_back(first)
-                options = self._options(types, invalid_row_handler=self._refuse_row)
-                read_options = self._read_options(self.chunk_bytes)
-                source = pa.PythonFile(stream, mode="r")
-                batches = pa.csv.open_csv(source, read_options=read_options, **options)
-                for batch in read_ahead(batches):
+                for batch in read_ahead(self._stream_batches(types)):
                     last = batch
                     yield batch
         except TableError as error:
@@ -181,10 +171,25 @@ class TextBatches:
                     self.path, f"a row is longer than {limit} MiB; is a quote left open?"
                 ) from None
             raise
-        finally:
-            stream.close()
         if last is not None and last.num_rows and self.file.n_quotes % 2:
             self._check_last_row(last)
+
+    def _stream_batches(self, types: dict[str, Any]) -> Iterator[Any]:
+        """Yield what pyarrow makes of the stream, which stays open as long as that is read."""
+        self._stream = stream = self.file.open()
+        try:
+            stream.read(self.header_bytes)
+            first = stream.read(1)
+            if not first:
+                return
+            stream.give_back(first)
+            options = self._options(types, invalid_row_handler=self._refuse_row)
+            source = pa.PythonFile(stream, mode="r")
+            yield from pa.csv.open_csv(
+                source, read_options=self._read_options(self.chunk_bytes), **options
+            )
+        finally:
+            stream.close()
 
     def _refusing(self) -> Any:
         advice = DAMAGED_GZIP if self.file.compressed else "cannot be read as a table; check it."
