@@ -27,24 +27,35 @@ ROWS_PER_BATCH = 1 << 15
 COLUMN_BUFFER_BYTES = 1 << 16
 
 
-def open_batches(path: Path, given: GivenLayout, chunk_bytes: int) -> Any:
-    """Return the source of batches that fits what the file is."""
+def open_batches(
+    path: Path, given: GivenLayout, chunk_bytes: int, *, examine_all: bool = True
+) -> Any:
+    """Return the source of batches that fits what the file is.
+
+    Without ``examine_all`` the first reading of a long text may end in an error, since only the
+    beginning of the text was looked at: ``examined`` says so, and it must be opened again.
+    """
     file, part = split_part(path)
     kind = identify_file(file)
     if kind in ("zip", "xlsx"):
         converted = unzip(file, part) if kind == "zip" else read_workbook(file, part)
-        return open_converted(converted, path, given, chunk_bytes)
+        return open_converted(converted, path, given, chunk_bytes, examine_all=examine_all)
     if kind in ("text", "gzip"):
-        return TextBatches(path, kind == "gzip", given, chunk_bytes)
+        return TextBatches(path, kind == "gzip", given, chunk_bytes, examine_all)
     return ArrowBatches(path, kind)
 
 
 def open_converted(
-    converted: ConvertedFile, path: Path, given: GivenLayout, chunk_bytes: int
+    converted: ConvertedFile,
+    path: Path,
+    given: GivenLayout,
+    chunk_bytes: int,
+    *,
+    examine_all: bool = True,
 ) -> Any:
     """Return the batches of a converted file, which speak of the file that the user named."""
     try:
-        batches = open_batches(converted.path, given, chunk_bytes)
+        batches = open_batches(converted.path, given, chunk_bytes, examine_all=examine_all)
     except TableError as error:
         raise table_error(path, str(error).removeprefix(f"{converted.path}: ")) from None
     # Files stay as long as their batches: a workbook in an archive is converted twice.
@@ -57,7 +68,7 @@ def open_converted(
 class ArrowBatches:
     """Parquet and Arrow (Feather) files, whose columns have types."""
 
-    typed = True
+    typed = examined = True
     separator = ""
 
     def __init__(self, path: Path, kind: Format):

@@ -191,9 +191,17 @@ def open_table(
     batches: Any
     if isinstance(path, RecordingTable):
         batches = RecordingBatches(path, separator=separator, header=header)
-    elif files:
-        batches = FolderBatches(Path(path), files)
-    else:
-        given = GivenLayout(separator, header, skip_rows, encoding)
-        batches = open_batches(Path(path), given, chunk_bytes)
+        return TableReader(batches, schema, style, allow_absent, intake)
+    if files:
+        return TableReader(FolderBatches(Path(path), files), schema, style, allow_absent, intake)
+    given = GivenLayout(separator, header, skip_rows, encoding)
+    if schema is None:
+        # The columns are found by reading all rows: the text is examined by the way.
+        batches = open_batches(Path(path), given, chunk_bytes, examine_all=False)
+        try:
+            return TableReader(batches, schema, style, allow_absent, intake)
+        except TableError:
+            if batches.examined:
+                raise
+    batches = open_batches(Path(path), given, chunk_bytes)
     return TableReader(batches, schema, style, allow_absent, intake)

@@ -78,18 +78,37 @@ def parse_kinds(texts: Sequence[str]) -> dict[str, str]:
     return pairs
 
 
-def find_schema(
-    source: Any, style: NumberStyle | None, intake: Intake
-) -> tuple[TableSchema, NumberStyle | None, list[str]]:
-    """Return the schema of a source of batches, the style of its numbers, and notes."""
+@dataclass(frozen=True)
+class FoundSchema:
+    """What reading a table once has found.
+
+    Attributes
+    ----------
+    schema : `TableSchema` of its columns.
+    style : style of its numbers; None: its columns have types.
+    notes : what was decided, in plain sentences.
+    uneven : columns of numbers with cells that are not plain numbers.
+    """
+
+    schema: TableSchema
+    style: NumberStyle | None
+    notes: list[str]
+    uneven: frozenset[str] = frozenset()
+
+
+def find_schema(source: Any, style: NumberStyle | None, intake: Intake) -> FoundSchema:
+    """Read a source of batches and return what its columns are."""
     notes: list[str] = []
+    uneven: frozenset[str] = frozenset()
     unknown = [name for name in intake.kinds if name not in source.names]
     if unknown:
         raise table_error(source.path, f"has no column {listed(unknown)}, which --as names.")
     spellings: dict[str, str] = {}
     kinds = _typed_kinds(source, notes) if source.typed else {}
     if texts := text_columns(source):
-        found, spellings, style = _text_kinds(source, texts, style, intake, notes)
+        columns = _look_at_texts(source, texts, intake, notes)
+        uneven = frozenset(name for name, column in columns.items() if not column.plain)
+        found, spellings, style = _text_kinds(source, columns, style, intake, notes)
         kinds = {name: found.get(name, kinds.get(name, "text")) for name in kinds or found}
     if row_names := [name for name in source.row_names if name in kinds]:
         notes.append(f"Ignored {listed(row_names)}: it holds row names.")
@@ -101,7 +120,10 @@ def find_schema(
         raise table_error(source.path, "has no column that can be used.")
     spelled = {name: one for name, one in spellings.items() if one and name in kinds}
     decimal = "," if style == "comma" else "."
-    return TableSchema(kinds, decimal, spelled, intake.all_missing), style, notes
+    uneven &= {name for name, kind in kinds.items() if kind == "number"}
+    return FoundSchema(
+        TableSchema(kinds, decimal, spelled, intake.all_missing), style, notes, uneven
+    )
 
 
 def _spelled(kind: Kind, spelling: str, found: Kind, found_spelling: str) -> tuple[Kind, str]:
@@ -133,9 +155,10 @@ def text_columns(source: Any) -> list[str]:
     return [name for name, kind in typed if any(test(kind) for test in tests)]
 
 
-def _text_kinds(
-    source: Any, names: list[str], style: NumberStyle | None, intake: Intake, notes: list[str]
-) -> tuple[dict[str, Kind], dict[str, str], NumberStyle]:
+def _look_at_texts(
+    source: Any, names: list[str], intake: Intake, notes: list[str]
+) -> dict[str, ColumnTypes]:
+    """Read all rows and return what the cells of columns of text look like."""
     usual = [one for one in MISSING if one not in intake.present]
     columns = {name: ColumnTypes(usual, intake.markers, intake.present) for name in names}
     n_rows = 0
@@ -150,6 +173,16 @@ def _text_kinds(
     if empty and len(empty) < len(columns):
         columns = {name: column for name, column in columns.items() if name not in empty}
         notes.append(f"Ignored {len(empty)} columns without name or cells.")
+    return columns
+
+
+def _text_kinds(
+    source: Any,
+    columns: dict[str, ColumnTypes],
+    style: NumberStyle | None,
+    intake: Intake,
+    notes: list[str],
+) -> tuple[dict[str, Kind], dict[str, str], NumberStyle]:
     if style is None:
         style = choose_style(list(columns.values()), source.separator)
     kinds = {name: column.kind(style) for name, column in columns.items()}

@@ -25,6 +25,8 @@ from covshift.tables.extra import pyarrow as pa
 from covshift.tables.schema import TableSchema
 from covshift.tables.schema_finding import Intake, find_schema, text_columns
 
+AS_WRITTEN = "\0as written"  # no name of a column in a file
+
 
 class TableReader:
     """Frames of a table, one after the other; made by `covshift.tables.open_table`.
@@ -35,7 +37,11 @@ class TableReader:
     other_names : columns of the file that the schema has not.
     notes : what was decided so far, in plain sentences; complete once all frames were read.
     n_rows : rows read so far.
+    spelled : a column whose cells are also given as they are written, as a column ``AS_WRITTEN``
+        behind the others; None: no such column.
     """
+
+    spelled: str | None = None
 
     def __init__(
         self,
@@ -52,10 +58,12 @@ class TableReader:
         self._first_unreadable: dict[str, str] = {}
         self._filled: Counter[str] = Counter()
         self._n_dropped = 0
+        self._uneven: frozenset[str] = frozenset()
         self.n_rows = 0
         if schema is None:
-            self.schema, self._style, notes = find_schema(batches, style, intake or Intake())
-            self._fixed_notes += notes
+            found = find_schema(batches, style, intake or Intake())
+            self.schema, self._style, self._uneven = found.schema, found.style, found.uneven
+            self._fixed_notes += found.notes
         else:
             self.schema = self._take_schema(schema, absent)
 
@@ -139,7 +147,12 @@ class TableReader:
                 self._count_unreadable(name, as_text(column), values)
             self._filled[name] += len(values) - values.null_count
             arrays.append(values)
-        return pa.RecordBatch.from_arrays(arrays, names=list(self.schema.kinds))
+        names = list(self.schema.kinds)
+        if self.spelled is not None:
+            texts = as_text(plain_column(batch.column(self.spelled)))
+            arrays.append(trim(texts, self.schema.missing))
+            names.append(AS_WRITTEN)
+        return pa.RecordBatch.from_arrays(arrays, names=names)
 
     def _count_unreadable(self, name: str, texts: Any, values: Any) -> None:
         filled = trim(texts, (*self.schema.missing, *PLACEHOLDERS)).is_valid()
@@ -159,9 +172,11 @@ class TableReader:
         return {
             name: READ_TYPES[kind]
             for name, kind in self.schema.kinds.items()
-            # What is spelled in a way of its own is cut as text.
-            if name not in self.schema.spellings
-        }
+            # What is not written plainly is cut as text: at the first such cell of another column
+            # everything would be read again.
+            if name not in self.schema.spellings and name not in self._uneven
+            and name != self.spelled
+        }  # fmt: skip
 
     def _guess_style(self, batch: Any) -> NumberStyle:
         """Return the style of the numbers that came as text; none came so if all are plain."""

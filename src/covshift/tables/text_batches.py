@@ -10,7 +10,7 @@ from covshift.tables.cells import MISSING
 from covshift.tables.errors import TableError, one_line, refused_as, table_error
 from covshift.tables.extra import pyarrow as pa
 from covshift.tables.read_ahead import map_ahead, read_ahead
-from covshift.tables.text_files import DAMAGED_GZIP, GZIP_ERRORS, examine_text
+from covshift.tables.text_files import DAMAGED_GZIP, GZIP_ERRORS, Examination, examine_text
 from covshift.tables.text_layout import (
     SEPARATOR_NAMES,
     SEPARATORS,
@@ -36,9 +36,16 @@ class TextBatches:
         compressed: bool,
         given: GivenLayout,
         chunk_bytes: int,
+        examine_all: bool = True,
     ):
         self.path = path
-        self.file = examine_text(path, compressed=compressed, encoding=given.encoding)
+        self.file = examine_text(
+            path,
+            compressed=compressed,
+            encoding=given.encoding,
+            first_bytes=None if examine_all else SAMPLE_BYTES,
+        )
+        self._examination: Examination | None = None
         self._size = path.stat().st_size
         text, complete = self._read_sample()
         if given.separator is None and is_aligned(text, complete=complete):
@@ -100,6 +107,9 @@ class TextBatches:
         ``missing``: texts that stand for nothing.
         """
         self._missing = missing
+        if not self.examined:
+            yield from self._read_and_examine()
+            return
         wanted = [types, {}] if types else [{}]
         if self.file.n_quotes:
             attempts = [self._read_stream(columns) for columns in wanted]
@@ -117,6 +127,24 @@ class TextBatches:
                 if attempt is attempts[-1]:
                     raise
 
+    @property
+    def examined(self) -> bool:
+        """Whether all of the file was looked at; else the first reading may end in an error."""
+        return self.file.examined
+
+    def _read_and_examine(self) -> Iterator[Any]:
+        """Yield batches as text, and refuse the file if the rest is not as its beginning was."""
+        self._examination = examination = Examination(self.path, "utf-8")
+        read = self._read_stream if self.file.n_quotes else self._read_blocks
+        for batch in read({}):
+            if examination.n_quotes and not self.file.n_quotes:
+                raise table_error(self.path, "has a quote behind its beginning.")
+            yield batch
+        if examination.n_quotes % 2:
+            raise table_error(self.path, "has a quote without a partner.")
+        self.file = replace(self.file, n_quotes=examination.n_quotes, examined=True)
+        self._examination = None
+
     def _read_blocks(self, types: dict[str, Any]) -> Iterator[Any]:
         """Yield batches, of which several are made at a time: without quotes a line is a row."""
         options = self._options(types)
@@ -133,7 +161,7 @@ class TextBatches:
 
     def _blocks(self) -> Iterator[bytes]:
         """Yield bytes of whole rows, cut where `_read_stream` cuts its batches."""
-        self._stream = stream = self.file.open()
+        self._stream = stream = self.file.open(self._examination)
         rest, too_long = b"", False
         try:
             stream.read(self.header_bytes)
@@ -176,7 +204,7 @@ class TextBatches:
 
     def _stream_batches(self, types: dict[str, Any]) -> Iterator[Any]:
         """Yield what pyarrow makes of the stream, which stays open as long as that is read."""
-        self._stream = stream = self.file.open()
+        self._stream = stream = self.file.open(self._examination)
         try:
             stream.read(self.header_bytes)
             first = stream.read(1)
