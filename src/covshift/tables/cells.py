@@ -198,7 +198,15 @@ def read_cells(
         return drop_numbers(to_numbers(cells, style, spelling), missing)
     if kind == "boolean":
         return to_booleans(cells)
-    return to_dates(cells, spelling) if kind == "date" else trim(cells, missing)
+    return _dates_or_iso(cells, spelling) if kind == "date" else trim(cells, missing)
+
+
+def _dates_or_iso(cells: Any, spelling: str) -> Any:
+    """Return text as timestamps, of this spelling or ISO 8601, which can be taken for no other."""
+    dates = to_dates(cells, spelling)
+    if not spelling or dates.null_count == cells.null_count:
+        return dates
+    return pa.compute.coalesce(dates, to_dates(cells))
 
 
 def is_days(spelling: str) -> bool:

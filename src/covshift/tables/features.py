@@ -16,7 +16,7 @@ as the training table's kind; if more than half of its values do not fit, it is 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -135,8 +135,18 @@ def unseen_note(train: Any, new: Any) -> list[str]:
         return []
     return [
         f"Column {listed([train.name])}: {sum(unseen.values())} new rows have values that no "
-        f"training row has: {listed(sorted(unseen), 3)}."
+        f"training row has: {listed(sorted(unseen), 3)}.{case_hint(unseen, known)}"
     ]
+
+
+def case_hint(unseen: Iterable[str], known: Iterable[str | None]) -> str:
+    """Return a sentence on new texts that differ from known ones only in case, or nothing."""
+    folded = {text.casefold(): text for text in known if text is not None}
+    new = next((text for text in sorted(unseen) if text.casefold() in folded), None)
+    if new is None:
+        return ""
+    old = folded[new.casefold()]
+    return f" {listed([new])} differs from {listed([old])} only in case: write them alike."
 
 
 def _reason_to_leave_out(name: str, kind: Kind, train: Any, new: Any) -> str | None:

@@ -1,5 +1,6 @@
 """Two files -> matched tables."""
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -75,7 +76,11 @@ def read_pair(
         If the files cannot be read or used; the message says what to do.
     """
     check_task(task, bins)
-    ignore, keep = names_given("ignore", ignore), names_given("keep", keep)
+    label, domain = _as_in_files(label), None if domain is None else _as_in_files(domain)
+    ignore, keep = (
+        tuple(map(_as_in_files, names_given(role, names)))
+        for role, names in (("ignore", ignore), ("keep", keep))
+    )
     options: dict[str, Any] = {
         "separator": separator, "header": header, "skip_rows": skip_rows, "encoding": encoding,
         "decimal": decimal,
@@ -108,6 +113,7 @@ def read_pair(
         reader = open_table(new_path, schema=schema, allow_absent=True, **options)
         new = _read(reader, new_path, max_rows, progress)
         names = [*new.frame.columns, *reader.other_names]
+    same = new_path is not None and _is_same_file(train_path, new_path)
     matched = match_frames(
         table.frame, new.frame, names, label, domain, ignore, keep, task, table.schema.missing,
         bins, exact_labels=label in intake.kinds,
@@ -131,7 +137,24 @@ def read_pair(
         train_rows=matched.train_rows if table.rows is None else table.rows[matched.train_rows],
         new_rows=new.rows,
     )
+    if same:
+        matched = replace(
+            matched,
+            notes=[*matched.notes, "Both tables are the same file: no row of it can have moved."],
+        )
     return replace(matched, notes=[*matched.notes, *note_moved_columns(matched)])
+
+
+def _is_same_file(first: Any, second: Any) -> bool:
+    try:
+        return os.path.samefile(first, second)
+    except (OSError, TypeError):  # a part of a file, or recordings
+        return False
+
+
+def _as_in_files(name: str) -> str:
+    """Return the name of a column with single spaces, as names in files are read."""
+    return " ".join(name.split())
 
 
 def _split(

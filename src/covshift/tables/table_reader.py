@@ -73,6 +73,7 @@ class TableReader:
             if name not in self.schema.kinds
             and name not in batches.row_names
             and i not in batches.nameless
+            and not (batches.typed and arrow_kind(batches.types[i]) is None)
         ]
 
     @property
@@ -96,10 +97,17 @@ class TableReader:
             kind = self.schema.kinds[name]
             first = self._first_unreadable.get(name)
             shown = f" (first: {listed([first])})" if first else ""
+            spelling = self.schema.spellings.get(name, "")
+            unit = kind == "number" and spelling and not is_days(spelling)
+            what = f"{kind}s with the unit {listed([spelling])}" if unit else f"{kind}s"
             notes.append(
-                f"Column {listed([name])}: {count:,} cells are not {kind}s{shown} and are read as "
+                f"Column {listed([name])}: {count:,} cells are not {what}{shown} and are read as "
                 "missing."
             )
+        if n_repeated := getattr(self._batches, "n_repeated", 0):
+            rows = "1 row repeats" if n_repeated == 1 else f"{n_repeated:,} rows repeat"
+            left_out = "it is" if n_repeated == 1 else "they are"
+            notes.append(f"{rows} the names of the columns: {left_out} left out.")
         if self._n_dropped:
             notes.append(f"{self._n_dropped} empty rows at the end are left out.")
         return notes
@@ -132,6 +140,12 @@ class TableReader:
             if n_filled < batch.num_rows:
                 empty.append(batch.slice(n_filled))
         self._n_dropped = sum(piece.num_rows for piece in empty)
+        if self._n_dropped and not self.n_rows:
+            wanted = listed(self.schema.kinds, 3)
+            raise table_error(
+                self._batches.path,
+                f"has no value in any of {self._n_dropped:,} rows ({wanted}); export it again.",
+            )
         if not self.n_rows:
             raise table_error(self._batches.path, "has names of columns and no rows below them.")
 

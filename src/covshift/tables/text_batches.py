@@ -46,6 +46,7 @@ class TextBatches:
             first_bytes=None if examine_all else SAMPLE_BYTES,
         )
         self._examination: Examination | None = None
+        self.n_repeated = 0  # rows of this pass that repeat the names of the columns
         self._size = path.stat().st_size
         text, complete = self._read_sample()
         if given.separator is None and is_aligned(text, complete=complete):
@@ -57,6 +58,8 @@ class TextBatches:
         except TableError as error:
             raise table_error(path, str(error)) from None
         self.separator = layout.separator
+        # Of one column, a word that is its name may be a value.
+        self._header = layout.names if header and len(layout.names) > 1 else None
         self.header_bytes = len(text[: layout.header_length].encode("utf-8"))
         self.chunk_bytes = max(chunk_bytes, SAMPLE_BYTES)
         self._missing: Sequence[str] = MISSING
@@ -107,9 +110,24 @@ class TextBatches:
         ``missing``: texts that stand for nothing.
         """
         self._missing = missing
-        if not self.examined:
-            yield from self._read_and_examine()
-            return
+        self.n_repeated = 0
+        batches = self._read(types) if self.examined else self._read_and_examine()
+        yield from map(self._without_names, batches)
+
+    def _without_names(self, batch: Any) -> Any:
+        """Return a batch without rows that repeat the names: files were put behind each other."""
+        if self._header is None or any(map(_is_typed, batch.columns)):
+            return batch  # a cell of a name is no number
+        repeated: Any = True
+        for column, name in zip(batch.columns, self._header, strict=True):
+            repeated = pa.compute.and_(repeated, pa.compute.equal(column.cast(pa.string()), name))
+            if not pa.compute.any(repeated).as_py():
+                return batch
+        repeated = pa.compute.fill_null(repeated, False)
+        self.n_repeated += pa.compute.sum(repeated).as_py()
+        return batch.filter(pa.compute.invert(repeated))
+
+    def _read(self, types: dict[str, Any] | None) -> Iterator[Any]:
         wanted = [types, {}] if types else [{}]
         if self.file.n_quotes:
             attempts = [self._read_stream(columns) for columns in wanted]
@@ -269,6 +287,11 @@ class TextBatches:
             raise table_error(
                 self.path, "a quote is opened and not closed before the end; close or remove it."
             )
+
+
+def _is_typed(column: Any) -> bool:
+    """Whether a column was cut as something else than text."""
+    return not (pa.types.is_string(column.type) or pa.types.is_dictionary(column.type))
 
 
 def _without_first(batches: Iterable[Any], n_rows: int) -> Iterator[Any]:
