@@ -17,7 +17,7 @@ from covshift.tables.converted_files import (
 )
 from covshift.tables.errors import TableError, refused_as, table_error
 from covshift.tables.extra import pyarrow as pa
-from covshift.tables.file_formats import Format, identify_file
+from covshift.tables.file_formats import Format, check_unchanged, file_state, identify_file
 from covshift.tables.read_ahead import read_ahead
 from covshift.tables.text_batches import TextBatches
 from covshift.tables.text_layout import GivenLayout, column_names, is_row_names
@@ -74,6 +74,7 @@ class ArrowBatches:
     def __init__(self, path: Path, kind: Format):
         self.path = self._file = path
         self.kind = kind
+        self._state = file_state(path)
         self._n_read = 0
         with refused_as(path, self._advice, pa.ArrowException, UnicodeError, ValueError):
             with self._open() as source:
@@ -111,7 +112,8 @@ class ArrowBatches:
         self, types: dict[str, Any] | None = None, missing: Sequence[str] = ()
     ) -> Iterator[Any]:
         """Yield batches; ``types`` and ``missing`` are for text, here columns have types."""
-        return read_ahead(self._read())
+        yield from read_ahead(self._read())
+        check_unchanged(self._file, self._state, self.path)
 
     def _read(self) -> Iterator[Any]:
         kinds = (pa.ArrowException, UnicodeError, ValueError)

@@ -144,7 +144,8 @@ class TableReader:
             wanted = listed(self.schema.kinds, 3)
             raise table_error(
                 self._batches.path,
-                f"has no value in any of {self._n_dropped:,} rows ({wanted}); export it again.",
+                f"has no rows below its names that hold a value in {wanted}: {self._n_dropped:,} "
+                "are empty there. Export it again.",
             )
         if not self.n_rows:
             raise table_error(self._batches.path, "has names of columns and no rows below them.")

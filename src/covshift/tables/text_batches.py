@@ -9,6 +9,7 @@ from typing import Any
 from covshift.tables.cells import MISSING
 from covshift.tables.errors import TableError, one_line, refused_as, table_error
 from covshift.tables.extra import pyarrow as pa
+from covshift.tables.file_formats import check_unchanged, file_state
 from covshift.tables.read_ahead import map_ahead, read_ahead
 from covshift.tables.text_files import DAMAGED_GZIP, GZIP_ERRORS, Examination, examine_text
 from covshift.tables.text_layout import (
@@ -38,7 +39,8 @@ class TextBatches:
         chunk_bytes: int,
         examine_all: bool = True,
     ):
-        self.path = path
+        self.path = self._source = path
+        self._state = file_state(path)
         self.file = examine_text(
             path,
             compressed=compressed,
@@ -113,6 +115,7 @@ class TextBatches:
         self.n_repeated = 0
         batches = self._read(types) if self.examined else self._read_and_examine()
         yield from map(self._without_names, batches)
+        check_unchanged(self._source, self._state, self.path)
 
     def _without_names(self, batch: Any) -> Any:
         """Return a batch without rows that repeat the names: files were put behind each other."""
