@@ -187,6 +187,9 @@ class TextBatches:
         try:
             stream.read(self.header_bytes)
             while block := stream.read(self.chunk_bytes):
+                if rest.endswith(b"\r") and not block.startswith(b"\n"):
+                    yield rest  # it was a whole line break after all
+                    rest, too_long = b"", False
                 if too_long:
                     raise TableError("a row is longer than a block")
                 # A carriage return at the very end may be half of a line break.
