@@ -218,7 +218,7 @@ def _place_in_file(process: int, path: Path) -> int:
 
 def changing_files(folder: Path, options: argparse.Namespace) -> Iterator[tuple[str, Ended]]:
     """A file that another program appends to, cuts or replaces while it is read."""
-    path, n_rows = folder / "changing.csv", max(options.rows // 5, 100_000)
+    path, n_rows = folder / "changing.csv", max(options.rows // 2, 100_000)
 
     def append() -> None:
         with path.open("a") as file:

@@ -99,8 +99,9 @@ def test_texts_that_differ_only_in_case_are_named(tmp_path):
     assert any("'oslo' differs from 'Oslo' only in case: write them alike." in n for n in notes)
 
 
+@pytest.mark.parametrize("more", [b"40.0,Oslo,no\n", b"40.0,\xff\0,no,more\n"])
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, kind):
+def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, kind, more):
     path = tmp_path / f"table.{kind}"
     frame = people(100_000)
     frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
@@ -108,7 +109,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, kind):
     batches = iter(reader)
     next(batches)
     with path.open("ab") as file:
-        file.write(b"40.0,Oslo,no\n")
+        file.write(more)
     with pytest.raises(TableError, match="changed while it was read; run the command again"):
         list(batches)
     path.unlink()

@@ -114,7 +114,11 @@ class TextBatches:
         self._missing = missing
         self.n_repeated = 0
         batches = self._read(types) if self.examined else self._read_and_examine()
-        yield from map(self._without_names, batches)
+        try:
+            yield from map(self._without_names, batches)
+        except TableError:
+            check_unchanged(self._source, self._state, self.path)  # says more
+            raise
         check_unchanged(self._source, self._state, self.path)
 
     def _without_names(self, batch: Any) -> Any:
