@@ -16,7 +16,7 @@ hold other things, such as ``unknown``, in one cell of twenty: they are missing 
 numbers are missing values too. Truth values are ``true`` and ``false`` in any case.
 
 A column may have a *spelling*, which the schema holds: the unit of its numbers (``kg``, ``%``,
-``$``), or how its dates are written (`covshift.tables.date_spellings`). Without one, numbers are
+``$``), or how its dates are written (`covshift.tables.dates`). Without one, numbers are
 plain and dates are ISO 8601, ``2024-05-01``, with or without time and zone (read as UTC).
 ``days``, alone or before the spelling of a date, makes a number of a date: days since 1970.
 """
@@ -25,7 +25,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from covshift.tables.date_spellings import read_spelling
+from covshift.tables.dates import read_spelling
 from covshift.tables.extra import pandas as pd
 from covshift.tables.extra import pyarrow as pa
 

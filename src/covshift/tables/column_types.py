@@ -19,7 +19,7 @@ from covshift.tables.cells import (
     trim,
     without_unit,
 )
-from covshift.tables.date_spellings import SPELLINGS
+from covshift.tables.dates import SPELLINGS
 from covshift.tables.extra import pyarrow as pa
 
 LARGE_SHARE = 0.95  # of the cells of a column of numbers, or dates, that must be such

@@ -16,7 +16,7 @@ from covshift.tables.moved_columns import note_moved_columns
 from covshift.tables.reading import Table, open_table, read_rows
 from covshift.tables.recordings import RecordingTable
 from covshift.tables.row_sample import default_rows
-from covshift.tables.schema_finding import Intake, quoted
+from covshift.tables.schema import Intake, quoted
 from covshift.tables.splits import Split
 from covshift.tables.table_reader import AS_WRITTEN, TableReader
 

@@ -15,14 +15,12 @@ from typing import Any
 
 from covshift.base import check_count, check_option
 from covshift.kernels.arrays import IntArray
-from covshift.tables.batches import open_batches
+from covshift.tables.batches import FolderBatches, open_batches, parquet_files
 from covshift.tables.cells import NumberStyle
 from covshift.tables.errors import TableError
-from covshift.tables.folders import FolderBatches, parquet_files
 from covshift.tables.recordings import RecordingBatches, RecordingTable
 from covshift.tables.row_sample import sample_frames, sample_note
-from covshift.tables.schema import TableSchema
-from covshift.tables.schema_finding import Intake
+from covshift.tables.schema import Intake, TableSchema
 from covshift.tables.table_reader import TableReader
 from covshift.tables.text_layout import GivenLayout
 

@@ -22,8 +22,7 @@ from covshift.tables.cells import (
 )
 from covshift.tables.errors import listed, table_error
 from covshift.tables.extra import pyarrow as pa
-from covshift.tables.schema import TableSchema
-from covshift.tables.schema_finding import Intake, find_schema, text_columns
+from covshift.tables.schema import Intake, TableSchema, find_schema, text_columns
 
 AS_WRITTEN = "\0as written"  # no name of a column in a file
 
