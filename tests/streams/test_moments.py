@@ -15,14 +15,9 @@ from covshift import (
     SubspaceAlignment,
 )
 from covshift.adapters import domain_quantile_transformer
+from covshift.adapters.correlation_alignment import fourth_powers, stream_moments
 from covshift.streams import ArrayRows
-from covshift.streams.moments import (
-    first_moments,
-    fit_components,
-    fourth_powers,
-    scatter_about,
-    stream_moments,
-)
+from covshift.streams.moments import first_moments, fit_components, scatter_about
 from tests.shifted import make_problem
 from tests.twins.alignment_twins import mean_and_covariance
 

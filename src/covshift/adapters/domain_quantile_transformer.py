@@ -16,10 +16,10 @@ of the range, and normal scores end at about :math:`\pm 5.2`, as in scikit-learn
 import numpy as np
 from scipy.special import ndtri
 
-from covshift.adapters._unit_adapter import UnitAdapter
-from covshift.base import check_count, check_option
+from covshift.base import UnitAdapter, check_count, check_option
 from covshift.kernels.arrays import FloatArray
-from covshift.streams.sampling import sample_rows, warn_sampled
+from covshift.streams import sample_rows
+from covshift.streams.sampling import warn_sampled
 
 END = 1e-7  # scikit-learn's BOUNDS_THRESHOLD
 ROUNDING = 1e-9  # positions among the rows, up to millions, are whole numbers to this
@@ -154,7 +154,10 @@ class DomainQuantileTransformer(UnitAdapter):
         check_count("n_quantiles", self.n_quantiles, minimum=2)
         check_option("output_distribution", self.output_distribution, ("normal", "uniform"))
 
-    def _measure(self, X):
+    def _measure(self, rows, units):
+        return rows.measure(units, self._measure_rows, self._measure_stream)
+
+    def _measure_rows(self, X, unit=None):
         n_quantiles = max(2, min(self.n_quantiles, len(X)))
         return (feature_quantiles(X.astype(np.float64, copy=False), n_quantiles),)
 
@@ -166,7 +169,7 @@ class DomainQuantileTransformer(UnitAdapter):
                 "Quantiles are found", n_drawn, n_rows,
                 f"ranks are within {RANK_ERROR:.4f} of those among all rows, with probability .95",
             )  # fmt: skip
-        return [self._measure(stream.pick(rows)) for rows in drawn]
+        return [self._measure_rows(stream.pick(rows)) for rows in drawn]
 
     def _complete(self, own, role):
         (own,), (role,) = own, role

@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.base import clone
 
 from covshift.adapters._filter_minimization import minimize_filters
-from covshift.adapters._sparse_filter import SparseFilter
 from covshift.adapters.denoising_autoencoder import DenoisingAutoencoder, fit_stacked, stacking_key
+from covshift.adapters.sparse_filtering import SparseFilter
 
 
 def fit_many(

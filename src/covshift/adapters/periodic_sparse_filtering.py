@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 
 from covshift.adapters._filter_minimization import AUTO, Reward
-from covshift.adapters._sparse_filter import SparseFilter
+from covshift.adapters.sparse_filtering import SparseFilter
 from covshift.base import check_count, check_option
 from covshift.domains import encode_classes
 from covshift.kernels.filter_losses import LOSSES

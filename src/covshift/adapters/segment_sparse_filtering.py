@@ -7,7 +7,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from covshift.adapters._filter_minimization import minimize_filters
 from covshift.adapters.sparse_filtering import SparseFiltering
@@ -15,7 +15,6 @@ from covshift.base import (
     DomainTransformer,
     all_or_nothing,
     check_count,
-    check_magnitude,
     check_number,
     check_option,
 )
@@ -23,7 +22,8 @@ from covshift.domains import check_fit_domains, check_new_domains
 from covshift.kernels.activations import ACTIVATIONS, activate
 from covshift.kernels.arrays import FloatArray
 from covshift.kernels.normalization import row_norms
-from covshift.streams import ArrayRows, RowStream, bring_home, is_streamed, map_rows, open_stream
+from covshift.rows import check_magnitude
+from covshift.streams import OpenRows, open_rows
 
 SEGMENT_LENGTH = 100  # samples, as published, where windows have as many
 AT_USE = (*ACTIVATIONS, "square", "log")
@@ -35,13 +35,13 @@ BLOCK_BYTES = 2**22  # of windows that are read at a time: each may bring in 100
 
 
 def draw_segments(
-    stream: RowStream, length: int, n_channels: int, n_segments: int, random_state: Any
+    rows: OpenRows, length: int, n_channels: int, n_segments: int, random_state: Any
 ) -> FloatArray:
     """Draw segments of windows, (S, length): all of them where they are few, else some at random.
 
     A window of each draw, its channel and the start in it are uniform and independent.
     """
-    n_windows, n_features = stream.shape
+    n_windows, n_features = rows.shape
     n_starts = n_features // n_channels - length + 1
     n_all = n_windows * n_channels * n_starts
     if n_all <= n_segments:
@@ -52,12 +52,12 @@ def draw_segments(
     window, rest = np.divmod(drawn, n_channels * n_starts)
     channel, start = np.divmod(rest, n_starts)
     columns = (channel * (n_features // n_channels) + start)[:, None] + np.arange(length)
-    segments = np.empty((len(drawn), length), stream.dtype)
+    segments = np.empty((len(drawn), length), rows.dtype)
     block = max(1, BLOCK_BYTES // (n_features * segments.itemsize))
     for first in range(0, len(drawn), block):
         part = slice(first, first + block)
-        rows, of_row = np.unique(window[part], return_inverse=True)
-        segments[part] = stream.pick(rows)[of_row[:, None], columns[part]]
+        windows, of_segment = np.unique(window[part], return_inverse=True)
+        segments[part] = rows.pick(windows)[of_segment[:, None], columns[part]]
     return segments
 
 
@@ -300,18 +300,17 @@ class SegmentSparseFiltering(DomainTransformer):
         self : object
         """
         with all_or_nothing(self):
-            stream = self._open(X)
+            rows = open_rows(self, X, reset=True, look=False)
             self._check_parameters()
-            domains = check_fit_domains(
-                bring_home(sample_domain), bring_home(label_mask), stream.shape[0]
-            )
+            known = rows.bring_home(sample_domain, label_mask)
+            domains = check_fit_domains(*known, rows.shape[0])
             random_state = check_random_state(self.random_state)
             segments = draw_segments(
-                stream, self.segment_length_, self.n_channels, self.n_segments, random_state
+                rows, self.segment_length_, self.n_channels, self.n_segments, random_state
             )
-            if is_streamed(X):  # what is not drawn is not read
-                check_array(segments, input_name="X")
-                check_magnitude(segments)
+            # What is not drawn of rows in parts is not read.
+            check_array(segments, input_name="X")
+            check_magnitude(segments)
             self._learn(segments, random_state)
             self.n_segments_ = len(segments)
             self.domains_ = domains.domains
@@ -343,10 +342,10 @@ class SegmentSparseFiltering(DomainTransformer):
             A Dask array that is yet to be computed, if X is one.
         """
         check_is_fitted(self)
-        if is_streamed(X):
-            return map_rows(self, "transform", X, sample_domain=sample_domain)
-        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
-        check_magnitude(X)
+        rows = open_rows(self, X, reset=False, look=False)
+        return rows.map(self.transform, self._transform_rows, sample_domain)
+
+    def _transform_rows(self, X: FloatArray, sample_domain: Any) -> FloatArray:
         has_target = bool((self.domains_ < 0).any())
         check_new_domains(sample_domain, len(X), has_target=has_target, domain_names={})
         return pooled_responses(
@@ -394,17 +393,6 @@ class SegmentSparseFiltering(DomainTransformer):
         self.intercept_ = (-WV @ mean).astype(segments.dtype)
         self.loss_, self.loss_curve_ = filters.loss_, filters.loss_curve_
         self.n_iter_, self._converged = filters.n_iter_, filters._converged
-
-    def _open(self, X: Any) -> RowStream:
-        """Check windows and return them as a stream."""
-        if is_streamed(X):
-            stream = open_stream(X)
-            n_windows, n_features = stream.shape
-            validate_data(self, np.zeros((min(n_windows, 1), n_features)))
-            return stream
-        X = validate_data(self, X, dtype=(np.float64, np.float32))
-        check_magnitude(X)
-        return ArrayRows(X)
 
     def _check_parameters(self) -> None:
         # What is not here, `SparseFiltering` checks.
