@@ -12,6 +12,7 @@ ROOT = Path(covshift.__file__).parent
 ORDER = [
     "_version",
     "quiet",
+    "shared_docs",
     "rows",
     "kernels",
     "solvers",

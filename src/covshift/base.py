@@ -2,7 +2,7 @@
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any, Self
@@ -233,15 +233,8 @@ class TargetLearner(DomainTransformer):
         """Raise an error where a new target cannot be learned."""
 
     @abstractmethod
-    def _open(
-        self,
-        X: Any,
-        *,
-        reset: bool = False,
-        look: bool = True,
-        if_streamed: Callable[[], None] | None = None,
-    ) -> OpenRows:
-        """Return rows, checked: what `open_rows` returns."""
+    def _open(self, X: Any, *, reset: bool = False, **options: Any) -> OpenRows:
+        """Return rows, checked by `open_rows`, which also takes the options."""
 
     @abstractmethod
     def _transform_rows(self, X: Any, sample_domain: Any) -> Any:
@@ -292,8 +285,8 @@ class UnitAdapter(TargetLearner):
         with all_or_nothing(self):
             rows = self._open(X, reset=True)
             self._check_parameters()
-            known = rows.bring_home(sample_domain, label_mask)
-            domains = check_fit_domains(*known, rows.shape[0])
+            sample_domain, label_mask = rows.bring_home(sample_domain, label_mask)
+            domains = check_fit_domains(sample_domain, label_mask, rows.shape[0])
             if self._without_target is not None and not domains.has_target:
                 if domains.given:
                     raise ValueError(
@@ -373,14 +366,7 @@ class UnitAdapter(TargetLearner):
         columns = (getattr(self, name) for name in self._statistics)
         return dict(zip(self.units_, zip(*columns, strict=True), strict=True))
 
-    def _open(
-        self,
-        X: Any,
-        *,
-        reset: bool = False,
-        look: bool = True,
-        if_streamed: Callable[[], None] | None = None,
-    ) -> OpenRows:
+    def _open(self, X: Any, *, reset: bool = False, **options: Any) -> OpenRows:
         return open_rows(
             self,
             X,
@@ -388,8 +374,7 @@ class UnitAdapter(TargetLearner):
             squared_in=np.float64 if self._squares_rows else None,  # whatever rows are in
             allow_nan=self._allow_nan,
             accept_sparse=self._accepts_sparse(),
-            look=look,
-            if_streamed=if_streamed,
+            **options,
         )
 
     def _accepts_sparse(self) -> bool:

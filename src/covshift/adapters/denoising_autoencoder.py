@@ -14,12 +14,15 @@ from sklearn.utils.validation import check_is_fitted
 from covshift.adapters._autoencoder_training import Squashing, Trained, squash, train
 from covshift.base import (
     DomainTransformer,
+    TargetLearner,
+    UnitAdapter,
     all_or_nothing,
     check_count,
     check_option,
 )
 from covshift.domains import check_fit_domains, check_new_domains
 from covshift.kernels.arrays import FloatArray
+from covshift.shared_docs import documented_like
 from covshift.solvers.blas_threads import one_blas_thread
 from covshift.streams import rows_in_memory
 
@@ -198,6 +201,7 @@ class DenoisingAutoencoder(DomainTransformer):
         self.random_state = random_state
         self.verbose = verbose
 
+    @documented_like(UnitAdapter.fit)
     def fit(
         self, X: Any, y: Any = None, *, sample_domain: Any = None, label_mask: Any = None
     ) -> Self:
@@ -206,19 +210,12 @@ class DenoisingAutoencoder(DomainTransformer):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows of all domains.
-        y : None
-            Never read.
-        sample_domain, label_mask
-            As in `DomainStandardScaler.fit`.
-
-        Returns
-        -------
-        self : object
+            Rows of all domains, in memory.
         """
         fit_stacked([self], [X], [sample_domain], [label_mask])
         return self
 
+    @documented_like(TargetLearner.transform)
     def transform(self, X: Any, *, sample_domain: Any = None, allow_source: bool = False) -> Any:
         """Represent rows by their codes.
 
@@ -228,8 +225,6 @@ class DenoisingAutoencoder(DomainTransformer):
             Rows.
         sample_domain : array-like of shape (n_samples,), int or str, default=None
             Checked and without effect: rows of all domains are encoded alike.
-        allow_source : bool, default=False
-            Accepted for SKADA's pipelines and without effect.
 
         Returns
         -------

@@ -13,6 +13,8 @@ from covshift.adapters._filter_minimization import minimize_filters
 from covshift.adapters.sparse_filtering import SparseFiltering
 from covshift.base import (
     DomainTransformer,
+    TargetLearner,
+    UnitAdapter,
     all_or_nothing,
     check_count,
     check_number,
@@ -23,6 +25,7 @@ from covshift.kernels.activations import ACTIVATIONS, activate
 from covshift.kernels.arrays import FloatArray
 from covshift.kernels.normalization import row_norms
 from covshift.rows import check_magnitude
+from covshift.shared_docs import documented_like
 from covshift.streams import OpenRows, open_rows
 
 SEGMENT_LENGTH = 100  # samples, as published, where windows have as many
@@ -277,6 +280,7 @@ class SegmentSparseFiltering(DomainTransformer):
         self.random_state = random_state
         self.verbose = verbose
 
+    @documented_like(UnitAdapter.fit)
     def fit(
         self, X: Any, y: Any = None, *, sample_domain: Any = None, label_mask: Any = None
     ) -> Self:
@@ -288,22 +292,14 @@ class SegmentSparseFiltering(DomainTransformer):
             Windows of all domains, as `covshift.signals.cut_windows` makes them. Of a Dask array,
             and of a memory map of more than 256 MB, only the windows that segments are drawn from
             are read and checked, a few at a time.
-        y : None
-            Never read.
         sample_domain : array-like of shape (n_windows,), default=None
             Domain of each window; checked and without effect.
-        label_mask : array-like of bool of shape (n_windows,), default=None
-            Checked and without effect.
-
-        Returns
-        -------
-        self : object
         """
         with all_or_nothing(self):
             rows = open_rows(self, X, reset=True, look=False)
             self._check_parameters()
-            known = rows.bring_home(sample_domain, label_mask)
-            domains = check_fit_domains(*known, rows.shape[0])
+            sample_domain, label_mask = rows.bring_home(sample_domain, label_mask)
+            domains = check_fit_domains(sample_domain, label_mask, rows.shape[0])
             random_state = check_random_state(self.random_state)
             segments = draw_segments(
                 rows, self.segment_length_, self.n_channels, self.n_segments, random_state
@@ -324,6 +320,7 @@ class SegmentSparseFiltering(DomainTransformer):
             )
         return self
 
+    @documented_like(TargetLearner.transform)
     def transform(self, X: Any, *, sample_domain: Any = None, allow_source: bool = False) -> Any:
         """Represent windows by the mean responses of the filters.
 
@@ -333,8 +330,6 @@ class SegmentSparseFiltering(DomainTransformer):
             Windows.
         sample_domain : array-like of shape (n_windows,), int or str, default=None
             Checked and without effect: windows of all domains are represented alike.
-        allow_source : bool, default=False
-            Accepted for SKADA's pipelines and without effect.
 
         Returns
         -------

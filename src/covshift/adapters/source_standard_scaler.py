@@ -6,10 +6,18 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from covshift.adapters.domain_standard_scaler import stream_scales
-from covshift.base import DomainTransformer, all_or_nothing, register_target
+from covshift.base import (
+    DomainTransformer,
+    TargetLearner,
+    UnitAdapter,
+    all_or_nothing,
+    register_target,
+)
 from covshift.domains import Unit, check_fit_domains, check_new_domains
 from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.shared_docs import documented_like
 from covshift.streams import OpenRows, RowStream, open_rows
+from covshift.streams.kinds import Units
 
 
 def _scales_of(X: FloatArray, unit: Unit) -> tuple[FloatArray, FloatArray]:
@@ -52,29 +60,16 @@ class SourceStandardScaler(DomainTransformer):
     array([-1.,  1.,  9., 29.])
     """
 
+    @documented_like(UnitAdapter.fit)
     def fit(
         self, X: Any, y: Any = None, *, sample_domain: Any = None, label_mask: Any = None
     ) -> Self:
-        """Learn means and standard deviations of the source rows.
-
-        Parameters
-        ----------
-        X : {array-like, Dask array} of shape (n_samples, n_features)
-            Rows of all domains.
-        y : None
-            Never read.
-        sample_domain, label_mask
-            As in `DomainStandardScaler.fit`.
-
-        Returns
-        -------
-        self : object
-        """
+        """Learn means and standard deviations of the source rows."""
         with all_or_nothing(self):
             rows = self._open(X, reset=True)
-            known = rows.bring_home(sample_domain, label_mask)
-            domains = check_fit_domains(*known, rows.shape[0])
-            source = {"source": np.flatnonzero(domains.source)}
+            sample_domain, label_mask = rows.bring_home(sample_domain, label_mask)
+            domains = check_fit_domains(sample_domain, label_mask, rows.shape[0])
+            source: Units = {"source": np.flatnonzero(domains.source)}
             self.mean_, self.scale_ = rows.measure(source, _scales_of, _scales_of_stream)["source"]
             self._n_features_out = rows.shape[1]
             self.domains_: IntArray = domains.domains
@@ -84,6 +79,7 @@ class SourceStandardScaler(DomainTransformer):
     def _open(self, X: Any, *, reset: bool = False, look: bool = True) -> OpenRows:
         return open_rows(self, X, reset=reset, look=look, squared_in=None)
 
+    @documented_like(TargetLearner.transform)
     def transform(self, X: Any, *, sample_domain: Any = None, allow_source: bool = False) -> Any:
         """Standardize rows; their domains make no difference.
 
@@ -92,9 +88,7 @@ class SourceStandardScaler(DomainTransformer):
         X : {array-like, Dask array} of shape (n_samples, n_features)
             Rows.
         sample_domain : array-like of shape (n_samples,), int or str, default=None
-            Checked as in `DomainStandardScaler`, and not used.
-        allow_source : bool, default=False
-            Changes nothing.
+            Checked, and without effect.
 
         Returns
         -------
@@ -112,20 +106,9 @@ class SourceStandardScaler(DomainTransformer):
         Z: FloatArray = ((X - self.mean_) / self.scale_).astype(X.dtype)
         return Z
 
+    @documented_like(TargetLearner.adapt_target)
     def adapt_target(self, X: Any, domain: Any = None) -> Self:
-        """Learn the name of a new target, and nothing else: its rows do not change the scale.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows of the new target.
-        domain : int, str or None, default=None
-            As in `DomainStandardScaler.adapt_target`.
-
-        Returns
-        -------
-        self : object
-        """
+        """Learn the name of a new target, and nothing else: its rows do not change the scale."""
         check_is_fitted(self)
         self._open(X)
         with all_or_nothing(self):

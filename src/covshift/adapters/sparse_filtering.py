@@ -14,7 +14,7 @@ from covshift.adapters._filter_minimization import (
     minimize_filters,
 )
 from covshift.adapters._unit_norms import UnitNorms
-from covshift.base import RefitNeededError, TargetLearner, all_or_nothing
+from covshift.base import RefitNeededError, TargetLearner, UnitAdapter, all_or_nothing
 from covshift.domains import (
     check_fit_domains,
     check_new_domains,
@@ -23,6 +23,7 @@ from covshift.domains import (
 from covshift.kernels.activations import activate
 from covshift.kernels.device_filters import activations_on_device
 from covshift.kernels.row_blocks import are_kept
+from covshift.shared_docs import documented_like
 from covshift.solvers.namespaces import cast, namespace_of
 from covshift.streams import ArrayRows, RowStream, open_rows
 from covshift.streams.device_rows import bring_to_host, is_device_array
@@ -31,6 +32,7 @@ from covshift.streams.device_rows import bring_to_host, is_device_array
 class SparseFilter(TargetLearner):
     """Base of the filters: Z = normalise(g(X W')), W fitted on the rows of all domains."""
 
+    @documented_like(UnitAdapter.fit)
     def fit(
         self, X: Any, y: Any = None, *, sample_domain: Any = None, label_mask: Any = None
     ) -> Self:
@@ -45,15 +47,8 @@ class SparseFilter(TargetLearner):
         y : array-like of shape (n_samples,), default=None
             Labels; read only where ``label_mask`` allows it, and only by
             `PeriodicSparseFiltering`.
-        sample_domain : array-like of shape (n_samples,), default=None
-            Domain of each row: an integer, ``>= 0`` source, ``< 0`` target. None: one
-            source domain.
         label_mask : array-like of bool of shape (n_samples,), default=None
             Where the label is known; default: source rows.
-
-        Returns
-        -------
-        self : object
         """
         with all_or_nothing(self):
             problem = self._state_problem(X, y, sample_domain, label_mask)

@@ -1,6 +1,5 @@
 """Rows that live on a device: which are taken, how they are checked, and where they go."""
 
-from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
@@ -9,10 +8,9 @@ import sklearn
 from sklearn.utils.validation import validate_data
 
 from covshift.domains import Unit
-from covshift.kernels.arrays import IntArray
 from covshift.rows import largest_magnitude
 from covshift.solvers.namespaces import gather, namespace_of, to_numpy
-from covshift.streams.kinds import OpenRows, place_of
+from covshift.streams.kinds import Method, OfRows, OfStream, OpenRows, Units, place_of
 
 
 def is_tensor(X: Any) -> bool:
@@ -74,12 +72,7 @@ class DeviceRows(OpenRows):
         """The tensor."""
         return self._X
 
-    def measure(
-        self,
-        units: Mapping[Unit, IntArray],
-        of_rows: Callable[[Any, Unit], Any],
-        of_stream: Callable[[Any, IntArray, int], list[Any]],
-    ) -> dict[Unit, Any]:
+    def measure(self, units: Units, of_rows: OfRows, of_stream: OfStream) -> dict[Unit, Any]:
         """Learn something of each unit from a copy of its rows."""
         return {unit: of_rows(self.pick(rows), unit) for unit, rows in units.items()}
 
@@ -91,12 +84,7 @@ class DeviceRows(OpenRows):
         """These rows, where they are."""
         return gather(self._X, put_beside(rows, self._X))
 
-    def map(
-        self,
-        method: Callable[..., Any],
-        of_rows: Callable[..., Any] | None = None,
-        sample_domain: Any = None,
-    ) -> Any:
+    def map(self, method: Method, of_rows: Method | None = None, sample_domain: Any = None) -> Any:
         """Apply a method to all rows at once."""
         return (of_rows or method)(self._X, *self.bring_home(sample_domain))
 

@@ -21,6 +21,11 @@ from covshift.kernels.row_views import view_rows
 
 # How parts are run: the built-in map, or that of a pool of threads.
 Run: TypeAlias = Callable[[Callable[[Any], Any], list[Any]], Iterable[Any]]
+# Units with the numbers of their rows, and what learns from them: see `OpenRows.measure`.
+Units: TypeAlias = Mapping[Unit, IntArray]
+OfRows: TypeAlias = Callable[[Any, Unit], Any]
+OfStream: TypeAlias = Callable[[Any, IntArray, int], list[Any]]
+Method: TypeAlias = Callable[..., Any]
 # More parts than most machines have cores to spare, and few sums to add up.
 PARTS = 8
 # Rows of a mapped file that a method gets at a time: a call costs nothing beside its work on them.
@@ -55,12 +60,7 @@ class OpenRows(ABC):
         """What formulas compute with: an array of NumPy, SciPy or of a device, or a `RowStream`."""
 
     @abstractmethod
-    def measure(
-        self,
-        units: Mapping[Unit, IntArray],
-        of_rows: Callable[[Any, Unit], Any],
-        of_stream: Callable[[Any, IntArray, int], list[Any]],
-    ) -> dict[Unit, Any]:
+    def measure(self, units: Units, of_rows: OfRows, of_stream: OfStream) -> dict[Unit, Any]:
         """Learn something of each unit, given the numbers of its rows.
 
         Parameters
@@ -81,12 +81,7 @@ class OpenRows(ABC):
         """These rows, in ascending order, as an array in memory."""
 
     @abstractmethod
-    def map(
-        self,
-        method: Callable[..., Any],
-        of_rows: Callable[..., Any] | None = None,
-        sample_domain: Any = None,
-    ) -> Any:
+    def map(self, method: Method, of_rows: Method | None = None, sample_domain: Any = None) -> Any:
         """Apply to all rows what gives the same for a row whatever the other rows are.
 
         Parameters
@@ -113,12 +108,7 @@ class MemoryRows(OpenRows):
         """The array."""
         return self._X
 
-    def measure(
-        self,
-        units: Mapping[Unit, IntArray],
-        of_rows: Callable[[Any, Unit], Any],
-        of_stream: Callable[[Any, IntArray, int], list[Any]],
-    ) -> dict[Unit, Any]:
+    def measure(self, units: Units, of_rows: OfRows, of_stream: OfStream) -> dict[Unit, Any]:
         """Learn something of each unit from its rows."""
         return {unit: of_rows(pick_rows(self._X, rows), unit) for unit, rows in units.items()}
 
@@ -130,12 +120,7 @@ class MemoryRows(OpenRows):
         """A copy of these rows."""
         return self._X[rows]
 
-    def map(
-        self,
-        method: Callable[..., Any],
-        of_rows: Callable[..., Any] | None = None,
-        sample_domain: Any = None,
-    ) -> Any:
+    def map(self, method: Method, of_rows: Method | None = None, sample_domain: Any = None) -> Any:
         """Apply a method to all rows at once."""
         return (of_rows or method)(self._X, sample_domain)
 
@@ -184,12 +169,7 @@ class RowStream(OpenRows):
     def map_parts(self, method: Callable[..., Any], sample_domain: Any, like: Any) -> Any:
         """Call a method on each part; ``like`` is what it returns for a row of zeros."""
 
-    def measure(
-        self,
-        units: Mapping[Unit, IntArray],
-        of_rows: Callable[[Any, Unit], Any],
-        of_stream: Callable[[Any, IntArray, int], list[Any]],
-    ) -> dict[Unit, Any]:
+    def measure(self, units: Units, of_rows: OfRows, of_stream: OfStream) -> dict[Unit, Any]:
         """Learn something of each unit, of those that share no row in the same passes."""
         names, found = list(units), {}
         for positions, codes in unit_codes(units, self.shape[0]):
@@ -203,12 +183,7 @@ class RowStream(OpenRows):
         """At most ``n_rows`` of the rows that a mask holds, drawn at random."""
         return self.pick(sample_rows(members, n_rows))
 
-    def map(
-        self,
-        method: Callable[..., Any],
-        of_rows: Callable[..., Any] | None = None,
-        sample_domain: Any = None,
-    ) -> Any:
+    def map(self, method: Method, of_rows: Method | None = None, sample_domain: Any = None) -> Any:
         """Apply a method part by part: lazily to rows of Dask, to others at once."""
         n_rows, n_features = self.shape
         (domain,) = self.bring_home(sample_domain)

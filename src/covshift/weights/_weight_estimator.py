@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from covshift.base import (
+    UnitAdapter,
     all_or_nothing,
     bandwidth_candidates,
     check_candidates,
@@ -20,6 +21,7 @@ from covshift.domains import FitDomains, check_fit_domains
 from covshift.kernels.arrays import FloatArray
 from covshift.kernels.gaussian_bases import gaussian_mixture, squares_to_bases
 from covshift.measures import effective_sample_size
+from covshift.shared_docs import documented_like
 from covshift.solvers.blas_threads import one_blas_thread
 from covshift.streams import OpenRows, RowStream, open_rows
 from covshift.streams.sampling import warn_sampled
@@ -45,6 +47,7 @@ class WeightEstimator(BaseEstimator):
 
     __metadata_request__fit = {"sample_domain": True, "label_mask": True}
 
+    @documented_like(UnitAdapter.fit)
     def fit(
         self, X: Any, y: Any = None, *, sample_domain: Any = None, label_mask: Any = None
     ) -> Self:
@@ -55,23 +58,15 @@ class WeightEstimator(BaseEstimator):
         X : {array-like, Dask array} of shape (n_samples, n_features)
             Rows of all domains. Of a Dask array, or a memory map of more than 256 MB, 20,000 rows
             of each role are learned from, with a warning, and all source rows weighed.
-        y : None
-            Never read.
         sample_domain : array-like of shape (n_samples,), default=None
             Domain of each row: an integer, ``>= 0`` source, ``< 0`` target. None: one source
             domain and nothing to adapt to, so that all weights are one, with a warning.
-        label_mask : array-like of bool of shape (n_samples,), default=None
-            Checked and without effect: no labels are read.
-
-        Returns
-        -------
-        self : object
         """
         with all_or_nothing(self):
             rows = self._open(X, reset=True)
             self._check_parameters()
-            known = rows.bring_home(sample_domain, label_mask)
-            domains = check_fit_domains(*known, rows.shape[0])
+            sample_domain, label_mask = rows.bring_home(sample_domain, label_mask)
+            domains = check_fit_domains(sample_domain, label_mask, rows.shape[0])
             if domains.given and not domains.has_target:
                 raise ValueError(
                     "sample_domain has no target rows (negative entries) to weigh for. Add the "
