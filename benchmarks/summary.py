@@ -30,7 +30,7 @@ from tasks import MADE_UP, made_up_tasks, read_tasks
 from covshift.measures import clustered_bootstrap_interval
 from covshift.measures.prediction_scores import paired_gain
 from covshift.report.document import make_cell, make_column, make_table
-from covshift.report.markdown import table_markdown
+from covshift.report.files import table_markdown
 
 MARGIN = 0.01  # a loss above it is harm
 MIN_TEST_ROWS = 200  # of the tasks that the share of harm is taken of

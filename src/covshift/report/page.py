@@ -14,7 +14,6 @@ from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from typing import NamedTuple
 
-from covshift.report.cells import full_cell, shown_text, sort_value
 from covshift.report.document import (
     Cell,
     Column,
@@ -23,6 +22,9 @@ from covshift.report.document import (
     FullCell,
     Mark,
     evidence_cited,
+    full_cell,
+    shown_text,
+    sort_value,
     validate_document,
 )
 from covshift.report.series_chart import draw_series
@@ -150,19 +152,7 @@ def render_page(document: Document, *, max_bytes: int = MAX_BYTES) -> str:
 
 
 def show_cell(cell: Cell, column: Column) -> ShownCell:
-    """Return what the template needs to know of a cell.
-
-    Parameters
-    ----------
-    cell : Cell
-        Any kind of cell.
-    column : Column
-        Its column.
-
-    Returns
-    -------
-    ShownCell
-    """
+    """Return what the template needs to know of a cell of any kind."""
     full = full_cell(cell)
     text = shown_text(full, column)
     mark = full.get("mark")
