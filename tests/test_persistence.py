@@ -46,7 +46,7 @@ from covshift import (
     load,
     save,
 )
-from covshift.cli.models import load_model
+from covshift.cli.options import load_model
 from covshift.persistence import ModelFileError, ModelVersionWarning, read_card
 from covshift.persistence.model_files import untrusted_types
 from covshift.persistence.trusted_types import TRUSTED

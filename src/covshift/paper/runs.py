@@ -8,8 +8,8 @@ from joblib import effective_n_jobs
 from rich.console import Console
 
 from covshift.cli import INTERRUPTED
-from covshift.cli.checks import LARGEST_SEED, parse_paths
 from covshift.cli.errors import fail
+from covshift.cli.options import LARGEST_SEED, parse_paths
 from covshift.cli.progress import trial_progress
 from covshift.cli.study import check_draws, check_output, naming_folder, run_study
 from covshift.datasets import load_speech_corpus
