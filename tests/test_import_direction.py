@@ -20,6 +20,8 @@ ORDER = [
     "streams",
     "measures",
     "base",
+    "adapter_record",
+    "plugins",
     "registry",
     "output_files",
     "datasets",
@@ -176,8 +178,8 @@ def test_modules_are_imported_by_a_text_in_four_places_only():
     }
     assert users == {
         "covshift",
+        "covshift.adapter_record",
         "covshift.cli.app",
-        "covshift.registry",
         "covshift.tables.own_models",
     }
 
