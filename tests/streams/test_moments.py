@@ -80,7 +80,7 @@ def test_new_targets(streamed):
 
 
 def test_quantiles_of_a_sample_say_so(streamed, monkeypatch):
-    monkeypatch.setattr(domain_quantile_transformer, "SAMPLED_ROWS", 40)
+    monkeypatch.setattr(domain_quantile_transformer, "QUANTILE_ROWS", 40)
     X, _, sample_domain, _ = make_problem(n=60)
     ranks = DomainQuantileTransformer(output_distribution="uniform")
     with pytest.warns(SampledRowsWarning, match="from 80 of 240 rows"):

@@ -34,7 +34,7 @@ AT_USE = (*ACTIVATIONS, "square", "log")
 # sensor's own filter has emptied would otherwise be blown up to unit variance.
 WHITENING_EPSILON = 1e-5
 BLOCK_RESPONSES = 2**22  # that are worked on at a time
-BLOCK_BYTES = 2**22  # of windows that are read at a time: each may bring in 100 kB of its file
+WINDOW_BYTES = 2**22  # of windows that are read at a time: each may bring in 100 kB of its file
 
 
 def draw_segments(
@@ -56,7 +56,7 @@ def draw_segments(
     channel, start = np.divmod(rest, n_starts)
     columns = (channel * (n_features // n_channels) + start)[:, None] + np.arange(length)
     segments = np.empty((len(drawn), length), rows.dtype)
-    block = max(1, BLOCK_BYTES // (n_features * segments.itemsize))
+    block = max(1, WINDOW_BYTES // (n_features * segments.itemsize))
     for first in range(0, len(drawn), block):
         part = slice(first, first + block)
         windows, of_segment = np.unique(window[part], return_inverse=True)

@@ -44,7 +44,7 @@ METHODS = {
     "label": "predict",
 }
 ROWS_CHECKED = 64
-TOLERANCE = 1e-5
+EXPORT_ERROR = 1e-5
 
 
 def to_onnx(
@@ -183,7 +183,7 @@ def _compare(onnx: Any, exported: Any, model: Any, domain: Any, n_features: int)
             same = np.mean(np.asarray(value).astype(expected.dtype) == expected) > 0.9
         else:
             largest = max(1.0, float(np.abs(expected).max()))
-            same = np.allclose(value, expected, rtol=TOLERANCE, atol=TOLERANCE * largest)
+            same = np.allclose(value, expected, rtol=EXPORT_ERROR, atol=EXPORT_ERROR * largest)
         if not same:
             raise RuntimeError(
                 f"The exported graph differs from the model in its {output.name}. This is a fault "

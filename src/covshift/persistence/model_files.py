@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from covshift.output_files import write_whole
 from covshift.persistence.archive import (
     CARD,
-    MAX_BYTES,
+    MAX_UNPACKED_BYTES,
     SCHEMA,
     ModelFileError,
     UntrustedTypesError,
@@ -143,7 +143,7 @@ def load(
     path: str | PathLike[str],
     *,
     trusted: Sequence[str | type] = (),
-    max_bytes: int = MAX_BYTES,
+    max_bytes: int = MAX_UNPACKED_BYTES,
     key: bytes | None = None,
 ) -> Any:
     """Read a model written by `save`; needs the extra ``models``.
@@ -228,7 +228,7 @@ def load(
     return model
 
 
-def read_card(path: str | PathLike[str], *, max_bytes: int = MAX_BYTES) -> dict[str, Any]:
+def read_card(path: str | PathLike[str], *, max_bytes: int = MAX_UNPACKED_BYTES) -> dict[str, Any]:
     """Read the card of a model file; needs no extra, and builds no model.
 
     Parameters

@@ -20,14 +20,14 @@ from covshift.report.document import (
     shown_text,
     validate_document,
 )
-from covshift.report.page import MAX_BYTES, render_page, unique_slugs
+from covshift.report.page import MAX_PAGE_BYTES, render_page, unique_slugs
 
 # What a cell's mark looks like; other marks stand there as words.
 SIGNS = {"helps": "↑", "harms": "↓", "unclear": ""}
 
 
 def write_document(
-    document: Document, folder: str | Path, name: str = "report", *, max_bytes: int = MAX_BYTES
+    document: Document, folder: str | Path, name: str = "report", *, max_bytes: int = MAX_PAGE_BYTES
 ) -> list[Path]:
     """Write ``name.html``, ``name.json``, ``name.md`` and ``name-<table id>.csv`` for each table.
 

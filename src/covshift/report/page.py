@@ -37,7 +37,7 @@ except ImportError as error:
         'Reports need jinja2, which is not installed: pip install "covshift[report]"'
     ) from error
 
-MAX_BYTES = 5_000_000  # opens at once, and passes through mail
+MAX_PAGE_BYTES = 5_000_000  # opens at once, and passes through mail
 # Told apart without colour; the words stand beside them.
 SYMBOLS: dict[Mark, str] = {
     "agrees": "=",
@@ -99,7 +99,7 @@ class ShownCell(NamedTuple):
     evidence: str | None
 
 
-def render_page(document: Document, *, max_bytes: int = MAX_BYTES) -> str:
+def render_page(document: Document, *, max_bytes: int = MAX_PAGE_BYTES) -> str:
     """Return the document as one self-contained HTML page.
 
     Parameters

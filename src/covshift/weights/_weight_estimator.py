@@ -27,9 +27,9 @@ from covshift.streams import OpenRows, RowStream, open_rows
 from covshift.streams.sampling import warn_sampled
 
 # Weights average one, where they are right; a mean below this is an underflow.
-NEGLIGIBLE = 1e-6
+NEGLIGIBLE_MEAN = 1e-6
 # Rows of each role that weights are learned from, where rows come in blocks.
-SAMPLED_ROWS = 20_000
+LEARNED_ROWS = 20_000
 LOW_SHARE = 0.05  # of the source rows: a smaller effective sample is warned about
 
 
@@ -117,7 +117,7 @@ class WeightEstimator(BaseEstimator):
         """Learn from the rows of each role, or from a sample of them; weigh every source row."""
         # Copies: what is learned from never shares memory with the caller's rows.
         source, target = (
-            rows.draw(role, SAMPLED_ROWS).astype(np.float64, copy=False)
+            rows.draw(role, LEARNED_ROWS).astype(np.float64, copy=False)
             for role in (domains.source, domains.target)
         )
         weights = self._estimate(source, target)
@@ -226,7 +226,7 @@ class GaussianBasesWeights(WeightEstimator):
         with one_blas_thread():
             self._search(squares, sigmas, rng)
         weights = self._evaluate(source)
-        if weights.mean() < NEGLIGIBLE:
+        if weights.mean() < NEGLIGIBLE_MEAN:
             # Half of the kernels between source and bases are then above exp(-1/2).
             fallback = float(np.sqrt(np.median(squares.source))) or 1.0
             self._warn(
