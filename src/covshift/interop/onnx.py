@@ -23,9 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from covshift._version import __version__
 from covshift.domains import check_new_domains
-from covshift.interop._onnx_graph import Graph
-from covshift.interop._onnx_predictors import add_predictor
-from covshift.interop._onnx_steps import add_step
+from covshift.interop.onnx_operators import Graph, add_predictor, add_step
 from covshift.kernels.arrays import FloatArray
 from covshift.output_files import write_whole
 from covshift.predictors.adapted_classifier import ESTIMATED

@@ -16,7 +16,7 @@ from covshift.datasets import load_speech_corpus
 from covshift.datasets.speech_corpora import CORPORA
 from covshift.output_files import prepare_folder
 from covshift.paper.bearings.study import SYSTEMS, bearings_study
-from covshift.paper.reviews.plans import PLANS as REVIEW_PLANS
+from covshift.paper.reviews.protocol import PLANS as REVIEW_PLANS
 from covshift.paper.reviews.study import reviews_study
 from covshift.paper.speech.plans import PLANS, estimated_seconds
 from covshift.paper.speech.printed import ONLY_TRAINS
