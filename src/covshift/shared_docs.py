@@ -9,14 +9,14 @@ Documented = TypeVar("Documented", bound=Callable[..., Any])
 # Sections of a docstring after its parameters.
 AFTER = ("Attributes", "Returns", "Yields", "Raises", "See Also", "Notes", "References", "Examples")
 # Sections that are taken over whole.
-WHOLE = ("Returns", "Raises", "References")
+WHOLE = ("Returns", "Raises", "Notes", "References")
 
 
 def documented_like(*sources: Any) -> Callable[[Documented], Documented]:
     """Decorate a function or a class: what its docstring leaves out stands in those of ``sources``.
 
-    That are the descriptions of parameters of its signature, and the sections Returns, Raises and
-    References. They are inserted where they belong, so that `help` and the reference show them.
+    That are the descriptions of parameters of its signature, and the sections Returns, Raises, Notes
+    and References. They are inserted where they belong, so that `help` and the reference show them.
 
     Parameters
     ----------

@@ -83,10 +83,6 @@ def load_amazon_reviews(
         ``data``, ``target`` (0 or 1), ``target_names``, ``domain``, ``domain_names``,
         ``feature_names``, ``DESCR``. Domains in alphabetical order.
 
-    Notes
-    -----
-    **Cost**: linear in the size of the files; one copy of the features is in memory.
-
     Examples
     --------
     >>> import tempfile

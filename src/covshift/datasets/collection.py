@@ -35,6 +35,10 @@ def find_folder(folder: str | os.PathLike[str], where_to_get: str) -> Path:
         If it is a file.
     ValueError
         If a file is damaged or does not hold what it should. The message names it.
+
+    Notes
+    -----
+    **Cost**: linear in the size of the files, in time and memory.
     """
     if not isinstance(folder, str | os.PathLike):
         raise TypeError(f"folder must be a path, got {folder!r}.")

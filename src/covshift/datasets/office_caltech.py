@@ -51,10 +51,6 @@ def load_office_caltech(folder: str | os.PathLike[str]) -> Bunch:
         ``data`` of shape (n, 800), ``target`` (0 to 9), ``target_names``, ``domain``,
         ``domain_names``, ``feature_names``, ``DESCR``.
 
-    Notes
-    -----
-    **Cost**: linear in the size of the files; one copy of the features is in memory.
-
     Examples
     --------
     >>> import tempfile

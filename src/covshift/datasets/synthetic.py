@@ -148,10 +148,6 @@ def make_periodic_shift(
     random_state : int, RandomState or None, default=None
         Seed; the two variants of one seed share every draw.
 
-    Notes
-    -----
-    **Cost**: O(n) time and memory.
-
     Examples
     --------
     >>> from covshift.datasets import make_periodic_shift
@@ -192,10 +188,6 @@ def make_smooth_shift(
     ----------
     n_source, n_target, n_test : int, default=500, 250, 500
         Rows of each sample, half of them (rounded down) from the first component.
-
-    Notes
-    -----
-    **Cost**: O(n) time and memory.
 
     Examples
     --------
@@ -246,10 +238,6 @@ def make_diagonal_shift(
         What the printed .2 of the noise is.
     random_state : int, RandomState or None, default=None
         Seed; the two variants of one seed share every draw.
-
-    Notes
-    -----
-    **Cost**: O(n) time and memory.
 
     Examples
     --------

@@ -46,10 +46,6 @@ def load_vowels(folder: str | os.PathLike[str]) -> Bunch:
         ``data`` of shape (n, 5), ``target`` (the vowels, as strings), ``domain`` (0 men, 1 women,
         2 boys, 3 girls), ``domain_names``, ``speaker``, ``feature_names``, ``DESCR``.
 
-    Notes
-    -----
-    **Cost**: linear in the size of the file.
-
     Examples
     --------
     >>> import tempfile
