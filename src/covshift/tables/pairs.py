@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from covshift.tables.errors import TableError, listed, one_line
-from covshift.tables.labels import as_written, check_task
+from covshift.tables.labels import REGRESSION, as_written, check_task
 from covshift.tables.matching import MatchedTables, check_columns, match_frames, names_given
 from covshift.tables.moved_columns import note_moved_columns
 from covshift.tables.reading import Table, open_table, read_rows, read_table
@@ -82,6 +82,13 @@ def read_pair(
     intake = intake or Intake()
     if domain is not None:  # a site's name is no date or number, whatever it looks like
         intake = replace(intake, names=(domain,))
+    if (
+        isinstance(train_path, RecordingTable)
+        and (task == REGRESSION or bins is not None)
+        and label not in intake.kinds
+        and train_path.holds_numbers(label)
+    ):
+        intake = replace(intake, kinds={**intake.kinds, label: "number"})
     first = open_table(train_path, intake=intake, **options)
     table = _read(first, train_path, max_rows, progress)
     check_columns(table.frame, label, domain, ignore, keep)
