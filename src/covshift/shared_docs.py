@@ -15,8 +15,8 @@ WHOLE = ("Returns", "Raises", "Notes", "References")
 def documented_like(*sources: Any) -> Callable[[Documented], Documented]:
     """Decorate a function or a class: what its docstring leaves out stands in those of ``sources``.
 
-    That are the descriptions of parameters of its signature, and the sections Returns, Raises, Notes
-    and References. They are inserted where they belong, so that `help` and the reference show them.
+    That are the descriptions of parameters of its signature, and the sections Returns, Raises,
+    Notes and References. They are inserted where they belong: `help` and the reference show them.
 
     Parameters
     ----------
