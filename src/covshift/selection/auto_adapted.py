@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from covshift.base import (
     all_or_nothing,
     check_count,
-    check_magnitude,
     check_number,
     register_target,
     warn_nothing_to_adapt,
@@ -25,7 +24,7 @@ from covshift.domains import FitDomains, check_fit_domains, check_new_domains
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.predictors.fitting import check_rowwise, problem_size
 from covshift.quiet import ignored_warnings
-from covshift.rows import validate_rows
+from covshift.rows import check_magnitude, validate_rows
 from covshift.selection.assessment import Assessment
 from covshift.selection.bench import Bench
 from covshift.selection.candidates import (
