@@ -6,7 +6,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.svm import LinearSVC
 
-from covshift import AdaptedClassifier, AdaptedRegressor, load, save, stack_domains
+from covshift import (
+    AdaptedClassifier,
+    AdaptedRegressor,
+    AutoAdaptedRegressor,
+    load,
+    save,
+    stack_domains,
+)
 from covshift.predictors.held_out import MAX_KEPT, HeldOutRows, NoHeldOutRowsError, draw_kept
 from covshift.predictors.prediction_sets import (
     CLASS_PROPORTIONS,
@@ -387,3 +394,36 @@ def test_judging_numbers_reads_no_class():
     rng = np.random.default_rng(0)
     held = HeldOutRows(rng.normal(size=(99, 1)), rng.normal(size=99), np.zeros(99), np.zeros(99))
     assert judge_shift(held, rng.normal(size=(99, 1)), ALPHA).promise.promised
+
+
+def test_an_automatic_choice_predicts_intervals_in_units_of_the_label(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = draw_numbers(rng, 200)
+    X_new, y_new = draw_numbers(rng, 400, 0.2)
+    rows, labels, domain = stack_domains(X, 1000 + 50 * y, X_new)
+    candidates = [("standardize", LinearRegression()), (None, LinearRegression())]
+    model = AutoAdaptedRegressor(candidates=candidates, random_state=0)
+    model.fit(rows, labels, sample_domain=domain)
+    held = model.held_out_
+    assert_allclose(np.sort(held.y), np.sort(1000 + 50 * y))
+    assert np.corrcoef(held.scores, held.y)[0, 1] > 0.9
+    found = model.predict_interval(X_new, ALPHA)
+    assert_allclose((found.low + found.high) / 2, model.predict(X_new))
+    truth = 1000 + 50 * y_new
+    assert abs(np.mean((found.low <= truth) & (truth <= found.high)) - 0.9) < 0.06
+    save(model, tmp_path / "model.skops")
+    again = load(tmp_path / "model.skops").predict_interval(X_new, ALPHA)
+    assert_array_equal(again.low, found.low)
+    assert model.plain_.predict_interval(X_new).promised == found.promised
+
+
+def test_an_automatic_choice_without_rows_says_so():
+    rng = np.random.default_rng(0)
+    X, y = draw_numbers(rng, 80)
+    rows, labels, domain = stack_domains(X, y, X)
+    model = AutoAdaptedRegressor(
+        candidates=[(None, LinearRegression())], keep_rows=False, random_state=0
+    ).fit(rows, labels, sample_domain=domain)
+    assert model.held_out_ is None
+    with pytest.raises(NoHeldOutRowsError):
+        model.predict_interval(X)

@@ -212,6 +212,13 @@ def class_sets(
     return included
 
 
+def interval_widths(residuals: FloatArray, rule: Rule, X: FloatArray, alpha: float) -> FloatArray:
+    """Return half the widths (n_new,) of the intervals of new rows X around their predictions."""
+    widths = [one.thresholds(residuals, X, None, alpha)[:, 0] for one in rule.weightings]
+    widest: FloatArray = np.max(widths, axis=0)
+    return widest
+
+
 def log_odds(P: FloatArray) -> FloatArray:
     """Return probabilities (n, K) as coordinates (n, K - 1): centered logarithms."""
     logs = np.log(np.maximum(P, SMALLEST))
@@ -353,13 +360,10 @@ def without_gaps(*samples: FloatArray) -> list[FloatArray]:
     return [np.where(np.isnan(X), medians, X) for X in samples]
 
 
-def check_alpha(alpha: Any) -> None:
-    """Refuse what is not a share between 0 and 1."""
+def check_held_out(model: Any, alpha: Any) -> HeldOutRows:
+    """Return the held-out rows of a model; refuse one without, and an alpha beyond 0 to 1."""
     check_number("alpha", alpha, minimum=0.0, maximum=1.0, closed="neither")
-
-
-def check_held_out(held: HeldOutRows | None) -> HeldOutRows:
-    """Return held-out rows, or say that the model keeps none."""
+    held: HeldOutRows | None = getattr(model, "held_out_", None)
     if held is None:
         raise NoHeldOutRowsError
     return held
@@ -404,8 +408,7 @@ class SetPredictor:
 
         **Cost**: ten to twenty fits of a logistic regression to at most 1,000 rows of each role.
         """
-        check_alpha(alpha)
-        held = check_held_out(self.held_out_)
+        held = check_held_out(self, alpha)
         P, X_new = self._set_probabilities(X, sample_domain), kept_features(X)
         if X_target is None:
             rows, P_target = X_new, P
@@ -415,3 +418,42 @@ class SetPredictor:
         scores = 1 - held.scores[np.arange(len(held.y)), held.y]
         included = class_sets(scores, rule, X_new, P, alpha)
         return PredictionSets(included, *rule.promise)
+
+
+class IntervalPredictor:
+    """Base of the regressors that predict intervals; a subclass has ``held_out_``."""
+
+    held_out_: Any
+    predict: Callable[..., Any]
+
+    def predict_interval(
+        self, X: Any, alpha: float = 0.1, *, sample_domain: Any = None, X_target: Any = None
+    ) -> PredictionIntervals:
+        """Predict intervals that hold the label of a row with probability 1 - alpha.
+
+        Parameters
+        ----------
+        X, alpha, sample_domain, X_target
+            As in ``predict_set`` of a classifier (`SetPredictor`).
+
+        Returns
+        -------
+        PredictionIntervals
+            ``low`` and ``high`` (n_samples,), infinite where the source says too little;
+            ``promised``, ``method``, ``reason`` and ``effective_sample_size`` as in
+            `PredictionSets`.
+
+        Notes
+        -----
+        Absolute residuals of held-out rows, weighted by density ratios of the rows: see
+        ``covshift/predictors/prediction_sets.py``. Class proportions do not apply. It needs
+        held-out rows (``keep_rows=True``).
+
+        **Cost**: ten fits of a logistic regression to at most 1,000 rows of each role.
+        """
+        held = check_held_out(self, alpha)
+        center = np.asarray(self.predict(X, sample_domain=sample_domain), dtype=np.float64)
+        rows = kept_features(X)
+        rule = judge_shift(held, rows if X_target is None else kept_features(X_target), alpha)
+        width = interval_widths(np.abs(held.y - held.scores), rule, rows, alpha)
+        return PredictionIntervals(center - width, center + width, *rule.promise)
