@@ -33,7 +33,13 @@ from covshift.kernels.class_shares import reweigh_classes
 from covshift.predictors.class_proportions import SHARE_PRIOR, share_ratios
 from covshift.predictors.held_out import HeldOutRows
 from covshift.predictors.objective import class_shares, decide_classes
-from covshift.predictors.prediction_sets import UNWEIGHTED, Evidence, decide, gather_evidence
+from covshift.predictors.prediction_sets import (
+    UNWEIGHTED,
+    Evidence,
+    decide,
+    gather_evidence,
+    margin_of,
+)
 from covshift.selection.metrics import METRICS
 from covshift.selection.performance import (
     ESTIMATORS,
@@ -45,6 +51,7 @@ from covshift.selection.performance import (
 
 ALPHA = 0.1
 ORACLE, UNION = "ORACLE", "union"
+MARGINS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)  # shares of alpha that were looked at
 PROBABILITIES = (
     0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.975, 0.99, 0.995,
 )  # fmt: skip
@@ -90,11 +97,17 @@ def judge_sets(stored, model):
     held = HeldOutRows(stored.X_source, stored.codes, stored.domain, model.source)
     evidence, weightings = gather_evidence(held, stored.X_target, model.target, ALPHA)
     scores = 1 - model.source[np.arange(len(stored.codes)), stored.codes]
-    sets = {
-        name: one.thresholds(scores, stored.X_test, model.test, ALPHA) >= 1 - model.test
-        for name, one in weightings.items()
+
+    def sets_at(alpha):
+        return {
+            name: one.thresholds(scores, stored.X_test, model.test, alpha) >= 1 - model.test
+            for name, one in weightings.items()
+        }
+
+    sets = sets_at(ALPHA)
+    sets |= {
+        f"{UNION} {share}": np.any([*sets_at(ALPHA * share).values()], axis=0) for share in MARGINS
     }
-    sets[UNION] = np.any([*sets.values()], axis=0)
     own = np.sort(1 - model.test[np.arange(len(stored.truth)), stored.truth])
     threshold = own[int(np.ceil((1 - ALPHA) * len(own))) - 1]
     sets[ORACLE] = 1 - model.test <= threshold
@@ -254,12 +267,16 @@ def table_of_estimates(frame):
 # Sets ---------------------------------------------------------------------------------------------
 
 
-def set_frame(records):
-    """Return what is promised of each model's sets, their coverage and their size."""
+def set_frame(records, margin=None):
+    """Return what is promised of each model's sets, their coverage and their size.
+
+    ``margin``: function of a cluster; None: the one of the package.
+    """
     rows = []
     for record in records:
         promise, names = decide(Evidence(**record["evidence"]), ALPHA)
-        used = UNION if len(names) > 1 else names[0]
+        share = margin_of(names) if margin is None else margin(record["cluster"])
+        used = f"{UNION} {share}" if len(names) > 1 else names[0]
         covered, size = record["covered"], record["size"]
         rows.append(
             {key: record[key] for key in ("task", "cluster", "mark", "model")}
@@ -293,6 +310,23 @@ def table_of_sets(frame):
     return "\n".join(lines)
 
 
+def left_out_margins(records):
+    """Return, by cluster, the largest margin with 90 % coverage on shift tasks of the others."""
+    clusters = sorted({one["cluster"] for one in records})
+    frames = {share: set_frame(records, lambda cluster, share=share: share) for share in MARGINS}
+    found = {}
+    for cluster in clusters:
+        for share, frame in frames.items():
+            part = frame[
+                frame["promised"] & (frame["mark"] == "shift") & (frame["cluster"] != cluster)
+            ]
+            found[cluster] = share
+            of_models = [cluster_mean(one["covered"], one) for _, one in part.groupby("model")]
+            if np.mean(of_models) >= 1 - ALPHA:
+                break
+    return found
+
+
 def halves(frame):
     """Return the tasks of every other cluster, by name, on which bounds were chosen; the others."""
     names = sorted({task.cluster for task in read_tasks()})
@@ -306,6 +340,13 @@ def report(records):
     parts = [f"{sets['task'].nunique()} tasks in {sets['cluster'].nunique()} clusters", "## Sets"]
     for name, part in {"all": sets, **halves(sets)}.items():
         parts += [f"### {name}", table_of_sets(part)]
+    margins = left_out_margins(records)
+    parts += [
+        f"### margin chosen without the cluster: {pd.Series(margins).value_counts().to_dict()}",
+        table_of_sets(set_frame(records, margins.get)),
+        "### without a margin",
+        table_of_sets(set_frame(records, lambda cluster: MARGINS[0])),
+    ]
     parts.append(sets.groupby(["mark", "model", "method"]).agg(
         tasks=("task", "count"), covered=("covered", "mean"), unweighted=("unweighted", "mean")
     ).round(3).to_string())  # fmt: skip

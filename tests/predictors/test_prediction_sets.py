@@ -20,6 +20,7 @@ from covshift.predictors.prediction_sets import (
     DENSITY_RATIOS,
     EITHER,
     EXCHANGEABLE,
+    MARGIN,
     UNWEIGHTED,
     Evidence,
     Promise,
@@ -100,10 +101,10 @@ def test_sets_by_class_proportions_are_those_of_loops():
     codes, P = rng.integers(0, 3, size=60), rng.dirichlet(np.ones(3), size=25)
     scores, of_class = rng.uniform(size=60), np.array([0.2, 1.0, 3.0])
     weighting = Weighting(of_class[codes], by_class=of_class)
-    rule = Rule(Promise(True, EITHER, "", 1.0), [weighting])
+    rule = Rule(Promise(True, EITHER, "", 1.0), [weighting], ALPHA)
     expected = naive_sets(scores, codes, of_class, P, ALPHA)
     assert 0 < expected.mean() < 1
-    assert_array_equal(class_sets(scores, rule, P, P, ALPHA), expected)
+    assert_array_equal(class_sets(scores, rule, P, P), expected)
 
 
 def test_sets_are_the_union_over_the_weightings():
@@ -116,12 +117,12 @@ def test_sets_are_the_union_over_the_weightings():
         Weighting(np.ones(80), by_class=np.array([0.1, 1.0, 5.0])),
     ]
     promise = Promise(True, EITHER, "", 1.0)
-    alone = [class_sets(scores, Rule(promise, [one]), X, P, ALPHA) for one in parts]
+    alone = [class_sets(scores, Rule(promise, [one], ALPHA), X, P) for one in parts]
     for row, one in enumerate(P):
         new = np.exp(X[row, 0])
         q = naive_threshold(scores, scores**2, new, ALPHA)
         assert_array_equal(alone[1][row], 1 - one <= q)
-    united = class_sets(scores, Rule(promise, parts), X, P, ALPHA)
+    united = class_sets(scores, Rule(promise, parts, ALPHA), X, P)
     assert_array_equal(united, alone[0] | alone[1] | alone[2])
 
 
@@ -221,6 +222,22 @@ def test_covariate_shift_is_covered_by_density_ratios():
     assert sets.method == EITHER
     assert sets.effective_sample_size < 300
     assert 0.87 < sets.included[np.arange(2000), y_new].mean() < 0.97
+
+
+def test_a_detected_shift_leaves_a_margin():
+    rng = np.random.default_rng(0)
+    model, X_target = fitted(rng, shift=0.5)
+    held, P = model.held_out_, model._set_probabilities(X_target, None)
+    moved = judge_shift(held, X_target, ALPHA, P)
+    assert moved.promise.method == EITHER
+    assert moved.alpha == pytest.approx(MARGIN * ALPHA)
+    X_same, _, _ = draw_classes(rng, 300)
+    same = judge_shift(held, X_same, ALPHA, model._set_probabilities(X_same, None))
+    assert same.promise.method == EXCHANGEABLE
+    assert same.alpha == ALPHA
+    far = judge_shift(held, X_target + 50, ALPHA, P)
+    assert far.promise.method == UNWEIGHTED
+    assert far.alpha == ALPHA
 
 
 def test_class_proportions_explain_a_label_shift():
