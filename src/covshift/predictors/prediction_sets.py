@@ -41,8 +41,8 @@ few dimensions keep many effective rows. Intervals, which have no probabilities,
 With 5 / alpha effective rows, five of them lie beyond the quantile, and coverage varies with the
 held-out rows by a standard deviation of at most .042 for alpha = .1. The other bounds were chosen
 on one half of the clusters of real tasks and checked on the other half; the margin was judged with
-whole clusters left out (docs/results/prediction-sets.md). A rule P(y | x) that changed while rows and probabilities did
-not cannot be seen by any of these tests.
+whole clusters left out (docs/results/prediction-sets.md). A rule P(y | x) that changed while rows
+and probabilities did not cannot be seen by any of these tests.
 
 Scores of held-out rows come from fits without them, those of new rows from the fit to all: as with
 cross-conformal prediction, the guarantee is approximate where these differ much.
