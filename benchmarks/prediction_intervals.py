@@ -67,8 +67,8 @@ def judge_task(task, data):
 def table(frame):
     """Return promises, coverage and width as lines of a table."""
     lines = [
-        "| | tasks | promised | coverage there | by cluster | width over oracle | unweighted there |"
-        " unweighted, width over oracle | unweighted elsewhere |",
+        "| | tasks | promised | coverage there | by cluster | width over oracle | unweighted there"
+        " | unweighted, width over oracle | unweighted elsewhere |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     frame = frame.assign(
