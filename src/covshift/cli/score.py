@@ -163,8 +163,10 @@ def say_expected(expected: dict[str, Any], objective: str | None) -> str:
     """Return the score that was expected when the model was made, and the one observed."""
     from covshift.selection.words import show_score  # here: --help stays fast
 
+    # The digits of then: two roundings of one score would confuse.
+    figures = {**expected, **expected["stated"]}
     value, low, high, observed = (
-        show_score(expected[name], str(objective)) for name in ("value", "low", "high", "observed")
+        show_score(figures[name], str(objective)) for name in ("value", "low", "high", "observed")
     )
     inside = "inside" if expected["covered"] else "outside"
     return (
