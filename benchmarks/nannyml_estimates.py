@@ -160,7 +160,7 @@ def main():
     )
     errors["collection"] = chunks["collection"]
     shown = errors.groupby(["collection", "kind"])[names].mean().T
-    print(shown.to_markdown(floatfmt=".3f"))
+    print(shown.round(3).to_string())
     print(errors.groupby(["collection", "kind"]).size().to_string())
     found = estimate_tasks(options)
     print(f"{len(found)} estimates, {sum(np.isnan(one) for one in found.values())} failed")
