@@ -7,9 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from covshift.cli.checks import check_seed
 from covshift.cli.errors import ALERT, MOVED, fail, one_line_errors, printable
-from covshift.cli.models import load_model
 from covshift.cli.options import (
     AsJson,
     Debug,
@@ -19,7 +17,9 @@ from covshift.cli.options import (
     Seed,
     Signals,
     Trust,
+    check_seed,
     grouped,
+    load_model,
 )
 from covshift.cli.printing import print_json, print_notes, print_table
 from covshift.cli.working import working

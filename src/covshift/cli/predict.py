@@ -6,7 +6,6 @@ from typing import Annotated, Any
 import typer
 
 from covshift.cli.errors import fail, one_line_errors
-from covshift.cli.models import load_model
 from covshift.cli.options import (
     AsJson,
     Debug,
@@ -18,6 +17,7 @@ from covshift.cli.options import (
     Trust,
     column_names,
     grouped,
+    load_model,
 )
 from covshift.cli.printing import counted, print_json, print_notes, print_table
 from covshift.cli.working import working

@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from covshift.base import (
     all_or_nothing,
     check_count,
-    check_magnitude,
     check_number,
     register_target,
     warn_nothing_to_adapt,
@@ -26,7 +25,7 @@ from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.predictors.fitting import check_rowwise, problem_size
 from covshift.predictors.held_out import HeldOutRows, draw_kept
 from covshift.quiet import ignored_warnings
-from covshift.rows import validate_rows
+from covshift.rows import check_magnitude, validate_rows
 from covshift.selection.assessment import Assessment
 from covshift.selection.bench import Bench
 from covshift.selection.candidates import (
