@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 from calibrate import make_case, restore
-from methods import (
+from covshift_bench.methods.automatic import (
     BALANCED,
     N_MEMBERS,
     OBJECTIVES,
@@ -28,12 +28,12 @@ from methods import (
     make_bench,
     outputs_on_test,
 )
+from covshift_bench.tasks import DrawnTask
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import PredefinedSplit, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from tasks import DrawnTask
 
 from covshift import AdaptedClassifier, stack_domains
 from covshift.measures import clustered_bootstrap_interval

@@ -181,7 +181,10 @@ def _monitor(
         lines = history_lines(found)
         added = append_history(history, lines)
         past, notes = read_history(history)
-        new = [line["name"] for line, is_new in zip(lines, added, strict=True) if is_new]
+        # Labels that arrived count for the batch that they are of.
+        new = [
+            line.get("of", line["key"]) for line, is_new in zip(lines, added, strict=True) if is_new
+        ]
         found["notes"] += notes
         found["history"] = {"file": str(history), "batches": len(past), "added": len(set(new))}
     found["past"] = past
