@@ -10,7 +10,7 @@ import numpy as np
 
 from covshift.kernels.arrays import BoolArray
 from covshift.tables.errors import TableError, listed, one_line
-from covshift.tables.labels import CLASSIFICATION, as_written, check_task
+from covshift.tables.labels import CLASSIFICATION, REGRESSION, as_written, check_task
 from covshift.tables.matching import MatchedTables, check_columns, match_frames, names_given
 from covshift.tables.moved_columns import note_moved_columns
 from covshift.tables.reading import Table, open_table, read_rows
@@ -88,6 +88,13 @@ def read_pair(
     intake = intake or Intake()
     if domain is not None:  # a site's name is no date or number, whatever it looks like
         intake = replace(intake, names=(domain,))
+    if (
+        isinstance(train_path, RecordingTable)
+        and (task == REGRESSION or bins is not None)
+        and label not in intake.kinds
+        and train_path.holds_numbers(label)
+    ):
+        intake = replace(intake, kinds={**intake.kinds, label: "number"})
     first = open_table(train_path, intake=intake, **options)
     numeric = task == CLASSIFICATION and bins is None and first.schema.kinds.get(label) != "text"
     if numeric and label in first.text_names:

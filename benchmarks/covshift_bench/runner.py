@@ -1,15 +1,9 @@
-"""Run methods on the design tasks, a process each, so that a stop at any moment costs little.
+"""The runner: every method on every task in a process of its own, so that no stop costs much.
 
-    python benchmarks/run.py DATA --out results.jsonl [--jobs 2] [--size standard]
-        [--methods "auto*" "coral + logistic"] [--tasks "wisdm*"] [--made-up 0] [--limit 1800]
-
-Every task and method has its own process with one thread. One that uses more than ``--limit``
-seconds of processor time is killed, and that is its result. Run the same command again to resume.
-``--retry`` runs again what failed. ``--list`` prints the names of tasks and methods.
-``summary.py`` sums up the results.
+Each process has one thread. One that uses more than its limit of processor time is killed, and
+that is its result. The same run again does what is left.
 """
 
-import argparse
 import json
 import os
 import resource
@@ -22,15 +16,17 @@ import warnings
 import zlib
 from collections import deque
 from datetime import UTC, datetime
-from fnmatch import fnmatchcase
 from itertools import count
 from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from methods import DEFAULT_METHODS, Method, Prediction, all_methods
-from results import (
+from threadpoolctl import threadpool_limits
+
+from covshift_bench.method import Method, Prediction
+from covshift_bench.published import draw_task
+from covshift_bench.results import (
     DIED,
     DIGITS,
     FAILED,
@@ -43,13 +39,16 @@ from results import (
     open_results,
     read_lines,
 )
-from tasks import SIZES, Task, draw_task, made_up_tasks, read_tasks
-from threadpoolctl import threadpool_limits
+from covshift_bench.tasks import Task
 
 LIMIT = 1800  # seconds of processor time
 # Wall clock seconds for each second of the limit: for methods that sleep, or wait for a lock. It is
 # large so that a busy machine does not change results.
 WALL_FACTOR = 20
+# POT, which SKADA imports, imports every library of arrays that it finds, at seconds a process.
+ENVIRONMENT = {
+    f"POT_BACKEND_DISABLE_{name}": "1" for name in ("PYTORCH", "JAX", "CUPY", "TENSORFLOW")
+}
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
 # Imported once, by the process that all workers are copies of. No SKADA: importing it changes
 # scikit-learn.
@@ -81,20 +80,29 @@ class Running(NamedTuple):
     limit: float
 
 
-def pending_jobs(tasks, methods, out, *, size="standard", seed=0, retry=False):
+def pending_jobs(tasks, methods, out, *, size="standard", seeds=(0,), retry=False):
     """Return the jobs without a result, task by task, and how many there are in all.
+
+    Methods that draw nothing at random are run with the first seed alone.
 
     Tasks take turns over collections, so that a part of the run is a sample of the whole.
     """
     turn = {}
     numbered = [(next(turn.setdefault(task.collection, count())), task) for task in tasks]
     tasks = [task for _, task in sorted(numbered, key=lambda pair: pair[0])]
-    jobs = [Job(task, method, size, seed) for task in tasks for method in methods]
+    jobs = [
+        Job(task, method, size, seed)
+        for task in tasks
+        for method in methods
+        for seed in (seeds if method.random else seeds[:1])
+    ]
     done = {key_of(line) for line in read_lines(out) if line["status"] == OK or not retry}
     return [job for job in jobs if key_of(job.line) not in done], len(jobs)
 
 
-def run_jobs(jobs, data, out, *, n_jobs=1, limit=LIMIT, wall_limit=None, progress=None):
+def run_jobs(
+    jobs, data, out, *, n_jobs=1, limit=LIMIT, wall_limit=None, progress=None, minutes=None
+):
     """Run jobs in processes of their own and append each result as it comes.
 
     Parameters
@@ -111,7 +119,10 @@ def run_jobs(jobs, data, out, *, n_jobs=1, limit=LIMIT, wall_limit=None, progres
         Seconds of processor time, and of the clock, after which a process is killed.
     progress : callable
         Called with the line of each result.
+    minutes : float
+        Start nothing after so many; what runs then is finished.
     """
+    end = np.inf if minutes is None else time.monotonic() + 60 * minutes
     wall_limit = WALL_FACTOR * limit if wall_limit is None else wall_limit
     context = get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
@@ -120,12 +131,16 @@ def run_jobs(jobs, data, out, *, n_jobs=1, limit=LIMIT, wall_limit=None, progres
     with open_results(out) as add:
         try:
             while queue or running:
+                if time.monotonic() > end:
+                    queue.clear()
                 while queue and len(running) < n_jobs:
                     job = queue.popleft()
                     if job.task.name != drawn_name:
                         drawn_name, drawn = job.task.name, draw_task(job.task, data, job.size)
                     receiver, started = _start(context, job, drawn, limit, wall_limit)
                     running[receiver] = started
+                if not running:
+                    break
                 first = min(one.deadline for one in running.values())
                 ready = connection.wait(list(running), max(0.0, first - time.monotonic()))
                 overdue = [c for c in running if running[c].deadline <= time.monotonic()]
@@ -315,65 +330,3 @@ class Progress:
             f"{self.n_done} of {self.n_total} ({share:.1%}), {self.n_failed} failed, "
             f"{minutes // 60} h {minutes % 60:02d} min left"
         )
-
-
-def matching(names, patterns):
-    """Return the names that match any of the shell patterns, in their own order."""
-    for pattern in patterns:
-        if not any(fnmatchcase(name, pattern) for name in names):
-            sys.exit(f"No name matches {pattern!r}. Use --list to see all names.")
-    return [name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns)]
-
-
-def main():
-    """Read the options and run what is left."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("data", type=Path, help="folder with the collections")
-    parser.add_argument("--out", type=Path, default=Path("results.jsonl"), help="file of results")
-    parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
-    parser.add_argument("--methods", nargs="+", help="names or patterns")
-    parser.add_argument("--tasks", nargs="+", default=["*"], help="names or patterns")
-    parser.add_argument("--size", choices=SIZES, default="standard")
-    parser.add_argument("--made-up", type=int, default=0, help="seeds of each made-up family")
-    parser.add_argument("--limit", type=float, default=LIMIT, help="seconds of processor time")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--retry", action="store_true", help="run again what failed")
-    parser.add_argument("--list", action="store_true", help="print tasks and methods")
-    options = parser.parse_args()
-    tasks = {task.name: task for task in [*read_tasks(), *made_up_tasks(options.made_up)]}
-    methods = all_methods()
-    chosen = options.methods or [name for name in DEFAULT_METHODS if name in methods]
-    names = matching(list(tasks), options.tasks), matching(list(methods), chosen)
-    if options.list:
-        print(*names[0], "", *names[1], sep="\n")
-        return
-    if not options.data.is_dir():
-        sys.exit(f"{options.data} is not a folder.")
-    jobs, n_jobs = pending_jobs(
-        [tasks[name] for name in names[0]],
-        [methods[name] for name in names[1]],
-        options.out,
-        size=options.size,
-        seed=options.seed,
-        retry=options.retry,
-    )
-    print(f"{n_jobs} results of {len(names[0])} tasks, {n_jobs - len(jobs)} of them done before")
-    os.environ.update(dict.fromkeys(THREADS, "1"))  # before the workers import NumPy
-    progress = Progress(n_jobs - len(jobs), n_jobs)
-    try:
-        run_jobs(
-            jobs,
-            options.data,
-            options.out,
-            n_jobs=options.jobs,
-            limit=options.limit,
-            progress=progress,
-        )
-    except KeyboardInterrupt:
-        sys.exit("\nInterrupted. Run the same command again to resume.")
-
-
-if __name__ == "__main__":
-    main()

@@ -6,7 +6,7 @@ Each domain, the target too, draws its own gains, offsets or growing functions o
 import numpy as np
 from scipy.special import expit
 
-from families.world import (
+from covshift_bench.families.world import (
     draw_shift_and_scale,
     given_classes,
     in_groups,

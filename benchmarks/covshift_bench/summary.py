@@ -1,15 +1,14 @@
-"""Sum up results of methods on the design tasks: the tables of every results page.
-
-    python benchmarks/summary.py results.jsonl [more.jsonl ...] [--size standard] [--out FOLDER]
-        [--methods "auto*" "plain*"]
+"""Sum up results of methods on tasks: the tables of every results page.
 
 Tasks of a cluster are averaged first, then clusters. Intervals resample clusters. A method *harms*
 on a task if it is more than .01 below the plain model. The harm is *sure* if the paired 95 %
 interval excludes zero as well. Equal models differ by more than .01 on many small tasks by chance,
-so the share of harm is that among tasks with at least 200 test rows.
+so the share of harm is that among tasks with at least 200 test rows. The *regret* is the distance
+to the best of all methods on the task.
 
 Gains and their intervals are those of `covshift.measures.prediction_scores.paired_gain`. Rows count
-as independent: with several rows of one unit, the intervals are too short.
+as independent: with several rows of one unit, the intervals are too short. What was run with
+several seeds is compared with the plain model of the same seed, and averaged over seeds.
 
 Where a method failed or ran out of time, a user is left with the plain model: its predictions stand
 in, and the failure is counted. Only tasks that every method has a result of are compared. A
@@ -17,23 +16,21 @@ prediction that comes with a method may be missing on some tasks (a candidate th
 features): it counts as failed there.
 """
 
-import argparse
-from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from results import FAILED, OK, decode_codes, read_results
-from tasks import MADE_UP, made_up_tasks, read_tasks
 
 from covshift.measures import clustered_bootstrap_interval
 from covshift.measures.prediction_scores import paired_gain
 from covshift.report.document import make_cell, make_column, make_table
 from covshift.report.markdown import table_markdown
+from covshift_bench.results import FAILED, OK, decode_codes, decode_probabilities
+from covshift_bench.tasks import LIST, MADE_UP, made_up_tasks, read_tasks
 
 MARGIN = 0.01  # a loss above it is harm
 MIN_TEST_ROWS = 200  # of the tasks that the share of harm is taken of
+LEAST = 1e-4  # probabilities below it count as this in the log loss
 # The plain model of each metric: it is chosen, and decides, for that metric.
 PLAIN = {"accuracy": "plain best, accuracy", "balanced accuracy": "plain best, balanced"}
 PARTS = {
@@ -51,6 +48,8 @@ COLUMNS = {
     "sure_harm": "sure harm",
     "worst": "largest loss",
     "failed": "failed",
+    "regret": "regret",
+    "log_loss": "log loss",
     "seconds": "seconds",
     "megabytes": "MB",
 }
@@ -87,6 +86,12 @@ def compare_paired(truth, predicted, plain, metric):
     return Paired(*paired_gain(truth, predicted, plain, metric.replace(" ", "_")).values())
 
 
+def log_loss(truth, P):
+    """Return the mean negative logarithm of the probabilities of the true classes."""
+    right = P[np.arange(len(truth)), truth] / P.sum(axis=1)
+    return float(-np.log(np.maximum(right, LEAST)).mean())
+
+
 def score_results(lines, tasks, plain=PLAIN):
     """Return a frame with a row for each task, method and metric.
 
@@ -106,30 +111,40 @@ def score_results(lines, tasks, plain=PLAIN):
     """
     by_task = {}
     for line in lines:
-        by_task.setdefault(line["task"], {})[line["method"]] = line
+        seeds = by_task.setdefault(line["task"], {}).setdefault(line["method"], {})
+        seeds[line["seed"]] = line
     methods = list(dict.fromkeys(line["method"] for line in lines))
     # Predictions that come with a method have no costs of their own.
     run = {one["method"] for one in lines if one["status"] != OK or one["seconds"] is not None}
     known = {task.name: task for task in tasks}
     rows = []
     for name, found in by_task.items():
-        usable = all(found.get(one, {}).get("status") == OK for one in plain.values())
+        usable = all(
+            one in found and all(line["status"] == OK for line in found[one].values())
+            for one in plain.values()
+        )
         if usable and run <= set(found) and name in known:
             rows += _score_task(known[name], found, methods, plain)
-    return pd.DataFrame(rows)
+    scored = pd.DataFrame(rows)
+    if not scored.empty:
+        best = scored.groupby(["task", "metric"])["score"].transform("max")
+        scored["regret"] = best - scored["score"]
+    return scored
 
 
 def _score_task(task, found, methods, plain):
-    truth = decode_codes(next(iter(found.values()))["truth"])
+    truth = decode_codes(next(iter(next(iter(found.values())).values()))["truth"])
     missing = {"status": FAILED, "seconds": None, "megabytes": None}
     rows = []
     for metric, baseline in plain.items():
-        of_plain = decode_codes(found[baseline]["predicted"])
+        first = next(iter(found[baseline].values()))
         for method in methods:
-            line = found.get(method, missing)
-            failed = line["status"] != OK
-            predicted = of_plain if failed else decode_codes(line["predicted"])
-            paired = compare_paired(truth, predicted, of_plain, metric)
+            lines = found.get(method, {0: missing})
+            seeds = [
+                _score_line(line, found[baseline].get(seed, first), truth, metric)
+                for seed, line in lines.items()
+            ]
+            means = {key: float(np.mean([one[key] for one in seeds])) for key in seeds[0]}
             rows.append(
                 {
                     "task": task.name,
@@ -140,26 +155,41 @@ def _score_task(task, found, methods, plain):
                     "n_test": len(truth),
                     "method": method,
                     "metric": metric,
-                    "status": line["status"],
-                    "failed": failed,
-                    "score": score(truth, predicted, metric),
-                    "gain": paired.gain,
-                    "gain_low": paired.low,
-                    "gain_high": paired.high,
-                    "harm": paired.harm,
-                    "sure_harm": paired.sure_harm,
-                    "seconds": np.nan if line["seconds"] is None else line["seconds"],
-                    "megabytes": np.nan if line["megabytes"] is None else line["megabytes"],
+                    "status": next((x["status"] for x in lines.values() if x["status"] != OK), OK),
+                    "seeds": len(lines),
+                    "failed": means["failed"] > 0,
                 }
+                | {key: value for key, value in means.items() if key != "failed"}
             )
     return rows
 
 
-def tasks_of(lines):
-    """Return all real tasks, and the made-up ones that the lines may be of."""
+def _score_line(line, plain, truth, metric):
+    """Scores of one prediction beside the plain one."""
+    failed = line["status"] != OK
+    shown = plain if failed else line
+    predicted, of_plain = decode_codes(shown["predicted"]), decode_codes(plain["predicted"])
+    paired = compare_paired(truth, predicted, of_plain, metric)
+    P = shown.get("probabilities")
+    return {
+        "failed": failed,
+        "score": score(truth, predicted, metric),
+        "gain": paired.gain,
+        "gain_low": paired.low,
+        "gain_high": paired.high,
+        "harm": paired.harm,
+        "sure_harm": paired.sure_harm,
+        "log_loss": np.nan if P is None else log_loss(truth, decode_probabilities(P, len(truth))),
+        "seconds": np.nan if line["seconds"] is None else line["seconds"],
+        "megabytes": np.nan if line["megabytes"] is None else line["megabytes"],
+    }
+
+
+def tasks_of(lines, path=LIST):
+    """Return the real tasks of a list, and the made-up ones that the lines may be of."""
     made_up = [line["task"] for line in lines if line["task"].startswith(MADE_UP)]
     seeds = [int(name.rpartition(" ")[2]) for name in made_up]
-    return [*read_tasks(), *made_up_tasks(max(seeds, default=-1) + 1)]
+    return [*read_tasks(path), *made_up_tasks(max(seeds, default=-1) + 1)]
 
 
 def cluster_mean(frame, column):
@@ -182,8 +212,9 @@ def summarize(scored, metric):
     Returns
     -------
     DataFrame
-        ``score``, ``gain``, ``harm`` and ``sure_harm`` are means over clusters; ``worst`` is the
-        largest loss on a task with at least 200 test rows; ``failed`` counts tasks; ``seconds`` and
+        ``score``, ``gain``, ``harm``, ``sure_harm``, ``regret`` and ``log_loss`` are means over
+        clusters; ``worst`` is the largest loss on a task with at least 200 test rows; ``failed``
+        counts tasks; ``seconds`` and
         ``megabytes`` are medians, ``total_hours`` and ``most_megabytes`` the sum and the maximum.
     """
     rows = []
@@ -204,6 +235,8 @@ def summarize(scored, metric):
                 "sure_harm": cluster_mean(frame, "sure_harm"),
                 "worst": max(0.0, -large["gain"].min()) if len(large) else np.nan,
                 "failed": int(frame["failed"].sum()),
+                "regret": cluster_mean(frame, "regret"),
+                "log_loss": cluster_mean(frame, "log_loss"),
                 "seconds": frame["seconds"].median(),
                 "total_hours": frame["seconds"].sum() / 3600,
                 "megabytes": frame["megabytes"].median(),
@@ -263,6 +296,8 @@ def _cells(row):
         "sure_harm": _shown(row["sure_harm"], ".1%"),
         "worst": _shown(row["worst"], ".3f"),
         "failed": _shown(row["failed"], "d"),
+        "regret": _shown(row["regret"], ".3f"),
+        "log_loss": _shown(row["log_loss"], ".3f"),
         "seconds": _shown(row["seconds"], ".2f"),
         "megabytes": _shown(row["megabytes"], ".0f"),
     }
@@ -274,33 +309,3 @@ def _shown(value, form):
 
 def _interval_cell(low, high):
     return None if np.isnan(low) else make_cell(f"{low:+.3f} to {high:+.3f}", value=float(low))
-
-
-def main():
-    """Print the tables; write them, and the score of each task, where --out says."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("results", type=Path, nargs="+", help="files that run.py wrote")
-    parser.add_argument("--size", default="standard")
-    parser.add_argument("--methods", nargs="+", default=["*"], help="names or patterns to show")
-    parser.add_argument("--out", type=Path, help="folder for summary.md, summary.csv, scores.csv")
-    options = parser.parse_args()
-    lines = read_results(options.results, options.size)
-    scored = score_results(lines, tasks_of(lines))
-    n_tasks = len({line["task"] for line in lines})
-    if scored.empty:
-        parser.error(f"none of {n_tasks} tasks has a result of every method and of {PLAIN}.")
-    if scored["task"].nunique() < n_tasks:
-        print(f"{scored['task'].nunique()} of {n_tasks} tasks have a result of every method.\n")
-    shown = [any(fnmatchcase(name, one) for one in options.methods) for name in scored["method"]]
-    summaries = summarize_all(scored[shown])
-    text = summary_markdown(summaries)
-    print(text)
-    if options.out is not None:
-        options.out.mkdir(parents=True, exist_ok=True)
-        (options.out / "summary.md").write_text(text, encoding="utf-8")
-        summaries.to_csv(options.out / "summary.csv", index=False, float_format="%.5g")
-        scored.to_csv(options.out / "scores.csv", index=False, float_format="%.5g")
-
-
-if __name__ == "__main__":
-    main()

@@ -77,14 +77,16 @@ def read_lines(path):
     return [json.loads(line) for line in whole.splitlines()]
 
 
-def read_results(paths, size="standard"):
+def read_results(paths, size="standard", every_seed=False):
     """Return the last line of each task and method in the files, in the order of the lines.
 
     A method that was changed since, or run with another seed, has one result a task: the last.
+    With ``every_seed`` it has one for each seed.
     """
     last = {}
     for path in paths:
         for line in read_lines(path):
             if line["size"] == size:
-                last[line["task"], line["method"]] = line
+                seed = line["seed"] if every_seed else None
+                last[line["task"], line["method"], seed] = line
     return list(last.values())

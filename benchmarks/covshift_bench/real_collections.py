@@ -1,7 +1,8 @@
 """Real collections as rows, labels and domains, in every way that they are cut into domains.
 
 The data are where a user keeps them: a folder with ``real_domains`` (``.npz`` files),
-``vowels_h95``, ``office_caltech10_surf``, ``amazon_reviews``, ``emodb`` and ``ravdess``.
+``vowels_h95``, ``office_caltech10_surf``, ``amazon_reviews``, ``emodb`` and ``ravdess``; or a
+folder of ``.npz`` files of the same format.
 """
 
 import json
@@ -49,8 +50,14 @@ class Cut(NamedTuple):
 
 def collection_names(data):
     """Names of all collections of the data folder."""
-    files = sorted((Path(data) / "real_domains").glob("*.npz"))
-    return sorted([*(path.stem for path in files), *LOADED])
+    files = _folder(data).glob("*.npz")
+    loaded = [name for name, (folder, _) in LOADED.items() if (Path(data) / folder).is_dir()]
+    return sorted([*(path.stem for path in files), *loaded])
+
+
+def _folder(data):
+    folder = Path(data) / "real_domains"
+    return folder if folder.is_dir() else Path(data)
 
 
 @cache
@@ -62,7 +69,7 @@ def read_cuts(data, collection):
     if collection in LOADED:
         folder, read = LOADED[collection]
         return read(Path(data) / folder)
-    with np.load(Path(data) / "real_domains" / f"{collection}.npz") as file:
+    with np.load(_folder(data) / f"{collection}.npz") as file:
         arrays = {name: file[name] for name in file.files}
     texts = {name: json.loads(str(array)) for name, array in arrays.items() if "_names" in name}
     units = tuple(arrays[name] for name in ("group", "clip") if name in arrays)

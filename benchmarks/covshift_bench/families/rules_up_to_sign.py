@@ -6,7 +6,7 @@ Every domain lies on its own sides of the origin, near or far.
 import numpy as np
 from scipy.stats import ortho_group
 
-from families.world import choose_classes, draw_groups, in_groups, take_classes
+from covshift_bench.families.world import choose_classes, draw_groups, in_groups, take_classes
 
 
 def radial_groups(world):

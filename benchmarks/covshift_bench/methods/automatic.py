@@ -1,28 +1,15 @@
-"""The methods that are compared on the design tasks: functions of a task without target labels.
+"""The automatic choice: one bench of candidates gives it, its rivals and every single candidate."""
 
-A method gets a `tasks.DrawnTask` whose ``y_test`` and ``y_target`` are None, and a seed. It returns
-labels of the test rows, a `Prediction`, or several of these by name, if they share most of the
-work. Raise ``version`` when you change what a method does: its tasks are then run again. Scorers
-are in ``scorer_methods.py``.
-"""
-
-from collections.abc import Callable
 from functools import partial
-from importlib.util import find_spec
-from typing import NamedTuple
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
 from covshift import AutoAdaptedClassifier
 from covshift.kernels.distinct_rows import deal_folds
 from covshift.predictors.objective import decide_classes
-from covshift.registry import records
 from covshift.selection.bench import N_FOLDS, Bench
-from covshift.selection.candidates import default_candidates, named_model
+from covshift.selection.candidates import default_candidates
 from covshift.selection.choice import choose
 from covshift.selection.disqualification import disqualify
 from covshift.selection.expectations import vote_probabilities
@@ -31,44 +18,13 @@ from covshift.selection.metrics import METRICS
 from covshift.selection.outputs import Output, class_logits
 from covshift.selection.problem import Problem
 from covshift.selection.rehearsals import KINDS, pseudo_targets
+from covshift_bench.method import Method, Prediction, stacked
 
 BALANCED = "balanced_accuracy"
 OBJECTIVES = ("accuracy", BALANCED)
 # Of `AutoAdaptedClassifier`.
 MAX_ROWS = 600
 N_MEMBERS = 7
-
-
-class Prediction(NamedTuple):
-    """What a method says about the test rows.
-
-    ``probabilities`` have a column for each class of the source, in sorted order. ``extras`` are
-    plain data to keep with the result; ``arrays`` are kept in a file beside it.
-    """
-
-    labels: np.ndarray
-    probabilities: np.ndarray | None = None
-    extras: dict | None = None
-    arrays: dict | None = None
-
-
-class Method(NamedTuple):
-    """A name, a version and ``predict(task, seed)``, which workers must be able to import.
-
-    ``asks_labels``: it is given ``y_target``, to answer for the rows that it asks about.
-    """
-
-    name: str
-    version: str
-    predict: Callable
-    asks_labels: bool = False
-
-
-def plain_logistic(task, seed):
-    """Logistic regression on the standardized source."""
-    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-    model.fit(task.X_source, task.y_source)
-    return Prediction(model.predict(task.X_test), model.predict_proba(task.X_test))
 
 
 def automatic(task, seed, objective):
@@ -199,90 +155,6 @@ def rounded(values):
     return [None if np.isnan(value) else round(float(value), 5) for value in values]
 
 
-def fixed_pipeline(task, seed, adapter, model):
-    """One adapter of the registry and one model, both by name."""
-    classifier = named_model(adapter, model, *task.X_source.shape)
-    X, y, sample_domain = stacked(task)
-    classifier.fit(X, y, sample_domain=sample_domain)
-    known = hasattr(classifier, "predict_proba")
-    probabilities = classifier.predict_proba(task.X_test) if known else None
-    return Prediction(classifier.predict(task.X_test), probabilities)
-
-
-def skada_pipeline(task, seed, adapter, model):
-    """A pipeline of SKADA: a scaler, one of its adapters with its defaults, a model."""
-    import skada  # turns metadata routing on for all of scikit-learn: only in its own process
-    from sklearn.svm import SVC
-
-    last = LogisticRegression(max_iter=1000) if model == "logistic" else SVC()
-    settings = {}
-    if adapter in ("SubspaceAlignmentAdapter", "TransferComponentAnalysisAdapter"):
-        settings["n_components"] = max(1, min(20, task.X_source.shape[1] // 2))
-    if adapter.endswith("ReweightAdapter"):
-        last = last.set_fit_request(sample_weight=True)
-    X, y, sample_domain = stacked(task)
-    target = sample_domain < 0
-    classes, y = np.unique(y, return_inverse=True)
-    # Source domains count from 1; -1 as label means "unknown".
-    sample_domain = np.where(target, -1, sample_domain + 1)
-    pipeline = skada.make_da_pipeline(StandardScaler(), getattr(skada, adapter)(**settings), last)
-    pipeline.fit(X, np.where(target, -1, y), sample_domain=sample_domain)
-    labels = pipeline.predict(task.X_test, sample_domain=np.full(len(task.X_test), -1))
-    return Prediction(classes[np.asarray(labels, dtype=int)])
-
-
-def all_methods():
-    """Return every method by name, those of the default run first."""
-    import scorer_methods  # which imports this module
-
-    methods = [
-        Method("plain logistic", "1", plain_logistic),
-        Method("auto", "5", shared_bench),
-        Method("estimator, accuracy", "1", partial(automatic, objective="accuracy")),
-        Method("estimator, balanced", "1", partial(automatic, objective=BALANCED)),
-    ]
-    for record in records():
-        for model in dict.fromkeys([*record.automatic, "logistic"]):
-            function = partial(fixed_pipeline, adapter=record.name, model=model)
-            methods.append(Method(f"{record.name} + {model}", "1", function))
-    if find_spec("skada"):
-        for adapter in SKADA_ADAPTERS:
-            name = adapter.removesuffix("Adapter")
-            for model in ("logistic", "rbf"):
-                function = partial(skada_pipeline, adapter=adapter, model=model)
-                methods.append(Method(f"SKADA {name} + {model}", "1", function))
-    methods += scorer_methods.all_methods()
-    return {method.name: method for method in methods}
-
-
-SKADA_ADAPTERS = (
-    "CORALAdapter",
-    "LinearOTMappingAdapter",
-    "SubspaceAlignmentAdapter",
-    "TransferComponentAnalysisAdapter",
-    "EntropicOTMappingAdapter",
-    "KMMReweightAdapter",
-)
-# Methods that run if none are named: baselines, the automatic choice, pipelines of either package.
-DEFAULT_METHODS = (
-    "plain logistic",
-    "auto",
-    "SKADA CORAL + logistic",
-    "SKADA CORAL + rbf",
-    "SKADA EntropicOTMapping + logistic",
-    "SKADA LinearOTMapping + logistic",
-    "SKADA SubspaceAlignment + logistic",
-    "SKADA KMMReweight + logistic",
-)
-
-
-def stacked(task):
-    """Rows, labels and domains of source and target; labels of target rows are never read."""
-    X = np.concatenate([task.X_source, task.X_target])
-    y = np.concatenate([task.y_source, np.resize(task.y_source, len(task.X_target))])
-    return X, y, np.concatenate([task.source_domain, task.target_domain])
-
-
 def _equal_weights(bench):
     """Equal weights for all candidates that are neither failed nor degenerate."""
     problem = bench.problem
@@ -291,3 +163,22 @@ def _equal_weights(bench):
     if not allowed.any():
         allowed[0] = 1.0
     return allowed / allowed.sum()
+
+
+METHODS = [
+    Method("auto", "5", shared_bench, random=True),
+    Method(
+        "estimator, accuracy",
+        "1",
+        partial(automatic, objective="accuracy"),
+        random=True,
+        by_default=False,
+    ),
+    Method(
+        "estimator, balanced",
+        "1",
+        partial(automatic, objective=BALANCED),
+        random=True,
+        by_default=False,
+    ),
+]

@@ -1,7 +1,8 @@
-"""The design tasks: real ones from a fixed list (``tasks.csv``), and made-up ones.
+"""The tasks: real ones from a fixed list (``tasks.csv``), and made-up ones.
 
-    python benchmarks/tasks.py DATA            # check that the list can be reproduced
-    python benchmarks/tasks.py DATA --write    # write it anew
+    covshift-bench tasks DATA            # check that the list can be reproduced
+    covshift-bench tasks DATA --write    # write it anew
+    covshift-bench tasks FOLDER --list my_tasks.csv --write    # a list of other collections
 
 A task has labeled source rows in one or more domains, target rows to adapt to and test rows of the
 target. The rules of the list:
@@ -24,23 +25,22 @@ Collections that share a source form one cluster: see `CLUSTERS`. A collection i
 model of the source is nearly as good as one of the target: see `MARGIN`.
 """
 
-import argparse
 import csv
-import sys
 import warnings
 import zlib
 from itertools import chain, permutations, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
-import families
 import numpy as np
-from real_collections import collection_names, read_cuts
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+
+from covshift_bench import families
+from covshift_bench.real_collections import collection_names, read_cuts
 
 LIST = Path(__file__).with_suffix(".csv")
 SEED = 0
@@ -57,8 +57,10 @@ CLUSTERS = {
     "cwru_spectra": "cwru",
     "digits_8x8": "digits",
     "digits_mnist_usps": "digits",
+    "abortion_gss": "general social survey",
     "emodb": "acted emotions",
     "emotion_speech": "acted emotions",
+    "gss_children": "general social survey",
     "parking_sites": "parking",
     "parking_weeks": "parking",
     "vowels_deterding": "vowels",
@@ -188,7 +190,7 @@ def draw_task(task, data=None, size="standard"):
         return DrawnTask(*source, domain, target[0], where, *test, target[1])
     cut = read_cuts(str(data), task.collection)[task.cut]
     source, target, test = draw_rows(task, cut, SIZES[size])
-    X_source, X_target, X_test = _impute(*(cut.X[rows] for rows in (source, target, test)))
+    X_source, X_target, X_test = impute(*(cut.X[rows] for rows in (source, target, test)))
     return DrawnTask(
         X_source,
         cut.y[source],
@@ -279,7 +281,7 @@ def _ranks(values):
     return values.argsort().argsort()
 
 
-def _impute(X_source, *others):
+def impute(X_source, *others):
     """Replace missing values by the median of the source rows; by 0 if these have none."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a column without any value
@@ -400,27 +402,20 @@ def _parse(row):
     )
 
 
-def main():
-    """Check the list, or write it anew."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("data", type=Path, help="folder with the collections")
-    parser.add_argument("--write", action="store_true", help="measure all tasks, write the list")
-    options = parser.parse_args()
-    tasks = declare_tasks(options.data)
-    print(f"{len(tasks)} tasks in {len({task.cluster for task in tasks})} clusters")
-    if not options.write:
-        listed = [
-            task._replace(mark="unknown", none=np.nan, within=np.nan) for task in read_tasks()
-        ]
-        if [str(task) for task in listed] != [str(task) for task in tasks]:
-            sys.exit(f"{LIST.name} differs from what the rules give. Use --write to replace it.")
-        return
+def write_list(data, path=LIST, progress=print):
+    """Measure the tasks that the rules give, mark them and write the list."""
+    tasks = declare_tasks(data)
     for number, task in enumerate(tasks):
-        none, within = measure_gap(draw_task(task, options.data))
+        none, within = measure_gap(draw_task(task, data))
         tasks[number] = task._replace(none=round(none, 3), within=round(within, 3))
-        print(f"{number + 1} of {len(tasks)}: {task.name}: {none:.3f}, {within:.3f}", flush=True)
-    write_tasks(mark_tasks(tasks))
+        progress(f"{number + 1} of {len(tasks)}: {task.name}: {none:.3f}, {within:.3f}")
+    write_tasks(mark_tasks(tasks), path)
 
 
-if __name__ == "__main__":
-    main()
+def check_list(data, path=LIST):
+    """Return the tasks that the rules give, and whether the list has the same."""
+    tasks = declare_tasks(data)
+    listed = [
+        task._replace(mark="unknown", none=np.nan, within=np.nan) for task in read_tasks(path)
+    ]
+    return tasks, [str(task) for task in listed] == [str(task) for task in tasks]

@@ -8,7 +8,7 @@ from scipy.ndimage import gaussian_filter1d
 from scipy.spatial.transform import Rotation
 from scipy.stats import ortho_group
 
-from families.world import (
+from covshift_bench.families.world import (
     choose_classes,
     given_classes,
     in_groups,

@@ -10,7 +10,7 @@ on which choices among candidates were made, and those on which the diagnosis wa
 import numpy as np
 
 from covshift.datasets import make_diagonal_shift, make_periodic_shift
-from families import (
+from covshift_bench.families import (
     feature_maps,
     mixed_features,
     nothing_shared,
@@ -20,7 +20,7 @@ from families import (
     same_rule,
     single_shifts,
 )
-from families.world import World
+from covshift_bench.families.world import World
 
 MODULES = (
     single_shifts, feature_maps, mixed_features, repeating_rules, rules_up_to_sign, same_rule,

@@ -7,8 +7,8 @@ labels. Rows and source labels are drawn in the same way whichever it is.
 import numpy as np
 from scipy.stats import beta, ortho_group
 
-from families.single_shifts import radial, shift_and_scale
-from families.world import one_source
+from covshift_bench.families.single_shifts import radial, shift_and_scale
+from covshift_bench.families.world import one_source
 
 
 def shifted_alone(world):

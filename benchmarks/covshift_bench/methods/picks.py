@@ -8,7 +8,6 @@ need probabilities do not rank linear and kernel SVMs.
 from importlib.util import find_spec
 
 import numpy as np
-from methods import BALANCED, OBJECTIVES, Method, Prediction, make_bench, outputs_on_test, rounded
 from sklearn import config_context, set_config
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.metrics import balanced_accuracy_score
@@ -19,16 +18,18 @@ from covshift import AdaptedClassifier
 from covshift.selection.disqualification import disqualify
 from covshift.selection.metrics import METRICS
 from covshift.selection.scorers import SCORERS
+from covshift_bench.method import Method, Prediction
+from covshift_bench.methods.automatic import (
+    BALANCED,
+    OBJECTIVES,
+    make_bench,
+    outputs_on_test,
+    rounded,
+)
 
 # One of the predictions of each method gives it its name.
 OURS, SKADAS = "pick by source CV", "pick by SKADA: circular"
 TARGET, MASKED = -1, -1  # the domain of target rows, and their label, as SKADA masks it
-
-
-def all_methods():
-    """Return the methods of this module; SKADA's if it is installed."""
-    methods = [Method(OURS, "1", our_picks)]
-    return [*methods, Method(SKADAS, "1", skada_picks)] if find_spec("skada") else methods
 
 
 def our_picks(task, seed):
@@ -154,3 +155,8 @@ def skada_scores(bench):
             except (AttributeError, ValueError):  # no probabilities, one class in a fold, ...
                 continue
     return scores
+
+
+METHODS = [Method(OURS, "1", our_picks, random=True)]
+if find_spec("skada"):
+    METHODS.append(Method(SKADAS, "1", skada_picks, random=True))

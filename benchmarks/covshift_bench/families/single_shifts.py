@@ -7,7 +7,13 @@ draws its own shift.
 import numpy as np
 from scipy.stats import ortho_group
 
-from families.world import deal_domains, draw_groups, draw_shift_and_scale, map_domains, map_target
+from covshift_bench.families.world import (
+    deal_domains,
+    draw_groups,
+    draw_shift_and_scale,
+    map_domains,
+    map_target,
+)
 
 
 def shift_and_scale(world):

@@ -3,8 +3,8 @@
 import numpy as np
 from scipy.stats import norm, ortho_group
 
-from families.single_shifts import groups_class_shares
-from families.world import (
+from covshift_bench.families.single_shifts import groups_class_shares
+from covshift_bench.families.world import (
     choose_classes,
     cutter,
     draw_groups,

@@ -7,8 +7,8 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.stats import ortho_group
 
-from families.single_shifts import selection_bias, subpopulations
-from families.world import choose_classes, cutter, in_groups, selected, take_classes
+from covshift_bench.families.single_shifts import selection_bias, subpopulations
+from covshift_bench.families.world import choose_classes, cutter, in_groups, selected, take_classes
 
 
 def overlapping(world):

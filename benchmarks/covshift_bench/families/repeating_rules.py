@@ -6,7 +6,13 @@ Every domain sees its own stretch of it.
 import numpy as np
 from scipy.stats import ortho_group
 
-from families.world import choose_classes, draw_groups, equal_shares, in_groups, take_classes
+from covshift_bench.families.world import (
+    choose_classes,
+    draw_groups,
+    equal_shares,
+    in_groups,
+    take_classes,
+)
 
 
 def periodic_groups(world):
