@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from covshift.base import check_count, check_option
+from covshift.base import check_count
 from covshift.kernels.arrays import IntArray
 from covshift.tables.batches import FolderBatches, open_batches, parquet_files
 from covshift.tables.cells import NumberStyle
-from covshift.tables.errors import TableError
+from covshift.tables.errors import TableError, one_line
 from covshift.tables.recordings import RecordingBatches, RecordingTable
 from covshift.tables.row_sample import sample_frames, sample_note
 from covshift.tables.schema import Intake, TableSchema
@@ -180,7 +180,8 @@ def open_table(
     """
     if separator is not None and (len(separator) != 1 or separator in '"\r\n\0'):
         raise TableError(f"separator must be one character, no quote or line break: {separator!r}.")
-    check_option("decimal", decimal, (".", ",", None))
+    if decimal not in (".", ",", None):
+        raise TableError(f"decimal must be one of '.' and ',', got {one_line(decimal)!r}.")
     check_count("chunk_bytes", chunk_bytes, minimum=1)
     if skip_rows is not None and skip_rows < 0:
         raise TableError(f"--skip-rows must be 0 or more, got {skip_rows}.")
