@@ -1,7 +1,7 @@
 """Builds the compiled kernels into the wheel, on a machine with a C compiler.
 
 Without one, and where the environment variable COVSHIFT_PURE is set, the wheel is pure Python as it
-would be anyway: NumPy then does the same, more slowly. `docs/design/0031-compiled-kernels.md` says
+would be anyway: NumPy then does the same, more slowly. `docs/design/0033-compiled-kernels.md` says
 why this is so.
 
 `python hatch_build.py` builds them into the source tree.
@@ -19,12 +19,17 @@ import tempfile
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent / "src" / "covshift" / "kernels" / "compiled"
-SOURCES = ("bfgs.c", "bfgs.h", "filters.c", "passes.h")
 LIBRARY = "_filters.so"
-FLAGS = (
-    "-std=gnu11 -O3 -fPIC -shared -fvisibility=hidden -fopenmp-simd -fno-math-errno "
-    "-fno-trapping-math"
-).split()
+FLAGS = [
+    "-std=gnu11",
+    "-O3",
+    "-fPIC",
+    "-shared",
+    "-fvisibility=hidden",
+    "-fopenmp-simd",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+]
 # One version for each generation of processors, as wide as theirs; older compilers have no such.
 WIDE = ["-mprefer-vector-width=512", "-DSEVERAL_PROCESSORS"]
 
@@ -32,9 +37,11 @@ WIDE = ["-mprefer-vector-width=512", "-DSEVERAL_PROCESSORS"]
 def compile_kernels(target: Path) -> None:
     """Compile the sources into a library at ``target``."""
     compiler = shlex.split(os.environ.get("CC", "")) or [find_compiler()]
-    digest = hashlib.sha256(b"".join((FOLDER / name).read_bytes() for name in SOURCES))
+    digest = hashlib.sha256()
+    for source in sorted(FOLDER.glob("*.[ch]")):  # as the loader does
+        digest.update(source.read_bytes())
     built_from = f'-DBUILT_FROM="{digest.hexdigest()}"'
-    sources = [str(FOLDER / name) for name in SOURCES if name.endswith(".c")]
+    sources = [str(source) for source in sorted(FOLDER.glob("*.c"))]
     on_linux = sys.platform == "linux" and platform.machine() in ("x86_64", "AMD64")
     message = ""
     for wide in ([WIDE] if on_linux else []) + [[]]:

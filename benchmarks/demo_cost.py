@@ -32,6 +32,7 @@ def seconds_of(command, environment):
 
 
 def main():
+    """Run the demo in both ways, in turn."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=2)

@@ -82,9 +82,7 @@ def filter_losses(
             select(which)
         result = None
         if gram is not None:
-            result = one_pass(
-                W, present["rows"], present["loss"], rule, present["gram"], run=run
-            )
+            result = one_pass(W, present["rows"], present["loss"], rule, present["gram"], run=run)
         losses, gradients = result or three_passes(
             W, present["rows"], present["loss"], rule, run=run
         )

@@ -72,6 +72,7 @@ class Steps(NamedTuple):
     Attributes
     ----------
     scale : what W is multiplied by before the product with the rows.
+    by_class : whether the rows of a block must be sorted by class.
     activate : block, H (K, L, b), slopes, scratch, sums (K, L, C + 1): overwrites H with F, and
         slopes; adds the sums of F^2 by class, if these are given.
     collect : norms, block, F, scratch -> `RowFactors`.
@@ -83,6 +84,7 @@ class Steps(NamedTuple):
     """
 
     scale: float
+    by_class: bool
     activate: Callable[..., None]
     collect: Callable[..., RowFactors]
     factors: Callable[[Norms, FloatArray], Any]
@@ -101,7 +103,11 @@ def numpy_steps(loss: FilterLoss, rule: ActivationRule) -> Steps:
     """The steps by NumPy, which are the reference."""
 
     def activate(
-        block: Block, H: FloatArray, slopes: FloatArray, scratch: FloatArray, sums: FloatArray | None
+        block: Block,
+        H: FloatArray,
+        slopes: FloatArray,
+        scratch: FloatArray,
+        sums: FloatArray | None,
     ) -> None:
         activate_block(H, slopes, rule.activation, rule.epsilon, half_angle=rule.half_angle)
         if sums is not None:
@@ -139,7 +145,7 @@ def numpy_steps(loss: FilterLoss, rule: ActivationRule) -> Steps:
         return part.losses, part.sums, dH
 
     scale = 0.5 if rule.half_angle else 1.0
-    return Steps(scale, activate, collect, loss.filter_factors, descend, soften)
+    return Steps(scale, False, activate, collect, loss.filter_factors, descend, soften)
 
 
 def compiled_steps(loss: FilterLoss, rule: ActivationRule) -> Steps:
@@ -155,13 +161,17 @@ def compiled_steps(loss: FilterLoss, rule: ActivationRule) -> Steps:
         )
 
     def activate(
-        block: Block, H: FloatArray, slopes: FloatArray, scratch: FloatArray, sums: FloatArray | None
+        block: Block,
+        H: FloatArray,
+        slopes: FloatArray,
+        scratch: FloatArray,
+        sums: FloatArray | None,
     ) -> None:
         if sums is None:
             sums = np.zeros((*H.shape[:2], loss.n_classes + 1))
         compiled.activate(describe(block, H, 0.0), H, slopes, sums)
 
-    steps = numpy_steps(loss, rule)._replace(scale=1.0, activate=activate)
+    steps = numpy_steps(loss, rule)._replace(scale=1.0, by_class=True, activate=activate)
     if loss.n_parts > 1:
         return steps
 

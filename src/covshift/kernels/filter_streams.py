@@ -41,6 +41,7 @@ from covshift.kernels.row_blocks import (
     project,
     project_back,
     room,
+    sort_by_class,
 )
 from covshift.kernels.row_views import view_rows
 
@@ -163,16 +164,19 @@ def activated_blocks(
 ) -> Iterator[tuple[Block, FloatArray, FloatArray, FloatArray]]:
     """Blocks that stay in the cache, their F and g' (K, L, b), and two buffers of that size."""
     scaled = W if steps.scale == 1 else W * W.dtype.type(steps.scale)
-    for block, F, buffers in projected_blocks(rows, codes, scaled):
+    for block, F, buffers in projected_blocks(rows, codes, scaled, by_class=steps.by_class):
         slopes = room(buffers[2], *F.shape)
         steps.activate(block, F, slopes, buffers, sums)
         yield block, F, slopes, buffers
 
 
 def projected_blocks(
-    rows: Rows, codes: IntArray, W: FloatArray
+    rows: Rows, codes: IntArray, W: FloatArray, *, by_class: bool = False
 ) -> Iterator[tuple[Block, FloatArray, FloatArray]]:
-    """Blocks that stay in the cache, their products with W (K, L, b), and three buffers."""
+    """Blocks that stay in the cache, their products with W (K, L, b), and three buffers.
+
+    ``by_class`` sorts the rows of each block by class.
+    """
     n_problems, n_filters, n_features = W.shape
     n_rows = rows.shape[0]
     width = min(n_rows, block_width(n_problems * n_filters * W.dtype.itemsize, n_features))
@@ -181,7 +185,10 @@ def projected_blocks(
     for start in range(0, n_rows, width):
         stop = min(n_rows, start + width)
         part = view_rows(rows, start, stop, W.dtype)
-        block = make_block(part, codes[start:stop], n_problems, W.dtype, factors)
+        own = codes[start:stop]
+        if by_class:
+            part, own = sort_by_class(part, own)
+        block = make_block(part, own, n_problems, W.dtype, factors)
         factors = block.factors
         H = room(buffers[3], n_problems, n_filters, stop - start)
         project(W, part, H)

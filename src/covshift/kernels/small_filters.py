@@ -1,7 +1,7 @@
 """Whole minimisations of many small problems, in compiled code.
 
-With few weights the solver's steps and the calls of NumPy cost more than the activations: a batch of
-100 starts of two filters spends its time between them. Here each problem is minimised by itself,
+With few weights the solver's steps and the calls of NumPy cost more than the activations: a batch
+of 100 starts of two filters spends its time between them. Here each problem is minimised by itself,
 without going back to Python, by the solver's own rules for problems of few variables.
 """
 

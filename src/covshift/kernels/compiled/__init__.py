@@ -1,9 +1,9 @@
 """The engine's passes over blocks of rows as compiled C, where the package was built with it.
 
 `filters.c` beside this file is built into one library when covshift is installed on a machine with
-a C compiler (``hatch_build.py``); it needs nothing of Python's or NumPy's. Without it, and where the
-environment variable COVSHIFT_KERNELS is "numpy", NumPy does the same: `filter_passes.numpy_steps`
-is the reference.
+a C compiler (``hatch_build.py``); it needs nothing of Python's or NumPy's. Without it NumPy does the
+same: `filter_steps` has both, and NumPy's are the reference. The environment variable
+COVSHIFT_KERNELS chooses: "numpy", or "compiled" for an error where there is no library.
 
 What is compiled: values and slopes of the activations with their squares by class; the second and
 third pass of the joint loss; its one pass for the soft absolute value; and whole minimisations of
@@ -24,7 +24,6 @@ from covshift.kernels.activations import ACTIVATIONS, Activation
 from covshift.kernels.arrays import FloatArray, IntArray
 
 FOLDER = Path(__file__).parent
-SOURCES = ("bfgs.c", "bfgs.h", "filters.c", "passes.h")
 LIBRARY = "_filters.so"  # by this name on every system: nothing looks for it but `library`
 TILE = 256  # as in filters.c
 
@@ -55,14 +54,22 @@ class _Limits(ctypes.Structure):
 @cache
 def library() -> dict[Any, Any] | None:
     """The compiled functions by name and size of a number; None where they are not to be used."""
-    if os.environ.get("COVSHIFT_KERNELS") == "numpy":
+    wanted = os.environ.get("COVSHIFT_KERNELS", "")
+    if wanted not in ("", "auto", "compiled", "numpy"):
+        raise ValueError(f"COVSHIFT_KERNELS must be auto, compiled or numpy, got {wanted!r}.")
+    if wanted == "numpy":
         return None
     path = FOLDER / LIBRARY
     try:
         loaded = ctypes.CDLL(str(path))
         loaded.built_from.restype = ctypes.c_char_p
         digest = loaded.built_from().decode()
-    except (OSError, AttributeError):
+    except (OSError, AttributeError) as error:
+        if wanted == "compiled":
+            raise ImportError(
+                f"COVSHIFT_KERNELS=compiled, but {path} is not there or cannot be loaded: install "
+                "covshift again on a machine with a C compiler, or leave the variable out."
+            ) from error
         return None
     if digest != digest_of_sources(FOLDER):
         warnings.warn(
@@ -83,8 +90,8 @@ def library() -> dict[Any, Any] | None:
 def digest_of_sources(folder: Path) -> str:
     """What tells one version of the sources from another."""
     digest = hashlib.sha256()
-    for name in SOURCES:
-        digest.update((folder / name).read_bytes())
+    for source in sorted(folder.glob("*.[ch]")):
+        digest.update(source.read_bytes())
     return digest.hexdigest()
 
 
@@ -96,7 +103,7 @@ def describe(
     epsilon: float,
     norm_epsilon: float,
 ) -> Any:
-    """A block (K, L, b) and what is computed of it; ``codes`` (b,) or (K, b), 32-bit integers."""
+    """A block (K, L, b) and what is computed of it; ``codes`` (b,) or (K, b) ascending, 32 bits."""
     K, L, b = shape
     step = b if codes.ndim == 2 else 0
     kind = ACTIVATIONS.index(activation)
