@@ -1,8 +1,8 @@
 """The engine's passes over blocks of rows as compiled C, where the package was built with it.
 
 `filters.c` beside this file is built into one library when covshift is installed on a machine with
-a C compiler (``hatch_build.py``); it needs nothing of Python's or NumPy's. Without it NumPy does the
-same: `filter_steps` has both, and NumPy's are the reference. The environment variable
+a C compiler (``hatch_build.py``); it needs nothing of Python's or NumPy's. Without it NumPy does
+the same: `filter_steps` has both, and NumPy's are the reference. The environment variable
 COVSHIFT_KERNELS chooses: "numpy", or "compiled" for an error where there is no library.
 
 What is compiled: values and slopes of the activations with their squares by class; the second and
