@@ -112,7 +112,7 @@ def describe(
 
 def activate(block: Any, H: FloatArray, slopes: FloatArray, sums: FloatArray) -> None:
     """Overwrite H (K, L, b) with F, and slopes; add F^2 by class to ``sums`` (K, L, C + 1)."""
-    function = library()["activate", H.dtype.itemsize]
+    function = _function("activate", H)
     function(ctypes.byref(block), _address(H), _address(slopes), _address(sums))
 
 
@@ -123,7 +123,7 @@ def collect(
     """Second pass of the joint loss: set U, V (K, b); add to ``losses`` (K,), ``sums`` (K, L)."""
     factors = _Factors(_address(inverse), _address(upstream), None)
     addresses = [_address(array) for array in (F, U, V, losses, sums)]
-    function = library()["collect", F.dtype.itemsize]
+    function = _function("collect", F)
     function(ctypes.byref(block), ctypes.byref(factors), *addresses)
 
 
@@ -134,7 +134,7 @@ def descend(
     """Third pass of the joint loss: the gradient with respect to H (K, L, b), into ``out``."""
     factors = _Factors(_address(inverse), _address(upstream), _address(sums))
     addresses = [_address(array) for array in (F, slopes, U, V, out)]
-    function = library()["descend", F.dtype.itemsize]
+    function = _function("descend", F)
     function(ctypes.byref(block), ctypes.byref(factors), *addresses)
 
 
@@ -146,7 +146,7 @@ def soft_pass(
     factors = _Factors(_address(inverse), _address(upstream), None)
     space = np.empty((H.shape[1], TILE), H.dtype)
     addresses = [_address(array) for array in (H, space, losses, sums)]
-    function = library()["soft_pass", H.dtype.itemsize]
+    function = _function("soft_pass", H)
     function(ctypes.byref(block), ctypes.byref(factors), *addresses)
 
 
@@ -197,7 +197,7 @@ def minimize_small(
     )
     step = columns[0].size if columns.ndim == 3 else 0
     addresses = [_address(array) for array in (upstream, alpha, l1)]
-    failed = library()["minimize_small"](
+    failed = (library() or {})["minimize_small"](
         ctypes.byref(block), m, _address(columns), step, *addresses,
         ctypes.byref(_Limits(**limits)), *(_address(array) for array in result),
     )  # fmt: skip
@@ -206,6 +206,11 @@ def minimize_small(
     if failed == 2:
         raise MemoryError(f"no memory for the activations of {block.n_rows} rows")
     return result
+
+
+def _function(name: str, array: FloatArray) -> Any:
+    """The compiled function of that name, in the precision of an array."""
+    return (library() or {})[name, array.dtype.itemsize]
 
 
 def _address(array: Any) -> int:
