@@ -233,3 +233,14 @@ def test_without_a_library_numpy_is_used(monkeypatch):
     monkeypatch.setenv("COVSHIFT_KERNELS", "compiled")
     with pytest.raises(ImportError, match="install covshift again"):
         compiled.library.__wrapped__()
+
+
+def test_arrays_may_be_read_only_but_not_strided(monkeypatch):
+    W, arguments = draw(300)
+    for array in (W, *arguments.values()):
+        array.setflags(write=False)
+    assert_same(*both(W, arguments, monkeypatch, activation="sin"), 1e-12)
+    H = np.zeros((1, 2, 10))[..., ::2]
+    block = compiled.describe(H.shape, np.zeros(5, np.int32), 0, "sin", 0.0, 0.0)
+    with pytest.raises(TypeError, match="contiguous"):
+        compiled.activate(block, H, np.zeros((1, 2, 5)), np.zeros((1, 2, 1)))

@@ -213,6 +213,12 @@ def _function(name: str, array: FloatArray) -> Any:
     return (library() or {})[name, array.dtype.itemsize]
 
 
-def _address(array: Any) -> int:
-    address: int = array.__array_interface__["data"][0]  # half the time of array.ctypes
-    return address
+def _address(array: FloatArray | IntArray) -> int:
+    """Where the numbers of a contiguous array are."""
+    try:  # a quarter of the time of the other way
+        return ctypes.addressof(ctypes.c_char.from_buffer(array))
+    except TypeError:
+        if not array.flags.c_contiguous:
+            raise
+        address: int = array.ctypes.data  # it may only be read
+        return address
