@@ -17,6 +17,8 @@ from tests.kernels.problems import (
 )
 from tests.twins import naive
 
+pytestmark = pytest.mark.usefixtures("kernels")
+
 # Values computed by the authors' released code: two data sets, `periodic` and `wide`; the
 # representations are those of the first 100 rows of each domain, normalised as one batch.
 RELEASED = np.load(Path(__file__).with_name("released_code.npz"))

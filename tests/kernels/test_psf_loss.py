@@ -13,6 +13,8 @@ from tests.kernels.problems import (
 )
 from tests.twins import naive
 
+pytestmark = pytest.mark.usefixtures("kernels")
+
 
 @FIXED
 @given(problem=problems())
