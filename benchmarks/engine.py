@@ -5,7 +5,7 @@ python benchmarks/engine.py [--out results.json]
 The environment variable SECTIONS picks some of it, e.g. SECTIONS="restarts grid".
 
 The floor of an evaluation are its two matrix products alone, on arrays that exist already. The
-problem is an even mix of two classes and unlabelled rows for the periodic filters, and has no
+problem is an even mix of two classes and unlabeled rows for the periodic filters, and has no
 labels for sparse filtering. BLAS has one thread, but where two are said.
 """
 
@@ -27,7 +27,7 @@ from covshift.datasets import make_periodic_shift
 from covshift.kernels.filter_losses import filter_losses
 
 warnings.filterwarnings("ignore", category=UserWarning)
-GRID_FILTERS = (30, 60, 90, 110, 130)  # ten of each are for unlabelled rows
+GRID_FILTERS = (30, 60, 90, 110, 130)  # ten of each are for unlabeled rows
 GRID_REWARDS = (0.8, 0.9, 0.95, 1, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4, 1.6, 1.8, 2, 2.2, 2.4, 2.6, 2.8)
 
 
@@ -38,10 +38,10 @@ def make_rows(n, m, dtype=np.float64, labels=True):
     return rng.standard_normal((n, m)).astype(dtype), codes
 
 
-def even_groups(L, unlabelled=0):
+def even_groups(L, unlabeled=0):
     """Filters split evenly between two classes."""
     groups = np.zeros((2, L), dtype=bool)
-    half = (L - unlabelled) // 2
+    half = (L - unlabeled) // 2
     groups[0, :half] = groups[1, half : 2 * half] = True
     return groups
 

@@ -3,7 +3,7 @@ A few labels of the target
 ==========================
 
 ``label_mask`` says which labels may be read. By default that is those of the source; where some
-rows of the target were labelled by hand, say so, and adapter and classifier use them.
+rows of the target were labeled by hand, say so, and adapter and classifier use them.
 """
 
 import matplotlib.pyplot as plt

@@ -77,7 +77,7 @@ def test_ends_with_the_report(command, whole, tmp_path):
     assert not [name for name in names if name.startswith(".")]  # no scraps
 
 
-def test_prints_a_table_and_neither_colours_nor_a_bar_into_a_pipe(command, whole, tmp_path):
+def test_prints_a_table_and_neither_colors_nor_a_bar_into_a_pipe(command, whole, tmp_path):
     result = invoke(*command, "--trials", 3, "--out", tmp_path)
     for name in (*DATA_SETS, *SYSTEMS, "printed", "0.342 → 0.779"):
         assert name in result.stdout

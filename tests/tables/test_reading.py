@@ -464,7 +464,7 @@ def test_a_reader_can_be_read_twice(write):
 
 def test_schemas_are_checked():
     with pytest.raises(TableError, match="one of number, boolean, date, text"):
-        TableSchema({"a": "colour"})
+        TableSchema({"a": "color"})
     with pytest.raises(TableError, match="decimal sign"):
         TableSchema({"a": "text"}, decimal="x")
     for data in ({}, None, {"columns": 3}, {"columns": [1]}, {"columns": [["a"]]}):

@@ -1,4 +1,4 @@
-"""Minimising the losses of filters from their starts: many problems in few evaluations."""
+"""Minimizing the losses of filters from their starts: many problems in few evaluations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -109,7 +109,7 @@ class FilterProblem:
 
     @property
     def max_iter(self) -> int:
-        """Iterations of the optimiser."""
+        """Iterations of the optimizer."""
         limit: int = self.filter_.max_iter
         return limit if self.window is None else min(limit, self.window)
 
@@ -158,7 +158,7 @@ class Start(NamedTuple):
 
 
 def minimize_filters(problems: Sequence[FilterProblem], n_jobs: int | None) -> list[list[Path]]:
-    """Minimise the loss of every problem from all its starts; paths in the order of those.
+    """Minimize the loss of every problem from all its starts; paths in the order of those.
 
     Starts of problems of one kind are evaluated together, in batches that depend on nothing
     but the problems.
@@ -248,8 +248,8 @@ def _batch_losses(problems: list[FilterProblem], starts: FloatArray, run: Run) -
     first, rewards = problems[0], [problem.reward for problem in problems]
     # One array of rows for all problems turns K small products into a large one.
     shared = all(problem.X is first.X for problem in problems)
-    unlabelled = np.full(first.X.shape[0], -1)
-    codes = [unlabelled if reward.codes is None else reward.codes for reward in rewards]
+    unlabeled = np.full(first.X.shape[0], -1)
+    codes = [unlabeled if reward.codes is None else reward.codes for reward in rewards]
     same_codes = shared and all(
         code is codes[0] or np.array_equal(code, codes[0]) for code in codes
     )

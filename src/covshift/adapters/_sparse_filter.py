@@ -34,7 +34,7 @@ from covshift.streams import ArrayRows, RowStream, bring_home, is_streamed, open
 
 
 class SparseFilter(TargetLearner):
-    """Base of the filters: Z = normalise(g(X W')), W fitted on the rows of all domains."""
+    """Base of the filters: Z = normalize(g(X W')), W fitted on the rows of all domains."""
 
     def fit(
         self, X: Any, y: Any = None, *, sample_domain: Any = None, label_mask: Any = None

@@ -17,7 +17,7 @@ from covshift.streams.moments import stream_moments
 ROLES = {"source_to_target": ("source", "target"), "target_to_source": ("target", "source")}
 
 
-def recolouring(C_from: FloatArray, C_to: FloatArray) -> FloatArray:
+def recoloring(C_from: FloatArray, C_to: FloatArray) -> FloatArray:
     r"""Matrix A (m, m) by which centered rows are multiplied from the right.
 
     .. math:: A = C_\text{from}^{-1/2} \, C_\text{to}^{1/2}
@@ -26,8 +26,8 @@ def recolouring(C_from: FloatArray, C_to: FloatArray) -> FloatArray:
     :math:`C_\text{from}`, that of the result is :math:`A^\top C_\text{from} A = C_\text{to}`.
     """
     _, whiten = square_roots(C_from)
-    colour, _ = square_roots(C_to)
-    return whiten @ colour
+    color, _ = square_roots(C_to)
+    return whiten @ color
 
 
 class LinearAlignment(UnitAdapter):
@@ -112,7 +112,7 @@ class CorrelationAlignment(LinearAlignment):
     **Assumption**: the domains differ by a linear mixing of their features, and after
     whitening the same classes lie in the same places. Whitening keeps no more than that: if
     a class differs in its share between the domains, or the axes of largest variance have
-    another meaning in each, the recoloured rows end up in the wrong place and it harms.
+    another meaning in each, the recolored rows end up in the wrong place and it harms.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class CorrelationAlignment(LinearAlignment):
         further targets.
     align_mean : bool, default=True
         True: means are aligned too. False: the moving rows keep their own mean, as in the
-        publication, whose features were standardised first, so that means agreed already.
+        publication, whose features were standardized first, so that means agreed already.
     shrinkage : "auto", float in [0, 1] or None, default="auto"
         How far covariances are shrunk towards their diagonals: by Ledoit and Wolf's formula,
         by a given share, or not at all. Without shrinkage the covariance after alignment is
@@ -141,7 +141,7 @@ class CorrelationAlignment(LinearAlignment):
     means_ : ndarray of shape (n_units, n_features)
         Mean of each unit.
     matrices_ : ndarray of shape (n_units, n_features, n_features)
-        What multiplies the centred rows of each unit, from the right.
+        What multiplies the centered rows of each unit, from the right.
     shifts_ : ndarray of shape (n_units, n_features)
         What is added to them then.
     shrinkages_ : ndarray of shape (n_units,)
@@ -155,7 +155,7 @@ class CorrelationAlignment(LinearAlignment):
     -----
     Directions in which the moving rows have no variance cannot be given any: there, rows get
     the value of ``m``. Variances that differ by more than the precision of a double (scales
-    by a factor of about 1e7) count as none: standardise such features first. Without
+    by a factor of about 1e7) count as none: standardize such features first. Without
     ``sample_domain`` rows stay as they are, with a warning.
 
     **Cost**: O(n m² + m³) time to fit, O(n m²) to transform; O(m²) memory for each unit.
@@ -194,7 +194,7 @@ class CorrelationAlignment(LinearAlignment):
         self.min_domain_size = min_domain_size
 
     def _matrix(self, C_from, C_to):
-        return recolouring(C_from, C_to)
+        return recoloring(C_from, C_to)
 
     def _shift(self, mean_from, mean_to):
         return mean_to if self.align_mean else mean_from

@@ -1,4 +1,4 @@
-"""Standardising each domain by itself."""
+"""Standardizing each domain by itself."""
 
 import numpy as np
 from scipy import sparse
@@ -8,7 +8,7 @@ from covshift.streams.moments import stream_scales
 
 
 class DomainStandardScaler(UnitAdapter):
-    r"""Standardise features by the mean and standard deviation of each role or domain.
+    r"""Standardize features by the mean and standard deviation of each role or domain.
 
     .. math::
 
@@ -108,5 +108,5 @@ class DomainStandardScaler(UnitAdapter):
 
     def _validate_rows(self, X, *, reset=False):
         if self.with_mean and sparse.issparse(X):
-            raise TypeError("Sparse rows cannot be centred and stay sparse: use with_mean=False.")
+            raise TypeError("Sparse rows cannot be centered and stay sparse: use with_mean=False.")
         return super()._validate_rows(X, reset=reset)

@@ -78,7 +78,7 @@ class SubspaceAlignment(UnitAdapter):
         and often the stronger one, so it is never done unasked.
     scale : bool, default=False
         Divide each feature by its standard deviation in the unit first; False for the same
-        reason. Both True is the setting of the publication, which standardised each domain.
+        reason. Both True is the setting of the publication, which standardized each domain.
     pooling : {"role", "domain"}, default="role"
         Units whose means and standard deviations ``center`` and ``scale`` use: all sources
         and all targets, or each domain by itself. Directions are always those of the roles.
@@ -165,7 +165,7 @@ class SubspaceAlignment(UnitAdapter):
         self._n_features_out = self.n_components_
 
     def _find_directions(self, X, units, sample_domain):
-        """Principal directions of the standardised rows of each role."""
+        """Principal directions of the standardized rows of each role."""
         roles = [role for role in ("source", "target") if role in units]
         position = self._locate(sample_domain)
         if isinstance(X, RowStream):
@@ -175,7 +175,7 @@ class SubspaceAlignment(UnitAdapter):
                 role: directions_of_scatter(S, self.n_components_)
                 for role, S in zip(roles, scatter, strict=True)
             }
-        Z = self._standardise(X, position) if self.center or self.scale else X
+        Z = self._standardize(X, position) if self.center or self.scale else X
         return {
             role: principal_directions(pick_rows(Z, units[role]), self.n_components_)
             for role in roles
@@ -198,13 +198,13 @@ class SubspaceAlignment(UnitAdapter):
         split = stream.split(codes)
         return stream_scales(stream, split, n_units, with_mean=self.center, with_std=self.scale)
 
-    def _standardise(self, X, position):
+    def _standardize(self, X, position):
         if not (self.center or self.scale):
             return X
         return (X - self.means_[position]) / self.scales_[position]
 
     def _apply(self, X, unit):
-        Z = self._standardise(X, unit)
+        Z = self._standardize(X, unit)
         if role_of(self.units_[unit]) == "target":
             return Z @ self.target_components_.T
         return Z @ self.source_components_.T @ self.alignment_

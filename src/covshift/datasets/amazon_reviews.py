@@ -38,11 +38,11 @@ WHERE = (
 )
 DESCRIPTION = """Multi-domain sentiment: reviews of products sold by Amazon
 
-Rows are reviews, features the numbers of times that words and pairs of neighbouring words stand in
+Rows are reviews, features the numbers of times that words and pairs of neighboring words stand in
 them. Labels: 1 positive (four or five stars), 0 negative. Domains: kinds of products. Which words
 are counted depends on the reviews of all domains, and on no label.
 
-No licence is stated. Cite: J. Blitzer, M. Dredze, F. Pereira, "Biographies, Bollywood, boom-boxes
+No license is stated. Cite: J. Blitzer, M. Dredze, F. Pereira, "Biographies, Bollywood, boom-boxes
 and blenders: domain adaptation for sentiment classification", ACL 2007."""
 
 

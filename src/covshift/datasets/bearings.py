@@ -61,7 +61,7 @@ the inner race (IR), the outer race (OR, at 3, 6 or 12 o'clock) or a ball (B) of
 bearing, 12,000 samples a second; healthy recordings (Normal) are taken to have 48,000. Each fault
 at each load is one recording: a class cannot be distinguished from its recording.
 
-Case Western Reserve University Bearing Data Center. No licence is stated."""
+Case Western Reserve University Bearing Data Center. No license is stated."""
 MFPT_TEXT = """Bearings of the Society for Machinery Failure Prevention Technology (MFPT)
 
 Vibration of a test rig at a shaft rate of 25 Hz and loads of 0 to 300 lb: healthy (Normal), faults

@@ -162,8 +162,8 @@ def _kernel_distance(
     """MMD², its p-value and the share lost, with features in units of the source."""
     if min(len(X), len(T)) < 2:
         return np.nan, np.nan, np.nan
-    centre, scale = X.mean(axis=0), _scale(X)
-    X, T = (X - centre) / scale, (T - centre) / scale
+    center, scale = X.mean(axis=0), _scale(X)
+    X, T = (X - center) / scale, (T - center) / scale
     test = mmd_test(X, T, n_permutations=N_PERMUTATIONS, random_state=rng)
     own = median_bandwidth(X[::2], X[1::2])
     squared = mmd(X, T, bandwidth=own)

@@ -8,7 +8,7 @@ The covariance of rows X (n, m) is shrunk towards its own diagonal,
     C_a = (1 - a)\, C + a \, \operatorname{diag}(C),
 
 so that every variance stays as measured and units of measurement do not matter. The
-intensity of Ledoit and Wolf is that of the standardised rows
+intensity of Ledoit and Wolf is that of the standardized rows
 :math:`z_{ij} = (x_{ij} - \bar x_j) / \sqrt{C_{jj}}` with correlations R:
 
 .. math::
@@ -62,12 +62,12 @@ def column_means(X: FloatArray) -> FloatArray:
 def scatter(X: FloatArray, mean: FloatArray) -> FloatArray:
     r""":math:`\sum_i (x_i - \bar x)(x_i - \bar x)^\top` (m, m) of rows (n, m)."""
     total = np.zeros((X.shape[1], X.shape[1]))
-    for centred in _centred_tiles(X, mean):
-        total += centred.T @ centred
+    for centered in _centered_tiles(X, mean):
+        total += centered.T @ centered
     return total
 
 
-def _centred_tiles(X: FloatArray, mean: FloatArray) -> Iterator[FloatArray]:
+def _centered_tiles(X: FloatArray, mean: FloatArray) -> Iterator[FloatArray]:
     """Rows about the mean, some at a time: a copy of all would cost more than the products."""
     for start in range(0, len(X), TILE_ROWS):
         yield X[start : start + TILE_ROWS] - mean
@@ -81,8 +81,8 @@ def ledoit_wolf_intensity(X: FloatArray, mean: FloatArray, covariance: FloatArra
     """
     precisions = precisions_of(covariance)
     fourths = sum(
-        float(np.square(np.square(centred, out=centred) @ precisions).sum())  # of lengths of z
-        for centred in _centred_tiles(X, mean)
+        float(np.square(np.square(centered, out=centered) @ precisions).sum())  # of lengths of z
+        for centered in _centered_tiles(X, mean)
     )
     return intensity_from(fourths, len(X), covariance)
 

@@ -14,8 +14,8 @@ def squares_to_bases(rows: FloatArray, bases: FloatArray) -> FloatArray:
 
     Both are moved to around zero first, where squares lose no digits.
     """
-    centre = bases.mean(axis=0, dtype=np.float64)
-    return squared_distances(rows - centre, bases - centre)
+    center = bases.mean(axis=0, dtype=np.float64)
+    return squared_distances(rows - center, bases - center)
 
 
 def gaussian(squares: FloatArray, bandwidth: float) -> FloatArray:

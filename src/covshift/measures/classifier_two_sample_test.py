@@ -70,7 +70,7 @@ def classifier_two_sample_test(
         The two samples, of at least four rows each.
     classifier : scikit-learn classifier, default=None
         Anything with ``predict_proba`` or ``decision_function``; None: logistic regression on
-        standardised features, which sees shifts of the means and little else.
+        standardized features, which sees shifts of the means and little else.
     cv : int, default=5
         Stratified, shuffled folds; fewer if a fold would get less than two rows of a sample.
     random_state : int, RandomState or None, default=None

@@ -112,7 +112,7 @@ def pareto_k(weights: Any) -> float:
 
     Notes
     -----
-    A generalised Pareto distribution is fitted to what the :math:`\min(n / 5, 3 \sqrt n)` largest
+    A generalized Pareto distribution is fitted to what the :math:`\min(n / 5, 3 \sqrt n)` largest
     weights exceed the next one by; its shape is moved towards .5 with the force of ten weights.
 
     **Cost**: O(n log n) time and O(n) memory.

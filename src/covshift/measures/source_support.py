@@ -20,7 +20,7 @@ class SourceSupport(BaseEstimator):  # type: ignore[misc]  # scikit-learn is unt
     quantile of the same distances of the source rows, each to the *other* source rows. So about
     ``1 - quantile`` of new rows of the source's distribution are outside: in 2 to 50 features 1.0
     to 1.2 % with 1,000 source rows, 1.5 to 3 % with 100, 3 to 9 % with 30. Copies of a row are each
-    other's neighbours: of a source in which rows repeat, new rows are called outside more often.
+    other's neighbors: of a source in which rows repeat, new rows are called outside more often.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class SourceSupport(BaseEstimator):  # type: ignore[misc]  # scikit-learn is unt
 
     Notes
     -----
-    **Cost**: neighbours are found by a tree in about O(n log n) where features are few, and in
+    **Cost**: neighbors are found by a tree in about O(n log n) where features are few, and in
     O(n² m) time where they are many; O(n m) memory.
 
     Examples
@@ -53,7 +53,7 @@ class SourceSupport(BaseEstimator):  # type: ignore[misc]  # scikit-learn is unt
         self.quantile = quantile
 
     def fit(self, X_source: Any, y: Any = None) -> Self:
-        """Learn the scale, the neighbours and the threshold from source rows (n, d)."""
+        """Learn the scale, the neighbors and the threshold from source rows (n, d)."""
         X = validate_rows(self, X_source, dtype=(np.float64, np.float32))
         if not 1 <= self.n_neighbors < len(X):
             raise ValueError(
@@ -65,7 +65,7 @@ class SourceSupport(BaseEstimator):  # type: ignore[misc]  # scikit-learn is unt
         self._scaler = StandardScaler().fit(X)
         self._neighbors = NearestNeighbors(n_neighbors=self.n_neighbors)
         self._neighbors.fit(self._scaler.transform(X))
-        own = self._neighbors.kneighbors()[0].mean(axis=1)  # each row's neighbours but itself
+        own = self._neighbors.kneighbors()[0].mean(axis=1)  # each row's neighbors but itself
         # Distances from products of rows are not quite 0 between equal rows: up to 5e-8 sqrt(d).
         rounding = 1e-7 * X.shape[1] ** 0.5
         self.threshold_ = max(float(np.quantile(own, self.quantile)), rounding)

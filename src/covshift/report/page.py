@@ -36,7 +36,7 @@ except ImportError as error:
     ) from error
 
 MAX_BYTES = 5_000_000  # opens at once, and passes through mail
-# Told apart without colour; the words stand beside them.
+# Told apart without color; the words stand beside them.
 SYMBOLS: dict[Mark, str] = {
     "agrees": "=",
     "differs": "≠",

@@ -52,7 +52,7 @@ D. Guillory, V. Shankar, S. Ebrahimi, T. Darrell, L. Schmidt (2021). Predicting 
 unseen distributions. ICCV.
 
 H. Papadopoulos, V. Vovk, A. Gammerman (2011). Regression conformal prediction with nearest
-neighbours. JAIR 40 (intervals from residuals scaled by difficulty).
+neighbors. JAIR 40 (intervals from residuals scaled by difficulty).
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What a scorer may see: labelled source rows, target rows, and no label of the latter."""
+"""What a scorer may see: labeled source rows, target rows, and no label of the latter."""
 
 from typing import Any, NamedTuple
 

@@ -59,7 +59,7 @@ def residual_clusters(problem: Problem, rng: np.random.RandomState) -> Iterator[
     """Clusters of rows about the means of their classes: groups that nobody named."""
     means = np.stack([problem.X_source[problem.codes == k].mean(axis=0) for k in _classes(problem)])
     position = np.searchsorted(_classes(problem), problem.codes)
-    residuals = _standardised(problem.X_source) - _standardised(problem.X_source, means)[position]
+    residuals = _standardized(problem.X_source) - _standardized(problem.X_source, means)[position]
     seed = rng.randint(2**31 - 1)
     n_clusters = min(N_CLUSTERS, len(np.unique(residuals, axis=0)))
     clusters = KMeans(n_clusters, n_init=3, random_state=seed).fit_predict(residuals)
@@ -188,7 +188,7 @@ def _classes(problem: Problem) -> IntArray:
     return np.unique(problem.codes)
 
 
-def _standardised(X: FloatArray, rows: FloatArray | None = None) -> FloatArray:
+def _standardized(X: FloatArray, rows: FloatArray | None = None) -> FloatArray:
     spread = X.std(axis=0)
     scaled: FloatArray = (X if rows is None else rows) / np.where(spread > 0, spread, 1.0)
     return scaled

@@ -45,7 +45,7 @@ MAX_DENSE = 40
 
 @dataclass
 class Path:
-    """What one minimisation went through, from iteration 0, and the iterate it kept."""
+    """What one minimization went through, from iteration 0, and the iterate it kept."""
 
     x: Array
     loss: float
@@ -73,7 +73,7 @@ def minimize_lbfgs(
     progress: Callable[[int, int, float, float], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> list[Path]:
-    r"""Minimise from each of ``starts``; keep the last iterate, or that of smallest ``distance``.
+    r"""Minimize from each of ``starts``; keep the last iterate, or that of smallest ``distance``.
 
     A problem stops when :math:`\lVert g \rVert_\infty \le \mathrm{tol}`, when its loss no longer
     falls in working precision, or after ``max_iter`` iterations.

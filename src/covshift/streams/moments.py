@@ -43,27 +43,27 @@ def squares_about(rows: Rows, codes: IntArray, means: FloatArray) -> tuple[Float
 def scatter_about(
     rows: Rows,
     codes: IntArray,
-    centres: FloatArray,
+    centers: FloatArray,
     scales: FloatArray,
     group_of: IntArray,
     n_groups: int,
 ) -> tuple[FloatArray]:
-    """Scatter matrices (G, m, m) of (x - centre) / scale, those of each row's code (U, m).
+    """Scatter matrices (G, m, m) of (x - center) / scale, those of each row's code (U, m).
 
     ``group_of`` (U,) says which group the rows of a code are added to.
     """
     n_features = rows.shape[1]
     total = np.zeros((n_groups, n_features, n_features))
-    for code, tile in _tiles(rows, codes, len(centres)):
-        centred = (tile - centres[code]) / scales[code]
-        total[group_of[code]] += centred.T @ centred
+    for code, tile in _tiles(rows, codes, len(centers)):
+        centered = (tile - centers[code]) / scales[code]
+        total[group_of[code]] += centered.T @ centered
     return (total,)
 
 
 def fourth_powers(
     rows: Rows, codes: IntArray, means: FloatArray, precisions: FloatArray
 ) -> tuple[FloatArray]:
-    r"""Sums (U,) of :math:`\lVert z_i \rVert^4` of standardised rows; see `covariance`."""
+    r"""Sums (U,) of :math:`\lVert z_i \rVert^4` of standardized rows; see `covariance`."""
     total = np.zeros(len(means))
     for code, tile in _tiles(rows, codes, len(means)):
         total[code] += float(np.square(np.square(tile - means[code]) @ precisions[code]).sum())
@@ -158,19 +158,19 @@ def stream_scatter(
 ) -> FloatArray:
     """Scatter matrices (G, m, m) of groups of codes, about each group's own mean.
 
-    Rows are standardised first by the mean and scale (U, m) of their code; ``group_of`` (U,) is
+    Rows are standardized first by the mean and scale (U, m) of their code; ``group_of`` (U,) is
     the group of each code.
     """
     split = stream.split(codes)
     n_groups = int(group_of.max()) + 1
     counts, totals = stream.sums(first_moments, split, len(means))
-    standardised = (totals - counts * means) / scales  # sums of the standardised rows
-    centres = means.copy()
+    standardized = (totals - counts * means) / scales  # sums of the standardized rows
+    centers = means.copy()
     for group in range(n_groups):
         own = group_of == group
-        group_mean = standardised[own].sum(axis=0) / counts[own].sum(axis=0)
-        centres[own] += scales[own] * group_mean
-    (scatter,) = stream.sums(scatter_about, split, centres, scales, group_of, n_groups)
+        group_mean = standardized[own].sum(axis=0) / counts[own].sum(axis=0)
+        centers[own] += scales[own] * group_mean
+    (scatter,) = stream.sums(scatter_about, split, centers, scales, group_of, n_groups)
     return np.asarray(scatter)
 
 

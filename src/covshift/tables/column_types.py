@@ -1,4 +1,4 @@
-"""What the columns of a text file hold, recognised from all of their cells, chunk after chunk."""
+"""What the columns of a text file hold, recognized from all of their cells, chunk after chunk."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -3,7 +3,7 @@
 Words that differ only in case, as ``Yes`` and ``yes`` do, are one class. Single letters are not:
 ``A`` and ``a`` may be two.
 
-A number that is a quantity, not a class, is recognised before anything is fitted. A regression
+A number that is a quantity, not a class, is recognized before anything is fitted. A regression
 predicts it; with ``bins`` it becomes classes, ranges with about as many training rows each.
 """
 

@@ -121,8 +121,8 @@ def _alone(A: FloatArray, B: FloatArray) -> float:
     both = np.concatenate([A, B])
     if both.shape[1] > 1:
         side = np.repeat([-1.0, 1.0], [len(A), len(B)])
-        centred = both - both.mean(axis=0)
-        scores = centred @ np.linalg.lstsq(centred, side, rcond=None)[0]
+        centered = both - both.mean(axis=0)
+        scores = centered @ np.linalg.lstsq(centered, side, rcond=None)[0]
     else:
         scores = both[:, 0]
     ranks = rankdata(scores)

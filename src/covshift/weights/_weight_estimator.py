@@ -114,7 +114,7 @@ class WeightEstimator(BaseEstimator):
         Returns
         -------
         weights : ndarray of shape (n_samples,)
-            Estimates of the density ratio, not normalised; ones, if the fit saw no target.
+            Estimates of the density ratio, not normalized; ones, if the fit saw no target.
         """
         check_is_fitted(self)
         if is_streamed(X):
@@ -173,7 +173,7 @@ class WeightEstimator(BaseEstimator):
 
 
 def scale_to_mean_one(weights: FloatArray) -> FloatArray:
-    """Scale weights to mean one, so that what is fitted with them keeps its regularisation.
+    """Scale weights to mean one, so that what is fitted with them keeps its regularization.
 
     Parameters
     ----------

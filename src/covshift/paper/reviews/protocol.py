@@ -118,8 +118,8 @@ def draw_review_trial(
 
 def target_half_labels(reviews: Reviews, target: str, seed: int) -> Any:
     """Labels of the half that was adapted to: for the oracle, and for nobody else."""
-    unlabelled, _ = halves_of(reviews.collection, target, seed)
-    return reviews.collection.y[unlabelled]
+    unlabeled, _ = halves_of(reviews.collection, target, seed)
+    return reviews.collection.y[unlabeled]
 
 
 def draw_review_fold(reviews: Reviews, source: str, fold: int, n_words: int) -> ReviewTrial:

@@ -53,7 +53,7 @@ VERDICTS = {
     "unclear": "no difference between PSF and the SVM without adaptation is shown",
 }
 WAYS_EXPLAINED = (
-    "Settings are chosen three ways. Oracle: the best on the labelled target half, as the paper "
+    "Settings are chosen three ways. Oracle: the best on the labeled target half, as the paper "
     "did. That reads labels which whoever needs to adapt does not have: it is there to compare "
     "with, and no bound, for a half has few rows to choose by. Source folds: the best where the "
     "speakers of a third of the source play the target. Printed: the configuration that the "
@@ -67,7 +67,7 @@ PROTOCOL = {
 }
 HALVES = (
     "The speaker's recordings are dealt at random into a target half, whose rows serve to adapt "
-    "without their labels, and a test half. Features are standardised by speaker, the test half "
+    "without their labels, and a test half. Features are standardized by speaker, the test half "
     "with the statistics of the target half. The smaller class is filled up by drawing with "
     "repetition, on the training side only. Halves whose test half lacks a class are drawn again."
 )
@@ -437,7 +437,7 @@ def _score_figure(results: SpeechResults) -> Any:
         "uar",
         "UAR on test halves, mean and standard error over the trials. The oracle reads labels of "
         "the target half.",
-        "Points with error bars for every system and corpus, in one colour and shape for each way "
+        "Points with error bars for every system and corpus, in one color and shape for each way "
         "of choosing settings; a dotted line marks chance.",
         png=png_bytes(draw_scores(panels, score_name="UAR", chance=0.5)),
     )

@@ -2,7 +2,7 @@
 
 Three ways of choosing settings, each with its own standing:
 
-- "oracle": the best on the labelled target half, trial by trial, as the paper chose. It reads
+- "oracle": the best on the labeled target half, trial by trial, as the paper chose. It reads
   what adaptation does without, and is only there for comparison;
 - "source folds": the best with source speakers in the target's place, by the mean over the folds;
 - "printed": the configuration that the paper prints, without any choice of ours.

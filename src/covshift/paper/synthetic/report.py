@@ -473,7 +473,7 @@ def _identifiability_section(show: Columns) -> Any:
             "target labels are opposite. So every method, seeing the same, predicts the same, and "
             "its two accuracies add up to one: what one variant gives, the other takes.",
             "For users: without labels from the target, no method and no score can tell which "
-            "structure continues there. A few labelled target rows can; so can knowing how the "
+            "structure continues there. A few labeled target rows can; so can knowing how the "
             "labels come about.",
         ],
     )

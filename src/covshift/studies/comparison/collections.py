@@ -1,4 +1,4 @@
-"""Collections of labelled domains by name, and the draws of (source, target) pairs from them."""
+"""Collections of labeled domains by name, and the draws of (source, target) pairs from them."""
 
 import hashlib
 from collections.abc import Callable, Mapping
@@ -224,10 +224,10 @@ def draw_pair(
     numbers = collection.number_of(source), collection.number_of(target)
     rng = np.random.RandomState([seed, 0, numbers[0]])
     rows = rng.permutation(np.flatnonzero(collection.domain == numbers[0]))[:max_rows]
-    unlabelled, test = halves_of(collection, target, seed)
-    unlabelled, test = unlabelled[:max_rows], test[:max_rows]
+    unlabeled, test = halves_of(collection, target, seed)
+    unlabeled, test = unlabeled[:max_rows], test[:max_rows]
     X, y, groups = collection.X, collection.y, collection.groups
-    data = ShiftedData(X[rows], y[rows], X[unlabelled], X[test], y[test])
+    data = ShiftedData(X[rows], y[rows], X[unlabeled], X[test], y[test])
     start = np.random.RandomState([seed, 2, *numbers]).randint(2**31 - 1)
     return Draw(data, None if groups is None else groups[rows], int(start))
 

@@ -134,7 +134,7 @@ def measure_system(name: str, control: bool, draw: Draw, C: float) -> dict[str, 
 
 
 def common_estimator(C: float) -> Any:
-    """Logistic regression on features standardised by the (adapted) source rows."""
+    """Logistic regression on features standardized by the (adapted) source rows."""
     with config_context(enable_metadata_routing=True):  # weights are for the regression alone
         return make_pipeline(
             StandardScaler().set_fit_request(sample_weight=False),
