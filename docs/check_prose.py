@@ -22,7 +22,8 @@ ROOT = Path(__file__).resolve().parent.parent
 # A construction, and what to write in its place.
 CONSTRUCTIONS = [
     (
-        r"(?i)(?<!there )\b(?:is|are|was|were|be) no (?!longer|more|less|better|worse|\w+er\b)",
+        r"(?i)(?<!there )\b(?:is|are|was|were|be) no (?!longer|more|less|better|worse|larger|smaller"
+        r"|higher|lower|faster|slower|narrower|wider)",
         '"is not a", "cannot" or "does not"',
     ),
     (
@@ -43,7 +44,10 @@ CONSTRUCTIONS = [
     (r"(?i)\bbut for\b", '"except", "without"'),
     (r"(?i)\b(?:whoever|whosoever|thereof|wherein|whereof|lest|nought|nigh)\b", "a plain word"),
     (r"(?i)\bwould look so\b|\bto be had\b|\bof its own making\b", "a plain word"),
-    (r"^What (?!if\b)[^?]*[.;:]$", 'a subject: not a headless "What ..." clause'),
+    (
+        r"^What (?!(?:if|to)\b)(?:[^\s?]+ ){5,}[^?]*[.;:]$",
+        'a subject: not a headless "What ..." clause',
+    ),
     (
         r"^That (?:the|a|an|it|they|there|its|each|all|some|no|most|rows|labels)\b[^?]*[.;:]$",
         'a subject: not a headless "That ..." clause',

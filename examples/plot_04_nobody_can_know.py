@@ -3,8 +3,8 @@ What no method can know
 =======================
 
 The two variants of the periodic data set share every row of source and target. Their source
-labels differ in a few rows in a thousand; their target labels are opposite. Whoever is right on
-one is wrong on the other.
+labels differ in a few rows in a thousand; their target labels are opposite. A model that is
+right on one is wrong on the other.
 """
 
 import matplotlib.pyplot as plt

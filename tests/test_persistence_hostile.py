@@ -626,7 +626,7 @@ def test_a_file_without_a_model(path):
         schema.update(inner, protocol=protocol)
 
     edit_schema(path, empty)
-    refuse(path, "holds a list, which is no model")
+    refuse(path, "holds a list, which is not a model")
 
 
 # Contents: what compiled code would take for indices into memory.

@@ -1,4 +1,4 @@
-"""What all estimators of the package share."""
+"""Parts shared by all estimators of the package."""
 
 import warnings
 from abc import abstractmethod

@@ -71,7 +71,7 @@ class PluginWarning(UserWarning):
 
 @dataclass(frozen=True, kw_only=True)
 class AdapterRecord:
-    """What the package knows about one adapter.
+    """Facts about one adapter.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class AdapterRecord:
     title : str
         The method in a few words, without its name.
     assumption, fixes, harms : str
-        What it assumes of P(y | x), which shift it removes, where it harms: a sentence each.
+        Sentences: its assumption on P(y | x), which shift it removes, where it harms.
     kind : {"transformer", "weights"}
         Whether it changes the representation of rows or weighs the source rows.
     reads_labels, needs_target, uses_domains : bool
@@ -243,7 +243,7 @@ _TWO = ("logistic", "rbf")
 _NUMBER_PLAIN = ("ridge", "kernel-ridge", "forest")
 _NUMBER_TWO = ("ridge", "kernel-ridge")
 
-# What records of one kind share.
+# Fields that records of one kind share.
 _BY_FEATURE: dict[str, Any] = {
     "learns_targets": True,
     "streams": True,

@@ -213,7 +213,7 @@ def write_workbook(path, frame, title):
 
 
 def test_the_commands_of_the_page_from_a_workbook_to_predictions(tmp_path, monkeypatch):
-    """All commands at its top, on workbooks with a date, an identifier, units and question marks."""
+    """All commands at its top, on workbooks with dates, identifiers, units and question marks."""
     monkeypatch.chdir(tmp_path)
     for name, start, seed in (("train", "2020-01-01", 0), ("new", "2023-01-01", 1)):
         rows = visits(start, seed)

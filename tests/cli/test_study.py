@@ -154,7 +154,7 @@ def test_ctrl_c_and_on(command, monkeypatch, tmp_path):
     monkeypatch.setattr(synthetic_study, "run_trials", interrupted_trials)
     result = invoke(*command, "--trials", 1, "--out", tmp_path)
     assert result.exit_code == 130
-    assert result.stderr == "Interrupted. The same command goes on from here.\n"
+    assert result.stderr == "Interrupted. Run the same command again to resume.\n"
     assert not (tmp_path / "report.html").exists()
     monkeypatch.setattr(synthetic_study, "run_trials", instant_trials)
     assert invoke(*command, "--trials", 1, "--out", tmp_path).exit_code == 0

@@ -226,10 +226,10 @@ def test_processed_reviews(tmp_path):
     [
         ("great:2", "line 1: the label is None, not 'positive'"),
         ("great:2 #label#:negative", "line 1: the label is 'negative'"),
-        ("great #label#:positive", "'great' is no word:count"),
-        ("great:x #label#:positive", "'great:x' is no word:count"),
-        ("great:" + 30 * "9" + " #label#:positive", "is no word:count"),
-        ("great:" + 5000 * "9" + " #label#:positive", "is no word:count"),
+        ("great #label#:positive", "'great' is not of the form word:count"),
+        ("great:x #label#:positive", "'great:x' is not of the form word:count"),
+        ("great:" + 30 * "9" + " #label#:positive", "is not of the form word:count"),
+        ("great:" + 5000 * "9" + " #label#:positive", "is not of the form word:count"),
         ("\n", "holds no review"),
         ("<review>\n</review>", "holds no review"),
     ],
@@ -304,7 +304,7 @@ def test_damaged_counts(tmp_path):
     path = make_review_arrays(tmp_path) / "amazon_counts5000.npz"
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(ValueError, match="is no sparse matrix"):
+    with pytest.raises(ValueError, match="is not a sparse matrix"):
         load_amazon_reviews(tmp_path)
     sparse.save_npz(path, sparse.csr_matrix(-np.ones((80, 6))))
     with pytest.raises(ValueError, match="below zero"):

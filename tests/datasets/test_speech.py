@@ -265,7 +265,7 @@ def test_a_table_takes_the_place_of_names(tmp_path):
     assert speech.target.tolist() == ["negative"]
     assert len(speech.skipped) == 1
     labels = label_table(tmp_path, [("x1.wav", "KLA", "joy")])
-    with pytest.raises(ValueError, match="'joy' is no emotion of Danish Emotional Speech"):
+    with pytest.raises(ValueError, match="'joy' is not an emotion of Danish Emotional Speech"):
         load_speech_corpus(tmp_path, "des", labels=labels)
 
 

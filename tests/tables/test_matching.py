@@ -223,7 +223,7 @@ def test_classes_of_any_type(labels, dtype, classes):
             r"is a number \(60 different values in 60 rows, 0 to 1\), not a class",
         ),
         (np.arange(N) // 2, "Use --task regression to predict the number, --bins 4"),
-        ([f"note {i}" for i in range(N)], "these are no classes"),
+        ([f"note {i}" for i in range(N)], "these are not classes"),
         (pd.date_range("2024-01-01", periods=N), "holds dates"),
     ],
 )

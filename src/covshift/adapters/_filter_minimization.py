@@ -61,7 +61,7 @@ def check_filter_parameters(filter_):
 
 @dataclass(frozen=True)
 class Reward:
-    """What the labels add to the loss; arguments of the loss functions in `kernels`."""
+    """Terms of the loss that use labels; arguments of the loss functions in `kernels`."""
 
     classes: Labels
     codes: IntArray | None
@@ -123,11 +123,11 @@ class FilterProblem:
 
     @property
     def name(self) -> str:
-        """What the lines of a verbose fit begin with."""
+        """Prefix of the lines of a verbose fit."""
         return f"[{type(self.filter_).__name__}]"
 
     def kind(self) -> tuple[Any, ...]:
-        """What problems must have in common to be evaluated together."""
+        """Key of problems that can be evaluated together."""
         X, filter_ = self.X, self.filter_
         evaluation = (filter_._loss_name(), filter_.activation, filter_.epsilon)
         stopping = (self.max_iter, filter_.tol, self.window is None)
@@ -265,8 +265,8 @@ def _batch_losses(problems: list[FilterProblem], starts: FloatArray, run: Run) -
     }
     stream = first.X if isinstance(first.X, RowStream) else None
     if stream is None and same_codes and not are_kept(starts[..., 0].nbytes, first.X.shape[0]):
-        # Activations of so many rows are not kept from pass to pass: the blocks of `filter_losses`
-        # would save nothing, and cost a copy of the rows in the order of their classes.
+        # Activations of that many rows are not kept from pass to pass: `filter_losses` with its
+        # blocks would save nothing, and cost a copy of the rows in the order of their classes.
         stream = ArrayRows(first.X)
     if stream is None:
         X = first.X if shared else np.stack([problem.X for problem in problems])

@@ -1,4 +1,4 @@
-"""What sparse filtering and its periodic form share: fitting, transforming, new targets."""
+"""Parts shared by sparse filtering and its periodic form: fitting, transforming, new targets."""
 
 import warnings
 from typing import Any, Self

@@ -1,4 +1,4 @@
-"""What adapters with statistics per pooling unit share: fitting, finding units, new targets."""
+"""Parts shared by adapters with statistics per pooling unit: fit, units, new targets."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
@@ -43,7 +43,7 @@ class UnitAdapter(TargetLearner):
     _ragged = False  # whether shapes of statistics differ between units
     _allow_nan = False
     _squares_rows = True
-    # What follows from a fit without sample_domain, if target rows are needed.
+    # Consequence of a fit without sample_domain, if target rows are needed.
     _without_target: str | None = None
 
     def fit(
@@ -147,7 +147,7 @@ class UnitAdapter(TargetLearner):
         """Transform rows by the statistics of the unit at that position."""
 
     def _complete(self, own: tuple[Any, ...], role: tuple[Any, ...]) -> tuple[Any, ...]:
-        """What is known of a unit, with gaps filled by what is known of its role."""
+        """Statistics of a unit, with gaps filled by those of its role."""
         return own
 
     def _store(self, learned: Mapping[Unit, tuple[Any, ...]]) -> None:
@@ -199,7 +199,7 @@ def measure_stream(
     stream: RowStream,
     units: Mapping[Unit, IntArray],
 ) -> dict[Unit, Any]:
-    """What ``measure`` finds of each unit, those that share no row in the same passes."""
+    """Results of ``measure`` for each unit; units without common rows share passes."""
     names, found = list(units), {}
     for positions, codes in unit_codes(units, stream.shape[0]):
         measured = measure(stream, codes, len(positions))

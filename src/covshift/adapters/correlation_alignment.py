@@ -83,7 +83,7 @@ class LinearAlignment(UnitAdapter):
         return stream_moments(stream, stream.split(codes), n_units, self._intensity())
 
     def _map_from(self, mean, covariance, shrinkage):
-        """What is stored of a unit with these moments."""
+        """Stored statistics of a unit with these moments."""
         matrix = self._matrix(covariance, self.reference_covariance_)
         return mean, matrix, self._shift(mean, self.reference_mean_), np.asarray(shrinkage)
 
@@ -141,9 +141,9 @@ class CorrelationAlignment(LinearAlignment):
     means_ : ndarray of shape (n_units, n_features)
         Mean of each unit.
     matrices_ : ndarray of shape (n_units, n_features, n_features)
-        What multiplies the centered rows of each unit, from the right.
+        Matrix that multiplies the centered rows of each unit, from the right.
     shifts_ : ndarray of shape (n_units, n_features)
-        What is added to them then.
+        Row that is added to them then.
     shrinkages_ : ndarray of shape (n_units,)
         Shrinkage of each unit's covariance.
     reference_mean_, reference_covariance_ : ndarrays

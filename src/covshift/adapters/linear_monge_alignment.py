@@ -62,7 +62,7 @@ class LinearMongeAlignment(LinearAlignment):
     matrices_ : ndarray of shape (n_units, n_features, n_features)
         A of each unit.
     shifts_ : ndarray of shape (n_units, n_features)
-        What is added: the mean of the role that stays.
+        Row that is added: the mean of the role that stays.
 
     Notes
     -----

@@ -407,7 +407,7 @@ class SegmentSparseFiltering(DomainTransformer):
         return ArrayRows(X)
 
     def _check_parameters(self) -> None:
-        # What is not here, `SparseFiltering` checks.
+        # `SparseFiltering` checks the other parameters.
         for name in ("n_components", "n_segments", "n_channels"):
             check_count(name, getattr(self, name), minimum=1)
         check_option("whiten", self.whiten, (True, False))

@@ -92,15 +92,15 @@ class SparseFiltering(SparseFilter):
     n_iter_ : int
         Iterations that the kept start ran.
     kept_iteration_ : int
-        Iteration whose filters were kept: the last one, but for early stopping.
+        Iteration whose filters were kept: the last one, except after early stopping.
     restart_losses_ : ndarray of shape (n_restarts,)
         Loss of each start.
 
     Notes
     -----
     **Cost**: n rows, m features, L filters: an iteration takes O(n m L) time, for each start,
-    and the fit O(n L) memory beside the rows; ``transform`` O(n m L) and O(n L). What that is
-    in seconds: docs/engine.md.
+    and the fit O(n L) memory beside the rows; ``transform`` O(n m L) and O(n L). For
+    seconds see docs/engine.md.
 
     References
     ----------

@@ -132,7 +132,7 @@ def load_bearings(
 
     Notes
     -----
-    **Cost**: linear in the size of the files, time and memory, but for memory maps.
+    **Cost**: linear in the size of the files, time and memory, except for memory maps.
 
     Examples
     --------
@@ -421,7 +421,7 @@ def _read_arrays(path: Path) -> dict[str, Any]:
             f"{path} is a file of MATLAB 7.3 (HDF5), which is not read: save it again in MATLAB "
             "with save(..., '-v7'), or as .npy."
         ) from None
-    # What SciPy raises for bytes that are not a file of MATLAB, or end too soon, is not one thing.
+    # SciPy raises many errors for bytes that are not a file of MATLAB, or end too soon.
     except Exception as error:
         raise damaged(path, f"cannot be read ({error})") from error
     return {name: values for name, values in arrays.items() if not name.startswith("__")}

@@ -106,7 +106,7 @@ def _read(path: Path) -> tuple[FloatArray, IntArray]:
     """Counts and labels of one domain."""
     try:
         arrays = loadmat(path, variable_names=["fts", "labels"])
-    # What SciPy raises for bytes that are no file of MATLAB, or end too soon, is not one thing.
+    # SciPy raises many errors for bytes that are not a file of MATLAB, or end too soon.
     except Exception as error:
         raise damaged(path, f"cannot be read ({error})") from error
     missing = [name for name in ("fts", "labels") if name not in arrays]

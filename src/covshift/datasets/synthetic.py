@@ -83,7 +83,7 @@ def make_radial_shift(
     variant : {"reconstructed", "printed"}, default="reconstructed"
         Both are the same here.
     spread : {"std", "variance"}, default="std"
-        What the entries of the printed covariance matrix are.
+        Meaning of the entries of the printed covariance matrix.
     random_state : int, RandomState or None, default=None
         Seed.
 
@@ -146,7 +146,7 @@ def make_periodic_shift(
     variant : {"reconstructed", "printed"}, default="reconstructed"
         Label 1 where sin(x1) > 0, or, as printed, where ``sin(|x1|) > 0``.
     spread : {"std", "variance"}, default="std"
-        What the entries of the printed covariance matrix are.
+        Meaning of the entries of the printed covariance matrix.
     random_state : int, RandomState or None, default=None
         Seed; the two variants of one seed share every draw.
 
@@ -205,7 +205,7 @@ def make_smooth_shift(
     variant : {"reconstructed", "printed"}, default="reconstructed"
         Both are the same here.
     spread : {"std", "variance"}, default="std"
-        What the entries of the printed covariance matrix are.
+        Meaning of the entries of the printed covariance matrix.
     random_state : int, RandomState or None, default=None
         Seed.
 
@@ -269,7 +269,7 @@ def make_diagonal_shift(
     variant : {"reconstructed", "printed"}, default="reconstructed"
         Target rows with x2 = -x1 + noise, or, as printed, x2 = x1 + noise.
     spread : {"std", "variance"}, default="std"
-        What the printed .2 of the noise is.
+        Meaning of the printed .2 of the noise.
     random_state : int, RandomState or None, default=None
         Seed; the two variants of one seed share every draw.
 

@@ -1,7 +1,7 @@
 r"""Has it moved? Source against target as a whole, by feature, by class shares, by target domain.
 
-The kernel distance sees any movement, the classifier says how well a row's origin can be told. For
-a person to read, MMD² is put in relation to what it could at most be,
+The kernel distance sees any movement, the classifier says how well it separates
+source rows from target rows. For a person to read, MMD² is put in relation to its largest value,
 
 .. math::
 
@@ -73,7 +73,7 @@ class DomainMovement(NamedTuple):
 
 
 class Movement(NamedTuple):
-    """What `measure_movement` found; NaN where there are too few rows to tell."""
+    """Result of `measure_movement`; NaN where there are too few rows to tell."""
 
     moved: bool
     n_source: int

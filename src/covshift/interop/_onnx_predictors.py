@@ -1,4 +1,4 @@
-"""What linear models are as ONNX operators: labels, margins, probabilities, predictions."""
+"""Linear models as ONNX operators: labels, margins, probabilities, predictions."""
 
 from typing import Any
 

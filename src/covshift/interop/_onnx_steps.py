@@ -1,4 +1,4 @@
-"""What each step of a fitted model is as ONNX operators: rows of one domain in, rows out."""
+"""Steps of a fitted model as ONNX operators: rows of one domain in, rows out."""
 
 from typing import Any
 

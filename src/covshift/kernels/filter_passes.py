@@ -61,7 +61,7 @@ MAX_CANCELLATION = 5e3
 
 
 class RowFactors(NamedTuple):
-    """What the second pass learns from a block of b rows.
+    """Sums that the second pass takes over a block of b rows.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ Norms: TypeAlias = Any
 
 
 class FilterLoss(NamedTuple):
-    """What makes one loss of the filters differ from another, as functions.
+    """Functions in which the losses of the filters differ.
 
     Attributes
     ----------

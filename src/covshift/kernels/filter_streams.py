@@ -114,7 +114,7 @@ def second_sums(
     loss: FilterLoss,
     norms: Norms,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Losses (K,), the terms of s (K, P, L), and the gradient but for D (K, L, m)."""
+    """Losses (K,), the terms of s (K, P, L), and the gradient without D (K, L, m)."""
     A, B = loss.filter_factors(norms, np.zeros((*W.shape[:1], loss.n_parts, W.shape[1])))
     losses = np.zeros(len(W))
     s = np.zeros((len(W), loss.n_parts, W.shape[1]))

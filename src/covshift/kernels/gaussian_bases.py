@@ -20,7 +20,7 @@ def squares_to_bases(rows: FloatArray, bases: FloatArray) -> FloatArray:
 
 def gaussian(squares: FloatArray, bandwidth: float) -> FloatArray:
     """Basis functions of squared distances, of any shape."""
-    # Divided twice: the square of a tiny bandwidth would be zero. What overflows is far away.
+    # Divided twice: the square of a tiny bandwidth would be zero. Overflow means far away.
     with np.errstate(over="ignore"):
         values: FloatArray = squares / bandwidth
         values /= bandwidth

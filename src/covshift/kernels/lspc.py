@@ -55,7 +55,7 @@ class Part(NamedTuple):
 
 
 class Fold(NamedTuple):
-    """What one step of cross-validation takes from training, and what it tests on."""
+    """Rows that one step of cross-validation removes from training, and tests on."""
 
     left_out: Part
     tested: Part

@@ -8,7 +8,7 @@ r"""The loss that the authors' released code minimizes: what its gradient is mad
 
 It differs from the loss printed in the paper (`psf_loss`): each rewarded block is
 normalized again, on its own rows and columns, instead of being taken from Z. With one
-feature per class each block is constant but for ``norm_epsilon``: without it the labels do
+feature per class each block is constant except for ``norm_epsilon``: without it the labels do
 nothing, and with the released 1e-8 they act only through rows whose feature is near zero.
 
 There are C + 1 normalizations here, each with a constant upstream gradient: :math:`-\lambda_c`
@@ -43,7 +43,7 @@ class BlockNorms(NamedTuple):
 def psf_blockwise_loss(
     groups: BoolArray, label_reward: FloatArray, norm_epsilon: float
 ) -> FilterLoss:
-    """The formula above but for its penalty, for groups (K, C, L) and lambda (K, C)."""
+    """The formula above without its penalty, for groups (K, C, L) and lambda (K, C)."""
     ones = np.ones((len(groups), 1), label_reward.dtype)
     upstream = np.concatenate([-label_reward, ones], axis=1)[..., None]
     norms = partial(block_norms, groups=groups, upstream=upstream, norm_epsilon=norm_epsilon)

@@ -48,7 +48,7 @@ class JointNorms(NamedTuple):
 
 
 def psf_loss(groups: BoolArray, label_reward: FloatArray, norm_epsilon: float) -> FilterLoss:
-    """The formula above but for its penalty, for groups (K, C, L) and lambda (K, C)."""
+    """The formula above without its penalty, for groups (K, C, L) and lambda (K, C)."""
     K, C, L = groups.shape
     upstream = np.ones((K, C + 1, L), label_reward.dtype)  # the last row: without a label
     upstream[:, :-1] -= label_reward[..., None] * groups

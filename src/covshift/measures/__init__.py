@@ -1,6 +1,6 @@
 """Distances, tests and scores, as functions of arrays.
 
-What moved, by how much, and is it real: every test comes with an effect size, since with
+Tests of whether rows moved, and by how much. Every test has an effect size, since with
 enough rows every p-value is small.
 """
 

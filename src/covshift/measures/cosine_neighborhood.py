@@ -128,7 +128,7 @@ def check_cosine_neighborhood(
     X : array-like of shape (n_samples, n_features)
         Rows, at least two.
     Z : array-like of shape (n_samples, n_components), default=None
-        What ``transform`` returned for X; None: computed from the other arguments.
+        Result of ``transform`` for X; None: computed from the other arguments.
     epsilon : float, default=0
         The filter's ``epsilon``; see the notes.
     pairs : array-like of int of shape (n_pairs, 2), default=None

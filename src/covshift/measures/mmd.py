@@ -28,7 +28,7 @@ class Estimate(NamedTuple):
     value : float
         The estimate.
     standard_error : float
-        Its standard error; NaN where it cannot be told.
+        Its standard error; NaN where it cannot be determined.
     """
 
     value: float

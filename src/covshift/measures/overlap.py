@@ -107,8 +107,8 @@ def pareto_k(weights: Any) -> float:
     k : float
         Below .5 the weights' variance is finite; above .7 a weighted mean is not to be trusted,
         and above 1 it has no limit. 0.0 if the largest weights are all equal (bounded weights have
-        no tail), infinity if fewer than five of them rise above the rest (nothing can be told; so
-        with up to 20 rows of unequal weights). Never NaN.
+        no tail), infinity if fewer than five of them rise above the rest (too few to estimate it;
+        so with up to 20 rows of unequal weights). Never NaN.
 
     Notes
     -----
@@ -138,7 +138,7 @@ def pareto_k(weights: Any) -> float:
     n_tail = int(np.ceil(min(0.2 * n, 3 * np.sqrt(n))))
     cutoff = array[max(n - n_tail - 1, 0)]  # a single weight is its own
     excesses = array[n - n_tail :] - cutoff
-    # Differences of rounding are no tail; the smallest number that can be divided by is 1e-300.
+    # Differences of rounding are not a tail; the smallest number that can be divided by is 1e-300.
     excesses = excesses[excesses > max(1e-10 * cutoff, 1e-300)]
     if len(excesses) == 0:
         return 0.0

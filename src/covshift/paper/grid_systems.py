@@ -2,7 +2,7 @@
 
 A setting is plain data: the hyper-parameters of a system but the cost C of its linear SVM, which
 is an axis of its own, since one representation serves every C. Labels of target rows are never
-given to anything here; whoever holds labels of the predicted rows scores the predictions.
+given to anything here; callers with labels of the predicted rows score the predictions.
 
 ==========  ==========================================================  ====================
 system      what it does                                                a setting has

@@ -2,7 +2,7 @@
 
 Types had other modules when older versions of the package wrote them. And scikit-learn warns at
 every part that another version of it wrote; `covshift.load` warns once for all of them, so that
-nobody's filters of warnings have to be changed.
+users' filters of warnings stay unchanged.
 """
 
 import io

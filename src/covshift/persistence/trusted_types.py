@@ -1,7 +1,7 @@
 """The types that a model file may name, beyond those that skops itself trusts.
 
 skops trusts plain values and containers, arrays, NumPy's random states and ufuncs, and every
-public estimator of scikit-learn but for the arrays inside of trees. To be added here, a type must
+public estimator of scikit-learn except the arrays inside of trees. To be added here, a type must
 do nothing when it is made without its constructor and given attributes from a file, and index no
 memory by numbers from it, unless `covshift.persistence.content_checks` checks them.
 """
@@ -27,7 +27,7 @@ ESTIMATORS = {
     "covshift.tables.regressor": ["TableRegressor"],
 }
 
-# What estimators hold.
+# Types of attributes of estimators.
 PARTS = {
     "covshift.domains.source_only_split": ["SourceOnlySplit"],
     "covshift.kernels.vector_scaling": ["Scaling"],

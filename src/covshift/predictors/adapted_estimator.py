@@ -248,7 +248,7 @@ class AdaptedEstimator(DomainRequests, BaseEstimator):
         return find_record(self.adapter).build(Size(n_source=100, n_target=100, n_features=2))
 
     def _predict_by(self, method, X, sample_domain):
-        """What a method of the estimator says of the adapted rows."""
+        """Output of a method of the estimator for the adapted rows."""
         if is_streamed(X):
             return self._in_blocks(method, X, sample_domain)
         X, domain = self._check_rows(X, sample_domain)

@@ -1,4 +1,4 @@
-"""What predictors that know domains share: requests of metadata, and accuracy."""
+"""Parts shared by predictors that know domains: requests of metadata, and accuracy."""
 
 from typing import Any
 

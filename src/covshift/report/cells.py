@@ -1,4 +1,4 @@
-"""What a cell shows and what it sorts by."""
+"""Text and sort value of cells."""
 
 import math
 from collections.abc import Mapping

@@ -135,7 +135,7 @@ def validate_document(document: Document) -> None:
     Parameters
     ----------
     document : Document
-        What `make_document` returns.
+        Result of `make_document`.
 
     Raises
     ------
@@ -174,7 +174,8 @@ def check_rows(place: str, columns: Iterable[Column], rows: Iterable[Row]) -> No
             where = f"{place}, row {index}, {key!r}"
             if key not in numeric:
                 raise ValueError(
-                    f"{where}: there is no such column; those are {', '.join(map(repr, numeric))}."
+                    f"{where} is not a column of the table; those are "
+                    f"{', '.join(map(repr, numeric))}."
                 )
             value = cell.get("value", "") if isinstance(cell, Mapping) else cell
             if numeric[key] and isinstance(value, str):
@@ -259,7 +260,7 @@ def make_document(
     sections : sequence of Section
         From `make_section`.
     facts : sequence of (label, text)
-        What the report was made from: command, date, versions, seeds.
+        Origin of the report: command, date, versions, seeds.
     evidence : mapping of str to Evidence, optional
         From `make_evidence`, by the id that cells refer to.
 
@@ -323,7 +324,7 @@ def make_table(
     table_id : str
         Unique among the tables of the document; part of the name of its CSV file.
     caption : str
-        What it shows, with the units.
+        Description, with the units.
     columns : sequence of Column
         From `make_column`.
     rows : sequence of mapping
@@ -374,7 +375,7 @@ def make_column(
     numeric : bool
         Whether every cell sorts by a number; aligned right.
     help : str
-        What it means, shown on demand.
+        Explanation, shown on demand.
     digits : int, optional
         Decimals of numbers that have no text of their own; four significant digits by default.
 
@@ -405,9 +406,9 @@ def make_cell(
     Parameters
     ----------
     text : str, optional
-        What is shown; the value by default.
+        Text that is shown; the value by default.
     value : number, str or None, optional
-        What it sorts by; the text by default. None: nothing, it sorts last.
+        Sort value; the text by default. None: nothing, it sorts last.
     mark : {"agrees", "differs", "not reproduced", "helps", "harms", "unclear", "best"}, optional
         Verdict.
     help : str
@@ -451,7 +452,7 @@ def make_figure(
     caption : str
         What to see in it.
     alt : str
-        What it shows, for those who cannot see it.
+        Description for readers who cannot see it.
     png : bytes, optional
         Picture; either this or ``svg`` or ``chart``.
     svg : str, optional

@@ -23,7 +23,7 @@ except ImportError as error:
         'Figures need matplotlib, which is not installed: pip install "covshift[report]"'
     ) from error
 
-# Two of the colors of Okabe and Ito, told apart by every kind of color vision and in gray.
+# Two of the colors of Okabe and Ito, distinct for every kind of color vision and in gray.
 LABEL_COLOURS = ("#0072B2", "#E69F00")
 # Grays leave both colors to stand out; their darkest third would swallow the blue.
 GRAYS = colormaps["Greys"].resampled(256)

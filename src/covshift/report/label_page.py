@@ -10,7 +10,7 @@ from importlib.resources import files
 def label_page() -> tuple[str, str]:
     """Return the page and the content security policy it is sent with.
 
-    The page holds no data: its script asks the server it came from, and nobody else, for them.
+    The page holds no data: its script asks only the server it came from for them.
     """
     folder = files("covshift.report") / "templates"
     html, css, script = (

@@ -3,7 +3,7 @@
 from covshift.report.cells import full_cell, shown_text
 from covshift.report.document import Document, FullCell, Table
 
-# What a cell's mark looks like; other marks stand there as words.
+# Symbols of marks; other marks are shown as words.
 SIGNS = {"helps": "↑", "harms": "↓", "unclear": ""}
 
 

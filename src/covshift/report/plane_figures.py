@@ -57,7 +57,7 @@ def draw_intervals(
     Parameters
     ----------
     panels : mapping
-        What the horizontal axis of the panel shows -> row -> (value, low end, high end), in the
+        Label of the horizontal axis of the panel -> row -> (value, low end, high end), in the
         order from above.
     about_zero : collection of str
         Panels in which a line marks zero.

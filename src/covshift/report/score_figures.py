@@ -31,7 +31,7 @@ def draw_scores(
         Title of the panel -> series -> system -> (score, its error or None). Every series has
         its color and shape, every system its place on the axis.
     score_name : str
-        What the vertical axis shows.
+        Label of the vertical axis.
     chance : float, optional
         Where to draw a line.
 
@@ -81,7 +81,7 @@ def draw_differences(
     panels : mapping
         Title of the panel -> system -> (difference, half of its interval or None).
     difference_name : str
-        What the horizontal axes show.
+        Labels of the horizontal axes.
 
     Returns
     -------

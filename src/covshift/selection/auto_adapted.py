@@ -1,6 +1,6 @@
 """Base of `AutoAdaptedClassifier` and `AutoAdaptedRegressor`.
 
-What depends on the label is in the subclasses and in `covshift.selection.label_tasks`.
+The parts that depend on the label are in the subclasses and in `covshift.selection.label_tasks`.
 """
 
 import warnings

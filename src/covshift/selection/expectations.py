@@ -194,7 +194,7 @@ def quantities_of(
     bench : Bench
         Candidates, with the outputs of the scenes.
     objective : {"accuracy", "balanced_accuracy"}
-        What scores are measured in, and how classes are decided.
+        Metric of the scores, and how classes are decided.
     weights : ndarray of shape (n_candidates,)
         Of the vote.
     plain : int

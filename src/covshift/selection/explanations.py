@@ -10,10 +10,10 @@ Two explanations move no row, they only make some rows more frequent:
 - **weights**: the target is the source weighed by a function of the features
   (`covshift.weights.ClassifierWeights`).
 
-What an explanation leaves is measured by a classifier that tells source rows, drawn by the weights,
-from target rows: an AUC of .5 leaves nothing. Where class shares leave little, adapters that make
-domains alike are the wrong cure, for they undo a difference that should be there. No data can
-prove it: a movement of the rows may look the same.
+A classifier measures the shift that an explanation leaves. It separates source rows, drawn by the
+weights, from target rows: an AUC of .5 leaves nothing. Where class shares leave little, adapters
+that make domains alike are the wrong cure: they undo a difference that should be there. No data
+can prove it: a movement of the rows may look the same.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""What an assessment says, in words. Every sentence is made from its numbers."""
+"""Sentences of an assessment. Every sentence is made from its numbers."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple

@@ -34,7 +34,7 @@ def map_rows(estimator: Any, method: str, X: Any, *, sample_domain: Any = None) 
                 f"sample_domain must hold one integer per row: expected shape ({n_rows},), got "
                 f"{domain.shape}."
             )
-    # What the result looks like, from a row of zeros.
+    # Shape and type of the result, from a row of zeros.
     dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
     like = np.asarray(getattr(estimator, method)(np.zeros((1, n_features), dtype)))
     if is_dask(X):

@@ -99,7 +99,7 @@ class Moments(NamedTuple):
 def stream_moments(
     stream: RowStream, codes: Any, n_groups: int, shrinkage: float | None
 ) -> list[Moments]:
-    """What `mean_and_covariance` returns, for the rows of each code, in two passes or three."""
+    """Result of `mean_and_covariance` for the rows of each code, in two or three passes."""
     counts, means = stream_means(stream, codes, n_groups)
     ones, each = np.ones_like(means), np.arange(n_groups)
     (scatter,) = stream.sums(scatter_about, codes, means, ones, each, n_groups)
@@ -142,7 +142,7 @@ def stream_scales(
         (squares,) = stream.sums(squares_about, codes, means)
         with np.errstate(invalid="ignore"):
             variances = squares / counts
-        # What is left of a constant after rounding, by the bound that StandardScaler has.
+        # Remainder of a constant after rounding, by the bound that StandardScaler has.
         rounding = np.finfo(np.float64).eps * counts
         constant = variances <= rounding * variances + (rounding * means) ** 2
         scales = np.where(constant, 1.0, np.sqrt(variances))

@@ -1,4 +1,4 @@
-"""What every stream of rows can do, and the rows of an array, in memory or mapped from a file."""
+"""Interface of all streams of rows; rows of an array, in memory or mapped from a file."""
 
 import mmap
 from abc import ABC, abstractmethod

@@ -298,7 +298,7 @@ def _as_classes(name: str, kind: str, values: Any) -> Labels:
         if n_rows >= 20 and n_classes > n_rows / 2:
             raise TableError(
                 f"The label {name} has {n_classes} different texts in {n_rows} rows: these are "
-                "no classes. Name another column."
+                "not classes. Name another column."
             )
         return np.array(values.tolist(), dtype=str)
     if kind == "boolean":

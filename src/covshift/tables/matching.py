@@ -152,7 +152,7 @@ def match_tables(
     keep : sequence of str
         Columns to keep that the rules of `covshift.tables.features` would leave out.
     task : {"classification", "regression"}
-        What the labels are.
+        Kind of the labels.
     bins : int or None, default=None
         Cut a numeric label into this number of ranges, which are the classes.
 

@@ -56,7 +56,7 @@ def read_pair(
     separator, decimal, header, skip_rows, encoding
         As in `open_table`, for both files.
     intake : Intake or None, default=None
-        What is known of the cells, as in `open_table`.
+        Known facts about the cells, as in `open_table`.
     max_rows : int or None, default=None
         Rows of each file to keep: if there are more, that many are drawn at random while it is
         read, and a note says so. None: as many as make 20 million cells.
@@ -80,7 +80,7 @@ def read_pair(
     }  # fmt: skip
     options = {**layout, "decimal": decimal}
     intake = intake or Intake()
-    if domain is not None:  # a site's name is no date or number, whatever it looks like
+    if domain is not None:  # a site's name is not read as a date or number
         intake = replace(intake, names=(domain,))
     first = open_table(train_path, intake=intake, **options)
     table = _read(first, train_path, max_rows, progress)

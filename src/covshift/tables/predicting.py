@@ -54,7 +54,7 @@ def predict_file(
     sets : float or None, default=None
         The ``alpha`` of ``predict_set``: adds a column with the set of each row, its classes as a
         JSON list of texts, which no class can break. The shift is estimated from at most 1,000
-        rows of the file, drawn at random. What is promised is in ``sets`` of the result.
+        rows of the file, drawn at random. The promise is in ``sets`` of the result.
     domain : str or None, default=None
         Column that names each row's domain; None: that of the training table, if the file has it.
     group : str or None, default=None
@@ -131,7 +131,7 @@ def predict_file(
 
 
 class _SetTally:
-    """What is promised of the sets of a file, and their sizes, summed up."""
+    """Promise for the sets of a file, and a summary of their sizes."""
 
     def __init__(self, alpha: float | None):
         self._alpha = alpha

@@ -82,5 +82,7 @@ class TableSchema:
             spellings = dict(data.get("spellings", {}))
             missing = tuple(data.get("missing", MISSING))
         except (AttributeError, KeyError, TypeError, ValueError):
-            raise TableError("This is no schema of a table: expected {'columns': ...}.") from None
+            raise TableError(
+                "This is not a schema of a table: expected {'columns': ...}."
+            ) from None
         return cls(dict(pairs), decimal, spellings, missing)

@@ -1,6 +1,6 @@
 """The columns of a file and their kinds, found by reading it through once.
 
-What is decided here is in the schema, so that all later reading agrees; each decision is a note
+Decisions made here are in the schema, so that all later reading agrees; each decision is a note
 that names the option that overrules it.
 """
 
@@ -21,7 +21,7 @@ MIN_CELLS_FOR_ADVICE = 5
 
 @dataclass(frozen=True)
 class Intake:
-    """What the user says about the cells of a training file, which is then not guessed.
+    """Facts about the cells of a training file from the user, which are then not guessed.
 
     Attributes
     ----------

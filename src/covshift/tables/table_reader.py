@@ -80,7 +80,7 @@ class TableReader:
 
     @property
     def notes(self) -> list[str]:
-        """What was decided so far, in plain sentences."""
+        """Decisions so far, in plain sentences."""
         notes = list(self._fixed_notes)
         if self._style == "comma":
             notes.append("Numbers are read with a decimal comma, as in '1.234,5'.")
@@ -159,7 +159,7 @@ class TableReader:
         return {
             name: READ_TYPES[kind]
             for name, kind in self.schema.kinds.items()
-            # What is spelled in a way of its own is cut as text.
+            # Cells with a spelling of their own are cut as text.
             if name not in self.schema.spellings
         }
 

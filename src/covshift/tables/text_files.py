@@ -28,7 +28,7 @@ BYTE_ORDER_MARKS = {
     codecs.BOM_UTF16_LE: "utf-16-le",
     codecs.BOM_UTF16_BE: "utf-16-be",
 }
-# Text has none of them, but for the end-of-file mark of DOS.
+# Text has none of them, except the end-of-file mark of DOS.
 CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1a"))
 
 
@@ -59,7 +59,7 @@ class TextFile:
 
 
 def examine_text(path: Path, *, compressed: bool, encoding: str | None = None) -> TextFile:
-    """Read a file through once, a block at a time, and find out its encoding.
+    """Read a file through once, a block at a time, and detect its encoding.
 
     An ``encoding`` that the user names is only checked.
     """

@@ -1,4 +1,4 @@
-"""What all weight estimators share: splitting by role, warnings, and what is stored."""
+"""Parts shared by all weight estimators: splitting by role, warnings, and what is stored."""
 
 import warnings
 from abc import abstractmethod

@@ -111,7 +111,7 @@ def _newton_point(columns: FloatArray, mixture: FloatArray, scores: FloatArray) 
     R = cholesky(H)
     try:
         point = nnls(R, solve_triangular(R, 2 * scores - 1, trans="T"), maxiter=30 * len(R))[0]
-    except RuntimeError:  # no solution within so many steps
+    except RuntimeError:  # no solution within this number of steps
         point = np.zeros(len(R))
     total = point.sum()
     point = point / total if total > 0 else np.eye(len(R))[scores.argmax()]

@@ -48,8 +48,8 @@ EXACT_ROWS = 5000  # largest source for which "auto" is exact, as its kernel mat
 AUTO_LANDMARKS = 500
 ERROR_ROWS = 200  # whose kernel sums are computed exactly, to tell the error of a low rank
 EPS = float(np.finfo(np.float64).eps)
-# Up to so many rows K is kept (200 MB); above, its tiles are computed for every product, which
-# takes twenty times as long.
+# Up to this number of rows K is kept (200 MB); above, its tiles are computed for every product,
+# which takes twenty times as long.
 KEPT_ROWS = 5000
 
 
@@ -325,7 +325,7 @@ class KMMWeights(WeightEstimator):
     the target's mean in the kernel's feature space.
 
     **Assumption**: P(y | x) is the same in both domains and every target row lies where the
-    source has rows too. The weights match what the kernel can tell apart; nothing in the data
+    source has rows too. The weights match what the kernel distinguishes; nothing in the data
     chooses its bandwidth.
 
     Parameters
@@ -358,7 +358,7 @@ class KMMWeights(WeightEstimator):
     weights_ : ndarray of shape (n_source,)
         Weights of the source rows, in their order, not normalized.
     bandwidth_, epsilon_ : float
-        What was used.
+        Value that was used.
     gap_ : float
         Bound on how far the objective is above its optimum.
     landmarks_ : ndarray of shape (n_landmarks, n_features) or None

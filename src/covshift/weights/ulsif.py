@@ -221,7 +221,7 @@ class ULSIFWeights(LeastSquaresWeights):
     lambdas : float or sequence of float, default=(1e-4, 1e-3, 1e-2, 1e-1, 1.0)
         Candidates for :math:`\lambda`. ``ULSIFWeights.PAPER_LAMBDAS`` are the paper's.
     clip : {"weights", "coefficients"}, default="weights"
-        What is set to zero where it is negative, in the score too. "coefficients" is the
+        Values that are set to zero where they are negative, in the score too. "coefficients" is the
         published method and that of ``densratio``; in 5 and more dimensions it loses most of
         the ranking, and it is slower.
     random_state : int, RandomState or None, default=None

@@ -2,7 +2,7 @@
 
 Zennaro & Chen, supplement to "On the use of sparse filtering for covariate shift adaptation": train
 on reviews of dvds, adapt to books, electronics and kitchenware; the 50 words most common in the
-training domain, weighed by TF-IDF; systems and grids as in the speech study but for the sizes of
+training domain, weighed by TF-IDF; systems and grids as in the speech study except for the sizes of
 DAE and SSA. Its figures are not at hand, so nothing printed stands beside ours.
 """
 
@@ -69,8 +69,8 @@ PLANS = {
     "full": ReviewPlan("full", REVIEW_GRIDS, COSTS, 10),
 }
 
-# What is added: one setting of each system, taken from the middle of its grid beforehand, on all
-# pairs of domains and with more words.
+# Added to the paper: one setting of each system, taken from the middle of its grid beforehand, on
+# all pairs of domains and with more words.
 FIXED_COST = 1.0
 FIXED: dict[str, dict[str, Any]] = {
     "SVM": {},

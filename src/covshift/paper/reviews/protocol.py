@@ -34,7 +34,7 @@ from covshift.studies.comparison.collections import (
 
 
 class Reviews(NamedTuple):
-    """Counts of words by domain, and which of the words are no pairs."""
+    """Counts of words by domain, and which of the words are not pairs."""
 
     collection: Collection
     single: BoolArray
@@ -117,7 +117,7 @@ def draw_review_trial(
 
 
 def target_half_labels(reviews: Reviews, target: str, seed: int) -> Any:
-    """Labels of the half that was adapted to: for the oracle, and for nobody else."""
+    """Labels of the half that was adapted to: for the oracle alone."""
     unlabeled, _ = halves_of(reviews.collection, target, seed)
     return reviews.collection.y[unlabeled]
 

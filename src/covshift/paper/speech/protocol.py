@@ -90,14 +90,14 @@ def check_corpora(tables: Mapping[str, SpeechTable], leave_out: str, seed: int) 
     Raises
     ------
     ValueError
-        If no half of theirs has both classes, or nobody is left to train on, or one class only.
+        If no half of theirs has both classes, or no speaker is left to train on, or one class only.
     """
     for corpus in corpora_to_test(list(tables)):
         tested = draw_halves(tables[corpus], corpus, np.random.RandomState(seed)).speaker
         source = source_speakers(tables, corpus, leave_out, without=tested)
         if not source:
             raise ValueError(
-                f"{corpus} has a single speaker, and nobody is left to train on: give a folder "
+                f"{corpus} has a single speaker, and no speaker is left to train on: give a folder "
                 "with more speakers, or a second corpus with --leave-out corpus."
             )
         classes = np.unique(np.concatenate([y for _, y in source.values()]))

@@ -43,7 +43,7 @@ def draw_figures(seed: int) -> list[Any]:
         ),
         make_figure(
             "filters",
-            "What each filter answers over the plane, to rows of the target: used well, SF on "
+            "Output of each filter over the plane, for rows of the target: used well, SF on "
             "radial and PSF on periodic.",
             "Shaded planes: the answers of SF fan out from the origin, those of PSF repeat in "
             "stripes along the first feature.",

@@ -176,12 +176,12 @@ def _load_arrays(path: Path) -> Bunch:
 
 
 def _as_text(part: Any) -> Any:
-    """What is stored as bytes as text, and all else as it is."""
+    """Bytes as text, and other values unchanged."""
     return part.astype(str) if part.dtype.kind == "S" else part
 
 
 def domain_pairs(collection: Collection, seed: int) -> list[tuple[str, str]]:
-    """Ordered pairs of domains: all, or so many of them."""
+    """Ordered pairs of domains: all, or a number of them."""
     names = [collection.domain_names[number] for number in sorted(collection.domain_names)]
     pairs = list(permutations(names, 2))
     if len(pairs) <= MAX_PAIRS:

@@ -68,7 +68,7 @@ def declare(collections: Sequence[Collection], n_trials: int, seed: int = 0) -> 
     seeds = range(seed, seed + n_trials)
     for collection in collections:
         where: dict[str, Any] = {"collection": collection.name, "data": collection.fingerprint}
-        # Results under other constants are other results: the key of a trial tells them apart.
+        # Results under other constants are other results: the key of a trial distinguishes them.
         where["protocol"] = {
             "max_rows": MAX_ROWS,
             "C_values": C_VALUES,
