@@ -22,8 +22,8 @@ ROOT = Path(__file__).resolve().parent.parent
 # A construction, and what to write in its place.
 CONSTRUCTIONS = [
     (
-        r"(?i)(?<!there )\b(?:is|are|was|were|be) no (?!longer|more|less|better|worse|larger|smaller"
-        r"|higher|lower|faster|slower|narrower|wider)",
+        r"(?i)(?<!there )\b(?:is|are|was|were|be) no (?!longer|more|less|better|worse|larger"
+        r"|smaller|higher|lower|faster|slower|narrower|wider)",
         '"is not a", "cannot" or "does not"',
     ),
     (
@@ -35,7 +35,10 @@ CONSTRUCTIONS = [
     (r"(?i)\bas (?:it|they|things) stands?\b", '"unchanged", "now", or nothing'),
     (r"(?i)\bwhatever (?:\w+ )?(?:may|hold)|\bwhatever (?:it|they)\b", '"any", "ignored"'),
     (r"(?i)\bbefell\b|\bbefall", '"happened", "errors and warnings"'),
-    (r"(?i)\b(?:told|tells?|telling) (?:\w+ )?(?:apart|by|with)\b", '"separate", "distinguish"'),
+    (
+        r"(?i)\b(?:told|tells?|telling) (?:\w+ )?apart\b|\btold (?:by|with)\b",
+        '"separate", "distinguish"',
+    ),
     (r"(?i)\b(?:can|cannot|could|may|must|to) (?:not )?be told\b", '"be determined", "detected"'),
     (r"(?i)\b(?:found|finds?) out\b", '"detect", "determine"'),
     (r"(?i)(?<!\bthis )\bso many (?!as\b|that\b)", "the number, or nothing"),

@@ -23,7 +23,7 @@ def act(x):
     # A comment that runs over
     # two lines can be told by its end.
     if x < 0:
-        raise ValueError(f"The value {x} is no number of rows.")
+        raise ValueError(f"The value {x} is no count of rows.")
     return "a key " + "that befell nobody"
 '''
 PAGE = """# Nobody

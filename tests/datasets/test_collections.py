@@ -80,7 +80,7 @@ def test_vowels(tmp_path):
     [
         (("type", "x"), "line 2: type 'x' is none of m, w, b, g"),
         (("vowel", ""), "line 2: no vowel"),
-        (("f2", "loud"), "is no number"),
+        (("f2", "loud"), "is not a number"),
         (("f2", "nan"), "not finite"),
         (("speaker", "inf"), "damaged"),
     ],
@@ -104,7 +104,7 @@ def test_damaged_vowels(change, message, tmp_path):
         (b"", "has no column type"),
         (b"type,speaker,vowel,dur,f0,f1,f2\n", "has no column f3"),
         (b"type,speaker,vowel,dur,f0,f1,f2,f3\n", "has no rows"),
-        (b"type,speaker,vowel,dur,f0,f1,f2,f3\nm,1,i,1\n", "is no number"),
+        (b"type,speaker,vowel,dur,f0,f1,f2,f3\nm,1,i,1\n", "is not a number"),
         (b"\xff\xfe\x00", "is no text"),
         (b"type,speaker,vowel,dur,f0,f1,f2,f3\nm," + 200_000 * b"1", "cannot be read as CSV"),
     ],

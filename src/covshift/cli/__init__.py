@@ -17,7 +17,7 @@ INTERRUPTED = 130  # what shells report for a program that Ctrl-C ended: 128 + S
 COMMANDS = {
     "diagnose": (
         "covshift.cli.diagnose:diagnose",
-        "Say what moved from TRAIN to NEW, what to do, how good it will be and how sure that is.",
+        "Report what moved from TRAIN to NEW, what to do, how good it will be, how sure that is.",
     ),
     "adapt": (
         "covshift.cli.adapt:adapt",
@@ -41,7 +41,7 @@ COMMANDS = {
     ),
     "show": (
         "covshift.cli.show:show",
-        "Print what a model file says of itself. Nothing of the model is built.",
+        "Print a summary of a model file: task, advice, expected scores, members.",
     ),
     "sample-data": (
         "covshift.cli.sample_data:sample_data",
@@ -53,7 +53,7 @@ COMMANDS = {
     ),
     "compare": (
         "covshift.cli.compare:compare",
-        "Try every adapter on every pair of domains, and say whom it helps and whom it harms.",
+        "Try every adapter on every pair of domains, and report where it helps and where it harms.",
     ),
     "reproduce": (
         "covshift.paper.commands:reproduce",
