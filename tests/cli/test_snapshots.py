@@ -80,7 +80,8 @@ def print_run(commands):
     for command in commands:
         result = run(*command.split())
         output = re.sub(r"^date: .*\n", "", result.output, flags=re.MULTILINE)
-        # Usage errors come in a box, whose lines depend on the width.
+        if command.startswith("show "):  # after that, names and numbers of libraries
+            output = output.partition("leaderboard:\n")[0]
         output = "\n".join(line.rstrip() for line in output.splitlines())
         code = f"(exit code {result.exit_code})\n" if result.exit_code else ""
         parts.append(f"$ covshift {command}\n{output}\n{code}")

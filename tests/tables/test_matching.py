@@ -255,11 +255,14 @@ def test_a_rare_class_is_said():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"label": "churn"}, "label: the training table has no column 'churn'; is it 'churned'"),
+        (
+            {"label": "churn"},
+            "The training table has no column 'churn' for the label; is it 'churned'",
+        ),
         ({"label": "zzz"}, "it has 'age', 'city', 'site', 'churned'"),
-        ({"domain": "sit"}, "domain: the training table has no column 'sit'"),
-        ({"ignore": ["x"]}, "ignore: the training table has no column 'x'"),
-        ({"keep": ["x"]}, "keep: the training table has no column 'x'"),
+        ({"domain": "sit"}, "no column 'sit' for the domain"),
+        ({"ignore": ["x"]}, "no column 'x' to ignore"),
+        ({"keep": ["x"]}, "no column 'x' to use"),
         ({"ignore": "age"}, "ignore must be a list of names"),
         ({"domain": "churned"}, "not two of them"),
         ({"ignore": ["churned"]}, "not two of them"),

@@ -80,7 +80,9 @@ def note_moved_columns(tables: MatchedTables, seed: int = 0) -> list[str]:
     notes = []
     if top:
         each = ", ".join(f"{listed([name])} (alone {alone[name]:.2f})" for name in top)
-        rest = f"without: {without:.2f}" if without is not None else "there are no others"
+        rest = "there are no others"
+        if without is not None:
+            rest = f"without {'them' if len(top) > 1 else 'it'}: {without:.2f}"
         notes.append(
             f"A classifier separates training rows from new rows with AUC {auc:.2f}, mostly by "
             f"{each}; {rest}."

@@ -144,7 +144,7 @@ def _text_kinds(
         for name, column in columns.items():
             column.look_at(plain_column(batch.column(name)))
     if not n_rows:
-        raise table_error(source.path, "has names of columns and no rows below them.")
+        raise table_error(source.path, "has column names, but no rows below them.")
     nameless = [source.names[i] for i in source.nameless]
     empty = [name for name in nameless if name in columns and not columns[name].filled]
     if empty and len(empty) < len(columns):

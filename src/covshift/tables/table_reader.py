@@ -125,7 +125,7 @@ class TableReader:
                 empty.append(batch.slice(n_filled))
         self._n_dropped = sum(piece.num_rows for piece in empty)
         if not self.n_rows:
-            raise table_error(self._batches.path, "has names of columns and no rows below them.")
+            raise table_error(self._batches.path, "has column names, but no rows below them.")
 
     def _to_kinds(self, batch: Any) -> Any:
         if self._style is None:
@@ -187,9 +187,9 @@ class TableReader:
         if not kept.kinds:
             raise table_error(
                 self._batches.path,
-                f"has none of the columns that are wanted ({listed(schema.kinds, 3)}); its first "
-                f"row is read as {listed(self._batches.names, 3)}. Is that a row of names, and the "
-                "separator found right? Else name it (--separator).",
+                f"has none of the columns to read ({listed(schema.kinds, 3)}); its first row, read "
+                f"as names, is {listed(self._batches.names, 3)}. If these are not names, or the "
+                "separator is wrong, use --separator.",
             )
         if self._batches.typed:
             types = dict(zip(self._batches.names, self._batches.types, strict=True))
