@@ -89,4 +89,5 @@ def test_tables_of_a_report_go_where_the_page_wants_them():
 @pytest.mark.parametrize("path", sorted((ROOT / "docs" / "results").glob("*.md")), ids=str)
 def test_links_of_results_lead_somewhere(path):
     for target in re.findall(r"\]\((?!http)([^)#]+)\)", path.read_text(encoding="utf-8")):
-        assert (path.parent / target).exists(), target
+        if not target.startswith("../gallery/"):  # made by the build; tests/test_site.py checks
+            assert (path.parent / target).exists(), target

@@ -71,7 +71,13 @@ def print_help():
         [sys.executable, "-c", PRINT_HELP.format(commands=HELP)],
         env=environment, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    return "\n".join(line.rstrip() for line in done.stdout.splitlines()) + "\n"
+    return drop_boxes(done.stdout)
+
+
+def drop_boxes(text):
+    """Lines without the boxes that a terminal draws, which differ between versions."""
+    lines = [re.sub(r"[─-╿]+", "", line).strip() for line in text.splitlines()]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)) + "\n"
 
 
 def print_run(commands):
@@ -82,7 +88,9 @@ def print_run(commands):
         output = re.sub(r"^date: .*\n", "", result.output, flags=re.MULTILINE)
         if command.startswith("show "):  # after that, names and numbers of libraries
             output = output.partition("leaderboard:\n")[0]
-        output = "\n".join(line.rstrip() for line in output.splitlines())
+        if result.exit_code == 2:
+            output = drop_boxes(output)
+        output = output.rstrip()
         code = f"(exit code {result.exit_code})\n" if result.exit_code else ""
         parts.append(f"$ covshift {command}\n{output}\n{code}")
     return "\n".join(parts)
