@@ -121,9 +121,9 @@ def test_empty_directory_missing_and_other_files(path, tmp_path):
     with pytest.raises(FileNotFoundError):
         read_card(tmp_path / "missing.skops")
     path.write_bytes(b"")
-    refuse(path, "no model file; covshift.save")
+    refuse(path, "not a model file; covshift.save")
     path.write_text("id,age\n1,2\n")
-    refuse(path, "no model file; covshift.save")
+    refuse(path, "not a model file; covshift.save")
     write_members(path, {"readme.txt": "hello"})
     refuse(path, "'readme.txt'")
     with pytest.raises(ModelFileError, match="readme"):
