@@ -1,6 +1,6 @@
 """Coverage and size of 90 % prediction sets, and expected scores of saved models, on real tasks.
 
-    python benchmarks/run.py DATA --methods auto --out runs/results.jsonl --jobs 2
+    covshift-bench run DATA --methods auto --out runs/results.jsonl --jobs 2
     python benchmarks/prediction_sets.py DATA runs/results.jsonl --cache runs/stored \
         --out runs/sets [--jobs 2] [--write]
 
@@ -23,9 +23,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from assessment import N_PARTS, SMALLEST, fit_ridge, rounded, weighted_quantile
+from covshift_bench.tasks import read_tasks
 from joblib import Parallel, delayed
 from stored_votes import MODELS, OBJECTIVES, VOTE, model_of, read_all
-from tasks import read_tasks
 from threadpoolctl import threadpool_limits
 
 import covshift.selection

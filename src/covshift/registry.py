@@ -42,8 +42,8 @@ CODES = 20  # units of the auto-encoder's code, at most
 EPOCHS = 60
 # Labels count for more than sparsity, and the more so the more rows have none: else the target's
 # rows outvote them, and the filters settle out of step. On 20 tasks of `periodic_groups`
-# (benchmarks/families) accuracy is .86 with this reward, .78 with a reward of 4 for any number of
-# rows, and .61 with 1 (on 14 other tasks).
+# (covshift_bench.families) accuracy is .86 with this reward, .78 with a reward of 4 for any number
+# of rows, and .61 with 1 (on 14 other tasks).
 LABEL_REWARD = 4.0
 
 

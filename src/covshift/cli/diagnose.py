@@ -203,14 +203,23 @@ def diagnose(
     if save_scores is not None:
         typer.echo(f"Scores: {save_scores}")
     elif rows and (found.assessment is None or found.assessment.confidence != "high"):
-        typer.echo(
-            f"Rows of {(new or train).name} to label (the first is 1): {', '.join(map(str, rows))}"
-        )
+        typer.echo(_say_rows((new or train).name, rows, places))
     if report is not None:
         typer.echo(f"Report: {report}")
     typer.echo("To follow the advice:")
     # Spaces inside quotes count; a character that would steer a terminal must not be printed.
     typer.echo(f"  {command if command.isprintable() else printable(command, len(command))}")
+
+
+def _say_rows(name: str, rows: list[int], places: list[dict[str, Any]]) -> str:
+    """Name the rows to label; windows by their recording and first sample."""
+    if not places:
+        return f"Rows of {name} to label (the first is 1): {', '.join(map(str, rows))}"
+    starts: dict[str, list[str]] = {}
+    for one in places:
+        starts.setdefault(one["recording"], []).append(f"{one['start']:,}")
+    each = [f"{printable(file, 60)} at {' and '.join(own)}" for file, own in starts.items()]
+    return f"Windows to label, by recording and first sample: {'; '.join(each)}"
 
 
 def _print(found: Any) -> None:
@@ -268,6 +277,8 @@ def adapt_command(tables: tuple[Path, Path | None], options: dict[str, Any]) -> 
         option = {"as_kind": "--as"}.get(name, f"--{name.replace('_', '-')}")
         for one in value if isinstance(value, list) else [value]:
             text = "tab" if one == "\t" else str(one)
+            if isinstance(one, float):  # 12000.0 was given as 12000
+                text = text.removesuffix(".0")
             if one is True:
                 words.append(option)
             elif text.startswith("-"):  # else it would be taken for an option

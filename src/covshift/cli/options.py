@@ -242,7 +242,7 @@ class Cells:
     def to_intake(self) -> Any:
         """Return the `Intake` of `read_pair`."""
         # Imported here: --help stays fast.
-        from covshift.tables.schema_finding import Intake, parse_kinds
+        from covshift.tables.schema import Intake, parse_kinds
 
         kinds = parse_kinds(self.as_kind or [])
         return Intake(column_names(self.missing), column_names(self.not_missing), kinds)

@@ -15,14 +15,12 @@ from typing import Any
 
 from covshift.base import check_count, check_option
 from covshift.kernels.arrays import IntArray
-from covshift.tables.batches import open_batches
+from covshift.tables.batches import FolderBatches, open_batches, parquet_files
 from covshift.tables.cells import NumberStyle
 from covshift.tables.errors import TableError
-from covshift.tables.folders import FolderBatches, parquet_files
 from covshift.tables.recordings import RecordingBatches, RecordingTable
 from covshift.tables.row_sample import sample_frames, sample_note
-from covshift.tables.schema import TableSchema
-from covshift.tables.schema_finding import Intake
+from covshift.tables.schema import Intake, TableSchema
 from covshift.tables.table_reader import TableReader
 from covshift.tables.text_layout import GivenLayout
 
@@ -191,9 +189,17 @@ def open_table(
     batches: Any
     if isinstance(path, RecordingTable):
         batches = RecordingBatches(path, separator=separator, header=header)
-    elif files:
-        batches = FolderBatches(Path(path), files)
-    else:
-        given = GivenLayout(separator, header, skip_rows, encoding)
-        batches = open_batches(Path(path), given, chunk_bytes)
+        return TableReader(batches, schema, style, allow_absent, intake)
+    if files:
+        return TableReader(FolderBatches(Path(path), files), schema, style, allow_absent, intake)
+    given = GivenLayout(separator, header, skip_rows, encoding)
+    if schema is None:
+        # The columns are found by reading all rows: the text is examined by the way.
+        batches = open_batches(Path(path), given, chunk_bytes, examine_all=False)
+        try:
+            return TableReader(batches, schema, style, allow_absent, intake)
+        except TableError:
+            if batches.examined:
+                raise
+    batches = open_batches(Path(path), given, chunk_bytes)
     return TableReader(batches, schema, style, allow_absent, intake)
