@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import typer
 
 from covshift.cli.errors import one_line_errors
-from covshift.cli.models import load_model
 from covshift.cli.options import (
     AsJson,
     Debug,
@@ -17,6 +16,7 @@ from covshift.cli.options import (
     Signals,
     Trust,
     grouped,
+    load_model,
 )
 from covshift.cli.printing import interval, print_json, print_notes, print_table
 from covshift.cli.working import working
