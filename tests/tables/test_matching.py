@@ -110,6 +110,8 @@ def test_rows_without_label_are_dropped():
         (np.full(N, np.nan), "the training table has no value in it"),
         (["x"] * N, "constant"),
         (np.arange(N) + 1000, "one after the other"),
+        # A counter for each of two sites, in another order.
+        (np.r_[np.arange(N // 2) + 500, np.arange(N - N // 2)][::-1], "one after the other"),
         ([f"user {i}" for i in range(N)], "almost every value is unique"),
         ([f"text {min(i, 55)}" for i in range(N)], "almost every value is unique"),
     ],
@@ -122,6 +124,13 @@ def test_columns_to_leave_out(column, reason):
     assert matched.names == ["age", "city"]
     assert any(reason in note and "'extra'" in note for note in matched.notes)
     assert "extra" in match(train, new, domain="site", keep=["extra"]).names
+
+
+@pytest.mark.parametrize("step", [2, 10])
+def test_whole_numbers_with_gaps_are_a_feature(step):
+    values = np.random.default_rng(0).permutation(N) * step
+    matched = match(TRAIN.assign(extra=values), NEW.assign(extra=1), domain="site")
+    assert "extra" in matched.names
 
 
 def test_names_of_identifiers():
@@ -223,7 +232,7 @@ def test_classes_of_any_type(labels, dtype, classes):
             r"is a number \(60 different values in 60 rows, 0 to 1\), not a class",
         ),
         (np.arange(N) // 2, "Use --task regression to predict the number, --bins 4"),
-        ([f"note {i}" for i in range(N)], "these are no classes"),
+        ([f"note {i}" for i in range(N)], "these are not classes"),
         (pd.date_range("2024-01-01", periods=N), "holds dates"),
     ],
 )
@@ -262,11 +271,14 @@ def test_a_rare_class_is_said():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"label": "churn"}, "label: the training table has no column 'churn'; is it 'churned'"),
+        (
+            {"label": "churn"},
+            "The training table has no column 'churn' for the label; is it 'churned'",
+        ),
         ({"label": "zzz"}, "it has 'age', 'city', 'site', 'churned'"),
-        ({"domain": "sit"}, "domain: the training table has no column 'sit'"),
-        ({"ignore": ["x"]}, "ignore: the training table has no column 'x'"),
-        ({"keep": ["x"]}, "keep: the training table has no column 'x'"),
+        ({"domain": "sit"}, "no column 'sit' for the domain"),
+        ({"ignore": ["x"]}, "no column 'x' to ignore"),
+        ({"keep": ["x"]}, "no column 'x' to use"),
         ({"ignore": "age"}, "ignore must be a list of names"),
         ({"domain": "churned"}, "not two of them"),
         ({"ignore": ["churned"]}, "not two of them"),
