@@ -197,7 +197,8 @@ def test_scenes_without_the_plain_model_and_members_that_failed_do_not_count():
     without = quantities_of(
         bench, "accuracy", np.array([0.0, 1.0, 0.0]), 0, table.allowed, reweighed=False
     )
-    assert with_failed == without
+    # Weights that are divided by their sum leave a difference of rounding in probabilities.
+    assert with_failed == pytest.approx(without, rel=0, abs=1e-15)
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
