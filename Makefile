@@ -50,7 +50,9 @@ test-sample: .venv/dev-installed  ## a few minutes of what test-all does
 	$(BIN)/python hardening/kill_and_resume.py --seed $(SEED) --trials 1 --kills 1
 	$(BIN)/python hardening/extremes.py --only nul-bytes
 	$(BIN)/python hardening/fuzz.py --seed $(SEED) --cases 400 --minutes 4
-	rm -rf hardening-output/sample
+	rm -rf hardening-output/sample bench-output/quick.jsonl
+	$(BIN)/covshift-bench run --quick --made-up 1 --jobs 2 --out bench-output/quick.jsonl \
+		--tasks "made up: no_shift*" "made up: shift_and_scale*" "made up: groups*"
 	$(BIN)/python hardening/mutate.py --seed $(SEED) --count 10 --by-name --minutes 2 --at-least 0 \
 		--out hardening-output/sample
 
@@ -98,8 +100,9 @@ clean:  ## remove what the other targets made
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cli,report]'
 	@touch $@
 
-.venv/dev-installed: .venv/bin/python pyproject.toml
+.venv/dev-installed: .venv/bin/python pyproject.toml benchmarks/pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e ./benchmarks
 	@touch $@
 
 .venv/docs-installed: .venv/bin/python pyproject.toml

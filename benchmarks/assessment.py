@@ -1,6 +1,6 @@
 """Fit the expected scores of the assessment, and judge it with whole clusters left out.
 
-    python benchmarks/run.py DATA --methods auto --made-up 1 --out runs/results.jsonl --jobs 2
+    covshift-bench run DATA --methods auto --made-up 1 --out runs/results.jsonl --jobs 2
     python benchmarks/assessment.py DATA runs/results.jsonl [--jobs 2] [--write] [--out FOLDER]
 
 For each task, the vote is that of coefficients of `covshift.selection.gains` which were fitted
@@ -19,13 +19,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from calibrate import OBJECTIVES, left_out_coefficients, read_cases, restore
+from covshift_bench.methods.automatic import BALANCED, N_MEMBERS
+from covshift_bench.results import OK, read_results
+from covshift_bench.runner import arrays_path
+from covshift_bench.summary import tasks_of
+from covshift_bench.tasks import MADE_UP, draw_task
 from joblib import Parallel, delayed
-from methods import BALANCED, N_MEMBERS
-from results import OK, read_results
-from run import arrays_path
 from sklearn.metrics import roc_auc_score
-from summary import tasks_of
-from tasks import MADE_UP, draw_task
 from threadpoolctl import threadpool_limits
 
 import covshift.selection

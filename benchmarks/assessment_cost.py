@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from methods import make_bench
+from covshift_bench.methods.automatic import make_bench
 
 from covshift.selection.assessment import assess
 from covshift.selection.choice import choose

@@ -9,7 +9,9 @@ The vote is then made by the coefficients given: those of the package, or those 
 ``calibrate.py --without cwru mfpt_bearings --coefficients FILE`` wrote, which no bearing shaped.
 Balanced accuracy; intervals (95 %) resample recordings. ``--only N`` computes the outputs of one
 task at most and judges by those that are there. ``--pairs`` compares, for each task, the plain
-model with the vote, beside what the assessment advises and how often the nearest rows agree.
+model with the vote, beside what the assessment advises.
+``--chosen-features`` replaces spectra, where the source allows it, by a representation that fewer
+changes of a machine can move.
 """
 
 import argparse
@@ -18,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 from calibrate import make_case, restore
-from methods import (
+from covshift_bench.methods.automatic import (
     BALANCED,
     N_MEMBERS,
     OBJECTIVES,
@@ -26,23 +28,27 @@ from methods import (
     make_bench,
     outputs_on_test,
 )
+from covshift_bench.tasks import DrawnTask
 from sklearn.linear_model import LogisticRegression
-from sklearn.neighbors import NearestNeighbors
+from sklearn.metrics import balanced_accuracy_score
+from sklearn.model_selection import PredefinedSplit, cross_val_predict
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from tasks import DrawnTask
 
 from covshift import AdaptedClassifier, stack_domains
 from covshift.measures import clustered_bootstrap_interval
-from covshift.paper.bearings.protocol import RATE, SHIFTS, TASKS, read_windows
+from covshift.paper.bearings.protocol import LENGTH, RATE, SHIFTS, TASKS, read_windows
 from covshift.predictors.objective import ACCURACY, decide_classes
 from covshift.selection.choice import choose
 from covshift.selection.expectations import vote_probabilities
 from covshift.selection.gains import QUANTITIES, coefficients
 from covshift.selection.metrics import METRICS
 from covshift.selection.vote import vote_weights
-from covshift.signals import Spectrum
+from covshift.signals import EnvelopeSpectrum, Spectrum
 
 SEED = 0
+HIGHEST = 1000  # Hz, of envelopes: bearings' faults repeat some ten times a turn, three harmonics
+MARGIN = 0.05  # of balanced accuracy on the source
 CONTROLS = ("none", "standardize", "ranks")
 FLOORS = {"loads": 0.95, "sensors": 0.90, "fault sizes": 0.519}  # of the automatic choice
 LARGEST_LOSS = 0.05  # of any task, against no adaptation
@@ -66,6 +72,43 @@ def draw(task, windows, spectra):
         spectra[target], np.full(target.sum(), -1), spectra[target], labels[target], None,
     )  # fmt: skip
     return drawn, windows.recording[target]
+
+
+def envelopes(windows):
+    """Return spectra of prewhitened envelopes, which gain, resonance and path do not change."""
+    envelope = EnvelopeSpectrum(RATE, prewhiten=True).fit(windows.X[:1])
+    return envelope.transform(windows.X)[:, : HIGHEST * LENGTH // RATE]
+
+
+def source_folds(windows, source, labels):
+    """Return a fold of each source window: recordings, or fifths of them if classes have one."""
+    recording = windows.recording[source]
+    own = {one: np.unique(recording[labels[source] == one]) for one in np.unique(labels[source])}
+    if all(len(names) > 1 for names in own.values()):
+        pairs = zip(labels[source], recording, strict=True)
+        return np.array([np.searchsorted(own[label], name) for label, name in pairs])
+    folds = np.empty(len(recording), dtype=int)
+    for name in np.unique(recording):
+        rows = np.flatnonzero(recording == name)
+        folds[rows] = np.arange(len(rows)) * 5 // len(rows)
+    return folds
+
+
+def choose_features(representations, windows, task):
+    """Return the first representation that distinguishes the classes of the source well enough.
+
+    ``representations`` are ordered: the one that fewer changes of a machine can move comes first.
+    It is used unless cross-validation on the source says that it knows less about the classes than
+    another one, by more than `MARGIN`.
+    """
+    source, _, labels = task.split(windows)
+    folds = source_folds(windows, source, labels)
+    scores = {}
+    for name, X in representations.items():
+        model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+        predicted = cross_val_predict(model, X[source], labels[source], cv=PredefinedSplit(folds))
+        scores[name] = balanced_accuracy_score(labels[source], predicted)
+    return next(one for one in scores if scores[one] >= max(scores.values()) - MARGIN), scores
 
 
 def controls(drawn):
@@ -112,39 +155,30 @@ def vote(drawn, path, betas):
     return found
 
 
-def neighbor_agreement(X, codes, n_neighbors=5):
-    """Return how often the nearest rows of a row have its class; features in units of X."""
-    X = StandardScaler().fit_transform(X)
-    found = NearestNeighbors(n_neighbors=n_neighbors).fit(X).kneighbors(return_distance=False)
-    return float(np.mean(codes[found] == codes[:, None]))
-
-
-def tell_pair(name, drawn, recordings, path):
-    """Print the plain model and the vote of the package for a task, and what is advised."""
+def package_models(drawn, path):
+    """Return predictions of the package's plain model, vote and advice, and the assessment."""
     bench, tests = restore(drawn, path, SEED)
     bench.metric = METRICS[ACCURACY]
     choice = choose(bench, "rehearsals", n_members=N_MEMBERS, objective=ACCURACY, reweighed=True)
     P = [None if one is None else bench.calibrated_of(i, one) for i, one in enumerate(tests)]
     mean = vote_probabilities(P, bench, choice.weights, reweighed=True)
-    truth = np.searchsorted(np.unique(drawn.y_source), drawn.y_test)
-    codes = {"plain": P[choice.plain].argmax(axis=1), "vote": mean.argmax(axis=1)}
-    each = {model: by_recording(one, truth, recordings) for model, one in codes.items()}
+    classes = np.unique(drawn.y_source)
+    found = {"plain": classes[P[choice.plain].argmax(axis=1)], "vote": classes[mean.argmax(axis=1)]}
+    advised = "plain" if choice.assessment.action == "keep" else "vote"
+    return found | {"recommended": found[advised]}, choice.assessment
+
+
+def tell_pair(name, models, assessment, truth, recordings):
+    """Print the plain model and the vote of the package for a task, and what is advised."""
+    each = {model: by_recording(models[model], truth, recordings) for model in ("plain", "vote")}
     each["gain"] = {one: each["vote"][one] - each["plain"][one] for one in each["plain"]}
     parts = []
     for model, scores in each.items():
         values = list(scores.values())
         low, high = clustered_bootstrap_interval(values, list(scores), random_state=0)
         parts.append(f"{model} {np.mean(values):.3f} ({low:.3f} to {high:.3f})")
-    agreement = ", ".join(
-        f"{model} {neighbor_agreement(drawn.X_test, one):.3f}" for model, one in codes.items()
-    )
-    on_source = neighbor_agreement(bench.problem.X_source, bench.problem.codes)
-    advice = choice.assessment
-    print(
-        f"{name}: {', '.join(parts)}; {advice.action}, expected gain {advice.vote_gain.value:.3f}; "
-        f"neighbors agree: source {on_source:.3f}, {agreement}",
-        flush=True,
-    )
+    expected = assessment.vote_gain.value
+    print(f"{name}: {', '.join(parts)}; {assessment.action}, expected gain {expected:.3f}")
 
 
 def by_recording(predicted, truth, recordings):
@@ -173,7 +207,7 @@ def summarize(results):
             print(
                 f"{shift:12} {method:40} {np.mean(values):.3f} ({low:.3f} to {high:.3f}) | {each}"
             )
-            if method.startswith("auto"):
+            if method.startswith(("auto", "recommended")):
                 losses = [
                     np.mean(list(results[t]["none"].values()))
                     - np.mean(list(results[t][method].values()))
@@ -193,26 +227,45 @@ def main():
     parser.add_argument("--out", type=Path, required=True, help="folder for outputs of candidates")
     parser.add_argument("--coefficients", type=Path, nargs="*", default=[], help="files of others")
     parser.add_argument("--only", type=int, help="compute this task alone")
+    parser.add_argument(
+        "--chosen-features", action="store_true",
+        help="spectra or prewhitened envelopes, by the source of each task",
+    )  # fmt: skip
     parser.add_argument("--pairs", action="store_true", help="the plain model against the vote")
     options = parser.parse_args()
     windows = read_windows(options.windows)
     spectra = Spectrum(RATE).fit(windows.X[:1]).transform(windows.X)
+    representations = {"envelope": envelopes(windows), "spectrum": spectra}
     options.out.mkdir(parents=True, exist_ok=True)
     betas = {"of the package": coefficients()}
     betas |= {path.stem: json.loads(path.read_text()) for path in options.coefficients}
     results = {}
     for number, task in enumerate(TASKS):
-        drawn, recordings = draw(task, windows, spectra)
-        path = options.out / f"task-{number:02d}.npz"
+        features, path = "spectrum", options.out / f"task-{number:02d}.npz"
+        if options.chosen_features:
+            features, scores = choose_features(representations, windows, task)
+            each = ", ".join(f"{name} {score:.3f}" for name, score in scores.items())
+            print(f"{task.shift}, {task.name}: {features} ({each} on the source)", flush=True)
+        if features != "spectrum":
+            path = path.with_stem(f"{path.stem}-{features}")
+        drawn, recordings = draw(task, windows, representations[features])
         if not path.exists() and options.only in (None, number):
             compute(drawn, path)
         if not path.exists():
             continue
+        models, assessment = package_models(drawn, path)
         if options.pairs:
-            tell_pair(f"{task.shift}, {task.name}", drawn, recordings, path)
+            name = f"{task.shift}, {task.name}"
+            tell_pair(name, models, assessment, drawn.y_test, recordings)
             continue
         with np.load(path) as arrays:
             found = {name: arrays[f"control {name}"] for name in CONTROLS}
+        if features != "spectrum":  # controls are of spectra
+            found = controls(draw(task, windows, spectra)[0])
+        if options.chosen_features:
+            known = draw(task, windows, representations["envelope"])[0]
+            found["none, envelope"] = controls(known)["none"]
+        found |= {name: models[name] for name in ("plain", "recommended")}
         for method, (labels, weights) in vote(drawn, path, betas).items():
             found[method] = labels
             print(f"{task.shift}, {task.name}: {method}: {weights}", flush=True)

@@ -1,8 +1,8 @@
 """Fit the coefficients of expected gains, and judge the vote with whole clusters left out.
 
-    python benchmarks/run.py DATA --methods auto --made-up 1 --out runs/results.jsonl --jobs 2
+    covshift-bench run DATA --methods auto --made-up 1 --out runs/results.jsonl --jobs 2
     python benchmarks/calibrate.py DATA runs/results.jsonl --out runs/left-out.jsonl [--write]
-    python benchmarks/summary.py runs/left-out.jsonl
+    covshift-bench summary runs/left-out.jsonl
 
 The coefficients of `covshift.selection.gains` come from a ridge regression, without intercept, of
 the true gains of candidates over the plain model (clipped to +-.25) on differences to it. Every
@@ -19,12 +19,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from covshift_bench.method import Prediction
+from covshift_bench.methods.automatic import BALANCED, N_MEMBERS, OBJECTIVES, make_bench
+from covshift_bench.results import OK, open_results, read_results
+from covshift_bench.runner import arrays_path, encode_prediction
+from covshift_bench.summary import tasks_of
+from covshift_bench.tasks import MADE_UP, draw_task
 from joblib import Parallel, delayed
-from methods import BALANCED, N_MEMBERS, OBJECTIVES, Prediction, make_bench
-from results import OK, open_results, read_results
-from run import arrays_path, encode_prediction
-from summary import tasks_of
-from tasks import MADE_UP, draw_task
 
 import covshift.selection
 from covshift.predictors.objective import decide_classes

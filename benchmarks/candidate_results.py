@@ -6,9 +6,9 @@ Needs the methods "auto" (predictions of the candidates) and "pick by source CV"
 from functools import cached_property
 
 import numpy as np
-from results import OK, decode_codes, decode_probabilities, read_results
-from scorer_methods import OURS, SKADAS
-from summary import score, tasks_of
+from covshift_bench.methods.picks import OURS, SKADAS
+from covshift_bench.results import OK, decode_codes, decode_probabilities, read_results
+from covshift_bench.summary import score, tasks_of
 
 
 class CandidateResults:

@@ -1,6 +1,6 @@
 """What estimated class proportions are worth for one adapter and one model.
 
-    python benchmarks/run.py DATA --methods auto --out runs/results.jsonl --jobs 2
+    covshift-bench run DATA --methods auto --out runs/results.jsonl --jobs 2
     python benchmarks/class_proportions.py runs/results.jsonl
 
 From stored outputs of candidates on real tasks: the accuracy of the model's own decision
@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from covshift_bench.results import OK, decode_codes, read_results
+from covshift_bench.runner import arrays_path
+from covshift_bench.tasks import read_tasks
 from label_queries import calibrated, fold_scaling
-from results import OK, decode_codes, read_results
-from run import arrays_path
-from tasks import read_tasks
 
 from covshift.kernels.class_shares import reweigh_classes
 from covshift.predictors.class_proportions import share_ratios

@@ -19,12 +19,12 @@ Target labels only score. Means and standard errors are over tasks.
 import argparse
 import warnings
 
-import families
 import numpy as np
+from covshift_bench import families
+from covshift_bench.tasks import draw_task, read_tasks
 from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
-from tasks import draw_task, read_tasks
 from threadpoolctl import threadpool_limits
 
 from covshift import PeriodicSparseFiltering, SparseFiltering

@@ -1,6 +1,6 @@
 """Which target rows to label: query rules beside random draws, on stored outputs of candidates.
 
-    python benchmarks/run.py DATA --methods auto --out runs/results.jsonl --jobs 2
+    covshift-bench run DATA --methods auto --out runs/results.jsonl --jobs 2
     python benchmarks/label_queries.py DATA runs/results.jsonl [--per-collection 2]
 
 For each real task a rule chooses 20 and 80 of the rows that the model adapts to. Their labels then
@@ -19,12 +19,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from results import OK, read_results
-from run import arrays_path
+from covshift_bench.results import OK, read_results
+from covshift_bench.runner import arrays_path
+from covshift_bench.tasks import draw_task, read_tasks
 from scipy.special import softmax
 from sklearn.cluster import KMeans
 from sklearn.preprocessing import StandardScaler
-from tasks import draw_task, read_tasks
 
 from covshift.kernels.vector_scaling import fit_scaling, scaled_probabilities
 

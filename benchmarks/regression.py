@@ -26,15 +26,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from covshift_bench.method import stacked
+from covshift_bench.real_collections import read_cuts
+from covshift_bench.tasks import MADE_UP, DrawnTask, draw_rows, impute, read_tasks
 from joblib import Parallel, delayed
-from methods import stacked
-from real_collections import read_cuts
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
-from tasks import MADE_UP, DrawnTask, _impute, draw_rows, read_tasks
 
 import covshift.selection
 from covshift.selection.bench import Bench
@@ -112,7 +112,7 @@ def draw_numbers(task, data):
     source, target, test = draw_rows(task, cut, MAX_ROWS)
     if np.ptp(y[source]) == 0 or np.ptp(y[test]) == 0:
         return None
-    X_source, X_target, X_test = _impute(*(cut.X[rows] for rows in (source, target, test)))
+    X_source, X_target, X_test = impute(*(cut.X[rows] for rows in (source, target, test)))
     return DrawnTask(
         X_source,
         y[source],

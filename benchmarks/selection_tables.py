@@ -1,6 +1,6 @@
 """Tables of ``docs/results/selection.md``: regret and harm of all ways to choose a candidate.
 
-    python benchmarks/run.py DATA --out runs/results.jsonl --made-up 30 \
+    covshift-bench run DATA --out runs/results.jsonl --made-up 30 \
         --methods "plain logistic" auto "pick by*"
     python benchmarks/selection_tables.py DATA runs/results.jsonl --out runs/selection
 
@@ -16,14 +16,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from candidate_results import read_candidates
-from methods import N_MEMBERS
-from results import decode_codes, read_results
-from run import arrays_path
-from summary import cluster_mean, score, score_results, summarize, tasks_of
-from tasks import MADE_UP, draw_task
+from covshift_bench.methods.automatic import N_MEMBERS
+from covshift_bench.results import decode_codes, read_results
+from covshift_bench.runner import arrays_path
+from covshift_bench.summary import cluster_mean, score, score_results, summarize, tasks_of
+from covshift_bench.tasks import MADE_UP, draw_task
 
 from covshift.report.document import make_cell, make_column, make_section, make_table
-from covshift.report.markdown import table_markdown
+from covshift.report.files import table_markdown
 from covshift.selection.vote import combine_with_labels, vote_weights
 
 METRIC = "balanced accuracy"

@@ -1,6 +1,6 @@
 """Plain model and vote of each design task, from the benches that ``run.py`` has stored.
 
-    python benchmarks/run.py DATA --methods auto --out runs/results.jsonl --jobs 2
+    covshift-bench run DATA --methods auto --out runs/results.jsonl --jobs 2
 
 `prediction_sets.py` and `expected_performance.py` judge a saved model: one that knows held-out
 source rows, and probabilities of these, of target rows and of test rows. All of them are in a
@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 from calibrate import OBJECTIVES, Case, left_out_coefficients, make_case, restore
+from covshift_bench.methods.automatic import BALANCED, N_MEMBERS
+from covshift_bench.results import OK, read_results
+from covshift_bench.runner import arrays_path
+from covshift_bench.summary import tasks_of
+from covshift_bench.tasks import MADE_UP, draw_task
 from joblib import Parallel, delayed
-from methods import BALANCED, N_MEMBERS
-from results import OK, read_results
-from run import arrays_path
-from summary import tasks_of
-from tasks import MADE_UP, draw_task
 from threadpoolctl import threadpool_limits
 
 from covshift.selection.members import mix_probabilities

@@ -1,6 +1,6 @@
-"""Ways to weigh the candidates, on the design tasks, from the benches that ``run.py`` has stored.
+"""Ways to weigh the candidates, on the design tasks, from stored benches.
 
-    python benchmarks/run.py DATA --methods auto --made-up 1 --out runs/results.jsonl --jobs 2
+    covshift-bench run DATA --methods auto --made-up 1 --out runs/results.jsonl --jobs 2
     python benchmarks/weightings.py DATA runs/results.jsonl --cache runs/stored
 
 * **expected gains**: softmax of the expected gains of the best, with a share for the plain model

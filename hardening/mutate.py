@@ -1,19 +1,20 @@
 """Mutation testing: put small faults into the code, one at a time, and see whether a test fails.
 
-python hardening/mutate.py [--count 600] [--seed 0] [--minutes 60] [--out FOLDER]
+python hardening/mutate.py [--count 600] [--seed 0] [--minutes 60] [--jobs 2] [--out FOLDER]
 
 A sample of mutants (see `mutants`) is drawn, equally many from each package. Everything happens in
-a copy of the project below ``--out``; the work tree is only read. First the tests that mirror the
-packages run once, and coverage says which of them execute which line. A mutant is then put into
-the copy, and the tests that execute its line run, the fastest first, in a child process with a
-time limit; if all pass, the other tests of its module run, too. ``--by-name`` saves that first run
-and takes the test files that name the module instead: for samples of a few mutants. Run the same
-command again to resume.
+copies of the project below ``--out``, one for each of ``--jobs`` processes; the work tree is only
+read. First the tests that mirror the packages run once, and coverage says which of them execute
+which line. A mutant is then put into a copy, and the tests that execute its line run, the fastest
+first, in a child process with a time limit; if all pass, the other tests of its module run, too.
+``--by-name`` saves that first run and takes the test files that name the module instead: for
+samples of a few mutants. Run the same command again to resume.
 """
 
 import argparse
 import json
 import math
+import multiprocessing
 import os
 import py_compile
 import re
@@ -21,7 +22,8 @@ import shutil
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -336,28 +338,91 @@ def read_results(path: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
-def prepare(out: Path, tests: list[str], *, by_name: bool) -> Any:
-    """Copy the project and measure its tests; an earlier copy is used again."""
-    tree, measured = out / "tree", out / "tests.json"
-    if tree.exists() and (out / "source").exists():
-        # A run that was killed may have left its mutant in the copy.
-        shutil.rmtree(tree / "src")
-        shutil.copytree(out / "source", tree / "src")
-    else:
-        shutil.rmtree(tree, ignore_errors=True)
-        measured.unlink(missing_ok=True)
-        copy_project(tree)
-        shutil.copytree(tree / "src", out / "source", dirs_exist_ok=True)
+_worker: dict[str, Any] = {}  # what a process was given when it started: ``tree``, ``selection``
+
+
+def _start_worker(out: Path, number: Any, selection: Any) -> None:
+    with number.get_lock():
+        _worker.update(tree=out / f"tree-{number.value}", selection=selection)
+        number.value += 1
+
+
+def start_workers(out: Path, jobs: int, selection: Any = None) -> Any:
+    """Return a pool of processes, each with its own copy of the project in ``out``."""
+    for number in range(jobs):
+        # A run that was killed may have left its mutant in a copy.
+        shutil.rmtree(out / f"tree-{number}", ignore_errors=True)
+        shutil.copytree(out / "source", out / f"tree-{number}")
+    # Forks hold the imported libraries; nothing has started a thread yet.
+    context = multiprocessing.get_context("fork")
+    return context.Pool(jobs, _start_worker, (out, context.Value("i", 0), selection))
+
+
+def copy_once(out: Path) -> None:
+    """Copy the project, unless an earlier run has done so."""
+    source = out / "source"
+    if not (out / "copied").exists():
+        shutil.rmtree(source, ignore_errors=True)
+        (out / "tests.json").unlink(missing_ok=True)
+        copy_project(source)
+        (out / "copied").touch()
+
+
+def measure_file(target: str) -> dict[str, Any]:
+    """Measure the tests of a file in the copy of this process."""
+    tree = _worker["tree"]
+    path, log = tree / "measured.json", tree / "log.txt"
+    path.unlink(missing_ok=True)
+    status = run_in_copy(lambda: measure_tests([target], tree, path), tree, log, 1800)
+    if not path.exists():
+        return {"status": status, "seconds": {}, "lines": {}, "log": log.read_text()[-2000:]}
+    return dict(json.loads(path.read_text()))
+
+
+def merge_measured(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """Return what was measured of all files, as if of one."""
+    seconds: dict[str, float] = {}
+    lines: dict[str, dict[str, list[str]]] = {}
+    for part in parts:
+        seconds.update(part["seconds"])
+        for module, found in part["lines"].items():
+            known = lines.setdefault(module, {})
+            for line, names in found.items():
+                known[line] = sorted({*known.get(line, []), *names})
+    return {"seconds": seconds, "lines": lines}
+
+
+def choose_selection(out: Path, jobs: int, tests: list[str], *, by_name: bool) -> Any:
+    """Return which tests belong to a mutant; what an earlier run measured is used again."""
+    source, path = out / "source", out / "tests.json"
     if by_name:
-        return SelectionByName(tree, tests)
-    if measured.exists():
+        return SelectionByName(source, tests)
+    if path.exists():
         print(f"Resuming with the copy and the tests in {out}.", flush=True)
     else:
-        print("Running the tests without a fault.", flush=True)
-        run_in_copy(lambda: measure_tests(tests, tree, measured), tree, out / "tests.log", 3600)
-        if not measured.exists():
-            sys.exit(f"The tests could not be run; see {out / 'tests.log'}.")
-    return Selection(json.loads(measured.read_text()))
+        files = [
+            one.relative_to(source).as_posix()
+            for place in (source / target for target in tests)
+            for one in ([place] if place.is_file() else sorted(place.rglob("*.py")))
+            if one.name.startswith("test_") or ">>>" in one.read_text(encoding="utf-8")
+        ]
+        if not files:
+            sys.exit(f"There are no tests in {', '.join(tests)}.")
+        print(f"Running the tests of {len(files)} files without a fault.", flush=True)
+        with start_workers(out, jobs) as pool:
+            parts = pool.map(measure_file, files, chunksize=1)
+        for part in parts:
+            if "log" in part:
+                print(f"Tests could not be run (status {part['status']}):\n{part['log']}")
+        path.write_text(json.dumps(merge_measured(parts)))
+    return Selection(json.loads(path.read_text()))
+
+
+def judge_until(end: float, mutant: Mutant) -> dict[str, Any] | None:
+    """Judge a mutant in the copy of this process, or return None if the time is up."""
+    if time.monotonic() > end:
+        return None
+    return judge(mutant, _worker["tree"], _worker["selection"])
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -366,6 +431,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=600)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=math.inf, help="start no mutant after")
+    parser.add_argument("--jobs", type=int, default=1, help="mutants judged at a time")
     parser.add_argument("--at-least", type=float, default=0.9, help="share to be noticed")
     parser.add_argument("--packages", nargs="+", default=list(PACKAGES), choices=PACKAGES)
     parser.add_argument("--tests", nargs="+", default=TESTS, help="tests that may notice")
@@ -379,21 +445,27 @@ def main(arguments: list[str] | None = None) -> int:
     out.mkdir(parents=True, exist_ok=True)
     end = time.monotonic() + 60 * options.minutes
     load_libraries()
-    selection = prepare(out, options.tests, by_name=options.by_name)
-    package = out / "tree" / "src" / "covshift"
+    copy_once(out)
+    selection = choose_selection(out, options.jobs, options.tests, by_name=options.by_name)
+    package = out / "source" / "src" / "covshift"
     sample = sample_mutants(package, options.packages, options.count, options.seed, NEEDS_A_GPU)
     path = out / "results.jsonl"
     results = read_results(path)
-    for number, mutant in enumerate(sample):
-        before = results.get(mutant.key)
-        if before and not (options.again and before["status"] not in NOTICED):
-            continue
-        if time.monotonic() > end:
-            print(f"Time is up after {number} of {len(sample)} mutants.")
-            break
-        results[mutant.key] = judge(mutant, out / "tree", selection)
-        with open(path, "a") as file:
-            file.write(json.dumps(results[mutant.key]) + "\n")
+    due = [
+        mutant
+        for mutant in sample
+        if mutant.key not in results
+        or (options.again and results[mutant.key]["status"] not in NOTICED)
+    ]
+    n_judged = 0
+    with start_workers(out, options.jobs, selection) as pool, open(path, "a") as file:
+        for result in filter(None, pool.imap_unordered(partial(judge_until, end), due)):
+            results[result["key"]] = result
+            n_judged += 1
+            file.write("\n" + json.dumps(result))  # after a line that a kill cut short, too
+            file.flush()
+    if n_judged < len(due):
+        print(f"Time is up: {len(due) - n_judged} of {len(sample)} mutants are left.")
     known = json.loads(EQUIVALENT.read_text()) if EQUIVALENT.exists() else []
     chosen = [results[mutant.key] for mutant in sample if mutant.key in results]
     text, share = summarize(chosen, known)

@@ -12,9 +12,9 @@ import numpy as np
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
-from methods import Method, Prediction
-from run import pending_jobs, run_jobs
-from tasks import draw_task, made_up_tasks
+from covshift_bench.method import Method, Prediction
+from covshift_bench.runner import pending_jobs, run_jobs
+from covshift_bench.tasks import draw_task, made_up_tasks
 from threadpoolctl import threadpool_info
 
 

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 import numpy as np
-from bearings import by_recording, neighbor_agreement, summarize
+from bearings import by_recording, choose_features, source_folds, summarize
 from segment_settings import halves
 
 from covshift.paper.bearings.protocol import TASKS
@@ -15,14 +15,32 @@ def test_accuracy_of_each_recording():
     assert found == {"a": 0.5, "b": 1.0}
 
 
-def test_agreement_of_neighbors_equals_the_naive_twin():
+def made_windows(n_recordings):
+    """Two classes that both features show, or `other` alone; ten windows of each recording."""
+    label = np.repeat(["a", "b"], n_recordings * 10)
+    name = np.repeat([f"{one}{k}" for one in "ab" for k in range(n_recordings)], 10)
+    source = np.ones(len(label), dtype=bool)
+    task = SimpleNamespace(split=lambda windows: (source, ~source, label))
+    return SimpleNamespace(recording=name), task, source, label
+
+
+def test_folds_are_recordings_or_fifths_of_them():
+    windows, _, source, label = made_windows(3)
+    found = source_folds(windows, source, label)
+    assert found.tolist() == [0] * 10 + [1] * 10 + [2] * 10 + [0] * 10 + [1] * 10 + [2] * 10
+    windows, _, source, label = made_windows(1)
+    assert source_folds(windows, source, label).tolist() == 2 * [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+
+
+def test_the_first_features_that_know_the_classes_are_chosen():
+    windows, task, _, label = made_windows(2)
     rng = np.random.default_rng(0)
-    X, codes = rng.normal(size=(30, 3)) * [1, 10, 100], rng.integers(2, size=30)
-    Z, agree = (X - X.mean(axis=0)) / X.std(axis=0), []
-    for i in range(30):
-        nearest = np.argsort([np.inf if j == i else np.sum((Z[i] - Z[j]) ** 2) for j in range(30)])
-        agree += [codes[j] == codes[i] for j in nearest[:5]]
-    assert np.isclose(neighbor_agreement(X, codes), np.mean(agree))
+    sharp = (label == "a")[:, None] + rng.normal(0, 0.1, (40, 3))
+    noise = rng.normal(size=(40, 3))
+    assert choose_features({"first": sharp, "other": sharp}, windows, task)[0] == "first"
+    name, scores = choose_features({"first": noise, "other": sharp}, windows, task)
+    assert name == "other"
+    assert scores["other"] == 1
 
 
 def results(auto):

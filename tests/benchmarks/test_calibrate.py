@@ -14,9 +14,14 @@ from calibrate import (
     restore,
     write_coefficients,
 )
-from methods import OBJECTIVES, combine_candidates, make_bench, outputs_on_test
-from run import _write_arrays
-from tasks import MADE_UP, Task, draw_task, made_up_tasks
+from covshift_bench.methods.automatic import (
+    OBJECTIVES,
+    combine_candidates,
+    make_bench,
+    outputs_on_test,
+)
+from covshift_bench.runner import _write_arrays
+from covshift_bench.tasks import MADE_UP, Task, draw_task, made_up_tasks
 
 from covshift.selection.gains import QUANTITIES
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from methods import DEFAULT_METHODS, all_methods
-from results import (
+from covshift_bench.command import matching
+from covshift_bench.methods import all_methods
+from covshift_bench.results import (
     decode_codes,
     decode_probabilities,
     key_of,
@@ -19,16 +20,15 @@ from results import (
     read_lines,
     read_results,
 )
-from run import (
+from covshift_bench.runner import (
     PRELOADED,
     THREADS,
     Progress,
     arrays_path,
-    matching,
     pending_jobs,
     run_jobs,
 )
-from tasks import draw_task, made_up_tasks
+from covshift_bench.tasks import draw_task, made_up_tasks
 
 import tests.benchmarks.fake_methods as fake
 from covshift.selection.candidates import default_candidates
@@ -153,7 +153,7 @@ def test_only_what_is_new_or_changed_is_run_again(tmp_path):
     redrawn = [task._replace(rows="other rows") for task in tasks]
     assert len(pending_jobs(redrawn, again, out)[0]) == 4
     assert len(pending_jobs(tasks, again, out, size="large")[0]) == 4
-    assert len(pending_jobs(tasks, again, out, seed=1)[0]) == 4
+    assert len(pending_jobs(tasks, again, out, seeds=(1,))[0]) == 4
     lines = read_lines(out)
     assert len({key_of(line) for line in lines}) == len(lines) == 6
     latest = read_results([out])
@@ -275,11 +275,11 @@ def test_the_prediction_under_the_method_s_own_name_must_be_there(tmp_path):
     assert "returned no prediction named 'only_another'" in by_method(out)["only_another"]["error"]
 
 
-def test_default_methods_exist():
+def test_names_of_methods():
     methods = all_methods()
-    missing = [name for name in DEFAULT_METHODS if name not in methods]
-    assert all(name.startswith("SKADA") for name in missing)
     assert all(name == method.name for name, method in methods.items())
+    assert {"plain logistic", "auto", "kmm + logistic", "pick by source CV"} <= set(methods)
+    assert "my centered logistic" not in methods
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -287,8 +287,10 @@ def test_default_methods_exist():
     "name",
     [
         "plain logistic",
+        "plain boosted trees",
         "standardize-domains + logistic",
         "ulsif + rbf",
+        "sf + logistic",
     ],
 )
 def test_methods_return_labels_of_the_source(name):
@@ -311,7 +313,10 @@ def test_the_shared_bench_predicts_as_the_estimator_does(monkeypatch):
     def some_candidates(size):
         return [one for one in default_candidates(size) if one.adapter_name in ("none", "coral")]
 
-    for module in ("methods", "covshift.selection.auto_adapted_classifier"):
+    for module in (
+        "covshift_bench.methods.automatic",
+        "covshift.selection.auto_adapted_classifier",
+    ):
         monkeypatch.setattr(f"{module}.default_candidates", some_candidates)
     _, drawn = fake.small_task("no_shift")
     small = drawn.without_target_labels()

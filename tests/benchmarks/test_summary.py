@@ -6,18 +6,19 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from results import encode_codes
-from summary import (
+from covshift_bench.results import decode_codes, encode_codes, encode_probabilities
+from covshift_bench.summary import (
     PLAIN,
     cluster_mean,
     compare_paired,
+    log_loss,
     score,
     score_results,
     summarize,
     summarize_all,
     summary_markdown,
 )
-from tasks import Task
+from covshift_bench.tasks import Task
 
 METRICS = list(PLAIN)
 
@@ -68,6 +69,7 @@ def made_up_results(seed=0, n_tasks=14):
                 {
                     "task": f"task {number}",
                     "method": method,
+                    "seed": 0,
                     "status": "timeout" if failed else "ok",
                     "truth": encode_codes(truth),
                     "predicted": None if failed else encode_codes(predicted),
@@ -112,6 +114,53 @@ def test_equal_predictions_are_no_harm_and_a_clear_loss_is_sure():
     assert by_chance.gain == pytest.approx(-0.0125)
     assert by_chance.harm
     assert not by_chance.sure_harm
+
+
+def test_seeds_are_averaged_and_compared_with_the_plain_model_of_their_seed():
+    tasks, lines = made_up_results(n_tasks=3)
+    rng = np.random.default_rng(7)
+    again = []
+    for line in lines:
+        if line["method"] == PLAIN["accuracy"] or line["method"] == "mine":
+            shuffled = "".join(rng.permutation(list(line["predicted"])))
+            again.append(line | {"seed": 1, "predicted": shuffled})
+    scored = score_results([*lines, *again], tasks)
+    assert len(scored) == len(score_results(lines, tasks))
+    separate = [
+        score_results(part, tasks).set_index(["task", "method", "metric"])
+        for part in (
+            lines,
+            [*again, *(x for x in lines if x["method"] == PLAIN["balanced accuracy"])],
+        )
+    ]
+    for row in scored[scored["metric"] == "accuracy"].itertuples():
+        key = row.task, row.method, row.metric
+        n_seeds = 1 if row.method == PLAIN["balanced accuracy"] else 2
+        assert row.seeds == n_seeds
+        if n_seeds == 2:
+            assert row.score == pytest.approx(np.mean([one.loc[key].score for one in separate]))
+            assert row.gain == pytest.approx(np.mean([one.loc[key].gain for one in separate]))
+            assert row.harm == pytest.approx(np.mean([one.loc[key].harm for one in separate]))
+    best = scored.groupby(["task", "metric"])["score"].max()
+    for row in scored.itertuples():
+        assert row.regret == pytest.approx(best[row.task, row.metric] - row.score)
+
+
+def test_log_loss_of_probabilities_that_are_stored_in_half_precision():
+    rng = np.random.default_rng(2)
+    P = rng.dirichlet(np.ones(3), size=50)
+    P[0] = [0.0, 0.4, 0.6]
+    truth = np.r_[0, rng.integers(3, size=49)]
+    naive = [-math.log(max(p[t] / sum(p), 1e-4)) for p, t in zip(P, truth, strict=True)]
+    assert log_loss(truth, P) == pytest.approx(sum(naive) / 50)
+    tasks, lines = made_up_results(n_tasks=1)
+    truth = decode_codes(lines[0]["truth"])
+    P = rng.dirichlet(np.ones(truth.max() + 1), size=len(truth))
+    lines[-1]["probabilities"] = encode_probabilities(P)
+    scored = score_results(lines, tasks).set_index(["method", "metric"])["log_loss"]
+    for metric in METRICS:
+        assert scored["mine", metric] == pytest.approx(log_loss(truth, P), rel=1e-3)
+        assert np.isnan(scored[PLAIN["accuracy"], metric])
 
 
 def test_scores_of_each_task():

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import selection_tables
 from candidate_results import CandidateResults, read_candidates
-from methods import all_methods
-from results import OK, encode_codes, encode_probabilities
-from scorer_methods import OURS
-from tasks import made_up_tasks
+from covshift_bench.methods import all_methods
+from covshift_bench.methods.picks import OURS
+from covshift_bench.results import OK, encode_codes, encode_probabilities
+from covshift_bench.tasks import made_up_tasks
 
 from covshift.selection.candidates import default_candidates
 from tests.benchmarks.fake_methods import small_task

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from real_collections import Cut, read_cuts
-from tasks import (
+from covshift_bench.real_collections import Cut, read_cuts
+from covshift_bench.tasks import (
     LIST,
     MAX_TASKS,
     SIZES,

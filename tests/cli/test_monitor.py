@@ -101,6 +101,11 @@ def test_a_history_grows_by_what_is_new(made, tmp_path):
     found = read_json(*common, made.fine, made.moved, code=3)
     assert found["history"]["batches"] == 2
     assert len(history.read_text().splitlines()) == 2
+    # Labels that arrive later are a line of their own, which has no name.
+    labelled = write(tmp_path / "labelled.csv", rows(200, seed=2))
+    assert "(3 batches, 1 new)" in succeed(*common, labelled)
+    assert "(3 batches, 1 new)" in succeed(*common, labelled, "--labels", labelled)
+    assert "(3 batches, 0 new)" in succeed(*common, labelled, "--labels", labelled)
     other = write(tmp_path / "table.csv", rows(3))
     assert_refused(run("monitor", made.model, made.fine, "--history", other), "monitor", "history")
 

@@ -1,11 +1,13 @@
 """The commands on recordings: from a table of files to predictions of windows and recordings."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from covshift.cli.diagnose import _say_rows, adapt_command
 from tests.cli.user_files import assert_refused, run, succeed
 
 RATE, WINDOW, N_WINDOWS = 2000, 64, 40
@@ -108,6 +110,44 @@ def test_diagnosis_names_windows_to_label(tmp_path):
     assert places == list(zip(asked["file"], asked["start"], strict=True))
     assert all(name.endswith("_2.npy") for name, _ in places)
     assert asked["row_to_label"].tolist() == found["rows to label"]
+
+
+def test_a_number_is_predicted_from_recordings(made, tmp_path):
+    """Cells of the table of recordings are text, and the label is a number all the same."""
+    table = pd.read_csv(made["all"])
+    table["life"] = np.where(table["fault"] == "inner", 100, 400) + 10 * table["load"]
+    path, model = made["all"].with_name("life.csv"), tmp_path / "life.skops"
+    table.to_csv(path, index=False)
+    shared = ["--signals", path, "--label", "life", *COLUMNS[2:], "--ignore", "fault"]
+    shared += ["--target-domain", "2", "--adapter", "standardize"]
+    text = succeed("adapt", *shared, "--task", "regression", "--out", model)
+    assert "Label life: 100 to 410" in text
+    result = json.loads(
+        succeed("predict", model, path, "--out", tmp_path / "each.csv", "--json", "--quiet")
+    )
+    for one, truth in zip(result["recordings"], table["life"], strict=True):
+        assert abs(one["prediction"] - truth) < 150  # of 300 between the two faults
+        assert one["spread"] >= 0
+    scores = json.loads(succeed("score", model, path, "--json"))
+    assert scores["r2"]["value"] > 0.8
+    text = succeed("adapt", *shared, "--bins", "2", "--out", tmp_path / "ranges.skops")
+    assert "Rows of each class" in text
+    named = [one if one != "life" else "fault" for one in shared[:-6]] + shared[-4:]
+    assert_refused(
+        run("adapt", *named, "--task", "regression", "--out", tmp_path / "no.skops"),
+        "adapt", "holds text",
+    )  # fmt: skip
+
+
+def test_a_diagnosis_names_windows_by_recording():
+    places = [{"recording": "a.npy", "start": 1200}, {"recording": "b.npy", "start": 0}]
+    places.append({"recording": "a.npy", "start": 2400})
+    assert _say_rows("new.csv", [2, 5, 3], places) == (
+        "Windows to label, by recording and first sample: a.npy at 1,200 and 2,400; b.npy at 0"
+    )
+    assert _say_rows("new.csv", [2, 5], []) == "Rows of new.csv to label (the first is 1): 2, 5"
+    command = adapt_command((Path("r.csv"), None), {"rate": 12000.0, "overlap": 0.5})
+    assert "--rate 12000 --overlap 0.5" in command
 
 
 def test_options_that_do_not_fit(made, tmp_path):

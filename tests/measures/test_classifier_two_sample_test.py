@@ -282,3 +282,10 @@ def test_placements_are_shares_of_pairs():
     below, above = _placements(scores, of_B)
     assert below.tolist() == [np.mean((b > A) + 0.5 * (b == A)) for b in B]
     assert above.tolist() == pytest.approx([np.mean((a < B) + 0.5 * (a == B)) for a in A])
+
+
+@pytest.mark.parametrize("classifier", [[], True, "svm", LinearSVC, LinearRegression()])
+def test_what_is_no_classifier(classifier):
+    A, B = np.random.default_rng(0).normal(size=(2, 20, 2))
+    with pytest.raises(TypeError, match="must be a scikit-learn classifier with predict_proba"):
+        classifier_two_sample_test(A, B, classifier=classifier)

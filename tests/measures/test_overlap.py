@@ -8,6 +8,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import genpareto
 
 from covshift.measures.overlap import (
+    SourceSupport,
     _given_theta,
     effective_sample_size,
     fit_generalized_pareto,
@@ -15,7 +16,6 @@ from covshift.measures.overlap import (
     shrink_shape,
     support_overlap,
 )
-from covshift.measures.source_support import SourceSupport
 from tests.kernels.problems import FIXED
 from tests.twins import naive
 

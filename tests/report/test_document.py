@@ -6,9 +6,10 @@ import math
 import numpy as np
 import pytest
 
-from covshift.report.cells import format_number, full_cell, shown_text, sort_value
 from covshift.report.document import (
     MARKS,
+    format_number,
+    full_cell,
     make_cell,
     make_column,
     make_document,
@@ -16,6 +17,8 @@ from covshift.report.document import (
     make_figure,
     make_section,
     make_table,
+    shown_text,
+    sort_value,
     validate_document,
 )
 from covshift.report.page import unique_slugs

@@ -366,6 +366,19 @@ def test_the_expected_gain_must_reach_the_least_gain():
         assert ("below" in say_gain(found)) == (action == "keep")
 
 
+def test_with_labels_a_loss_is_a_gain_below_minus_the_margin(monkeypatch):
+    asked, below = [], Predictive.below
+
+    def recorded(self, bound):
+        asked.append((bound, below(self, bound)))
+        return asked[-1][1]
+
+    monkeypatch.setattr(Predictive, "below", recorded)
+    found = assessed(labels=80, far=True)[0].assessment
+    assert asked[0] == (-0.01, found.vote_loss_probability)
+    assert asked[1][0] == (0.01 if found.action == "keep" else 0.0)
+
+
 def test_labels_narrow_the_intervals_and_move_them_to_the_truth():
     # In the moved target, an unadapted model is wrong about as often as right.
     widths, errors = [], []

@@ -10,7 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from covshift.signals import EnvelopeSpectrum, Spectrum
 from covshift.signals import _window_transformer as blocks
 from covshift.streams import opening
-from tests.twins.signal_twins import naive_envelope_spectrum, naive_spectrum
+from tests.twins.signal_twins import naive_envelope_spectrum, naive_prewhitened, naive_spectrum
 
 rng = np.random.default_rng(0)
 
@@ -20,7 +20,7 @@ ONE_SAMPLE = {"check_fit2d_1feature": "a window of one sample has no spectrum"}
 
 
 @parametrize_with_checks(
-    [Spectrum(), EnvelopeSpectrum(rate=10.0)],
+    [Spectrum(), EnvelopeSpectrum(rate=10.0), EnvelopeSpectrum(prewhiten=True)],
     expected_failed_checks=lambda _: ONE_SAMPLE,
 )
 def test_scikit_learns_checks(estimator, check):
@@ -49,6 +49,25 @@ def test_band_equals_the_naive_twin(band, length):
     found = EnvelopeSpectrum(rate=1000, band=band).fit_transform(X)
     twin = [naive_envelope_spectrum(x, *band, rate=1000) for x in X]
     np.testing.assert_allclose(found, twin, atol=1e-12)
+
+
+@pytest.mark.parametrize("length", [2, 3, 16, 17, 41])
+def test_prewhitened_envelope_equals_the_naive_twin(length):
+    X = rng.normal(size=(3, length)) + 2
+    found = EnvelopeSpectrum(prewhiten=True).fit_transform(X)
+    twin = [naive_envelope_spectrum(naive_prewhitened(x)) for x in X]
+    np.testing.assert_allclose(found, twin, atol=1e-12)
+
+
+def test_prewhitened_envelopes_do_not_depend_on_gain_or_path():
+    """A path that delays nothing multiplies each frequency by a positive number."""
+    X = rng.normal(size=(4, 64))
+    path = rng.uniform(0.1, 10, 33)
+    other = 7 * np.fft.irfft(np.fft.rfft(X) * path, 64)
+    transformer = EnvelopeSpectrum(band=(0.1, 0.4), prewhiten=True).fit(X)
+    found = transformer.transform(X)
+    np.testing.assert_allclose(transformer.transform(other), found, atol=1e-12)
+    np.testing.assert_array_equal(transformer.transform(np.zeros((1, 64))), np.zeros((1, 32)))
 
 
 def test_a_fault_is_seen_in_the_envelope_and_not_in_the_spectrum():

@@ -51,6 +51,7 @@ def outcome(batches):
 
 
 @settings(max_examples=150, deadline=None, database=None)
+@example(lines=[(["1;x;2024-05-01;true"] * 3, "\r")], last="", chunk_bytes=20)
 @given(
     lines=st.lists(st.tuples(st.one_of(rows, ragged.map(lambda row: [row])), line_ends)),
     last=st.sampled_from(["", "1;x;2024-05-01;true"]),

@@ -246,6 +246,13 @@ def test_regression():
         match(task="regression")
 
 
+@pytest.mark.parametrize("which", ["training", "new"])
+def test_tables_without_rows(which):
+    train, new = (TRAIN[:0], NEW) if which == "training" else (TRAIN, NEW[:0])
+    with pytest.raises(TableError, match=f"The {which} table has no rows"):
+        match(train, new)
+
+
 def test_a_rare_class_is_said():
     train = TRAIN.copy()
     train.loc[0, "churned"] = "maybe"

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from covshift.adapters.correlation_alignment import LinearAlignment
+from covshift.adapters.correlation_alignment import LinearAlignment, square_roots
 from covshift.kernels.arrays import FloatArray
-from covshift.kernels.covariance import square_roots
 
 
 def monge_matrix(C_from: FloatArray, C_to: FloatArray) -> FloatArray:

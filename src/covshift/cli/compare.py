@@ -5,9 +5,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from covshift.cli.checks import parse_paths
 from covshift.cli.errors import fail
-from covshift.cli.options import Draws, FirstSeed, Fresh, Jobs, Out
+from covshift.cli.options import Draws, FirstSeed, Fresh, Jobs, Out, parse_paths
 
 COMMAND = "compare"
 # The keys of `covshift.studies.comparison.collections.LOADERS`, whose import needs NumPy.

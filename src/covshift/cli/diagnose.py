@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from covshift.cli.checks import check_jobs, check_seed
 from covshift.cli.errors import fail, one_line_errors, printable
 from covshift.cli.options import (
     AsJson,
@@ -20,6 +19,7 @@ from covshift.cli.options import (
     MaxRisk,
     MaxRows,
     MinGain,
+    NewTable,
     Objective,
     Quiet,
     Reading,
@@ -27,7 +27,10 @@ from covshift.cli.options import (
     Signals,
     Splitting,
     Task,
+    TimeBudget,
     Use,
+    check_jobs,
+    check_seed,
     column_names,
     grouped,
 )
@@ -49,13 +52,7 @@ MAX_ADAPTERS = 12  # printed, and those in use
 def diagnose(
     train: Annotated[Path, typer.Argument(metavar="TRAIN", help="Table with labels.")],
     label: Annotated[str, typer.Option(metavar="COL", help="Label column; NEW needs none.")],
-    new: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="[NEW]",
-            help="Table of rows to work on; without it, --target-domain or --time splits TRAIN.",
-        ),
-    ] = None,
+    new: NewTable = None,
     task: Task = None,
     bins: Bins = None,
     domain: Domain = None,
@@ -87,9 +84,7 @@ def diagnose(
             metavar="FILE", help="Keep the candidates' scores, for adapt --from FILE to reuse."
         ),
     ] = None,
-    time_budget: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="For the scores of candidates.")
-    ] = None,
+    time_budget: TimeBudget = None,
     max_rows: MaxRows = None,
     seed: Seed = 0,
     jobs: Jobs = 1,
@@ -203,14 +198,23 @@ def diagnose(
     if save_scores is not None:
         typer.echo(f"Scores: {save_scores}")
     elif rows and (found.assessment is None or found.assessment.confidence != "high"):
-        typer.echo(
-            f"Rows of {(new or train).name} to label (the first is 1): {', '.join(map(str, rows))}"
-        )
+        typer.echo(_say_rows((new or train).name, rows, places))
     if report is not None:
         typer.echo(f"Report: {report}")
     typer.echo("To follow the advice:")
     # Spaces inside quotes count; a character that would steer a terminal must not be printed.
     typer.echo(f"  {command if command.isprintable() else printable(command, len(command))}")
+
+
+def _say_rows(name: str, rows: list[int], places: list[dict[str, Any]]) -> str:
+    """Name the rows to label; windows by their recording and first sample."""
+    if not places:
+        return f"Rows of {name} to label (the first is 1): {', '.join(map(str, rows))}"
+    starts: dict[str, list[str]] = {}
+    for one in places:
+        starts.setdefault(one["recording"], []).append(f"{one['start']:,}")
+    each = [f"{printable(file, 60)} at {' and '.join(own)}" for file, own in starts.items()]
+    return f"Windows to label, by recording and first sample: {'; '.join(each)}"
 
 
 def _print(found: Any) -> None:
@@ -268,6 +272,8 @@ def adapt_command(tables: tuple[Path, Path | None], options: dict[str, Any]) -> 
         option = {"as_kind": "--as"}.get(name, f"--{name.replace('_', '-')}")
         for one in value if isinstance(value, list) else [value]:
             text = "tab" if one == "\t" else str(one)
+            if isinstance(one, float):  # 12000.0 was given as 12000
+                text = text.removesuffix(".0")
             if one is True:
                 words.append(option)
             elif text.startswith("-"):  # else it would be taken for an option

@@ -5,19 +5,45 @@ that the command prints, name this server as its host, so that no other name can
 here, and come from this page, if it says where it comes from.
 """
 
+import base64
+import hashlib
 import json
 import secrets
+from functools import cache
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.resources import files
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from covshift.report.label_page import label_page
 from covshift.tables.labeling import LabelingSession
 
 ADDRESS = "127.0.0.1"
 MAX_BODY = 10_000  # bytes
 TOKEN_HEADER = "X-Covshift-Token"
+
+
+@cache
+def label_page() -> tuple[str, str]:
+    """Return the page and the content security policy it is sent with.
+
+    The page holds no data: its script asks the server it came from, and nobody else, for them.
+    """
+    folder = files("covshift.report") / "templates"
+    html, css, script = (
+        (folder / name).read_text(encoding="utf-8")
+        for name in ("label.html", "label.css", "label.js")
+    )
+    page = html.replace("/*css*/", css).replace("/*script*/", script)
+    hashes = [
+        base64.b64encode(hashlib.sha256(part.encode()).digest()).decode() for part in (css, script)
+    ]
+    policy = (
+        "default-src 'none'; img-src data:; connect-src 'self'; base-uri 'none'; "
+        "form-action 'none'; frame-ancestors 'none'; "
+        f"style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'"
+    )
+    return page, policy
 
 
 class LabelServer(ThreadingHTTPServer):

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import typer
 
 from covshift.cli.errors import one_line_errors
-from covshift.cli.models import load_model
 from covshift.cli.options import (
     AsJson,
     Debug,
@@ -17,6 +16,7 @@ from covshift.cli.options import (
     Signals,
     Trust,
     grouped,
+    load_model,
 )
 from covshift.cli.printing import interval, print_json, print_notes, print_table
 from covshift.cli.working import working
@@ -163,8 +163,10 @@ def say_expected(expected: dict[str, Any], objective: str | None) -> str:
     """Return the score that was expected when the model was made, and the one observed."""
     from covshift.selection.words import show_score  # here: --help stays fast
 
+    # The digits of then: two roundings of one score would confuse.
+    figures = {**expected, **expected["stated"]}
     value, low, high, observed = (
-        show_score(expected[name], str(objective)) for name in ("value", "low", "high", "observed")
+        show_score(figures[name], str(objective)) for name in ("value", "low", "high", "observed")
     )
     inside = "inside" if expected["covered"] else "outside"
     return (

@@ -14,8 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from covshift.cli import INTERRUPTED
-from covshift.cli.checks import LARGEST_SEED, check_jobs
 from covshift.cli.errors import fail
+from covshift.cli.options import LARGEST_SEED, check_jobs
 from covshift.cli.progress import trial_progress
 from covshift.output_files import prepare_folder
 from covshift.studies.report import import_pandas

@@ -20,6 +20,7 @@ from covshift.datasets.collection import (
     find_folder,
     make_collection,
 )
+from covshift.shared_docs import documented_like
 
 LABELS = {"negative": 0, "positive": 1}
 # Sub-folders of the archive whose names are longer than their domains'.
@@ -53,6 +54,7 @@ class _Reviews(NamedTuple):
     words: Sequence[str]
 
 
+@documented_like(find_folder)
 def load_amazon_reviews(
     folder: str | os.PathLike[str], *, features: str = "counts", max_words: int = 5000
 ) -> Bunch:
@@ -80,19 +82,6 @@ def load_amazon_reviews(
     Bunch
         ``data``, ``target`` (0 or 1), ``target_names``, ``domain``, ``domain_names``,
         ``feature_names``, ``DESCR``. Domains in alphabetical order.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the folder is not there, or has none of the layouts.
-    NotADirectoryError
-        If it is a file.
-    ValueError
-        If a file does not hold what it should.
-
-    Notes
-    -----
-    **Cost**: linear in the size of the files; one copy of the features is in memory.
 
     Examples
     --------

@@ -13,6 +13,7 @@ from sklearn.utils import Bunch
 
 from covshift.datasets.collection import UNREADABLE_ARRAYS, damaged, find_folder
 from covshift.kernels.arrays import FloatArray
+from covshift.shared_docs import documented_like
 
 TABLE = "recordings.csv"
 # Speeds of the Case Western rig, by load in horsepower; files mostly hold the measured one.
@@ -85,6 +86,7 @@ class Recording(NamedTuple):
     size: float = np.nan
 
 
+@documented_like(find_folder)
 def load_bearings(
     folder: str | os.PathLike[str],
     *,
@@ -120,15 +122,6 @@ def load_bearings(
         ``domain``, ``load``, ``rpm``, ``rate``, ``size`` (of the fault, mils) and ``file_names``;
         NaN is unknown. ``domain_names`` and ``DESCR``. ``.npy`` and ``.wav`` files are memory maps,
         which may be larger than memory.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the folder, or a file that the table names, is not there.
-    NotADirectoryError
-        If it is a file.
-    ValueError
-        If a file is damaged or does not hold what it should. The message names it.
 
     Notes
     -----

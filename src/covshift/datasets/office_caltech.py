@@ -10,6 +10,7 @@ from sklearn.utils import Bunch
 
 from covshift.datasets.collection import damaged, find_file, find_folder, make_collection
 from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.shared_docs import documented_like
 
 FILES = {
     "amazon": "amazon_SURF_L10.mat",
@@ -34,6 +35,7 @@ visual category models to new domains", ECCV 2010; G. Griffin, A. Holub, P. Pero
 object category dataset", 2007."""
 
 
+@documented_like(find_folder)
 def load_office_caltech(folder: str | os.PathLike[str]) -> Bunch:
     """Load the images of Office-Caltech10 as histograms that sum to one.
 
@@ -48,19 +50,6 @@ def load_office_caltech(folder: str | os.PathLike[str]) -> Bunch:
     Bunch
         ``data`` of shape (n, 800), ``target`` (0 to 9), ``target_names``, ``domain``,
         ``domain_names``, ``feature_names``, ``DESCR``.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the folder or a file is not there.
-    NotADirectoryError
-        If it is a file.
-    ValueError
-        If a file does not hold these arrays.
-
-    Notes
-    -----
-    **Cost**: linear in the size of the files; one copy of the features is in memory.
 
     Examples
     --------

@@ -33,6 +33,7 @@ import numpy.typing as npt
 from sklearn.utils import check_random_state
 
 from covshift.base import check_count, check_option
+from covshift.shared_docs import documented_like
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -118,6 +119,7 @@ def make_radial_shift(
     return _assemble(draw, label, n_source, n_target, n_test)
 
 
+@documented_like(make_radial_shift)
 def make_periodic_shift(
     n_source=500,
     n_target=250,
@@ -141,27 +143,10 @@ def make_periodic_shift(
 
     Parameters
     ----------
-    n_source, n_target, n_test : int, default=500, 250, 500
-        Rows of each sample.
     variant : {"reconstructed", "printed"}, default="reconstructed"
         Label 1 where sin(x1) > 0, or, as printed, where ``sin(|x1|) > 0``.
-    spread : {"std", "variance"}, default="std"
-        What the entries of the printed covariance matrix are.
     random_state : int, RandomState or None, default=None
         Seed; the two variants of one seed share every draw.
-
-    Returns
-    -------
-    ShiftedData
-
-    Notes
-    -----
-    **Cost**: O(n) time and memory.
-
-    References
-    ----------
-    F. M. Zennaro, K. Chen, "On the use of sparse filtering for covariate shift adaptation",
-    Appendix D.1.
 
     Examples
     --------
@@ -182,6 +167,7 @@ def make_periodic_shift(
     return _assemble(draw, label, n_source, n_target, n_test)
 
 
+@documented_like(make_radial_shift)
 def make_smooth_shift(
     n_source=500,
     n_target=250,
@@ -202,25 +188,6 @@ def make_smooth_shift(
     ----------
     n_source, n_target, n_test : int, default=500, 250, 500
         Rows of each sample, half of them (rounded down) from the first component.
-    variant : {"reconstructed", "printed"}, default="reconstructed"
-        Both are the same here.
-    spread : {"std", "variance"}, default="std"
-        What the entries of the printed covariance matrix are.
-    random_state : int, RandomState or None, default=None
-        Seed.
-
-    Returns
-    -------
-    ShiftedData
-
-    Notes
-    -----
-    **Cost**: O(n) time and memory.
-
-    References
-    ----------
-    F. M. Zennaro, K. Chen, "On the use of sparse filtering for covariate shift adaptation",
-    Appendix D.1.
 
     Examples
     --------
@@ -246,6 +213,7 @@ def make_smooth_shift(
     return _assemble(draw, label, n_source, n_target, n_test)
 
 
+@documented_like(make_radial_shift)
 def make_diagonal_shift(
     n_source=500,
     n_target=250,
@@ -264,27 +232,12 @@ def make_diagonal_shift(
 
     Parameters
     ----------
-    n_source, n_target, n_test : int, default=500, 250, 500
-        Rows of each sample.
     variant : {"reconstructed", "printed"}, default="reconstructed"
         Target rows with x2 = -x1 + noise, or, as printed, x2 = x1 + noise.
     spread : {"std", "variance"}, default="std"
         What the printed .2 of the noise is.
     random_state : int, RandomState or None, default=None
         Seed; the two variants of one seed share every draw.
-
-    Returns
-    -------
-    ShiftedData
-
-    Notes
-    -----
-    **Cost**: O(n) time and memory.
-
-    References
-    ----------
-    F. M. Zennaro, K. Chen, "On the use of sparse filtering for covariate shift adaptation",
-    Appendix D.1.
 
     Examples
     --------

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from covshift.datasets.collection import damaged, find_file, find_folder, make_collection
+from covshift.shared_docs import documented_like
 
 FEATURES = ("dur", "f0", "f1", "f2", "f3")
 COLUMNS = ("type", "speaker", "vowel", *FEATURES)
@@ -29,6 +30,7 @@ English vowels", Journal of the Acoustical Society of America 97, 1995, 3099-311
 the R package phonTools (S. Barreda; BSD 2-clause)."""
 
 
+@documented_like(find_folder)
 def load_vowels(folder: str | os.PathLike[str]) -> Bunch:
     r"""Load the vowels of men, women, boys and girls from ``h95.csv``.
 
@@ -43,19 +45,6 @@ def load_vowels(folder: str | os.PathLike[str]) -> Bunch:
     Bunch
         ``data`` of shape (n, 5), ``target`` (the vowels, as strings), ``domain`` (0 men, 1 women,
         2 boys, 3 girls), ``domain_names``, ``speaker``, ``feature_names``, ``DESCR``.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the folder or the file is not there.
-    NotADirectoryError
-        If it is a file.
-    ValueError
-        If the file does not hold these columns, or holds something else than numbers.
-
-    Notes
-    -----
-    **Cost**: linear in the size of the file.
 
     Examples
     --------

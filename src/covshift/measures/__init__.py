@@ -29,6 +29,7 @@ from covshift.measures.mmd import (
 )
 from covshift.measures.mmd_change import MMDChange, held_out_mmd_change, mmd_change
 from covshift.measures.overlap import (
+    SourceSupport,
     SupportOverlap,
     effective_sample_size,
     pareto_k,
@@ -53,7 +54,6 @@ from covshift.measures.scores import (
     percentage_change,
     unweighted_average_recall,
 )
-from covshift.measures.source_support import SourceSupport
 
 __all__ = [
     "ClassifierTest",

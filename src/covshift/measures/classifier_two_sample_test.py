@@ -126,6 +126,12 @@ def classifier_two_sample_test(
         raise ValueError(f"n_importance_repeats must not be negative, got {n_importance_repeats}.")
     if classifier is None:
         classifier = make_pipeline(StandardScaler(), LogisticRegression())
+    has_scores = hasattr(classifier, "predict_proba") or hasattr(classifier, "decision_function")
+    if isinstance(classifier, type) or not hasattr(classifier, "fit") or not has_scores:
+        raise TypeError(
+            "classifier must be a scikit-learn classifier with predict_proba or "
+            f"decision_function, got {classifier!r}."
+        )
     X, is_B = np.concatenate([A, B]), np.repeat([0, 1], [len(A), len(B)])
     random_state = check_random_state(random_state)
     n_folds = min(cv, len(A) // 2, len(B) // 2)

@@ -33,7 +33,7 @@ from covshift.rows import check_rows
 # Pairs whose rows are held at once.
 BLOCK_PAIRS = 4096
 # Share of ||D W|| up to which D W u is rounding, in units of the precision.
-ROUNDING = 4096
+ROUNDING_STEPS = 4096
 # Two unit vectors without negative entries are never further apart.
 LARGEST_DISTANCE = np.sqrt(2)
 
@@ -198,7 +198,7 @@ def check_cosine_neighbourhood(
             X[i], X[j], W, t, epsilon
         )
         distances[block] = np.linalg.norm(Z[i] - Z[j], axis=1)
-    slack = ROUNDING * np.finfo(Z.dtype).eps * conditions
+    slack = ROUNDING_STEPS * np.finfo(Z.dtype).eps * conditions
     largest_ratio = float((distances / (sharp_bounds + slack)).max())
     return CosineNeighbourhood(
         holds=largest_ratio <= 1,  # the sharper bound implies the other

@@ -8,15 +8,15 @@ from joblib import effective_n_jobs
 from rich.console import Console
 
 from covshift.cli import INTERRUPTED
-from covshift.cli.checks import LARGEST_SEED, parse_paths
 from covshift.cli.errors import fail
+from covshift.cli.options import LARGEST_SEED, parse_paths
 from covshift.cli.progress import trial_progress
 from covshift.cli.study import check_draws, check_output, naming_folder, run_study
 from covshift.datasets import load_speech_corpus
 from covshift.datasets.speech_corpora import CORPORA
 from covshift.output_files import prepare_folder
 from covshift.paper.bearings.study import SYSTEMS, bearings_study
-from covshift.paper.reviews.plans import PLANS as REVIEW_PLANS
+from covshift.paper.reviews.protocol import PLANS as REVIEW_PLANS
 from covshift.paper.reviews.study import reviews_study
 from covshift.paper.speech.plans import PLANS, estimated_seconds
 from covshift.paper.speech.printed import ONLY_TRAINS

@@ -22,7 +22,7 @@ FREE_SCHEMA_BYTES, SCHEMA_BYTES_PER_BYTE = 4 * 2**20, 300
 MIN_BYTES_PER_VALUE = 20
 MAX_CARD_BYTES = 8 * 2**20
 # All members together, decompressed, and the file itself.
-MAX_BYTES = 2 * 2**30
+MAX_UNPACKED_BYTES = 2 * 2**30
 
 # The names that skops gives: a number for an array or a sparse matrix.
 MEMBER = re.compile(rf"[0-9]+\.np[yz]|{re.escape(CARD)}|{re.escape(SCHEMA)}")

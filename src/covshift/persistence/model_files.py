@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from covshift.output_files import write_whole
 from covshift.persistence.archive import (
     CARD,
-    MAX_BYTES,
+    MAX_UNPACKED_BYTES,
     SCHEMA,
     ModelFileError,
     UntrustedTypesError,
@@ -32,11 +32,9 @@ from covshift.persistence.boosted_models import (
 )
 from covshift.persistence.card import check_key, check_seal, make_document, read_document
 from covshift.persistence.content_checks import check_contents
-from covshift.persistence.model_parts import without_cycles
-from covshift.persistence.moved_types import follow_moves
-from covshift.persistence.neighbor_trees import build_trees, without_trees
+from covshift.persistence.model_parts import build_trees, without_cycles, without_trees
 from covshift.persistence.schema_audit import SchemaAudit
-from covshift.persistence.trusted_types import TRUSTED
+from covshift.persistence.stored_types import TRUSTED, follow_moves
 from covshift.registry import plugin_records
 
 # Modules whose functions act on the system. No message says how to trust them.
@@ -143,7 +141,7 @@ def load(
     path: str | PathLike[str],
     *,
     trusted: Sequence[str | type] = (),
-    max_bytes: int = MAX_BYTES,
+    max_bytes: int = MAX_UNPACKED_BYTES,
     key: bytes | None = None,
 ) -> Any:
     """Read a model written by `save`; needs the extra ``models``.
@@ -228,7 +226,7 @@ def load(
     return model
 
 
-def read_card(path: str | PathLike[str], *, max_bytes: int = MAX_BYTES) -> dict[str, Any]:
+def read_card(path: str | PathLike[str], *, max_bytes: int = MAX_UNPACKED_BYTES) -> dict[str, Any]:
     """Read the card of a model file; needs no extra, and builds no model.
 
     Parameters

@@ -5,13 +5,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_array
 
-from covshift.base import check_magnitude
 from covshift.domains import FitDomains
 from covshift.kernels.arrays import FloatArray
 from covshift.kernels.distinct_rows import draw_rows, merge_rows
 from covshift.kernels.gaussian_bases import gaussian, squares_to_bases
 from covshift.kernels.lspc import Criterion, Fold, cross_validation_scores, fit_coefficients
 from covshift.predictors._weighted_rows import WeightedRows
+from covshift.rows import check_magnitude
 
 
 class Chosen(NamedTuple):

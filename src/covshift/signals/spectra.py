@@ -1,5 +1,7 @@
 """Amplitude spectra of windows, and of their envelopes."""
 
+from typing import Any
+
 import numpy as np
 
 from covshift.kernels.arrays import FloatArray
@@ -21,7 +23,14 @@ def amplitude_spectrum(X: FloatArray) -> FloatArray:
     return found
 
 
-def envelope(X: FloatArray, first: int, last: int) -> FloatArray:
+def prewhiten(coefficients: Any) -> Any:
+    r"""Give all Fourier coefficients of a window a modulus of one; those of zero stay zero."""
+    modulus = np.abs(coefficients)
+    modulus[modulus == 0] = 1
+    return coefficients / modulus
+
+
+def envelope(X: FloatArray, first: int, last: int, *, whiten: bool = False) -> FloatArray:
     r"""Envelope of the last axis within a band: the modulus of the analytic signal.
 
     The analytic signal has the positive frequencies only, twice. Of the multiples k / N of the
@@ -29,6 +38,9 @@ def envelope(X: FloatArray, first: int, last: int) -> FloatArray:
     """
     N = X.shape[-1]
     spectrum = np.fft.rfft(X, axis=-1)[..., first : last + 1]
+    if whiten:  # as much power in K frequencies as one per sample
+        n_coefficients = 2 * (last + 1 - first) - (2 * last == N)  # negative frequencies as well
+        spectrum = prewhiten(spectrum) * (N / np.sqrt(n_coefficients))
     analytic = np.zeros(X.shape, spectrum.dtype)
     analytic[..., first : last + 1] = 2 * spectrum
     if 2 * last == N:
@@ -113,6 +125,10 @@ class EnvelopeSpectrum(WindowTransformer):
         numbers of bins, and ``band`` is in periods per sample.
     band : (float, float), default=None
         Lowest and highest frequency that is kept before the envelope. None: all.
+    prewhiten : bool, default=False
+        Whether all frequencies of the band get the same amplitude before the envelope, and the
+        window a power of one. Gain, resonances and the path to the sensor then have no effect: what
+        is left is which frequencies rise and fall together. Hums no longer dominate either.
     n_channels : int, default=1
         Channels of a window, one after the other in a row.
 
@@ -131,6 +147,9 @@ class EnvelopeSpectrum(WindowTransformer):
     ----------
     R. B. Randall, J. Antoni, "Rolling element bearing diagnostics: a tutorial", Mechanical Systems
     and Signal Processing 25 (2), 2011.
+    P. Borghesani, P. Pennacchi, R. B. Randall, N. Sawalhi, R. Ricci, "Application of cepstrum
+    pre-whitening for the diagnosis of bearing faults under variable speed conditions", Mechanical
+    Systems and Signal Processing 36 (2), 2013: ``prewhiten``.
 
     Examples
     --------
@@ -144,9 +163,10 @@ class EnvelopeSpectrum(WindowTransformer):
     ('80 Hz', 0.5)
     """
 
-    def __init__(self, rate=None, *, band=None, n_channels=1):
+    def __init__(self, rate=None, *, band=None, prewhiten=False, n_channels=1):
         self.rate = rate
         self.band = band
+        self.prewhiten = prewhiten
         self.n_channels = n_channels
 
     def _check_parameters(self) -> None:
@@ -182,7 +202,7 @@ class EnvelopeSpectrum(WindowTransformer):
         return max(1, int(first)), int(last)
 
     def _of_channels(self, X: FloatArray) -> FloatArray:
-        return amplitude_spectrum(envelope(X, *self._bins()))
+        return amplitude_spectrum(envelope(X, *self._bins(), whiten=self.prewhiten))
 
     def _names(self) -> list[str]:
         return bin_names(self.window_length_, self.rate)

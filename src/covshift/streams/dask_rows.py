@@ -17,11 +17,19 @@ from itertools import pairwise
 from typing import Any
 
 import dask
+import dask.array as da
 import numpy as np
 from scipy import sparse
 
 from covshift.solvers.blas_threads import one_blas_thread
-from covshift.streams.row_stream import RowStream, Run, add_up, working_dtype
+from covshift.streams.kinds import (
+    RowStream,
+    Run,
+    add_up,
+    call_on_part,
+    domain_of_part,
+    working_dtype,
+)
 
 # Sums added up by one task of the tree: fewer take more rounds, more take longer each.
 FAN_IN = 8
@@ -90,6 +98,22 @@ class DaskRows(RowStream):
         picked = dask.compute(*parts)
         stack = sparse.vstack if self.is_sparse else np.vstack
         return stack(picked).astype(self.dtype, copy=False)
+
+    def map_parts(self, method: Callable[..., Any], sample_domain: Any, like: Any) -> Any:
+        """A Dask array of what a method returns for each block, yet to be computed."""
+        shared = dask.delayed(method, pure=False, traverse=False)
+        call = dask.delayed(call_on_part, pure=False)
+        ends = np.cumsum([0, *self._X.chunks[0]]).tolist()
+        blocks = self._X.to_delayed().ravel()
+        mapped = [
+            da.from_delayed(
+                call(block, domain_of_part(sample_domain, slice(start, stop)), shared),
+                shape=(stop - start, *like.shape[1:]),
+                dtype=like.dtype,
+            )
+            for block, (start, stop) in zip(blocks, pairwise(ends), strict=True)
+        ]
+        return da.concatenate(mapped, axis=0)
 
 
 class _Call:

@@ -26,7 +26,7 @@ Progress: TypeAlias = Callable[[int, int, int], object]
 Counts: TypeAlias = dict[tuple[str, str], int]
 
 MAX_KINDS = 20  # a message with a number in it may come in thousands of kinds
-MAX_LENGTH = 300
+MAX_ERROR_LENGTH = 300
 OTHERS = ("Warning", "others")
 
 _lock = threading.RLock()  # a destructor run inside may warn as well
@@ -306,7 +306,7 @@ def recorded_warnings() -> Iterator[Counts]:
 
 
 def _count(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-    kind = (category.__name__, str(message)[:MAX_LENGTH])
+    kind = (category.__name__, str(message)[:MAX_ERROR_LENGTH])
     with _lock:
         thread = threading.get_ident()
         counts = next((counts for owner, counts in _open if owner == thread), None)

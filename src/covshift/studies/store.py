@@ -32,7 +32,7 @@ from covshift._version import __version__
 from covshift.output_files import prepare_folder, temporary_beside, write_whole
 from covshift.studies.trial import TaskOutcome, Trial, to_json
 
-MIN_FREE_BYTES = 50_000_000  # some 50,000 trials
+MIN_FREE_TRIAL_BYTES = 50_000_000  # some 50,000 trials
 TIMINGS = ("finished", "task_seconds")
 FORMAT = "1"
 APPLICATION_ID = 0x636F7653  # "covS" in the file's header: no other program's database
@@ -178,7 +178,7 @@ def open_store(
     path = Path(path)
     settings = to_json(run_settings or {}, "run_settings", finite=False)
     try:
-        prepare_folder(path.parent, MIN_FREE_BYTES)
+        prepare_folder(path.parent, MIN_FREE_TRIAL_BYTES)
         if not path.exists():
             _make(path)
     except StoreError:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from operator import index
 from typing import Any, TypeAlias
 
-LARGEST_SEED = 2**63 - 1  # that an integer column of SQLite holds
+STORED_SEEDS = 2**63 - 1  # that an integer column of SQLite holds
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -54,8 +54,8 @@ class Trial:
             number = index(seed)
         except TypeError:
             number = -1
-        if isinstance(seed, bool) or not 0 <= number <= LARGEST_SEED:
-            raise ValueError(f"seed must be an integer from 0 to {LARGEST_SEED}, got {seed!r}.")
+        if isinstance(seed, bool) or not 0 <= number <= STORED_SEEDS:
+            raise ValueError(f"seed must be an integer from 0 to {STORED_SEEDS}, got {seed!r}.")
         # Settings are kept as text: neither the caller nor a function that is given the trial
         # can change them afterwards, and equal texts are equal keys.
         object.__setattr__(self, "experiment", str(experiment))

@@ -18,8 +18,7 @@ from covshift.tables.pairs import read_pair
 from covshift.tables.predicting import predict_file
 from covshift.tables.reading import Table, open_table, read_table
 from covshift.tables.regressor import TableRegressor
-from covshift.tables.schema import TableSchema
-from covshift.tables.schema_finding import Intake
+from covshift.tables.schema import Intake, TableSchema
 from covshift.tables.scoring import score_file
 from covshift.tables.splits import Split
 from covshift.tables.table_reader import TableReader

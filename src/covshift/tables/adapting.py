@@ -176,9 +176,8 @@ def choose_estimator(
             time_budget=time_budget,
             max_risk=max_risk,
             scores_from=scores_from,
+            keep_rows=keep_rows,
         )
-        if task != REGRESSION:
-            chosen.set_params(keep_rows=keep_rows)
         return chosen if min_gain is None else chosen.set_params(min_gain=min_gain)
     if model is None or isinstance(model, str):
         name = model or DEFAULT_MODELS[task]

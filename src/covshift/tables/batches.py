@@ -5,19 +5,15 @@ rows), ``nameless`` and ``notes``; ``read`` yields its batches, from the first, 
 says how far that is. Memory is bounded by the size of a batch.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from covshift.tables.converted_files import (
-    ConvertedFile,
-    read_workbook,
-    split_part,
-    unzip,
-)
-from covshift.tables.errors import TableError, refused_as, table_error
+from covshift.tables.converted_files import ConvertedFile, read_workbook, split_part, unzip
+from covshift.tables.errors import TableError, listed, one_line, refused_as, table_error
 from covshift.tables.extra import pyarrow as pa
-from covshift.tables.file_formats import Format, identify_file
+from covshift.tables.file_formats import Format, check_unchanged, file_state, identify_file
 from covshift.tables.read_ahead import read_ahead
 from covshift.tables.text_batches import TextBatches
 from covshift.tables.text_layout import GivenLayout, column_names, is_row_names
@@ -27,24 +23,35 @@ ROWS_PER_BATCH = 1 << 15
 COLUMN_BUFFER_BYTES = 1 << 16
 
 
-def open_batches(path: Path, given: GivenLayout, chunk_bytes: int) -> Any:
-    """Return the source of batches that fits what the file is."""
+def open_batches(
+    path: Path, given: GivenLayout, chunk_bytes: int, *, examine_all: bool = True
+) -> Any:
+    """Return the source of batches that fits what the file is.
+
+    Without ``examine_all`` the first reading of a long text may end in an error, since only the
+    beginning of the text was looked at: ``examined`` says so, and it must be opened again.
+    """
     file, part = split_part(path)
     kind = identify_file(file)
     if kind in ("zip", "xlsx"):
         converted = unzip(file, part) if kind == "zip" else read_workbook(file, part)
-        return open_converted(converted, path, given, chunk_bytes)
+        return open_converted(converted, path, given, chunk_bytes, examine_all=examine_all)
     if kind in ("text", "gzip"):
-        return TextBatches(path, kind == "gzip", given, chunk_bytes)
+        return TextBatches(path, kind == "gzip", given, chunk_bytes, examine_all)
     return ArrowBatches(path, kind)
 
 
 def open_converted(
-    converted: ConvertedFile, path: Path, given: GivenLayout, chunk_bytes: int
+    converted: ConvertedFile,
+    path: Path,
+    given: GivenLayout,
+    chunk_bytes: int,
+    *,
+    examine_all: bool = True,
 ) -> Any:
     """Return the batches of a converted file, which speak of the file that the user named."""
     try:
-        batches = open_batches(converted.path, given, chunk_bytes)
+        batches = open_batches(converted.path, given, chunk_bytes, examine_all=examine_all)
     except TableError as error:
         raise table_error(path, str(error).removeprefix(f"{converted.path}: ")) from None
     # Files stay as long as their batches: a workbook in an archive is converted twice.
@@ -57,12 +64,13 @@ def open_converted(
 class ArrowBatches:
     """Parquet and Arrow (Feather) files, whose columns have types."""
 
-    typed = True
+    typed = examined = True
     separator = ""
 
     def __init__(self, path: Path, kind: Format):
         self.path = self._file = path
         self.kind = kind
+        self._state = file_state(path)
         self._n_read = 0
         with refused_as(path, self._advice, pa.ArrowException, UnicodeError, ValueError):
             with self._open() as source:
@@ -100,7 +108,8 @@ class ArrowBatches:
         self, types: dict[str, Any] | None = None, missing: Sequence[str] = ()
     ) -> Iterator[Any]:
         """Yield batches; ``types`` and ``missing`` are for text, here columns have types."""
-        return read_ahead(self._read())
+        yield from read_ahead(self._read())
+        check_unchanged(self._file, self._state, self.path)
 
     def _read(self) -> Iterator[Any]:
         kinds = (pa.ArrowException, UnicodeError, ValueError)
@@ -120,3 +129,72 @@ class ArrowBatches:
             yield from map(source.get_batch, range(source.num_record_batches))
         else:
             yield from source
+
+
+def parquet_files(folder: Path) -> list[Path]:
+    """Parquet files of a folder in the order of their names, ``part.10`` after ``part.9``."""
+    with refused_as(folder, "cannot be read.", ValueError):
+        files = [
+            path
+            for path in folder.iterdir()
+            # What Spark, Dask and file systems write beside the rows begins with these.
+            if path.suffix in (".parquet", ".pq") and not path.name.startswith(("_", "."))
+        ]
+    return sorted(files, key=_by_numbers)
+
+
+def _by_numbers(path: Path) -> list[Any]:
+    parts = re.split(r"(\d+)", path.name)
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
+
+
+class FolderBatches:
+    """Parquet files with the same columns; see `covshift.tables.batches`."""
+
+    typed = True
+    separator = ""
+
+    def __init__(self, path: Path, files: list[Path]):
+        self.path = path
+        for file in files:
+            if (kind := identify_file(file)) != "parquet":
+                raise table_error(file, f"is named like a Parquet file and is {kind}.")
+        self._files = files
+        first = ArrowBatches(files[0], "parquet")
+        self.names, self.types, self.nameless = first.names, first.types, first.nameless
+        self.row_names = first.row_names
+        number = "1 Parquet file" if len(files) == 1 else f"{len(files):,} Parquet files"
+        self._part: Any = None
+        self._n_done = 0
+        self.notes = [*first.notes, f"The folder holds {number}, read as one table."]
+
+    @property
+    def share_read(self) -> float | None:
+        """Share of the files that were read in this pass."""
+        within = (self._part and self._part.share_read) or 0.0
+        return (self._n_done + float(within)) / len(self._files)
+
+    def read(
+        self, types: dict[str, Any] | None = None, missing: Sequence[str] = ()
+    ) -> Iterator[Any]:
+        """Yield batches of all files; one whose columns differ is refused when its turn comes."""
+        for n_done, file in enumerate(self._files):
+            self._n_done = n_done
+            self._part = part = ArrowBatches(file, "parquet")
+            if part.names != self.names or part.types != self.types:
+                differ = [
+                    ours
+                    for ours, theirs in zip(
+                        zip(self.names, self.types, strict=True),
+                        zip(part.names, part.types, strict=True),
+                        strict=False,
+                    )
+                    if ours != theirs
+                ]
+                names = listed([name for name, _ in differ]) if differ else "their number"
+                raise table_error(
+                    file,
+                    f"has other columns, or other types, than {one_line(self._files[0].name)} "
+                    f"({names}); write all files of a folder alike.",
+                )
+            yield from part.read()

@@ -16,7 +16,7 @@ hold other things, such as ``unknown``, in one cell of twenty: they are missing 
 numbers are missing values too. Truth values are ``true`` and ``false`` in any case.
 
 A column may have a *spelling*, which the schema holds: the unit of its numbers (``kg``, ``%``,
-``$``), or how its dates are written (`covshift.tables.date_spellings`). Without one, numbers are
+``$``), or how its dates are written (`covshift.tables.dates`). Without one, numbers are
 plain and dates are ISO 8601, ``2024-05-01``, with or without time and zone (read as UTC).
 ``days``, alone or before the spelling of a date, makes a number of a date: days since 1970.
 """
@@ -25,7 +25,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from covshift.tables.date_spellings import read_spelling
+from covshift.tables.dates import read_spelling
 from covshift.tables.extra import pandas as pd
 from covshift.tables.extra import pyarrow as pa
 
@@ -198,7 +198,15 @@ def read_cells(
         return drop_numbers(to_numbers(cells, style, spelling), missing)
     if kind == "boolean":
         return to_booleans(cells)
-    return to_dates(cells, spelling) if kind == "date" else trim(cells, missing)
+    return _dates_or_iso(cells, spelling) if kind == "date" else trim(cells, missing)
+
+
+def _dates_or_iso(cells: Any, spelling: str) -> Any:
+    """Return text as timestamps, of this spelling or ISO 8601, which can be taken for no other."""
+    dates = to_dates(cells, spelling)
+    if not spelling or dates.null_count == cells.null_count:
+        return dates
+    return pa.compute.coalesce(dates, to_dates(cells))
 
 
 def is_days(spelling: str) -> bool:

@@ -19,7 +19,7 @@ from covshift.tables.cells import (
     trim,
     without_unit,
 )
-from covshift.tables.date_spellings import SPELLINGS
+from covshift.tables.dates import SPELLINGS
 from covshift.tables.extra import pyarrow as pa
 
 LARGE_SHARE = 0.95  # of the cells of a column of numbers, or dates, that must be such
@@ -59,6 +59,7 @@ class ColumnTypes:
     has_brackets : whether negative numbers are written in brackets.
     codes : whether it would be numbers, were it not for zeros in front.
     n_bare : how many numbers have no unit, in a column with one.
+    plain : whether all cells are plain numbers, or missing.
     """
 
     def __init__(
@@ -81,12 +82,14 @@ class ColumnTypes:
         self.boolean = True
         self.has_comma = self.has_point = self.has_brackets = self.codes = False
         self.n_bare = 0
+        self.plain = True
         self._first_odd: dict[str, str] = {}  # cell that is no date, by spelling
 
     def look_at(self, cells: Any) -> None:
         """Take in one chunk."""
         cells = pa.compute.drop_null(cells)
         if not self._take_plain_numbers(cells):
+            self.plain &= not len(cells)
             cells = pa.compute.drop_null(trim(cells, self._missing))
             cells = _take_out(cells, self._markers, self.marked)
             self.filled += len(cells)

@@ -17,6 +17,7 @@ from covshift.tables.encoder import OTHER_NAME
 from covshift.tables.errors import listed
 from covshift.tables.estimator import TableEstimator
 from covshift.tables.extra import pyarrow as pa
+from covshift.tables.features import case_hint
 
 MIN_SHARE_OUTSIDE = 0.05  # of the rows; a few always lie beyond what was seen
 MAX_REMEMBERED = 1000
@@ -78,6 +79,7 @@ class Departures:
                 notes.append(
                     f"Column {listed([name])}: {_of(count, self.n_rows)} have values that no "
                     f"training row has ({listed(sorted(self.unseen[name]), 3)}); they {fate}."
+                    + case_hint(self.unseen[name], self._known[name])
                 )
         for name, count in self.n_outside.items():
             if count >= MIN_SHARE_OUTSIDE * self.n_rows:

@@ -8,7 +8,7 @@ number    itself                               the median, and a feature that sa
 boolean   0 or 1                               as for numbers
 date      place in the year, week and day, as  0 for sines and cosines, the median of days; and
           sine and cosine; days between dates  a feature as for numbers
-          (`covshift.tables.date_parts`)
+          (`covshift.tables.dates`)
 text      one per category, 0 or 1             a category of its own if there were missing
                                                values at fit; else none
 ========  ===================================  ==============================================
@@ -42,7 +42,7 @@ from covshift.tables.columns import (
     column_text,
     column_truth,
 )
-from covshift.tables.date_parts import (
+from covshift.tables.dates import (
     cycle_features,
     feature_names,
     find_cycles,

@@ -9,14 +9,14 @@ Left out, unless kept by name, and always with a note:
   all different under a name like ``id``, ``customer_id``, ``RowNumber``, ``uuid``, ``key``;
 - free text: five words a cell or more, of which half or more are different;
 - a repetition: the same values as an earlier column in all rows of both tables;
-- dates that go round no cycle and have no other date beside them (`covshift.tables.date_parts`).
+- dates that go round no cycle and have no other date beside them (`covshift.tables.dates`).
 
 A name like an identifier's alone is only noted. A column of other kind in the new table is read
 as the training table's kind; if more than half of its values do not fit, it is left out.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,10 +30,10 @@ from covshift.tables.columns import (
     column_text,
     column_truth,
 )
-from covshift.tables.date_parts import describe_use, find_cycles, find_pairs
+from covshift.tables.dates import describe_use, find_cycles, find_pairs
 from covshift.tables.errors import listed
 from covshift.tables.extra import pandas as pd
-from covshift.tables.schema_finding import quoted
+from covshift.tables.schema import quoted
 
 MIN_ROWS_TO_JUDGE = 20
 SHARE_OF_DIFFERENT_TEXTS = 0.9
@@ -135,8 +135,18 @@ def unseen_note(train: Any, new: Any) -> list[str]:
         return []
     return [
         f"Column {listed([train.name])}: {sum(unseen.values())} new rows have values that no "
-        f"training row has: {listed(sorted(unseen), 3)}."
+        f"training row has: {listed(sorted(unseen), 3)}.{case_hint(unseen, known)}"
     ]
+
+
+def case_hint(unseen: Iterable[str], known: Iterable[str | None]) -> str:
+    """Return a sentence on new texts that differ from known ones only in case, or nothing."""
+    folded = {text.casefold(): text for text in known if text is not None}
+    new = next((text for text in sorted(unseen) if text.casefold() in folded), None)
+    if new is None:
+        return ""
+    old = folded[new.casefold()]
+    return f" {listed([new])} differs from {listed([old])} only in case: write them alike."
 
 
 def _reason_to_leave_out(name: str, kind: Kind, train: Any, new: Any) -> str | None:

@@ -87,3 +87,21 @@ def _identify_archive(path: Path) -> Format:
     if "schema.json" in names:
         raise table_error(path, "is a model file; name a table here.")
     return "zip"
+
+
+def file_state(path: Path) -> tuple[int, int]:
+    """Return what changes when somebody writes to a file: its size and its time."""
+    state = path.stat()
+    return state.st_size, state.st_mtime_ns
+
+
+def check_unchanged(path: Path, state: tuple[int, int], shown: Path) -> None:
+    """Raise if a file is not as it was before it was read: part of it was read, or a mixture."""
+    try:
+        changed = file_state(path) != state
+    except FileNotFoundError:  # what was open could be read to its end
+        changed = False
+    if changed:
+        raise table_error(
+            shown, "changed while it was read; run the command again when nothing writes to it."
+        )

@@ -25,7 +25,7 @@ from covshift.tables.columns import column_numbers
 from covshift.tables.encoder import TableEncoder
 from covshift.tables.errors import listed
 from covshift.tables.matching import MatchedTables
-from covshift.tables.schema_finding import quoted
+from covshift.tables.schema import quoted
 
 MAX_ROWS = 1000  # of either table
 MIN_ROWS = 20

@@ -1,5 +1,6 @@
 """Two files -> matched tables."""
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -7,16 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from covshift.kernels.arrays import BoolArray
 from covshift.tables.errors import TableError, listed, one_line
-from covshift.tables.labels import as_written, check_task
+from covshift.tables.labels import CLASSIFICATION, REGRESSION, as_written, check_task
 from covshift.tables.matching import MatchedTables, check_columns, match_frames, names_given
 from covshift.tables.moved_columns import note_moved_columns
-from covshift.tables.reading import Table, open_table, read_rows, read_table
+from covshift.tables.reading import Table, open_table, read_rows
 from covshift.tables.recordings import RecordingTable
 from covshift.tables.row_sample import default_rows
-from covshift.tables.schema_finding import Intake, quoted
+from covshift.tables.schema import Intake, quoted
 from covshift.tables.splits import Split
-from covshift.tables.table_reader import TableReader
+from covshift.tables.table_reader import AS_WRITTEN, TableReader
 
 
 def read_pair(
@@ -74,21 +76,37 @@ def read_pair(
         If the files cannot be read or used; the message says what to do.
     """
     check_task(task, bins)
-    ignore, keep = names_given("ignore", ignore), names_given("keep", keep)
-    layout: dict[str, Any] = {
+    label, domain = _as_in_files(label), None if domain is None else _as_in_files(domain)
+    ignore, keep = (
+        tuple(map(_as_in_files, names_given(role, names)))
+        for role, names in (("ignore", ignore), ("keep", keep))
+    )
+    options: dict[str, Any] = {
         "separator": separator, "header": header, "skip_rows": skip_rows, "encoding": encoding,
+        "decimal": decimal,
     }  # fmt: skip
-    options = {**layout, "decimal": decimal}
     intake = intake or Intake()
     if domain is not None:  # a site's name is no date or number, whatever it looks like
         intake = replace(intake, names=(domain,))
+    if (
+        isinstance(train_path, RecordingTable)
+        and (task == REGRESSION or bins is not None)
+        and label not in intake.kinds
+        and train_path.holds_numbers(label)
+    ):
+        intake = replace(intake, kinds={**intake.kinds, label: "number"})
     first = open_table(train_path, intake=intake, **options)
+    numeric = task == CLASSIFICATION and bins is None and first.schema.kinds.get(label) != "text"
+    if numeric and label in first.text_names:
+        first.spelled = label
     table = _read(first, train_path, max_rows, progress)
+    texts = table.frame.pop(AS_WRITTEN) if first.spelled is not None else None
     check_columns(table.frame, label, domain, ignore, keep)
     if split is not None:
         if new_path is not None:
             raise TableError("A split is of one table; leave the second one out.")
-        table, new, ignore = _split(table, split, label, domain, (ignore, keep))
+        table, new, ignore, target = _split(table, split, label, domain, (ignore, keep))
+        texts = None if texts is None else texts[~target]
         names = list(new.frame.columns)
     elif new_path is None:
         raise TableError(
@@ -102,12 +120,16 @@ def read_pair(
         reader = open_table(new_path, schema=schema, allow_absent=True, **options)
         new = _read(reader, new_path, max_rows, progress)
         names = [*new.frame.columns, *reader.other_names]
+    same = new_path is not None and _is_same_file(train_path, new_path)
     matched = match_frames(
         table.frame, new.frame, names, label, domain, ignore, keep, task, table.schema.missing,
         bins, exact_labels=label in intake.kinds,
         # Spectra are measured before any outcome, however well one frequency predicts it.
         suspects=not isinstance(train_path, RecordingTable),
     )  # fmt: skip
+    if texts is not None:
+        written = texts.iloc[matched.train_rows].tolist()
+        matched = replace(matched, y=as_written(matched.y, written))
     read = [
         f"{one_line(Path(path).name)}: {note}"
         for path, notes in ((train_path, table.notes), (new_path or train_path, new.notes))
@@ -122,13 +144,24 @@ def read_pair(
         train_rows=matched.train_rows if table.rows is None else table.rows[matched.train_rows],
         new_rows=new.rows,
     )
-    numeric = task == "classification" and bins is None and table.schema.kinds[label] != "text"
-    if numeric and label in first.text_names:
-        spelled = table.schema.with_kinds({label: "text"})
-        cells = read_table(train_path, schema=spelled, **layout)
-        texts = cells.frame[label].iloc[matched.train_rows].tolist()
-        matched = replace(matched, y=as_written(matched.y, texts))
+    if same:
+        matched = replace(
+            matched,
+            notes=[*matched.notes, "Both tables are the same file: no row of it can have moved."],
+        )
     return replace(matched, notes=[*matched.notes, *note_moved_columns(matched)])
+
+
+def _is_same_file(first: Any, second: Any) -> bool:
+    try:
+        return os.path.samefile(first, second)
+    except (OSError, TypeError):  # a part of a file, or recordings
+        return False
+
+
+def _as_in_files(name: str) -> str:
+    """Return the name of a column with single spaces, as names in files are read."""
+    return " ".join(name.split())
 
 
 def _split(
@@ -137,8 +170,8 @@ def _split(
     label: str,
     domain: str | None,
     columns: tuple[Sequence[str], Sequence[str]],
-) -> tuple[Table, Table, Sequence[str]]:
-    """Return the training rows and the target rows of one table, and what to ignore."""
+) -> tuple[Table, Table, Sequence[str], BoolArray]:
+    """Return the training rows and the target rows, what to ignore, and which are the target."""
     ignore, keep = columns
     notes: list[str] = []
     target = split.target_rows(table.frame, domain, notes, table.schema.missing)
@@ -152,7 +185,7 @@ def _split(
     rows = np.arange(len(table.frame)) if table.rows is None else table.rows
     train = replace(table, frame=table.frame[~target].reset_index(drop=True), rows=rows[~target])
     frame = table.frame[target].drop(columns=label).reset_index(drop=True)
-    return train, Table(frame, table.schema, notes, rows[target]), ignore
+    return train, Table(frame, table.schema, notes, rows[target]), ignore, target
 
 
 def _read(

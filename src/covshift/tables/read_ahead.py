@@ -13,7 +13,11 @@ from typing import Any
 def map_ahead(
     function: Callable[[Any], Any], items: Iterable[Any], n_threads: int
 ) -> Iterator[Any]:
-    """Yield the function's result for each item; the next ones are computed meanwhile."""
+    """Yield the function's result for each item; the next ones are computed meanwhile.
+
+    Where not all results are used, calls in progress end by themselves, and what their items hold
+    open is closed with them.
+    """
     threads = ThreadPoolExecutor(n_threads)
     coming: deque[Any] = deque()
     try:
@@ -25,7 +29,10 @@ def map_ahead(
         while coming:
             yield coming.popleft().result()
     finally:
-        threads.shutdown(cancel_futures=True)
+        # Without waiting: the garbage collector may be what closes this generator, and it may run
+        # in a thread that holds the lock which the end of another thread needs (seen with
+        # Python 3.12, in a thread that was just starting).
+        threads.shutdown(wait=False, cancel_futures=True)
 
 
 def read_ahead(items: Iterable[Any]) -> Iterator[Any]:

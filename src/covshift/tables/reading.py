@@ -13,16 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from covshift.base import check_count, check_option
+from covshift.base import check_count
 from covshift.kernels.arrays import IntArray
-from covshift.tables.batches import open_batches
+from covshift.tables.batches import FolderBatches, open_batches, parquet_files
 from covshift.tables.cells import NumberStyle
-from covshift.tables.errors import TableError
-from covshift.tables.folders import FolderBatches, parquet_files
+from covshift.tables.errors import TableError, one_line
 from covshift.tables.recordings import RecordingBatches, RecordingTable
 from covshift.tables.row_sample import sample_frames, sample_note
-from covshift.tables.schema import TableSchema
-from covshift.tables.schema_finding import Intake
+from covshift.tables.schema import Intake, TableSchema
 from covshift.tables.table_reader import TableReader
 from covshift.tables.text_layout import GivenLayout
 
@@ -182,7 +180,8 @@ def open_table(
     """
     if separator is not None and (len(separator) != 1 or separator in '"\r\n\0'):
         raise TableError(f"separator must be one character, no quote or line break: {separator!r}.")
-    check_option("decimal", decimal, (".", ",", None))
+    if decimal not in (".", ",", None):
+        raise TableError(f"decimal must be one of '.' and ',', got {one_line(decimal)!r}.")
     check_count("chunk_bytes", chunk_bytes, minimum=1)
     if skip_rows is not None and skip_rows < 0:
         raise TableError(f"--skip-rows must be 0 or more, got {skip_rows}.")
@@ -191,9 +190,17 @@ def open_table(
     batches: Any
     if isinstance(path, RecordingTable):
         batches = RecordingBatches(path, separator=separator, header=header)
-    elif files:
-        batches = FolderBatches(Path(path), files)
-    else:
-        given = GivenLayout(separator, header, skip_rows, encoding)
-        batches = open_batches(Path(path), given, chunk_bytes)
+        return TableReader(batches, schema, style, allow_absent, intake)
+    if files:
+        return TableReader(FolderBatches(Path(path), files), schema, style, allow_absent, intake)
+    given = GivenLayout(separator, header, skip_rows, encoding)
+    if schema is None:
+        # The columns are found by reading all rows: the text is examined by the way.
+        batches = open_batches(Path(path), given, chunk_bytes, examine_all=False)
+        try:
+            return TableReader(batches, schema, style, allow_absent, intake)
+        except TableError:
+            if batches.examined:
+                raise
+    batches = open_batches(Path(path), given, chunk_bytes)
     return TableReader(batches, schema, style, allow_absent, intake)

@@ -107,6 +107,13 @@ class RecordingTable:
         """Name of the table's file."""
         return self.path.name
 
+    def holds_numbers(self, column: str) -> bool:
+        """Return whether all recordings have a number in a column, whose cells stay text."""
+        try:
+            return all(np.isfinite(float(row[column])) for row in _read_rows(self.path, {})[0])
+        except (KeyError, TypeError, ValueError):
+            return False
+
 
 class RecordingBatches:
     """Windows of the recordings of a table; see `covshift.tables.batches`.

@@ -8,6 +8,7 @@ from sklearn.metrics import r2_score
 
 from covshift.domains import check_no_placeholders
 from covshift.predictors.objective import R2
+from covshift.predictors.prediction_sets import PredictionIntervals
 from covshift.selection import AutoAdaptedRegressor
 from covshift.tables.estimator import TableEstimator
 from covshift.tables.matching import MatchedTables
@@ -73,6 +74,17 @@ class TableRegressor(RegressorMixin, TableEstimator):
     def objective_(self) -> Any:
         """What the choice of a model maximizes; a named adapter minimizes squared errors."""
         return super().objective_ or R2
+
+    def predict_interval(
+        self, X: Any, alpha: float = 0.1, *, sample_domain: Any = None, X_target: Any = None
+    ) -> PredictionIntervals:
+        """Predict intervals of frames; parameters as in `AdaptedRegressor`."""
+        estimator, Z, domain = self.unwrap(X, sample_domain)
+        Z_target = None if X_target is None else self.encode(X_target)
+        intervals: PredictionIntervals = estimator.predict_interval(
+            Z, alpha, sample_domain=domain, X_target=Z_target
+        )
+        return intervals
 
     def score(
         self, X: Any, y: Any, *, sample_domain: Any = None, sample_weight: Any = None

@@ -17,6 +17,7 @@ from covshift.predictors.objective import (
     describe_objective,
 )
 from covshift.selection.expectations import Estimate
+from covshift.selection.words import as_shown
 from covshift.tables.arrow_columns import to_frame
 from covshift.tables.classifier import TableClassifier
 from covshift.tables.errors import TableError, listed, table_error
@@ -60,7 +61,8 @@ def score_file(
         difference by the objective, if the model has one other than itself; ``hurt``, whether
         the whole interval of the gain is below zero; ``expected``, the score that was expected
         when the model was made, with its 90 % interval, the one observed, and whether the
-        interval covers it, if the model has an assessment.
+        interval covers it, if the model has an assessment; ``stated`` has the digits that
+        were printed then.
     """
     label = label if label is not None else getattr(model, "label_", None)
     if label is None:
@@ -119,6 +121,9 @@ def score_file(
         observed = scores[task.objective]["value"]
         if observed is not None:
             scores["expected"] = compare_expected(assessment.recommended, observed)
+            shown = as_shown(assessment)
+            stated = shown.plain if assessment.action == "keep" else shown.vote
+            scores["expected"]["stated"] = stated._asdict()
     return {**scores, "notes": notes}
 
 

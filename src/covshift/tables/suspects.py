@@ -20,7 +20,7 @@ from covshift.tables.cells import Kind
 from covshift.tables.columns import column_categories, column_days, column_numbers
 from covshift.tables.errors import listed
 from covshift.tables.extra import pandas as pd
-from covshift.tables.schema_finding import quoted
+from covshift.tables.schema import quoted
 
 GIVEAWAY_ACCURACY = 0.97  # balanced, on held-out rows
 GIVEAWAY_R2 = 0.98  # the same for numbers

@@ -22,8 +22,9 @@ from covshift.tables.cells import (
 )
 from covshift.tables.errors import listed, table_error
 from covshift.tables.extra import pyarrow as pa
-from covshift.tables.schema import TableSchema
-from covshift.tables.schema_finding import Intake, find_schema, text_columns
+from covshift.tables.schema import Intake, TableSchema, find_schema, text_columns
+
+AS_WRITTEN = "\0as written"  # no name of a column in a file
 
 
 class TableReader:
@@ -35,7 +36,11 @@ class TableReader:
     other_names : columns of the file that the schema has not.
     notes : what was decided so far, in plain sentences; complete once all frames were read.
     n_rows : rows read so far.
+    spelled : a column whose cells are also given as they are written, as a column ``AS_WRITTEN``
+        behind the others; None: no such column.
     """
+
+    spelled: str | None = None
 
     def __init__(
         self,
@@ -52,10 +57,12 @@ class TableReader:
         self._first_unreadable: dict[str, str] = {}
         self._filled: Counter[str] = Counter()
         self._n_dropped = 0
+        self._uneven: frozenset[str] = frozenset()
         self.n_rows = 0
         if schema is None:
-            self.schema, self._style, notes = find_schema(batches, style, intake or Intake())
-            self._fixed_notes += notes
+            found = find_schema(batches, style, intake or Intake())
+            self.schema, self._style, self._uneven = found.schema, found.style, found.uneven
+            self._fixed_notes += found.notes
         else:
             self.schema = self._take_schema(schema, absent)
 
@@ -65,6 +72,7 @@ class TableReader:
             if name not in self.schema.kinds
             and name not in batches.row_names
             and i not in batches.nameless
+            and not (batches.typed and arrow_kind(batches.types[i]) is None)
         ]
 
     @property
@@ -88,10 +96,17 @@ class TableReader:
             kind = self.schema.kinds[name]
             first = self._first_unreadable.get(name)
             shown = f" (first: {listed([first])})" if first else ""
+            spelling = self.schema.spellings.get(name, "")
+            unit = kind == "number" and spelling and not is_days(spelling)
+            what = f"{kind}s with the unit {listed([spelling])}" if unit else f"{kind}s"
             notes.append(
-                f"Column {listed([name])}: {count:,} cells are not {kind}s{shown} and are read as "
+                f"Column {listed([name])}: {count:,} cells are not {what}{shown} and are read as "
                 "missing."
             )
+        if n_repeated := getattr(self._batches, "n_repeated", 0):
+            rows = "1 row repeats" if n_repeated == 1 else f"{n_repeated:,} rows repeat"
+            left_out = "it is" if n_repeated == 1 else "they are"
+            notes.append(f"{rows} the names of the columns: {left_out} left out.")
         if self._n_dropped:
             notes.append(f"{self._n_dropped} empty rows at the end are left out.")
         return notes
@@ -124,6 +139,13 @@ class TableReader:
             if n_filled < batch.num_rows:
                 empty.append(batch.slice(n_filled))
         self._n_dropped = sum(piece.num_rows for piece in empty)
+        if self._n_dropped and not self.n_rows:
+            wanted = listed(self.schema.kinds, 3)
+            raise table_error(
+                self._batches.path,
+                f"has no rows below its names that hold a value in {wanted}: {self._n_dropped:,} "
+                "are empty there. Export it again.",
+            )
         if not self.n_rows:
             raise table_error(self._batches.path, "has names of columns and no rows below them.")
 
@@ -139,7 +161,12 @@ class TableReader:
                 self._count_unreadable(name, as_text(column), values)
             self._filled[name] += len(values) - values.null_count
             arrays.append(values)
-        return pa.RecordBatch.from_arrays(arrays, names=list(self.schema.kinds))
+        names = list(self.schema.kinds)
+        if self.spelled is not None:
+            texts = as_text(plain_column(batch.column(self.spelled)))
+            arrays.append(trim(texts, self.schema.missing))
+            names.append(AS_WRITTEN)
+        return pa.RecordBatch.from_arrays(arrays, names=names)
 
     def _count_unreadable(self, name: str, texts: Any, values: Any) -> None:
         filled = trim(texts, (*self.schema.missing, *PLACEHOLDERS)).is_valid()
@@ -159,9 +186,11 @@ class TableReader:
         return {
             name: READ_TYPES[kind]
             for name, kind in self.schema.kinds.items()
-            # What is spelled in a way of its own is cut as text.
-            if name not in self.schema.spellings
-        }
+            # What is not written plainly is cut as text: at the first such cell of another column
+            # everything would be read again.
+            if name not in self.schema.spellings and name not in self._uneven
+            and name != self.spelled
+        }  # fmt: skip
 
     def _guess_style(self, batch: Any) -> NumberStyle:
         """Return the style of the numbers that came as text; none came so if all are plain."""

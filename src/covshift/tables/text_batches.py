@@ -9,8 +9,9 @@ from typing import Any
 from covshift.tables.cells import MISSING
 from covshift.tables.errors import TableError, one_line, refused_as, table_error
 from covshift.tables.extra import pyarrow as pa
+from covshift.tables.file_formats import check_unchanged, file_state
 from covshift.tables.read_ahead import map_ahead, read_ahead
-from covshift.tables.text_files import DAMAGED_GZIP, GZIP_ERRORS, examine_text
+from covshift.tables.text_files import DAMAGED_GZIP, GZIP_ERRORS, Examination, examine_text
 from covshift.tables.text_layout import (
     SEPARATOR_NAMES,
     SEPARATORS,
@@ -36,9 +37,18 @@ class TextBatches:
         compressed: bool,
         given: GivenLayout,
         chunk_bytes: int,
+        examine_all: bool = True,
     ):
-        self.path = path
-        self.file = examine_text(path, compressed=compressed, encoding=given.encoding)
+        self.path = self._source = path
+        self._state = file_state(path)
+        self.file = examine_text(
+            path,
+            compressed=compressed,
+            encoding=given.encoding,
+            first_bytes=None if examine_all else SAMPLE_BYTES,
+        )
+        self._examination: Examination | None = None
+        self.n_repeated = 0  # rows of this pass that repeat the names of the columns
         self._size = path.stat().st_size
         text, complete = self._read_sample()
         if given.separator is None and is_aligned(text, complete=complete):
@@ -50,6 +60,8 @@ class TextBatches:
         except TableError as error:
             raise table_error(path, str(error)) from None
         self.separator = layout.separator
+        # Of one column, a word that is its name may be a value.
+        self._header = layout.names if header and len(layout.names) > 1 else None
         self.header_bytes = len(text[: layout.header_length].encode("utf-8"))
         self.chunk_bytes = max(chunk_bytes, SAMPLE_BYTES)
         self._missing: Sequence[str] = MISSING
@@ -100,6 +112,29 @@ class TextBatches:
         ``missing``: texts that stand for nothing.
         """
         self._missing = missing
+        self.n_repeated = 0
+        batches = self._read(types) if self.examined else self._read_and_examine()
+        try:
+            yield from map(self._without_names, batches)
+        except TableError:
+            check_unchanged(self._source, self._state, self.path)  # says more
+            raise
+        check_unchanged(self._source, self._state, self.path)
+
+    def _without_names(self, batch: Any) -> Any:
+        """Return a batch without rows that repeat the names: files were put behind each other."""
+        if self._header is None or any(map(_is_typed, batch.columns)):
+            return batch  # a cell of a name is no number
+        repeated: Any = True
+        for column, name in zip(batch.columns, self._header, strict=True):
+            repeated = pa.compute.and_(repeated, pa.compute.equal(column.cast(pa.string()), name))
+            if not pa.compute.any(repeated).as_py():
+                return batch
+        repeated = pa.compute.fill_null(repeated, False)
+        self.n_repeated += pa.compute.sum(repeated).as_py()
+        return batch.filter(pa.compute.invert(repeated))
+
+    def _read(self, types: dict[str, Any] | None) -> Iterator[Any]:
         wanted = [types, {}] if types else [{}]
         if self.file.n_quotes:
             attempts = [self._read_stream(columns) for columns in wanted]
@@ -117,6 +152,24 @@ class TextBatches:
                 if attempt is attempts[-1]:
                     raise
 
+    @property
+    def examined(self) -> bool:
+        """Whether all of the file was looked at; else the first reading may end in an error."""
+        return self.file.examined
+
+    def _read_and_examine(self) -> Iterator[Any]:
+        """Yield batches as text, and refuse the file if the rest is not as its beginning was."""
+        self._examination = examination = Examination(self.path, "utf-8")
+        read = self._read_stream if self.file.n_quotes else self._read_blocks
+        for batch in read({}):
+            if examination.n_quotes and not self.file.n_quotes:
+                raise table_error(self.path, "has a quote behind its beginning.")
+            yield batch
+        if examination.n_quotes % 2:
+            raise table_error(self.path, "has a quote without a partner.")
+        self.file = replace(self.file, n_quotes=examination.n_quotes, examined=True)
+        self._examination = None
+
     def _read_blocks(self, types: dict[str, Any]) -> Iterator[Any]:
         """Yield batches, of which several are made at a time: without quotes a line is a row."""
         options = self._options(types)
@@ -133,11 +186,14 @@ class TextBatches:
 
     def _blocks(self) -> Iterator[bytes]:
         """Yield bytes of whole rows, cut where `_read_stream` cuts its batches."""
-        self._stream = stream = self.file.open()
+        self._stream = stream = self.file.open(self._examination)
         rest, too_long = b"", False
         try:
             stream.read(self.header_bytes)
             while block := stream.read(self.chunk_bytes):
+                if rest.endswith(b"\r") and not block.startswith(b"\n"):
+                    yield rest  # it was a whole line break after all
+                    rest, too_long = b"", False
                 if too_long:
                     raise TableError("a row is longer than a block")
                 # A carriage return at the very end may be half of a line break.
@@ -157,19 +213,9 @@ class TextBatches:
         """Yield batches, one after the other: where a row ends depends on all before it."""
         last = None
         self._refused_row: Any = None
-        self._stream = stream = self.file.open()
         try:
             with self._refusing():
-                stream.read(self.header_bytes)
-                first = stream.read(1)
-                if not first:
-                    return
-                stream.give_back(first)
-                options = self._options(types, invalid_row_handler=self._refuse_row)
-                read_options = self._read_options(self.chunk_bytes)
-                source = pa.PythonFile(stream, mode="r")
-                batches = pa.csv.open_csv(source, read_options=read_options, **options)
-                for batch in read_ahead(batches):
+                for batch in read_ahead(self._stream_batches(types)):
                     last = batch
                     yield batch
         except TableError as error:
@@ -181,10 +227,25 @@ class TextBatches:
                     self.path, f"a row is longer than {limit} MiB; is a quote left open?"
                 ) from None
             raise
-        finally:
-            stream.close()
         if last is not None and last.num_rows and self.file.n_quotes % 2:
             self._check_last_row(last)
+
+    def _stream_batches(self, types: dict[str, Any]) -> Iterator[Any]:
+        """Yield what pyarrow makes of the stream, which stays open as long as that is read."""
+        self._stream = stream = self.file.open(self._examination)
+        try:
+            stream.read(self.header_bytes)
+            first = stream.read(1)
+            if not first:
+                return
+            stream.give_back(first)
+            options = self._options(types, invalid_row_handler=self._refuse_row)
+            source = pa.PythonFile(stream, mode="r")
+            yield from pa.csv.open_csv(
+                source, read_options=self._read_options(self.chunk_bytes), **options
+            )
+        finally:
+            stream.close()
 
     def _refusing(self) -> Any:
         advice = DAMAGED_GZIP if self.file.compressed else "cannot be read as a table; check it."
@@ -236,6 +297,11 @@ class TextBatches:
             raise table_error(
                 self.path, "a quote is opened and not closed before the end; close or remove it."
             )
+
+
+def _is_typed(column: Any) -> bool:
+    """Whether a column was cut as something else than text."""
+    return not (pa.types.is_string(column.type) or pa.types.is_dictionary(column.type))
 
 
 def _without_first(batches: Iterable[Any], n_rows: int) -> Iterator[Any]:

@@ -2,8 +2,9 @@
 
 The encoding: a byte-order mark decides; without one, text that is valid UTF-8 is UTF-8, text
 with a zero in every other byte is UTF-16, and the rest is Windows-1252, or Latin-1 where it
-holds a byte that Windows-1252 has not. The whole file is looked at first, since one name with
-an accent may stand in its last row.
+holds a byte that Windows-1252 has not. One name with an accent may stand in the last row. So the
+whole file is looked at first, unless it is long and read twice anyway: then its beginning is taken
+for the rest, and the first of the two readings checks that (`Examination`).
 """
 
 import codecs
@@ -42,6 +43,7 @@ class TextFile:
     skipped_bytes : length of the byte-order mark.
     n_quotes : number of quotes; odd if one has no partner.
     aligned : whether several spaces stand between cells; one of them is read.
+    examined : whether all of the file was looked at, not only its beginning.
     """
 
     path: Path
@@ -50,18 +52,54 @@ class TextFile:
     skipped_bytes: int
     n_quotes: int
     aligned: bool = False
+    examined: bool = True
 
-    def open(self) -> "Utf8Stream":
-        """Return the contents as a stream of UTF-8 without byte-order mark."""
+    def open(self, examination: "Examination | None" = None) -> "Utf8Stream":
+        """Return the contents as a stream of UTF-8 without byte-order mark.
+
+        An ``examination`` gets what is read of a file of UTF-8.
+        """
         file = _open_bytes(self.path, self.compressed)
         file.read(self.skipped_bytes)
-        return Utf8Stream(file, self.encoding, self.aligned)
+        return Utf8Stream(file, self.encoding, self.aligned, examination)
 
 
-def examine_text(path: Path, *, compressed: bool, encoding: str | None = None) -> TextFile:
+class Examination:
+    """Look at a text, block after block, for another encoding and for quotes, which are counted.
+
+    ``look`` raises `UnicodeDecodeError` for a block of another encoding.
+    """
+
+    def __init__(self, path: Path, encoding: str):
+        self._path = path
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._single_byte = encoding in ("cp1252", "latin-1")
+        self.n_quotes = 0
+
+    def look(self, block: bytes, *, final: bool) -> None:
+        """Take in a block; the last one may be empty."""
+        view = memoryview(block)
+        # In pieces: a piece and its text stay in the processor's cache.
+        for start in range(0, len(block) or 1, BLOCK_BYTES):
+            piece = bytes(view[start : start + BLOCK_BYTES])
+            text = self._decoder.decode(piece, final=final and start + BLOCK_BYTES >= len(block))
+            binary = self._single_byte and len(piece.translate(None, CONTROLS)) < len(piece)
+            if binary or "\0" in text:
+                raise table_error(
+                    self._path,
+                    "holds bytes that no text has (NUL or others); export it again as CSV.",
+                )
+            # To look is faster than to count.
+            self.n_quotes += text.count('"') if '"' in text else 0
+
+
+def examine_text(
+    path: Path, *, compressed: bool, encoding: str | None = None, first_bytes: int | None = None
+) -> TextFile:
     """Read a file through once, a block at a time, and find out its encoding.
 
-    An ``encoding`` that the user names is only checked.
+    An ``encoding`` that the user names is only checked. With ``first_bytes``, only these are looked
+    at where the file is longer and they are UTF-8.
     """
     given = None if encoding is None else _codec_name(encoding)
     kinds = GZIP_ERRORS if compressed else ()
@@ -76,6 +114,10 @@ def examine_text(path: Path, *, compressed: bool, encoding: str | None = None) -
         encoding, skipped = _guess_encoding(sample)
         if given is not None and given != encoding:
             encoding, skipped = given, 0
+        if first_bytes is not None and encoding == "utf-8":
+            n_quotes = _count_first_quotes(path, compressed, skipped, first_bytes)
+            if n_quotes is not None:
+                return TextFile(path, compressed, encoding, skipped, n_quotes, examined=False)
         n_quotes = _count_quotes(path, compressed, encoding, skipped)
         if n_quotes is None and given is not None:
             raise table_error(path, f"is not {given.upper()}; name another --encoding.")
@@ -125,32 +167,46 @@ def _guess_encoding(sample: bytes) -> tuple[str, int]:
 
 def _count_quotes(path: Path, compressed: bool, encoding: str, skipped: int) -> int | None:
     """Return the number of quotes in the text, or None if this is not its encoding."""
-    decoder = codecs.getincrementaldecoder(encoding)()
-    single_byte = encoding in ("cp1252", "latin-1")
-    n_quotes = 0
+    examination = Examination(path, encoding)
     with _open_bytes(path, compressed) as file:
         file.read(skipped)
         while True:
             block = file.read(BLOCK_BYTES)
             try:
-                text = decoder.decode(block, final=not block)
+                examination.look(block, final=not block)
             except UnicodeDecodeError:
                 return None
-            binary = single_byte and len(block.translate(None, CONTROLS)) < len(block)
-            if binary or "\0" in text:
-                raise table_error(
-                    path, "holds bytes that no text has (NUL or others); export it again as CSV."
-                )
-            n_quotes += text.count('"') if '"' in text else 0  # to look is faster than to count
             if not block:
-                return n_quotes
+                return examination.n_quotes
+
+
+def _count_first_quotes(path: Path, compressed: bool, skipped: int, n_bytes: int) -> int | None:
+    """Return the quotes in the beginning of a text; None: it is all there is, or not UTF-8."""
+    examination = Examination(path, "utf-8")
+    with _open_bytes(path, compressed) as file:
+        file.read(skipped)
+        block = file.read(n_bytes)
+        if not file.read(1):
+            return None
+    try:
+        examination.look(block, final=False)
+    except UnicodeDecodeError:
+        return None
+    return examination.n_quotes
 
 
 class Utf8Stream:
     """A file-like object that gives UTF-8, whatever the encoding below."""
 
-    def __init__(self, file: IO[Any], encoding: str, aligned: bool = False):
+    def __init__(
+        self,
+        file: IO[Any],
+        encoding: str,
+        aligned: bool = False,
+        examination: Examination | None = None,
+    ):
         self._file = file
+        self._examination = examination
         self._aligned = aligned
         self._started = False
         self._spaces = b""  # at the end of the last block, if aligned: more may follow
@@ -168,11 +224,11 @@ class Utf8Stream:
 
     def _read(self, size: int) -> bytes:
         if self._decoder is None and not self._waiting and not self._aligned:
-            return bytes(self._file.read(size))
+            return self._examined(bytes(self._file.read(size)))
         parts = [self._waiting]
         wanted = size - len(self._waiting)
         while not self._ended and (size < 0 or wanted > 0):
-            block = self._file.read(BLOCK_BYTES if size < 0 else max(wanted, 4096))
+            block = self._examined(self._file.read(BLOCK_BYTES if size < 0 else max(wanted, 4096)))
             self._ended = not block
             if self._decoder is not None:
                 block = self._decoder.decode(block, final=self._ended).encode("utf-8")
@@ -183,6 +239,11 @@ class Utf8Stream:
         data = b"".join(parts)
         self._waiting = b"" if size < 0 else data[size:]
         return data if size < 0 else data[:size]
+
+    def _examined(self, block: bytes) -> bytes:
+        if self._examination is not None:
+            self._examination.look(block, final=not block)
+        return block
 
     def _squeeze(self, block: bytes) -> bytes:
         block = self._spaces + block

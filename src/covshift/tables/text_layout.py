@@ -104,7 +104,10 @@ def find_layout(sample: str, given: GivenLayout, *, complete: bool) -> TextLayou
             )
     names, length = _read_header(text, separator)
     if not complete and start + length >= len(sample):
-        raise TableError("the first row does not end; is it a row of names?")
+        raise TableError(
+            f"the first row does not end within 1 MiB; is it a row of names? {MAX_COLUMNS} columns "
+            "at most are read."
+        )
     if len(names) > MAX_COLUMNS:
         raise TableError(
             f"has {len(names)} columns, and {MAX_COLUMNS} at most are read; leave some out."

@@ -17,7 +17,7 @@ from covshift.weights._weight_estimator import WeightEstimator
 
 CALIBRATED = (LogisticRegression, LogisticRegressionCV, CalibratedClassifierCV)
 # A probability of source below it is rounding: weights stay finite.
-SMALLEST = float(np.finfo(np.float64).eps)
+SMALLEST_CHANCE = float(np.finfo(np.float64).eps)
 
 
 class ClassifierWeights(WeightEstimator):
@@ -112,7 +112,7 @@ class ClassifierWeights(WeightEstimator):
         return self._ratio(np.mean([c.predict_proba(X)[:, 1] for c in self.classifiers_], axis=0))
 
     def _ratio(self, P_target: FloatArray) -> FloatArray:
-        ratio: FloatArray = P_target / np.maximum(1 - P_target, SMALLEST) * self._prior
+        ratio: FloatArray = P_target / np.maximum(1 - P_target, SMALLEST_CHANCE) * self._prior
         return ratio
 
 

@@ -37,7 +37,7 @@ from covshift.kernels.arrays import FloatArray
 from covshift.kernels.gaussian_bases import gaussian
 from covshift.weights._weight_estimator import GaussianBasesWeights, Squares
 
-SMALLEST = 1e-300  # a held-out row that no basis meets: a bad score, not minus infinity
+SMALLEST_LIKELIHOOD = 1e-300  # a held-out row that no basis meets: a bad score, not minus infinity
 # Components that may enter at once: more make the least-squares problem needlessly large.
 MAX_ENTERING = 20
 
@@ -241,7 +241,7 @@ class KLIEPWeights(GaussianBasesWeights):
             for test in folds if n_target > 1 and len(sigmas) > 1 else []:
                 train = np.delete(P_target, test, axis=0)
                 held_in, _ = fit_coefficients(train, source_means, start=theta, **options)
-                likelihood = np.log(np.maximum(P_target[test] @ held_in, SMALLEST))
+                likelihood = np.log(np.maximum(P_target[test] @ held_in, SMALLEST_LIKELIHOOD))
                 scores[index] += likelihood.sum() / n_target
         best = int(sigmas.argmax() if n_target == 1 else scores.argmax())
         self.sigmas_, self.score_table_ = sigmas, scores

@@ -41,7 +41,7 @@ from covshift.kernels.gaussian_bases import squares_to_bases
 from covshift.kernels.mmd import TILE_ROWS, squared_distances
 from covshift.kernels.nystrom import lost_diagonal, nystrom_features, nystrom_root, nystrom_sum
 from covshift.measures import median_bandwidth
-from covshift.weights._weight_estimator import NEGLIGIBLE, WeightEstimator
+from covshift.weights._weight_estimator import NEGLIGIBLE_MEAN, WeightEstimator
 
 FALLBACK_ROWS = 500  # of each role, whose distances give the bandwidth after an underflow
 EXACT_ROWS = 5000  # largest source for which "auto" is exact, as its kernel matrix is kept
@@ -456,7 +456,7 @@ class KMMWeights(WeightEstimator):
         self.landmarks_ = self._draw_landmarks(rng)
         self.bandwidth_ = float(self.bandwidth or median_bandwidth(source, target))
         features, kappa = self._set_up()
-        if kappa.max() < NEGLIGIBLE:
+        if kappa.max() < NEGLIGIBLE_MEAN:
             some = [rows[:: 1 + len(rows) // FALLBACK_ROWS] for rows in (source, target)]
             fallback = float(np.sqrt(np.median(squares_to_bases(*some))))
             self._warn(

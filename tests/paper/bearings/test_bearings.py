@@ -4,8 +4,10 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from typer.testing import CliRunner
 
+from covshift import SegmentSparseFiltering
 from covshift.cli import build_app
 from covshift.paper.bearings import study as study_module
 from covshift.paper.bearings.protocol import (
@@ -21,6 +23,7 @@ from covshift.paper.bearings.protocol import (
     read_windows,
 )
 from covshift.paper.bearings.study import SYSTEMS, declare, run_on_task, strongest_filters
+from covshift.quiet import ignored_warnings
 
 
 def make_windows(n=4, length=200, seed=0):
@@ -141,6 +144,18 @@ def test_filters_are_drawn_in_their_largest_unit():
     filters = strongest_filters(make_windows(n=2), seed=0)
     assert filters.shape == (study_module.N_DRAWN, 100)
     np.testing.assert_allclose(np.abs(filters).max(axis=1), 1)
+
+
+def test_drawn_waveforms_are_covariances_of_segments_and_responses():
+    windows = make_windows(n=2)
+    drawn = strongest_filters(windows, seed=0)
+    own = windows.X[(windows.sensor == "DE") & (windows.load == 0)]
+    with ignored_warnings(ConvergenceWarning):
+        filters = SegmentSparseFiltering(study_module.N_FILTERS, random_state=0).fit(own)
+    segments = own.reshape(-1, 100) - own.reshape(-1, 100).mean(axis=0)
+    best = filters.transform(own).mean(axis=0).argmax()
+    naive = np.mean([(filters.components_[best] @ one) * one for one in segments], axis=0)
+    np.testing.assert_allclose(drawn[0], naive / np.abs(naive).max(), atol=1e-6)
 
 
 def instant_trials(trials, path):

@@ -200,9 +200,10 @@ def _filter_section(records: Sequence[Record]) -> list[Any]:
     drawn = figures.draw_waveforms(np.array(trials[0]["filters"]), RATE)
     figure = make_figure(
         "filters",
-        "Filters that sparse filtering learns from segments of 100 samples (drive end, 0 hp): "
-        "those with the strongest responses, in time (above) and in frequency (below).",
-        "Six waveforms that ring at one frequency each, and their amplitude spectra.",
+        "Filters that sparse filtering learns from segments of 100 samples (drive end, 0 hp): the "
+        "waveforms that those with the strongest responses answer to (covariances of segments and "
+        "responses), in time (above) and in frequency (below).",
+        "Six waveforms, and their amplitude spectra below them.",
         png=figures.png_bytes(drawn),
     )
     return [make_section("filters", "Learned filters", figures=[figure])]

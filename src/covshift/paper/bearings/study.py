@@ -147,12 +147,18 @@ def run_on_task(
 
 
 def strongest_filters(windows: BearingWindows, seed: int) -> FloatArray:
-    """The filters that answer most strongly to the windows that they were learned from."""
+    r"""Waveforms that the filters with the strongest responses answer to, largest value one.
+
+    They are the covariances of segments with responses, :math:`\operatorname{cov}(S) (W V)^\top`.
+    The filters themselves make up for what the sensor's own filter takes away: drawn, they would
+    show the frequencies with the least power.
+    """
     source = BearingTask("", FILTERS_OF, FILTERS_OF).split(windows)[0]
     with ignored_warnings(ConvergenceWarning):
         filters = SegmentSparseFiltering(N_FILTERS, random_state=seed).fit(windows.X[source])
     strongest = np.argsort(-filters.transform(windows.X[source]).mean(axis=0))[:N_DRAWN]
-    found: FloatArray = filters.components_[strongest].astype(np.float64)
+    segments = windows.X[source].reshape(-1, filters.segment_length_).astype(np.float64)
+    found: FloatArray = filters.components_[strongest] @ np.cov(segments, rowvar=False)
     return found / np.abs(found).max(axis=1, keepdims=True)
 
 

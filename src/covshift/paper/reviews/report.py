@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 
 from covshift.paper.grid_systems import BASELINES, SYSTEMS, best_setting
-from covshift.paper.reviews.plans import FIXED_COST, N_FOLDS, N_WORDS, SOURCE, TARGETS, ReviewPlan
+from covshift.paper.reviews.protocol import (
+    FIXED_COST,
+    N_FOLDS,
+    N_WORDS,
+    SOURCE,
+    TARGETS,
+    ReviewPlan,
+)
 from covshift.report.document import make_document, make_section
 from covshift.studies.report import (
     CLEAR,

@@ -19,9 +19,9 @@ from covshift.paper.speech.printed import (
 )
 from covshift.paper.speech.protocol import SpeechTable
 from covshift.paper.speech.summary import (
-    LEVEL,
     ORACLE,
     PRINTED_WAY,
+    TEST_LEVEL,
     WAYS,
     Comparison,
     SpeechResults,
@@ -205,7 +205,7 @@ def _control_words(results: SpeechResults, corpus: str) -> list[str]:
         return []
     pvalues = [pvalue for pvalue in (one.wilcoxon, one.clustered) if pvalue is not None]
     shown = f"(mean {mean.mean:.3f}, difference {one.difference:+.3f})"
-    if max(pvalues) > LEVEL:
+    if max(pvalues) > TEST_LEVEL:
         return [
             f"Whether it is fitted with or without the target rows shows no difference {shown}."
         ]

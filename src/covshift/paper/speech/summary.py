@@ -23,7 +23,7 @@ from covshift.studies.store import Record
 ORACLE, FOLDS, PRINTED_WAY = "oracle", "source folds", "printed"
 WAYS = (ORACLE, FOLDS, PRINTED_WAY)
 CHANCE = 0.5  # UAR of guesses, of two classes
-LEVEL = 0.05  # of both tests, after Holm's correction over the systems
+TEST_LEVEL = 0.05  # of both tests, after Holm's correction over the systems
 SYMBOLS = {"label_reward": "λ", "lambda": "λ", "noise_level": "noise", "learning_rate": "rate"}
 NOT_SHOWN = ("mini_batches",)  # the same for all
 COLUMNS = ("corpus", "system", "way", "seed", "speaker", "uar", "settings", "control", "trial")
@@ -191,13 +191,13 @@ class Tested(NamedTuple):
     @property
     def could_be_shown(self) -> bool:
         """Whether so many speakers could show any difference, however large."""
-        return self.comparison.smallest_clustered * self.n_systems <= LEVEL
+        return self.comparison.smallest_clustered * self.n_systems <= TEST_LEVEL
 
     @property
     def verdict(self) -> Verdict:
         """A difference is called one where both tests show it, the many systems considered."""
         pvalues = self.wilcoxon_holm, self.clustered_holm
-        if any(pvalue is None or pvalue > LEVEL for pvalue in pvalues):
+        if any(pvalue is None or pvalue > TEST_LEVEL for pvalue in pvalues):
             return "unclear"
         if not self.comparison.one_way:  # both tests are two-sided
             return "unclear"
@@ -235,7 +235,7 @@ class AboveChance(NamedTuple):
     @property
     def shown(self) -> bool:
         """Whether some system knows more than nothing."""
-        return self.pvalue <= LEVEL
+        return self.pvalue <= TEST_LEVEL
 
 
 def above_chance(results: SpeechResults, corpus: str) -> AboveChance | None:

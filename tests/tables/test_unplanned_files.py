@@ -1,0 +1,115 @@
+"""Tables that people hand over by mistake, or that programs put together without care."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from covshift.tables import TableError, open_table, read_pair, read_table
+
+
+def people(n_rows=60, seed=0):
+    rng = np.random.default_rng(seed)
+    age = rng.normal(40, 10, n_rows).round(1)
+    return pd.DataFrame(
+        {
+            "age": age,
+            "city": rng.choice(["Oslo", "Rome"], n_rows),
+            "churned": np.where(age > 40, "yes", "no"),
+        }
+    )
+
+
+def write(path, frame, **options):
+    frame.to_csv(path, index=False, **options)
+    return path
+
+
+def write_pair(folder, train, new):
+    return write(folder / "train.csv", train), write(folder / "new.csv", new)
+
+
+@pytest.mark.parametrize("quoting", [0, 1], ids=["plain", "quoted"])
+def test_rows_that_repeat_the_names_are_left_out(tmp_path, quoting):
+    frame = people()
+    once = frame.to_csv(index=False, quoting=quoting)
+    path = tmp_path / "joined.csv"
+    path.write_text(once * 3)
+    whole = write(tmp_path / "whole.csv", pd.concat([frame] * 3))
+    table, expected = read_table(path), read_table(whole)
+    assert table.schema == expected.schema
+    pd.testing.assert_frame_equal(table.frame, expected.frame)
+    note = "2 rows repeat the names of the columns: they are left out."
+    assert note in table.notes
+    reader = open_table(path, schema=table.schema)
+    assert sum(len(part) for part in reader) == len(expected.frame)
+    assert note in reader.notes
+    path.write_text("name\nRome\nname\n")  # may be a word
+    assert read_table(path).frame["name"].tolist() == ["Rome", "name"]
+
+
+def test_a_table_without_a_value_is_not_called_empty(tmp_path):
+    train, new = write_pair(tmp_path, people(), people(5).assign(age=None, city=None, churned=None))
+    with pytest.raises(TableError, match="hold a value in 'age', 'city': 5 are empty"):
+        read_pair(train, new, label="churned")
+
+
+def test_names_on_the_command_line_may_have_spaces_as_in_the_file(tmp_path):
+    frame = people().rename(columns={"churned": " has  churned "})
+    train, new = write_pair(tmp_path, frame, people(20, 1))
+    assert read_pair(train, new, label=" has  churned ").label == "has churned"
+
+
+def test_dates_of_a_later_file_may_be_iso(tmp_path):
+    days = pd.Timestamp("2024-01-13") + pd.to_timedelta(np.arange(60), "D")
+    train = people().assign(since=days.strftime("%m/%d/%Y"))
+    new = people(60, 1).drop(columns="churned").assign(since=days.strftime("%Y-%m-%d"))
+    tables = read_pair(*write_pair(tmp_path, train, new), label="churned")
+    assert tables.X_new["since"].tolist() == tables.X_train["since"].tolist() == days.tolist()
+    assert not any("are not dates" in note for note in tables.notes)
+
+
+def test_another_unit_is_named(tmp_path):
+    train = people().assign(weight=[f"{value} kg" for value in range(60)])
+    new = people(20, 1).assign(weight=[f"{value} lb" for value in range(20)])
+    tables = read_pair(*write_pair(tmp_path, train, new), label="churned")
+    said = "20 cells are not numbers with the unit 'kg' (first: '0 lb')"
+    assert any(said in note for note in tables.notes)
+
+
+def test_one_file_given_twice_is_mentioned(tmp_path):
+    path = write(tmp_path / "table.csv", people())
+    said = "Both tables are the same file: no row of it can have moved."
+    assert said in read_pair(path, path, label="churned").notes
+    other = write(tmp_path / "other.csv", people())
+    assert said not in read_pair(path, other, label="churned").notes
+
+
+def test_columns_of_lists_are_not_said_to_be_missing(tmp_path):
+    train, new = tmp_path / "train.parquet", tmp_path / "new.parquet"
+    people().assign(tags=[[1, 2]] * 60).to_parquet(train)
+    people(20, 1).assign(tags=[[1, 2]] * 20).to_parquet(new)
+    notes = read_pair(train, new, label="churned").notes
+    assert sum("'tags'" in note for note in notes) == 1
+
+
+def test_texts_that_differ_only_in_case_are_named(tmp_path):
+    new = people(20, 1)
+    new["city"] = new["city"].str.lower()
+    notes = read_pair(*write_pair(tmp_path, people(), new), label="churned").notes
+    assert any("'oslo' differs from 'Oslo' only in case: write them alike." in n for n in notes)
+
+
+@pytest.mark.parametrize("more", [b"40.0,Oslo,no\n", b"40.0,\xff\0,no,more\n"])
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, kind, more):
+    path = tmp_path / f"table.{kind}"
+    frame = people(100_000)
+    frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
+    reader = open_table(path, schema=open_table(path).schema, chunk_bytes=1 << 20)
+    batches = iter(reader)
+    next(batches)
+    with path.open("ab") as file:
+        file.write(more)
+    with pytest.raises(TableError, match="changed while it was read; run the command again"):
+        list(batches)
+    path.unlink()
