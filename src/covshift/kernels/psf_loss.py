@@ -5,12 +5,12 @@ r"""The loss of periodic sparse filtering, and of sparse filtering: what its gra
     L(W) = \sum_{ij} Z_{ij}
            - \sum_c \lambda_c \sum_{i: y_i = c} \; \sum_{j \in \text{group } c} Z_{ij}
            + \tfrac{\alpha}{2} \lVert W \rVert^2,
-    \qquad Z = \text{normalise}(g(X W^\top))
+    \qquad Z = \text{normalize}(g(X W^\top))
 
 Rows without a label earn no reward; without any labels, and with the soft absolute value,
 this is plain sparse filtering. The reward makes the upstream gradient
 :math:`G_{ij} = 1 - \lambda_c [y_i = c, j \in \text{group } c]`, which enters *before* the
-backward pass through both normalisations; `filter_passes` has the gradient written out. (The
+backward pass through both normalizations; `filter_passes` has the gradient written out. (The
 paper's appendix multiplies by :math:`\lambda` at the end, which is not the gradient of its own
 loss.)
 
@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from covshift.kernels.arrays import BoolArray, FloatArray
-from covshift.kernels.filter_passes import FilterLoss, RowFactors
+from covshift.kernels.filter_steps import FilterLoss, RowFactors
 from covshift.kernels.normalization import inverse_roots
 from covshift.kernels.row_blocks import Block, rooms
 
@@ -48,12 +48,18 @@ class JointNorms(NamedTuple):
 
 
 def psf_loss(groups: BoolArray, label_reward: FloatArray, norm_epsilon: float) -> FilterLoss:
-    """The formula above but for its penalty, for groups (K, C, L) and lambda (K, C)."""
-    K, C, L = groups.shape
-    upstream = np.ones((K, C + 1, L), label_reward.dtype)  # the last row: without a label
-    upstream[:, :-1] -= label_reward[..., None] * groups
+    """The formula above without its penalty, for groups (K, C, L) and lambda (K, C)."""
+    upstream = upstream_gradients(groups, label_reward)
     norms = partial(joint_norms, upstream=upstream, norm_epsilon=norm_epsilon)
-    return FilterLoss(C, norms, row_factors, filter_factors, n_parts=1)
+    return FilterLoss(groups.shape[1], norms, row_factors, filter_factors, n_parts=1)
+
+
+def upstream_gradients(groups: BoolArray, label_reward: FloatArray) -> FloatArray:
+    """G (K, C + 1, L) of each class; the last is that of rows without a label."""
+    K, C, L = groups.shape
+    upstream = np.ones((K, C + 1, L), label_reward.dtype)
+    upstream[:, :-1] -= label_reward[..., None] * groups
+    return upstream
 
 
 def joint_norms(squares: FloatArray, upstream: FloatArray, norm_epsilon: float) -> JointNorms:

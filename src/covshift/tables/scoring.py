@@ -72,7 +72,7 @@ def score_file(
     reader = open_for_model(model, path, label=label, domain=domain, **options)
     plain = model.plain_
     truths, predictions, plain_predictions, domains = [], [], [], []
-    n_unlabelled = 0
+    n_unlabeled = 0
     for frame in map(to_frame, reader.chunks()):
         if progress is not None:
             progress(reader.reader.n_rows, reader.reader.share_read)
@@ -80,7 +80,7 @@ def score_file(
         truth, known = read_known_labels(
             frame[label], classes, model.schema_.missing, model.label_edges_
         )
-        n_unlabelled += int((~known).sum())
+        n_unlabeled += int((~known).sum())
         frame, truth = frame[known], truth[known]
         if not len(frame):
             continue
@@ -95,8 +95,8 @@ def score_file(
         raise table_error(path, f"no row has a label in {listed([label])}.")
     notes = reader.notes()
     truth, prediction = np.concatenate(truths), np.concatenate(predictions)
-    if n_unlabelled:
-        notes.append(f"{n_unlabelled} rows have no label and are left out.")
+    if n_unlabeled:
+        notes.append(f"{n_unlabeled} rows have no label and are left out.")
     task = _Classes(model) if isinstance(model, TableClassifier) else _Numbers(model)
     notes += task.notes(truth)
     scores = {
