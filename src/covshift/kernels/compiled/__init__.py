@@ -213,7 +213,7 @@ def _function(name: str, array: FloatArray) -> Any:
     return (library() or {})[name, array.dtype.itemsize]
 
 
-def _address(array: FloatArray | IntArray) -> int:
+def _address(array: Any) -> int:
     """Where the numbers of a contiguous array are."""
     try:  # a quarter of the time of the other way
         return ctypes.addressof(ctypes.c_char.from_buffer(array))
