@@ -56,11 +56,12 @@ test-sample: .venv/dev-installed  ## a few minutes of what test-all does
 	$(BIN)/python hardening/mutate.py --seed $(SEED) --count 10 --by-name --minutes 2 --at-least 0 \
 		--out hardening-output/sample
 
-lint: .venv/dev-installed  ## style and types
+lint: .venv/dev-installed  ## style, types, spelling, plain English
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
 	$(BIN)/python -m codespell_lib
+	$(BIN)/python docs/check_prose.py
 
 smoke: .venv/dev-installed  ## the built wheel, in an empty environment, outside this folder
 	$(BIN)/python tests/wheel_smoke.py

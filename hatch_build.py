@@ -1,7 +1,7 @@
 """Builds the compiled kernels into the wheel, on a machine with a C compiler.
 
 Without one, and where the environment variable COVSHIFT_PURE is set, the wheel is pure Python as it
-would be anyway: NumPy then does the same, more slowly. `docs/design/0033-compiled-kernels.md` says
+would be anyway: NumPy then does the same, more slowly. `docs/design/0034-compiled-kernels.md` says
 why this is so.
 
 `python hatch_build.py` builds them into the source tree.

@@ -33,22 +33,37 @@ from covshift.kernels.class_shares import reweigh_classes
 from covshift.predictors.class_proportions import SHARE_PRIOR, share_ratios
 from covshift.predictors.held_out import HeldOutRows
 from covshift.predictors.objective import class_shares, decide_classes
-from covshift.predictors.prediction_sets import UNWEIGHTED, Evidence, decide, gather_evidence
+from covshift.predictors.prediction_sets import (
+    UNWEIGHTED,
+    Evidence,
+    decide,
+    gather_evidence,
+    margin_of,
+)
 from covshift.selection.metrics import METRICS
 from covshift.selection.performance import (
     ESTIMATORS,
+    SEPARATED,
     Scored,
     compare_rows,
+    lean,
     predict_score,
     quantities_of,
 )
 
 ALPHA = 0.1
 ORACLE, UNION = "ORACLE", "union"
+MARGINS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)  # shares of alpha that were looked at
 PROBABILITIES = (
     0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.975, 0.99, 0.995,
 )  # fmt: skip
-DROPS = (*ESTIMATORS, "source domains", "separation", "outside")
+DROPS = (
+    *ESTIMATORS, *(f"{name}, separated" for name in SEPARATED), "source domains", "separation",
+    "outside",
+)  # fmt: skip
+CALIBRATED = "calibrated confidence"
+AGREEMENT = 0.07
+AGREEMENTS = (0.001, 0.03, 0.05, AGREEMENT, 0.1)  # that were looked at
 DIFFICULTY = (
     "one", "separation", "outside", "few rows", "one domain", "size of confidence", "reference",
 )  # fmt: skip
@@ -90,11 +105,17 @@ def judge_sets(stored, model):
     held = HeldOutRows(stored.X_source, stored.codes, stored.domain, model.source)
     evidence, weightings = gather_evidence(held, stored.X_target, model.target, ALPHA)
     scores = 1 - model.source[np.arange(len(stored.codes)), stored.codes]
-    sets = {
-        name: one.thresholds(scores, stored.X_test, model.test, ALPHA) >= 1 - model.test
-        for name, one in weightings.items()
+
+    def sets_at(alpha):
+        return {
+            name: one.thresholds(scores, stored.X_test, model.test, alpha) >= 1 - model.test
+            for name, one in weightings.items()
+        }
+
+    sets = sets_at(ALPHA)
+    sets |= {
+        f"{UNION} {share}": np.any([*sets_at(ALPHA * share).values()], axis=0) for share in MARGINS
     }
-    sets[UNION] = np.any([*sets.values()], axis=0)
     own = np.sort(1 - model.test[np.arange(len(stored.truth)), stored.truth])
     threshold = own[int(np.ceil((1 - ALPHA) * len(own))) - 1]
     sets[ORACLE] = 1 - model.test <= threshold
@@ -106,20 +127,33 @@ def judge_sets(stored, model):
     }
 
 
+def decide_rows(stored, model, P, objective, *, reweighed):
+    """Return the class numbers that the objective chooses for rows of a task."""
+    shares = class_shares(stored.codes, stored.n_classes)
+    if reweighed and objective == OBJECTIVES[0]:
+        P = reweigh_classes(P, share_ratios(model.target, shares, SHARE_PRIOR))
+    return decide_classes(P, objective, shares)
+
+
+def decide_task(stored, model, objective, *, reweighed):
+    """Return the class numbers of held-out rows and of target rows."""
+    return (
+        decide_rows(stored, model, model.source, objective, reweighed=False),
+        decide_rows(stored, model, model.target, objective, reweighed=reweighed),
+    )
+
+
 def judge_estimates(stored, model, objective, compared, *, reweighed):
     """Return quantities, single estimates and the true score of a model."""
-    shares = class_shares(stored.codes, stored.n_classes)
-
-    def decide_rows(P, reweighed=False):
-        if reweighed and objective == OBJECTIVES[0]:
-            P = reweigh_classes(P, share_ratios(model.target, shares, SHARE_PRIOR))
-        return decide_classes(P, objective, shares)
-
     metric = METRICS[objective]
     held = HeldOutRows(stored.X_source, stored.codes, stored.domain, model.source)
-    of_held, of_new = decide_rows(model.source), decide_rows(model.target, reweighed)
+    of_held, of_new = decide_task(stored, model, objective, reweighed=reweighed)
+    of_test = decide_rows(stored, model, model.test, objective, reweighed=reweighed)
     reference = metric(stored.codes, of_held)
-    drops = [reference - metric(codes, decide_rows(P)) for P, codes in model.domains]
+    drops = [
+        reference - metric(codes, decide_rows(stored, model, P, objective, reweighed=False))
+        for P, codes in model.domains
+    ]
     scored = Scored(
         held, of_held, stored.X_target, model.target, of_new, objective,
         float(np.mean(drops)) if drops else 0.0,
@@ -128,7 +162,7 @@ def judge_estimates(stored, model, objective, compared, *, reweighed):
     return {
         "quantities": quantities,
         "estimates": estimates,
-        "true": metric(stored.truth, decide_rows(model.test, reweighed)),
+        "true": metric(stored.truth, of_test),
     }
 
 
@@ -182,7 +216,7 @@ def fit_mean(frame, weights):
     return {"reference": 1.0, **dict(zip(DROPS, -beta, strict=True))}
 
 
-def fit_performance(frame):
+def fit_performance(frame, agreement=AGREEMENT):
     """Return the coefficients of an objective; residuals are of fits without the cluster."""
     weights = cluster_weights(frame)
     names = sorted(frame["cluster"].unique())
@@ -192,24 +226,27 @@ def fit_performance(frame):
         out = part == number
         if out.any():
             mean = fit_mean(frame[~out], weights[~out])
-            expected = matrix(frame[out], [*mean]) @ np.array([*mean.values()])
+            combined = matrix(frame[out], [*mean]) @ np.array([*mean.values()])
+            calibrated = matrix(frame[out], ["reference"]) - matrix(frame[out], [CALIBRATED])
+            expected = lean(combined, calibrated[:, 0], agreement)
             residuals[out] = frame.loc[out, "true"].to_numpy() - expected
     D = matrix(frame, DIFFICULTY)
     gamma = fit_ridge(D, np.log(np.abs(residuals) + SMALLEST), weights, DIFFICULTY)
     scaled = residuals / np.exp(D @ gamma)
     return {
         "mean": fit_mean(frame, weights),
+        "agreement": agreement,
         "log scale": dict(zip(DIFFICULTY, gamma, strict=True)),
         "probabilities": list(PROBABILITIES),
         "quantiles": [weighted_quantile(scaled, weights, p) for p in PROBABILITIES],
     }
 
 
-def left_out(frame):
+def left_out(frame, agreement=AGREEMENT):
     """Return the frame with estimates by coefficients that know nothing of the cluster."""
     parts = []
     for cluster in frame["cluster"].unique():
-        fitted = fit_performance(frame[frame["cluster"] != cluster])
+        fitted = fit_performance(frame[frame["cluster"] != cluster], agreement)
         part = frame[frame["cluster"] == cluster].copy()
         found = [predict_score(one, fitted).interval().clipped(0, 1) for one in part["quantities"]]
         for field in ("value", "low", "high"):
@@ -224,10 +261,18 @@ def cluster_mean(values, frame):
         frame["cluster"].to_numpy()).mean().mean())  # fmt: skip
 
 
-def table_of_estimates(frame):
-    """Return mean absolute errors as lines of a table, and coverage of the intervals."""
+def table_of_estimates(frame, peers=None):
+    """Return mean absolute errors as lines of a table, and coverage of the intervals.
+
+    ``peers``: NannyML's estimates by task and model, from `nannyml_estimates.py`.
+    """
     frame = left_out(frame)
     columns = {"estimate_performance": frame["value"]}
+    if peers is not None:
+        keys = frame["task"] + " | " + frame["model"]
+        columns["NannyML's CBPE"] = keys.map(peers).fillna(
+            pd.Series([one["calibrated confidence"] for one in frame["estimates"]], frame.index)
+        )
     columns["score on the source"] = [one["reference"] for one in frame["quantities"]]
     for name in ESTIMATORS:
         columns[name] = [one[name] for one in frame["estimates"]]
@@ -251,15 +296,35 @@ def table_of_estimates(frame):
     return "\n".join([head, *lines])
 
 
+def table_of_agreements(frame):
+    """Return mean absolute errors by the bound of agreement, as text; 0.001: no agreement."""
+    lines = []
+    for agreement in AGREEMENTS:
+        found = left_out(frame, agreement)
+        error = (found["value"] - found["true"]).abs()
+        means = [
+            cluster_mean(error[part], found[part])
+            for model in MODELS
+            for mark in ("shift", "control")
+            for part in [(found["model"] == model) & (found["mark"] == mark)]
+        ]
+        lines.append(f"{agreement:g}: " + ", ".join(f"{one:.3f}" for one in means))
+    return "\n".join(lines)
+
+
 # Sets ---------------------------------------------------------------------------------------------
 
 
-def set_frame(records):
-    """Return what is promised of each model's sets, their coverage and their size."""
+def set_frame(records, margin=None):
+    """Return what is promised of each model's sets, their coverage and their size.
+
+    ``margin``: function of a cluster; None: the one of the package.
+    """
     rows = []
     for record in records:
         promise, names = decide(Evidence(**record["evidence"]), ALPHA)
-        used = UNION if len(names) > 1 else names[0]
+        share = margin_of(names) if margin is None else margin(record["cluster"])
+        used = f"{UNION} {share}" if len(names) > 1 else names[0]
         covered, size = record["covered"], record["size"]
         rows.append(
             {key: record[key] for key in ("task", "cluster", "mark", "model")}
@@ -293,6 +358,23 @@ def table_of_sets(frame):
     return "\n".join(lines)
 
 
+def left_out_margins(records):
+    """Return, by cluster, the largest margin with 90 % coverage on shift tasks of the others."""
+    clusters = sorted({one["cluster"] for one in records})
+    frames = {share: set_frame(records, lambda cluster, share=share: share) for share in MARGINS}
+    found = {}
+    for cluster in clusters:
+        for share, frame in frames.items():
+            part = frame[
+                frame["promised"] & (frame["mark"] == "shift") & (frame["cluster"] != cluster)
+            ]
+            found[cluster] = share
+            of_models = [cluster_mean(one["covered"], one) for _, one in part.groupby("model")]
+            if np.mean(of_models) >= 1 - ALPHA:
+                break
+    return found
+
+
 def halves(frame):
     """Return the tasks of every other cluster, by name, on which bounds were chosen; the others."""
     names = sorted({task.cluster for task in read_tasks()})
@@ -300,17 +382,27 @@ def halves(frame):
     return {"clusters looked at": frame[chosen], "other clusters": frame[~chosen]}
 
 
-def report(records):
-    """Return all tables as text."""
+def report(records, peers=None):
+    """Return all tables as text; ``peers`` as in `table_of_estimates`."""
     sets = set_frame(records)
     parts = [f"{sets['task'].nunique()} tasks in {sets['cluster'].nunique()} clusters", "## Sets"]
     for name, part in {"all": sets, **halves(sets)}.items():
         parts += [f"### {name}", table_of_sets(part)]
+    margins = left_out_margins(records)
+    parts += [
+        f"### margin chosen without the cluster: {pd.Series(margins).value_counts().to_dict()}",
+        table_of_sets(set_frame(records, margins.get)),
+        "### without a margin",
+        table_of_sets(set_frame(records, lambda cluster: MARGINS[0])),
+    ]
     parts.append(sets.groupby(["mark", "model", "method"]).agg(
         tasks=("task", "count"), covered=("covered", "mean"), unweighted=("unweighted", "mean")
     ).round(3).to_string())  # fmt: skip
     for objective in OBJECTIVES:
-        parts += [f"## {objective}", table_of_estimates(frame_of(records, objective))]
+        frame = frame_of(records, objective)
+        of_objective = peers if objective == OBJECTIVES[0] else None
+        parts += [f"## {objective}", table_of_estimates(frame, of_objective)]
+        parts += [f"### {objective} by agreement", table_of_agreements(frame)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -337,9 +429,11 @@ def main():
     parser.add_argument("--out", type=Path, required=True, help="folder for records and tables")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--write", action="store_true", help="write performance.json")
+    parser.add_argument("--peers", type=Path, help="tasks.json of nannyml_estimates.py")
     options = parser.parse_args()
     records = read_records(options)
-    text = report(records)
+    peers = None if options.peers is None else json.loads(options.peers.read_text("utf-8"))
+    text = report(records, peers)
     (options.out / "tables.md").write_text(text, encoding="utf-8")
     print(text)
     if options.write:

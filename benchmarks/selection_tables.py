@@ -23,7 +23,7 @@ from covshift_bench.summary import cluster_mean, score, score_results, summarize
 from covshift_bench.tasks import MADE_UP, draw_task
 
 from covshift.report.document import make_cell, make_column, make_section, make_table
-from covshift.report.markdown import table_markdown
+from covshift.report.files import table_markdown
 from covshift.selection.vote import combine_with_labels, vote_weights
 
 METRIC = "balanced accuracy"

@@ -11,7 +11,7 @@ import re
 import sys
 from pathlib import Path
 
-from covshift.report.markdown import table_markdown
+from covshift.report.files import table_markdown
 
 PLACE = re.compile(r"(<!-- table (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 

@@ -30,7 +30,7 @@ from covshift import (
     SparseFiltering,
     registry,
 )
-from covshift.adapters._sparse_filter import SparseFilter
+from covshift.adapters.sparse_filtering import SparseFilter
 from covshift.base import DomainTransformer
 from covshift.registry import BUILT_IN
 from tests.shifted import make_problem

@@ -12,13 +12,16 @@ ROOT = Path(covshift.__file__).parent
 ORDER = [
     "_version",
     "quiet",
+    "shared_docs",
     "rows",
     "kernels",
     "solvers",
+    "domains",
     "streams",
     "measures",
-    "domains",
     "base",
+    "adapter_record",
+    "plugins",
     "registry",
     "output_files",
     "datasets",
@@ -175,8 +178,8 @@ def test_modules_are_imported_by_a_text_in_four_places_only():
     }
     assert users == {
         "covshift",
+        "covshift.adapter_record",
         "covshift.cli.app",
-        "covshift.registry",
         "covshift.tables.own_models",
     }
 

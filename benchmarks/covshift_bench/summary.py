@@ -24,7 +24,7 @@ import pandas as pd
 from covshift.measures import clustered_bootstrap_interval
 from covshift.measures.prediction_scores import paired_gain
 from covshift.report.document import make_cell, make_column, make_table
-from covshift.report.markdown import table_markdown
+from covshift.report.files import table_markdown
 from covshift_bench.results import FAILED, OK, decode_codes, decode_probabilities
 from covshift_bench.tasks import LIST, MADE_UP, made_up_tasks, read_tasks
 

@@ -1,22 +1,29 @@
-"""What all estimators of the package share."""
+"""Parts shared by all estimators of the package."""
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
-from covshift.domains import Unit, new_target_domain
-from covshift.kernels.arrays import FloatArray
+from covshift.domains import (
+    Unit,
+    check_fit_domains,
+    check_new_domains,
+    locate_units,
+    new_target_domain,
+    pooling_units,
+    role_of,
+)
+from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.measures import median_bandwidth
-from covshift.streams import is_streamed, map_rows
+from covshift.streams import OpenRows, open_rows
 
 # Candidates for the bandwidth of Gaussian bases, times the median distance between rows: from
 # structure a quarter as wide as the data to nearly linear functions. The median itself serves
@@ -164,32 +171,11 @@ def bandwidth_candidates(sigmas: Any, A: FloatArray, B: FloatArray) -> FloatArra
     return candidates
 
 
-def check_magnitude(X: Any, names: Sequence[str] | None = None) -> None:
-    """Refuse rows whose squares, summed, would overflow; ``names`` are those of the columns."""
-    values = X.data if sparse.issparse(X) else X
-    # The cube root leaves a third of the exponents for the number of rows and for factors.
-    limit = float(np.finfo(X.dtype).max) ** (1 / 3)
-    flat = values.ravel(order="K")
-    with np.errstate(over="ignore", invalid="ignore"):
-        squares = float(flat @ flat)
-    if squares < limit**2 / 2:  # then no value can be too large: one pass over them was enough
-        return
-    largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
-    if largest > limit:
-        column = int(np.argmax(abs(X).max(axis=0)))
-        raise ValueError(
-            f"Column {column if names is None else repr(str(names[column]))} holds magnitudes up "
-            f"to {largest:.1e}; above {limit:.0e} they overflow {X.dtype} once squared and summed. "
-            "Scale the features, e.g. divide the column by a power of ten, in all rows alike, or "
-            "remove values that are errors."
-        )
-
-
 class TargetLearner(DomainTransformer):
     """Base of adapters that keep statistics of domains and can learn those of a new one.
 
-    A subclass has ``_validate_rows(X)``, ``_transform_rows(X, sample_domain)`` and
-    ``_learn_target(X, unit)``; what cannot be done with rows in blocks, or with a new target, it
+    A subclass has ``_open(X)``, ``_transform_rows(X, sample_domain)`` and
+    ``_learn_target(rows, unit)``; what cannot be done with rows in blocks, or with a new target, it
     refuses in ``_check_streamed()`` and ``_check_new_target()``.
     """
 
@@ -214,10 +200,8 @@ class TargetLearner(DomainTransformer):
             fit, if that was one.
         """
         check_is_fitted(self)
-        if is_streamed(X):
-            self._check_streamed()
-            return map_rows(self, "transform", X, sample_domain=sample_domain)
-        return self._transform_rows(self._validate_rows(X), sample_domain)
+        rows = self._open(X, look=False, if_streamed=self._check_streamed)
+        return rows.map(self.transform, self._transform_rows, sample_domain)
 
     def adapt_target(self, X: Any, domain: int | str | None = None) -> Self:
         """Learn the statistics of a new target domain, without the training data.
@@ -237,9 +221,9 @@ class TargetLearner(DomainTransformer):
         """
         check_is_fitted(self)
         self._check_new_target()
-        X = self._validate_rows(X)
+        rows = self._open(X)
         with all_or_nothing(self):
-            self._learn_target(X, register_target(self, domain, X.shape[0]))
+            self._learn_target(rows, register_target(self, domain, rows.shape[0]))
         return self
 
     def _check_streamed(self) -> None:
@@ -249,13 +233,159 @@ class TargetLearner(DomainTransformer):
         """Raise an error where a new target cannot be learned."""
 
     @abstractmethod
-    def _validate_rows(self, X: Any) -> Any:
-        """Return rows, checked."""
+    def _open(self, X: Any, *, reset: bool = False, **options: Any) -> OpenRows:
+        """Return rows, checked by `open_rows`, which also takes the options."""
 
     @abstractmethod
     def _transform_rows(self, X: Any, sample_domain: Any) -> Any:
         """Transform checked rows."""
 
     @abstractmethod
-    def _learn_target(self, X: Any, unit: Unit) -> None:
+    def _learn_target(self, rows: OpenRows, unit: Unit) -> None:
         """Store the statistics of checked rows as those of a unit."""
+
+
+class UnitAdapter(TargetLearner):
+    """Base of adapters that learn something of each pooling unit and apply it to its rows.
+
+    A subclass names the attributes that hold what is learned, one entry per unit, in
+    ``_statistics``, and has ``_measure(rows, units)``, which returns them for each unit, and
+    ``_apply(X, unit)``, which transforms rows by those of the unit at that position.
+    """
+
+    _statistics: tuple[str, ...] = ()
+    _ragged = False  # whether shapes of statistics differ between units
+    _allow_nan = False
+    _squares_rows = True
+    # Consequence of a fit without sample_domain, if target rows are needed.
+    _without_target: str | None = None
+
+    def fit(
+        self, X: Any, y: Any = None, *, sample_domain: Any = None, label_mask: Any = None
+    ) -> Self:
+        """Learn the statistics of each unit.
+
+        Parameters
+        ----------
+        X : {array-like, Dask array} of shape (n_samples, n_features)
+            Rows of all domains. A Dask array, and a memory map of more than 256 MB, are passed
+            over in blocks and never copied.
+        y : None
+            Never read.
+        sample_domain : array-like of shape (n_samples,), default=None
+            Domain of each row: an integer, ``>= 0`` source, ``< 0`` target. None: one
+            source domain.
+        label_mask : array-like of bool of shape (n_samples,), default=None
+            Checked and without effect: no labels are read.
+
+        Returns
+        -------
+        self : object
+        """
+        with all_or_nothing(self):
+            rows = self._open(X, reset=True)
+            self._check_parameters()
+            sample_domain, label_mask = rows.bring_home(sample_domain, label_mask)
+            domains = check_fit_domains(sample_domain, label_mask, rows.shape[0])
+            if self._without_target is not None and not domains.has_target:
+                if domains.given:
+                    raise ValueError(
+                        "sample_domain has no target rows (negative entries) to align with. Add "
+                        "the rows of the target, or leave sample_domain out."
+                    )
+                warn_nothing_to_adapt(self, self._without_target)
+            self.domains_ = domains.domains
+            self.domain_names_: dict[int, str] = {}
+            self._n_features_out = rows.shape[1]
+            units = pooling_units(domains.sample_domain, self.pooling, self.min_domain_size)
+            self._learn(rows, units, domains.sample_domain)
+        return self
+
+    def _transform_rows(self, X: Any, sample_domain: Any) -> Any:
+        return self._transform_located(X, self._units_of(sample_domain, X.shape[0]))
+
+    def _learn_target(self, rows: OpenRows, unit: Unit) -> None:
+        self._store(self._stored() | self._measure(rows, {unit: np.arange(rows.shape[0])}))
+
+    def _check_parameters(self) -> None:
+        check_option("pooling", self.pooling, ("role", "domain"))
+        check_count("min_domain_size", self.min_domain_size, minimum=1)
+
+    def _learn(
+        self, rows: OpenRows, units: Mapping[Unit, IntArray], sample_domain: IntArray
+    ) -> None:
+        """Store what is learned from the rows of each unit."""
+        self._store(self._measure(rows, units))
+
+    def _units_of(self, sample_domain: Any, n_samples: int) -> IntArray:
+        """Position of each row's unit, given the domains of rows to transform."""
+        domain = check_new_domains(
+            sample_domain,
+            n_samples,
+            has_target=bool((self.domains_ < 0).any()) or "target" in self.units_,
+            domain_names=self.domain_names_,
+        )
+        return self._locate(domain)
+
+    def _locate(self, domain: IntArray) -> IntArray:
+        """Position of each row's unit; -1 for rows that stay as they are."""
+        return locate_units(self.units_, domain)
+
+    def _transform_located(self, X: Any, position: IntArray) -> Any:
+        unit = position[0]  # validation lets no X without rows through
+        if (position == unit).all():  # the usual case needs no picking of rows
+            return X.copy() if unit < 0 else self._apply(X, unit).astype(X.dtype, copy=False)
+        Z = np.empty((X.shape[0], self._n_features_out), dtype=X.dtype)
+        for unit in np.unique(position).tolist():
+            rows = position == unit
+            Z[rows] = X[rows] if unit < 0 else self._apply(X[rows], unit)
+        return Z
+
+    @abstractmethod
+    def _measure(self, rows: OpenRows, units: Mapping[Unit, IntArray]) -> dict[Unit, Any]:
+        """Return the statistics of each unit, given the numbers of its rows."""
+
+    @abstractmethod
+    def _apply(self, X: FloatArray, unit: int) -> FloatArray:
+        """Transform rows by the statistics of the unit at that position."""
+
+    def _complete(self, own: tuple[Any, ...], role: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Statistics of a unit, with gaps filled by those of its role."""
+        return own
+
+    def _store(self, learned: Mapping[Unit, tuple[Any, ...]]) -> None:
+        self.units_ = list(learned)
+        completed = [
+            self._complete(own, learned.get(role_of(unit), own)) for unit, own in learned.items()
+        ]
+        for index, name in enumerate(self._statistics):
+            values = [statistics[index] for statistics in completed]
+            setattr(self, name, values if self._ragged or not values else np.stack(values))
+
+    def _stored(self) -> dict[Unit, tuple[Any, ...]]:
+        columns = (getattr(self, name) for name in self._statistics)
+        return dict(zip(self.units_, zip(*columns, strict=True), strict=True))
+
+    def _open(self, X: Any, *, reset: bool = False, **options: Any) -> OpenRows:
+        return open_rows(
+            self,
+            X,
+            reset=reset,
+            squared_in=np.float64 if self._squares_rows else None,  # whatever rows are in
+            allow_nan=self._allow_nan,
+            accept_sparse=self._accepts_sparse(),
+            **options,
+        )
+
+    def _accepts_sparse(self) -> bool:
+        return False
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "units_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._accepts_sparse()
+        tags.input_tags.allow_nan = self._allow_nan
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

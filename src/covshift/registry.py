@@ -9,29 +9,39 @@ Other packages add records through the entry point group ``covshift.adapters``: 
 `plugin_records`.
 """
 
-import re
-import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from functools import cache
-from importlib import import_module
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any
 
-GROUP = "covshift.adapters"
-NO_ADAPTATION = "none"
-RAW = "raw"  # rows as they are, which only an explicit ``None`` as adapter means
-AUTO = "auto"  # "choose one": where a name is asked for, it is not an adapter's
-# Of `covshift.selection.models`.
-MODEL_NAMES = (
-    "logistic", "linear-svm", "rbf", "kernel-ridge", "forest", "boosting", "joint",
-    "joint-no-graph",
-)  # fmt: skip
+from covshift.adapter_record import (
+    AUTO,
+    MODEL_NAMES,
+    NO_ADAPTATION,
+    NUMBER_MODEL_NAMES,
+    RAW,
+    SCALED_PATH,
+    STANDARDIZED_PATH,
+    AdapterRecord,
+    Size,
+)
+from covshift.plugins import PluginWarning, load_plugins, try_plugin
 
-# The same for labels that are numbers.
-NUMBER_MODEL_NAMES = ("ridge", "kernel-ridge", "forest", "boosting")
-
-SCALED_PATH = "covshift.adapters.source_standard_scaler:SourceStandardScaler"
-STANDARDIZED_PATH = "covshift.adapters.domain_standard_scaler:DomainStandardScaler"
+__all__ = [
+    "AUTO",
+    "BUILT_IN",
+    "MODEL_NAMES",
+    "NO_ADAPTATION",
+    "NUMBER_MODEL_NAMES",
+    "RAW",
+    "AdapterRecord",
+    "PluginWarning",
+    "Size",
+    "find_record",
+    "names",
+    "plugin_records",
+    "records",
+    "try_plugin",
+]
 
 ALIGNED_FEATURES = 60  # principal components that are kept where covariances are matched
 FILTERED_FEATURES = 40  # and where filters are fitted
@@ -45,160 +55,6 @@ EPOCHS = 60
 # (covshift_bench.families) accuracy is .86 with this reward, .78 with a reward of 4 for any number
 # of rows, and .61 with 1 (on 14 other tasks).
 LABEL_REWARD = 4.0
-
-
-class Size(NamedTuple):
-    """Size of a problem: settings of adapters depend on it."""
-
-    n_source: int
-    n_target: int
-    n_features: int
-    n_classes: int = 2
-    spread: float = 1.0  # mean standard deviation of a feature within a source domain
-    n_domains: int = 2  # of source and target together
-
-
-Settings: TypeAlias = Mapping[str, Any] | Callable[[Size], Mapping[str, Any]]
-Step: TypeAlias = Literal["scale", "standardize"] | int
-
-
-METHODS = {"transformer": "transform", "weights": "score_weights"}  # what a kind needs
-
-
-class PluginWarning(UserWarning):
-    """An adapter of another package cannot be used."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class AdapterRecord:
-    """What the package knows about one adapter.
-
-    Attributes
-    ----------
-    name : str
-        Short name: lower case, hyphens.
-    path : str
-        Import path of the class, "package.module:Class".
-    title : str
-        The method in a few words, without its name.
-    assumption, fixes, harms : str
-        What it assumes of P(y | x), which shift it removes, where it harms: a sentence each.
-    kind : {"transformer", "weights"}
-        Whether it changes the representation of rows or weighs the source rows.
-    reads_labels, needs_target, uses_domains : bool
-        Whether known labels change its fit; whether a fit without target rows is refused; whether
-        the fit depends on which rows are the target's.
-    learns_targets, streams, runs_on_device, exports_to_onnx : bool
-        Whether, with the settings below, it learns a new target without the training rows
-        (``adapt_target``), is fitted to rows in blocks, to tensors on a GPU, and can be exported.
-        The steps before it count: scalers take NumPy arrays only, so that filters after them do not
-        run on a GPU, though their classes do.
-    before : tuple
-        Steps before it: "scale" (all rows in units of the source), "standardize" (each role by
-        itself), or a number: principal components, where there are more features than that.
-    settings : dict or callable
-        Parameters for automatic use, or ``settings(size)`` that returns them.
-    automatic : tuple of str
-        Models that it is paired with in the default candidates, by the names of
-        `covshift.selection.models`.
-    automatic_numbers : tuple of str
-        The same where the label is a number.
-    needs_classes : str
-        Why it cannot serve a label that is a number; empty: it can.
-    max_features : int or None
-        Features above which automatic use skips it, because it would take too long.
-    min_domains : int
-        Domains, of source and target together, below which automatic use skips it, because it
-        would be the same as another one.
-    n_outputs : int or None
-        Most features that it yields, where that is fewer than it gets and models should know.
-    aliases : tuple of str
-        Older names, which are still accepted.
-
-    Examples
-    --------
-    >>> from covshift.registry import find_record
-    >>> find_record("coral").path
-    'covshift.adapters.correlation_alignment:CorrelationAlignment'
-    """
-
-    name: str
-    path: str
-    title: str
-    assumption: str
-    fixes: str
-    harms: str
-    kind: Literal["transformer", "weights"] = "transformer"
-    reads_labels: bool = False
-    needs_target: bool = False
-    uses_domains: bool = True
-    learns_targets: bool = False
-    streams: bool = False
-    runs_on_device: bool = False
-    exports_to_onnx: bool = False
-    before: tuple[Step, ...] = ("scale",)
-    settings: Settings = field(default_factory=dict)
-    automatic: tuple[str, ...] = ()
-    automatic_numbers: tuple[str, ...] = ()
-    needs_classes: str = ""
-    max_features: int | None = None
-    min_domains: int = 2
-    n_outputs: int | None = None
-    aliases: tuple[str, ...] = ()
-
-    @property
-    def class_name(self) -> str:
-        """Name of the class."""
-        return self.path.partition(":")[2]
-
-    def suits(self, size: Size) -> bool:
-        """Whether automatic use tries it on a problem of this size."""
-        few_enough = self.max_features is None or size.n_features <= self.max_features
-        return few_enough and size.n_domains >= self.min_domains
-
-    def load_class(self) -> Any:
-        """Import the class."""
-        found = _load(self.path)
-        method = METHODS[self.kind]
-        if not all(hasattr(found, name) for name in ("fit", method)):
-            raise TypeError(f"{self.path} has no fit and {method}, which kind={self.kind!r} needs")
-        return found
-
-    def settings_for(self, size: Size) -> dict[str, Any]:
-        """Parameters of the class for a problem of this size."""
-        found = self.settings(size) if callable(self.settings) else self.settings
-        if not isinstance(found, Mapping):
-            raise TypeError(f"settings(size) must return a mapping, got {found!r}")
-        return dict(found)
-
-    def build(self, size: Size) -> Any:
-        """Return the unfitted adapter with its preprocessing, for a problem of this size."""
-        adapter = self.load_class()(**self.settings_for(size))
-        steps = [*_steps_before(self.before, size), adapter]
-        if len(steps) == 1:
-            return steps[0]
-        from sklearn.pipeline import make_pipeline  # records are read without scikit-learn
-
-        return make_pipeline(*steps)
-
-
-def _steps_before(before: tuple[Step, ...], size: Size) -> list[Any]:
-    steps: list[Any] = []
-    for step in before:
-        if step == "scale":
-            steps.append(_load(SCALED_PATH)())
-        elif step == "standardize":
-            steps.append(_load(STANDARDIZED_PATH)())
-        elif isinstance(step, int) and size.n_features > step:
-            from sklearn.decomposition import PCA
-
-            steps.append(PCA(max(1, min(step, size.n_source // 2)), random_state=0))
-    return steps
-
-
-def _load(path: str) -> Any:
-    module, _, name = path.partition(":")
-    return getattr(import_module(module), name)
 
 
 def _subspace(at_most: int) -> Callable[[Size], dict[str, Any]]:
@@ -243,7 +99,7 @@ _TWO = ("logistic", "rbf")
 _NUMBER_PLAIN = ("ridge", "kernel-ridge", "forest")
 _NUMBER_TWO = ("ridge", "kernel-ridge")
 
-# What records of one kind share.
+# Fields that records of one kind share.
 _BY_FEATURE: dict[str, Any] = {
     "learns_targets": True,
     "streams": True,
@@ -551,140 +407,4 @@ def plugin_records() -> tuple[AdapterRecord, ...]:
     A plug-in that fails to load, or whose record is not valid, is reported with a `PluginWarning`
     and left out. Its class is imported when it is first used.
     """
-    from importlib.metadata import entry_points  # costs 10 ms, which reading records need not
-
-    found: list[AdapterRecord] = []
-    for point in entry_points(group=GROUP):
-        owner = "" if point.dist is None else point.dist.name
-        try:
-            loaded = point.load()
-        except _ANY_ERROR as error:
-            _warn_about(f"plug-in {point.name!r}", owner, error, stacklevel=3)
-            continue
-        for record in loaded if isinstance(loaded, list | tuple) else [loaded]:
-            try:
-                _check_plugin(record, [*BUILT_IN, *found])
-            except _ANY_ERROR as error:
-                _warn_about(f"plug-in {point.name!r}", owner, error, stacklevel=3)
-            else:
-                found.append(record)
-                _OWNERS[record.name] = owner
-    return tuple(found)
-
-
-# Other people's code may raise anything, and call sys.exit: the other plug-ins are still used.
-_ANY_ERROR = (Exception, SystemExit)
-_OWNERS: dict[str, str] = {}  # name of a plug-in's record -> its package
-
-
-def try_plugin(record: AdapterRecord, make: Callable[[], Any]) -> Any:
-    """Return what ``make`` makes of a record; None, with a warning, if a plug-in's code fails.
-
-    For lists of adapters, which go on with the others. Errors of records of this package are
-    raised.
-    """
-    if record.name not in _OWNERS:
-        return make()
-    try:
-        return make()
-    except _ANY_ERROR as error:
-        _warn_about(f"plug-in adapter {record.name!r}", _OWNERS[record.name], error, stacklevel=4)
-        return None
-
-
-def _warn_about(what: str, owner: str, error: BaseException, stacklevel: int) -> None:
-    reason = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
-    of, advice = (
-        (f" of the package {owner}", f" Update or uninstall {owner}.") if owner else ("", "")
-    )
-    warnings.warn(
-        f"Ignored the adapter {what}{of}: {reason}.{advice}",
-        PluginWarning,
-        stacklevel=stacklevel + 1,
-    )
-
-
-def _check_plugin(record: Any, known: list[AdapterRecord]) -> None:
-    """Raise an error for a record that would fail later, without importing its class."""
-    if not isinstance(record, AdapterRecord):
-        raise TypeError(f"expected an AdapterRecord, got {type(record).__name__}")
-    for name, fits, wanted in _FIELDS:
-        value = getattr(record, name)
-        if not fits(value):
-            raise TypeError(f"{name} must be {wanted}, got {value!r}")
-    taken = {name.lower() for one in known for name in (one.name, *one.aliases)} | {AUTO, RAW}
-    for name in (record.name, *record.aliases):
-        if name.strip().lower() in taken:
-            raise ValueError(f"the adapter name {name!r} is already in use")
-        if "+" in name:  # "adapter + model" is a candidate
-            raise ValueError(f"the adapter name {name!r} must not have a '+'")
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and bool(value.strip())
-
-
-def _matches(pattern: str) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, str) and bool(re.fullmatch(pattern, value))
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
-
-
-def _all(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda values: isinstance(values, tuple | list) and all(map(fits, values))
-
-
-# Of a plug-in's record: field, what it must meet, and that in words.
-_FIELDS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
-    (
-        "name",
-        _matches(r"[a-z][a-z0-9]*(-[a-z0-9]+)*"),
-        "lower-case letters, digits and hyphens",
-    ),
-    (
-        "path",
-        _matches(r"\w+(\.\w+)*:\w+"),
-        "'package.module:Class'",
-    ),
-    *(
-        (name, _is_text, "a text")
-        for name in ("title", "assumption", "fixes", "harms")
-    ),
-    ("kind", lambda one: one in tuple(METHODS), "'transformer' or 'weights'"),
-    *(
-        (name, lambda one: isinstance(one, bool), "True or False")
-        for name in (
-            "reads_labels", "needs_target", "uses_domains", "learns_targets", "streams",
-            "runs_on_device", "exports_to_onnx",
-        )
-    ),
-    (
-        "before",
-        _all(lambda one: one in ("scale", "standardize") or _is_count(one)),
-        "a tuple of 'scale', 'standardize' or a number of components",
-    ),
-    (
-        "settings",
-        lambda one: callable(one) or isinstance(one, Mapping),
-        "a mapping, or a function of the size that returns one",
-    ),
-    (
-        "automatic",
-        _all(lambda one: one in MODEL_NAMES),
-        f"a tuple of {', '.join(MODEL_NAMES)}",
-    ),
-    (
-        "automatic_numbers",
-        _all(lambda one: one in NUMBER_MODEL_NAMES),
-        f"a tuple of {', '.join(NUMBER_MODEL_NAMES)}",
-    ),
-    ("needs_classes", lambda one: isinstance(one, str), "a text"),
-    *(
-        (name, lambda one: one is None or _is_count(one), "a whole number of at least 1, or None")
-        for name in ("max_features", "n_outputs")
-    ),
-    ("min_domains", _is_count, "a whole number of at least 1"),
-    ("aliases", _all(_is_text), "a tuple of texts"),
-)  # fmt: skip
+    return tuple(load_plugins(BUILT_IN))

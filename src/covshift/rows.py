@@ -1,9 +1,11 @@
 """Rows that NumPy and scikit-learn would read as something else, refused before they are read.
 
 scikit-learn turns dates into numbers of nanoseconds, ignores the mask of a masked array, and hands
-the indices of a sparse matrix to compiled code that does not look at their bounds.
+the indices of a sparse matrix to compiled code that does not look at their bounds. And rows whose
+squares would overflow.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,7 @@ def validate_rows(estimator: Any, X: Any, *args: Any, **options: Any) -> Any:
     Parameters
     ----------
     estimator : estimator
-        What the rows are for.
+        Purpose of the rows.
     X : array, frame or sparse matrix of shape (n_samples, n_features)
         Rows.
     *args, **options
@@ -37,7 +39,7 @@ def check_rows(X: Any, *, input_name: str = "X", **options: Any) -> Any:
     X : array or frame of shape (n_samples, n_features)
         Rows.
     input_name : str, default="X"
-        What errors call them.
+        Name of the rows in errors.
     **options
         Handed to ``check_array``.
     """
@@ -115,3 +117,32 @@ def _check_coordinates(X: Any) -> None:
     for index, size in ((X.row, X.shape[0]), (X.col, X.shape[1])):
         if len(index) and not (index.min() >= 0 and index.max() < size):
             raise ValueError(f"indices from {index.min()} to {index.max()} on an axis of {size}")
+
+
+def largest_magnitude(dtype: Any) -> float:
+    """Magnitude up to which values can be squared and summed in this precision.
+
+    The cube root leaves a third of the exponents for the number of rows and for factors.
+    """
+    largest = float(np.finfo(dtype).max)
+    return float(largest ** (1 / 3))
+
+
+def check_magnitude(X: Any, names: Sequence[str] | None = None) -> None:
+    """Refuse rows whose squares, summed, would overflow; ``names`` are those of the columns."""
+    values = X.data if sparse.issparse(X) else X
+    limit = largest_magnitude(X.dtype)
+    flat = values.ravel(order="K")
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = float(flat @ flat)
+    if squares < limit**2 / 2:  # then no value can be too large: one pass over them was enough
+        return
+    largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
+    if largest > limit:
+        column = int(np.argmax(abs(X).max(axis=0)))
+        raise ValueError(
+            f"Column {column if names is None else repr(str(names[column]))} holds magnitudes up "
+            f"to {largest:.1e}; above {limit:.0e} they overflow {X.dtype} once squared and summed. "
+            "Scale the features, e.g. divide the column by a power of ten, in all rows alike, or "
+            "remove values that are errors."
+        )

@@ -12,7 +12,7 @@ from covshift import (
     LinearMongeAlignment,
     NothingToAdaptWarning,
 )
-from covshift.kernels.covariance import mean_and_covariance, square_roots
+from covshift.adapters.correlation_alignment import mean_and_covariance, square_roots
 from tests.shifted import make_problem
 from tests.twins import alignment_twins as twins
 

@@ -119,7 +119,7 @@ def test_memory_maps_and_dask_arrays(tmp_path, monkeypatch):
     X = make_windows(50)
     settings = {**SMALL, "n_segments": 60}
     model = SegmentSparseFiltering(**settings).fit(X)
-    monkeypatch.setattr(module, "BLOCK_BYTES", 20 * 8 * 7)  # seven windows at a time
+    monkeypatch.setattr(module, "WINDOW_BYTES", 20 * 8 * 7)  # seven windows at a time
     monkeypatch.setattr(opening, "SMALL_BYTES", 10)
     mapped = np.memmap(tmp_path / "x", np.float64, "w+", shape=X.shape)
     mapped[:] = X

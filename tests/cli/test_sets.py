@@ -58,6 +58,42 @@ def test_alpha_is_a_share(tables, tmp_path):
     assert_refused(result, "predict", "alpha")
 
 
+def test_intervals_of_numbers_are_written_as_two_columns(tmp_path):
+    rng = np.random.default_rng(0)
+    for name in ("train", "new"):
+        X = rng.normal(size=(160, 2))
+        y = 100 + 10 * X[:, 0] + rng.normal(size=160)
+        with (tmp_path / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["a", "b", "price"])
+            writer.writerows(np.column_stack([X, y]).tolist())
+    succeed("adapt", tmp_path / "train.csv", tmp_path / "new.csv", "--label", "price", "--task",
+            "regression", "--adapter", "none", "--out", tmp_path / "model.skops")  # fmt: skip
+    out = tmp_path / "p.csv"
+    printed = succeed("predict", tmp_path / "model.skops", tmp_path / "new.csv", "--sets", ".1",
+                      "--keep", "price", "--out", out)  # fmt: skip
+    assert "Intervals: coverage of 90% is promised (exchangeable)" in printed
+    assert "Mean width of an interval: " in printed
+    with out.open(encoding="utf-8", newline="") as file:
+        rows = [*csv.DictReader(file)]
+    low, high, truth = (
+        np.array([float(row[name]) for row in rows])
+        for name in ("prediction low", "prediction high", "price")
+    )
+    assert abs(np.mean((low <= truth) & (truth <= high)) - 0.9) < 0.07
+    found = json.loads(
+        succeed("predict", tmp_path / "model.skops", tmp_path / "new.csv", "--sets", ".1",
+                "--json", "--out", tmp_path / "q.csv")
+    )["sets"]  # fmt: skip
+    assert found["mean width"] == pytest.approx(np.mean(high - low))
+    assert found["infinite"] == 0
+    assert_refused(
+        run("predict", tmp_path / "model.skops", tmp_path / "new.csv", "--sets", "2",
+            "--out", tmp_path / "r.csv"),
+        "predict", "alpha",
+    )  # fmt: skip
+
+
 def _frame(path):
     import pandas as pd
 

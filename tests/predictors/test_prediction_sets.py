@@ -6,13 +6,21 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.svm import LinearSVC
 
-from covshift import AdaptedClassifier, AdaptedRegressor, load, save, stack_domains
+from covshift import (
+    AdaptedClassifier,
+    AdaptedRegressor,
+    AutoAdaptedRegressor,
+    load,
+    save,
+    stack_domains,
+)
 from covshift.predictors.held_out import MAX_KEPT, HeldOutRows, NoHeldOutRowsError, draw_kept
 from covshift.predictors.prediction_sets import (
     CLASS_PROPORTIONS,
     DENSITY_RATIOS,
     EITHER,
     EXCHANGEABLE,
+    MARGIN,
     UNWEIGHTED,
     Evidence,
     Promise,
@@ -93,10 +101,10 @@ def test_sets_by_class_proportions_are_those_of_loops():
     codes, P = rng.integers(0, 3, size=60), rng.dirichlet(np.ones(3), size=25)
     scores, of_class = rng.uniform(size=60), np.array([0.2, 1.0, 3.0])
     weighting = Weighting(of_class[codes], by_class=of_class)
-    rule = Rule(Promise(True, EITHER, "", 1.0), [weighting])
+    rule = Rule(Promise(True, EITHER, "", 1.0), [weighting], ALPHA)
     expected = naive_sets(scores, codes, of_class, P, ALPHA)
     assert 0 < expected.mean() < 1
-    assert_array_equal(class_sets(scores, rule, P, P, ALPHA), expected)
+    assert_array_equal(class_sets(scores, rule, P, P), expected)
 
 
 def test_sets_are_the_union_over_the_weightings():
@@ -109,12 +117,12 @@ def test_sets_are_the_union_over_the_weightings():
         Weighting(np.ones(80), by_class=np.array([0.1, 1.0, 5.0])),
     ]
     promise = Promise(True, EITHER, "", 1.0)
-    alone = [class_sets(scores, Rule(promise, [one]), X, P, ALPHA) for one in parts]
+    alone = [class_sets(scores, Rule(promise, [one], ALPHA), X, P) for one in parts]
     for row, one in enumerate(P):
         new = np.exp(X[row, 0])
         q = naive_threshold(scores, scores**2, new, ALPHA)
         assert_array_equal(alone[1][row], 1 - one <= q)
-    united = class_sets(scores, Rule(promise, parts), X, P, ALPHA)
+    united = class_sets(scores, Rule(promise, parts, ALPHA), X, P)
     assert_array_equal(united, alone[0] | alone[1] | alone[2])
 
 
@@ -214,6 +222,22 @@ def test_covariate_shift_is_covered_by_density_ratios():
     assert sets.method == EITHER
     assert sets.effective_sample_size < 300
     assert 0.87 < sets.included[np.arange(2000), y_new].mean() < 0.97
+
+
+def test_a_detected_shift_leaves_a_margin():
+    rng = np.random.default_rng(0)
+    model, X_target = fitted(rng, shift=0.5)
+    held, P = model.held_out_, model._set_probabilities(X_target, None)
+    moved = judge_shift(held, X_target, ALPHA, P)
+    assert moved.promise.method == EITHER
+    assert moved.alpha == pytest.approx(MARGIN * ALPHA)
+    X_same, _, _ = draw_classes(rng, 300)
+    same = judge_shift(held, X_same, ALPHA, model._set_probabilities(X_same, None))
+    assert same.promise.method == EXCHANGEABLE
+    assert same.alpha == ALPHA
+    far = judge_shift(held, X_target + 50, ALPHA, P)
+    assert far.promise.method == UNWEIGHTED
+    assert far.alpha == ALPHA
 
 
 def test_class_proportions_explain_a_label_shift():
@@ -387,3 +411,36 @@ def test_judging_numbers_reads_no_class():
     rng = np.random.default_rng(0)
     held = HeldOutRows(rng.normal(size=(99, 1)), rng.normal(size=99), np.zeros(99), np.zeros(99))
     assert judge_shift(held, rng.normal(size=(99, 1)), ALPHA).promise.promised
+
+
+def test_an_automatic_choice_predicts_intervals_in_units_of_the_label(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = draw_numbers(rng, 200)
+    X_new, y_new = draw_numbers(rng, 400, 0.2)
+    rows, labels, domain = stack_domains(X, 1000 + 50 * y, X_new)
+    candidates = [("standardize", LinearRegression()), (None, LinearRegression())]
+    model = AutoAdaptedRegressor(candidates=candidates, random_state=0)
+    model.fit(rows, labels, sample_domain=domain)
+    held = model.held_out_
+    assert_allclose(np.sort(held.y), np.sort(1000 + 50 * y))
+    assert np.corrcoef(held.scores, held.y)[0, 1] > 0.9
+    found = model.predict_interval(X_new, ALPHA)
+    assert_allclose((found.low + found.high) / 2, model.predict(X_new))
+    truth = 1000 + 50 * y_new
+    assert abs(np.mean((found.low <= truth) & (truth <= found.high)) - 0.9) < 0.06
+    save(model, tmp_path / "model.skops")
+    again = load(tmp_path / "model.skops").predict_interval(X_new, ALPHA)
+    assert_array_equal(again.low, found.low)
+    assert model.plain_.predict_interval(X_new).promised == found.promised
+
+
+def test_an_automatic_choice_without_rows_says_so():
+    rng = np.random.default_rng(0)
+    X, y = draw_numbers(rng, 80)
+    rows, labels, domain = stack_domains(X, y, X)
+    model = AutoAdaptedRegressor(
+        candidates=[(None, LinearRegression())], keep_rows=False, random_state=0
+    ).fit(rows, labels, sample_domain=domain)
+    assert model.held_out_ is None
+    with pytest.raises(NoHeldOutRowsError):
+        model.predict_interval(X)

@@ -6,9 +6,10 @@ import math
 import numpy as np
 import pytest
 
-from covshift.report.cells import format_number, full_cell, shown_text, sort_value
 from covshift.report.document import (
     MARKS,
+    format_number,
+    full_cell,
     make_cell,
     make_column,
     make_document,
@@ -16,6 +17,8 @@ from covshift.report.document import (
     make_figure,
     make_section,
     make_table,
+    shown_text,
+    sort_value,
     validate_document,
 )
 from covshift.report.page import unique_slugs
@@ -128,7 +131,7 @@ SPOILS = {
     "no title": ((), "title", "", "the title: a name must not be empty"),
     "empty id": (TABLE, "id", " ", "tables: a name must not be empty"),
     "column twice": ((*TABLE, "columns", 1), "key", "name", "'name' must be unique"),
-    "unknown column": (ROW, "scores", 1, "row 1, 'scores': there is no such column; those are"),
+    "unknown column": (ROW, "scores", 1, "row 1, 'scores' is not a column of the table; those are"),
     "text in numbers": (ROW, "score", "2.5", "row 1, 'score': the column is numeric"),
     "no value": (ROW, "score", {"text": "2.5 ± 1"}, "must say what it sorts by"),
     "text as value": (ROW, "score", {"value": "2.5"}, "must say what it sorts by"),

@@ -48,7 +48,7 @@ def test_rows_like_the_source_score_as_on_the_source(model):
     assert found.n_labels == 0
 
 
-def test_the_estimate_is_the_sum_of_quantities_times_coefficients(model):
+def test_the_estimate_is_the_combination_unless_it_agrees_with_calibrated_confidence(model):
     X = draw(300, 3, shift=0.5)[0]
     found = estimate_performance(model, X, objective="balanced_accuracy")
     fitted = coefficients()["balanced_accuracy"]
@@ -57,6 +57,9 @@ def test_the_estimate_is_the_sum_of_quantities_times_coefficients(model):
         value += beta * found.quantities[name]
     for name, gamma in fitted["log scale"].items():
         scale += gamma * found.quantities[name]
+    calibrated = found.estimates["calibrated confidence"]
+    share = (value - calibrated) ** 2 / ((value - calibrated) ** 2 + fitted["agreement"] ** 2)
+    value = share * value + (1 - share) * calibrated
     low, high = np.interp(
         [0.05, 0.95], fitted["probabilities"], value + np.exp(scale) * np.array(fitted["quantiles"])
     )

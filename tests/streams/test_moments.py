@@ -15,14 +15,9 @@ from covshift import (
     SubspaceAlignment,
 )
 from covshift.adapters import domain_quantile_transformer
+from covshift.adapters.correlation_alignment import fourth_powers, stream_moments
 from covshift.streams import ArrayRows
-from covshift.streams.moments import (
-    first_moments,
-    fit_components,
-    fourth_powers,
-    scatter_about,
-    stream_moments,
-)
+from covshift.streams.moments import first_moments, fit_components, scatter_about
 from tests.shifted import make_problem
 from tests.twins.alignment_twins import mean_and_covariance
 
@@ -85,7 +80,7 @@ def test_new_targets(streamed):
 
 
 def test_quantiles_of_a_sample_say_so(streamed, monkeypatch):
-    monkeypatch.setattr(domain_quantile_transformer, "SAMPLED_ROWS", 40)
+    monkeypatch.setattr(domain_quantile_transformer, "QUANTILE_ROWS", 40)
     X, _, sample_domain, _ = make_problem(n=60)
     ranks = DomainQuantileTransformer(output_distribution="uniform")
     with pytest.warns(SampledRowsWarning, match="from 80 of 240 rows"):
@@ -123,9 +118,9 @@ def test_parts_add_up():
     twin, twin_fourths = np.zeros((3, 3)), np.zeros(2)
     for row, code in zip(X, codes, strict=True):
         if code < 2:
-            centred = row - means[code]
-            twin += np.outer(centred, centred)
-            twin_fourths[code] += (2 * centred**2).sum() ** 2
+            centered = row - means[code]
+            twin += np.outer(centered, centered)
+            twin_fourths[code] += (2 * centered**2).sum() ** 2
     np.testing.assert_allclose(scatter[0], twin)
     np.testing.assert_allclose(fourths, twin_fourths)
 

@@ -46,7 +46,7 @@ def test_few_rows_are_all_learned_from(estimator, rows, streamed):
 
 @every_estimator
 def test_many_rows_are_sampled_and_all_weighed(estimator, rows, streamed, monkeypatch):
-    monkeypatch.setattr(_weight_estimator, "SAMPLED_ROWS", 300)
+    monkeypatch.setattr(_weight_estimator, "LEARNED_ROWS", 300)
     X, sample_domain = rows
     theirs = clone(estimator).fit(X, sample_domain=sample_domain)
     with pytest.warns(SampledRowsWarning, match="from 600 of 1,000 rows.*5.8%"):
@@ -61,8 +61,8 @@ def test_many_rows_are_sampled_and_all_weighed(estimator, rows, streamed, monkey
 
 @pytest.mark.parametrize("estimator", ESTIMATORS[:3], ids=repr)
 def test_least_squares_uses_all_rows_in_the_end(estimator, rows, streamed, monkeypatch):
-    """Bandwidth, regularisation and bases come from the sample, the coefficients from all."""
-    monkeypatch.setattr(_weight_estimator, "SAMPLED_ROWS", 300)
+    """Bandwidth, regularization and bases come from the sample, the coefficients from all."""
+    monkeypatch.setattr(_weight_estimator, "LEARNED_ROWS", 300)
     X, sample_domain = rows
     with pytest.warns(SampledRowsWarning):
         ours = clone(estimator).fit(streamed(X), sample_domain=sample_domain)

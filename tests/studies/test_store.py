@@ -337,7 +337,7 @@ def test_room_for_trials(path):
         for start in range(0, 1000, 10):
             task = [Trial("synthetic", settings, seed) for seed in range(start, start + 10)]
             opened.save(task, outcome(task))
-    assert path.stat().st_size < 1000 * store.MIN_FREE_BYTES / 50_000
+    assert path.stat().st_size < 1000 * store.MIN_FREE_TRIAL_BYTES / 50_000
 
 
 # The table

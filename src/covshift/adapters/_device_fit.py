@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from covshift.adapters._device_rows import float_type, is_tensor, put_beside
 from covshift.kernels.arrays import FloatArray
 from covshift.kernels.device_filters import DeviceProblems, Passes, device_losses, eager_passes
 from covshift.kernels.filter_losses import Losses
 from covshift.solvers.lbfgs import MAX_DENSE
 from covshift.solvers.namespaces import namespace_of
+from covshift.streams.device_rows import float_type, is_tensor, put_beside
 
 # Activations evaluated together: arrays of a gigabyte in single precision.
 BATCH_ACTIVATIONS = 2**28
 
 
 def device_kind(problem: Any) -> tuple[Any, ...]:
-    """What problems on a device must have in common to be evaluated together.
+    """Key of problems on a device that can be evaluated together.
 
     Numbers of filters may differ: the smaller problems are padded. Those of few variables keep
     to themselves, for the solver keeps their whole inverse Hessian. A cosine is a sine with

@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.utils import check_random_state, check_scalar
 
 from covshift.adapters import _device_fit
-from covshift.adapters._device_rows import bring_to_host, float_type, is_device_array
 from covshift.adapters._unit_norms import UnitNorms
 from covshift.base import check_count, check_option, warn_nothing_to_adapt
 from covshift.domains import FitDomains, Labels, pooling_units
@@ -26,6 +25,7 @@ from covshift.solvers.lbfgs import MAX_DENSE, Path, minimize_lbfgs
 from covshift.solvers.line_search import search_limits
 from covshift.solvers.threads import Run, run_tasks
 from covshift.streams import ArrayRows, RowStream
+from covshift.streams.device_rows import bring_to_host, float_type, is_device_array
 
 # Filters evaluated together: 100 starts of four. Enough of them keep NumPy's overhead small beside
 # its work; more would only make the blocks of rows shorter.

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from covshift.adapters._device_rows import put_beside
 from covshift.domains import Unit, locate_units, unit_codes
 from covshift.kernels.activations import Activation
 from covshift.kernels.arrays import FloatArray, IntArray
@@ -15,6 +14,7 @@ from covshift.kernels.filter_streams import squares_by_code
 from covshift.kernels.normalization import normalize_by, root_mean_squares, stored_norms
 from covshift.solvers.namespaces import gather, namespace_of
 from covshift.streams import RowStream
+from covshift.streams.device_rows import put_beside
 
 # Activations on a device that are measured at a time: memory there is dear.
 DEVICE_ACTIVATIONS = 2**26

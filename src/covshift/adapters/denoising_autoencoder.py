@@ -14,16 +14,17 @@ from sklearn.utils.validation import check_is_fitted
 from covshift.adapters._autoencoder_training import Squashing, Trained, squash, train
 from covshift.base import (
     DomainTransformer,
+    TargetLearner,
+    UnitAdapter,
     all_or_nothing,
     check_count,
-    check_magnitude,
     check_option,
 )
 from covshift.domains import check_fit_domains, check_new_domains
 from covshift.kernels.arrays import FloatArray
-from covshift.rows import validate_rows
+from covshift.shared_docs import documented_like
 from covshift.solvers.blas_threads import one_blas_thread
-from covshift.streams.opening import refuse_dask
+from covshift.streams import rows_in_memory
 
 # Middle and width of the range into which rows are scaled.
 RANGES = {"sigmoid": (0.5, 1.0), "tanh": (0.0, 2.0)}
@@ -51,7 +52,7 @@ def center_and_spread(X: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 class DenoisingAutoencoder(DomainTransformer):
-    r"""Denoising auto-encoder (DAE): codes from which clean rows can be told from noisy ones.
+    r"""Denoising auto-encoder (DAE): codes that separate clean rows from noisy ones.
 
     .. math::
 
@@ -200,6 +201,7 @@ class DenoisingAutoencoder(DomainTransformer):
         self.random_state = random_state
         self.verbose = verbose
 
+    @documented_like(UnitAdapter.fit)
     def fit(
         self, X: Any, y: Any = None, *, sample_domain: Any = None, label_mask: Any = None
     ) -> Self:
@@ -208,19 +210,12 @@ class DenoisingAutoencoder(DomainTransformer):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows of all domains.
-        y : None
-            Never read.
-        sample_domain, label_mask
-            As in `DomainStandardScaler.fit`.
-
-        Returns
-        -------
-        self : object
+            Rows of all domains, in memory.
         """
         fit_stacked([self], [X], [sample_domain], [label_mask])
         return self
 
+    @documented_like(TargetLearner.transform)
     def transform(self, X: Any, *, sample_domain: Any = None, allow_source: bool = False) -> Any:
         """Represent rows by their codes.
 
@@ -230,8 +225,6 @@ class DenoisingAutoencoder(DomainTransformer):
             Rows.
         sample_domain : array-like of shape (n_samples,), int or str, default=None
             Checked and without effect: rows of all domains are encoded alike.
-        allow_source : bool, default=False
-            Accepted for SKADA's pipelines and without effect.
 
         Returns
         -------
@@ -280,7 +273,7 @@ class DenoisingAutoencoder(DomainTransformer):
 
     def _check_and_scale(self, X: Any, sample_domain: Any, label_mask: Any) -> FloatArray:
         """Validate what ``fit`` got, store what is known of the rows, and scale them."""
-        X = self._validate_rows(X, reset=True)
+        X = rows_in_memory(self, X, reset=True)
         self._check_parameters()
         domains = check_fit_domains(sample_domain, label_mask, X.shape[0])
         self.data_center_, self.data_range_ = center_and_spread(X)
@@ -301,7 +294,7 @@ class DenoisingAutoencoder(DomainTransformer):
 
     def _encode(self, X: Any) -> FloatArray:
         check_is_fitted(self)
-        X = self._validate_rows(X)
+        X = rows_in_memory(self, X, reset=False)
         return _layer(self._scale(X), self.components_, self.intercept_, self.activation)
 
     def _decoder_activation(self) -> Squashing:
@@ -339,12 +332,6 @@ class DenoisingAutoencoder(DomainTransformer):
                 raise ValueError(f"{name} must be a number, got {value!r}.")
             check_scalar(value, name, Real, min_val=0, max_val=high, include_boundaries=boundaries)
 
-    def _validate_rows(self, X: Any, *, reset: bool = False) -> FloatArray:
-        refuse_dask(self, X)
-        X = validate_rows(self, X, reset=reset, dtype=(np.float64, np.float32))
-        check_magnitude(X, getattr(self, "feature_names_in_", None))
-        return X
-
     def __sklearn_is_fitted__(self):
         return hasattr(self, "components_")
 
@@ -362,7 +349,7 @@ def _layer(X: FloatArray, weights: FloatArray, intercept: FloatArray, f: Squashi
 
 
 def stacking_key(estimator: Any, X: FloatArray) -> tuple[Any, ...]:
-    """What auto-encoders must have in common to be trained together."""
+    """Key of auto-encoders that can be trained together."""
     return (X.shape, X.dtype, *(getattr(estimator, name) for name in SHARED))
 
 

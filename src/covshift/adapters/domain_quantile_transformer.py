@@ -16,17 +16,17 @@ of the range, and normal scores end at about :math:`\pm 5.2`, as in scikit-learn
 import numpy as np
 from scipy.special import ndtri
 
-from covshift.adapters._unit_adapter import UnitAdapter
-from covshift.base import check_count, check_option
+from covshift.base import UnitAdapter, check_count, check_option
 from covshift.kernels.arrays import FloatArray
-from covshift.streams.sampling import sample_rows, warn_sampled
+from covshift.streams import sample_rows
+from covshift.streams.sampling import warn_sampled
 
 END = 1e-7  # scikit-learn's BOUNDS_THRESHOLD
-ROUNDING = 1e-9  # positions among the rows, up to millions, are whole numbers to this
+POSITION_ROUNDING = 1e-9  # positions among the rows, up to millions, are whole numbers to this
 # Rows of a unit that quantiles are found from, where rows come in blocks. By the inequality of
 # Dvoretzky, Kiefer and Wolfowitz no rank is then off by more, with probability .95.
-SAMPLED_ROWS = 100_000
-RANK_ERROR = float(np.sqrt(np.log(2 / 0.05) / (2 * SAMPLED_ROWS)))
+QUANTILE_ROWS = 100_000
+RANK_ERROR = float(np.sqrt(np.log(2 / 0.05) / (2 * QUANTILE_ROWS)))
 
 
 def feature_quantiles(X: FloatArray, n_quantiles: int) -> FloatArray:
@@ -38,9 +38,9 @@ def feature_quantiles(X: FloatArray, n_quantiles: int) -> FloatArray:
     ordered = np.sort(X, axis=0)  # NaN comes last
     last = np.maximum(np.sum(~np.isnan(X), axis=0) - 1, 0)
     position = np.linspace(0, 1, n_quantiles)[:, None] * last
-    below = np.floor(position + ROUNDING).astype(np.int64)
+    below = np.floor(position + POSITION_ROUNDING).astype(np.int64)
     step = position - below
-    step[step < ROUNDING] = 0.0
+    step[step < POSITION_ROUNDING] = 0.0
     low = np.take_along_axis(ordered, below, axis=0)
     high = np.take_along_axis(ordered, np.minimum(below + 1, last), axis=0)
     quantiles = np.where(low == high, low, (1 - step) * low + step * high)
@@ -154,19 +154,22 @@ class DomainQuantileTransformer(UnitAdapter):
         check_count("n_quantiles", self.n_quantiles, minimum=2)
         check_option("output_distribution", self.output_distribution, ("normal", "uniform"))
 
-    def _measure(self, X):
+    def _measure(self, rows, units):
+        return rows.measure(units, self._measure_rows, self._measure_stream)
+
+    def _measure_rows(self, X, unit=None):
         n_quantiles = max(2, min(self.n_quantiles, len(X)))
         return (feature_quantiles(X.astype(np.float64, copy=False), n_quantiles),)
 
     def _measure_stream(self, stream, codes, n_units):
-        drawn = [sample_rows(codes == code, SAMPLED_ROWS) for code in range(n_units)]
+        drawn = [sample_rows(codes == code, QUANTILE_ROWS) for code in range(n_units)]
         n_drawn, n_rows = sum(map(len, drawn)), int((codes < n_units).sum())
         if n_drawn < n_rows:
             warn_sampled(
                 "Quantiles are found", n_drawn, n_rows,
                 f"ranks are within {RANK_ERROR:.4f} of those among all rows, with probability .95",
             )  # fmt: skip
-        return [self._measure(stream.pick(rows)) for rows in drawn]
+        return [self._measure_rows(stream.pick(rows)) for rows in drawn]
 
     def _complete(self, own, role):
         (own,), (role,) = own, role

@@ -1,14 +1,78 @@
-"""Standardising each domain by itself."""
+"""Standardizing each domain by itself."""
+
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.preprocessing import StandardScaler
 
-from covshift.adapters._unit_adapter import UnitAdapter, mean_and_scale
-from covshift.streams.moments import stream_scales
+from covshift.base import UnitAdapter
+from covshift.domains import Unit
+from covshift.kernels.arrays import FloatArray, IntArray, Rows
+from covshift.streams import OpenRows, RowStream
+from covshift.streams.moments import stream_means, tiles_by_code
+
+
+def measure_scales(
+    rows: OpenRows, units: Mapping[Unit, IntArray], *, with_mean: bool, with_std: bool
+) -> dict[Unit, tuple[FloatArray, FloatArray]]:
+    """Mean and standard deviation of each feature in each unit; zeros and ones where not asked for.
+
+    Missing values are left out (NaN where all are missing); a constant feature has scale one.
+    """
+    return rows.measure(
+        units,
+        lambda X, unit: mean_and_scale(X, with_mean=with_mean, with_std=with_std),
+        lambda stream, codes, n_units: stream_scales(
+            stream, stream.split(codes), n_units, with_mean=with_mean, with_std=with_std
+        ),
+    )
+
+
+def mean_and_scale(X: Any, *, with_mean: bool, with_std: bool) -> tuple[FloatArray, FloatArray]:
+    """Mean and standard deviation of each feature of rows in memory."""
+    if not (with_mean or with_std):
+        return np.zeros(X.shape[1]), np.ones(X.shape[1])
+    if not sparse.issparse(X):
+        X = X.astype(np.float64, copy=False)
+    with np.errstate(invalid="ignore"):  # a feature without any value: NaN
+        scaler = StandardScaler(with_mean=with_mean, with_std=with_std).fit(X)
+    mean = scaler.mean_ if with_mean else np.zeros(X.shape[1])
+    scale = scaler.scale_ if with_std else np.ones(X.shape[1])
+    return mean, scale
+
+
+def stream_scales(
+    stream: RowStream, codes: Any, n_groups: int, *, with_mean: bool, with_std: bool
+) -> list[tuple[FloatArray, FloatArray]]:
+    """Mean and standard deviation of the rows of each code of a stream, in one pass or two."""
+    zeros, ones = np.zeros((n_groups, stream.shape[1])), np.ones((n_groups, stream.shape[1]))
+    if not (with_mean or with_std):
+        return list(zip(zeros, ones, strict=True))
+    counts, means = stream_means(stream, codes, n_groups)
+    scales = ones
+    if with_std:
+        (squares,) = stream.sums(squares_about, codes, means)
+        with np.errstate(invalid="ignore"):
+            variances = squares / counts
+        # Remainder of a constant after rounding, by the bound that StandardScaler has.
+        rounding = np.finfo(np.float64).eps * counts
+        constant = variances <= rounding * variances + (rounding * means) ** 2
+        scales = np.where(constant, 1.0, np.sqrt(variances))
+    return list(zip(means if with_mean else zeros, scales, strict=True))
+
+
+def squares_about(rows: Rows, codes: IntArray, means: FloatArray) -> tuple[FloatArray]:
+    """Sums (U, m) of squared distances of values that are not missing from the means (U, m)."""
+    squares = np.zeros(means.shape)
+    for code, tile in tiles_by_code(rows, codes, len(means)):
+        squares[code] += np.nansum(np.square(tile - means[code]), axis=0)
+    return (squares,)
 
 
 class DomainStandardScaler(UnitAdapter):
-    r"""Standardise features by the mean and standard deviation of each role or domain.
+    r"""Standardize features by the mean and standard deviation of each role or domain.
 
     .. math::
 
@@ -75,14 +139,8 @@ class DomainStandardScaler(UnitAdapter):
         self.pooling = pooling
         self.min_domain_size = min_domain_size
 
-    def _measure(self, X):
-        return mean_and_scale(X, with_mean=self.with_mean, with_std=self.with_std)
-
-    def _measure_stream(self, stream, codes, n_units):
-        split = stream.split(codes)
-        return stream_scales(
-            stream, split, n_units, with_mean=self.with_mean, with_std=self.with_std
-        )
+    def _measure(self, rows, units):
+        return measure_scales(rows, units, with_mean=self.with_mean, with_std=self.with_std)
 
     def _complete(self, own, role):
         return tuple(
@@ -106,7 +164,7 @@ class DomainStandardScaler(UnitAdapter):
     def _accepts_sparse(self):
         return not self.with_mean
 
-    def _validate_rows(self, X, *, reset=False):
+    def _open(self, X, **options):
         if self.with_mean and sparse.issparse(X):
-            raise TypeError("Sparse rows cannot be centred and stay sparse: use with_mean=False.")
-        return super()._validate_rows(X, reset=reset)
+            raise TypeError("Sparse rows cannot be centered and stay sparse: use with_mean=False.")
+        return super()._open(X, **options)

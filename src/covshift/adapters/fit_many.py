@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.base import clone
 
 from covshift.adapters._filter_minimization import minimize_filters
-from covshift.adapters._sparse_filter import SparseFilter
 from covshift.adapters.denoising_autoencoder import DenoisingAutoencoder, fit_stacked, stacking_key
+from covshift.adapters.sparse_filtering import SparseFilter
 
 
 def fit_many(
@@ -53,10 +53,10 @@ def fit_many(
 
     Examples
     --------
-    >>> from covshift import PeriodicSparseFiltering, fit_many, stack_domains
-    >>> from covshift.datasets import make_periodic_shift
-    >>> data = make_periodic_shift(random_state=0)
-    >>> X, y, sample_domain = stack_domains(data.X_source, data.y_source, data.X_target)
+    >>> import numpy as np
+    >>> from covshift import PeriodicSparseFiltering, fit_many
+    >>> X = np.random.default_rng(0).normal(size=(90, 2))
+    >>> y, sample_domain = X[:, 0] > 0, np.repeat([0, -1], [60, 30])
     >>> settings = [
     ...     PeriodicSparseFiltering(8, label_reward=reward, max_iter=500, random_state=0)
     ...     for reward in (0.5, 1.0, 2.0)
@@ -82,7 +82,7 @@ def fit_each(
     estimators : iterable of `SparseFiltering`, `PeriodicSparseFiltering`, `DenoisingAutoencoder`
         Settings. They are not changed: clones of them are fitted.
     data : sequence of StackedDomains or of tuples (X, y, sample_domain)
-        What each is fitted to: as `stack_domains` returns it.
+        Data that each is fitted to, as `stack_domains` returns them.
     n_jobs : int, default=None
         Threads for the filters; the result does not depend on it.
 

@@ -5,30 +5,32 @@ import warnings
 import numpy as np
 
 from covshift.adapters._filter_minimization import AUTO, Reward
-from covshift.adapters._sparse_filter import SparseFilter
+from covshift.adapters.sparse_filtering import SparseFilter, SparseFiltering
 from covshift.base import check_count, check_option
 from covshift.domains import encode_classes
 from covshift.kernels.filter_losses import LOSSES
+from covshift.shared_docs import documented_like
 
 COMPONENTS_PER_CLASS = 4
 AUTO_REWARD = 4.0  # of label_reward="auto", if all rows have labels
 
 
+@documented_like(SparseFiltering)
 class PeriodicSparseFiltering(SparseFilter):
     r"""Periodic sparse filtering (PSF): periodic filters that the source labels guide.
 
     .. math::
 
-        Z = \text{normalise}(g(X W^\top)), \qquad g(h) = 1 + \epsilon + \sin h,
+        Z = \text{normalize}(g(X W^\top)), \qquad g(h) = 1 + \epsilon + \sin h,
 
     .. math::
 
         \min_W \; \sum_{ij} Z_{ij}
         - \sum_c \lambda_c \sum_{i: y_i = c} \; \sum_{j \in \text{group } c} Z_{ij}
 
-    where ``normalise`` divides each feature by its :math:`\ell_2` norm over the rows, then
+    where ``normalize`` divides each feature by its :math:`\ell_2` norm over the rows, then
     each row by its :math:`\ell_2` norm over the features. The features are split into one
-    group per class; labelled rows are rewarded for activating the group of their class.
+    group per class; labeled rows are rewarded for activating the group of their class.
 
     **Assumption**: labels repeat periodically along some directions, and the period seen in
     the source goes on in the target. One source domain cannot prove that it does: compare
@@ -37,14 +39,14 @@ class PeriodicSparseFiltering(SparseFilter):
     Parameters
     ----------
     n_components : int, default=None
-        Number L of filters, those for unlabelled rows included; None: four per class plus
+        Number L of filters, those for unlabeled rows included; None: four per class plus
         ``n_unlabelled_components`` (without labels: the number of input features).
     activation : {"sin", "cos", "abs"}, default="sin"
         g; with "abs" this is sparse filtering guided by labels.
     label_reward : float, array of shape (n_classes,) or "auto", default=1.0
         :math:`\lambda`, for all classes or one per class in sorted order. "auto":
-        :math:`4 n / n_\text{labelled}` for all classes, of n rows of which
-        :math:`n_\text{labelled}` have a known label: the more rows have none, the more each label
+        :math:`4 n / n_\text{labeled}` for all classes, of n rows of which
+        :math:`n_\text{labeled}` have a known label: the more rows have none, the more each label
         counts, so that the target's rows do not outvote them.
     n_unlabelled_components : int, default=0
         Filters, the last of ``n_components``, that no class is rewarded for.
@@ -54,49 +56,18 @@ class PeriodicSparseFiltering(SparseFilter):
         are fewer filters than classes).
     loss : {"joint", "blockwise"}, default="joint"
         "joint": the paper's formula, above; "blockwise": what the authors' released code
-        minimises, where each rewarded block is normalised again on its own.
-    normalization : {"domain", "joint", "batch"}, default="domain"
-        Whose feature norms ``transform`` uses: those of each pooling unit, stored at fit;
-        one stored set of all fitted rows; or those of the rows of each unit in the call.
-        The loss always normalises over all fitted rows together.
+        minimizes, where each rewarded block is normalized again on its own.
     epsilon : float, default=1e-8
         :math:`\epsilon` inside the activation (0 in the released code).
     norm_epsilon : float, default=0
         Added to the sum of squares inside both norms (1e-8 in the released code).
-    init : "normal" or array of shape (n_components, n_features), default="normal"
-        Start: standard normal draws, or an array, which is the only start.
     init_scale : float or "auto", default=1.0
-        Factor on the normal draws. Angles of m standardised features spread by about
+        Factor on the normal draws. Angles of m standardized features spread by about
         ``init_scale * sqrt(m)``. "auto": :math:`1 / \sqrt m`, which keeps them within a turn where
         there are many features.
-    alpha : float, default=0
-        Weight of the penalty :math:`\tfrac{\alpha}{2} \lVert W \rVert^2`.
-    max_iter : int, default=200
-        Optimiser iterations; 0 leaves W as drawn.
-    tol : float, default=1e-5
-        Stops when the largest entry of the gradient, divided by the number of rows (the loss
-        is a sum over them), is below ``tol``.
     n_restarts : int, default=10
         Starts; the fit with the smallest training loss is kept. The loss has many poor
         minima: few filters need many starts.
-    early_stopping : "ks" or None, default=None
-        "ks": keep the iterate, the start included, with the smallest mean two-sample
-        Kolmogorov-Smirnov distance between source and target features. The paper's rule; on
-        product reviews it stopped after a few iterations, before much was learned, and harmed.
-    stopping_window : int, default=50
-        Iterations in which early stopping looks.
-    pooling : {"role", "domain"}, default="role"
-        Units that share norms: all sources and all targets, or each domain by itself.
-    min_domain_size : int, default=10
-        A domain with fewer rows uses the norms of its role.
-    warm_start : bool, default=False
-        Start from the filters of the earlier fit.
-    n_jobs : int, default=None
-        Threads; the result does not depend on their number.
-    random_state : int, RandomState or None, default=None
-        Seed of the starts.
-    verbose : int, default=0
-        1: a line per restart; 2: a line per iteration.
 
     Attributes
     ----------
@@ -227,15 +198,15 @@ class PeriodicSparseFiltering(SparseFilter):
             if self.n_unlabelled_components:
                 raise ValueError(
                     "Give feature_groups or n_unlabelled_components: the columns that no class "
-                    "has in feature_groups are those for unlabelled rows."
+                    "has in feature_groups are those for unlabeled rows."
                 )
             return self._check_groups(np.asarray(self.feature_groups), n_classes)
-        unlabelled = self.n_unlabelled_components
-        n_components = self.n_components or COMPONENTS_PER_CLASS * n_classes + unlabelled
-        rewarded = n_components - unlabelled
+        unlabeled = self.n_unlabelled_components
+        n_components = self.n_components or COMPONENTS_PER_CLASS * n_classes + unlabeled
+        rewarded = n_components - unlabeled
         if rewarded < 1:
             raise ValueError(
-                f"n_unlabelled_components={unlabelled} leaves none of the {n_components} filters "
+                f"n_unlabelled_components={unlabeled} leaves none of the {n_components} filters "
                 "of n_components for the classes."
             )
         if rewarded < n_classes:

@@ -7,15 +7,16 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from covshift.adapters._filter_minimization import minimize_filters
 from covshift.adapters.sparse_filtering import SparseFiltering
 from covshift.base import (
     DomainTransformer,
+    TargetLearner,
+    UnitAdapter,
     all_or_nothing,
     check_count,
-    check_magnitude,
     check_number,
     check_option,
 )
@@ -23,7 +24,9 @@ from covshift.domains import check_fit_domains, check_new_domains
 from covshift.kernels.activations import ACTIVATIONS, activate
 from covshift.kernels.arrays import FloatArray
 from covshift.kernels.normalization import row_norms
-from covshift.streams import ArrayRows, RowStream, bring_home, is_streamed, map_rows, open_stream
+from covshift.rows import check_magnitude
+from covshift.shared_docs import documented_like
+from covshift.streams import OpenRows, open_rows
 
 SEGMENT_LENGTH = 100  # samples, as published, where windows have as many
 AT_USE = (*ACTIVATIONS, "square", "log")
@@ -31,17 +34,17 @@ AT_USE = (*ACTIVATIONS, "square", "log")
 # sensor's own filter has emptied would otherwise be blown up to unit variance.
 WHITENING_EPSILON = 1e-5
 BLOCK_RESPONSES = 2**22  # that are worked on at a time
-BLOCK_BYTES = 2**22  # of windows that are read at a time: each may bring in 100 kB of its file
+WINDOW_BYTES = 2**22  # of windows that are read at a time: each may bring in 100 kB of its file
 
 
 def draw_segments(
-    stream: RowStream, length: int, n_channels: int, n_segments: int, random_state: Any
+    rows: OpenRows, length: int, n_channels: int, n_segments: int, random_state: Any
 ) -> FloatArray:
     """Draw segments of windows, (S, length): all of them where they are few, else some at random.
 
     A window of each draw, its channel and the start in it are uniform and independent.
     """
-    n_windows, n_features = stream.shape
+    n_windows, n_features = rows.shape
     n_starts = n_features // n_channels - length + 1
     n_all = n_windows * n_channels * n_starts
     if n_all <= n_segments:
@@ -52,12 +55,12 @@ def draw_segments(
     window, rest = np.divmod(drawn, n_channels * n_starts)
     channel, start = np.divmod(rest, n_starts)
     columns = (channel * (n_features // n_channels) + start)[:, None] + np.arange(length)
-    segments = np.empty((len(drawn), length), stream.dtype)
-    block = max(1, BLOCK_BYTES // (n_features * segments.itemsize))
+    segments = np.empty((len(drawn), length), rows.dtype)
+    block = max(1, WINDOW_BYTES // (n_features * segments.itemsize))
     for first in range(0, len(drawn), block):
         part = slice(first, first + block)
-        rows, of_row = np.unique(window[part], return_inverse=True)
-        segments[part] = stream.pick(rows)[of_row[:, None], columns[part]]
+        windows, of_segment = np.unique(window[part], return_inverse=True)
+        segments[part] = rows.pick(windows)[of_segment[:, None], columns[part]]
     return segments
 
 
@@ -277,6 +280,7 @@ class SegmentSparseFiltering(DomainTransformer):
         self.random_state = random_state
         self.verbose = verbose
 
+    @documented_like(UnitAdapter.fit)
     def fit(
         self, X: Any, y: Any = None, *, sample_domain: Any = None, label_mask: Any = None
     ) -> Self:
@@ -288,30 +292,21 @@ class SegmentSparseFiltering(DomainTransformer):
             Windows of all domains, as `covshift.signals.cut_windows` makes them. Of a Dask array,
             and of a memory map of more than 256 MB, only the windows that segments are drawn from
             are read and checked, a few at a time.
-        y : None
-            Never read.
         sample_domain : array-like of shape (n_windows,), default=None
             Domain of each window; checked and without effect.
-        label_mask : array-like of bool of shape (n_windows,), default=None
-            Checked and without effect.
-
-        Returns
-        -------
-        self : object
         """
         with all_or_nothing(self):
-            stream = self._open(X)
+            rows = open_rows(self, X, reset=True, look=False)
             self._check_parameters()
-            domains = check_fit_domains(
-                bring_home(sample_domain), bring_home(label_mask), stream.shape[0]
-            )
+            sample_domain, label_mask = rows.bring_home(sample_domain, label_mask)
+            domains = check_fit_domains(sample_domain, label_mask, rows.shape[0])
             random_state = check_random_state(self.random_state)
             segments = draw_segments(
-                stream, self.segment_length_, self.n_channels, self.n_segments, random_state
+                rows, self.segment_length_, self.n_channels, self.n_segments, random_state
             )
-            if is_streamed(X):  # what is not drawn is not read
-                check_array(segments, input_name="X")
-                check_magnitude(segments)
+            # Of rows in parts, only drawn values are read.
+            check_array(segments, input_name="X")
+            check_magnitude(segments)
             self._learn(segments, random_state)
             self.n_segments_ = len(segments)
             self.domains_ = domains.domains
@@ -325,6 +320,7 @@ class SegmentSparseFiltering(DomainTransformer):
             )
         return self
 
+    @documented_like(TargetLearner.transform)
     def transform(self, X: Any, *, sample_domain: Any = None, allow_source: bool = False) -> Any:
         """Represent windows by the mean responses of the filters.
 
@@ -334,8 +330,6 @@ class SegmentSparseFiltering(DomainTransformer):
             Windows.
         sample_domain : array-like of shape (n_windows,), int or str, default=None
             Checked and without effect: windows of all domains are represented alike.
-        allow_source : bool, default=False
-            Accepted for SKADA's pipelines and without effect.
 
         Returns
         -------
@@ -343,10 +337,10 @@ class SegmentSparseFiltering(DomainTransformer):
             A Dask array that is yet to be computed, if X is one.
         """
         check_is_fitted(self)
-        if is_streamed(X):
-            return map_rows(self, "transform", X, sample_domain=sample_domain)
-        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
-        check_magnitude(X)
+        rows = open_rows(self, X, reset=False, look=False)
+        return rows.map(self.transform, self._transform_rows, sample_domain)
+
+    def _transform_rows(self, X: FloatArray, sample_domain: Any) -> FloatArray:
         has_target = bool((self.domains_ < 0).any())
         check_new_domains(sample_domain, len(X), has_target=has_target, domain_names={})
         return pooled_responses(
@@ -395,19 +389,8 @@ class SegmentSparseFiltering(DomainTransformer):
         self.loss_, self.loss_curve_ = filters.loss_, filters.loss_curve_
         self.n_iter_, self._converged = filters.n_iter_, filters._converged
 
-    def _open(self, X: Any) -> RowStream:
-        """Check windows and return them as a stream."""
-        if is_streamed(X):
-            stream = open_stream(X)
-            n_windows, n_features = stream.shape
-            validate_data(self, np.zeros((min(n_windows, 1), n_features)))
-            return stream
-        X = validate_data(self, X, dtype=(np.float64, np.float32))
-        check_magnitude(X)
-        return ArrayRows(X)
-
     def _check_parameters(self) -> None:
-        # What is not here, `SparseFiltering` checks.
+        # `SparseFiltering` checks the other parameters.
         for name in ("n_components", "n_segments", "n_channels"):
             check_count(name, getattr(self, name), minimum=1)
         check_option("whiten", self.whiten, (True, False))

@@ -5,12 +5,30 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from covshift.adapters.domain_standard_scaler import DomainStandardScaler
-from covshift.base import DomainTransformer, all_or_nothing, register_target
-from covshift.domains import check_fit_domains, check_new_domains
-from covshift.kernels.arrays import IntArray
-from covshift.rows import validate_rows
-from covshift.streams import bring_home, is_streamed, map_rows
+from covshift.adapters.domain_standard_scaler import stream_scales
+from covshift.base import (
+    DomainTransformer,
+    TargetLearner,
+    UnitAdapter,
+    all_or_nothing,
+    register_target,
+)
+from covshift.domains import Unit, check_fit_domains, check_new_domains
+from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.shared_docs import documented_like
+from covshift.streams import OpenRows, RowStream, open_rows
+from covshift.streams.kinds import Units
+
+
+def _scales_of(X: FloatArray, unit: Unit) -> tuple[FloatArray, FloatArray]:
+    spread = X.std(axis=0)
+    return X.mean(axis=0), np.where(spread > 0, spread, 1.0).astype(X.dtype)
+
+
+def _scales_of_stream(
+    stream: RowStream, codes: IntArray, n_units: int
+) -> list[tuple[FloatArray, FloatArray]]:
+    return stream_scales(stream, stream.split(codes), n_units, with_mean=True, with_std=True)
 
 
 class SourceStandardScaler(DomainTransformer):
@@ -42,47 +60,26 @@ class SourceStandardScaler(DomainTransformer):
     array([-1.,  1.,  9., 29.])
     """
 
+    @documented_like(UnitAdapter.fit)
     def fit(
         self, X: Any, y: Any = None, *, sample_domain: Any = None, label_mask: Any = None
     ) -> Self:
-        """Learn means and standard deviations of the source rows.
-
-        Parameters
-        ----------
-        X : {array-like, Dask array} of shape (n_samples, n_features)
-            Rows of all domains.
-        y : None
-            Never read.
-        sample_domain, label_mask
-            As in `DomainStandardScaler.fit`.
-
-        Returns
-        -------
-        self : object
-        """
-        sample_domain, label_mask = bring_home(sample_domain), bring_home(label_mask)
+        """Learn means and standard deviations of the source rows."""
         with all_or_nothing(self):
-            if is_streamed(X):
-                self._fit_stream(X, sample_domain, label_mask)
-                return self
-            X = validate_rows(self, X, dtype=(np.float64, np.float32))
-            domains = check_fit_domains(sample_domain, label_mask, X.shape[0])
-            self.mean_ = X[domains.source].mean(axis=0)
-            spread = X[domains.source].std(axis=0)
-            self.scale_ = np.where(spread > 0, spread, 1.0).astype(X.dtype)
-            self._n_features_out = X.shape[1]
+            rows = self._open(X, reset=True)
+            sample_domain, label_mask = rows.bring_home(sample_domain, label_mask)
+            domains = check_fit_domains(sample_domain, label_mask, rows.shape[0])
+            source: Units = {"source": np.flatnonzero(domains.source)}
+            self.mean_, self.scale_ = rows.measure(source, _scales_of, _scales_of_stream)["source"]
+            self._n_features_out = rows.shape[1]
             self.domains_: IntArray = domains.domains
             self.domain_names_: dict[int, str] = {}
         return self
 
-    def _fit_stream(self, X: Any, sample_domain: Any, label_mask: Any) -> None:
-        """Take the statistics of rows in blocks from the scaler that measures each role."""
-        scaler = DomainStandardScaler().fit(X, sample_domain=sample_domain, label_mask=label_mask)
-        source = scaler.units_.index("source")
-        self.mean_, self.scale_ = scaler.means_[source], scaler.scales_[source]
-        self.n_features_in_ = self._n_features_out = scaler.n_features_in_
-        self.domains_, self.domain_names_ = scaler.domains_, {}
+    def _open(self, X: Any, *, reset: bool = False, look: bool = True) -> OpenRows:
+        return open_rows(self, X, reset=reset, look=look, squared_in=None)
 
+    @documented_like(TargetLearner.transform)
     def transform(self, X: Any, *, sample_domain: Any = None, allow_source: bool = False) -> Any:
         """Standardize rows; their domains make no difference.
 
@@ -91,40 +88,29 @@ class SourceStandardScaler(DomainTransformer):
         X : {array-like, Dask array} of shape (n_samples, n_features)
             Rows.
         sample_domain : array-like of shape (n_samples,), int or str, default=None
-            Checked as in `DomainStandardScaler`, and not used.
-        allow_source : bool, default=False
-            Changes nothing.
+            Checked, and without effect.
 
         Returns
         -------
         ndarray of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        if is_streamed(X):
-            return map_rows(self, "transform", X, sample_domain=sample_domain)
-        X = validate_rows(self, X, reset=False, dtype=(np.float64, np.float32))
+        rows = self._open(X, look=False)
+        return rows.map(self.transform, self._transform_rows, sample_domain)
+
+    def _transform_rows(self, X: FloatArray, sample_domain: Any) -> FloatArray:
         if sample_domain is not None:
             check_new_domains(
                 sample_domain, X.shape[0], has_target=True, domain_names=self.domain_names_
             )
-        return ((X - self.mean_) / self.scale_).astype(X.dtype)
+        Z: FloatArray = ((X - self.mean_) / self.scale_).astype(X.dtype)
+        return Z
 
+    @documented_like(TargetLearner.adapt_target)
     def adapt_target(self, X: Any, domain: Any = None) -> Self:
-        """Learn the name of a new target, and nothing else: its rows do not change the scale.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows of the new target.
-        domain : int, str or None, default=None
-            As in `DomainStandardScaler.adapt_target`.
-
-        Returns
-        -------
-        self : object
-        """
+        """Learn the name of a new target, and nothing else: its rows do not change the scale."""
         check_is_fitted(self)
-        validate_rows(self, X, reset=False, dtype=(np.float64, np.float32))
+        self._open(X)
         with all_or_nothing(self):
             register_target(self, domain)
         return self

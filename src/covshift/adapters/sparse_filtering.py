@@ -1,7 +1,216 @@
-"""Sparse filtering."""
+"""Sparse filtering, and what its periodic form shares with it."""
 
-from covshift.adapters._filter_minimization import Reward
-from covshift.adapters._sparse_filter import SparseFilter
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import validate_data
+
+from covshift.adapters._filter_minimization import (
+    FilterProblem,
+    Reward,
+    check_filter_parameters,
+    minimize_filters,
+)
+from covshift.adapters._unit_norms import UnitNorms
+from covshift.base import RefitNeededError, TargetLearner, UnitAdapter, all_or_nothing
+from covshift.domains import (
+    check_fit_domains,
+    check_new_domains,
+    pooling_units,
+)
+from covshift.kernels.activations import activate
+from covshift.kernels.device_filters import activations_on_device
+from covshift.kernels.row_blocks import are_kept
+from covshift.shared_docs import documented_like
+from covshift.solvers.namespaces import cast, namespace_of
+from covshift.streams import ArrayRows, RowStream, open_rows
+from covshift.streams.device_rows import bring_to_host, is_device_array
+
+
+class SparseFilter(TargetLearner):
+    """Base of the filters: Z = normalize(g(X W')), W fitted on the rows of all domains."""
+
+    @documented_like(UnitAdapter.fit)
+    def fit(
+        self, X: Any, y: Any = None, *, sample_domain: Any = None, label_mask: Any = None
+    ) -> Self:
+        """Learn the filters from the rows of all domains.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, Dask array} of shape (n_samples, n_features)
+            Rows of all domains. A Dask array, and a memory map of more than 256 MB, are passed
+            over in blocks and never copied. Tensors are fitted on their device under
+            ``sklearn.config_context(array_api_dispatch=True)``.
+        y : array-like of shape (n_samples,), default=None
+            Labels; read only where ``label_mask`` allows it, and only by
+            `PeriodicSparseFiltering`.
+        label_mask : array-like of bool of shape (n_samples,), default=None
+            Where the label is known; default: source rows.
+        """
+        with all_or_nothing(self):
+            problem = self._state_problem(X, y, sample_domain, label_mask)
+            (paths,) = minimize_filters([problem], self.n_jobs)
+            self._keep_best(problem, paths)
+        self._warn_unless_converged()
+        return self
+
+    def _check_streamed(self) -> None:
+        if self.normalization == "batch":
+            raise ValueError(
+                "normalization='batch' takes the norms of all rows of a call, which come in "
+                "blocks here: fit with normalization='domain' or 'joint'."
+            )
+
+    def _check_new_target(self) -> None:
+        if self.normalization == "joint":
+            raise RefitNeededError(
+                "With normalization='joint' all domains share one set of norms: refit with the "
+                "rows of the new target, or use normalization='domain'."
+            )
+
+    def _transform_rows(self, X, sample_domain):
+        domain = self._domains_of(sample_domain, X.shape[0])
+        F = self._activate(X)
+        if self.normalization == "batch":
+            norms = UnitNorms.measure(F, pooling_units(domain, self.pooling, self.min_domain_size))
+        else:
+            norms = self._stored_norms()
+        return norms.normalize(F, domain, self.norm_epsilon)
+
+    def _learn_target(self, rows, unit):
+        if self.normalization == "domain":
+            new = self._measure_norms(rows.data, {unit: np.arange(rows.shape[0])})
+            self._store_norms(self._stored_norms().replace(new))
+
+    def _domains_of(self, sample_domain, n_samples):
+        """Domains of rows to transform, checked."""
+        return check_new_domains(
+            sample_domain,
+            n_samples,
+            has_target=bool((self.domains_ < 0).any()) or "target" in self.norm_units_,
+            domain_names=self.domain_names_,
+        )
+
+    def _state_problem(self, X, y, sample_domain, label_mask=None, like=None):
+        """Check parameters and data, and draw the starts.
+
+        ``like`` is a problem on the same data: what was found of them is not looked for again.
+        """
+        self._check_parameters()  # before a pass over all rows
+        if like is not None:
+            validate_data(self, X, skip_check_array=True)  # the number and names of features
+            known = like.reward
+            encoded = None if known.codes is None else (known.classes, known.codes)
+            reward = self._read_labels(bring_to_host(y), like.domains.label_mask, encoded)
+            return FilterProblem.of(self, like.X, like.domains, reward)
+        rows = self._open(
+            X, reset=True, if_streamed=self._check_streamable, if_on_device=self._check_on_device
+        )
+        sample_domain, label_mask, y = rows.bring_home(sample_domain, label_mask, y)
+        domains = check_fit_domains(sample_domain, label_mask, rows.shape[0])
+        reward = self._read_labels(y, domains.label_mask)
+        return FilterProblem.of(self, rows.data, domains, reward)
+
+    def _keep_best(self, problem, paths):
+        """Store the filters of the best start and how it got there."""
+        best = paths[int(np.argmin([path.loss for path in paths]))]
+        self.components_ = namespace_of(best.x).positive(best.x)  # not a view of all starts
+        stored = "joint" if self.normalization != "domain" else self.pooling
+        units = pooling_units(problem.domains.sample_domain, stored, self.min_domain_size)
+        self._store_norms(self._measure_norms(problem.X, units))
+        self.domains_ = problem.domains.domains
+        self.domain_names_: dict[int, str] = {}
+        self.loss_ = best.loss
+        self.loss_curve_ = np.array(best.losses)
+        self.history_ = {
+            "loss": self.loss_curve_,
+            "gradient_norm": np.array(best.gradient_norms),
+            "ks_distance": np.array(best.distances or [np.nan] * len(best.losses)),
+        }
+        self.n_iter_ = best.n_iter
+        self.kept_iteration_ = best.iteration
+        self.restart_losses_ = np.array([path.loss for path in paths])
+        self._n_features_out = best.x.shape[0]
+        self._converged = best.converged or bool(best.distances)
+
+    def _warn_unless_converged(self, stacklevel=3):
+        if self.max_iter > 0 and not self._converged:
+            warnings.warn(
+                f"{type(self).__name__} reached max_iter={self.max_iter} before the gradient "
+                f"fell below tol={self.tol}: its filters can still improve. Raise max_iter.",
+                ConvergenceWarning,
+                stacklevel=stacklevel,
+            )
+
+    def _check_parameters(self):
+        check_filter_parameters(self)
+
+    def _loss_name(self):
+        return "joint"
+
+    def _l1_weight(self):
+        """Weight of the absolute penalty on W; none on a device, where it is not computed."""
+        return 0.0
+
+    def _activate(self, X):
+        if is_device_array(X):
+            W = cast(self.components_, X.dtype)
+            return activations_on_device(X, W, self.activation, self.epsilon, namespace_of(X))
+        H = X @ self.components_.astype(X.dtype, copy=False).T
+        return activate(H, self.activation, self.epsilon)
+
+    def _measure_norms(self, X, units):
+        if is_device_array(X):
+            n_filters = self.components_.shape[0]
+            return UnitNorms.measure_on_device(X, self._activate, n_filters, units)
+        if not (isinstance(X, RowStream) or are_kept(self.components_[:, 0].nbytes, X.shape[0])):
+            X = ArrayRows(X)
+        if isinstance(X, RowStream):
+            W, epsilon = self.components_, self.epsilon
+            return UnitNorms.measure_stream(X, W, self.activation, epsilon, units)
+        return UnitNorms.measure(self._activate(X), units)
+
+    def _check_streamable(self):
+        """Refuse what needs all rows at once."""
+        if self.early_stopping is not None:
+            raise ValueError(
+                "early_stopping='ks' compares all rows at every iteration: fit a sample of the "
+                "rows in memory, or set max_iter in its place."
+            )
+
+    def _check_on_device(self):
+        """Refuse what is computed on the host only."""
+        if self.early_stopping is not None:
+            raise ValueError(
+                "early_stopping='ks' sorts all rows at every iteration, which is not done on a "
+                "device: give NumPy arrays (X.cpu().numpy()), or set max_iter in its place."
+            )
+
+    def _store_norms(self, norms):
+        self.norm_units_ = norms.units
+        self.feature_norms_ = norms.root_means
+        self.norm_counts_ = norms.counts
+
+    def _stored_norms(self):
+        return UnitNorms(self.norm_units_, self.feature_norms_, self.norm_counts_)
+
+    def _open(self, X, *, reset=False, **options):
+        rows = open_rows(self, X, reset=reset, accept_sparse=True, accept_device=True, **options)
+        if not reset:
+            rows.check_beside(self.components_)
+        return rows
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "components_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
 
 
 class SparseFiltering(SparseFilter):
@@ -9,10 +218,10 @@ class SparseFiltering(SparseFilter):
 
     .. math::
 
-        Z = \text{normalise}(g(X W^\top)), \qquad g(h) = \sqrt{h^2 + \epsilon}, \qquad
+        Z = \text{normalize}(g(X W^\top)), \qquad g(h) = \sqrt{h^2 + \epsilon}, \qquad
         \min_W \sum_{ij} Z_{ij}
 
-    where ``normalise`` divides each feature by its :math:`\ell_2` norm over the rows, then
+    where ``normalize`` divides each feature by its :math:`\ell_2` norm over the rows, then
     each row by its :math:`\ell_2` norm over the features. It reads no labels.
 
     **Assumption**: rows in the same direction from the origin, or in the opposite one, have
@@ -28,7 +237,7 @@ class SparseFiltering(SparseFilter):
     normalization : {"domain", "joint", "batch"}, default="domain"
         Whose feature norms ``transform`` uses: those of each pooling unit, stored at fit;
         one stored set of all fitted rows; or those of the rows of each unit in the call.
-        The loss always normalises over all fitted rows together.
+        The loss always normalizes over all fitted rows together.
     epsilon : float, default=1e-8
         :math:`\epsilon` inside the activation.
     norm_epsilon : float, default=0
@@ -38,11 +247,11 @@ class SparseFiltering(SparseFilter):
     init_scale : float or "auto", default=1.0
         Factor on the normal draws. "auto": :math:`1 / \sqrt m` for m features, so that responses to
         standardized features spread by about one. With "abs" the loss does not depend on the
-        lengths of filters, and the factor changes only the path of the optimiser.
+        lengths of filters, and the factor changes only the path of the optimizer.
     alpha : float, default=0
         Weight of the penalty :math:`\tfrac{\alpha}{2} \lVert W \rVert^2`.
     max_iter : int, default=200
-        Optimiser iterations; 0 leaves W as drawn.
+        Optimizer iterations; 0 leaves W as drawn.
     tol : float, default=1e-5
         Stops when the largest entry of the gradient, divided by the number of rows (the loss
         is a sum over them), is below ``tol``.
@@ -75,7 +284,7 @@ class SparseFiltering(SparseFilter):
         Root mean square of each activation in each unit.
     norm_units_ : list
         Names of the units: "source", "target"; with ``pooling="domain"`` the integer of each
-        domain that is large enough before them; "all" for the other two normalisations.
+        domain that is large enough before them; "all" for the other two normalizations.
     norm_counts_ : ndarray of shape (n_units,)
         Rows over which each unit's norms were measured.
     domains_ : ndarray
@@ -92,15 +301,15 @@ class SparseFiltering(SparseFilter):
     n_iter_ : int
         Iterations that the kept start ran.
     kept_iteration_ : int
-        Iteration whose filters were kept: the last one, but for early stopping.
+        Iteration whose filters were kept: the last one, except after early stopping.
     restart_losses_ : ndarray of shape (n_restarts,)
         Loss of each start.
 
     Notes
     -----
     **Cost**: n rows, m features, L filters: an iteration takes O(n m L) time, for each start,
-    and the fit O(n L) memory beside the rows; ``transform`` O(n m L) and O(n L). What that is
-    in seconds: docs/engine.md.
+    and the fit O(n L) memory beside the rows; ``transform`` O(n m L) and O(n L). For
+    seconds see docs/engine.md.
 
     References
     ----------

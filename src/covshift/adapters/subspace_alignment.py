@@ -4,13 +4,13 @@ import warnings
 
 import numpy as np
 
-from covshift.adapters._unit_adapter import UnitAdapter, mean_and_scale
-from covshift.base import DomainTransformer, NothingToAdaptWarning, check_count
-from covshift.domains import pick_rows, role_of
-from covshift.kernels.arrays import FloatArray
-from covshift.kernels.covariance import column_means, scatter
+from covshift.adapters.correlation_alignment import column_means, scatter
+from covshift.adapters.domain_standard_scaler import measure_scales
+from covshift.base import DomainTransformer, NothingToAdaptWarning, UnitAdapter, check_count
+from covshift.domains import role_of
+from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.streams import RowStream
-from covshift.streams.moments import stream_scales, stream_scatter
+from covshift.streams.moments import first_moments, scatter_about
 
 
 def principal_directions(X: FloatArray, n_components: int) -> FloatArray:
@@ -49,6 +49,31 @@ def _scatter_in_range(X: FloatArray, mean: FloatArray) -> FloatArray:
     return scatter((X - mean) / size, np.zeros_like(mean)) if size > 0 else S
 
 
+def stream_scatter(
+    stream: RowStream,
+    codes: IntArray,
+    means: FloatArray,
+    scales: FloatArray,
+    group_of: IntArray,
+) -> FloatArray:
+    """Scatter matrices (G, m, m) of groups of codes, about each group's own mean.
+
+    Rows are standardized first by the mean and scale (U, m) of their code; ``group_of`` (U,) is
+    the group of each code.
+    """
+    split = stream.split(codes)
+    n_groups = int(group_of.max()) + 1
+    counts, totals = stream.sums(first_moments, split, len(means))
+    standardized = (totals - counts * means) / scales  # sums of the standardized rows
+    centers = means.copy()
+    for group in range(n_groups):
+        own = group_of == group
+        group_mean = standardized[own].sum(axis=0) / counts[own].sum(axis=0)
+        centers[own] += scales[own] * group_mean
+    (scatter,) = stream.sums(scatter_about, split, centers, scales, group_of, n_groups)
+    return np.asarray(scatter)
+
+
 class SubspaceAlignment(UnitAdapter):
     r"""Subspace alignment (SA): turn the source's principal subspace towards the target's.
 
@@ -78,7 +103,7 @@ class SubspaceAlignment(UnitAdapter):
         and often the stronger one, so it is never done unasked.
     scale : bool, default=False
         Divide each feature by its standard deviation in the unit first; False for the same
-        reason. Both True is the setting of the publication, which standardised each domain.
+        reason. Both True is the setting of the publication, which standardized each domain.
     pooling : {"role", "domain"}, default="role"
         Units whose means and standard deviations ``center`` and ``scale`` use: all sources
         and all targets, or each domain by itself. Directions are always those of the roles.
@@ -147,14 +172,14 @@ class SubspaceAlignment(UnitAdapter):
         if self.n_components is not None:
             check_count("n_components", self.n_components, minimum=1)
 
-    def _learn(self, X, units, sample_domain):
-        super()._learn(X, units, sample_domain)
+    def _learn(self, rows, units, sample_domain):
+        super()._learn(rows, units, sample_domain)
         n_rows = min(len(units[role]) for role in ("source", "target") if role in units)
-        self.n_components_ = self._count_components(n_rows, X.shape[1])
-        directions = self._find_directions(X, units, sample_domain)
+        self.n_components_ = self._count_components(n_rows, rows.shape[1])
+        directions = self._find_directions(rows, units, sample_domain)
         self.source_components_ = directions["source"]
         self.target_components_ = directions.get("target", self.source_components_)
-        if "target" in units and self.n_components_ == X.shape[1]:
+        if "target" in units and self.n_components_ == rows.shape[1]:
             warnings.warn(
                 f"n_components={self.n_components_} is the number of features: the alignment "
                 "is one rotation of all rows alike and changes nothing. Use fewer.",
@@ -164,22 +189,21 @@ class SubspaceAlignment(UnitAdapter):
         self.alignment_ = self.source_components_ @ self.target_components_.T
         self._n_features_out = self.n_components_
 
-    def _find_directions(self, X, units, sample_domain):
-        """Principal directions of the standardised rows of each role."""
-        roles = [role for role in ("source", "target") if role in units]
+    def _find_directions(self, rows, units, sample_domain):
+        """Principal directions of the standardized rows of each role."""
+        roles = {role: units[role] for role in ("source", "target") if role in units}
         position = self._locate(sample_domain)
-        if isinstance(X, RowStream):
-            role_of_unit = np.array([roles.index(role_of(unit)) for unit in self.units_])
-            scatter = stream_scatter(X, position, self.means_, self.scales_, role_of_unit)
-            return {
-                role: directions_of_scatter(S, self.n_components_)
-                for role, S in zip(roles, scatter, strict=True)
-            }
-        Z = self._standardise(X, position) if self.center or self.scale else X
-        return {
-            role: principal_directions(pick_rows(Z, units[role]), self.n_components_)
-            for role in roles
-        }
+
+        def of_rows(X, role):
+            Z = self._standardize(X, position[roles[role]])
+            return principal_directions(Z, self.n_components_)
+
+        def of_stream(stream, codes, n_roles):
+            role_of_unit = np.array([list(roles).index(role_of(unit)) for unit in self.units_])
+            scatter = stream_scatter(stream, position, self.means_, self.scales_, role_of_unit)
+            return [directions_of_scatter(S, self.n_components_) for S in scatter]
+
+        return rows.measure(roles, of_rows, of_stream)
 
     def _count_components(self, n_rows, n_features):
         if self.n_components is None:
@@ -191,20 +215,16 @@ class SubspaceAlignment(UnitAdapter):
             )
         return int(self.n_components)
 
-    def _measure(self, X):
-        return mean_and_scale(X, with_mean=self.center, with_std=self.scale)
+    def _measure(self, rows, units):
+        return measure_scales(rows, units, with_mean=self.center, with_std=self.scale)
 
-    def _measure_stream(self, stream, codes, n_units):
-        split = stream.split(codes)
-        return stream_scales(stream, split, n_units, with_mean=self.center, with_std=self.scale)
-
-    def _standardise(self, X, position):
+    def _standardize(self, X, position):
         if not (self.center or self.scale):
             return X
         return (X - self.means_[position]) / self.scales_[position]
 
     def _apply(self, X, unit):
-        Z = self._standardise(X, unit)
+        Z = self._standardize(X, unit)
         if role_of(self.units_[unit]) == "target":
             return Z @ self.target_components_.T
         return Z @ self.source_components_.T @ self.alignment_

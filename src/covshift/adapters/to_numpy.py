@@ -5,7 +5,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from covshift.adapters._device_rows import bring_to_host
+from covshift.streams.device_rows import bring_to_host
 
 
 def to_numpy(model: Any) -> Any:
@@ -29,13 +29,12 @@ def to_numpy(model: Any) -> Any:
 
     Examples
     --------
-    >>> from covshift import SparseFiltering, stack_domains, to_numpy
-    >>> from covshift.datasets import make_radial_shift
-    >>> data = make_radial_shift(random_state=0)
-    >>> X, y, sample_domain = stack_domains(data.X_source, data.y_source, data.X_target)
-    >>> model = SparseFiltering(random_state=0).fit(X, sample_domain=sample_domain)
-    >>> to_numpy(model).transform(data.X_test).shape
-    (500, 2)
+    >>> import numpy as np
+    >>> from covshift import SparseFiltering, to_numpy
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))  # or a tensor on a GPU
+    >>> model = SparseFiltering(random_state=0).fit(X, sample_domain=np.repeat([0, -1], 30))
+    >>> to_numpy(model).transform(X).shape
+    (60, 2)
     """
     return _convert(model, {})
 

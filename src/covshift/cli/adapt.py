@@ -6,9 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from covshift.cli.assessments import print_assessment
-from covshift.cli.checks import check_jobs, check_seed
 from covshift.cli.errors import fail, one_line_errors, one_line_warnings, printable
-from covshift.cli.models import load_model, say_trust
 from covshift.cli.options import (
     AsJson,
     Bins,
@@ -22,6 +20,7 @@ from covshift.cli.options import (
     MaxRisk,
     MaxRows,
     MinGain,
+    NewTable,
     Objective,
     OutFile,
     Quiet,
@@ -30,11 +29,16 @@ from covshift.cli.options import (
     Signals,
     Splitting,
     Task,
+    TimeBudget,
     Trust,
     Use,
+    check_jobs,
+    check_seed,
     column_names,
     grouped,
+    load_model,
     own_model,
+    say_trust,
 )
 from covshift.cli.printing import MAX_TEXT, counted, print_json, print_notes, print_table
 from covshift.cli.working import working
@@ -61,13 +65,7 @@ def adapt(
         Path, typer.Argument(metavar="TRAIN", help="Table with labels, or a model file.")
     ],
     out: OutFile,
-    new: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="[NEW]",
-            help="Table of rows to adapt to; without it, --target-domain or --time splits TRAIN.",
-        ),
-    ] = None,
+    new: NewTable = None,
     label: Annotated[
         str | None, typer.Option(metavar="COL", help="Label column of TRAIN; NEW needs none.")
     ] = None,
@@ -125,9 +123,7 @@ def adapt(
             "candidates are not scored again.",
         ),
     ] = None,
-    time_budget: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="For the scores of auto.")
-    ] = None,
+    time_budget: TimeBudget = None,
     max_rows: MaxRows = None,
     seed: Seed = 0,
     jobs: Jobs = 1,

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from covshift.cli.checks import check_jobs, check_seed
 from covshift.cli.errors import fail, one_line_errors, printable
 from covshift.cli.options import (
     AsJson,
@@ -20,6 +19,7 @@ from covshift.cli.options import (
     MaxRisk,
     MaxRows,
     MinGain,
+    NewTable,
     Objective,
     Quiet,
     Reading,
@@ -27,7 +27,10 @@ from covshift.cli.options import (
     Signals,
     Splitting,
     Task,
+    TimeBudget,
     Use,
+    check_jobs,
+    check_seed,
     column_names,
     grouped,
 )
@@ -49,13 +52,7 @@ MAX_ADAPTERS = 12  # printed, and those in use
 def diagnose(
     train: Annotated[Path, typer.Argument(metavar="TRAIN", help="Table with labels.")],
     label: Annotated[str, typer.Option(metavar="COL", help="Label column; NEW needs none.")],
-    new: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="[NEW]",
-            help="Table of rows to work on; without it, --target-domain or --time splits TRAIN.",
-        ),
-    ] = None,
+    new: NewTable = None,
     task: Task = None,
     bins: Bins = None,
     domain: Domain = None,
@@ -87,9 +84,7 @@ def diagnose(
             metavar="FILE", help="Keep the candidates' scores, for adapt --from FILE to reuse."
         ),
     ] = None,
-    time_budget: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="For the scores of candidates.")
-    ] = None,
+    time_budget: TimeBudget = None,
     max_rows: MaxRows = None,
     seed: Seed = 0,
     jobs: Jobs = 1,
@@ -99,7 +94,7 @@ def diagnose(
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
-    """Say what moved from TRAIN to NEW, what to do, how good it will be and how sure that is.
+    """Report what moved from TRAIN to NEW, what to do, how good it will be, how sure that is.
 
     The advice is what `covshift adapt` does with the same options; the last line is the command.
     Labels of some rows of NEW make it surer: --to-label writes rows drawn at random, --labels takes

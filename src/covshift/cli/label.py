@@ -6,10 +6,18 @@ from typing import Annotated
 
 import typer
 
-from covshift.cli.checks import check_seed
 from covshift.cli.errors import fail, one_line_errors
-from covshift.cli.models import load_model
-from covshift.cli.options import Debug, ModelDomain, Quiet, Reading, Seed, Trust, grouped
+from covshift.cli.options import (
+    Debug,
+    ModelDomain,
+    Quiet,
+    Reading,
+    Seed,
+    Trust,
+    check_seed,
+    grouped,
+    load_model,
+)
 from covshift.cli.printing import print_notes
 from covshift.cli.working import working
 

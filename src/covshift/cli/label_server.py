@@ -1,23 +1,49 @@
-"""The local server of ``covshift label``: one page, one session, nobody else.
+"""The local server of ``covshift label``: one page and one session.
 
 It listens on the loopback address only. Every request must carry the random token of the address
 that the command prints, name this server as its host, so that no other name can be made to point
 here, and come from this page, if it says where it comes from.
 """
 
+import base64
+import hashlib
 import json
 import secrets
+from functools import cache
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.resources import files
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from covshift.report.label_page import label_page
 from covshift.tables.labeling import LabelingSession
 
 ADDRESS = "127.0.0.1"
 MAX_BODY = 10_000  # bytes
 TOKEN_HEADER = "X-Covshift-Token"
+
+
+@cache
+def label_page() -> tuple[str, str]:
+    """Return the page and the content security policy it is sent with.
+
+    The page holds no data: its script asks only the server it came from for them.
+    """
+    folder = files("covshift.report") / "templates"
+    html, css, script = (
+        (folder / name).read_text(encoding="utf-8")
+        for name in ("label.html", "label.css", "label.js")
+    )
+    page = html.replace("/*css*/", css).replace("/*script*/", script)
+    hashes = [
+        base64.b64encode(hashlib.sha256(part.encode()).digest()).decode() for part in (css, script)
+    ]
+    policy = (
+        "default-src 'none'; img-src data:; connect-src 'self'; base-uri 'none'; "
+        "form-action 'none'; frame-ancestors 'none'; "
+        f"style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'"
+    )
+    return page, policy
 
 
 class LabelServer(ThreadingHTTPServer):
@@ -26,7 +52,7 @@ class LabelServer(ThreadingHTTPServer):
     Parameters
     ----------
     session : LabelingSession
-        What it serves.
+        Session that it serves.
     port : int, default=0
         Port; 0: one that is free.
     """

@@ -7,9 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from covshift.cli.checks import check_seed
 from covshift.cli.errors import ALERT, MOVED, fail, one_line_errors, printable
-from covshift.cli.models import load_model
 from covshift.cli.options import (
     AsJson,
     Debug,
@@ -19,7 +17,9 @@ from covshift.cli.options import (
     Seed,
     Signals,
     Trust,
+    check_seed,
     grouped,
+    load_model,
 )
 from covshift.cli.printing import print_json, print_notes, print_table
 from covshift.cli.working import working
@@ -181,7 +181,10 @@ def _monitor(
         lines = history_lines(found)
         added = append_history(history, lines)
         past, notes = read_history(history)
-        new = [line["name"] for line, is_new in zip(lines, added, strict=True) if is_new]
+        # Labels that arrived count for the batch that they are of.
+        new = [
+            line.get("of", line["key"]) for line, is_new in zip(lines, added, strict=True) if is_new
+        ]
         found["notes"] += notes
         found["history"] = {"file": str(history), "batches": len(past), "added": len(set(new))}
     found["past"] = past

@@ -1,14 +1,19 @@
-"""Options that several commands share, alone and in groups."""
+"""Options that several commands share, alone and in groups, and the checks of their values."""
 
 import csv
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
+
+from covshift.cli.errors import fail
+
+TRUST = "--trust"
+LARGEST_SEED = 2**32 - 1  # that NumPy's RandomState takes
 
 Out = Annotated[Path, typer.Option(help="Folder to write to, made if missing.")]
 Draws = Annotated[int, typer.Option(help="Draws of each data set, at least 1.")]
@@ -29,6 +34,16 @@ ModelDomain = Annotated[
         metavar="COL",
         help="Column that names each row's site, user or sensor; by default TRAIN's, if there.",
     ),
+]
+NewTable = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="[NEW]",
+        help="Table of new rows; without it, --target-domain or --time splits TRAIN.",
+    ),
+]
+TimeBudget = Annotated[
+    float | None, typer.Option(metavar="SECONDS", help="For the scores of candidates.")
 ]
 Objective = Annotated[
     str | None,
@@ -89,12 +104,12 @@ Use = Annotated[
 Separator = Annotated[
     str | None,
     typer.Option(
-        help="Character between cells of a text file, or tab; else it is found out.",
+        help="Character between cells of a text file, or tab; detected by default.",
         # Shells make it hard to write the character itself.
         callback=lambda given: "\t" if given in ("tab", "\\t") else given,
     ),
 ]
-Decimal = Annotated[str | None, typer.Option(help='Decimal sign, "." or ","; else found out.')]
+Decimal = Annotated[str | None, typer.Option(help='Decimal sign, "." or ","; detected by default.')]
 NoHeader = Annotated[
     bool,
     typer.Option("--no-header", help="The first row holds data; columns are 'column 1', ..."),
@@ -179,6 +194,31 @@ Debug = Annotated[bool, typer.Option("--debug", help="Show the whole traceback o
 Seed = Annotated[int, typer.Option(help="Seed of everything that is drawn.")]
 
 
+def check_jobs(command: str, jobs: int) -> None:
+    """Refuse numbers of processes that cannot be."""
+    if jobs == 0 or jobs < -1:
+        fail(command, f"--jobs must be at least 1, or -1 for all processors, got {jobs}.")
+
+
+def check_seed(command: str, seed: int) -> None:
+    """Refuse seeds that cannot be."""
+    if not 0 <= seed <= LARGEST_SEED:
+        fail(command, f"--seed must be from 0 to {LARGEST_SEED}, got {seed}.")
+
+
+def parse_paths(command: str, option: str, form: str, texts: Sequence[str]) -> dict[str, Path]:
+    """Take NAME=PATH apart; each name once. ``form`` is what an error says the option takes."""
+    paths: dict[str, Path] = {}
+    for text in texts:
+        name, equals, path = text.partition("=")
+        if not equals or not name.strip() or not path.strip():
+            fail(command, f"--{option} takes {form}, got {text!r}.")
+        if name in paths:
+            fail(command, f"--{option} names {name!r} twice: give one path for each name.")
+        paths[name] = Path(path)
+    return paths
+
+
 def column_names(texts: list[str] | None) -> list[str]:
     """Take lists of columns apart: commas between names, a name with a comma in quotes."""
     names = [name for text in texts or [] for name in next(csv.reader([text]), [])]
@@ -201,6 +241,24 @@ def own_model(
     # The automatic choice runs candidates in processes, which would each start as many threads.
     n_jobs = 1 if adapter == AUTO else jobs
     return make_own_model(estimator, parameters, seed=seed, n_jobs=n_jobs, task=task)
+
+
+def load_model(path: Path, trusted: Sequence[str] | None) -> Any:
+    """Load a model file; an error about types names the option instead of Python's argument."""
+    # Imported here: --help stays fast, and a missing extra becomes a one-line error.
+    from covshift.persistence import ModelFileError, UntrustedTypesError, load
+    from covshift.persistence.model_files import explain_untrusted
+
+    try:
+        return load(path, trusted=list(trusted or ()))
+    except UntrustedTypesError as error:
+        told = explain_untrusted(error.types, say_trust(error.types), f"{TRUST} TYPE")
+        raise ModelFileError(f"Cannot read the model {path}: {told}") from None
+
+
+def say_trust(types: Sequence[str]) -> str:
+    """Return the options that trust these types."""
+    return " ".join(f"{TRUST} {name}" for name in types)
 
 
 @dataclass(frozen=True)
@@ -233,7 +291,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Cells:
-    """What the user says about the cells of the training table."""
+    """Options about the cells of the training table."""
 
     missing: Missing = None
     not_missing: NotMissing = None

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 import typer
 
 from covshift.cli.errors import fail, one_line_errors
-from covshift.cli.models import load_model
 from covshift.cli.options import (
     AsJson,
     Debug,
@@ -18,6 +17,7 @@ from covshift.cli.options import (
     Trust,
     column_names,
     grouped,
+    load_model,
 )
 from covshift.cli.printing import counted, print_json, print_notes, print_table
 from covshift.cli.working import working
@@ -42,7 +42,7 @@ def predict(
         typer.Option(
             metavar="ALPHA",
             help="Add a set of classes for each row that misses its class with probability ALPHA, "
-            "such as .1, and say whether that is promised.",
+            "such as .1, and say whether that is promised. For numbers: an interval.",
         ),
     ] = None,
     plain: Annotated[
@@ -73,6 +73,8 @@ def predict(
     program would run as formulas get an apostrophe in front.
 
     --sets writes the classes of a set as a JSON list, such as ["no", "yes"]; a set may be empty.
+    Of a model that predicts numbers, it writes the columns "prediction low" and "prediction high";
+    an end is infinite where the training rows say too little.
 
     A model that was learned with --signals reads a table of recordings: --out gets a line for
     each window, --by-recording one for each recording, with the class that most windows have.
@@ -143,11 +145,20 @@ def predict(
 
 
 def _print_sets(sets: dict[str, Any]) -> None:
-    """Say what is promised of the sets, and how large they are."""
+    """Say what is promised of sets or intervals, and how large they are."""
     covers = f"coverage of {1 - sets['alpha']:.0%}"
     verdict = f"{covers} is promised" if sets["promised"] else f"{covers} is not promised"
-    typer.echo(f"Sets: {verdict} ({sets['method']}). {sets['reason']}")
-    typer.echo(f"Mean size of a set: {sets['mean size']:.2f} classes.")
+    intervals = "mean width" in sets
+    name = "Intervals" if intervals else "Sets"
+    typer.echo(f"{name}: {verdict} ({sets['method']}). {sets['reason']}")
+    if not intervals:
+        typer.echo(f"Mean size of a set: {sets['mean size']:.2f} classes.")
+        return
+    from covshift.selection.words import say_number  # here: --help stays fast
+
+    typer.echo(f"Mean width of an interval: {say_number(sets['mean width'])}.")
+    if sets["infinite"]:
+        typer.echo(f"{sets['infinite']:,} intervals are infinite.")
 
 
 def _say_predicted(result: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""What the loaders of users' folders share: finding files, and the Bunch they return."""
+"""Parts shared by the loaders of users' folders: finding files, and the Bunch they return."""
 
 import os
 import zipfile
@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import Bunch
 
-# What NumPy raises for bytes that are no file .npz, or a damaged one, is not one thing.
+# NumPy raises many errors for bytes that are not a .npz file, or a damaged one.
 UNREADABLE_ARRAYS = (
     EOFError,
     KeyError,
@@ -25,7 +25,21 @@ UNREADABLE_ARRAYS = (
 
 
 def find_folder(folder: str | os.PathLike[str], where_to_get: str) -> Path:
-    """Return a folder that is there, or say where to get what belongs in it."""
+    """Return a folder that is there, or say where to get what belongs in it.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the folder, or a file that belongs in it, is not there.
+    NotADirectoryError
+        If it is a file.
+    ValueError
+        If a file is damaged or does not hold what it should. The message names it.
+
+    Notes
+    -----
+    **Cost**: linear in the size of the files, in time and memory.
+    """
     if not isinstance(folder, str | os.PathLike):
         raise TypeError(f"folder must be a path, got {folder!r}.")
     path = Path(folder)

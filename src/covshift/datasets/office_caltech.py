@@ -10,6 +10,7 @@ from sklearn.utils import Bunch
 
 from covshift.datasets.collection import damaged, find_file, find_folder, make_collection
 from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.shared_docs import documented_like
 
 FILES = {
     "amazon": "amazon_SURF_L10.mat",
@@ -28,12 +29,13 @@ DESCRIPTION = """Office-Caltech10: ten kinds of objects in images from four plac
 pictures), caltech (Caltech-256), dslr and webcam (the same office, two cameras). The code book was
 made from images of amazon.
 
-No licence is stated. Cite: B. Gong, Y. Shi, F. Sha, K. Grauman, "Geodesic flow kernel for
+No license is stated. Cite: B. Gong, Y. Shi, F. Sha, K. Grauman, "Geodesic flow kernel for
 unsupervised domain adaptation", CVPR 2012; K. Saenko, B. Kulis, M. Fritz, T. Darrell, "Adapting
 visual category models to new domains", ECCV 2010; G. Griffin, A. Holub, P. Perona, "Caltech-256
 object category dataset", 2007."""
 
 
+@documented_like(find_folder)
 def load_office_caltech(folder: str | os.PathLike[str]) -> Bunch:
     """Load the images of Office-Caltech10 as histograms that sum to one.
 
@@ -48,19 +50,6 @@ def load_office_caltech(folder: str | os.PathLike[str]) -> Bunch:
     Bunch
         ``data`` of shape (n, 800), ``target`` (0 to 9), ``target_names``, ``domain``,
         ``domain_names``, ``feature_names``, ``DESCR``.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the folder or a file is not there.
-    NotADirectoryError
-        If it is a file.
-    ValueError
-        If a file does not hold these arrays.
-
-    Notes
-    -----
-    **Cost**: linear in the size of the files; one copy of the features is in memory.
 
     Examples
     --------
@@ -106,7 +95,7 @@ def _read(path: Path) -> tuple[FloatArray, IntArray]:
     """Counts and labels of one domain."""
     try:
         arrays = loadmat(path, variable_names=["fts", "labels"])
-    # What SciPy raises for bytes that are no file of MATLAB, or end too soon, is not one thing.
+    # SciPy raises many errors for bytes that are not a file of MATLAB, or end too soon.
     except Exception as error:
         raise damaged(path, f"cannot be read ({error})") from error
     missing = [name for name in ("fts", "labels") if name not in arrays]

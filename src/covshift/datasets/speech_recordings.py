@@ -12,7 +12,7 @@ from covshift.datasets.speech_corpora import CORPORA, Label, UnknownNameError
 
 OWN_TABLE = "table"  # in place of a corpus: labels are the targets as they are
 COLUMNS = ("file", "speaker", "label")
-SHOWN = 5  # names in a message
+MAX_NAMES = 5  # names in a message
 
 
 def read_label_table(table: Path, files: Iterable[str]) -> dict[str, Label]:
@@ -51,10 +51,10 @@ def read_label_table(table: Path, files: Iterable[str]) -> dict[str, Label]:
         else:
             labels[file] = Label(speaker, label)
     if unknown:
-        more = f" and {len(unknown) - SHOWN} more" if len(unknown) > SHOWN else ""
+        more = f" and {len(unknown) - MAX_NAMES} more" if len(unknown) > MAX_NAMES else ""
         raise ValueError(
             f"{table} names WAV or FLAC files that are not in the folder: "
-            f"{', '.join(map(repr, unknown[:SHOWN]))}{more}. Names are relative to the folder."
+            f"{', '.join(map(repr, unknown[:MAX_NAMES]))}{more}. Names are relative to the folder."
         )
     return labels
 

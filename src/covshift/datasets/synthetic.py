@@ -33,24 +33,25 @@ import numpy.typing as npt
 from sklearn.utils import check_random_state
 
 from covshift.base import check_count, check_option
+from covshift.shared_docs import documented_like
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
 class ShiftedData(NamedTuple):
-    """A labelled source sample, an unlabelled target sample and a labelled test sample.
+    """A labeled source sample, an unlabeled target sample and a labeled test sample.
 
     It unpacks in this order.
 
     Attributes
     ----------
     X_source, y_source : ndarrays of shape (n_source, 2), (n_source,)
-        Labelled rows; labels are 0 and 1.
+        Labeled rows; labels are 0 and 1.
     X_target : ndarray of shape (n_target, 2)
-        Unlabelled rows to adapt to.
+        Unlabeled rows to adapt to.
     X_test, y_test : ndarrays of shape (n_test, 2), (n_test,)
-        Labelled rows of the target's distribution to score on, none of them in ``X_target``.
+        Labeled rows of the target's distribution to score on, none of them in ``X_target``.
     """
 
     X_source: Floats
@@ -83,7 +84,7 @@ def make_radial_shift(
     variant : {"reconstructed", "printed"}, default="reconstructed"
         Both are the same here.
     spread : {"std", "variance"}, default="std"
-        What the entries of the printed covariance matrix are.
+        Meaning of the entries of the printed covariance matrix.
     random_state : int, RandomState or None, default=None
         Seed.
 
@@ -118,6 +119,7 @@ def make_radial_shift(
     return _assemble(draw, label, n_source, n_target, n_test)
 
 
+@documented_like(make_radial_shift)
 def make_periodic_shift(
     n_source=500,
     n_target=250,
@@ -141,27 +143,10 @@ def make_periodic_shift(
 
     Parameters
     ----------
-    n_source, n_target, n_test : int, default=500, 250, 500
-        Rows of each sample.
     variant : {"reconstructed", "printed"}, default="reconstructed"
         Label 1 where sin(x1) > 0, or, as printed, where ``sin(|x1|) > 0``.
-    spread : {"std", "variance"}, default="std"
-        What the entries of the printed covariance matrix are.
     random_state : int, RandomState or None, default=None
         Seed; the two variants of one seed share every draw.
-
-    Returns
-    -------
-    ShiftedData
-
-    Notes
-    -----
-    **Cost**: O(n) time and memory.
-
-    References
-    ----------
-    F. M. Zennaro, K. Chen, "On the use of sparse filtering for covariate shift adaptation",
-    Appendix D.1.
 
     Examples
     --------
@@ -182,6 +167,7 @@ def make_periodic_shift(
     return _assemble(draw, label, n_source, n_target, n_test)
 
 
+@documented_like(make_radial_shift)
 def make_smooth_shift(
     n_source=500,
     n_target=250,
@@ -202,25 +188,6 @@ def make_smooth_shift(
     ----------
     n_source, n_target, n_test : int, default=500, 250, 500
         Rows of each sample, half of them (rounded down) from the first component.
-    variant : {"reconstructed", "printed"}, default="reconstructed"
-        Both are the same here.
-    spread : {"std", "variance"}, default="std"
-        What the entries of the printed covariance matrix are.
-    random_state : int, RandomState or None, default=None
-        Seed.
-
-    Returns
-    -------
-    ShiftedData
-
-    Notes
-    -----
-    **Cost**: O(n) time and memory.
-
-    References
-    ----------
-    F. M. Zennaro, K. Chen, "On the use of sparse filtering for covariate shift adaptation",
-    Appendix D.1.
 
     Examples
     --------
@@ -232,11 +199,11 @@ def make_smooth_shift(
     rng = _check(n_source, n_target, n_test, variant, spread, random_state)
 
     def draw(n, side):
-        centres = [[2.0, 3.0], [-2.0, 3.0]] if side > 0 else [[3.0, -1.0], [0.0, -1.0]]
+        centers = [[2.0, 3.0], [-2.0, 3.0]] if side > 0 else [[3.0, -1.0], [0.0, -1.0]]
         spreads = [1.0, 2.0] if side > 0 else [1.0, 1.0]
         halves = [n // 2, n - n // 2]
         X = np.concatenate(
-            [_normal(rng, k, c, spreads, spread) for k, c in zip(halves, centres, strict=True)]
+            [_normal(rng, k, c, spreads, spread) for k, c in zip(halves, centers, strict=True)]
         )
         return rng.permutation(X)
 
@@ -246,6 +213,7 @@ def make_smooth_shift(
     return _assemble(draw, label, n_source, n_target, n_test)
 
 
+@documented_like(make_radial_shift)
 def make_diagonal_shift(
     n_source=500,
     n_target=250,
@@ -264,27 +232,12 @@ def make_diagonal_shift(
 
     Parameters
     ----------
-    n_source, n_target, n_test : int, default=500, 250, 500
-        Rows of each sample.
     variant : {"reconstructed", "printed"}, default="reconstructed"
         Target rows with x2 = -x1 + noise, or, as printed, x2 = x1 + noise.
     spread : {"std", "variance"}, default="std"
-        What the printed .2 of the noise is.
+        Meaning of the printed .2 of the noise.
     random_state : int, RandomState or None, default=None
         Seed; the two variants of one seed share every draw.
-
-    Returns
-    -------
-    ShiftedData
-
-    Notes
-    -----
-    **Cost**: O(n) time and memory.
-
-    References
-    ----------
-    F. M. Zennaro, K. Chen, "On the use of sparse filtering for covariate shift adaptation",
-    Appendix D.1.
 
     Examples
     --------
@@ -322,8 +275,8 @@ def _assemble(draw: Any, label: Any, n_source: int, n_target: int, n_test: int) 
     return ShiftedData(X_source, y_source, X_target, X_test, y_test)
 
 
-def _normal(rng, n, centre, spreads, spread) -> Floats:
-    return np.array(centre) + _deviation(np.array(spreads), spread) * rng.standard_normal((n, 2))
+def _normal(rng, n, center, spreads, spread) -> Floats:
+    return np.array(center) + _deviation(np.array(spreads), spread) * rng.standard_normal((n, 2))
 
 
 def _deviation(value, spread):

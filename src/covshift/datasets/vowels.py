@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from covshift.datasets.collection import damaged, find_file, find_folder, make_collection
+from covshift.shared_docs import documented_like
 
 FEATURES = ("dur", "f0", "f1", "f2", "f3")
 COLUMNS = ("type", "speaker", "vowel", *FEATURES)
@@ -29,6 +30,7 @@ English vowels", Journal of the Acoustical Society of America 97, 1995, 3099-311
 the R package phonTools (S. Barreda; BSD 2-clause)."""
 
 
+@documented_like(find_folder)
 def load_vowels(folder: str | os.PathLike[str]) -> Bunch:
     r"""Load the vowels of men, women, boys and girls from ``h95.csv``.
 
@@ -43,19 +45,6 @@ def load_vowels(folder: str | os.PathLike[str]) -> Bunch:
     Bunch
         ``data`` of shape (n, 5), ``target`` (the vowels, as strings), ``domain`` (0 men, 1 women,
         2 boys, 3 girls), ``domain_names``, ``speaker``, ``feature_names``, ``DESCR``.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the folder or the file is not there.
-    NotADirectoryError
-        If it is a file.
-    ValueError
-        If the file does not hold these columns, or holds something else than numbers.
-
-    Notes
-    -----
-    **Cost**: linear in the size of the file.
 
     Examples
     --------
@@ -93,7 +82,7 @@ def load_vowels(folder: str | os.PathLike[str]) -> Bunch:
         data = np.array([[float(row[name]) for name in FEATURES] for row in rows])
         speaker = np.array([int(float(row["speaker"])) for row in rows])
     except (OverflowError, TypeError, ValueError) as error:
-        raise damaged(path, f"holds what is no number ({error})") from None
+        raise damaged(path, f"has a value that is not a number ({error})") from None
     if not np.isfinite(data).all():
         raise damaged(path, "holds numbers that are not finite")
     return make_collection(

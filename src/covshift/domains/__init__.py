@@ -20,21 +20,19 @@ from covshift.domains.labels import (
     known_labels,
     placeholder_label,
 )
-from covshift.domains.pooling import (
-    Unit,
-    locate_units,
-    pick_rows,
-    pooling_units,
-    role_of,
-    unit_codes,
-)
 from covshift.domains.roles import (
     SOME_SOURCE,
     SOME_TARGET,
     FitDomains,
+    Unit,
     check_fit_domains,
     check_new_domains,
+    locate_units,
     new_target_domain,
+    pick_rows,
+    pooling_units,
+    role_of,
+    unit_codes,
 )
 from covshift.domains.source_only_split import SourceOnlySplit
 from covshift.domains.stacking import StackedDomains, split_domains, stack_domains

@@ -1,7 +1,7 @@
 r"""Fitted models as ONNX, to predict without Python: in a browser, a service, a database.
 
-A file in the Open Neural Network Exchange format runs wherever there is a runtime for it. What is
-written: filters, scalers and linear alignments, as they treat rows of one target domain, and linear
+A file in the Open Neural Network Exchange format runs wherever there is a runtime for it. It can
+hold filters, scalers and linear alignments, as they treat rows of one target domain, and linear
 models on top of them. The input, ``X``, is in single precision; everything is computed in double
 precision, and results are rounded at the end. Labels follow from the margins before that, so they
 can differ from those of ``predict`` on the same rows in double precision only where two classes tie
@@ -23,9 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from covshift._version import __version__
 from covshift.domains import check_new_domains
-from covshift.interop._onnx_graph import Graph
-from covshift.interop._onnx_predictors import add_predictor
-from covshift.interop._onnx_steps import add_step
+from covshift.interop.onnx_operators import Graph, add_predictor, add_step
 from covshift.kernels.arrays import FloatArray
 from covshift.output_files import write_whole
 from covshift.predictors.adapted_classifier import ESTIMATED
@@ -44,7 +42,7 @@ METHODS = {
     "label": "predict",
 }
 ROWS_CHECKED = 64
-TOLERANCE = 1e-5
+EXPORT_ERROR = 1e-5
 
 
 def to_onnx(
@@ -183,7 +181,7 @@ def _compare(onnx: Any, exported: Any, model: Any, domain: Any, n_features: int)
             same = np.mean(np.asarray(value).astype(expected.dtype) == expected) > 0.9
         else:
             largest = max(1.0, float(np.abs(expected).max()))
-            same = np.allclose(value, expected, rtol=TOLERANCE, atol=TOLERANCE * largest)
+            same = np.allclose(value, expected, rtol=EXPORT_ERROR, atol=EXPORT_ERROR * largest)
         if not same:
             raise RuntimeError(
                 f"The exported graph differs from the model in its {output.name}. This is a fault "

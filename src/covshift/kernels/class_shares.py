@@ -1,7 +1,7 @@
-r"""Class shares of unlabelled rows from probabilities made for other shares.
+r"""Class shares of unlabeled rows from probabilities made for other shares.
 
-Where only the class shares differ, P(x | y) being the same, the shares :math:`\pi'` that maximise
-the likelihood of the rows are found by expectation and maximisation from shares :math:`\pi`:
+Where only the class shares differ, P(x | y) being the same, the shares :math:`\pi'` that maximize
+the likelihood of the rows are found by expectation and maximization from shares :math:`\pi`:
 
 .. math::
 
@@ -23,7 +23,7 @@ import numpy as np
 from covshift.kernels.arrays import FloatArray
 
 MAX_STEPS = 1000
-CLOSE = 1e-8  # change of the shares
+CONVERGED_SHARES = 1e-8  # change of the shares
 
 
 def estimate_shares(P: FloatArray, shares: FloatArray, prior: float = 0.0) -> FloatArray:
@@ -37,7 +37,7 @@ def estimate_shares(P: FloatArray, shares: FloatArray, prior: float = 0.0) -> Fl
         previous = estimate
         ratios = np.divide(estimate, shares, out=np.zeros_like(shares), where=shares > 0)
         estimate = (reweigh_classes(P, ratios).mean(axis=0) + prior * shares) / (1 + prior)
-        if np.abs(estimate - previous).max() <= CLOSE:
+        if np.abs(estimate - previous).max() <= CONVERGED_SHARES:
             break
     return estimate
 

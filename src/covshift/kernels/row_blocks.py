@@ -9,7 +9,7 @@ rows at once, each of these steps would fetch them from memory; of a block they 
 cache. A *block* is some consecutive rows, a *lane* is the run of blocks that one thread goes
 through, and *room* is a part of a buffer that is made once and used in every evaluation.
 
-Blocks are dealt to lanes in consecutive runs. What a lane sums is summed in the order of its
+Blocks are dealt to lanes in consecutive runs. A lane sums in the order of its
 blocks, and lanes are added up in their order; both depend on the shapes alone. Lanes may
 therefore run in any number of threads and give the same result to the last bit.
 """

@@ -37,12 +37,3 @@ def look_at(rows: Rows, codes: IntArray, dtype: Any, limit: float) -> tuple[int,
         n_infinite += int(np.isinf(values).sum())
         n_large += int((np.abs(values) > limit).sum())
     return n_nan, n_infinite, n_large
-
-
-def largest_magnitude(dtype: Any) -> float:
-    """Magnitude up to which values can be squared and summed in this precision.
-
-    The cube root leaves a third of the exponents for the number of rows and for factors.
-    """
-    largest = float(np.finfo(dtype).max)
-    return float(largest ** (1 / 3))

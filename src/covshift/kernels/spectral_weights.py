@@ -28,7 +28,7 @@ from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.kernels.label_agreement import one_hot
 
 MAX_REPLACEMENTS = 100
-CLOSE = 1e-10  # change of the diagonal, relative to its largest entry
+CONVERGED_DIAGONAL = 1e-10  # change of the diagonal, relative to its largest entry
 
 
 def spectral_weights(predictions: IntArray, n_classes: int) -> FloatArray:
@@ -49,7 +49,7 @@ def _leading(Q: FloatArray) -> FloatArray:
         v = vectors[:, -1] * np.sqrt(max(values[-1], 0.0))
         change = np.abs(v**2 - diagonal).max()
         diagonal = v**2
-        if change <= CLOSE * max(diagonal.max(), np.finfo(np.float64).tiny):
+        if change <= CONVERGED_DIAGONAL * max(diagonal.max(), np.finfo(np.float64).tiny):
             break
     leading: FloatArray = v if v.sum() >= 0 else -v
     return leading

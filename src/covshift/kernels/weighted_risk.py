@@ -25,7 +25,7 @@ import numpy as np
 from covshift.kernels.arrays import FloatArray
 
 # Weights that differ by a smaller share are equal: a slope over rounding errors means nothing.
-ROUNDING = 1e-12
+WEIGHT_ROUNDING = 1e-12
 
 
 def weighted_mean(losses: FloatArray, weights: FloatArray) -> float:
@@ -38,7 +38,7 @@ def deep_embedded_validation(losses: FloatArray, weights: FloatArray) -> float:
     """Mean weighted loss with the control variate of the weights."""
     products = weights * losses
     eta = 0.0
-    if np.ptp(weights) > ROUNDING * weights.max():
+    if np.ptp(weights) > WEIGHT_ROUNDING * weights.max():
         covariance = np.mean((products - products.mean()) * (weights - weights.mean()))
         eta = -float(covariance / weights.var())
     return float(products.mean() + eta * (weights.mean() - 1))

@@ -13,7 +13,7 @@ from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.measures.trials import Alternative, block_sizes, check_alternative, cluster_means
 
 # Sums that differ by less than this share are equal up to rounding.
-ROUNDING = 1e-12
+MEAN_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def clustered_permutation_test(
     alternative: Alternative = "two-sided",
     random_state: Any = None,
 ) -> ClusteredTest:
-    r"""Test whether paired differences are centred at zero, when trials repeat groups.
+    r"""Test whether paired differences are centered at zero, when trials repeat groups.
 
     .. math::
 
@@ -112,7 +112,7 @@ def clustered_permutation_test(
         raise ValueError(f"n_permutations must be at least 1, got {n_permutations}.")
     means = cluster_means(differences, groups)
     n_clusters, statistic = len(means), float(means.mean())
-    tolerance = ROUNDING * float(np.abs(means).mean())
+    tolerance = MEAN_ROUNDING * float(np.abs(means).mean())
     threshold = float(_distance_out(statistic, alternative)) - tolerance
     # The mirror image of the observed signs is as far out as they are.
     smallest = 2.0 ** ((alternative == "two-sided") - n_clusters)
@@ -142,9 +142,9 @@ def _distance_out(statistics: Any, alternative: Alternative) -> Any:
 def _effect_size(means: FloatArray) -> float:
     mean, spread = float(means.mean()), float(means.std(ddof=1))
     largest = float(np.abs(means).max())
-    if abs(mean) <= ROUNDING * largest:
+    if abs(mean) <= MEAN_ROUNDING * largest:
         return 0.0
-    return mean / spread if spread > ROUNDING * largest else float(np.copysign(np.inf, mean))
+    return mean / spread if spread > MEAN_ROUNDING * largest else float(np.copysign(np.inf, mean))
 
 
 def _all_signs(n_clusters: int) -> Iterator[IntArray]:

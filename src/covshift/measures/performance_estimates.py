@@ -35,6 +35,7 @@ from covshift.kernels.class_shares import estimate_shares
 from covshift.kernels.vector_scaling import fit_scaling, scaled_probabilities
 from covshift.measures.samples import check_weights
 from covshift.rows import check_rows
+from covshift.shared_docs import documented_like
 
 Metric: TypeAlias = Literal["accuracy", "balanced_accuracy"]
 Confidence: TypeAlias = Literal["max_confidence", "negative_entropy"]
@@ -113,6 +114,7 @@ def average_thresholded_confidence(
     return float(np.mean(target_scores >= threshold))
 
 
+@documented_like(average_thresholded_confidence)
 def difference_of_confidences(
     P_source: Any,
     y_source: Any,
@@ -140,12 +142,6 @@ def difference_of_confidences(
 
     Parameters
     ----------
-    P_source : array-like of shape (n_source, n_classes)
-        Probabilities of held-out source rows.
-    y_source : array-like of int, shape (n_source,)
-        Classes of these rows, as column numbers of ``P_source``.
-    P_target : array-like of shape (n_target, n_classes)
-        Probabilities of target rows.
     metric : {"accuracy", "balanced_accuracy"}, default="accuracy"
         Score to estimate.
     predicted_source, predicted_target : array-like of int, default=None
@@ -183,6 +179,7 @@ def difference_of_confidences(
     return _score(A, B, len(target), metric)
 
 
+@documented_like(difference_of_confidences)
 def calibrated_confidence(
     P_target: Any, *, metric: Metric = "accuracy", predicted_target: Any = None
 ) -> float:
@@ -202,8 +199,6 @@ def calibrated_confidence(
     ----------
     P_target : array-like of shape (n_target, n_classes)
         Calibrated probabilities of target rows.
-    metric : {"accuracy", "balanced_accuracy"}, default="accuracy"
-        Score to estimate.
     predicted_target : array-like of int, shape (n_target,), default=None
         Predicted classes. None: the most probable ones.
 
@@ -239,6 +234,7 @@ def calibrated_confidence(
     return _score(*_expected_shares(target, predicted), len(target), metric)
 
 
+@documented_like(calibrated_confidence, average_thresholded_confidence)
 def importance_weighted_calibration(
     P_source: Any,
     y_source: Any,
@@ -265,24 +261,11 @@ def importance_weighted_calibration(
 
     Parameters
     ----------
-    P_source : array-like of shape (n_source, n_classes)
-        Probabilities of held-out source rows.
-    y_source : array-like of int, shape (n_source,)
-        Classes of these rows, as column numbers of ``P_source``.
-    P_target : array-like of shape (n_target, n_classes)
-        Probabilities of target rows.
     weights : array-like of shape (n_source,)
         Density ratios at the source rows, as of `covshift.weights`; their scale does not matter.
         Ones give plain calibration on the source.
-    metric : {"accuracy", "balanced_accuracy"}, default="accuracy"
-        Score to estimate.
     predicted_target : array-like of int, shape (n_target,), default=None
         Predicted classes. None: the most probable ones of ``P_target``.
-
-    Returns
-    -------
-    score : float
-        Between 0 and 1.
 
     Notes
     -----
@@ -319,6 +302,7 @@ def importance_weighted_calibration(
     return _score(*_expected_shares(calibrated, predicted), len(target), metric)
 
 
+@documented_like(calibrated_confidence, average_thresholded_confidence)
 def accuracy_under_class_shares(
     P_source: Any,
     y_source: Any,
@@ -343,24 +327,9 @@ def accuracy_under_class_shares(
 
     Parameters
     ----------
-    P_source : array-like of shape (n_source, n_classes)
-        Probabilities of held-out source rows.
-    y_source : array-like of int, shape (n_source,)
-        Classes of these rows, as column numbers of ``P_source``.
-    P_target : array-like of shape (n_target, n_classes)
-        Probabilities of target rows.
     class_shares : array-like of shape (n_classes,), default=None
         Class shares of the target. None: estimated by expectation and maximization from
         ``P_target``, over the classes that the source has.
-    metric : {"accuracy", "balanced_accuracy"}, default="accuracy"
-        Score to estimate.
-    predicted_source : array-like of int, shape (n_source,), default=None
-        Predicted classes. None: the most probable ones.
-
-    Returns
-    -------
-    score : float
-        Between 0 and 1.
 
     Notes
     -----
@@ -399,6 +368,7 @@ def accuracy_under_class_shares(
     return _score(shares * recalls, shares, len(target), metric)
 
 
+@documented_like(average_thresholded_confidence)
 def transported_confidence(
     y_source: Any, P_target: Any, *, max_rows: int = 1000, random_state: Any = 0
 ) -> float:
@@ -414,14 +384,12 @@ def transported_confidence(
     :math:`1 - p_{ik}`.
 
     **Assumption**: the target has the class shares of the source. Then a classifier that predicts a
-    class too often is found out, however sure it is; other mistakes are not.
+    class too often is detected, however sure it is; other mistakes are not.
 
     Parameters
     ----------
     y_source : array-like of int, shape (n_source,)
         Classes of source rows, as column numbers of ``P_target``.
-    P_target : array-like of shape (n_target, n_classes)
-        Probabilities of target rows.
     max_rows : int, default=1000
         Of more target rows, this many are drawn without replacement.
     random_state : int, RandomState or None, default=0

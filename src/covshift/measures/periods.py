@@ -9,7 +9,7 @@ from sklearn.utils import check_array
 from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
 
 # Radians by which a phase may miss a full turn and still count as rounding.
-TOLERANCE = 1e-6
+PERIOD_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class PeriodShifts:
     holds: bool
 
 
-def check_period(W: Any, delta: Any, *, tolerance: float = TOLERANCE) -> Period:
+def check_period(W: Any, delta: Any, *, tolerance: float = PERIOD_TOLERANCE) -> Period:
     r"""Check whether a shift leaves every periodic filter as it is (Theorem 2, corrected).
 
     .. math:: W \delta \in 2 \pi \mathbb{Z}^L
@@ -125,7 +125,7 @@ def check_period(W: Any, delta: Any, *, tolerance: float = TOLERANCE) -> Period:
     )
 
 
-def period_shifts(W: Any, k: Any, *, tolerance: float = TOLERANCE) -> PeriodShifts:
+def period_shifts(W: Any, k: Any, *, tolerance: float = PERIOD_TOLERANCE) -> PeriodShifts:
     r"""Shifts by whole turns of the filters: :math:`\delta = 2 \pi W^+ k`.
 
     Parameters
@@ -171,7 +171,7 @@ def period_shifts(W: Any, k: Any, *, tolerance: float = TOLERANCE) -> PeriodShif
     if turns.ndim != 2 or turns.shape[1] != len(W):
         raise ValueError(f"k must hold {len(W)} turns per shift, one per filter.")
     if (turns != np.rint(turns)).any():
-        raise ValueError("k must hold whole numbers: a part of a turn is no period.")
+        raise ValueError("k must hold whole numbers: a part of a turn is not a period.")
     shifts = 2 * np.pi * turns @ np.linalg.pinv(W).T
     residuals: FloatArray = np.linalg.norm(shifts @ W.T - 2 * np.pi * turns, axis=1)
     exact = residuals <= tolerance

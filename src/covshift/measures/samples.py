@@ -8,12 +8,13 @@ from sklearn.utils import check_array
 from covshift.kernels.arrays import FloatArray
 from covshift.rows import check_readable
 from covshift.streams import is_streamed
+from covshift.streams.kinds import sample_rows
 from covshift.streams.opening import open_stream
-from covshift.streams.sampling import sample_rows, warn_sampled
+from covshift.streams.sampling import warn_sampled
 
 # Rows of a sample that measures look at, where rows come in blocks: kernels of all pairs of more
 # would take minutes.
-SAMPLED_ROWS = 20_000
+MEASURED_ROWS = 20_000
 
 
 def check_two_samples(
@@ -67,7 +68,7 @@ def _draw(sample: Any, name: str) -> Any:
     if sample.ndim == 1:
         sample = sample.reshape(-1, 1)
     stream = open_stream(sample)
-    rows = sample_rows(np.ones(stream.shape[0], dtype=bool), SAMPLED_ROWS)
+    rows = sample_rows(np.ones(stream.shape[0], dtype=bool), MEASURED_ROWS)
     if len(rows) < stream.shape[0]:
         error = np.sqrt(np.log(2 / 0.05) / (2 * len(rows)))
         warn_sampled(

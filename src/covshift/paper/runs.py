@@ -1,4 +1,4 @@
-"""What ``covshift demo`` and ``covshift reproduce`` run, once their arguments are read."""
+"""Runs of ``covshift demo`` and ``covshift reproduce``, once their arguments are read."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -8,15 +8,15 @@ from joblib import effective_n_jobs
 from rich.console import Console
 
 from covshift.cli import INTERRUPTED
-from covshift.cli.checks import LARGEST_SEED, parse_paths
 from covshift.cli.errors import fail
+from covshift.cli.options import LARGEST_SEED, parse_paths
 from covshift.cli.progress import trial_progress
 from covshift.cli.study import check_draws, check_output, naming_folder, run_study
 from covshift.datasets import load_speech_corpus
 from covshift.datasets.speech_corpora import CORPORA
 from covshift.output_files import prepare_folder
 from covshift.paper.bearings.study import SYSTEMS, bearings_study
-from covshift.paper.reviews.plans import PLANS as REVIEW_PLANS
+from covshift.paper.reviews.protocol import PLANS as REVIEW_PLANS
 from covshift.paper.reviews.study import reviews_study
 from covshift.paper.speech.plans import PLANS, estimated_seconds
 from covshift.paper.speech.printed import ONLY_TRAINS
@@ -75,7 +75,7 @@ def run_speech(
         with naming_folder(COMMAND, out):
             save_tables(tables, out)
     except KeyboardInterrupt:
-        typer.echo("Interrupted. The same command goes on from here.", err=True)
+        typer.echo("Interrupted. Run the same command again to resume.", err=True)
         raise typer.Exit(INTERRUPTED) from None
     except ValueError as error:  # halves of a corpus that cannot be tested
         fail(COMMAND, str(error))
@@ -150,5 +150,5 @@ def _read_corpora(
 
 
 def _without_failures(report: Progress) -> Callable[[int, int], object]:
-    """What counts trials as what counts files, of which none fails."""
+    """A counter of trials that counts files, none of which fails."""
     return lambda done, total: report(done, total, 0)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from covshift.output_files import write_whole
 from covshift.persistence.archive import (
     CARD,
-    MAX_BYTES,
+    MAX_UNPACKED_BYTES,
     SCHEMA,
     ModelFileError,
     UntrustedTypesError,
@@ -32,11 +32,9 @@ from covshift.persistence.boosted_models import (
 )
 from covshift.persistence.card import check_key, check_seal, make_document, read_document
 from covshift.persistence.content_checks import check_contents
-from covshift.persistence.model_parts import without_cycles
-from covshift.persistence.moved_types import follow_moves
-from covshift.persistence.neighbor_trees import build_trees, without_trees
+from covshift.persistence.model_parts import build_trees, without_cycles, without_trees
 from covshift.persistence.schema_audit import SchemaAudit
-from covshift.persistence.trusted_types import TRUSTED
+from covshift.persistence.stored_types import TRUSTED, follow_moves
 from covshift.registry import plugin_records
 
 # Modules whose functions act on the system. No message says how to trust them.
@@ -73,7 +71,7 @@ def save(
     path : str or path
         File to write, by custom ``*.skops``. It is whole or not there; an old one is replaced.
     card : dict, default=None
-        What you want to say of the model: data, diagnosis, metrics, as texts, numbers, lists and
+        Facts about the model to keep: data, diagnosis, metrics, as texts, numbers, lists and
         dictionaries. Class, features, classes, domains, versions and date are filled in.
     key : bytes, default=None
         Secret to sign the file with (HMAC-SHA-256), for files that others could change. `load` with
@@ -125,7 +123,7 @@ def save(
         document = make_document(model, card, digests, key, **versions)
         with ZipFile(content, "a", ZIP_DEFLATED) as archive:
             archive.writestr(CARD, document)
-        # What load would not read is not written.
+        # A file that load would refuse is not written.
         with ZipFile(content) as archive:
             size = sum(member.file_size for member in archive.infolist())
             check_members(archive, size)
@@ -143,7 +141,7 @@ def load(
     path: str | PathLike[str],
     *,
     trusted: Sequence[str | type] = (),
-    max_bytes: int = MAX_BYTES,
+    max_bytes: int = MAX_UNPACKED_BYTES,
     key: bytes | None = None,
 ) -> Any:
     """Read a model written by `save`; needs the extra ``models``.
@@ -212,7 +210,7 @@ def load(
             SchemaAudit(archive, max_bytes).check()
         model = _build(skops, follow_moves(unpacked), [*TRUSTED, *names])
         if not isinstance(model, BaseEstimator | StoredModel):
-            raise ModelFileError(f"It holds a {type(model).__name__}, which is no model.")
+            raise ModelFileError(f"It holds a {type(model).__name__}, which is not a model.")
         check_contents(model, names)
         model = unpack_boosted(model)
         build_trees(model)
@@ -228,7 +226,7 @@ def load(
     return model
 
 
-def read_card(path: str | PathLike[str], *, max_bytes: int = MAX_BYTES) -> dict[str, Any]:
+def read_card(path: str | PathLike[str], *, max_bytes: int = MAX_UNPACKED_BYTES) -> dict[str, Any]:
     """Read the card of a model file; needs no extra, and builds no model.
 
     Parameters
@@ -312,7 +310,7 @@ def explain_untrusted(names: Sequence[str], trust: str, where: str) -> str:
         adapters = ", ".join(dict.fromkeys(repr(plugins[name]) for name in names))
         return (
             f"It holds types of the installed plug-in adapter {adapters}, which covshift does not "
-            f"trust by itself. If you trust whoever made the file: {trust}."
+            f"trust by itself. If you trust its author: {trust}."
         )
     harmful = [name for name in names if name.partition(".")[0] in HARMFUL_MODULES]
     if harmful:
@@ -322,7 +320,7 @@ def explain_untrusted(names: Sequence[str], trust: str, where: str) -> str:
         )
     return (
         f"It holds types or functions that covshift does not know: {', '.join(names)}. To build "
-        "them runs their code. If you know all of them and trust whoever made the file, name them "
+        "them runs their code. If you know all of them and trust its author, name them "
         f"in {where}."
     )
 
@@ -347,8 +345,8 @@ def _one_error(path: Any) -> Iterator[None]:
             raise  # no such file, no permission
         if not is_model_file(path):
             raise ModelFileError(
-                f"Cannot read the model {path}: it is no model file; covshift.save and covshift "
-                "adapt write them."
+                f"Cannot read the model {path}: it is not a model file; covshift.save and "
+                "covshift adapt write them."
             ) from error
         raise ModelFileError(
             f"Cannot read the model {path}: it is damaged, or save did not write it "
@@ -372,7 +370,7 @@ def is_model_file(path: str | PathLike[str]) -> bool:
         with ZipFile(path) as archive:
             return not {CARD, SCHEMA}.isdisjoint(archive.namelist())
     except OSError:
-        return False  # whoever reads it will say what is wrong
+        return False  # its reader reports what is wrong
     except (BadZipFile, NotImplementedError, ValueError):
         return True  # cut off or damaged; `load` says so
 

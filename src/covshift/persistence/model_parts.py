@@ -1,11 +1,21 @@
-"""Everything that a model is made of."""
+"""Everything that a model is made of, and what its file does without.
+
+Search trees of nearest-neighbor models are not written to files, but built again from the rows:
+compiled code follows the numbers inside of such a tree without a look at bounds, so a tree from a
+file could not be trusted. The model keeps the rows that it was built from, and the same rows give
+the same tree and the same predictions.
+"""
 
 from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
 import numpy as np
+from sklearn.neighbors import BallTree, KDTree
+from sklearn.neighbors._base import NeighborsBase
 from sklearn.utils.metadata_routing import MetadataRequest
+
+TREES = {"kd_tree": KDTree, "ball_tree": BallTree}
 
 
 def parts_of(model: Any) -> Iterator[Any]:
@@ -20,7 +30,7 @@ def parts_of(model: Any) -> Iterator[Any]:
 
 
 def children_of(part: Any) -> list[Any]:
-    """What an object holds itself."""
+    """Parts that an object contains itself."""
     if isinstance(part, dict):
         return list(part.values())
     if isinstance(part, list | tuple | set):
@@ -48,3 +58,31 @@ def without_cycles(model: Any) -> Any:
             if owner is not None and not isinstance(owner, str):
                 part.owner = type(owner).__name__
     return model
+
+
+def without_trees(model: Any) -> Any:
+    """Return the model, or a copy of it whose nearest-neighbor parts have no search tree."""
+    if not _with_trees(model):
+        return model
+    model = deepcopy(model)
+    for part in _with_trees(model):
+        part._tree = None
+    return model
+
+
+def build_trees(model: Any) -> None:
+    """Give nearest-neighbor parts of a loaded model their search trees back, in place."""
+    for part in parts_of(model):
+        if isinstance(part, NeighborsBase) and getattr(part, "_fit_method", None) in TREES:
+            part._tree = TREES[part._fit_method](
+                part._fit_X, part.leaf_size, metric=part.effective_metric_,
+                **part.effective_metric_params_,
+            )  # fmt: skip
+
+
+def _with_trees(model: Any) -> list[Any]:
+    return [
+        part
+        for part in parts_of(model)
+        if isinstance(part, NeighborsBase) and getattr(part, "_tree", None) is not None
+    ]

@@ -10,16 +10,10 @@ from sklearn.metrics import r2_score
 from covshift.domains import check_no_placeholders
 from covshift.predictors.adapted_estimator import AdaptedEstimator
 from covshift.predictors.fitting import predict_candidate
-from covshift.predictors.held_out import kept_features
-from covshift.predictors.prediction_sets import (
-    PredictionIntervals,
-    check_alpha,
-    check_held_out,
-    judge_shift,
-)
+from covshift.predictors.prediction_sets import IntervalPredictor
 
 
-class AdaptedRegressor(RegressorMixin, AdaptedEstimator):
+class AdaptedRegressor(IntervalPredictor, RegressorMixin, AdaptedEstimator):
     """Regressor that adapts to the target before it learns.
 
     As `AdaptedClassifier`, for a number as label. The adapter is fitted without labels:
@@ -73,43 +67,6 @@ class AdaptedRegressor(RegressorMixin, AdaptedEstimator):
     def _default_estimator():
         return Ridge()
 
-    def predict_interval(
-        self, X: Any, alpha: float = 0.1, *, sample_domain: Any = None, X_target: Any = None
-    ) -> PredictionIntervals:
-        """Predict intervals that hold the label of a row with probability 1 - alpha.
-
-        Parameters
-        ----------
-        X, sample_domain
-            As in ``predict``.
-        alpha : float, default=0.1
-            Accepted share of labels outside of their intervals, between 0 and 1.
-        X_target : array-like of shape (n_target, n_features), default=None
-            Rows of the target, from which the shift is estimated. None: ``X`` itself, so that the
-            intervals of a row depend on the other rows of the call.
-
-        Returns
-        -------
-        PredictionIntervals
-            ``low`` and ``high`` (n_samples,), infinite where the source says too little;
-            ``promised``, ``method``, ``reason`` and ``effective_sample_size`` as in
-            ``PredictionSets``.
-
-        Notes
-        -----
-        Absolute residuals of held-out rows, weighted by density ratios of the rows: see
-        `covshift.predictors.prediction_sets`. Class proportions do not apply.
-        """
-        check_alpha(alpha)
-        held = check_held_out(self.held_out_)
-        center = np.asarray(self.predict(X, sample_domain=sample_domain), dtype=np.float64)
-        rows = kept_features(X)
-        rule = judge_shift(held, rows if X_target is None else kept_features(X_target), alpha)
-        residuals = np.abs(held.y - held.scores)
-        widths = [one.thresholds(residuals, rows, None, alpha)[:, 0] for one in rule.weightings]
-        width = np.max(widths, axis=0)
-        return PredictionIntervals(center - width, center + width, *rule.promise)
-
     def _strata(self, labels):
         return np.zeros(len(labels), dtype=int)
 
@@ -126,9 +83,9 @@ class AdaptedRegressor(RegressorMixin, AdaptedEstimator):
     def score(
         self, X: Any, y: Any, *, sample_domain: Any = None, sample_weight: Any = None
     ) -> float:
-        """Coefficient of determination R² on labelled rows; parameters as in ``predict``.
+        """Coefficient of determination R² on labeled rows; parameters as in ``predict``.
 
-        The placeholders of unlabelled rows are an error.
+        The placeholders of unlabeled rows are an error.
         """
         prediction = self.predict(X, sample_domain=sample_domain)
         y = check_no_placeholders(y, self._domains_of(sample_domain, len(prediction)), None)

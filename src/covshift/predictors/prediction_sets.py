@@ -25,7 +25,7 @@ Density ratios are those of the *probabilities* p(x) that the model gives, not o
 score depends on x through them alone, so that P(y | p(x)) being the same is enough, and ratios of
 few dimensions keep many effective rows. Intervals, which have no probabilities, use the rows.
 
-**What is promised** is decided by tests, in this order:
+Tests decide **the promise**, in this order:
 
 1. Fewer than 20 target rows to compare with, or fewer than 5 / alpha held-out rows: no promise.
 2. No classifier separates target rows from held-out rows, by features or by probabilities, at the
@@ -33,14 +33,16 @@ few dimensions keep many effective rows. Intervals, which have no probabilities,
 3. At least .9 of the target rows lie where the source has rows, the mean confidence of the model
    fell by at most .05, and the effective sample size (Kish) of the density ratios is at least
    5 / alpha: "class proportions or density ratios". The set is the union of the sets of all three
-   rules, so that it covers if one of the three assumptions holds; rows cannot show which one.
+   rules, so that it covers if one of the three assumptions holds; rows cannot show which one. The
+   rules take .6 alpha in place of alpha: a margin for the error of estimated ratios, and for
+   changes of P(y | x) that come with a shift on real data.
 4. Else no promise: the unweighted set, "unweighted, coverage not promised".
 
 With 5 / alpha effective rows, five of them lie beyond the quantile, and coverage varies with the
 held-out rows by a standard deviation of at most .042 for alpha = .1. The other bounds were chosen
-on one half of the clusters of real tasks and checked on the other half
-(docs/results/prediction-sets.md). A rule P(y | x) that changed while rows and probabilities did
-not cannot be seen by any of these tests.
+on one half of the clusters of real tasks and checked on the other half; the margin was judged with
+whole clusters left out (docs/results/prediction-sets.md). A rule P(y | x) that changed while rows
+and probabilities did not cannot be seen by any of these tests.
 
 Scores of held-out rows come from fits without them, those of new rows from the fit to all: as with
 cross-conformal prediction, the guarantee is approximate where these differ much.
@@ -60,7 +62,7 @@ R. J. Tibshirani, R. F. Barber, E. J. Candès, A. Ramdas (2019). Conformal predi
 shift. NeurIPS.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,6 +91,7 @@ MIN_TARGET_ROWS = 20  # to compare with the source
 MIN_TAIL = 5  # effective rows beyond the quantile
 LEVEL = 0.05  # of the tests
 MIN_INSIDE = 0.9  # share of the target rows inside the support of the source
+MARGIN = 0.6  # of alpha, that is left to the rules where a shift was detected
 MAX_DROP = 0.05  # of the mean confidence, from held-out rows to target rows
 MAX_ROWS = 1000  # of the target, that the shift is estimated from
 SMALLEST = 1e-4  # of probabilities, before their logarithm
@@ -167,7 +170,7 @@ class Weighting(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """What held-out rows and target rows tell of the shift; no label of the target is read."""
+    """Shift between held-out rows and target rows; labels of the target are not read."""
 
     n_held: int
     n_target: int
@@ -182,6 +185,7 @@ class Rule(NamedTuple):
 
     promise: Promise
     weightings: list[Weighting]
+    alpha: float  # of each weighting
 
 
 def conformal_thresholds(
@@ -202,14 +206,19 @@ def conformal_thresholds(
     return thresholds
 
 
-def class_sets(
-    scores: FloatArray, rule: Rule, X: FloatArray, P: FloatArray, alpha: float
-) -> BoolArray:
+def class_sets(scores: FloatArray, rule: Rule, X: FloatArray, P: FloatArray) -> BoolArray:
     """Return the sets (n_new, K) of new rows X with probabilities P (n_new, K)."""
     included: BoolArray = np.zeros(P.shape, dtype=bool)
     for one in rule.weightings:
-        included |= one.thresholds(scores, X, P, alpha) >= 1 - P
+        included |= one.thresholds(scores, X, P, rule.alpha) >= 1 - P
     return included
+
+
+def interval_widths(residuals: FloatArray, rule: Rule, X: FloatArray) -> FloatArray:
+    """Return half the widths (n_new,) of the intervals of new rows X around their predictions."""
+    widths = [one.thresholds(residuals, X, None, rule.alpha)[:, 0] for one in rule.weightings]
+    widest: FloatArray = np.max(widths, axis=0)
+    return widest
 
 
 def log_odds(P: FloatArray) -> FloatArray:
@@ -234,7 +243,12 @@ def judge_shift(
     """
     evidence, weightings = gather_evidence(held, X_target, P_target, alpha)
     promise, names = decide(evidence, alpha)
-    return Rule(promise, [weightings[name] for name in names])
+    return Rule(promise, [weightings[name] for name in names], alpha * margin_of(names))
+
+
+def margin_of(names: Sequence[str]) -> float:
+    """Return the share of alpha that the rules take: less than all, if they weigh rows."""
+    return 1.0 if names == [UNWEIGHTED] else MARGIN
 
 
 def gather_evidence(
@@ -353,13 +367,10 @@ def without_gaps(*samples: FloatArray) -> list[FloatArray]:
     return [np.where(np.isnan(X), medians, X) for X in samples]
 
 
-def check_alpha(alpha: Any) -> None:
-    """Refuse what is not a share between 0 and 1."""
+def check_held_out(model: Any, alpha: Any) -> HeldOutRows:
+    """Return the held-out rows of a model; refuse one without, and an alpha beyond 0 to 1."""
     check_number("alpha", alpha, minimum=0.0, maximum=1.0, closed="neither")
-
-
-def check_held_out(held: HeldOutRows | None) -> HeldOutRows:
-    """Return held-out rows, or say that the model keeps none."""
+    held: HeldOutRows | None = getattr(model, "held_out_", None)
     if held is None:
         raise NoHeldOutRowsError
     return held
@@ -404,8 +415,7 @@ class SetPredictor:
 
         **Cost**: ten to twenty fits of a logistic regression to at most 1,000 rows of each role.
         """
-        check_alpha(alpha)
-        held = check_held_out(self.held_out_)
+        held = check_held_out(self, alpha)
         P, X_new = self._set_probabilities(X, sample_domain), kept_features(X)
         if X_target is None:
             rows, P_target = X_new, P
@@ -413,5 +423,44 @@ class SetPredictor:
             rows, P_target = kept_features(X_target), self._set_probabilities(X_target, None)
         rule = judge_shift(held, rows, alpha, P_target)
         scores = 1 - held.scores[np.arange(len(held.y)), held.y]
-        included = class_sets(scores, rule, X_new, P, alpha)
+        included = class_sets(scores, rule, X_new, P)
         return PredictionSets(included, *rule.promise)
+
+
+class IntervalPredictor:
+    """Base of the regressors that predict intervals; a subclass has ``held_out_``."""
+
+    held_out_: Any
+    predict: Callable[..., Any]
+
+    def predict_interval(
+        self, X: Any, alpha: float = 0.1, *, sample_domain: Any = None, X_target: Any = None
+    ) -> PredictionIntervals:
+        """Predict intervals that hold the label of a row with probability 1 - alpha.
+
+        Parameters
+        ----------
+        X, alpha, sample_domain, X_target
+            As in ``predict_set`` of a classifier (`SetPredictor`).
+
+        Returns
+        -------
+        PredictionIntervals
+            ``low`` and ``high`` (n_samples,), infinite where the source says too little;
+            ``promised``, ``method``, ``reason`` and ``effective_sample_size`` as in
+            `PredictionSets`.
+
+        Notes
+        -----
+        Absolute residuals of held-out rows, weighted by density ratios of the rows: see
+        ``covshift/predictors/prediction_sets.py``. Class proportions do not apply. It needs
+        held-out rows (``keep_rows=True``).
+
+        **Cost**: ten fits of a logistic regression to at most 1,000 rows of each role.
+        """
+        held = check_held_out(self, alpha)
+        center = np.asarray(self.predict(X, sample_domain=sample_domain), dtype=np.float64)
+        rows = kept_features(X)
+        rule = judge_shift(held, rows if X_target is None else kept_features(X_target), alpha)
+        width = interval_widths(np.abs(held.y - held.scores), rule, rows)
+        return PredictionIntervals(center - width, center + width, *rule.promise)

@@ -1,7 +1,7 @@
-"""Documents: what studies and diagnoses say, as data, and what builds and checks it.
+"""Documents: what studies and diagnoses say, as data, what builds and checks it, and its cells.
 
-Each builder checks its own piece, so that an error comes from the line that made it; the
-pieces are plain dicts (`covshift.report.document`). `make_document` checks the whole.
+Pieces are plain dicts, whose types say what they hold; builders fill in what is left out.
+`make_document` checks the whole, `make_figure` a figure where it is drawn.
 
 Examples
 --------
@@ -26,9 +26,10 @@ Examples
 'helps'
 """
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from numbers import Real
-from typing import Any, Literal, NotRequired, TypedDict, get_args
+from numbers import Integral, Real
+from typing import Any, Literal, NotRequired, TypedDict, cast, get_args
 
 _NOT_GIVEN: Any = object()
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -130,18 +131,7 @@ class Document(TypedDict):
 
 
 def validate_document(document: Document) -> None:
-    """Raise ValueError unless every name is there and unique, and so is every evidence.
-
-    Parameters
-    ----------
-    document : Document
-        What `make_document` returns.
-
-    Raises
-    ------
-    ValueError
-        With the place, for example ``table 'accuracy', row 3, 'score'``.
-    """
+    """Raise ValueError, with the place, unless names are unique and all that is cited is there."""
     sections, evidence = document["sections"], document["evidence"]
     tables = [table for section in sections for table in section["tables"]]
     figures = [figure for section in sections for figure in section["figures"]]
@@ -174,7 +164,8 @@ def check_rows(place: str, columns: Iterable[Column], rows: Iterable[Row]) -> No
             where = f"{place}, row {index}, {key!r}"
             if key not in numeric:
                 raise ValueError(
-                    f"{where}: there is no such column; those are {', '.join(map(repr, numeric))}."
+                    f"{where} is not a column of the table; those are "
+                    f"{', '.join(map(repr, numeric))}."
                 )
             value = cell.get("value", "") if isinstance(cell, Mapping) else cell
             if numeric[key] and isinstance(value, str):
@@ -207,11 +198,8 @@ def _check_chart(place: str, chart: Chart) -> None:
     for point in chart["points"]:
         if point["kind"] not in ("fine", "moved", "alert"):
             raise ValueError(f"{place}: kind must be fine, moved or alert, got {point['kind']!r}.")
-        numbers: dict[str, Any] = {
-            "value": point.get("value"), "low": point.get("low"), "high": point.get("high"),
-            "observed": point.get("observed"),
-        }  # fmt: skip
-        for name, value in numbers.items():
+        for name in ("value", "low", "high", "observed"):
+            value = point.get(name)
             if value is not None and not isinstance(value, Real):
                 raise TypeError(f"{place}: {name} must be a number or None, got {value!r}.")
     for kind, label, _ in chart["levels"]:
@@ -248,32 +236,11 @@ def make_document(
     facts: Sequence[tuple[str, str]] = (),
     evidence: Mapping[str, Evidence] | None = None,
 ) -> Document:
-    """Gather sections and evidence into a document.
-
-    Parameters
-    ----------
-    title : str
-        Title.
-    lead : str
-        One paragraph that says what was found.
-    sections : sequence of Section
-        From `make_section`.
-    facts : sequence of (label, text)
-        What the report was made from: command, date, versions, seeds.
-    evidence : mapping of str to Evidence, optional
-        From `make_evidence`, by the id that cells refer to.
-
-    Returns
-    -------
-    Document
-    """
+    """Gather sections and evidence, by the id that cells refer to, into a document; check it."""
     document: Document = {
-        "title": title,
-        "lead": lead,
-        "facts": facts,
-        "sections": sections,
+        "title": title, "lead": lead, "facts": facts, "sections": sections,
         "evidence": {} if evidence is None else evidence,
-    }
+    }  # fmt: skip
     validate_document(document)
     return document
 
@@ -286,73 +253,23 @@ def make_section(
     tables: Sequence[Table] = (),
     figures: Sequence[Figure] = (),
 ) -> Section:
-    """Gather what a section says; it is shown in the order of the parameters.
-
-    Parameters
-    ----------
-    section_id : str
-        Unique among the sections.
-    title : str
-        Heading.
-    paragraphs : sequence of str
-        Plain text.
-    tables, figures : sequence
-        From `make_table` and `make_figure`.
-
-    Returns
-    -------
-    Section
-    """
-    section: Section = {
-        "id": section_id,
-        "title": title,
-        "paragraphs": paragraphs,
-        "tables": tables,
+    """Gather what a section says; it is shown in the order of the parameters."""
+    return {
+        "id": section_id, "title": title, "paragraphs": paragraphs, "tables": tables,
         "figures": figures,
-    }
-    return section
+    }  # fmt: skip
 
 
 def make_table(
     table_id: str, caption: str, columns: Sequence[Column], rows: Sequence[Row]
 ) -> Table:
-    """Make a table; the cells of its first column name the rows.
-
-    Parameters
-    ----------
-    table_id : str
-        Unique among the tables of the document; part of the name of its CSV file.
-    caption : str
-        What it shows, with the units.
-    columns : sequence of Column
-        From `make_column`.
-    rows : sequence of mapping
-        Column -> text, number, None or what `make_cell` returns.
-
-    Returns
-    -------
-    Table
-    """
-    table: Table = {"id": table_id, "caption": caption, "columns": columns, "rows": rows}
-    return table
+    """Make a table; its id is part of the name of its CSV file."""
+    return {"id": table_id, "caption": caption, "columns": columns, "rows": rows}
 
 
 def make_evidence(title: str, columns: Sequence[Column], rows: Sequence[Row]) -> Evidence:
-    """Make the table behind a number, for example its trials.
-
-    Parameters
-    ----------
-    title : str
-        Which number it stands behind.
-    columns, rows : sequence
-        As in `make_table`; its cells refer to no evidence.
-
-    Returns
-    -------
-    Evidence
-    """
-    evidence: Evidence = {"title": title, "columns": columns, "rows": rows}
-    return evidence
+    """Make the table behind a number; its cells refer to no evidence."""
+    return {"title": title, "columns": columns, "rows": rows}
 
 
 def make_column(
@@ -363,33 +280,9 @@ def make_column(
     help: str = "",
     digits: int | None = None,
 ) -> Column:
-    """Describe a column.
-
-    Parameters
-    ----------
-    key : str
-        Its key in the rows, and its name in the CSV file.
-    label : str, optional
-        Its heading; the key by default.
-    numeric : bool
-        Whether every cell sorts by a number; aligned right.
-    help : str
-        What it means, shown on demand.
-    digits : int, optional
-        Decimals of numbers that have no text of their own; four significant digits by default.
-
-    Returns
-    -------
-    Column
-    """
-    column: Column = {
-        "key": key,
-        "label": key if label is None else label,
-        "numeric": numeric,
-        "help": help,
-        "digits": digits,
-    }
-    return column
+    """Describe a column; its heading is the key unless a label is given."""
+    heading = key if label is None else label
+    return {"key": key, "label": heading, "numeric": numeric, "help": help, "digits": digits}
 
 
 def make_cell(
@@ -400,37 +293,10 @@ def make_cell(
     help: str = "",
     evidence: str | None = None,
 ) -> FullCell:
-    """Make a cell that has more than a text or a number to say.
-
-    Parameters
-    ----------
-    text : str, optional
-        What is shown; the value by default.
-    value : number, str or None, optional
-        What it sorts by; the text by default. None: nothing, it sorts last.
-    mark : {"agrees", "differs", "not reproduced", "helps", "harms", "unclear", "best"}, optional
-        Verdict.
-    help : str
-        More, shown on demand.
-    evidence : str, optional
-        Id of the evidence behind it.
-
-    Returns
-    -------
-    FullCell
-    """
-    cell: FullCell = {}
-    if text is not None:
-        cell["text"] = text
-    if value is not _NOT_GIVEN:
-        cell["value"] = value
-    if mark is not None:
-        cell["mark"] = mark
-    if help:
-        cell["help"] = help
-    if evidence is not None:
-        cell["evidence"] = evidence
-    return cell
+    """Make a cell that has more than a text or a number to say."""
+    given = {"text": text, "mark": mark, "help": help or None, "evidence": evidence}
+    cell = {name: part for name, part in given.items() if part is not None}
+    return cast(FullCell, cell if value is _NOT_GIVEN else cell | {"value": value})
 
 
 def make_figure(
@@ -442,33 +308,78 @@ def make_figure(
     svg: str | None = None,
     chart: Chart | None = None,
 ) -> Figure:
-    """Make a figure from a picture that is drawn already, or from a chart that the page draws.
+    """Make a figure from a picture that is drawn already, or from a chart that the page draws."""
+    pictures = {"png": png, "svg": svg, "chart": chart}
+    given = {name: picture for name, picture in pictures.items() if picture is not None}
+    figure = cast(Figure, {"id": figure_id, "caption": caption, "alt": alt} | given)
+    check_figure(figure)
+    return figure
+
+
+# --- What a cell shows, and what it sorts by ---
+
+
+def full_cell(cell: Cell) -> FullCell:
+    """Return any kind of cell as a dict."""
+    if cell is None:
+        return {}
+    if isinstance(cell, Mapping):
+        return cast(FullCell, cell)
+    if isinstance(cell, str):
+        return {"text": cell}
+    return {"value": cell}
+
+
+def shown_text(cell: FullCell, column: Column) -> str:
+    """Return the text of a cell, or its value as text, or nothing."""
+    if "text" in cell:
+        return cell["text"]
+    value = cell.get("value")
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else format_number(value, column.get("digits"))
+
+
+def sort_value(cell: FullCell) -> Number | str | None:
+    """Return what a cell sorts by; None, which sorts last, for NaN as well."""
+    value: Any = cell["value"] if "value" in cell else cell.get("text") or cell.get("mark")
+    if is_number(value):
+        value = plain_number(value)
+        return None if math.isnan(value) else value
+    return cast(str | None, value)
+
+
+def plain_number(value: Number) -> Number:
+    """Return a number of NumPy as one of Python."""
+    return int(value) if isinstance(value, Integral) else float(value)
+
+
+def format_number(value: Number, digits: int | None = None) -> str:
+    """Return a number as shown: whole ones whole, others with ``digits`` decimals.
 
     Parameters
     ----------
-    figure_id : str
-        Unique among the figures of the document.
-    caption : str
-        What to see in it.
-    alt : str
-        What it shows, for those who cannot see it.
-    png : bytes, optional
-        Picture; either this or ``svg`` or ``chart``.
-    svg : str, optional
-        Picture.
-    chart : Chart, optional
-        Scores over time.
+    value : number
+        Number.
+    digits : int, optional
+        Decimals; four significant digits by default.
 
     Returns
     -------
-    Figure
+    str
+
+    Examples
+    --------
+    >>> format_number(1200), format_number(0.5, digits=3), format_number(0.000123456)
+    ('1200', '0.500', '0.0001235')
+    >>> format_number(float("nan")), format_number(float("-inf"))
+    ('NaN', '-∞')
     """
-    figure: Figure = {"id": figure_id, "caption": caption, "alt": alt}
-    if png is not None:
-        figure["png"] = png
-    if svg is not None:
-        figure["svg"] = svg
-    if chart is not None:
-        figure["chart"] = chart
-    check_figure(figure)
-    return figure
+    number = plain_number(value)
+    if isinstance(number, int):
+        return str(number)
+    if math.isnan(number):
+        return "NaN"
+    if math.isinf(number):
+        return "∞" if number > 0 else "-∞"
+    return f"{number:.4g}" if digits is None else f"{number:.{digits}f}"

@@ -9,14 +9,25 @@ from pathlib import Path
 from typing import Any
 
 from covshift.output_files import write_whole
-from covshift.report.cells import full_cell, plain_number, shown_text
-from covshift.report.document import Document, Figure, FullCell, Table, is_number, validate_document
-from covshift.report.markdown import document_markdown
-from covshift.report.page import MAX_BYTES, render_page, unique_slugs
+from covshift.report.document import (
+    Document,
+    Figure,
+    FullCell,
+    Table,
+    full_cell,
+    is_number,
+    plain_number,
+    shown_text,
+    validate_document,
+)
+from covshift.report.page import MAX_PAGE_BYTES, render_page, unique_slugs
+
+# Symbols of marks; other marks are shown as words.
+SIGNS = {"helps": "↑", "harms": "↓", "unclear": ""}
 
 
 def write_document(
-    document: Document, folder: str | Path, name: str = "report", *, max_bytes: int = MAX_BYTES
+    document: Document, folder: str | Path, name: str = "report", *, max_bytes: int = MAX_PAGE_BYTES
 ) -> list[Path]:
     """Write ``name.html``, ``name.json``, ``name.md`` and ``name-<table id>.csv`` for each table.
 
@@ -62,15 +73,6 @@ def document_json(document: Document) -> str:
 
     Numbers are numbers. JSON has no NaN, which becomes null, and no infinities, which become the
     texts "Infinity" and "-Infinity".
-
-    Parameters
-    ----------
-    document : Document
-        Document.
-
-    Returns
-    -------
-    str
     """
     sections = [
         {**section, "figures": [_without_picture(figure) for figure in section["figures"]]}
@@ -85,15 +87,6 @@ def table_csv(table: Table) -> str:
 
     A cell gives its value, or else its text, or else its mark. Where cells of a column have a
     text or a mark beside that, columns named ``key [text]`` and ``key [mark]`` follow it.
-
-    Parameters
-    ----------
-    table : Table
-        Table.
-
-    Returns
-    -------
-    str
     """
     columns: dict[str, list[Any]] = {}
     for column in table["columns"]:
@@ -109,6 +102,68 @@ def table_csv(table: Table) -> str:
     writer.writerow(columns)
     writer.writerows(zip(*columns.values(), strict=True))
     return text.getvalue()
+
+
+def document_markdown(document: Document) -> str:
+    """Return title, lead, facts, paragraphs and tables as Markdown; figures by their captions."""
+    parts = [f"# {_line(document['title'])}", _line(document["lead"])]
+    if document["facts"]:
+        parts.append(
+            "\n".join(f"- {_line(name)}: {_line(text)}" for name, text in document["facts"])
+        )
+    for section in document["sections"]:
+        parts.append(f"## {_line(section['title'])}")
+        parts += [_line(paragraph) for paragraph in section["paragraphs"]]
+        parts += [table_markdown(table) for table in section["tables"]]
+        parts += [f"Figure: {_line(figure['caption'])}" for figure in section["figures"]]
+    return "\n\n".join(parts) + "\n"
+
+
+def table_markdown(table: Table) -> str:
+    """Return a table with its caption as Markdown.
+
+    Examples
+    --------
+    >>> from covshift.report.document import make_cell, make_column, make_table
+    >>> columns = [make_column("data", "data set"), make_column("SF", numeric=True)]
+    >>> rows = [{"data": "radial", "SF": make_cell("0.79", value=0.79, mark="helps")}]
+    >>> print(table_markdown(make_table("accuracy", "Accuracy", columns, rows)))
+    Accuracy
+    <BLANKLINE>
+    | data set | SF |
+    |---|---:|
+    | radial | 0.79 ↑ |
+    """
+    columns = table["columns"]
+    lines = [
+        "| " + " | ".join(_in_cell(column["label"]) for column in columns) + " |",
+        "|" + "|".join("---:" if column.get("numeric") else "---" for column in columns) + "|",
+    ]
+    for row in table["rows"]:
+        cells = [full_cell(row.get(column["key"])) for column in columns]
+        texts = [
+            _in_cell(_with_mark(shown_text(cell, column), cell))
+            for cell, column in zip(cells, columns, strict=True)
+        ]
+        lines.append("| " + " | ".join(texts) + " |")
+    return f"{_line(table['caption'])}\n\n" + "\n".join(lines)
+
+
+def _with_mark(text: str, cell: FullCell) -> str:
+    mark = cell.get("mark")
+    if mark is None:
+        return text
+    # Alone in its cell a mark is a word: a sign there would say nothing.
+    sign = SIGNS.get(mark, mark) if text else mark
+    return f"{text} {sign}".strip()
+
+
+def _in_cell(text: str) -> str:
+    return _line(text).replace("\\", "\\\\").replace("|", "\\|")
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _main_part(cell: FullCell) -> Any:

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from typing import NamedTuple
 
-from covshift.report.cells import full_cell, shown_text, sort_value
 from covshift.report.document import (
     Cell,
     Column,
@@ -23,6 +22,9 @@ from covshift.report.document import (
     FullCell,
     Mark,
     evidence_cited,
+    full_cell,
+    shown_text,
+    sort_value,
     validate_document,
 )
 from covshift.report.series_chart import draw_series
@@ -35,8 +37,8 @@ except ImportError as error:
         'Reports need jinja2, which is not installed: pip install "covshift[report]"'
     ) from error
 
-MAX_BYTES = 5_000_000  # opens at once, and passes through mail
-# Told apart without colour; the words stand beside them.
+MAX_PAGE_BYTES = 5_000_000  # opens at once, and passes through mail
+# Distinct without color; the words stand beside them.
 SYMBOLS: dict[Mark, str] = {
     "agrees": "=",
     "differs": "≠",
@@ -52,7 +54,7 @@ LONGEST = 60  # leaves room for a prefix and a number in names of files
 def unique_slugs(ids: Iterable[str]) -> dict[str, str]:
     """Map each id to a name of ASCII letters, digits, ``.``, ``_`` and ``-``, no two alike.
 
-    Capitals do not tell names apart, as on some file systems.
+    Names that differ in capitals alone are equal, as on some file systems.
 
     Parameters
     ----------
@@ -97,7 +99,7 @@ class ShownCell(NamedTuple):
     evidence: str | None
 
 
-def render_page(document: Document, *, max_bytes: int = MAX_BYTES) -> str:
+def render_page(document: Document, *, max_bytes: int = MAX_PAGE_BYTES) -> str:
     """Return the document as one self-contained HTML page.
 
     Parameters
@@ -150,19 +152,7 @@ def render_page(document: Document, *, max_bytes: int = MAX_BYTES) -> str:
 
 
 def show_cell(cell: Cell, column: Column) -> ShownCell:
-    """Return what the template needs to know of a cell.
-
-    Parameters
-    ----------
-    cell : Cell
-        Any kind of cell.
-    column : Column
-        Its column.
-
-    Returns
-    -------
-    ShownCell
-    """
+    """Return what the template needs to know of a cell of any kind."""
     full = full_cell(cell)
     text = shown_text(full, column)
     mark = full.get("mark")

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from covshift.report.figures import DPI, FONT_SIZE, WIDTH, as_written
 from covshift.report.score_figures import STYLES
 
-SHOWN = 400  # rows of each kind: more only hide each other
+MAX_SHOWN_ROWS = 400  # rows of each kind: more only hide each other
 MAX_BOXES = 12  # domains
 
 
@@ -22,7 +22,7 @@ def draw_planes(
     Parameters
     ----------
     panels : mapping
-        Title of the panel -> kind of rows -> array of shape (n, 2). Every kind has its colour and
+        Title of the panel -> kind of rows -> array of shape (n, 2). Every kind has its color and
         shape; of each, the first 400 rows are drawn.
     axis_names : pair of str
         Names of the axes.
@@ -39,7 +39,7 @@ def draw_planes(
         for kind, rows in rows_of.items():
             style = STYLES[kinds.index(kind) % len(STYLES)]
             look = {"s": 14, "alpha": 0.6, "linewidths": 0} | style
-            axes.scatter(*rows[:SHOWN].T, label=as_written(kind), **look)
+            axes.scatter(*rows[:MAX_SHOWN_ROWS].T, label=as_written(kind), **look)
         axes.set_title(as_written(title), fontsize=FONT_SIZE)
         axes.set_xlabel(as_written(axis_names[0]), fontsize=FONT_SIZE)
         axes.set_ylabel(as_written(axis_names[1]), fontsize=FONT_SIZE)
@@ -57,7 +57,7 @@ def draw_intervals(
     Parameters
     ----------
     panels : mapping
-        What the horizontal axis of the panel shows -> row -> (value, low end, high end), in the
+        Label of the horizontal axis of the panel -> row -> (value, low end, high end), in the
         order from above.
     about_zero : collection of str
         Panels in which a line marks zero.
@@ -109,7 +109,7 @@ def draw_predicted(
     names = names[np.argsort(-counts, kind="stable")]
     look = {"s": 14, "alpha": 0.6, "linewidths": 0} | STYLES[1]
     for name in names:
-        rows = np.flatnonzero(domain == name)[:SHOWN]
+        rows = np.flatnonzero(domain == name)[:MAX_SHOWN_ROWS]
         left.scatter(truth[rows], predicted[rows], **look)
     ends = [min(truth.min(), predicted.min()), max(truth.max(), predicted.max())]
     left.plot(ends, ends, color="0.4", linewidth=1)

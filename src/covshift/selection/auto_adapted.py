@@ -1,6 +1,6 @@
 """Base of `AutoAdaptedClassifier` and `AutoAdaptedRegressor`.
 
-What depends on the label is in the subclasses and in `covshift.selection.label_tasks`.
+The parts that depend on the label are in the subclasses and in `covshift.selection.label_tasks`.
 """
 
 import warnings
@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from covshift.base import (
     all_or_nothing,
     check_count,
-    check_magnitude,
     check_number,
     register_target,
     warn_nothing_to_adapt,
@@ -24,8 +23,9 @@ from covshift.base import (
 from covshift.domains import FitDomains, check_fit_domains, check_new_domains
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.predictors.fitting import check_rowwise, problem_size
+from covshift.predictors.held_out import HeldOutRows, draw_kept
 from covshift.quiet import ignored_warnings
-from covshift.rows import validate_rows
+from covshift.rows import check_magnitude, validate_rows
 from covshift.selection.assessment import Assessment
 from covshift.selection.bench import Bench
 from covshift.selection.candidates import (
@@ -43,6 +43,7 @@ from covshift.selection.members import (
     Member,
     adapt_members,
     fit_members,
+    mix_probabilities,
 )
 from covshift.selection.metrics import Metric
 from covshift.selection.problem import Problem
@@ -85,9 +86,15 @@ class AutoAdapted(BaseEstimator):
     random_state: Any
     verbose: int
     scores_from: Any
+    keep_rows: bool
     members_: list[Member]
     plain_member_: Member | None
     assessment_: Assessment | None
+    # Held-out rows, of models that keep some: see `covshift.predictors.held_out`.
+    held_out_rows_: FloatArray | None = None
+    held_out_labels_: Any = None
+    held_out_domain_: IntArray | None = None
+    held_out_scores_: dict[str, FloatArray] | None = None
 
     def fit(self, X: Any, y: Any, *, sample_domain: Any = None, label_mask: Any = None) -> Self:
         """Score all candidates and fit the members of the vote.
@@ -131,7 +138,7 @@ class AutoAdapted(BaseEstimator):
             self.decision_ = self._decision()
             self.domain_names_: dict[int, str] = {}
             self._learn_from(problem)
-            if getattr(self, "keep_rows", False):
+            if self.keep_rows:
                 self._keep_held_out(bench, fitted)
         return self
 
@@ -177,17 +184,17 @@ class AutoAdapted(BaseEstimator):
         self, bench: Bench, data: FitData, progress: Callable[[str, int, int], object] | None = None
     ) -> Choice:
         """Score the candidates and choose; labels of target rows in ``data`` count."""
-        labelled = None
+        labeled = None
         if data.sample_domain is not None:
             rows = (data.sample_domain < 0) & data.label_mask
-            labelled = (data.X[rows], data.sample_domain[rows], data.labels[rows])
+            labeled = (data.X[rows], data.sample_domain[rows], data.labels[rows])
         return choose(
             bench,
             "source CV" if data.sample_domain is None else "rehearsals",
             n_members=self.vote,
             min_gain=self.min_gain,
             max_risk=self.max_risk,
-            labelled=labelled,
+            labeled=labeled,
             time_budget=self.time_budget,
             progress=progress or (self._print if self.verbose else None),
             **self._settings_of_choice(),
@@ -251,8 +258,41 @@ class AutoAdapted(BaseEstimator):
         """Arguments of `choose` that depend on the label."""
         return {}
 
+    @property
+    def held_out_(self) -> HeldOutRows | None:
+        """Source rows that the model keeps, with what fits without them say; None: it has none."""
+        check_is_fitted(self)
+        if self.held_out_rows_ is None or not self.held_out_scores_:
+            return None
+        known = self.held_out_scores_
+        said = [known.get(member.candidate.name) for member in self.members_]
+        if all(one is None for one in said):
+            return None
+        weights = np.array([member.weight for member in self.members_])
+        adapts = np.array([member.candidate.adapts for member in self.members_])
+        assert self.held_out_domain_ is not None
+        labels, scores = self._held_out_units(
+            self.held_out_labels_, mix_probabilities(said, weights, adapts)
+        )
+        return HeldOutRows(self.held_out_rows_, labels, self.held_out_domain_, scores)
+
     def _keep_held_out(self, bench: Bench, fitted: list[Member]) -> None:
-        """Keep source rows with what members say of them that left them out; classifiers do."""
+        """Keep source rows of the bench, with what members say of them that left them out."""
+        problem, said = bench.problem, bench.probabilities_left_out()
+        names = [one.name for one in bench.candidates]
+        by_domain = np.unique(problem.source_domain, return_inverse=True)[1].ravel()
+        kept = draw_kept(by_domain * problem.n_classes + problem.codes)
+        self.held_out_rows_ = problem.X_source[kept]
+        self.held_out_labels_ = problem.truth[kept]
+        self.held_out_domain_ = problem.source_domain[kept]
+        of_members = {one.candidate.name: said[names.index(one.candidate.name)] for one in fitted}
+        self.held_out_scores_ = {
+            name: one[kept] for name, one in of_members.items() if one is not None
+        }
+
+    def _held_out_units(self, labels: Any, scores: FloatArray) -> tuple[Any, FloatArray]:
+        """Return labels and scores of held-out rows as `HeldOutRows` has them."""
+        return labels, scores
 
     def _learn_from(self, problem: Problem) -> None:
         """Keep what predictions need beside the members."""

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from covshift.base import check_option
 from covshift.domains import FitDomains, encode_classes
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.arrays import FloatArray
 from covshift.kernels.class_shares import reweigh_classes
 from covshift.predictors.class_proportions import (
     SHARE_PRIOR,
@@ -19,14 +19,12 @@ from covshift.predictors.class_proportions import (
     ratios_of_rows,
     share_ratios,
 )
-from covshift.predictors.held_out import HeldOutRows, draw_kept
 from covshift.predictors.objective import ACCURACY, decide_classes, is_balanced
 from covshift.predictors.prediction_sets import SetPredictor
 from covshift.predictors.scored_classifier import ScoredClassifier
 from covshift.selection.assessment import MAX_RISK, MIN_GAIN
 from covshift.selection.auto_adapted import AutoAdapted, Labels
-from covshift.selection.bench import Bench
-from covshift.selection.members import Member, mean_probabilities, mix_probabilities
+from covshift.selection.members import mean_probabilities
 from covshift.selection.metrics import resolve_metric
 from covshift.selection.problem import Problem
 from covshift.streams import is_streamed
@@ -56,8 +54,8 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
         Number of candidates that vote, beside the plain model, which has at least .3 of the
         weight; 1 picks the best alone.
     objective : {"accuracy", "balanced_accuracy"} or callable, default="accuracy"
-        What is maximized, by the choice of candidates and by ``predict``. "accuracy": the share
-        of rows predicted correctly; ``predict`` returns the most probable class.
+        Objective that is maximized, by the choice of candidates and by ``predict``. "accuracy": the
+        share of rows predicted correctly; ``predict`` returns the most probable class.
         "balanced_accuracy": the mean of the recalls of the classes, so that rare classes count as
         much as frequent ones; ``predict`` returns the class whose probability is largest compared
         with its share. A callable gets true and predicted labels and drives the choice;
@@ -119,7 +117,7 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
     objective_ : str or callable
         The objective used.
     score_kind_ : {"rehearsals", "source CV"}
-        What expected gains are based on: rehearsals of all kinds; or, without a target,
+        Basis of the expected gains: rehearsals of all kinds; or, without a target,
         cross-validation on the source.
     assessment_ : Assessment or None
         What to expect of the plain model and of this one, and how sure that is
@@ -161,11 +159,6 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
     class_shares_: FloatArray
     _source_shares: FloatArray
     _share_ratios: dict[str, FloatArray]
-    # Held-out rows, of models that keep some: see `covshift.predictors.held_out`.
-    held_out_rows_: FloatArray | None = None
-    held_out_labels_: IntArray | None = None
-    held_out_domain_: IntArray | None = None
-    held_out_scores_: dict[str, FloatArray] | None = None
     _requests = {"sample_domain": True}
     __metadata_request__fit = {"sample_domain": True, "label_mask": True}
     __metadata_request__predict = _requests
@@ -253,27 +246,6 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
         check_is_fitted(self)
         P = np.asarray(P, dtype=np.float64)
         return self.classes_[decide_classes(P, self.objective_, self.class_shares_)]
-
-    @property
-    def held_out_(self) -> HeldOutRows | None:
-        """Source rows that the model keeps, with what fits without them say; None: it has none."""
-        check_is_fitted(self)
-        if self.held_out_rows_ is None or not self.held_out_scores_:
-            return None
-        known = self.held_out_scores_
-        P = [known.get(member.candidate.name) for member in self.members_]
-        if all(one is None for one in P):
-            return None
-        weights = np.array([member.weight for member in self.members_])
-        adapts = np.array([member.candidate.adapts for member in self.members_])
-        assert self.held_out_labels_ is not None
-        assert self.held_out_domain_ is not None
-        return HeldOutRows(
-            self.held_out_rows_,
-            self.held_out_labels_,
-            self.held_out_domain_,
-            mix_probabilities(P, weights, adapts),
-        )
 
     def predict_proba(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
         """Class probabilities, calibrated on the source; parameters as in ``predict``."""
@@ -373,20 +345,6 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
         """Ratios of class shares for each row, or one set for all; None: those of the source."""
         where = None if self.class_shares == "estimated" else domain
         return ratios_of_rows(self._share_ratios, where, n_samples, len(self.classes_))
-
-    def _keep_held_out(self, bench: Bench, fitted: list[Member]) -> None:
-        """Keep source rows of the bench, with what members say of them that left them out."""
-        problem, P = bench.problem, bench.probabilities_left_out()
-        names = [one.name for one in bench.candidates]
-        by_domain = np.unique(problem.source_domain, return_inverse=True)[1].ravel()
-        kept = draw_kept(by_domain * problem.n_classes + problem.codes)
-        self.held_out_rows_ = problem.X_source[kept]
-        self.held_out_labels_ = problem.codes[kept]
-        self.held_out_domain_ = problem.source_domain[kept]
-        of_members = {one.candidate.name: P[names.index(one.candidate.name)] for one in fitted}
-        self.held_out_scores_ = {
-            name: one[kept] for name, one in of_members.items() if one is not None
-        }
 
     def _set_probabilities(self, X: Any, sample_domain: Any) -> FloatArray:
         """Probabilities for the class proportions of the source, as held-out rows have them."""

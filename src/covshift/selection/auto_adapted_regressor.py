@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from covshift.domains import FitDomains, check_no_placeholders, known_labels
 from covshift.kernels.arrays import FloatArray
 from covshift.predictors.objective import MAE, R2
+from covshift.predictors.prediction_sets import IntervalPredictor
 from covshift.predictors.scored_classifier import DomainRequests
 from covshift.selection.assessment import MAX_RISK
 from covshift.selection.auto_adapted import AutoAdapted, Labels
@@ -19,7 +20,7 @@ from covshift.selection.metrics import resolve_number_metric
 from covshift.streams import bring_home, is_streamed
 
 
-class AutoAdaptedRegressor(RegressorMixin, DomainRequests, AutoAdapted):
+class AutoAdaptedRegressor(IntervalPredictor, RegressorMixin, DomainRequests, AutoAdapted):
     """Regressor that tries every adapter, scores them without target labels, and averages.
 
     As `AutoAdaptedClassifier`, for a number as label. Candidates are pairs of an adapter and a
@@ -42,7 +43,7 @@ class AutoAdaptedRegressor(RegressorMixin, DomainRequests, AutoAdapted):
         Number of candidates that are averaged, beside the plain model, which has at least .3 of the
         weight; 1 picks the best alone.
     objective : {"r2", "mae"}, scorer or callable, default="r2"
-        What is optimized by the choice of candidates: R², the mean absolute error, a scorer of
+        Objective of the choice of candidates: R², the mean absolute error, a scorer of
         scikit-learn or its name, or a function of true and predicted labels, where larger is
         better.
     min_gain : float, default=0.0
@@ -65,6 +66,9 @@ class AutoAdaptedRegressor(RegressorMixin, DomainRequests, AutoAdapted):
         1 prints a line for each score as it begins.
     scores_from : str or path, default=None
         File of scores, as in `AutoAdaptedClassifier`.
+    keep_rows : bool, default=True
+        Whether to keep at most 1,000 labeled source rows, with what fits that left them out say of
+        them, for ``predict_interval``. They are a part of the model and of its file.
 
     Attributes
     ----------
@@ -81,7 +85,7 @@ class AutoAdaptedRegressor(RegressorMixin, DomainRequests, AutoAdapted):
     objective_ : str or callable
         The objective used.
     score_kind_ : {"rehearsals", "source CV"}
-        What expected gains are based on: rehearsals of all kinds; or, without a target,
+        Basis of the expected gains: rehearsals of all kinds; or, without a target,
         cross-validation on the source.
     assessment_ : Assessment or None
         What to expect of the plain model and of this one, and how sure that is
@@ -90,6 +94,8 @@ class AutoAdaptedRegressor(RegressorMixin, DomainRequests, AutoAdapted):
         The advice that was followed, in words.
     label_range_ : tuple of float
         Smallest and largest value that ``predict`` returns.
+    held_out_ : HeldOutRows or None
+        Source rows that are kept (``keep_rows``), as in `AdaptedRegressor`.
     domains_, n_features_in_, feature_names_in_
         As in `AdaptedRegressor`.
 
@@ -132,6 +138,7 @@ class AutoAdaptedRegressor(RegressorMixin, DomainRequests, AutoAdapted):
         random_state: Any = None,
         verbose: int = 0,
         scores_from: Any = None,
+        keep_rows: bool = True,
     ) -> None:
         self.estimator = estimator
         self.candidates = candidates
@@ -145,6 +152,10 @@ class AutoAdaptedRegressor(RegressorMixin, DomainRequests, AutoAdapted):
         self.random_state = random_state
         self.verbose = verbose
         self.scores_from = scores_from
+        self.keep_rows = keep_rows
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__({"keep_rows": False, **state})  # older models do not have it
 
     def predict(self, X: Any, *, sample_domain: Any = None) -> Any:
         """Predict rows, each as a row of its domain.
@@ -207,6 +218,10 @@ class AutoAdaptedRegressor(RegressorMixin, DomainRequests, AutoAdapted):
         self._label_task = task
         metric = resolve_number_metric(self.objective_, task.restore)
         return Labels(codes, len(task.edges) + 1, metric, values, task)
+
+    def _held_out_units(self, labels: Any, scores: FloatArray) -> tuple[Any, FloatArray]:
+        task = self._label_task
+        return task.restore(labels), task.restore(scores[:, 0])
 
     def _settings_of_choice(self) -> dict[str, Any]:
         named = isinstance(self.objective_, str) and self.objective_ in (R2, MAE)

@@ -6,8 +6,12 @@ The model keeps held-out source rows with its probabilities of them
 
 .. math::
 
-    \hat s = s - \sum_j \beta_j (s - s_j), \qquad
-    \hat\sigma = e^{\sum_j \gamma_j d_j}, \qquad P(\text{score} \le \hat s + \hat\sigma q_p) = p .
+    r = s - \sum_j \beta_j (s - s_j), \qquad
+    \hat s = c + \frac{\delta^2}{\delta^2 + \tau^2} \, \delta, \quad \delta = r - c, \qquad
+    \hat\sigma = e^{\sum_j \gamma_j d_j}, \qquad P(\text{score} \le \hat s + \hat\sigma q_p) = p ,
+
+where c is the estimate by calibrated confidence: where the combination r says about the same, c is
+right more often, as is the case for most rows that did not move.
 
 ======================  ==========================================================================
 confidence              the difference of confidences (DoC)
@@ -21,6 +25,8 @@ source domains          how far the score falls on source domains that fits left
                         chose its candidates by itself knows it, others count 0
 separation              :math:`(2 A - 1)^2` for the AUC A of a classifier between held-out rows and
                         new rows
+..., separated          confidence, calibrated confidence and transport times :math:`2 A - 1`: each
+                        counts otherwise where the rows moved
 outside                 share of the new rows that lie where the source has none
 ======================  ==========================================================================
 
@@ -70,6 +76,7 @@ ESTIMATORS = (
     "confidence", "thresholded confidence", "calibrated confidence", "weighted calibration",
     "class shares", "transport",
 )  # fmt: skip
+SEPARATED = ("confidence", "calibrated confidence", "transport")  # also times 2 A - 1
 ASSUMPTION = (
     "The score falls as far as on real data in which confidence, class proportions and features "
     "moved as they did here. A rule P(y | x) that changed while the rows did not cannot be seen."
@@ -77,7 +84,7 @@ ASSUMPTION = (
 
 
 class Scored(NamedTuple):
-    """What is known of a model and of new rows: probabilities and predicted classes."""
+    """Held-out rows of a model and new rows: probabilities and predicted classes."""
 
     held: HeldOutRows
     predicted_held: IntArray
@@ -134,6 +141,7 @@ def quantities_of(
     estimates = single_estimates(scored, weights)
     quantities = {"one": 1.0, "reference": float(reference)}
     quantities |= {name: reference - value for name, value in estimates.items()}
+    quantities |= {f"{name}, separated": separation**0.5 * quantities[name] for name in SEPARATED}
     quantities |= {
         "source domains": scored.domain_drop,
         "separation": separation,
@@ -157,12 +165,12 @@ class PerformanceEstimate(NamedTuple):
     objective : str
         "accuracy" or "balanced_accuracy".
     assumption : str
-        What the estimate rests on, in words.
+        Basis of the estimate, in words.
     estimates : dict
         Single estimates by name, each of which rests on an assumption of its own
         (`covshift.measures`).
     quantities : dict
-        What the estimate was computed from.
+        Data that the estimate was computed from.
     n_labels : int
         Known labels of the rows that count in it.
     """
@@ -186,9 +194,16 @@ def coefficients() -> dict[str, Any]:
     return found
 
 
+def lean(combined: Any, calibrated: Any, agreement: float) -> Any:
+    """Return the combination, or calibrated confidence the more the two agree; also of arrays."""
+    gap = combined - calibrated
+    return calibrated + gap**3 / (gap**2 + agreement**2)
+
+
 def predict_score(quantities: Mapping[str, float], fitted: Mapping[str, Any]) -> Predictive:
     """Return the predictive distribution of a score: see the module."""
-    value = linear(quantities, fitted["mean"])
+    calibrated = quantities["reference"] - quantities["calibrated confidence"]
+    value = float(lean(linear(quantities, fitted["mean"]), calibrated, fitted["agreement"]))
     scale = np.exp(linear(quantities, fitted["log scale"]))
     quantiles = value + scale * np.array(fitted["quantiles"])
     return Predictive(value, np.array(fitted["probabilities"]), quantiles)
@@ -279,7 +294,7 @@ def _objective_of(model: Any) -> str:
 
 
 def _score_rows(model: Any, X: Any, sample_domain: Any, objective: str) -> Scored:
-    """What the model says of its held-out rows and of new ones."""
+    """Outputs of the model for its held-out rows and for new ones."""
     held = getattr(model, "held_out_", None)
     if held is None:
         raise NoHeldOutRowsError

@@ -56,7 +56,7 @@ class Search(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What becomes of the last steps; all arrays are (k,)."""
+    """Outcome of the last steps; all arrays are (k,)."""
 
     accepted: Array
     long: Array

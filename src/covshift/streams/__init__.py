@@ -1,12 +1,21 @@
-"""Rows that are passed over in parts: of an array, of a file on disk, or of a cluster."""
+"""Rows in memory, and rows that are passed over in parts: of a file on disk, or of a cluster."""
 
-from covshift.streams.mapping import map_rows
-from covshift.streams.opening import bring_home, is_streamed, open_rows, open_stream
-from covshift.streams.row_stream import ArrayRows, RowStream, release
+from covshift.streams.kinds import (
+    ArrayRows,
+    MemoryRows,
+    OpenRows,
+    RowStream,
+    bring_home,
+    release,
+    sample_rows,
+)
+from covshift.streams.opening import is_streamed, map_rows, open_rows, open_stream, rows_in_memory
 from covshift.streams.sampling import SampledRowsWarning
 
 __all__ = [
     "ArrayRows",
+    "MemoryRows",
+    "OpenRows",
     "RowStream",
     "SampledRowsWarning",
     "bring_home",
@@ -15,4 +24,6 @@ __all__ = [
     "open_rows",
     "open_stream",
     "release",
+    "rows_in_memory",
+    "sample_rows",
 ]

@@ -1,6 +1,6 @@
 """Rows of a Dask array: each block is summed where it lies, and the sums travel.
 
-What goes out in a pass is the argument of the sums, of the size of the filters; what comes back is
+A pass sends out the argument of the sums, of the size of the filters; the result is
 the like, added up as a tree on the way. A worker that is lost costs its blocks: Dask has the graph
 and computes them anew. Nothing is scattered, for what is scattered is lost with its worker.
 
@@ -17,11 +17,19 @@ from itertools import pairwise
 from typing import Any
 
 import dask
+import dask.array as da
 import numpy as np
 from scipy import sparse
 
 from covshift.solvers.blas_threads import one_blas_thread
-from covshift.streams.row_stream import RowStream, Run, add_up, working_dtype
+from covshift.streams.kinds import (
+    RowStream,
+    Run,
+    add_up,
+    call_on_part,
+    domain_of_part,
+    working_dtype,
+)
 
 # Sums added up by one task of the tree: fewer take more rounds, more take longer each.
 FAN_IN = 8
@@ -53,7 +61,7 @@ class DaskRows(RowStream):
 
     @cached_property
     def _kept(self) -> list[Any]:
-        # Workers forget what nobody refers to: these are referred to here. Where they have no
+        # Workers forget data without references: these references keep them. Where they have no
         # room for them, every pass reads the blocks from where they come.
         return keep_at_workers(self._blocks, self._owners) if self._owners else self._blocks
 
@@ -91,6 +99,22 @@ class DaskRows(RowStream):
         stack = sparse.vstack if self.is_sparse else np.vstack
         return stack(picked).astype(self.dtype, copy=False)
 
+    def map_parts(self, method: Callable[..., Any], sample_domain: Any, like: Any) -> Any:
+        """A Dask array of what a method returns for each block, yet to be computed."""
+        shared = dask.delayed(method, pure=False, traverse=False)
+        call = dask.delayed(call_on_part, pure=False)
+        ends = np.cumsum([0, *self._X.chunks[0]]).tolist()
+        blocks = self._X.to_delayed().ravel()
+        mapped = [
+            da.from_delayed(
+                call(block, domain_of_part(sample_domain, slice(start, stop)), shared),
+                shape=(stop - start, *like.shape[1:]),
+                dtype=like.dtype,
+            )
+            for block, (start, stop) in zip(blocks, pairwise(ends), strict=True)
+        ]
+        return da.concatenate(mapped, axis=0)
+
 
 class _Call:
     """A function and its arguments, as one value that travels once to each worker."""
@@ -114,7 +138,7 @@ def deal_blocks(X: Any, n_blocks: int) -> list[str | None]:
 
     Each worker's share is by its number of threads. Blocks that rest on what workers have already
     are left to Dask, which computes them there. Without a cluster, or where it has no room for
-    the blocks, nobody keeps them and nobody is named.
+    the blocks, no worker keeps them and none is named.
     """
     client = _current_client()
     if client is None:

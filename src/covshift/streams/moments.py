@@ -9,68 +9,49 @@ Every row has a code u; rows with a code of U belong to no group. Missing values
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from covshift.kernels.arrays import FloatArray, IntArray, Rows
-from covshift.kernels.covariance import intensity_from, precisions_of, shrink
 from covshift.kernels.mmd import TILE_ROWS
 from covshift.kernels.row_views import view_rows
+from covshift.streams.kinds import RowStream
 from covshift.streams.opening import open_rows
-from covshift.streams.row_stream import RowStream
 
 
 def first_moments(rows: Rows, codes: IntArray, n_groups: int) -> tuple[FloatArray, FloatArray]:
     """Numbers of values that are not missing and their sums, (U, m) each."""
     counts, totals = np.zeros((2, n_groups, rows.shape[1]))
-    for code, tile in _tiles(rows, codes, n_groups):
+    for code, tile in tiles_by_code(rows, codes, n_groups):
         missing = np.isnan(tile)
         counts[code] += len(tile) - missing.sum(axis=0)
         totals[code] += np.where(missing, 0.0, tile).sum(axis=0)
     return counts, totals
 
 
-def squares_about(rows: Rows, codes: IntArray, means: FloatArray) -> tuple[FloatArray]:
-    """Sums (U, m) of squared distances of values that are not missing from the means (U, m)."""
-    squares = np.zeros(means.shape)
-    for code, tile in _tiles(rows, codes, len(means)):
-        squares[code] += np.nansum(np.square(tile - means[code]), axis=0)
-    return (squares,)
-
-
 def scatter_about(
     rows: Rows,
     codes: IntArray,
-    centres: FloatArray,
+    centers: FloatArray,
     scales: FloatArray,
     group_of: IntArray,
     n_groups: int,
 ) -> tuple[FloatArray]:
-    """Scatter matrices (G, m, m) of (x - centre) / scale, those of each row's code (U, m).
+    """Scatter matrices (G, m, m) of (x - center) / scale, those of each row's code (U, m).
 
     ``group_of`` (U,) says which group the rows of a code are added to.
     """
     n_features = rows.shape[1]
     total = np.zeros((n_groups, n_features, n_features))
-    for code, tile in _tiles(rows, codes, len(centres)):
-        centred = (tile - centres[code]) / scales[code]
-        total[group_of[code]] += centred.T @ centred
+    for code, tile in tiles_by_code(rows, codes, len(centers)):
+        centered = (tile - centers[code]) / scales[code]
+        total[group_of[code]] += centered.T @ centered
     return (total,)
 
 
-def fourth_powers(
-    rows: Rows, codes: IntArray, means: FloatArray, precisions: FloatArray
-) -> tuple[FloatArray]:
-    r"""Sums (U,) of :math:`\lVert z_i \rVert^4` of standardised rows; see `covariance`."""
-    total = np.zeros(len(means))
-    for code, tile in _tiles(rows, codes, len(means)):
-        total[code] += float(np.square(np.square(tile - means[code]) @ precisions[code]).sum())
-    return (total,)
-
-
-def _tiles(rows: Rows, codes: IntArray, n_groups: int) -> Iterator[tuple[Any, FloatArray]]:
+def tiles_by_code(rows: Rows, codes: IntArray, n_groups: int) -> Iterator[tuple[Any, FloatArray]]:
     """The rows of each code, some at a time, in double precision."""
     for start in range(0, rows.shape[0], TILE_ROWS):
         tile = view_rows(rows, start, start + TILE_ROWS, np.float64)
@@ -88,90 +69,11 @@ def _tiles(rows: Rows, codes: IntArray, n_groups: int) -> Iterator[tuple[Any, Fl
                 yield code, tile[group]
 
 
-class Moments(NamedTuple):
-    """Mean (m,), shrunk covariance (m, m) and the intensity used, of one group."""
-
-    mean: FloatArray
-    covariance: FloatArray
-    shrinkage: float
-
-
-def stream_moments(
-    stream: RowStream, codes: Any, n_groups: int, shrinkage: float | None
-) -> list[Moments]:
-    """What `mean_and_covariance` returns, for the rows of each code, in two passes or three."""
-    counts, means = stream_means(stream, codes, n_groups)
-    ones, each = np.ones_like(means), np.arange(n_groups)
-    (scatter,) = stream.sums(scatter_about, codes, means, ones, each, n_groups)
-    covariances = scatter / counts[:, :1, None]
-    if shrinkage is not None:
-        intensities = [shrinkage] * n_groups
-    else:
-        precisions = np.stack([precisions_of(covariance) for covariance in covariances])
-        (fourths,) = stream.sums(fourth_powers, codes, means, precisions)
-        intensities = [
-            intensity_from(float(fourth), int(count), covariance)
-            for fourth, count, covariance in zip(fourths, counts[:, 0], covariances, strict=True)
-        ]
-    found = [Moments(*of_group) for of_group in zip(means, covariances, intensities, strict=True)]
-    for group in found:
-        shrink(group.covariance, group.shrinkage)
-    return found
-
-
 def stream_means(stream: RowStream, codes: Any, n_groups: int) -> tuple[FloatArray, FloatArray]:
     """Numbers of values and means, (U, m) each; NaN where there is no value."""
     counts, totals = stream.sums(first_moments, codes, n_groups)
     with np.errstate(invalid="ignore"):
         return counts, totals / counts
-
-
-def stream_scales(
-    stream: RowStream, codes: Any, n_groups: int, *, with_mean: bool, with_std: bool
-) -> list[tuple[FloatArray, FloatArray]]:
-    """Mean and standard deviation of the rows of each code; zeros and ones where not asked for.
-
-    A constant feature has scale one.
-    """
-    zeros, ones = np.zeros((n_groups, stream.shape[1])), np.ones((n_groups, stream.shape[1]))
-    if not (with_mean or with_std):
-        return list(zip(zeros, ones, strict=True))
-    counts, means = stream_means(stream, codes, n_groups)
-    scales = ones
-    if with_std:
-        (squares,) = stream.sums(squares_about, codes, means)
-        with np.errstate(invalid="ignore"):
-            variances = squares / counts
-        # What is left of a constant after rounding, by the bound that StandardScaler has.
-        rounding = np.finfo(np.float64).eps * counts
-        constant = variances <= rounding * variances + (rounding * means) ** 2
-        scales = np.where(constant, 1.0, np.sqrt(variances))
-    return list(zip(means if with_mean else zeros, scales, strict=True))
-
-
-def stream_scatter(
-    stream: RowStream,
-    codes: Any,
-    means: FloatArray,
-    scales: FloatArray,
-    group_of: IntArray,
-) -> FloatArray:
-    """Scatter matrices (G, m, m) of groups of codes, about each group's own mean.
-
-    Rows are standardised first by the mean and scale (U, m) of their code; ``group_of`` (U,) is
-    the group of each code.
-    """
-    split = stream.split(codes)
-    n_groups = int(group_of.max()) + 1
-    counts, totals = stream.sums(first_moments, split, len(means))
-    standardised = (totals - counts * means) / scales  # sums of the standardised rows
-    centres = means.copy()
-    for group in range(n_groups):
-        own = group_of == group
-        group_mean = standardised[own].sum(axis=0) / counts[own].sum(axis=0)
-        centres[own] += scales[own] * group_mean
-    (scatter,) = stream.sums(scatter_about, split, centres, scales, group_of, n_groups)
-    return np.asarray(scatter)
 
 
 def fit_components(pca: Any, X: Any) -> None:
@@ -199,15 +101,17 @@ def fit_components(pca: Any, X: Any) -> None:
             f"n_components={n_kept} must be between 1 and {min(n_samples, n_features)}, the "
             "smaller of the numbers of rows and features."
         )
-    stream = open_rows(pca, X, reset=True)
+    stream = open_rows(pca, X, reset=True).data
     codes = stream.split(np.zeros(n_samples, dtype=np.int8))
-    ((mean, covariance, _),) = stream_moments(stream, codes, 1, shrinkage=0.0)
-    values, vectors = np.linalg.eigh(covariance * (n_samples / (n_samples - 1)))
+    _, means = stream_means(stream, codes, 1)
+    one = np.ones_like(means), np.zeros(1, dtype=np.int64), 1
+    ((scatter,),) = stream.sums(scatter_about, codes, means, *one)
+    values, vectors = np.linalg.eigh(scatter / n_samples * (n_samples / (n_samples - 1)))
     variances = np.maximum(values[::-1], 0.0)
     directions = vectors.T[::-1]
     largest = np.abs(directions).argmax(axis=1)  # made positive, as scikit-learn does
     directions = directions * np.sign(directions[np.arange(n_features), largest])[:, None]
-    pca.mean_ = mean.astype(stream.dtype)
+    pca.mean_ = means[0].astype(stream.dtype)
     pca.components_ = np.ascontiguousarray(directions[:n_kept], dtype=stream.dtype)
     pca.explained_variance_ = variances[:n_kept]
     pca.explained_variance_ratio_ = variances[:n_kept] / variances.sum()

@@ -1,27 +1,91 @@
-"""Which rows are streamed, and what is checked before they are."""
+"""The entrance of rows: of which kind they are is decided here, once, and they are checked."""
 
 import mmap
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from covshift.kernels.row_views import largest_magnitude, look_at
-from covshift.streams.row_stream import ArrayRows, RowStream
+from covshift.kernels.row_views import look_at
+from covshift.rows import check_magnitude, largest_magnitude, validate_rows
+from covshift.streams.device_rows import DeviceRows, check_device_rows, stays_on_device
+from covshift.streams.kinds import ArrayRows, MemoryRows, OpenRows, RowStream, is_dask
 
 # A memory map of at most this size is read like any array. (joblib maps whatever is larger than
 # a megabyte: results must not depend on that.)
 SMALL_BYTES = 2**28
+OWN = "own"  # precision of the rows themselves
+
+
+def open_rows(
+    estimator: Any,
+    X: Any,
+    *,
+    reset: bool,
+    squared_in: Any = OWN,
+    allow_nan: bool = False,
+    accept_sparse: bool = False,
+    accept_device: bool = False,
+    look: bool = True,
+    if_streamed: Callable[[], None] | None = None,
+    if_on_device: Callable[[], None] | None = None,
+) -> OpenRows:
+    """Check rows as scikit-learn's `validate_data` does, wherever they are, and without a copy.
+
+    Parameters
+    ----------
+    estimator : whose number and names of features are set (``reset``) or compared.
+    X : rows as users give them.
+    squared_in : precision in which rows are to be squared and summed, which must not overflow:
+        their own, double, or None: never.
+    allow_nan, accept_sparse : whether missing values and sparse rows are taken.
+    accept_device : whether rows on a device stay there, if scikit-learn is told so.
+    look : whether the values of rows in parts are looked at, which takes a pass over them; without,
+        that is left to the reader of a part.
+    if_streamed, if_on_device : raise an error where rows in parts, or on a device, cannot be taken.
+    """
+    if is_streamed(X):
+        if if_streamed is not None:
+            if_streamed()
+        stream = open_stream(X)
+        check_width(estimator, stream.shape, reset=reset)
+        if look:
+            _look_through(estimator, stream, squared_in, allow_nan)
+        return stream
+    if accept_device and stays_on_device(X):
+        if if_on_device is not None:
+            if_on_device()
+        return DeviceRows(check_device_rows(estimator, X, reset=reset))
+    X = validate_rows(
+        estimator,
+        X,
+        reset=reset,
+        accept_sparse="csr" if accept_sparse else False,
+        dtype=(np.float64, np.float32),
+        ensure_all_finite="allow-nan" if allow_nan else True,
+    )
+    # Sums in double precision overflow only where it is in double precision.
+    if squared_in is not None and squared_in in (OWN, X.dtype):
+        check_magnitude(X, getattr(estimator, "feature_names_in_", None))
+    return MemoryRows(X)
+
+
+def rows_in_memory(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """Check rows for an estimator that needs them in memory, and return the array.
+
+    Those of a file are read, however large it is; those of Dask, which may be on many machines,
+    are refused.
+    """
+    refuse_dask(estimator, X)
+    X = validate_rows(estimator, X, reset=reset, dtype=(np.float64, np.float32))
+    check_magnitude(X, getattr(estimator, "feature_names_in_", None))
+    return X
 
 
 def is_streamed(X: Any) -> bool:
     """Whether rows are to be passed over in parts: Dask arrays, and large memory maps."""
     return is_dask(X) or (is_mapped(X) and X.nbytes > SMALL_BYTES)
-
-
-def is_dask(X: Any) -> bool:
-    """Whether X is an array or a frame of Dask, without importing it."""
-    return type(X).__module__.startswith("dask.")
 
 
 def is_mapped(X: Any) -> bool:
@@ -33,24 +97,14 @@ def is_mapped(X: Any) -> bool:
     return isinstance(X, mmap.mmap)
 
 
-def open_rows(
-    estimator: Any,
-    X: Any,
-    *,
-    reset: bool,
-    squared_in: Any = "their own precision",
-    allow_nan: bool = False,
-) -> RowStream:
-    """Check rows as scikit-learn's `validate_data` does, in one pass and without a copy.
+def check_width(estimator: Any, shape: tuple[int, int], *, reset: bool) -> None:
+    """Check the numbers of rows and features as scikit-learn does, on an array of that width."""
+    validate_data(estimator, np.zeros((min(shape[0], 1), shape[1])), reset=reset)
 
-    Rows are to be squared and summed in the precision ``squared_in`` (None: never), which must
-    not overflow.
-    """
-    stream = open_stream(X)
-    n_rows, n_features = stream.shape
-    # scikit-learn's checks of shapes, on an array of the same width.
-    validate_data(estimator, np.zeros((min(n_rows, 1), n_features)), reset=reset)
-    no_codes = stream.split(np.zeros(n_rows, dtype=np.int8))
+
+def _look_through(estimator: Any, stream: RowStream, squared_in: Any, allow_nan: bool) -> None:
+    """Refuse missing, infinite and large values, in one pass."""
+    no_codes = stream.split(np.zeros(stream.shape[0], dtype=np.int8))
     precision = stream.dtype if isinstance(squared_in, str) else squared_in
     limit = np.inf if precision is None else largest_magnitude(precision)
     n_nan, n_infinite, n_large = stream.sums(look_at, no_codes, stream.dtype, limit)
@@ -66,7 +120,6 @@ def open_rows(
             f"X holds {n_large} values of a magnitude above {limit:.0e}: they overflow {precision} "
             "once squared and summed. Scale the features first, e.g. by StandardScaler."
         )
-    return stream
 
 
 def open_stream(X: Any) -> RowStream:
@@ -77,6 +130,18 @@ def open_stream(X: Any) -> RowStream:
 
         return DaskRows(X)
     return ArrayRows(X)
+
+
+def map_rows(estimator: Any, method: str, X: Any, *, sample_domain: Any = None) -> Any:
+    """Call a method of an estimator on every part of rows that are streamed; see `OpenRows.map`.
+
+    Returns
+    -------
+    ndarray, or for a Dask array X a Dask array that is yet to be computed.
+    """
+    stream = open_stream(X)
+    check_width(estimator, stream.shape, reset=False)
+    return stream.map(getattr(estimator, method), sample_domain=sample_domain)
 
 
 def check_rows_of(X: Any) -> None:
@@ -100,11 +165,6 @@ def check_rows_of(X: Any) -> None:
             f"X is cut into {len(X.chunks[1])} blocks along its columns, and rows must be whole: "
             "call X.rechunk({1: -1})."
         )
-
-
-def bring_home(values: Any) -> Any:
-    """Labels, domains and masks as arrays in memory: one entry per row fits there."""
-    return values.compute() if is_dask(values) else values
 
 
 def refuse_dask(estimator: Any, X: Any) -> None:

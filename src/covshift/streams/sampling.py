@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from covshift.kernels.arrays import IntArray
+from covshift.streams.kinds import sample_rows
 from covshift.streams.opening import open_stream
 
 # Rows brought into memory for methods that need them there, as double precision.
@@ -14,14 +15,6 @@ IN_MEMORY_BYTES = 2**28
 
 class SampledRowsWarning(UserWarning):
     """Something was learned from a sample of the rows, which is said with its error."""
-
-
-def sample_rows(members: Any, n_rows: int, seed: Any = 0) -> IntArray:
-    """Numbers of at most ``n_rows`` of the rows that a mask holds, drawn at random, ascending."""
-    rows = np.flatnonzero(members)
-    if len(rows) <= n_rows:
-        return rows
-    return np.sort(np.random.RandomState(seed).choice(rows, n_rows, replace=False))
 
 
 def draw_in_memory(

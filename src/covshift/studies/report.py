@@ -30,7 +30,7 @@ from covshift.studies.store import Record
 Frame: TypeAlias = Any  # of pandas
 Verdict: TypeAlias = Literal["helps", "harms", "unclear"]
 
-LEVEL = 0.05  # chance of calling a difference where there is none, for each verdict
+VERDICT_LEVEL = 0.05  # chance of calling a difference where there is none, for each verdict
 CLEAR = 0.01  # of balanced accuracy, beyond which a unit counts as helped or harmed
 # Accuracies on 500 rows come in such steps: a few equal differences prove no smaller spread.
 STEP = 1 / 500
@@ -125,7 +125,7 @@ class Difference(NamedTuple):
 
     @property
     def verdict(self) -> Verdict:
-        """What the interval says."""
+        """Meaning of the interval."""
         if self.low is None or self.high is None or self.low <= 0 <= self.high:
             return "unclear"
         return "helps" if self.low > 0 else "harms"
@@ -156,7 +156,7 @@ def compare_pairs(differences: Sequence[float], step: float = 0.0) -> Difference
         return Difference(float(numbers[0]), None, None, helped, harmed)
     mean, error = mean_and_standard_error(numbers)
     error = max(error, step / sqrt(len(numbers)))
-    width = float(t_distribution.ppf(1 - LEVEL / 2, len(numbers) - 1)) * error
+    width = float(t_distribution.ppf(1 - VERDICT_LEVEL / 2, len(numbers) - 1)) * error
     return Difference(mean, mean - width, mean + width, helped, harmed)
 
 

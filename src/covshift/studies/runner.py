@@ -26,7 +26,7 @@ Progress: TypeAlias = Callable[[int, int, int], object]
 Counts: TypeAlias = dict[tuple[str, str], int]
 
 MAX_KINDS = 20  # a message with a number in it may come in thousands of kinds
-MAX_LENGTH = 300
+MAX_ERROR_LENGTH = 300
 OTHERS = ("Warning", "others")
 
 _lock = threading.RLock()  # a destructor run inside may warn as well
@@ -40,7 +40,7 @@ class WorkerDiedError(RuntimeError):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of the declared trials.
+    """Outcome of the declared trials.
 
     Attributes
     ----------
@@ -84,14 +84,14 @@ def run_experiment(
 ) -> Outcome:
     """Run every task that is not done yet, and store its results as it ends.
 
-    Run the same again after a stop of any kind, and it goes on from there. A task of which
+    Run the same again after a stop of any kind, and it resumes. A task of which
     every trial is stored without an error is not run again. The results depend neither on
     ``n_jobs`` nor on stops: a task is always computed as a whole, with one thread.
 
     Parameters
     ----------
     tasks : iterable of sequences of Trial
-        What to run: each task is one or more trials computed together. A task with other
+        Tasks to run: each task is one or more trials computed together. A task with other
         trials, or in another order, is another task, and run anew.
     function : callable
         ``function(trials) -> results``, given the trials of a task as a list; returns a list
@@ -119,9 +119,9 @@ def run_experiment(
     Raises
     ------
     StoreError
-        If the file cannot be used, or the disk is full. What was stored stays.
+        If the file cannot be used, or the disk is full. Stored results stay.
     WorkerDiedError
-        If a worker process died. What was stored stays.
+        If a worker process died. Stored results stay.
 
     Examples
     --------
@@ -177,7 +177,7 @@ def _checked_tasks(tasks: Iterable[Sequence[Trial]]) -> list[Task]:
             if trial in owner:
                 raise ValueError(
                     f"{trial} is declared twice, in the tasks {owner[trial]} and {number}: "
-                    "settings and seed must tell trials apart."
+                    "trials must differ in settings or seed."
                 )
             owner[trial] = number
         checked.append(tuple(trials))
@@ -306,7 +306,7 @@ def recorded_warnings() -> Iterator[Counts]:
 
 
 def _count(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-    kind = (category.__name__, str(message)[:MAX_LENGTH])
+    kind = (category.__name__, str(message)[:MAX_ERROR_LENGTH])
     with _lock:
         thread = threading.get_ident()
         counts = next((counts for owner, counts in _open if owner == thread), None)

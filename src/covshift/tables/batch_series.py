@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from covshift.base import check_number, check_option
+from covshift.base import check_option
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.measures.prediction_scores import score_predictions
 from covshift.predictors.objective import ACCURACY, BALANCED_ACCURACY
@@ -146,8 +146,8 @@ def monitor_series(
         ``below_alert``, ``skipped`` (batches with too few rows) and ``notes``.
     """
     check_option("by", by, PERIODS)
-    if alert is not None:
-        check_number("alert", alert, minimum=0.0, maximum=1.0)
+    if alert is not None and not 0 <= alert <= 1:
+        raise TableError(f"--alert is a score between 0 and 1, got {alert:g}.")
     if labels is not None and len(paths) != 1:
         raise TableError("--labels needs one file: its numbers of rows are those of that file.")
     notes: list[str] = []

@@ -3,10 +3,8 @@
 from typing import Any
 
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from covshift.kernels.arrays import FloatArray
-from covshift.predictors.held_out import HeldOutRows
 from covshift.predictors.prediction_sets import PredictionSets
 from covshift.predictors.scored_classifier import ScoredClassifier
 from covshift.selection import AutoAdaptedClassifier
@@ -27,7 +25,7 @@ class TableClassifier(ScoredClassifier, TableEstimator):
     Parameters
     ----------
     estimator : AdaptedClassifier, AutoAdaptedClassifier or None, default=None
-        What learns from the encoded rows; None: an `AutoAdaptedClassifier`.
+        Model of the encoded rows; None: an `AutoAdaptedClassifier`.
     encoder : TableEncoder or None, default=None
         How columns become features; None: a `TableEncoder` as it comes.
     max_reference_rows : int, default=1000
@@ -51,7 +49,7 @@ class TableClassifier(ScoredClassifier, TableEstimator):
     label_spelling_ : str
         Unit of a numeric label that is cut into ranges, as in `TableSchema`; empty: none.
     objective_ : str, callable or None
-        What ``predict`` maximizes; None: the estimator decides in its own way.
+        Objective that ``predict`` maximizes; None: the estimator decides in its own way.
     plain_ : TableClassifier or None
         The plain model beside the adapted one: for an `AutoAdaptedClassifier` its ``plain_``, for
         an `AdaptedClassifier` the same estimator without adaptation (a logistic regression, if
@@ -100,43 +98,17 @@ class TableClassifier(ScoredClassifier, TableEstimator):
         probabilities: FloatArray = self.estimator_.predict_proba(Z, sample_domain=domain)
         return probabilities
 
-    @property
-    def held_out_(self) -> HeldOutRows | None:
-        """Encoded source rows that the model inside keeps; None: it has none."""
-        check_is_fitted(self)
-        found: HeldOutRows | None = getattr(self.estimator_, "held_out_", None)
-        return found
-
     @available_if(_estimator_has("predict_set"))
     def predict_set(
         self, X: Any, alpha: float = 0.1, *, sample_domain: Any = None, X_target: Any = None
     ) -> PredictionSets:
-        """Predict sets of classes; ``alpha`` and ``X_target`` as in `AdaptedClassifier`.
-
-        Parameters
-        ----------
-        X, sample_domain
-            As in ``predict``.
-        alpha : float, default=0.1
-            Accepted share of classes outside of their sets, between 0 and 1.
-        X_target : frame, default=None
-            Rows of the target, from which the shift is estimated; None: ``X``.
-
-        Returns
-        -------
-        PredictionSets
-        """
+        """Predict sets of classes of frames; parameters as in `AdaptedClassifier`."""
         estimator, Z, domain = self.unwrap(X, sample_domain)
         Z_target = None if X_target is None else self.encode(X_target)
         sets: PredictionSets = estimator.predict_set(
             Z, alpha, sample_domain=domain, X_target=Z_target
         )
         return sets
-
-    def unwrap(self, X: Any, sample_domain: Any = None) -> tuple[Any, FloatArray, Any]:
-        """Return the model inside, and rows and domains as its methods take them."""
-        Z = self.encode(X)
-        return self.estimator_, Z, self._domains_of(sample_domain, len(Z))
 
     def _keep_label_facts(self, tables: MatchedTables) -> None:
         self.label_edges_ = list(tables.label_edges)

@@ -1,4 +1,4 @@
-"""What `TableClassifier` and `TableRegressor` share: encoder, adapted model, rows kept."""
+"""Parts shared by `TableClassifier` and `TableRegressor`: encoder, adapted model, rows kept."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,13 +10,15 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from covshift.base import all_or_nothing, check_count, check_magnitude
+from covshift.base import all_or_nothing, check_count
 from covshift.domains import check_fit_domains, check_new_domains, new_target_domain
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.predictors.adapted_estimator import AdaptedEstimator
 from covshift.predictors.fitting import does_adapt, uses_target_rows
+from covshift.predictors.held_out import HeldOutRows
 from covshift.predictors.scored_classifier import DomainRequests
 from covshift.registry import NO_ADAPTATION
+from covshift.rows import check_magnitude
 from covshift.tables.domain_codes import known_numbers
 from covshift.tables.encoder import TableEncoder
 from covshift.tables.matching import MatchedTables
@@ -49,7 +51,7 @@ class TableEstimator(DomainRequests, BaseEstimator):
     A subclass says what learns by default (``_default_estimator``), and what its labels are.
     """
 
-    # Of labels that are no plain classes; models of earlier versions have none of these.
+    # For labels that are not plain classes; models of earlier versions have none of these.
     label_edges_: Sequence[float] = ()
     label_spelling_ = ""
 
@@ -167,7 +169,7 @@ class TableEstimator(DomainRequests, BaseEstimator):
 
     @property
     def objective_(self) -> Any:
-        """What ``predict`` maximizes; None: the estimator decides in its own way."""
+        """Objective that ``predict`` maximizes; None: the estimator decides in its own way."""
         estimator = self.estimator_
         return getattr(estimator, "objective_", getattr(estimator, "objective", None))
 
@@ -214,6 +216,18 @@ class TableEstimator(DomainRequests, BaseEstimator):
         """Return the features of rows, as the model inside gets them."""
         check_is_fitted(self)
         return self._encode(X)
+
+    @property
+    def held_out_(self) -> HeldOutRows | None:
+        """Encoded source rows that the model inside keeps; None: it has none."""
+        check_is_fitted(self)
+        found: HeldOutRows | None = getattr(self.estimator_, "held_out_", None)
+        return found
+
+    def unwrap(self, X: Any, sample_domain: Any = None) -> tuple[Any, FloatArray, Any]:
+        """Return the model inside, and rows and domains as its methods take them."""
+        Z = self.encode(X)
+        return self.estimator_, Z, self._domains_of(sample_domain, len(Z))
 
     def domain_numbers(self, names: Sequence[str]) -> IntArray:
         """Return the domains of rows by their names.

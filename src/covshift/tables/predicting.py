@@ -10,7 +10,7 @@ import numpy as np
 
 from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
 from covshift.predictors.objective import describe_objective
-from covshift.predictors.prediction_sets import PredictionSets, check_alpha, check_held_out
+from covshift.predictors.prediction_sets import PredictionIntervals, PredictionSets, check_held_out
 from covshift.selection.words import say_number
 from covshift.solvers.blas_threads import one_blas_thread
 from covshift.tables.arrow_columns import to_frame
@@ -23,6 +23,7 @@ from covshift.tables.reading import read_rows
 from covshift.tables.writing import write_table
 
 PREDICTION, SET = "prediction", "prediction set"
+LOW, HIGH = "prediction low", "prediction high"  # of intervals
 SET_ROWS = 1000  # of the file, that the shift is estimated from
 
 
@@ -53,8 +54,10 @@ def predict_file(
         Whether to add the probability of each class.
     sets : float or None, default=None
         The ``alpha`` of ``predict_set``: adds a column with the set of each row, its classes as a
-        JSON list of texts, which no class can break. The shift is estimated from at most 1,000
-        rows of the file, drawn at random. What is promised is in ``sets`` of the result.
+        JSON list of texts, which no class can break; of a `TableRegressor`, two columns with the
+        ends of its interval, infinite where the source says too little. The shift is estimated
+        from at most 1,000 rows of the file, drawn at random. The promise is in ``sets`` of the
+        result.
     domain : str or None, default=None
         Column that names each row's domain; None: that of the training table, if the file has it.
     group : str or None, default=None
@@ -85,16 +88,14 @@ def predict_file(
         )
     rows_of_file = None
     if sets is not None:
-        if classes is None:
-            raise TableError("This model predicts numbers, which have no sets: omit --sets.")
-        check_alpha(sets)
-        check_held_out(getattr(model, "held_out_", None))
+        check_held_out(model, sets)
         opened = open_for_model(model, path, domain=domain, **options)
         rows_of_file = read_rows(opened.reader, SET_ROWS).frame
     set_tally = _SetTally(sets)
     reader = open_for_model(model, path, extra=list(keep), domain=domain, **options)
     names = [PREDICTION, *(_probability_names(model) if probabilities else [])]
-    clash = [name for name in keep if name in [*names, *([] if sets is None else [SET])]]
+    of_sets = [] if sets is None else [LOW, HIGH] if classes is None else [SET]
+    clash = [name for name in keep if name in [*names, *of_sets]]
     if clash:
         raise TableError(f"A column to keep is named like one to write: {listed(clash)}.")
     summary = _NumberSummary(model) if classes is None else _ClassSummary(model, probabilities)
@@ -108,9 +109,13 @@ def predict_file(
             written |= zip(names, columns, strict=True)
             if sets is not None:
                 where = reader.domain_numbers(batch)
-                found = model.predict_set(batch, sets, sample_domain=where, X_target=rows_of_file)
+                ask = model.predict_interval if classes is None else model.predict_set
+                found = ask(batch, sets, sample_domain=where, X_target=rows_of_file)
                 set_tally.add(found)
-                written[SET] = _set_texts(classes, found.included)
+                if classes is None:
+                    written |= {LOW: found.low, HIGH: found.high}
+                else:
+                    written[SET] = _set_texts(classes, found.included)
             n_rows += batch.num_rows
             if progress is not None:
                 progress(n_rows, reader.reader.share_read)
@@ -131,27 +136,42 @@ def predict_file(
 
 
 class _SetTally:
-    """What is promised of the sets of a file, and their sizes, summed up."""
+    """Promise for the sets or intervals of a file, and a summary of their sizes."""
 
     def __init__(self, alpha: float | None):
         self._alpha = alpha
         self._promise: dict[str, Any] = {}
-        self._n_rows = self._n_included = 0
+        self._n_rows = self._n_infinite = 0
+        self._total = 0.0
+        self._of_numbers = False
 
-    def add(self, sets: PredictionSets) -> None:
-        self._n_rows += len(sets.included)
-        self._n_included += int(sets.included.sum())
+    def add(self, found: PredictionSets | PredictionIntervals) -> None:
+        """Take the sets of some more rows."""
+        if isinstance(found, PredictionIntervals):
+            self._of_numbers = True
+            sizes = found.high - found.low
+            self._n_infinite += int(np.isinf(sizes).sum())
+            sizes = np.where(np.isinf(sizes), 0.0, sizes)
+        else:
+            sizes = found.included.sum(axis=1)
+        self._n_rows += len(sizes)
+        self._total += float(sizes.sum())
         self._promise = {
-            "promised": sets.promised,
-            "method": sets.method,
-            "reason": sets.reason,
-            "effective sample size": round(sets.effective_sample_size, 1),
+            "promised": found.promised,
+            "method": found.method,
+            "reason": found.reason,
+            "effective sample size": round(found.effective_sample_size, 1),
         }
 
     def to_dict(self) -> dict[str, Any]:
         """Return the promise, which is the same for all rows of a file, and the mean size."""
-        mean = self._n_included / max(1, self._n_rows)
-        return {"alpha": self._alpha, **self._promise, "mean size": mean}
+        mean = self._total / max(1, self._n_rows - self._n_infinite)
+        size = {"mean width": mean, "infinite": self._n_infinite}
+        return {
+            "alpha": self._alpha,
+            **self._promise,
+            **(size if self._of_numbers else {"mean size": mean}),
+        }
 
 
 def _set_texts(classes: Any, included: BoolArray) -> list[str]:

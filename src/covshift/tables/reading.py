@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from covshift.base import check_count, check_option
+from covshift.base import check_count
 from covshift.kernels.arrays import IntArray
 from covshift.tables.batches import FolderBatches, open_batches, parquet_files
 from covshift.tables.cells import NumberStyle
-from covshift.tables.errors import TableError
+from covshift.tables.errors import TableError, one_line
 from covshift.tables.recordings import RecordingBatches, RecordingTable
 from covshift.tables.row_sample import sample_frames, sample_note
 from covshift.tables.schema import Intake, TableSchema
@@ -150,18 +150,18 @@ def open_table(
         Columns to read and their kinds; others are left alone. Cells that do not fit are missing
         values, counted in the notes. None: all columns, of the kinds that all their cells have.
     separator : str or None
-        One character between cells; None: found out.
+        One character between cells; None: detected.
     decimal : {".", ","} or None
-        Decimal sign of numbers; None: found out (`covshift.tables.cells`).
+        Decimal sign of numbers; None: detected (`covshift.tables.cells`).
     header : bool, default=True
         Whether the first row of a text file holds the names of the columns. If not, they are
         "column 1", "column 2", ...
     skip_rows : int or None, default=None
-        Lines of a text file above the names of the columns; None: found out.
+        Lines of a text file above the names of the columns; None: detected.
     encoding : str or None, default=None
-        Encoding of a text file, such as "cp1251"; None: found out.
+        Encoding of a text file, such as "cp1251"; None: detected.
     intake : Intake or None, default=None
-        What is known of the cells and not to be guessed; for files without ``schema``.
+        Known facts about the cells, not to be guessed; for files without ``schema``.
     allow_absent : bool, default=False
         Whether columns of ``schema`` may be absent from the file; then they are from the
         frames too.
@@ -180,7 +180,8 @@ def open_table(
     """
     if separator is not None and (len(separator) != 1 or separator in '"\r\n\0'):
         raise TableError(f"separator must be one character, no quote or line break: {separator!r}.")
-    check_option("decimal", decimal, (".", ",", None))
+    if decimal not in (".", ",", None):
+        raise TableError(f"decimal must be one of '.' and ',', got {one_line(decimal)!r}.")
     check_count("chunk_bytes", chunk_bytes, minimum=1)
     if skip_rows is not None and skip_rows < 0:
         raise TableError(f"--skip-rows must be 0 or more, got {skip_rows}.")

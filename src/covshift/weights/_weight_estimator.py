@@ -1,4 +1,4 @@
-"""What all weight estimators share: splitting by role, warnings, and what is stored."""
+"""Parts shared by all weight estimators: splitting by role, warnings, and what is stored."""
 
 import warnings
 from abc import abstractmethod
@@ -10,26 +10,26 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from covshift.base import (
+    UnitAdapter,
     all_or_nothing,
     bandwidth_candidates,
     check_candidates,
     check_count,
-    check_magnitude,
     warn_nothing_to_adapt,
 )
 from covshift.domains import FitDomains, check_fit_domains
 from covshift.kernels.arrays import FloatArray
 from covshift.kernels.gaussian_bases import gaussian_mixture, squares_to_bases
 from covshift.measures import effective_sample_size
-from covshift.rows import validate_rows
+from covshift.shared_docs import documented_like
 from covshift.solvers.blas_threads import one_blas_thread
-from covshift.streams import RowStream, bring_home, is_streamed, map_rows, open_rows
-from covshift.streams.sampling import sample_rows, warn_sampled
+from covshift.streams import OpenRows, RowStream, open_rows
+from covshift.streams.sampling import warn_sampled
 
 # Weights average one, where they are right; a mean below this is an underflow.
-NEGLIGIBLE = 1e-6
+NEGLIGIBLE_MEAN = 1e-6
 # Rows of each role that weights are learned from, where rows come in blocks.
-SAMPLED_ROWS = 20_000
+LEARNED_ROWS = 20_000
 LOW_SHARE = 0.05  # of the source rows: a smaller effective sample is warned about
 
 
@@ -47,6 +47,7 @@ class WeightEstimator(BaseEstimator):
 
     __metadata_request__fit = {"sample_domain": True, "label_mask": True}
 
+    @documented_like(UnitAdapter.fit)
     def fit(
         self, X: Any, y: Any = None, *, sample_domain: Any = None, label_mask: Any = None
     ) -> Self:
@@ -57,42 +58,29 @@ class WeightEstimator(BaseEstimator):
         X : {array-like, Dask array} of shape (n_samples, n_features)
             Rows of all domains. Of a Dask array, or a memory map of more than 256 MB, 20,000 rows
             of each role are learned from, with a warning, and all source rows weighed.
-        y : None
-            Never read.
         sample_domain : array-like of shape (n_samples,), default=None
             Domain of each row: an integer, ``>= 0`` source, ``< 0`` target. None: one source
             domain and nothing to adapt to, so that all weights are one, with a warning.
-        label_mask : array-like of bool of shape (n_samples,), default=None
-            Checked and without effect: no labels are read.
-
-        Returns
-        -------
-        self : object
         """
         with all_or_nothing(self):
-            given, X = X, self._validate_rows(X, reset=True)
+            rows = self._open(X, reset=True)
             self._check_parameters()
-            sample_domain, label_mask = bring_home(sample_domain), bring_home(label_mask)
-            domains = check_fit_domains(sample_domain, label_mask, X.shape[0])
+            sample_domain, label_mask = rows.bring_home(sample_domain, label_mask)
+            domains = check_fit_domains(sample_domain, label_mask, rows.shape[0])
             if domains.given and not domains.has_target:
                 raise ValueError(
                     "sample_domain has no target rows (negative entries) to weigh for. Add the "
                     "rows of the target, or leave sample_domain out."
                 )
             self.domains_ = domains.domains
-            if domains.has_target and isinstance(X, RowStream):
-                weights = self._estimate_streamed(X, given, domains)
-            elif domains.has_target:
-                # Masks copy: what is learned from never shares memory with the caller's rows.
-                source = X[domains.source].astype(np.float64, copy=False)
-                target = X[domains.target].astype(np.float64, copy=False)
-                weights = self._estimate(source, target)
+            if domains.has_target:
+                weights = self._weigh(rows, domains)
             else:
                 warn_nothing_to_adapt(self, "all weights are one")
-                weights = np.ones(X.shape[0])
+                weights = np.ones(rows.shape[0])
             if not weights.any():
                 self._warn("all weights are zero: no source row is like the target")
-            self.weights_ = weights.astype(X.dtype)
+            self.weights_ = weights.astype(rows.dtype)
             self.mean_weight_ = float(weights.mean())
             self.share_zero_ = float(np.mean(weights == 0))
             self.effective_sample_size_ = effective_sample_size(weights) if weights.any() else 0.0
@@ -114,33 +102,38 @@ class WeightEstimator(BaseEstimator):
         Returns
         -------
         weights : ndarray of shape (n_samples,)
-            Estimates of the density ratio, not normalised; ones, if the fit saw no target.
+            Estimates of the density ratio, not normalized; ones, if the fit saw no target.
         """
         check_is_fitted(self)
-        if is_streamed(X):
-            return map_rows(self, "score_weights", X)
-        X = self._validate_rows(X)
+        rows = self._open(X, look=False)
+        return rows.map(self.score_weights, self._score_rows)  # type: ignore[no-any-return]
+
+    def _score_rows(self, X: FloatArray, sample_domain: None = None) -> FloatArray:
         if not (self.domains_ < 0).any():
             return np.ones(X.shape[0], dtype=X.dtype)
         return self._evaluate(X.astype(np.float64)).astype(X.dtype)
 
-    def _estimate_streamed(self, stream: RowStream, X: Any, domains: FitDomains) -> FloatArray:
-        """Learn from a sample of each role, then weigh every source row."""
-        drawn = [sample_rows(role, SAMPLED_ROWS) for role in (domains.source, domains.target)]
-        source, target = (stream.pick(rows).astype(np.float64, copy=False) for rows in drawn)
+    def _weigh(self, rows: OpenRows, domains: FitDomains) -> FloatArray:
+        """Learn from the rows of each role, or from a sample of them; weigh every source row."""
+        # Copies: what is learned from never shares memory with the caller's rows.
+        source, target = (
+            rows.draw(role, LEARNED_ROWS).astype(np.float64, copy=False)
+            for role in (domains.source, domains.target)
+        )
         weights = self._estimate(source, target)
         n_drawn = len(source) + len(target)
-        if n_drawn == stream.shape[0]:
+        if n_drawn == rows.shape[0]:
             return weights
         warn_sampled(
-            f"{type(self).__name__} is learned", n_drawn, stream.shape[0],
+            f"{type(self).__name__} is learned", n_drawn, rows.shape[0],
             "an average over that many has a standard error of "
             f"{min(len(source), len(target)) ** -0.5:.1%} of the spread of what is averaged",
         )  # fmt: skip
-        self._refine(stream, domains.target.astype(np.int8))
+        self._refine(rows.data, domains.target.astype(np.int8))
         self.weights_ = weights  # those of the sample: what follows asks whether this is fitted
-        every: FloatArray = np.asarray(bring_home(self.score_weights(X)))
-        return every[domains.source]
+        (every,) = rows.bring_home(rows.map(self.score_weights, self._score_rows))
+        of_source: FloatArray = np.asarray(every)[domains.source]
+        return of_source
 
     def _refine(self, stream: RowStream, is_target: Any) -> None:
         """Improve what a sample has taught by a pass over all rows, where that can be done."""
@@ -160,20 +153,15 @@ class WeightEstimator(BaseEstimator):
     def _warn(self, what: str) -> None:
         warnings.warn(f"{type(self).__name__}: {what}.", UnreliableWeightsWarning, stacklevel=4)
 
-    def _validate_rows(self, X: Any, *, reset: bool = False) -> Any:
-        if is_streamed(X):
-            return open_rows(self, X, reset=reset, squared_in=np.float64)
-        X = validate_rows(self, X, reset=reset, dtype=(np.float64, np.float32))
-        if X.dtype == np.float64:  # float32 rows are squared in double precision
-            check_magnitude(X, getattr(self, "feature_names_in_", None))
-        return X
+    def _open(self, X: Any, *, reset: bool = False, look: bool = True) -> OpenRows:
+        return open_rows(self, X, reset=reset, squared_in=np.float64, look=look)
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "weights_")
 
 
 def scale_to_mean_one(weights: FloatArray) -> FloatArray:
-    """Scale weights to mean one, so that what is fitted with them keeps its regularisation.
+    """Scale weights to mean one, so that what is fitted with them keeps its regularization.
 
     Parameters
     ----------
@@ -238,7 +226,7 @@ class GaussianBasesWeights(WeightEstimator):
         with one_blas_thread():
             self._search(squares, sigmas, rng)
         weights = self._evaluate(source)
-        if weights.mean() < NEGLIGIBLE:
+        if weights.mean() < NEGLIGIBLE_MEAN:
             # Half of the kernels between source and bases are then above exp(-1/2).
             fallback = float(np.sqrt(np.median(squares.source))) or 1.0
             self._warn(

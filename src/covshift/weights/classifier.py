@@ -17,7 +17,7 @@ from covshift.weights._weight_estimator import WeightEstimator
 
 CALIBRATED = (LogisticRegression, LogisticRegressionCV, CalibratedClassifierCV)
 # A probability of source below it is rounding: weights stay finite.
-SMALLEST = float(np.finfo(np.float64).eps)
+SMALLEST_CHANCE = float(np.finfo(np.float64).eps)
 
 
 class ClassifierWeights(WeightEstimator):
@@ -27,7 +27,7 @@ class ClassifierWeights(WeightEstimator):
         \frac{n_\text{source}}{n_\text{target}}
 
     The weights of the source rows are cross-fitted: each comes from a classifier that did not
-    see the row, so that one which memorises its rows does not call them all source.
+    see the row, so that one which memorizes its rows does not call them all source.
 
     **Assumption**: P(y | x) is the same in both domains, the target lies where the source has
     rows too, and the classifier's probabilities are right. The default's are if the log-ratio
@@ -37,7 +37,7 @@ class ClassifierWeights(WeightEstimator):
     Parameters
     ----------
     classifier : classifier or None, default=None
-        Tells target rows from source rows. None: logistic regression on the standardised
+        Tells target rows from source rows. None: logistic regression on the standardized
         features and their squares. Any other is calibrated (sigmoid, by
         ``CalibratedClassifierCV``) unless it is so already: logistic regression,
         ``CalibratedClassifierCV``, or a pipeline that ends in one.
@@ -49,7 +49,7 @@ class ClassifierWeights(WeightEstimator):
     Attributes
     ----------
     weights_ : ndarray of shape (n_source,)
-        Estimates of the ratio at the source rows, in their order, not normalised.
+        Estimates of the ratio at the source rows, in their order, not normalized.
     classifiers_ : list
         The classifier of each fold, whose probabilities ``score_weights`` averages. If a role
         has a single row: one, uncalibrated, fitted on all rows.
@@ -112,7 +112,7 @@ class ClassifierWeights(WeightEstimator):
         return self._ratio(np.mean([c.predict_proba(X)[:, 1] for c in self.classifiers_], axis=0))
 
     def _ratio(self, P_target: FloatArray) -> FloatArray:
-        ratio: FloatArray = P_target / np.maximum(1 - P_target, SMALLEST) * self._prior
+        ratio: FloatArray = P_target / np.maximum(1 - P_target, SMALLEST_CHANCE) * self._prior
         return ratio
 
 

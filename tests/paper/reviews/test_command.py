@@ -5,7 +5,7 @@ import pytest
 from typer.testing import CliRunner
 
 from covshift.cli import build_app
-from covshift.paper.reviews.plans import PLANS
+from covshift.paper.reviews.protocol import PLANS
 from covshift.paper.reviews.study import reviews_study, run_review_trials
 from tests.datasets.made_folders import make_review_arrays
 

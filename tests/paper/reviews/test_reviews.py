@@ -5,8 +5,11 @@ import pytest
 
 from covshift.paper.grid_systems import SYSTEMS
 from covshift.paper.reviews import study as reviews_trials
-from covshift.paper.reviews.plans import FIXED, PLANS, REVIEW_GRIDS, ReviewPlan
 from covshift.paper.reviews.protocol import (
+    FIXED,
+    PLANS,
+    REVIEW_GRIDS,
+    ReviewPlan,
     draw_review_fold,
     draw_review_trial,
     load_reviews,

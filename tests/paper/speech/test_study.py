@@ -25,7 +25,7 @@ from covshift.paper.speech.summary import (
     shown_configuration,
 )
 from covshift.report.document import validate_document
-from covshift.report.markdown import document_markdown
+from covshift.report.files import document_markdown
 from covshift.studies.store import Record, load_results, write_table
 from covshift.studies.trial import Trial
 from tests.paper.speech.made_corpora import (

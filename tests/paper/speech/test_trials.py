@@ -15,13 +15,12 @@ from covshift.paper.grid_systems import (
     best_setting,
 )
 from covshift.paper.speech import protocol as speech_protocol
-from covshift.paper.speech import trials as speech_trials
+from covshift.paper.speech import study as speech_trials
 from covshift.paper.speech.oracle import ORACLE_SCORES
 from covshift.paper.speech.plans import PLANS, estimated_seconds
 from covshift.paper.speech.printed import COSTS, GRIDS, PRINTED, printed_configuration, said_of
 from covshift.paper.speech.protocol import draw_trial
-from covshift.paper.speech.study import declare
-from covshift.paper.speech.trials import run_on_tables
+from covshift.paper.speech.study import declare, run_on_tables
 from tests.paper.speech.made_corpora import SMALL_PLAN, make_corpora
 
 SWAP = {"positive": "negative", "negative": "positive"}

@@ -22,7 +22,7 @@ from covshift.paper.grid_systems import (
     average_recalls,
     predict_settings,
 )
-from covshift.paper.reviews.plans import (
+from covshift.paper.reviews.protocol import (
     FIXED,
     FIXED_COST,
     N_FOLDS,
@@ -32,8 +32,6 @@ from covshift.paper.reviews.plans import (
     TARGETS,
     VOCABULARIES,
     ReviewPlan,
-)
-from covshift.paper.reviews.protocol import (
     Reviews,
     draw_review_fold,
     draw_review_trial,

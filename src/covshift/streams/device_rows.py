@@ -7,8 +7,10 @@ import numpy as np
 import sklearn
 from sklearn.utils.validation import validate_data
 
-from covshift.kernels.row_views import largest_magnitude
-from covshift.solvers.namespaces import namespace_of, to_numpy
+from covshift.domains import Unit
+from covshift.rows import largest_magnitude
+from covshift.solvers.namespaces import gather, namespace_of, to_numpy
+from covshift.streams.kinds import Method, OfRows, OfStream, OpenRows, Units, place_of
 
 
 def is_tensor(X: Any) -> bool:
@@ -59,14 +61,36 @@ def check_device_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     return X
 
 
-def check_same_place(fitted: Any, X: Any) -> None:
-    """Refuse rows that are elsewhere than what was fitted."""
-    if type(fitted) is not type(X) or getattr(fitted, "device", 0) != getattr(X, "device", 0):
-        raise ValueError(
-            f"The filters were fitted {_place(fitted)} and X is {_place(X)}: they must be in one "
-            "place. Tensors need sklearn.config_context(array_api_dispatch=True) here as in fit; "
-            "covshift.to_numpy(model) is the model for NumPy arrays."
-        )
+class DeviceRows(OpenRows):
+    """Rows of a tensor, or of another array on a device, checked; computed with where they are."""
+
+    def __init__(self, X: Any) -> None:
+        self._X, self.shape, self.dtype, self.place = X, X.shape, float_type(X), place_of(X)
+
+    @property
+    def data(self) -> Any:
+        """The tensor."""
+        return self._X
+
+    def measure(self, units: Units, of_rows: OfRows, of_stream: OfStream) -> dict[Unit, Any]:
+        """Learn something of each unit from a copy of its rows."""
+        return {unit: of_rows(self.pick(rows), unit) for unit, rows in units.items()}
+
+    def draw(self, members: Any, n_rows: int) -> Any:
+        """All rows that a mask holds."""
+        return self.pick(np.flatnonzero(members))
+
+    def pick(self, rows: Any) -> Any:
+        """These rows, where they are."""
+        return gather(self._X, put_beside(rows, self._X))
+
+    def map(self, method: Method, of_rows: Method | None = None, sample_domain: Any = None) -> Any:
+        """Apply a method to all rows at once."""
+        return (of_rows or method)(self._X, *self.bring_home(sample_domain))
+
+    def bring_home(self, *values: Any) -> tuple[Any, ...]:
+        """Labels, domains and masks as arrays of NumPy."""
+        return tuple(bring_to_host(value) for value in values)
 
 
 def float_type(X: Any) -> Any:
@@ -84,12 +108,6 @@ def put_beside(array: Any, X: Any) -> Any:
 def bring_to_host(values: Any) -> Any:
     """Labels, domains and masks on a device as arrays of NumPy; others as they are."""
     return to_numpy(values) if is_device_array(values) else values
-
-
-def _place(array: Any) -> str:
-    library = type(array).__module__.partition(".")[0]
-    on = "" if isinstance(array, np.ndarray) else f" on {array.device}"
-    return f"with {library}{on}"
 
 
 @cache
