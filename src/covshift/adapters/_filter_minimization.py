@@ -64,7 +64,7 @@ def check_filter_parameters(filter_):
 
 @dataclass(frozen=True)
 class Reward:
-    """What the labels add to the loss; arguments of the loss functions in `kernels`."""
+    """The part of the labels in the loss; arguments of the loss functions in `kernels`."""
 
     classes: Labels
     codes: IntArray | None
@@ -126,11 +126,11 @@ class FilterProblem:
 
     @property
     def name(self) -> str:
-        """What the lines of a verbose fit begin with."""
+        """The beginning of the lines of a verbose fit."""
         return f"[{type(self.filter_).__name__}]"
 
     def kind(self) -> tuple[Any, ...]:
-        """What problems must have in common to be evaluated together."""
+        """The properties that problems evaluated together have in common."""
         X, filter_ = self.X, self.filter_
         evaluation = (filter_._loss_name(), filter_.activation, filter_.epsilon)
         stopping = (self.max_iter, filter_.tol, self.window is None)
@@ -297,7 +297,7 @@ def _minimize_small(
 
 
 def _batch_arguments(problems: list[FilterProblem]) -> dict[str, Any]:
-    """What `filter_losses` takes, of problems that are evaluated together."""
+    """Arguments of `filter_losses`, for problems that are evaluated together."""
     first, rewards = problems[0], [problem.reward for problem in problems]
     # One array of rows for all problems turns K small products into a large one.
     shared = all(problem.X is first.X for problem in problems)
@@ -326,7 +326,7 @@ def _batch_losses(problems: list[FilterProblem], starts: FloatArray, run: Run) -
     rows, codes = problems[0].X, arguments["codes"]
     stream = rows if isinstance(rows, RowStream) else None
     if stream is None and codes.ndim == 1 and not are_kept(starts[..., 0].nbytes, rows.shape[0]):
-        # Activations of so many rows are not kept from pass to pass: the blocks of `filter_losses`
+        # Activations of these rows are not kept from pass to pass: the blocks of `filter_losses`
         # would save nothing, and cost a copy of the rows in the order of their classes.
         stream = ArrayRows(rows)
     if stream is None:

@@ -1,4 +1,4 @@
-"""What is done with the activations of a block of rows, by NumPy or by compiled code.
+"""The work on the activations of a block of rows, by NumPy or by compiled code.
 
 `filter_passes` has the formulas, and goes through the blocks.
 """
@@ -15,7 +15,7 @@ from covshift.kernels.row_blocks import Block, room
 
 
 class RowFactors(NamedTuple):
-    """What the second pass learns from a block of b rows.
+    """The results of the second pass on a block of b rows.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class ActivationRule(NamedTuple):
 
 
 class FilterLoss(NamedTuple):
-    """What makes one loss of the filters differ from another, as functions.
+    """The differences between losses of the filters, as functions.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class FilterLoss(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """What is done with the activations of a block: one set for NumPy, one for compiled code.
+    """The work on the activations of a block: one set for NumPy, one for compiled code.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Steps(NamedTuple):
     descend : those, what was collected of the block, the block, F, slopes, scratch -> the gradient
         with respect to H.
     soften : norms, factors without sums, block, H, scratch -> losses, sums and gradient with
-        respect to H but for the term with sums, of the soft absolute value.
+        respect to H without the term with sums, of the soft absolute value.
     """
 
     scale: float

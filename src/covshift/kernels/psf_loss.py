@@ -48,7 +48,7 @@ class JointNorms(NamedTuple):
 
 
 def psf_loss(groups: BoolArray, label_reward: FloatArray, norm_epsilon: float) -> FilterLoss:
-    """The formula above but for its penalty, for groups (K, C, L) and lambda (K, C)."""
+    """The formula above except its penalty, for groups (K, C, L) and lambda (K, C)."""
     upstream = upstream_gradients(groups, label_reward)
     norms = partial(joint_norms, upstream=upstream, norm_epsilon=norm_epsilon)
     return FilterLoss(groups.shape[1], norms, row_factors, filter_factors, n_parts=1)

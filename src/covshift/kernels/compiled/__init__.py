@@ -5,7 +5,7 @@ a C compiler (``hatch_build.py``); it needs nothing of Python's or NumPy's. With
 the same: `filter_steps` has both, and NumPy's are the reference. The environment variable
 COVSHIFT_KERNELS chooses: "numpy", or "compiled" for an error where there is no library.
 
-What is compiled: values and slopes of the activations with their squares by class; the second and
+Compiled are values and slopes of the activations with their squares by class; the second and
 third pass of the joint loss; its one pass for the soft absolute value; and whole minimisations of
 problems of few weights, where calling NumPy would cost more than its work.
 """
@@ -88,7 +88,7 @@ def library() -> dict[Any, Any] | None:
 
 
 def digest_of_sources(folder: Path) -> str:
-    """What tells one version of the sources from another."""
+    """A digest that differs from one version of the sources to another."""
     digest = hashlib.sha256()
     for source in sorted(folder.glob("*.[ch]")):
         digest.update(source.read_bytes())
@@ -151,7 +151,7 @@ def soft_pass(
 
 
 class Minimization(NamedTuple):
-    """What minimisations of K problems went through.
+    """The course of minimisations of K problems.
 
     Attributes
     ----------
