@@ -110,6 +110,8 @@ def test_rows_without_label_are_dropped():
         (np.full(N, np.nan), "the training table has no value in it"),
         (["x"] * N, "constant"),
         (np.arange(N) + 1000, "one after the other"),
+        # A counter for each of two sites, in another order.
+        (np.r_[np.arange(N // 2) + 500, np.arange(N - N // 2)][::-1], "one after the other"),
         ([f"user {i}" for i in range(N)], "almost every value is unique"),
         ([f"text {min(i, 55)}" for i in range(N)], "almost every value is unique"),
     ],
@@ -122,6 +124,13 @@ def test_columns_to_leave_out(column, reason):
     assert matched.names == ["age", "city"]
     assert any(reason in note and "'extra'" in note for note in matched.notes)
     assert "extra" in match(train, new, domain="site", keep=["extra"]).names
+
+
+@pytest.mark.parametrize("step", [2, 10])
+def test_whole_numbers_with_gaps_are_a_feature(step):
+    values = np.random.default_rng(0).permutation(N) * step
+    matched = match(TRAIN.assign(extra=values), NEW.assign(extra=1), domain="site")
+    assert "extra" in matched.names
 
 
 def test_names_of_identifiers():

@@ -1,4 +1,4 @@
-"""Minimising the losses of filters from their starts: many problems in few evaluations."""
+"""Minimizing the losses of filters from their starts: many problems in few evaluations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -64,7 +64,7 @@ def check_filter_parameters(filter_):
 
 @dataclass(frozen=True)
 class Reward:
-    """The part of the labels in the loss; arguments of the loss functions in `kernels`."""
+    """The part of the loss that labels add; arguments of the loss functions in `kernels`."""
 
     classes: Labels
     codes: IntArray | None
@@ -112,7 +112,7 @@ class FilterProblem:
 
     @property
     def max_iter(self) -> int:
-        """Iterations of the optimiser."""
+        """Iterations of the optimizer."""
         limit: int = self.filter_.max_iter
         return limit if self.window is None else min(limit, self.window)
 
@@ -126,11 +126,11 @@ class FilterProblem:
 
     @property
     def name(self) -> str:
-        """The beginning of the lines of a verbose fit."""
+        """The start of the lines that a verbose fit prints."""
         return f"[{type(self.filter_).__name__}]"
 
     def kind(self) -> tuple[Any, ...]:
-        """The properties that problems evaluated together have in common."""
+        """Properties that problems must share to be evaluated together."""
         X, filter_ = self.X, self.filter_
         evaluation = (filter_._loss_name(), filter_.activation, filter_.epsilon)
         stopping = (self.max_iter, filter_.tol, self.window is None)
@@ -161,7 +161,7 @@ class Start(NamedTuple):
 
 
 def minimize_filters(problems: Sequence[FilterProblem], n_jobs: int | None) -> list[list[Path]]:
-    """Minimise the loss of every problem from all its starts; paths in the order of those.
+    """Minimize the loss of every problem from all its starts; paths in the order of those.
 
     Starts of problems of one kind are evaluated together, in batches that depend on nothing
     but the problems.
@@ -257,7 +257,7 @@ def _paths_of(batch: list[Start], run: Run, should_stop: Any) -> list[Path]:
 
 
 def _is_small(problems: list[FilterProblem]) -> bool:
-    """Whether compiled code minimises these problems one by one, without the solver's rounds."""
+    """Whether compiled code minimizes these problems one by one, without the solver's rounds."""
     first = problems[0]
     if first.on_device or not isinstance(first.X, np.ndarray) or compiled.library() is None:
         return False
@@ -297,7 +297,7 @@ def _minimize_small(
 
 
 def _batch_arguments(problems: list[FilterProblem]) -> dict[str, Any]:
-    """Arguments of `filter_losses`, for problems that are evaluated together."""
+    """Return the arguments of `filter_losses` for problems that are evaluated together."""
     first, rewards = problems[0], [problem.reward for problem in problems]
     # One array of rows for all problems turns K small products into a large one.
     shared = all(problem.X is first.X for problem in problems)
@@ -326,8 +326,8 @@ def _batch_losses(problems: list[FilterProblem], starts: FloatArray, run: Run) -
     rows, codes = problems[0].X, arguments["codes"]
     stream = rows if isinstance(rows, RowStream) else None
     if stream is None and codes.ndim == 1 and not are_kept(starts[..., 0].nbytes, rows.shape[0]):
-        # Activations of these rows are not kept from pass to pass: the blocks of `filter_losses`
-        # would save nothing, and cost a copy of the rows in the order of their classes.
+        # Activations of that many rows are not kept from pass to pass: the blocks of
+        # `filter_losses` would save nothing, and cost a copy of the rows in order of their classes.
         stream = ArrayRows(rows)
     if stream is None:
         return filter_losses(**arguments, run=run)

@@ -4,14 +4,14 @@ A filter's activations are divided by their norm over all rows, and only then ea
 So nothing of the gradient is known before all rows were seen: that is why there are passes.
 
 With activations :math:`F = g(W X^\top)` of filters :math:`j` and rows :math:`i`, every loss of
-the filters is a sum of normalised activations, and its gradient with respect to F has the form
+the filters is a sum of normalized activations, and its gradient with respect to F has the form
 
 .. math::
 
     \frac{\partial L}{\partial F_{ji}} = \sum_a A_{ja} U_{ai} - F_{ji} \sum_e B_{je} V_{ei}
 
 with few columns a and e: factors A and B of the filters, U and V of the rows. For one
-normalisation, with norms :math:`t_j = \sqrt{\sum_i F_{ji}^2 + e}` of the filters and
+normalization, with norms :math:`t_j = \sqrt{\sum_i F_{ji}^2 + e}` of the filters and
 :math:`r_i = \sqrt{\sum_j F_{ji}^2 / t_j^2 + e}` of the rows, an upstream gradient
 :math:`G_{ij} = \partial L / \partial Z_{ij}` that depends on the row's class alone, and
 :math:`q_i = \sum_j G_{ij} F_{ji} / (t_j r_i)`,

@@ -1,4 +1,4 @@
-"""The work on the activations of a block of rows, by NumPy or by compiled code.
+"""Steps on the activations of a block of rows, by NumPy or by compiled code.
 
 `filter_passes` has the formulas, and goes through the blocks.
 """
@@ -15,12 +15,12 @@ from covshift.kernels.row_blocks import Block, room
 
 
 class RowFactors(NamedTuple):
-    """The results of the second pass on a block of b rows.
+    """Factors that the second pass takes from a block of b rows.
 
     Attributes
     ----------
     losses : (K,) sums of q.
-    sums : (K, P, L) terms of s, for each of the P normalisations.
+    sums : (K, P, L) terms of s, for each of the P normalizations.
     U, V : (K, a, b) and (K, e, b), those rows of them that are not zero; compiled steps keep no
         more than 1 / r and q / r^2, (K, b).
     columns : which columns of A, and of B, those rows belong to.
@@ -46,7 +46,7 @@ class ActivationRule(NamedTuple):
 
 
 class FilterLoss(NamedTuple):
-    """The differences between losses of the filters, as functions.
+    """The functions in which one loss of the filters differs from another.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class FilterLoss(NamedTuple):
     row_factors : norms, F and F^2 of a block (K, L, b), the block -> `RowFactors`.
     filter_factors : norms, sums over all rows (K, P, L) -> A (K, L, a) and B (K, L, e), whose
         first half does not depend on the sums.
-    n_parts : P, of which the last normalises all rows and the others those of each class.
+    n_parts : P, of which the last normalizes all rows and the others those of each class.
         One: the joint loss, whose steps are compiled.
     """
 
@@ -67,7 +67,7 @@ class FilterLoss(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """The work on the activations of a block: one set for NumPy, one for compiled code.
+    """Steps on the activations of a block: one set for NumPy, one for compiled code.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Steps(NamedTuple):
     descend : those, what was collected of the block, the block, F, slopes, scratch -> the gradient
         with respect to H.
     soften : norms, factors without sums, block, H, scratch -> losses, sums and gradient with
-        respect to H without the term with sums, of the soft absolute value.
+        respect to H except for the term with sums, of the soft absolute value.
     """
 
     scale: float
@@ -151,7 +151,7 @@ def numpy_steps(loss: FilterLoss, rule: ActivationRule) -> Steps:
 def compiled_steps(loss: FilterLoss, rule: ActivationRule) -> Steps:
     """The steps by compiled code, as far as there is any.
 
-    The loss that normalises blocks of classes again (`psf_blockwise_loss`) has its activations
+    The loss that normalizes blocks of classes again (`psf_blockwise_loss`) has its activations
     alone computed so.
     """
 

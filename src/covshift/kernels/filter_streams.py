@@ -114,7 +114,7 @@ def second_sums(
     loss: FilterLoss,
     norms: Norms,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Losses (K,), the terms of s (K, P, L), and the gradient except D (K, L, m)."""
+    """Losses (K,), the terms of s (K, P, L), and the gradient without D (K, L, m)."""
     steps = choose_steps(loss, rule)
     # Without the sums, which are known only after this pass: their term is the one with D.
     factors = steps.factors(norms, np.zeros((*W.shape[:1], loss.n_parts, W.shape[1])))

@@ -5,12 +5,12 @@ r"""The loss of periodic sparse filtering, and of sparse filtering: what its gra
     L(W) = \sum_{ij} Z_{ij}
            - \sum_c \lambda_c \sum_{i: y_i = c} \; \sum_{j \in \text{group } c} Z_{ij}
            + \tfrac{\alpha}{2} \lVert W \rVert^2,
-    \qquad Z = \text{normalise}(g(X W^\top))
+    \qquad Z = \text{normalize}(g(X W^\top))
 
 Rows without a label earn no reward; without any labels, and with the soft absolute value,
 this is plain sparse filtering. The reward makes the upstream gradient
 :math:`G_{ij} = 1 - \lambda_c [y_i = c, j \in \text{group } c]`, which enters *before* the
-backward pass through both normalisations; `filter_passes` has the gradient written out. (The
+backward pass through both normalizations; `filter_passes` has the gradient written out. (The
 paper's appendix multiplies by :math:`\lambda` at the end, which is not the gradient of its own
 loss.)
 
@@ -48,7 +48,7 @@ class JointNorms(NamedTuple):
 
 
 def psf_loss(groups: BoolArray, label_reward: FloatArray, norm_epsilon: float) -> FilterLoss:
-    """The formula above except its penalty, for groups (K, C, L) and lambda (K, C)."""
+    """The formula above without its penalty, for groups (K, C, L) and lambda (K, C)."""
     upstream = upstream_gradients(groups, label_reward)
     norms = partial(joint_norms, upstream=upstream, norm_epsilon=norm_epsilon)
     return FilterLoss(groups.shape[1], norms, row_factors, filter_factors, n_parts=1)

@@ -1,7 +1,7 @@
 """Whole minimisations of many small problems, in compiled code.
 
 With few weights the solver's steps and the calls of NumPy cost more than the activations: a batch
-of 100 starts of two filters spends its time between them. Here each problem is minimised by itself,
+of 100 starts of two filters spends its time between them. Here each problem is minimized by itself,
 without going back to Python, by the solver's own rules for problems of few variables.
 """
 
@@ -17,12 +17,12 @@ from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
 from covshift.kernels.psf_loss import upstream_gradients
 from covshift.kernels.row_blocks import sort_by_class
 
-# Problems that one thread minimises before it takes the next.
+# Problems that one thread minimizes before it takes the next.
 TOGETHER = 8
 
 
 class SmallPath(NamedTuple):
-    """The last iterate of a minimisation, and what it went through from iteration 0."""
+    """The last iterate of a minimization, and what it went through from iteration 0."""
 
     W: FloatArray
     losses: list[float]
@@ -46,7 +46,7 @@ def minimize_small_filters(
     run: Callable[[Any, Any], Iterable[Any]],
     should_stop: Callable[[], bool],
 ) -> list[SmallPath]:
-    """Minimise the joint loss of K problems from W (K, L, m), in double precision.
+    """Minimize the joint loss of K problems from W (K, L, m), in double precision.
 
     Parameters
     ----------

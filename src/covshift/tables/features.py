@@ -5,8 +5,9 @@ Left out, unless kept by name, and always with a note:
 - constant: one value in the training rows that have a label;
 - empty in these, or in the new table;
 - identifiers: text of which nine in ten values or more are different, in 20 rows or more; whole
-  numbers that are all different and consecutive, or grow from row to row; whole numbers that are
-  all different under a name like ``id``, ``customer_id``, ``RowNumber``, ``uuid``, ``key``;
+  numbers that are all different and nearly all consecutive (a counter for each site, or one with
+  gaps), or grow from row to row; whole numbers that are all different under a name like ``id``,
+  ``customer_id``, ``RowNumber``, ``uuid``, ``key``;
 - free text: five words a cell or more, of which half or more are different;
 - a repetition: the same values as an earlier column in all rows of both tables;
 - dates that go round no cycle and have no other date beside them (`covshift.tables.dates`).
@@ -37,6 +38,7 @@ from covshift.tables.schema import quoted
 
 MIN_ROWS_TO_JUDGE = 20
 SHARE_OF_DIFFERENT_TEXTS = 0.9
+SHARE_OF_STEPS = 0.95  # of the values of a counter, in order: the next is one more
 FREE_TEXT_WORDS, FREE_TEXT_SHARE = 5, 0.5
 IDENTIFIER_NAME = re.compile(
     r"(^|[^a-z])(id|ids|uid|uuid|guid|key|index|row|rownames|identifier"
@@ -168,7 +170,7 @@ def _reason_to_leave_out(name: str, kind: Kind, train: Any, new: Any) -> str | N
         return MANY_TEXTS if n_different >= SHARE_OF_DIFFERENT_TEXTS * len(filled) else None
     if n_different < len(filled) or not np.all(values == np.floor(values)):
         return None
-    if values.max() - values.min() + 1 == len(values):
+    if np.mean(np.diff(np.sort(values)) == 1) >= SHARE_OF_STEPS:
         return COUNTER
     if np.all(np.diff(values) > 0):
         return GROWING

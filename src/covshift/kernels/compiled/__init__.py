@@ -88,7 +88,7 @@ def library() -> dict[Any, Any] | None:
 
 
 def digest_of_sources(folder: Path) -> str:
-    """A digest that differs from one version of the sources to another."""
+    """Return a digest that differs between versions of the sources."""
     digest = hashlib.sha256()
     for source in sorted(folder.glob("*.[ch]")):
         digest.update(source.read_bytes())
@@ -151,7 +151,7 @@ def soft_pass(
 
 
 class Minimization(NamedTuple):
-    """The course of minimisations of K problems.
+    """The course of minimizations of K problems.
 
     Attributes
     ----------
@@ -176,7 +176,7 @@ def minimize_small(
     W: FloatArray,
     limits: dict[str, float],
 ) -> Minimization:
-    """Minimise the joint loss of K problems, one after the other, from W (K, L, m).
+    """Minimize the joint loss of K problems, one after the other, from W (K, L, m).
 
     Parameters
     ----------

@@ -151,7 +151,7 @@ static double evaluate(void *problem, const double *W, double *gradient)
 /* Which sources this was built from: the loader refuses others. */
 EXPORT const char *built_from(void) { return BUILT_FROM; }
 
-/* Minimise from W (K, L, m), overwritten, the problems that a block describes, one after the other.
+/* Minimize from W (K, L, m), overwritten, the problems that a block describes, one after the other.
 
    columns (m, n), or (K, m, n) where columns_step is not zero; upstream (K, C + 1, L); alpha, l1
    (K); losses and norms (K, max_iter + 1); lengths (K), how many of those there are; converged (K).
