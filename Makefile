@@ -56,11 +56,12 @@ test-sample: .venv/dev-installed  ## a few minutes of what test-all does
 	$(BIN)/python hardening/mutate.py --seed $(SEED) --count 10 --by-name --minutes 2 --at-least 0 \
 		--out hardening-output/sample
 
-lint: .venv/dev-installed  ## style and types
+lint: .venv/dev-installed  ## style, types, spelling, plain English
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
 	$(BIN)/python -m codespell_lib
+	$(BIN)/python docs/check_prose.py
 
 smoke: .venv/dev-installed  ## the built wheel, in an empty environment, outside this folder
 	$(BIN)/python tests/wheel_smoke.py
@@ -96,15 +97,18 @@ clean:  ## remove what the other targets made
 	$(PYTHON) -c 'import sys; sys.exit("covshift needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv .venv
 
-.venv/demo-installed: .venv/bin/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cli,report]'
+# Installing compiles them, where there is a C compiler.
+KERNELS := hatch_build.py $(wildcard src/covshift/kernels/compiled/*.[ch])
+
+.venv/demo-installed: .venv/bin/python pyproject.toml $(KERNELS)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cli,fast,report]'
 	@touch $@
 
-.venv/dev-installed: .venv/bin/python pyproject.toml benchmarks/pyproject.toml
+.venv/dev-installed: .venv/bin/python pyproject.toml benchmarks/pyproject.toml $(KERNELS)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e ./benchmarks
 	@touch $@
 
-.venv/docs-installed: .venv/bin/python pyproject.toml
+.venv/docs-installed: .venv/bin/python pyproject.toml $(KERNELS)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	@touch $@

@@ -3,7 +3,7 @@
 python benchmarks/alignments.py [--out results.json]
 
 The floor is what a method cannot do without, in the plainest fast NumPy, on source and target
-rows that are separate arrays already (`floor`): the covariance matrix of each role (centre,
+rows that are separate arrays already (`floor`): the covariance matrix of each role (center,
 multiply) and the decompositions that make the map of them. For subspace alignment these are the
 eigenvectors of both; for CORAL a root of each; for the Monge map a root of one and then one
 of the product that stands in its formula. Validation, finiteness and picking rows by domain are
@@ -40,8 +40,8 @@ SubspaceAlignment().fit(X[::{n} // 500], sample_domain=np.repeat([0, -1], 500)) 
 
 def covariance(rows):
     """Covariance, and nothing else."""
-    centred = rows - rows.mean(axis=0)
-    return centred.T @ centred / len(rows)
+    centered = rows - rows.mean(axis=0)
+    return centered.T @ centered / len(rows)
 
 
 def root(C, power=0.5):

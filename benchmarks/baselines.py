@@ -31,19 +31,19 @@ def plain_loss(W, X, codes, table, activation="sin", epsilon=1e-8):
 
 
 def released_loss(W, X, codes, groups, label_reward, epsilon=1e-8):
-    """Loss and gradient as the authors' code has them: each class block is normalised again."""
+    """Loss and gradient as the authors' code has them: each class block is normalized again."""
     H = X @ W.T
     F, slope = 1 + np.sin(H), np.cos(H)
-    loss, dF = _sum_of_normalised(F, epsilon)
+    loss, dF = _sum_of_normalized(F, epsilon)
     for code, (group, reward) in enumerate(zip(groups, label_reward, strict=True)):
         block = np.ix_(codes == code, group)
-        block_loss, block_gradient = _sum_of_normalised(F[block], epsilon)
+        block_loss, block_gradient = _sum_of_normalized(F[block], epsilon)
         loss -= reward * block_loss
         dF[block] -= reward * block_gradient
     return loss, (dF * slope).T @ X
 
 
-def _sum_of_normalised(F, epsilon):
+def _sum_of_normalized(F, epsilon):
     t = np.sqrt((F**2).sum(axis=0) + epsilon)
     A = F / t
     r = np.sqrt((A**2).sum(axis=1) + epsilon)[:, None]
@@ -53,7 +53,7 @@ def _sum_of_normalised(F, epsilon):
 
 
 def plain_distance(W, X, codes, activation="sin", epsilon=1e-8):
-    """Mean KS distance of the features between labelled and other rows, by SciPy's test."""
+    """Mean KS distance of the features between labeled and other rows, by SciPy's test."""
     F = (1 + epsilon) + (np.sin if activation == "sin" else np.cos)(X @ W.T)
     A, B = F[codes >= 0], F[codes < 0]
     A, B = A / np.sqrt((A**2).mean(axis=0)), B / np.sqrt((B**2).mean(axis=0))
@@ -66,7 +66,7 @@ def plain_distance(W, X, codes, activation="sin", epsilon=1e-8):
 def plain_fit(
     W0, X, codes, table, activation="sin", max_iter=200, tol=1e-5, loss=plain_loss, callback=None
 ):
-    """Minimise the loss by SciPy; returns its result. ``callback(W)`` after each iteration."""
+    """Minimize the loss by SciPy; returns its result. ``callback(W)`` after each iteration."""
 
     def evaluate(flat):
         W = flat.reshape(W0.shape).astype(X.dtype, copy=False)

@@ -92,7 +92,7 @@ NAMED_ADAPTERS = {
     "sa-8": "sa-8",
     "dae": "dae",
     "standardise-sf": "standardize-sf",
-    "psf, unlabelled": "psf-unlabeled",
+    "psf, unlabeled": "psf-unlabeled",
     "standardise-psf": "standardize-psf",
 }
 NAMED_MODELS = {
@@ -502,7 +502,7 @@ def find_diagnosis(name: str) -> dict[str, Any]:
     if len(asked):
         after = read_diagnosis(first.update(asked, data.y[asked]))
         for part in ("action", "assessment", "table"):
-            found[f"labelled: {part}"] = after[part]
+            found[f"labeled: {part}"] = after[part]
     recommended = first.recommended.fit(data.X, data.y, **data.where)
     return found | outputs_of(recommended, data)
 
@@ -589,7 +589,7 @@ def list_cases() -> dict[str, Callable[[], dict[str, Any]]]:
             )
         cases[f"regressors/{name}"] = partial(fit_regressor, weights)
     for name, part in {"none": None, "PSF": ADAPTERS["PSF"], "uLSIF": WEIGHTS["uLSIF"]}.items():
-        cases[f"classifiers/{name}, labelled target rows"] = partial(
+        cases[f"classifiers/{name}, labeled target rows"] = partial(
             fit_classifier, part, LogisticRegression(), "two", masked=True
         )
     cases["classifiers/defaults"] = partial(fit_classifier, None, None, "three")
@@ -601,7 +601,7 @@ def list_cases() -> dict[str, Callable[[], dict[str, Any]]]:
         for data in ("three", "wide"):
             cases[f"named/{name} + linear, {data}"] = partial(fit_named, name, "linear", data)
     for name in NAMED_MODELS:
-        cases[f"named/standardise + {name}"] = partial(fit_named, "standardise", name, "two")
+        cases[f"named/standardize + {name}"] = partial(fit_named, "standardize", name, "two")
     for name in ("PSF", "SF", "PSF, blockwise", "standardise", "CORAL", "Monge", "SA"):
         adapter = (ADAPTERS | OTHER_SETTINGS)[name]
         cases[f"adapters/{name}, blocks"] = partial(fit_elsewhere, adapter, "blocks")
@@ -623,7 +623,7 @@ def list_cases() -> dict[str, Callable[[], dict[str, Any]]]:
     cases["vote/estimated shares"] = partial(fit_short_vote, class_shares="estimated")
     cases["vote/no risk"] = partial(fit_short_vote, max_risk=0.0, max_rows=100)
     cases["vote/no target"] = partial(fit_short_vote, given=False)
-    cases["vote/labelled target rows"] = partial(fit_short_vote, masked=True)
+    cases["vote/labeled target rows"] = partial(fit_short_vote, masked=True)
     for name in ("two", "wide", "near", "sites"):
         cases[f"diagnosis/{name}"] = partial(find_diagnosis, name)
     cases["tables/coral"] = partial(predict_table, "--adapter", NAMED_ADAPTERS["coral"])

@@ -29,7 +29,7 @@ from covshift.kernels.filter_losses import filter_losses
 from covshift.kernels.fused_filters import fused_passes
 
 warnings.filterwarnings("ignore", category=UserWarning)
-GRID_FILTERS = (30, 60, 90, 110, 130)  # ten of each are for unlabelled rows
+GRID_FILTERS = (30, 60, 90, 110, 130)  # ten of each are for unlabeled rows
 GRID_REWARDS = (0.8, 0.9, 0.95, 1, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4, 1.6, 1.8, 2, 2.2, 2.4, 2.6, 2.8)
 HOW = {"epsilon": 1e-8, "norm_epsilon": 0.0}
 
@@ -62,7 +62,7 @@ def median_clock_seconds(function, repetitions=5):
 
 
 def make_problems(n, m, L, K=1, dtype=torch.float32):
-    """Filters, and problems of two classes with a third of the rows unlabelled."""
+    """Filters, and problems of two classes with a third of the rows unlabeled."""
     generator = torch.Generator("cuda").manual_seed(0)
     X = torch.randn((n, m), generator=generator, device="cuda", dtype=dtype)
     W = torch.randn((K, L, m), generator=generator, device="cuda", dtype=dtype) * 2 / m**0.5

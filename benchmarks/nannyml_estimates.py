@@ -26,14 +26,14 @@ os.environ["NML_DISABLE_USAGE_LOGGING"] = "1"  # before NannyML is imported
 import nannyml
 import numpy as np
 import pandas as pd
+from covshift_bench.real_collections import read_cuts
+from covshift_bench.tasks import impute, read_tasks
 from prediction_sets import decide_task, fit_performance, frame_of, read_records
-from real_collections import read_cuts
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from stored_votes import MODELS, OBJECTIVES, VOTE, model_of, read_all
-from tasks import _impute, read_tasks
 
 from covshift import AdaptedClassifier, stack_domains
 from covshift.selection.performance import estimate_performance, predict_score
@@ -98,7 +98,7 @@ def chunk_estimates(collection, learner, data, fitted):
     domains = np.unique(cut.domain)
     first = cut.domain == domains[0]
     order = np.concatenate([np.flatnonzero(cut.domain == one) for one in domains[1:]])
-    X, X_later = _impute(cut.X[first], cut.X[order])
+    X, X_later = impute(cut.X[first], cut.X[order])
     rows, y, where = stack_domains(X, cut.y[first], X_later[:CHUNK])
     model = AdaptedClassifier(None, LEARNERS[learner], keep_rows=True)
     model.fit(rows, y, sample_domain=where)
@@ -160,7 +160,7 @@ def main():
     )
     errors["collection"] = chunks["collection"]
     shown = errors.groupby(["collection", "kind"])[names].mean().T
-    print(shown.to_markdown(floatfmt=".3f"))
+    print(shown.round(3).to_string())
     print(errors.groupby(["collection", "kind"]).size().to_string())
     found = estimate_tasks(options)
     print(f"{len(found)} estimates, {sum(np.isnan(one) for one in found.values())} failed")

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from covshift_bench.method import stacked
 from joblib import Parallel, delayed
-from methods import stacked
 from regression import draw_numbers, number_tasks
 from threadpoolctl import threadpool_limits
 

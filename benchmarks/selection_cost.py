@@ -18,8 +18,8 @@ from covshift import AutoAdaptedClassifier
 n_source, n_target, n_features = map(int, sys.argv[1:])
 rng = np.random.RandomState(0)
 y = rng.randint(3, size=n_source + n_target)
-centres = rng.standard_normal((3, n_features))
-X = rng.standard_normal((len(y), n_features)) + 0.5 * centres[y]
+centers = rng.standard_normal((3, n_features))
+X = rng.standard_normal((len(y), n_features)) + 0.5 * centers[y]
 domain = np.where(np.arange(len(y)) < n_source, rng.randint(3, size=len(y)), -1)
 X[domain < 0] = X[domain < 0] * 1.5 + 1
 known = np.where(domain >= 0, y, -1)

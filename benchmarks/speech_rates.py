@@ -36,7 +36,7 @@ def differences(features, reference):
 
 
 def recalls(X, speech):
-    """UAR of each speaker, left out; features standardised per speaker."""
+    """UAR of each speaker, left out; features standardized per speaker."""
     X = X.copy()
     for speaker in speech.domain_names:
         rows = speech.domain == speaker

@@ -87,7 +87,7 @@ def odd_rows(frame):
     }
 
 
-def behaviour(encoder, frame):
+def behavior(encoder, frame):
     """Return what the encoder does with odd rows."""
     found = {}
     for name, rows in odd_rows(frame).items():
@@ -143,7 +143,7 @@ def main():
             print(
                 f"{name:18s} fit {fit:6.2f} s  transform {whole:5.2f} s  one row {single:7.2f} ms  "
                 f"{width} features  untrusted types {untrusted_types(encoder)}  "
-                f"{behaviour(encoder, frame)}"
+                f"{behavior(encoder, frame)}"
             )
     ours = results.pop("TableEncoder")
     report(

@@ -1,4 +1,4 @@
-"""Write tables and lists of adapters into the README, the guide and the reference.
+"""Write tables and lists of adapters into the guide and the reference.
 
     python docs/adapter_tables.py
 
@@ -17,7 +17,7 @@ from covshift.registry import BUILT_IN
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = (
-    ROOT / "README.md",
+    ROOT / "docs" / "guide" / "scikit-learn.md",
     ROOT / "docs" / "guide" / "adapters.md",
     ROOT / "docs" / "reference" / "adapters.rst",
     ROOT / "docs" / "reference" / "weights.rst",
@@ -36,7 +36,7 @@ CAPABILITIES = {
 def make_tables():
     """Return Markdown tables by their ids."""
     return {
-        # The README has no room for variants: names of one assumption share a row.
+        # An overview has no room for variants: names of one assumption share a row.
         "adapters": _table(["name", "assumes", "harms where"], _rows_by_assumption()),
         "names": _table(
             ["name", "class", "method", "assumes", "fixes", "harms where"],

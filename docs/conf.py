@@ -83,7 +83,7 @@ html_static_path = ["_static"]
 html_css_files = ["covshift.css"]
 html_copy_source = False
 html_show_sourcelink = False
-html_sidebars = {"start": [], "theory": []}
+html_sidebars = {"start": []}
 html_theme_options = {
     "icon_links": [],
     "navigation_with_keys": False,

@@ -15,14 +15,14 @@ worlds = ("radial", "periodic", "smooth", "diagonal")
 figure, panels = plt.subplots(2, 2, figsize=(9, 8))
 for name, axes in zip(worlds, panels.flat, strict=True):
     data = getattr(datasets, f"make_{name}_shift")(random_state=0)
-    for X, y, colour, role in (
+    for X, y, color, role in (
         (data.X_source, data.y_source, "C0", "source"),
         (data.X_test, data.y_test, "C1", "target"),
     ):
         for label, marker in ((0, "o"), (1, "+")):
             rows = X[y == label]
             kind = f"{role}, class {label}"
-            axes.scatter(*rows.T, c=colour, marker=marker, s=16, alpha=0.6, label=kind)
+            axes.scatter(*rows.T, c=color, marker=marker, s=16, alpha=0.6, label=kind)
     model = LinearSVC().fit(data.X_source, data.y_source)
     inside = model.score(data.X_source, data.y_source)
     outside = model.score(data.X_test, data.y_test)

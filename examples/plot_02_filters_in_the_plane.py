@@ -28,14 +28,14 @@ for (name, make_shift, adapter), axes in zip(cases, panels, strict=True):
     plane = np.stack(np.meshgrid(*np.linspace(low, high, 200).T), axis=-1)
     margin = model.decision_function(plane.reshape(-1, 2)).reshape(200, 200)
     axes.contourf(plane[..., 0], plane[..., 1], margin > 0, levels=1, colors=["#ffffff", "#d5d5d5"])
-    for rows, colour, role in ((data.X_source, "C0", "source"), (data.X_target, "C1", "target")):
-        axes.scatter(*rows[:150].T, c=colour, s=8, label=role)
+    for rows, color, role in ((data.X_source, "C0", "source"), (data.X_target, "C1", "target")):
+        axes.scatter(*rows[:150].T, c=color, s=8, label=role)
     axes.set_title(f"{name}: {model.score(data.X_test, data.y_test):.2f} on the target")
     axes.legend(loc="lower right")
 plt.show()
 
 # %%
-# Grey is where a linear model on top of the filters says "class 1", for a row of the target.
+# Gray is where a linear model on top of the filters says "class 1", for a row of the target.
 # Left, rays from the origin: what holds on one side of it holds on the other, too. Right,
 # stripes that go on for ever: filters and model were guided by labels of the source alone, and
 # the stripes cross the target because a sine has no end, not because anything there was known.

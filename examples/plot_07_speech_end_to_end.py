@@ -54,7 +54,7 @@ print("rows, features:", speech.data.shape, " speakers:", list(speech.domain_nam
 # %%
 # Each speaker plays the target in turn; their labels are hidden from the fit and used to score.
 
-scores = {"no adaptation": [], "each speaker standardised": []}
+scores = {"no adaptation": [], "each speaker standardized": []}
 for left_out in speech.domain_names:
     target = speech.domain == left_out
     sample_domain = np.where(target, -1, speech.domain)
@@ -73,6 +73,6 @@ axes.legend(ncols=2, loc="upper center")
 plt.show()
 
 # %%
-# Standardising each speaker by itself is right about most speakers and wrong about the last
+# Standardizing each speaker by itself is right about most speakers and wrong about the last
 # two, whose formants lie highest: an offset and a unit per feature are not all that a vocal
 # tract changes.

@@ -25,11 +25,11 @@ for name, _, difference, interval, *_ in rows[1:]:
 
 figure, axes = plt.subplots(figsize=(7.5, 4.4))
 for place, (value, low, high) in enumerate(reversed(measured.values())):
-    colour = "C0" if low > 0 else "C1" if high < 0 else "grey"
-    axes.plot([low, high], [place, place], color=colour, lw=2)
-    axes.plot(value, place, "o", color=colour)
+    color = "C0" if low > 0 else "C1" if high < 0 else "gray"
+    axes.plot([low, high], [place, place], color=color, lw=2)
+    axes.plot(value, place, "o", color=color)
 axes.set_yticks(range(len(measured)), reversed(measured))
-axes.axvline(0, color="grey", lw=1)
+axes.axvline(0, color="gray", lw=1)
 axes.set_xlabel("balanced accuracy gained over no adaptation, 95 % interval over pairs")
 plt.show()
 print("no adaptation:", rows[1][1])

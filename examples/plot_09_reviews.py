@@ -27,13 +27,13 @@ for place, system in enumerate(systems):
     values, errors = np.array(cells, dtype=float).T
     left = np.arange(len(targets)) + 0.12 * place
     axes.errorbar(left, values, yerr=errors, fmt="o", capsize=3, label=system)
-axes.axhline(0.5, color="grey", lw=1)
+axes.axhline(0.5, color="gray", lw=1)
 axes.set_xticks(np.arange(len(targets)) + 0.36, targets)
 axes.set(ylabel="UAR, settings chosen on the source", ylim=(0.48, 0.66))
 axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 plt.show()
 
 # %%
-# Trained on the 50 most common words, as in the paper's supplement. The grey line is chance;
+# Trained on the 50 most common words, as in the paper's supplement. The gray line is chance;
 # bars are standard errors over three draws. No adapted system is clearly above the plain SVM,
 # and sparse filtering is below it on all three targets.

@@ -28,12 +28,12 @@ print(updated)
 
 figure, axes = plt.subplots(figsize=(8, 3))
 for place, one in enumerate((updated, diagnosis)):
-    for offset, colour, score in (
+    for offset, color, score in (
         (0.1, "C0", one.assessment.plain),
         (-0.1, "C1", one.assessment.recommended),
     ):
-        axes.plot([score.low, score.high], [place + offset] * 2, color=colour, lw=2)
-        axes.plot(score.value, place + offset, "o", color=colour)
+        axes.plot([score.low, score.high], [place + offset] * 2, color=color, lw=2)
+        axes.plot(score.value, place + offset, "o", color=color)
 axes.set_yticks([0, 1], ["80 labels", "no labels"])
 axes.set_ylim(-0.5, 1.5)
 axes.set_xlabel("expected accuracy: plain model (blue), recommended model (orange)")

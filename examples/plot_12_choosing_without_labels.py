@@ -82,7 +82,7 @@ for place, row in enumerate(ranked):
 axes.set_yticks(range(len(ranked)), [row["adapter"] for row in ranked])
 axes.axvline(model.score(X_test, y_test), color="C1", ls="--", label="the vote")
 axes.set_xlabel("accuracy on the target")
-axes.set_title("the best by expected gain on top; grey ones do not vote")
+axes.set_title("the best by expected gain on top; gray ones do not vote")
 axes.legend(loc="lower right")
 plt.show()
 print(

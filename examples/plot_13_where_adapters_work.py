@@ -89,9 +89,9 @@ gain = mean - mean[0]
 figure, axes = plt.subplots(figsize=(9, 5))
 axes.imshow(gain, cmap="RdBu", vmin=-0.6, vmax=0.6, aspect="auto")
 for a, w in np.ndindex(gain.shape):
-    colour = "white" if abs(gain[a, w]) > 0.4 else "black"
+    color = "white" if abs(gain[a, w]) > 0.4 else "black"
     text = f"{mean[a, w]:.2f}" if a == 0 else f"{mean[a, w]:.2f} ({gain[a, w]:+.2f})"
-    axes.text(w, a, text, ha="center", va="center", fontsize=9, color=colour)
+    axes.text(w, a, text, ha="center", va="center", fontsize=9, color=color)
 axes.set_xticks(range(len(worlds)), worlds)
 axes.set_yticks(range(len(adapters)), adapters)
 axes.spines[:].set_visible(False)

@@ -43,7 +43,7 @@ figure, axes = plt.subplots(figsize=(6.5, 3.6))
 axes.semilogx(counts, scores, "o-")
 axes.set_xticks(counts, map(str, counts), minor=False)
 axes.minorticks_off()
-axes.set(xlabel="rows of the new site, unlabelled", ylabel="accuracy there", ylim=(0.4, 1))
+axes.set(xlabel="rows of the new site, unlabeled", ylabel="accuracy there", ylim=(0.4, 1))
 plt.show()
 for n, score in zip(counts, scores, strict=True):
     print(f"site C, learned from {n} rows: {score:.2f}")

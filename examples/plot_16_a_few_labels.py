@@ -3,7 +3,7 @@ A few labels of the target
 ==========================
 
 ``label_mask`` says which labels may be read. By default that is those of the source; where some
-rows of the target were labelled by hand, say so, and adapter and classifier use them.
+rows of the target were labeled by hand, say so, and adapter and classifier use them.
 """
 
 import matplotlib.pyplot as plt
@@ -39,6 +39,6 @@ axes.legend()
 plt.show()
 
 # %%
-# The two rules of :ref:`sphx_glr_gallery_plot_04_nobody_can_know.py`, which no method without
-# labels can tell apart, mean of ten draws. A label is read only where the mask says so: the
+# The two rules of :ref:`sphx_glr_gallery_plot_04_nobody_can_know.py`, which no method can
+# distinguish without labels, mean of ten draws. A label is read only where the mask says so: the
 # others may hold anything.

@@ -41,8 +41,8 @@ for place, score in enumerate(scores.values()):
     above.plot(score.value, place, "o", color="C0")
 above.set_yticks(range(len(scores)), scores)
 above.set_xlabel("expected accuracy")
-colours = ["C0" if row["weight"] > 0 else "grey" for row in diagnosis.table]
-below.scatter(list(gains.values()), range(len(gains)), c=colours)
+colors = ["C0" if row["weight"] > 0 else "gray" for row in diagnosis.table]
+below.scatter(list(gains.values()), range(len(gains)), c=colors)
 below.set_yticks(range(len(gains)), gains)
 below.axvline(0, color="lightgrey", lw=1)
 below.set_xlabel("expected gain; in blue, those in the recommended model")

@@ -3,8 +3,8 @@ Rows that are never in memory at once
 =====================================
 
 A Dask array is a plan: its blocks are made, or read from Parquet or Zarr, when they are needed and
-forgotten afterwards. Filters are fitted to it in passes over the blocks. What is kept between
-passes is of the size of the filters, so that the table may be of any size, and lie on a cluster.
+forgotten afterwards. Filters are fitted to it in passes over the blocks. Memory between passes
+is that of the filters, so that the table may be of any size, and lie on a cluster.
 """
 
 import dask.array as da

@@ -3,10 +3,10 @@ Bearing faults at another load
 ==============================
 
 Vibration of a machine was recorded at one load with known faults, and must be diagnosed at
-another load, where nobody has labelled anything. The recordings are made up here: a damaged
+another load, without labels. The recordings are made up here: a damaged
 bearing rings each time that a rolling element passes the damage, and which part is damaged shows
 in the resonance and in how often it rings. At the other load the gain of the sensor path is
-larger, the machine turns more slowly, and a neighbour hums.
+larger, the machine turns more slowly, and a neighbor hums.
 """
 
 import tempfile

@@ -16,9 +16,9 @@ import pytest
 
 from tests.cli.user_files import run
 
-# Of these the pages show the beginning.
+# Of these the pages show the beginning, unless a line of dots marks what they leave out.
 LONG = {"show", "diagnose"}
-
+OMITTED = "..."
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 BLOCK = re.compile(r"^```([\w{}-]*)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
@@ -26,7 +26,8 @@ BLOCK = re.compile(r"^```([\w{}-]*)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE
 
 def pages_with_code():
     """Pages whose code is run, in the order of reading."""
-    pages = [DOCS / "start.md", DOCS / "your-own-files.md", DOCS / "theory.md"]
+    pages = [DOCS.parent / "README.md", DOCS / "start.md", DOCS / "your-own-files.md"]
+    pages += [DOCS / "theory.md"]
     pages += sorted((DOCS / "guide").glob("*.md"))
     return [page for page in pages if "```python" in page.read_text(encoding="utf-8")]
 
@@ -74,9 +75,32 @@ def outputs_of(path):
                     got = last.output
                 else:
                     got = run_shell(command)
-                if LONG & set(command.split()):
+                if OMITTED in expected.splitlines():
+                    got = excerpt(got, expected)
+                elif LONG & set(command.split()):
                     got = "".join(got.splitlines(keepends=True)[: expected.count("\n")])
                 yield command, expected, got
+
+
+def excerpt(text, shown):
+    """Return the lines of a text that an excerpt shows, with its lines of dots.
+
+    After dots the next line like the one shown counts, else the next one.
+    """
+    lines, found, gap = text.splitlines(), [], False
+    for line in shown.splitlines():
+        if line == OMITTED:
+            found.append(line)
+            gap = True
+            continue
+        wanted = numbers_apart(line)[0].split()
+        while gap and lines and numbers_apart(lines[0])[0].split() != wanted:
+            del lines[0]
+        found.append(lines.pop(0) if lines else "(the output ends here)")
+        gap = False
+    if lines and not gap:
+        found.append(f"(and {len(lines)} lines more)")
+    return "".join(f"{line}\n" for line in found)
 
 
 def refresh_page(path):

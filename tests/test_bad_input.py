@@ -1,4 +1,4 @@
-"""Bad input: a clear error, or the behaviour stated here; never a half-fitted model."""
+"""Bad input: a clear error, or the behavior stated here; never a half-fitted model."""
 
 import numpy as np
 import pytest
@@ -283,7 +283,7 @@ def test_parameters_of_periodic_filters(parameter, value, match):
     refuses(estimator, X, y, match, sample_domain=sample_domain)
 
 
-def test_groups_need_labels_and_say_themselves_what_is_unlabelled():
+def test_groups_need_labels_and_say_themselves_what_is_unlabeled():
     X, y, sample_domain, _ = make_problem()
     groups = np.eye(3, 5)
     refuses(PeriodicSparseFiltering(feature_groups=groups), X, None, "needs labels")

@@ -121,9 +121,9 @@ def test_empty_directory_missing_and_other_files(path, tmp_path):
     with pytest.raises(FileNotFoundError):
         read_card(tmp_path / "missing.skops")
     path.write_bytes(b"")
-    refuse(path, "no model file; covshift.save")
+    refuse(path, "not a model file; covshift.save")
     path.write_text("id,age\n1,2\n")
-    refuse(path, "no model file; covshift.save")
+    refuse(path, "not a model file; covshift.save")
     write_members(path, {"readme.txt": "hello"})
     refuse(path, "'readme.txt'")
     with pytest.raises(ModelFileError, match="readme"):
@@ -626,7 +626,7 @@ def test_a_file_without_a_model(path):
         schema.update(inner, protocol=protocol)
 
     edit_schema(path, empty)
-    refuse(path, "holds a list, which is no model")
+    refuse(path, "holds a list, which is not a model")
 
 
 # Contents: what compiled code would take for indices into memory.

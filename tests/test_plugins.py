@@ -248,7 +248,7 @@ def test_predict_says_whom_to_trust(installed):
     assert line.startswith("covshift predict: Cannot read the model model.skops: ")
     assert line.endswith(
         f"plug-in adapter 'role-centering', which covshift does not trust by "
-        f"itself. If you trust whoever made the file: {TRUST}."
+        f"itself. If you trust its author: {TRUST}."
     )
     assert (done["code"], done["files"]) == (0, 1)
     assert (later["code"], later["files"]) == (1, 1)

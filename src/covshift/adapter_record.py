@@ -39,7 +39,7 @@ METHODS = {"transformer": "transform", "weights": "score_weights"}  # what a kin
 
 @dataclass(frozen=True, kw_only=True)
 class AdapterRecord:
-    """What the package knows about one adapter.
+    """Facts about one adapter.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class AdapterRecord:
     title : str
         The method in a few words, without its name.
     assumption, fixes, harms : str
-        What it assumes of P(y | x), which shift it removes, where it harms: a sentence each.
+        Sentences: its assumption on P(y | x), which shift it removes, where it harms.
     kind : {"transformer", "weights"}
         Whether it changes the representation of rows or weighs the source rows.
     reads_labels, needs_target, uses_domains : bool

@@ -1,4 +1,4 @@
-"""What all estimators of the package share."""
+"""Parts shared by all estimators of the package."""
 
 import warnings
 from abc import abstractmethod
@@ -257,7 +257,7 @@ class UnitAdapter(TargetLearner):
     _ragged = False  # whether shapes of statistics differ between units
     _allow_nan = False
     _squares_rows = True
-    # What follows from a fit without sample_domain, if target rows are needed.
+    # Consequence of a fit without sample_domain, if target rows are needed.
     _without_target: str | None = None
 
     def fit(
@@ -350,7 +350,7 @@ class UnitAdapter(TargetLearner):
         """Transform rows by the statistics of the unit at that position."""
 
     def _complete(self, own: tuple[Any, ...], role: tuple[Any, ...]) -> tuple[Any, ...]:
-        """What is known of a unit, with gaps filled by what is known of its role."""
+        """Statistics of a unit, with gaps filled by those of its role."""
         return own
 
     def _store(self, learned: Mapping[Unit, tuple[Any, ...]]) -> None:

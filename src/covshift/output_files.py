@@ -57,7 +57,7 @@ def append_locked(path: Path, compose: Callable[[bytes], tuple[int, bytes]]) -> 
 
     The file is locked while it is read and written, so that what is appended may depend on what is
     there. The system drops the lock of a process that dies. A process that is killed in the middle
-    of its write leaves a part of its last line, without a line break: whoever comes next sees it in
+    of its write leaves a part of its last line, without a line break: the next reader sees it in
     the contents and says how much of them to keep.
 
     Parameters
@@ -147,7 +147,7 @@ def _give_name(descriptor: int, path: Path) -> None:
 
 
 def temporary_beside(path: Path) -> Path:
-    """Return a hidden name in the same folder that nobody else uses: no process, no thread."""
+    """Return a hidden name in the same folder that no other process or thread uses."""
     return path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
 
 

@@ -99,7 +99,7 @@ _TWO = ("logistic", "rbf")
 _NUMBER_PLAIN = ("ridge", "kernel-ridge", "forest")
 _NUMBER_TWO = ("ridge", "kernel-ridge")
 
-# What records of one kind share.
+# Fields that records of one kind share.
 _BY_FEATURE: dict[str, Any] = {
     "learns_targets": True,
     "streams": True,

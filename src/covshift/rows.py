@@ -21,7 +21,7 @@ def validate_rows(estimator: Any, X: Any, *args: Any, **options: Any) -> Any:
     Parameters
     ----------
     estimator : estimator
-        What the rows are for.
+        Purpose of the rows.
     X : array, frame or sparse matrix of shape (n_samples, n_features)
         Rows.
     *args, **options
@@ -39,7 +39,7 @@ def check_rows(X: Any, *, input_name: str = "X", **options: Any) -> Any:
     X : array or frame of shape (n_samples, n_features)
         Rows.
     input_name : str, default="X"
-        What errors call them.
+        Name of the rows in errors.
     **options
         Handed to ``check_array``.
     """

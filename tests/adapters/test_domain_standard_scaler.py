@@ -1,4 +1,4 @@
-"""Standardising by unit: against loops, with several domains, missing values and new targets."""
+"""Standardizing by unit: against loops, with several domains, missing values and new targets."""
 
 import math
 
@@ -14,7 +14,7 @@ from covshift import AdaptedClassifier, DomainStandardScaler, SourceStandardScal
 from tests.shifted import make_problem
 
 
-def naive_standardise(x, rows):
+def naive_standardize(x, rows):
     """(x_j - mean_j) / std_j over the rows that are not missing, one number at a time."""
     z = []
     for j in range(len(x)):
@@ -29,7 +29,7 @@ def naive(X, sample_domain, X_fit, domain_fit, pooling):
     Z = []
     for x, domain in zip(X, sample_domain, strict=True):
         same = domain_fit == domain if pooling == "domain" else (domain_fit < 0) == (domain < 0)
-        Z.append(naive_standardise(x, X_fit[same]))
+        Z.append(naive_standardize(x, X_fit[same]))
     return np.array(Z)
 
 
@@ -90,8 +90,8 @@ def test_small_and_unseen_domains_use_their_role():
 def test_parts_can_be_left_out():
     X, _, sample_domain, _ = make_problem()
     target = sample_domain < 0
-    centred = DomainStandardScaler(with_std=False).fit(X, sample_domain=sample_domain)
-    assert_allclose(centred.transform(X[target]), X[target] - X[target].mean(axis=0))
+    centered = DomainStandardScaler(with_std=False).fit(X, sample_domain=sample_domain)
+    assert_allclose(centered.transform(X[target]), X[target] - X[target].mean(axis=0))
     scaled = DomainStandardScaler(with_mean=False).fit(X, sample_domain=sample_domain)
     assert_allclose(scaled.transform(X[target]), X[target] / X[target].std(axis=0))
 

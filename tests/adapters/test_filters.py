@@ -53,14 +53,14 @@ def test_blockwise_loss_is_the_other_formula():
 @both_filters
 @pytest.mark.parametrize("norm_epsilon", [0.0, 1e-3])
 @pytest.mark.parametrize("pooling", ["role", "domain"])
-def test_each_unit_is_normalised_as_its_own_batch(filter_, norm_epsilon, pooling):
+def test_each_unit_is_normalized_as_its_own_batch(filter_, norm_epsilon, pooling):
     fitted = fit(filter_, norm_epsilon=norm_epsilon, pooling=pooling)
     Z = fitted.transform(X, sample_domain=SAMPLE_DOMAIN)
     F = activations(fitted, X)
     unit = SAMPLE_DOMAIN if pooling == "domain" else SAMPLE_DOMAIN >= 0
     for value in np.unique(unit):
         rows = unit == value
-        assert_allclose(Z[rows], naive.normalise(F[rows], norm_epsilon), rtol=1e-9)
+        assert_allclose(Z[rows], naive.normalize(F[rows], norm_epsilon), rtol=1e-9)
     batch = fit(filter_, norm_epsilon=norm_epsilon, pooling=pooling, normalization="batch")
     assert_allclose(batch.transform(X, sample_domain=SAMPLE_DOMAIN), Z, rtol=1e-9)
 
@@ -68,7 +68,7 @@ def test_each_unit_is_normalised_as_its_own_batch(filter_, norm_epsilon, pooling
 @both_filters
 def test_joint_norms_are_those_of_all_rows(filter_):
     fitted = fit(filter_, normalization="joint")
-    expected = naive.normalise(activations(fitted, X), 0.0)
+    expected = naive.normalize(activations(fitted, X), 0.0)
     assert_allclose(fitted.transform(X, sample_domain=SAMPLE_DOMAIN), expected, rtol=1e-9)
     assert_allclose(fitted.transform(X), expected, rtol=1e-9)
     assert fitted.norm_units_ == ["all"]
@@ -77,7 +77,7 @@ def test_joint_norms_are_those_of_all_rows(filter_):
 @both_filters
 def test_batch_norms_are_those_of_the_call(filter_):
     fitted = fit(filter_, normalization="batch")
-    expected = naive.normalise(activations(fitted, X_NEW), 0.0)
+    expected = naive.normalize(activations(fitted, X_NEW), 0.0)
     assert_allclose(fitted.transform(X_NEW), expected, rtol=1e-9)
     assert fitted.norm_units_ == ["all"]
 
@@ -352,7 +352,7 @@ def test_sparse_rows_give_the_dense_result(filter_):
 def test_adapt_target_learns_norms(filter_):
     fitted = fit(filter_)
     rows = 3 * X[:15] + 1
-    refit_norms = naive.normalise(activations(fitted, rows), 0.0)
+    refit_norms = naive.normalize(activations(fitted, rows), 0.0)
     before = fitted.transform(rows)
 
     assert fitted.adapt_target(rows, domain="clinic") is fitted

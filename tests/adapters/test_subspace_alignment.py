@@ -37,7 +37,7 @@ def naive(rows, role, source, target, n_components):
     return np.array(Z)
 
 
-def standardised(X, sample_domain, pooling, center, scale):
+def standardized(X, sample_domain, pooling, center, scale):
     Z = X.copy()
     for domain in np.unique(sample_domain):
         own = sample_domain == domain
@@ -57,7 +57,7 @@ def test_against_a_loop(n_components, pooling, center, scale):
     X, _, sample_domain, _ = make_problem()
     sa = SubspaceAlignment(n_components, center=center, scale=scale, pooling=pooling)
     Z = sa.fit_transform(X, sample_domain=sample_domain)
-    S = standardised(X, sample_domain, pooling, center, scale)
+    S = standardized(X, sample_domain, pooling, center, scale)
     source = sample_domain >= 0
     for role, rows in (("source", source), ("target", ~source)):
         expected = naive(S[rows], role, S[source], S[~source], n_components)
@@ -68,7 +68,7 @@ def test_new_rows_and_unseen_domains():
     X, _, sample_domain, X_new = make_problem()
     source = sample_domain >= 0
     sa = SubspaceAlignment(2, center=True, pooling="domain").fit(X, sample_domain=sample_domain)
-    S = standardised(X, sample_domain, "domain", True, False)
+    S = standardized(X, sample_domain, "domain", True, False)
     for domain, own in ((1, sample_domain == 1), (9, source), (-2, sample_domain == -2),
                         (-9, ~source), (None, ~source)):  # fmt: skip
         role = "source" if domain is not None and domain >= 0 else "target"

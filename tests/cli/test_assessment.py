@@ -173,7 +173,13 @@ def test_score_says_what_was_expected(made):
         **stated._asdict(),
         "observed": scores["accuracy"]["value"],
         "covered": stated.low <= scores["accuracy"]["value"] <= stated.high,
+        "stated": scores["expected"]["stated"],
     }
+    # The digits that `adapt` and `show` print, of which the gain is the difference.
+    printed = next(line for line in succeed("show", made["model"]).splitlines()
+                   if line.split()[:1] == ["recommended"])  # fmt: skip
+    assert f"{scores['expected']['stated']['value']:.2f}" in printed
+    assert f"Expected {scores['expected']['stated']['value']:.2f} (90 %" in text
     where = "inside" if scores["expected"]["covered"] else "outside"
     assert f"observed {scores['accuracy']['value']:.2f}, {where} the interval." in text
     assert scores["hurt"] is False
@@ -185,7 +191,9 @@ def test_score_says_that_adapting_hurt_and_how_to_switch(made, tmp_path):
     """Labels that the plain model gets right, and expectations that they do not meet."""
     model, path = load(made["model"]), tmp_path / "a b.skops"
     assessment = model.estimator_.assessment_
-    model.estimator_.assessment_ = assessment._replace(recommended=Estimate(0.99, 0.98, 1.0))
+    high = Estimate(0.99, 0.98, 1.0)
+    gain = Estimate(high.value - round(assessment.plain.value, 2), 0.0, 1.0)
+    model.estimator_.assessment_ = assessment._replace(recommended=high, vote=high, vote_gain=gain)
     save(model, path)
     rows = make_tables()["labelled"]
     rows["churned"] = model.plain_.predict(rows)

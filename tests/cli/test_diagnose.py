@@ -63,7 +63,7 @@ def test_advice_and_report(files, tmp_path):
     assert "What moved" in page
     assert "income" in page
     assert "moved by, in standard deviations" in page
-    assert "What the files look like" in page
+    assert ">Files</h2>" in page
     assert "to follow the advice" in page
 
 

@@ -13,7 +13,7 @@ from covshift.tables import Split, read_pair
 from tests.cli.user_files import assert_refused, make_tables, run, succeed
 
 N = 160
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "docs" / "your-own-files.md"
 
 
 def visits(start="2020-01-01", seed=0):
@@ -212,8 +212,8 @@ def write_workbook(path, frame, title):
     book.save(path)
 
 
-def test_the_readme_from_a_workbook_to_predictions(tmp_path, monkeypatch):
-    """All of its commands, on workbooks with a date, an identifier, units and question marks."""
+def test_the_commands_of_the_page_from_a_workbook_to_predictions(tmp_path, monkeypatch):
+    """All commands at its top, on workbooks with dates, identifiers, units and question marks."""
     monkeypatch.chdir(tmp_path)
     for name, start, seed in (("train", "2020-01-01", 0), ("new", "2023-01-01", 1)):
         rows = visits(start, seed)
@@ -230,8 +230,8 @@ def test_the_readme_from_a_workbook_to_predictions(tmp_path, monkeypatch):
         write_workbook(f"{name}.xlsx", frame, "Visits until 2022" if name == "train" else None)
     for name in ("checked", "today"):
         (tmp_path / f"{name}.xlsx").write_bytes((tmp_path / "new.xlsx").read_bytes())
-    readme = README.read_text(encoding="utf-8")
-    lines = re.findall(r"^    covshift (\w+) +(.*?)(?: +#.*)?$", readme, flags=re.MULTILINE)
+    page = PAGE.read_text(encoding="utf-8")
+    lines = re.findall(r"^    covshift (\w+) +(.*?)(?: +#.*)?$", page, flags=re.MULTILINE)
     said = {}
     for command, arguments in lines:
         given = re.sub(r"(train|new|checked|today)\.csv", r"\1.xlsx", arguments).split()

@@ -71,8 +71,8 @@ def test_what_is_said_of_one_batch(made):
     assert "Expected accuracy: 0.900 (0.800 to 0.990), 90 % interval" in shown
     assert "held-out training rows it was 0.950" in shown
     assert "Rows without labels cannot show whether the labels of such rows have changed" in shown
-    labelled = write(made.folder / "labelled.csv", rows(200, seed=2))
-    shown = succeed("monitor", made.model, labelled, "--labels", labelled)
+    labeled = write(made.folder / "labeled.csv", rows(200, seed=2))
+    shown = succeed("monitor", made.model, labeled, "--labels", labeled)
     assert "Observed accuracy on 200 labeled rows" in shown
     assert "inside the interval" in shown
     assert "cannot show" not in shown
@@ -102,10 +102,10 @@ def test_a_history_grows_by_what_is_new(made, tmp_path):
     assert found["history"]["batches"] == 2
     assert len(history.read_text().splitlines()) == 2
     # Labels that arrive later are a line of their own, which has no name.
-    labelled = write(tmp_path / "labelled.csv", rows(200, seed=2))
-    assert "(3 batches, 1 new)" in succeed(*common, labelled)
-    assert "(3 batches, 1 new)" in succeed(*common, labelled, "--labels", labelled)
-    assert "(3 batches, 0 new)" in succeed(*common, labelled, "--labels", labelled)
+    labeled = write(tmp_path / "labeled.csv", rows(200, seed=2))
+    assert "(3 batches, 1 new)" in succeed(*common, labeled)
+    assert "(3 batches, 1 new)" in succeed(*common, labeled, "--labels", labeled)
+    assert "(3 batches, 0 new)" in succeed(*common, labeled, "--labels", labeled)
     other = write(tmp_path / "table.csv", rows(3))
     assert_refused(run("monitor", made.model, made.fine, "--history", other), "monitor", "history")
 
@@ -164,7 +164,7 @@ def test_an_update_weighs_the_members_and_writes_another_file(voted, tmp_path):
     before = voted.model.read_bytes()
     new = tmp_path / "new.skops"
     found = read_json(
-        "monitor", voted.model, voted.labelled, "--labels", voted.labelled, "--update", new
+        "monitor", voted.model, voted.labeled, "--labels", voted.labeled, "--update", new
     )
     assert voted.model.read_bytes() == before
     told = found["update"]
@@ -180,7 +180,7 @@ def test_an_update_weighs_the_members_and_writes_another_file(voted, tmp_path):
     card = read_card(new)
     assert card["updates"][0]["labels"] == 120
     assert "assessment" not in card
-    succeed("predict", new, voted.labelled, "--out", tmp_path / "p.csv")
+    succeed("predict", new, voted.labeled, "--out", tmp_path / "p.csv")
 
 
 def test_weights_are_those_of_the_rule_of_the_vote(voted):
@@ -189,7 +189,7 @@ def test_weights_are_those_of_the_rule_of_the_vote(voted):
     estimator = model.estimator_
     scaler, plain = estimator.members_
     gain_of = {row["candidate"]: row["expected gain"] for row in estimator.leaderboard_}
-    frame = read_table(voted.labelled).frame
+    frame = read_table(voted.labeled).frame
     Z = model.encode(frame)
     domain = model.domain_numbers(["C"] * len(Z))
     # By labels that only the plain model gets right, it leads.
@@ -227,7 +227,7 @@ def test_updates_that_cannot_be_right_are_refused(made, voted, tmp_path):
     new = tmp_path / "new.skops"
     few = tmp_path / "few.csv"
     few.write_text("row_to_label,churned\n1,yes\n2,no\n")
-    result = run("monitor", voted.model, voted.labelled, "--labels", few, "--update", new)
+    result = run("monitor", voted.model, voted.labeled, "--labels", few, "--update", new)
     assert_refused(result, "monitor", "at least 10 labels")
     single = write(tmp_path / "single.csv", rows(200, seed=2))
     result = run("monitor", made.model, single, "--labels", single, "--update", new)

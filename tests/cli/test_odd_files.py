@@ -48,7 +48,7 @@ def test_standard_input_is_said_not_to_be_read(made, tmp_path, monkeypatch):
 def test_model_and_table_in_each_others_place(made, tmp_path):
     out = ["--out", tmp_path / "out.csv"]
     refused = run("predict", made["new"], made["new"], *out)
-    assert_refused(refused, "predict", "no model file", "covshift adapt")
+    assert_refused(refused, "predict", "not a model file", "covshift adapt")
     refused = run("predict", made["model"], made["model"], *out)
     assert_refused(refused, "predict", "is a model file; name a table")
 

@@ -77,7 +77,7 @@ def test_ends_with_the_report(command, whole, tmp_path):
     assert not [name for name in names if name.startswith(".")]  # no scraps
 
 
-def test_prints_a_table_and_neither_colours_nor_a_bar_into_a_pipe(command, whole, tmp_path):
+def test_prints_a_table_and_neither_colors_nor_a_bar_into_a_pipe(command, whole, tmp_path):
     result = invoke(*command, "--trials", 3, "--out", tmp_path)
     for name in (*DATA_SETS, *SYSTEMS, "printed", "0.342 → 0.779"):
         assert name in result.stdout
@@ -154,7 +154,7 @@ def test_ctrl_c_and_on(command, monkeypatch, tmp_path):
     monkeypatch.setattr(synthetic_study, "run_trials", interrupted_trials)
     result = invoke(*command, "--trials", 1, "--out", tmp_path)
     assert result.exit_code == 130
-    assert result.stderr == "Interrupted. The same command goes on from here.\n"
+    assert result.stderr == "Interrupted. Run the same command again to resume.\n"
     assert not (tmp_path / "report.html").exists()
     monkeypatch.setattr(synthetic_study, "run_trials", instant_trials)
     assert invoke(*command, "--trials", 1, "--out", tmp_path).exit_code == 0

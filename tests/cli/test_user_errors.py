@@ -198,7 +198,7 @@ def test_outputs_that_cannot_be_are_found_first(made, tmp_path, monkeypatch):
         assert_refused(adapt(made, out, *QUICK), "adapt", words)
         result = run("predict", made["model"], made["new"], "--out", out)
         assert_refused(result, "predict", words)
-    assert_refused(adapt(made, "/dev/null", *QUICK), "adapt", "is no ordinary file")
+    assert_refused(adapt(made, "/dev/null", *QUICK), "adapt", "is not an ordinary file")
     usage = namedtuple("usage", "free")
     monkeypatch.setattr("shutil.disk_usage", lambda folder: usage(1000))
     assert_refused(adapt(made, tmp_path / "m", *QUICK), "adapt", "0 MB are free")

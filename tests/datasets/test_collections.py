@@ -80,7 +80,7 @@ def test_vowels(tmp_path):
     [
         (("type", "x"), "line 2: type 'x' is none of m, w, b, g"),
         (("vowel", ""), "line 2: no vowel"),
-        (("f2", "loud"), "is no number"),
+        (("f2", "loud"), "is not a number"),
         (("f2", "nan"), "not finite"),
         (("speaker", "inf"), "damaged"),
     ],
@@ -104,7 +104,7 @@ def test_damaged_vowels(change, message, tmp_path):
         (b"", "has no column type"),
         (b"type,speaker,vowel,dur,f0,f1,f2\n", "has no column f3"),
         (b"type,speaker,vowel,dur,f0,f1,f2,f3\n", "has no rows"),
-        (b"type,speaker,vowel,dur,f0,f1,f2,f3\nm,1,i,1\n", "is no number"),
+        (b"type,speaker,vowel,dur,f0,f1,f2,f3\nm,1,i,1\n", "is not a number"),
         (b"\xff\xfe\x00", "is no text"),
         (b"type,speaker,vowel,dur,f0,f1,f2,f3\nm," + 200_000 * b"1", "cannot be read as CSV"),
     ],
@@ -226,10 +226,10 @@ def test_processed_reviews(tmp_path):
     [
         ("great:2", "line 1: the label is None, not 'positive'"),
         ("great:2 #label#:negative", "line 1: the label is 'negative'"),
-        ("great #label#:positive", "'great' is no word:count"),
-        ("great:x #label#:positive", "'great:x' is no word:count"),
-        ("great:" + 30 * "9" + " #label#:positive", "is no word:count"),
-        ("great:" + 5000 * "9" + " #label#:positive", "is no word:count"),
+        ("great #label#:positive", "'great' is not of the form word:count"),
+        ("great:x #label#:positive", "'great:x' is not of the form word:count"),
+        ("great:" + 30 * "9" + " #label#:positive", "is not of the form word:count"),
+        ("great:" + 5000 * "9" + " #label#:positive", "is not of the form word:count"),
         ("\n", "holds no review"),
         ("<review>\n</review>", "holds no review"),
     ],
@@ -304,7 +304,7 @@ def test_damaged_counts(tmp_path):
     path = make_review_arrays(tmp_path) / "amazon_counts5000.npz"
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(ValueError, match="is no sparse matrix"):
+    with pytest.raises(ValueError, match="is not a sparse matrix"):
         load_amazon_reviews(tmp_path)
     sparse.save_npz(path, sparse.csr_matrix(-np.ones((80, 6))))
     with pytest.raises(ValueError, match="below zero"):

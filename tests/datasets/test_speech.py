@@ -242,14 +242,14 @@ def label_table(tmp_path, rows):
 def test_a_folder_of_one_s_own(tmp_path):
     write(tmp_path / "Zoë talks" / "første gang.wav", 2.0)
     write(tmp_path / "b.wav")
-    write(tmp_path / "not labelled.wav")
+    write(tmp_path / "not labeled.wav")
     labels = label_table(tmp_path, [("Zoë talks/første gang.wav", "Zoë", "bored"),
                                     ("b.wav", "Bo", "keen")])  # fmt: skip
     speech = load_speech_corpus(tmp_path, "table", labels=labels)
     assert speech.target.tolist() == speech.emotion.tolist() == ["bored", "bored", "keen"]
     assert speech.domain_names == {0: "Bo", 1: "Zoë"}
     assert speech.recording[0] == "Zoë talks/første gang.wav"
-    assert speech.skipped == [("not labelled.wav", "not in the table of labels")]
+    assert speech.skipped == [("not labeled.wav", "not in the table of labels")]
 
 
 def test_a_table_takes_the_place_of_names(tmp_path):
@@ -265,7 +265,7 @@ def test_a_table_takes_the_place_of_names(tmp_path):
     assert speech.target.tolist() == ["negative"]
     assert len(speech.skipped) == 1
     labels = label_table(tmp_path, [("x1.wav", "KLA", "joy")])
-    with pytest.raises(ValueError, match="'joy' is no emotion of Danish Emotional Speech"):
+    with pytest.raises(ValueError, match="'joy' is not an emotion of Danish Emotional Speech"):
         load_speech_corpus(tmp_path, "des", labels=labels)
 
 

@@ -56,7 +56,7 @@ def test_names(corpus, file, speaker, emotion, valence):
         ("ravdess", "01-01-06-01-02-01-12.wav", "not a recording of speech alone"),  # of a video
         ("enterface", "s1_xx_1.wav", "not like s1_an_1"),
         ("des", "KLA.wav", "not like KLA_GLAD_1"),
-        ("des", "KLA_bored_1.wav", "'bored' is no emotion that DES has"),
+        ("des", "KLA_bored_1.wav", "'bored' is not an emotion of DES"),
         ("vam", "03a01Fa.wav", "not like Satz01001"),
         ("vam", "Satz01001.wav", r"no evaluation Satz01001\.ewe beside it"),
     ],
@@ -95,7 +95,7 @@ def test_valences_without_a_sign(valence, reason):
 
 
 def test_unknown_emotions_list_the_known():
-    with pytest.raises(ValueError, match=r"'joy' is no emotion of .*anger.*happiness") as error:
+    with pytest.raises(ValueError, match=r"'joy' is not an emotion of .*anger.*happiness") as error:
         CORPORA["emodb"].valence("joy")
     assert not isinstance(error.value, UnknownNameError)  # a mistake in a table, not in a file
 

@@ -125,14 +125,14 @@ def assert_moments(X, mean, deviation):
 
 @every_spread
 @pytest.mark.parametrize(
-    ("make", "centre", "printed"),
+    ("make", "center", "printed"),
     [(make_radial_shift, 0.5, (0.2, 0.5)), (make_periodic_shift, 2 * np.pi, (2.0, 0.5))],
 )
-def test_moments_of_the_normal_samples(make, centre, printed, spread):
+def test_moments_of_the_normal_samples(make, center, printed, spread):
     data = make(20_000, 20_000, 20_000, spread=spread, random_state=0)
     deviation = printed if spread == "std" else np.sqrt(printed)
     for X, side in [(data.X_source, 1), (data.X_target, -1), (data.X_test, -1)]:
-        assert_moments(X, (side * centre, 0.0), deviation)
+        assert_moments(X, (side * center, 0.0), deviation)
 
 
 @every_spread

@@ -11,7 +11,7 @@ from covshift.kernels.mmd import rbf_kernel
 from covshift.measures import median_bandwidth
 from covshift.selection.problem import Problem
 from tests.diagnosis.degenerate import DEGENERATE
-from tests.selection.made_problems import Broken, make_bench, plain, standardised
+from tests.selection.made_problems import Broken, make_bench, plain, standardized
 
 
 def normal_problem(move=0.0, n=300, n_features=4, seed=0, shares=(0.5, 0.5), apart=3.0):
@@ -88,7 +88,7 @@ def test_class_shares_explain_a_change_of_shares_and_not_a_movement():
 
 
 def test_no_shares_where_no_unadapted_model_can_be_fitted():
-    for candidates in ([standardised()], [plain(Broken())]):
+    for candidates in ([standardized()], [plain(Broken())]):
         found = measure_movement(make_bench(candidates, normal_problem(1.0, n=60)))
         assert np.isnan(found.target_shares).all()
         assert np.isnan([found.auc_left_by_shares, found.share_explained]).all()

@@ -84,7 +84,7 @@ def test_new_rows_are_judged_one_by_one():
         support.outside(X_new[:, :2])
 
 
-def test_a_small_source_has_fewer_neighbours_and_one_row_has_no_support():
+def test_a_small_source_has_fewer_neighbors_and_one_row_has_no_support():
     X = np.random.RandomState(0).standard_normal((3, 2))
     assert fit_support(X).n_neighbors == 2
     assert fit_support(X[:1]) is None

@@ -66,7 +66,7 @@ def problems(draw, epsilons=(0.0, 1e-8, 1e-3, 0.5)):
 
 
 def example(n=40, m=5, L=6, **changes):
-    """One ordinary problem with two classes and unlabelled rows."""
+    """One ordinary problem with two classes and unlabeled rows."""
     rng = np.random.default_rng(0)
     problem = Problem(
         W=rng.standard_normal((L, m)),

@@ -13,7 +13,7 @@ from covshift.kernels.label_agreement import committee_shares, pairwise_kappa
 from covshift.kernels.prediction_confidence import (
     mean_entropy,
     mutual_information,
-    soft_neighbourhood_density,
+    soft_neighborhood_density,
 )
 from covshift.kernels.spectral_weights import spectral_weights
 from covshift.kernels.vector_scaling import Scaling, fit_scaling, scaled_probabilities
@@ -123,7 +123,7 @@ def test_confidence_is_that_of_the_formulas(seed, n, k):
             ]
             powers = [math.exp(c / 0.5) for c in cosines]
             density += naive_entropy([x / sum(powers) for x in powers]) / n
-    assert soft_neighbourhood_density(P, 0.5) == pytest.approx(density, abs=1e-10)
+    assert soft_neighborhood_density(P, 0.5) == pytest.approx(density, abs=1e-10)
 
 
 def test_extremes_of_confidence():
@@ -131,14 +131,14 @@ def test_extremes_of_confidence():
     assert mean_entropy(sure) == 0
     assert mutual_information(sure) == pytest.approx(math.log(3))
     assert mutual_information(sure[:1]) == 0
-    assert soft_neighbourhood_density(sure, 0.05) == pytest.approx(math.log(2), abs=1e-6)
+    assert soft_neighborhood_density(sure, 0.05) == pytest.approx(math.log(2), abs=1e-6)
 
 
 def test_density_does_not_depend_on_the_tiles(monkeypatch):
     P = random_probabilities(np.random.RandomState(0), 23, 3)
-    whole = soft_neighbourhood_density(P, 0.05)
+    whole = soft_neighborhood_density(P, 0.05)
     monkeypatch.setattr("covshift.kernels.prediction_confidence.TILE_ROWS", 5)
-    assert soft_neighbourhood_density(P, 0.05) == pytest.approx(whole, rel=1e-12)
+    assert soft_neighborhood_density(P, 0.05) == pytest.approx(whole, rel=1e-12)
 
 
 # Weighted risk

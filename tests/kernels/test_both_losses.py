@@ -7,6 +7,8 @@ from scipy import sparse
 from covshift.kernels.activations import ACTIVATIONS
 from tests.kernels.problems import assert_close, blockwise_loss, example, joint_loss
 
+pytestmark = pytest.mark.usefixtures("kernels")
+
 both_losses = pytest.mark.parametrize("loss_function", [joint_loss, blockwise_loss])
 
 

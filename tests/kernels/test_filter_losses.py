@@ -13,6 +13,8 @@ from covshift.kernels.filter_losses import LOSSES, filter_losses
 from tests.kernels.problems import assert_close
 from tests.twins import naive
 
+pytestmark = pytest.mark.usefixtures("kernels")
+
 TWINS = {"joint": naive.joint_loss, "blockwise": naive.blockwise_loss}
 N_ROWS, N_FEATURES, N_FILTERS, N_CLASSES, N_PROBLEMS = 41, 3, 4, 2, 3
 

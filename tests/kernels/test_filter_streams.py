@@ -13,6 +13,8 @@ from covshift.streams import ArrayRows
 from tests.kernels.problems import assert_close, example
 from tests.twins import naive
 
+pytestmark = pytest.mark.usefixtures("kernels")
+
 TWINS = {"joint": naive.joint_loss, "blockwise": naive.blockwise_loss}
 
 

@@ -22,10 +22,10 @@ def asarray(array):
     return to_torch(array, device="cuda" if HAS_GPU else "cpu")
 
 
-def both(activation, epsilon=1e-8, norm_epsilon=1e-8, labelled=True, padding=0, **shape):
+def both(activation, epsilon=1e-8, norm_epsilon=1e-8, labeled=True, padding=0, **shape):
     """Losses and gradients of both ways, in single precision, and in double precision."""
     W, arguments = draw(**shape)
-    if not labelled:
+    if not labeled:
         arguments |= {
             "groups": arguments["groups"][:, :0],
             "label_reward": arguments["label_reward"][:, :0],
@@ -57,8 +57,8 @@ def assert_agree(fused, eager, double):
 @pytest.mark.parametrize("activation", ["abs", "sin", "cos", "periodic"])
 @pytest.mark.parametrize("labelled", [True, False])
 @pytest.mark.parametrize("shape", [{}, {"n": 2100}, {"L": 37, "n": 70, "m": 5}])
-def test_agrees_with_eager_operations(activation, labelled, shape):
-    assert_agree(*both(activation, labelled=labelled, **shape))
+def test_agrees_with_eager_operations(activation, labeled, shape):
+    assert_agree(*both(activation, labeled=labeled, **shape))
 
 
 def test_padding_has_no_gradient():

@@ -41,7 +41,7 @@ def test_a_norm_of_zero_divides_by_one():
 def test_stored_norms_give_their_own_rows_what_the_batch_gives(F, norm_epsilon):
     stored = root_mean_squares(F)
     np.testing.assert_allclose(stored, naive.root_mean_squares(F), rtol=1e-12)
-    expected = naive.normalise(F, norm_epsilon)
+    expected = naive.normalize(F, norm_epsilon)
     norms = stored_norms(stored[None], np.array([len(F)]), norm_epsilon)
     assert norms.shape == (1, F.shape[1])
     Z = F.copy()
@@ -55,7 +55,7 @@ def test_stored_norms_give_their_own_rows_what_the_batch_gives(F, norm_epsilon):
 def test_stored_norms_may_differ_from_row_to_row(norm_epsilon):
     F = np.random.default_rng(2).uniform(size=(9, 3))
     parts = [F[:2], F[2:]]
-    expected = np.concatenate([naive.normalise(part, norm_epsilon) for part in parts])
+    expected = np.concatenate([naive.normalize(part, norm_epsilon) for part in parts])
     root_means = np.stack([root_mean_squares(part) for part in parts])
     norms = stored_norms(root_means, np.array([2, 7]), norm_epsilon)
     result = normalize_by(F.copy(), np.repeat(norms, [2, 7], axis=0), norm_epsilon)

@@ -17,8 +17,10 @@ from tests.kernels.problems import (
 )
 from tests.twins import naive
 
+pytestmark = pytest.mark.usefixtures("kernels")
+
 # Values computed by the authors' released code: two data sets, `periodic` and `wide`; the
-# representations are those of the first 100 rows of each domain, normalised as one batch.
+# representations are those of the first 100 rows of each domain, normalized as one batch.
 RELEASED = np.load(Path(__file__).with_name("released_code.npz"))
 CASES = {
     "periodic_L2_sin": "periodic",
@@ -35,7 +37,7 @@ def released(case):
     )
     W, sizes, label_reward = (RELEASED[f"{case}_{name}"] for name in ("W0", "groups", "lambda"))
     classes, codes = np.unique(y_source, return_inverse=True)
-    owner = np.repeat(np.arange(len(sizes)), sizes)  # the last group: unlabelled rows
+    owner = np.repeat(np.arange(len(sizes)), sizes)  # the last group: unlabeled rows
     activation = case.rpartition("_")[2]
     return Problem(
         W=W,
@@ -65,7 +67,7 @@ def test_each_domain_as_its_own_batch_equals_the_released_code(case, role):
     X = RELEASED[f"{CASES[case]}_X_{role}"]
     F = activate(X @ problem.W.T, problem.activation, problem.epsilon)
     expected = RELEASED[f"{case}_Z_{role}_batch0"]
-    Z = naive.normalise(F, problem.norm_epsilon)
+    Z = naive.normalize(F, problem.norm_epsilon)
     np.testing.assert_allclose(Z[: len(expected)], expected, rtol=1e-9, atol=1e-12)
 
 

@@ -13,6 +13,8 @@ from tests.kernels.problems import (
 )
 from tests.twins import naive
 
+pytestmark = pytest.mark.usefixtures("kernels")
+
 
 @FIXED
 @given(problem=problems())
@@ -45,12 +47,12 @@ def test_the_reward_enters_before_the_backward_pass():
     assert np.linalg.norm(gradient - late) > 0.1 * np.linalg.norm(gradient)
 
 
-def test_unlabelled_rows_earn_nothing():
+def test_unlabeled_rows_earn_nothing():
     problem = example()
     no_labels = problem.evaluate(joint_loss, codes=None)
-    all_unlabelled = problem.evaluate(joint_loss, codes=np.full(40, -1))
+    all_unlabeled = problem.evaluate(joint_loss, codes=np.full(40, -1))
     no_reward = problem.evaluate(joint_loss, label_reward=np.zeros(2))
-    for loss, gradient in (all_unlabelled, no_reward):
+    for loss, gradient in (all_unlabeled, no_reward):
         assert loss == pytest.approx(no_labels[0], rel=1e-13)
         assert_close(gradient, no_labels[1], 1e-13)
     assert problem.evaluate(joint_loss)[0] < no_labels[0] - 1
@@ -60,9 +62,9 @@ def test_unlabelled_rows_earn_nothing():
 def test_the_penalty_is_half_alpha_times_the_squared_norm(activation):
     problem = example(activation=activation)
     loss, gradient = problem.evaluate(joint_loss, alpha=0.0)
-    penalised_loss, penalised_gradient = problem.evaluate(joint_loss, alpha=3.0)
-    assert penalised_loss - loss == pytest.approx(1.5 * np.square(problem.W).sum(), rel=1e-9)
-    np.testing.assert_allclose(penalised_gradient - gradient, 3.0 * problem.W, atol=1e-12)
+    penalized_loss, penalized_gradient = problem.evaluate(joint_loss, alpha=3.0)
+    assert penalized_loss - loss == pytest.approx(1.5 * np.square(problem.W).sum(), rel=1e-9)
+    np.testing.assert_allclose(penalized_gradient - gradient, 3.0 * problem.W, atol=1e-12)
 
 
 def test_zero_rows_without_any_epsilon():

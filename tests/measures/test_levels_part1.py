@@ -94,7 +94,7 @@ C2ST_CASES = {
     "c2st, 200 + 60, 5 features": c2st(200, 60, 5),
     "c2st, 100 + 100, 10 folds": c2st(100, 100, 10, cv=10),
     "c2st, 100 + 100, 2 folds": c2st(100, 100, 10, cv=2),
-    "c2st, nearest neighbours": c2st(60, 40, 5, classifier=KNeighborsClassifier(5)),
+    "c2st, nearest neighbors": c2st(60, 40, 5, classifier=KNeighborsClassifier(5)),
     "c2st, kernel machine": c2st(60, 40, 5, classifier=SVC()),
     "c2st, small forest": c2st(40, 40, 5, classifier=RandomForestClassifier(10, max_depth=3)),
 }

@@ -161,7 +161,7 @@ def test_pareto_k_with_ties_at_the_cutoff():
     assert pareto_k(weights) > 0.7
 
 
-def standardised(X_source, X_target):
+def standardized(X_source, X_target):
     scale = X_source.std(axis=0)
     scale[scale == 0] = 1
     return X_source / scale, X_target / scale
@@ -175,7 +175,7 @@ def test_support_equals_the_naive_twin(n_features, n_neighbors, quantile):
     X_source = rng.normal(size=(60, n_features)) * rng.uniform(0.1, 9, n_features)
     X_target = 1.5 * X_source[:40] + 0.7 * rng.normal(size=(40, n_features))
     overlap = support_overlap(X_source, X_target, n_neighbors=n_neighbors, quantile=quantile)
-    source, target = standardised(X_source, X_target)
+    source, target = standardized(X_source, X_target)
     own = naive.mean_nearest_distances(source, source, n_neighbors, leave_out=True)
     distances = naive.mean_nearest_distances(target, source, n_neighbors)
     np.testing.assert_allclose(overlap.distances, distances, rtol=1e-6)

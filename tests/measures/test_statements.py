@@ -12,10 +12,10 @@ from sklearn.exceptions import ConvergenceWarning
 from covshift import PeriodicSparseFiltering, SparseFiltering
 from covshift.datasets import make_periodic_shift, make_radial_shift
 from covshift.kernels.activations import ACTIVATIONS, activate
-from covshift.measures.cosine_neighbourhood import (
+from covshift.measures.cosine_neighborhood import (
     _choose_pairs,
-    check_cosine_neighbourhood,
-    neighbourhood_bounds,
+    check_cosine_neighborhood,
+    neighborhood_bounds,
 )
 from covshift.measures.periods import check_period, period_shifts
 from covshift.measures.representation_bounds import check_representation_bounds
@@ -28,7 +28,7 @@ from tests.twins import naive
 def representation(n, m, L, activation, seed, scale=1.0, epsilon=1e-8):
     rng = np.random.default_rng(seed)
     H = scale * rng.standard_normal((n, m)) @ rng.standard_normal((m, L))
-    return naive.normalise(activate(H, activation, epsilon), 0.0)
+    return naive.normalize(activate(H, activation, epsilon), 0.0)
 
 
 def naive_bounds(Z):
@@ -87,7 +87,7 @@ def test_a_broken_bound_has_a_negative_margin(margin, Z):
 
 
 def test_rows_off_the_sphere_are_noticed():
-    Z = naive.normalise(np.random.default_rng(0).uniform(size=(9, 3)), 0.1)
+    Z = naive.normalize(np.random.default_rng(0).uniform(size=(9, 3)), 0.1)
     result = check_representation_bounds(Z)
     assert not result.holds
     assert result.sphere_error > 0.01
@@ -132,7 +132,7 @@ def test_bounds_refuse(bad):
         check_representation_bounds(bad)
 
 
-# ---- cosine neighbours ----
+# ---- cosine neighbors ----
 
 
 def trial(rng, spread):
@@ -181,19 +181,19 @@ READINGS_OF_K = {
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1e-8, 0.1])
-def test_neighbourhood_bounds_equal_the_naive_twin(epsilon):
+def test_neighborhood_bounds_equal_the_naive_twin(epsilon):
     rng = np.random.default_rng(0)
     for _ in range(50):
         X, W, t = trial(rng, 1.0)
         distance, bound, sharp = naive_pair(X[0], X[1], W, t, epsilon)
-        result = check_cosine_neighbourhood(W, t, X, pairs=[[0, 1]], epsilon=epsilon)
+        result = check_cosine_neighborhood(W, t, X, pairs=[[0, 1]], epsilon=epsilon)
         assert result.margin == pytest.approx(bound - distance, abs=1e-9)
         assert result.sharp_margin == pytest.approx(sharp - distance, abs=1e-9)
         assert result.largest_ratio == pytest.approx(distance / sharp, abs=1e-6)
         assert result.informative_share == (sharp < np.sqrt(2))
         Z = naive.feature_map(X, W, "abs", epsilon, 0.0)
         if epsilon == 0:  # there the norms of X are those of the naive map
-            given_z = check_cosine_neighbourhood(W, t, X, Z=Z, pairs=[[0, 1]])
+            given_z = check_cosine_neighborhood(W, t, X, Z=Z, pairs=[[0, 1]])
             assert given_z.margin == pytest.approx(result.margin, abs=1e-12)
 
 
@@ -208,7 +208,7 @@ def test_corrected_bounds_hold_where_the_printed_one_fails():
         Z = np.abs(X[:2] @ W.T) / t
         Z /= np.linalg.norm(Z, axis=1, keepdims=True)
         distance = np.linalg.norm(Z[0] - Z[1])
-        (bound,), (sharp,), _ = neighbourhood_bounds(X[:1], X[1:2], W, t, 0.0)
+        (bound,), (sharp,), _ = neighborhood_bounds(X[:1], X[1:2], W, t, 0.0)
         broken += distance > bound
         sharp_broken += distance > sharp * (1 + 1e-9)
         nearest = max(nearest, distance / sharp)
@@ -228,7 +228,7 @@ def test_corrected_bounds_hold_where_the_printed_one_fails():
     seed=st.integers(0, 2**32 - 1),
     epsilon=st.sampled_from([0.0, 1e-8, 1.0]),
 )
-def test_neighbourhood_holds_for_rows_of_all_kinds(m, L, seed, epsilon):
+def test_neighborhood_holds_for_rows_of_all_kinds(m, L, seed, epsilon):
     """Collinear, opposite, equal, zero and near-null rows, and a dead feature."""
     rng = np.random.default_rng(seed)
     W = rng.standard_normal((L, m))
@@ -239,7 +239,7 @@ def test_neighbourhood_holds_for_rows_of_all_kinds(m, L, seed, epsilon):
     X = np.array([x, -x, 3 * x, x + 1e-9, 0 * x, last, -2 * last + 1e-12 * x, 1e-5 * x])
     t = np.linalg.norm(X @ W.T, axis=0)
     t[0] = 0.0
-    result = check_cosine_neighbourhood(W, t, X, epsilon=epsilon)
+    result = check_cosine_neighborhood(W, t, X, epsilon=epsilon)
     assert result.holds, result
     assert result.n_pairs == 28
 
@@ -248,38 +248,38 @@ def test_structure_is_axial():
     """Opposite rows are one: a bound with 1 - cos would allow √2, this one allows nothing."""
     rng = np.random.default_rng(0)
     W, x = rng.standard_normal((4, 3)), rng.standard_normal((1, 3))
-    (bound,), _, _ = neighbourhood_bounds(x, -x, W, np.ones(4), 0.0)
+    (bound,), _, _ = neighborhood_bounds(x, -x, W, np.ones(4), 0.0)
     assert bound == 0
-    assert check_cosine_neighbourhood(W, np.ones(4), [x[0], -x[0]]).margin == 0
+    assert check_cosine_neighborhood(W, np.ones(4), [x[0], -x[0]]).margin == 0
 
 
-def test_neighbourhood_of_fitted_filters():
+def test_neighborhood_of_fitted_filters():
     X = make_radial_shift(random_state=0).X_source
     sf = SparseFiltering(4, random_state=0).fit(X)
     arguments = sf.components_, sf.feature_norms_[0], X
-    result = check_cosine_neighbourhood(*arguments, Z=sf.transform(X), epsilon=sf.epsilon)
+    result = check_cosine_neighborhood(*arguments, Z=sf.transform(X), epsilon=sf.epsilon)
     assert result.holds
     assert result.n_pairs == 100_000
     assert 0.5 < result.informative_share < 1
-    same = check_cosine_neighbourhood(*arguments, epsilon=sf.epsilon, random_state=0)
-    again = check_cosine_neighbourhood(*arguments, epsilon=sf.epsilon, random_state=0)
+    same = check_cosine_neighborhood(*arguments, epsilon=sf.epsilon, random_state=0)
+    again = check_cosine_neighborhood(*arguments, epsilon=sf.epsilon, random_state=0)
     assert same == again
 
 
-def test_neighbourhood_of_single_precision_filters():
+def test_neighborhood_of_single_precision_filters():
     X = make_radial_shift(random_state=0).X_source.astype(np.float32)
     sf = SparseFiltering(4, random_state=0).fit(X)
     Z = sf.transform(X)
     assert Z.dtype == np.float32
-    assert check_cosine_neighbourhood(
+    assert check_cosine_neighborhood(
         sf.components_, sf.feature_norms_[0], X, Z=Z, epsilon=sf.epsilon
     ).holds
 
 
-def test_neighbourhood_fails_for_other_representations():
+def test_neighborhood_fails_for_other_representations():
     X = make_radial_shift(random_state=0).X_source
     psf = PeriodicSparseFiltering(4, n_restarts=1, max_iter=0, random_state=0).fit(X)
-    result = check_cosine_neighbourhood(
+    result = check_cosine_neighborhood(
         psf.components_, psf.feature_norms_[0], X, Z=psf.transform(X)
     )
     assert not result.holds
@@ -290,9 +290,9 @@ def test_neighbourhood_fails_for_other_representations():
 def test_norms_matter_up_to_a_factor():
     rng = np.random.default_rng(0)
     X, W, t = trial(rng, 1.0)
-    result = check_cosine_neighbourhood(W, t, X)
-    scaled = check_cosine_neighbourhood(W, 7 * t, X)
-    other = check_cosine_neighbourhood(W, np.ones(len(W)), X)
+    result = check_cosine_neighborhood(W, t, X)
+    scaled = check_cosine_neighborhood(W, 7 * t, X)
+    other = check_cosine_neighborhood(W, np.ones(len(W)), X)
     assert scaled.largest_ratio == pytest.approx(result.largest_ratio)
     assert other.largest_ratio != pytest.approx(result.largest_ratio)
 
@@ -300,10 +300,10 @@ def test_norms_matter_up_to_a_factor():
 def test_pairs_are_all_given_or_drawn():
     rng = np.random.default_rng(0)
     X, W = rng.standard_normal((40, 3)), rng.standard_normal((2, 3))
-    assert check_cosine_neighbourhood(W, [1, 1], X).n_pairs == 780
-    assert check_cosine_neighbourhood(W, [1, 1], X, max_pairs=779).n_pairs == 779
-    two = [check_cosine_neighbourhood(W, [1, 1], X, pairs=[pair]) for pair in ([0, 1], [2, 3])]
-    both = check_cosine_neighbourhood(W, [1, 1], X, pairs=[[0, 1], [2, 3]])
+    assert check_cosine_neighborhood(W, [1, 1], X).n_pairs == 780
+    assert check_cosine_neighborhood(W, [1, 1], X, max_pairs=779).n_pairs == 779
+    two = [check_cosine_neighborhood(W, [1, 1], X, pairs=[pair]) for pair in ([0, 1], [2, 3])]
+    both = check_cosine_neighborhood(W, [1, 1], X, pairs=[[0, 1], [2, 3]])
     assert both.largest_ratio == max(result.largest_ratio for result in two)
     assert both.margin == min(result.margin for result in two)
     assert two[0] != two[1]
@@ -311,7 +311,7 @@ def test_pairs_are_all_given_or_drawn():
 
 def test_drawn_pairs_are_of_different_rows():
     X = np.eye(3)
-    result = check_cosine_neighbourhood(X, np.ones(3), X, max_pairs=2, random_state=0)
+    result = check_cosine_neighborhood(X, np.ones(3), X, max_pairs=2, random_state=0)
     # Two different rows are orthogonal; a row with itself would have margin zero.
     assert result.margin == pytest.approx(2 * np.sqrt(2) - np.sqrt(2))
 
@@ -333,10 +333,10 @@ def test_drawn_pairs_are_of_different_rows():
         ({"max_pairs": 0}, "max_pairs"),
     ],
 )
-def test_neighbourhood_refuses(changes, message):
+def test_neighborhood_refuses(changes, message):
     arguments = {"W": np.ones((2, 3)), "norms": [1.0, 1.0], "X": np.ones((4, 3))} | changes
     with pytest.raises(ValueError, match=message):
-        check_cosine_neighbourhood(**arguments)
+        check_cosine_neighborhood(**arguments)
 
 
 # ---- Theorem 2: periods ----

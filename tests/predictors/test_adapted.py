@@ -63,7 +63,7 @@ def fit(model, labels=y, **params):
     return model.fit(X, labels, **{"sample_domain": SAMPLE_DOMAIN, **params})
 
 
-def test_adapter_sees_all_rows_and_estimator_the_labelled_ones():
+def test_adapter_sees_all_rows_and_estimator_the_labeled_ones():
     model = fit(AdaptedClassifier(FILTERS, LogisticRegression()))
     filters = SparseFiltering(**FILTERS.get_params()).fit(X, sample_domain=SAMPLE_DOMAIN)
     Z = filters.transform(X, sample_domain=SAMPLE_DOMAIN)
@@ -79,7 +79,7 @@ def test_adapter_sees_all_rows_and_estimator_the_labelled_ones():
     )
 
 
-def test_label_mask_adds_and_removes_labelled_rows():
+def test_label_mask_adds_and_removes_labeled_rows():
     known = np.arange(len(y)) % 3 == 0
     model = fit(AdaptedClassifier(None, LogisticRegression()), label_mask=known)
     assert_allclose(model.estimator_.coef_, LogisticRegression().fit(X[known], y[known]).coef_)
@@ -111,7 +111,7 @@ def test_importance_weights_reach_the_estimator_with_mean_one():
     assert_allclose(model.estimator_.coef_, expected.coef_)
 
 
-def test_labelled_target_rows_weigh_one_beside_importance_weights():
+def test_labeled_target_rows_weigh_one_beside_importance_weights():
     known = SOURCE | (np.arange(len(y)) % 2 == 0)
     weights = np.ones(len(y))
     weights[SOURCE] = np.arange(1.0, SOURCE.sum() + 1)
@@ -273,7 +273,7 @@ def test_a_union_of_filters_gets_the_domains():
     )
 
 
-def test_a_few_labelled_target_rows_are_normalised_with_their_whole_domain():
+def test_a_few_labeled_target_rows_are_normalized_with_their_whole_domain():
     known = SOURCE.copy()
     known[np.flatnonzero(~SOURCE)[:2]] = True
     adapter = SparseFiltering(5, max_iter=5, random_state=0, normalization="batch")

@@ -54,7 +54,7 @@ def test_what_is_stored():
 
 
 def test_the_table_is_that_of_refits():
-    """With ready-made splits, of which unlabelled rows are left out."""
+    """With ready-made splits, of which unlabeled rows are left out."""
     splits = list(ShuffleSplit(3, test_size=0.3, train_size=0.5, random_state=0).split(X))
     weights = np.random.RandomState(0).uniform(0, 2, len(X))
     for criterion in ("squared_error", "misclassification"):
@@ -261,7 +261,7 @@ def test_a_row_that_has_all_the_weight():
     assert np.isfinite(model.predict_proba(X)).all()
 
 
-def test_weights_of_unlabelled_rows_have_no_effect():
+def test_weights_of_unlabeled_rows_have_no_effect():
     weights = np.where(SOURCE, 1.0, 5.0)
     assert_array_equal(fit(sample_weight=weights).coefficients_, fit().coefficients_)
 
@@ -286,7 +286,7 @@ def test_in_pipelines_and_searches():
         assert set(search.predict(X_NEW)) <= {0, 1, 2}
 
 
-def test_unlabelled_rows_are_not_scored():
+def test_unlabeled_rows_are_not_scored():
     with pytest.raises(ValueError, match="placeholder"):
         fit().score(X, np.where(SOURCE, Y, -1), sample_domain=SAMPLE_DOMAIN)
 
@@ -315,7 +315,7 @@ def test_unlabelled_rows_are_not_scored():
         ({"bases": "source"}, "'labelled', 'target'"),
         ({"bases": np.ones((4, 2))}, "bases has 2 features, but X has 3"),
         ({"bases": np.full((4, 3), np.nan)}, "bases contains NaN"),
-        ({"bases": None}, "'labelled', 'target' or an array of centres"),
+        ({"bases": None}, "'labelled', 'target' or an array of centers"),
         ({"bases": [1.0, 2.0, 3.0]}, "rows by features"),
         ({"criterion": "log"}, "'squared_error', 'misclassification'"),
         ({"random_state": "seed"}, "seed"),

@@ -99,7 +99,7 @@ def _accuracy_section():
         "accuracy",
         "Accuracy on the target",
         paragraphs=[
-            "Each system was fitted on 500 labelled source rows and 250 unlabelled target rows, "
+            "Each system was fitted on 500 labeled source rows and 250 unlabeled target rows, "
             "and scored on 500 further target rows.",
             f"A class may have any name, {SCRIPT} and R&D included; all of them are shown as text.",
         ],
@@ -109,7 +109,7 @@ def _accuracy_section():
         figures=[
             make_figure(
                 "accuracy",
-                "Accuracy of each system; bars of one colour are one system.",
+                "Accuracy of each system; bars of one color are one system.",
                 "Bar chart: SF is highest on radial, PSF on periodic, no adaptation elsewhere.",
                 png=_bars(),
             )
@@ -174,11 +174,11 @@ def _trials(data_set, system, n_trials):
 def _bars():
     figure = Figure(figsize=(10, 3.4), dpi=120, layout="constrained")
     axes = figure.subplots()
-    for index, (system, colour) in enumerate(
+    for index, (system, color) in enumerate(
         zip(SYSTEMS, ("#999999", "#0072B2", "#E69F00"), strict=True)
     ):
         heights = [means[index] for means in MEANS.values()]
-        axes.bar(np.arange(4) + (index - 1) * 0.26, heights, 0.24, color=colour, label=system)
+        axes.bar(np.arange(4) + (index - 1) * 0.26, heights, 0.24, color=color, label=system)
     axes.set_xticks(range(4), list(MEANS))
     axes.set_ylabel("accuracy")
     axes.legend(frameon=False, ncols=3, loc="upper center", bbox_to_anchor=(0.5, 1.15))

@@ -285,9 +285,9 @@ def test_tables_of_seven_columns_fit_a_desktop(width, visit):
     assert page.evaluate(widest) <= 42 * 16  # a readable measure all the same
 
 
-def luminance(colour):
+def luminance(color):
     """Relative luminance, as the Web Content Accessibility Guidelines define it."""
-    channels = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+    channels = [int(part) / 255 for part in re.findall(r"\d+", color)[:3]]
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
@@ -297,11 +297,11 @@ def contrast(one, other):
     return (high + 0.05) / (low + 0.05)
 
 
-COLOURS = """() => {
+COLORS = """() => {
   const background = (element) => {
     for (let each = element; each; each = each.parentElement) {
-      const colour = getComputedStyle(each).backgroundColor;
-      if (!/, 0\\)$/.test(colour)) return colour;
+      const color = getComputedStyle(each).backgroundColor;
+      if (!/, 0\\)$/.test(color)) return color;
     }
   };
   const found = new Set();
@@ -318,7 +318,7 @@ COLOURS = """() => {
 def test_contrast(scheme, media, visit):
     page = visit(color_scheme=scheme)
     page.emulate_media(media=media, color_scheme=scheme)
-    pairs = [pair.split("|") for pair in page.evaluate(COLOURS)]
+    pairs = [pair.split("|") for pair in page.evaluate(COLORS)]
     assert len(pairs) >= 6 if media == "screen" else len(pairs) >= 4
     for text, paper in pairs:
         assert contrast(text, paper) >= 4.5, (text, paper)
@@ -329,16 +329,16 @@ def test_contrast_of_black_on_white_is_21():
     assert contrast("rgb(0, 0, 0)", "rgb(255, 255, 255)") == pytest.approx(21)
 
 
-def paper_colour(page):
+def paper_color(page):
     return page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
 
 
-def test_dark_has_other_colours_and_paper_does_not(visit):
+def test_dark_has_other_colors_and_paper_does_not(visit):
     light, dark = (visit(color_scheme=scheme) for scheme in ("light", "dark"))
-    assert luminance(paper_colour(light)) > 0.9
-    assert luminance(paper_colour(dark)) < 0.05
+    assert luminance(paper_color(light)) > 0.9
+    assert luminance(paper_color(dark)) < 0.05
     dark.emulate_media(media="print", color_scheme="dark")
-    assert luminance(paper_colour(dark)) > 0.9
+    assert luminance(paper_color(dark)) > 0.9
 
 
 def test_print_has_tables_and_headings_but_no_buttons(visit):

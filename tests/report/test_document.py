@@ -131,7 +131,7 @@ SPOILS = {
     "no title": ((), "title", "", "the title: a name must not be empty"),
     "empty id": (TABLE, "id", " ", "tables: a name must not be empty"),
     "column twice": ((*TABLE, "columns", 1), "key", "name", "'name' must be unique"),
-    "unknown column": (ROW, "scores", 1, "row 1, 'scores': there is no such column; those are"),
+    "unknown column": (ROW, "scores", 1, "row 1, 'scores' is not a column of the table; those are"),
     "text in numbers": (ROW, "score", "2.5", "row 1, 'score': the column is numeric"),
     "no value": (ROW, "score", {"text": "2.5 ± 1"}, "must say what it sorts by"),
     "text as value": (ROW, "score", {"value": "2.5"}, "must say what it sorts by"),

@@ -64,7 +64,7 @@ def test_one_panel_per_data_set(data):
     ]
 
 
-def test_every_row_is_drawn_in_the_colour_of_its_label(data):
+def test_every_row_is_drawn_in_the_color_of_its_label(data):
     (axes,) = draw_data_sets({"one": data}).axes[:1]
     drawn = [len(points.get_offsets()) for points in axes.collections]
     assert drawn == [

@@ -36,7 +36,7 @@ def plain(estimator=None):
     return Candidate("none", "LR", None, estimator or LogisticRegression())
 
 
-def standardised(estimator=None):
+def standardized(estimator=None):
     return Candidate("standardise", "LR", DomainStandardScaler(), estimator or LogisticRegression())
 
 

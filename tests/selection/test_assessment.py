@@ -39,7 +39,7 @@ from covshift.selection.problem import Problem
 from covshift.selection.rehearsals import KINDS, pseudo_targets
 from covshift.selection.score_table import score_table
 from covshift.selection.words import say_gain
-from tests.selection.made_problems import Broken, make_bench, make_moved, plain, standardised
+from tests.selection.made_problems import Broken, make_bench, make_moved, plain, standardized
 
 WEIGHTS = np.array([0.1, 0.6, 0.3])
 PROBABILITIES = np.array([0.05, 0.5, 0.95])
@@ -47,7 +47,7 @@ PROBABILITIES = np.array([0.05, 0.5, 0.95])
 
 def make_candidates():
     forest = Candidate("none", "forest", None, ExtraTreesClassifier(20, random_state=0))
-    return [plain(LogisticRegression(C=0.1)), standardised(), forest]
+    return [plain(LogisticRegression(C=0.1)), standardized(), forest]
 
 
 def run_bench(n_domains=3, n_classes=2, objective="accuracy", candidates=None, seed=0, far=False):
@@ -171,7 +171,7 @@ def test_quantities_are_those_of_the_formulas(objective, n_domains, n_classes):
 
 
 def test_scenes_without_the_plain_model_and_members_that_failed_do_not_count():
-    candidates = [plain(), standardised(), Candidate("none", "broken", None, Broken())]
+    candidates = [plain(), standardized(), Candidate("none", "broken", None, Broken())]
     bench, table = run_bench(candidates=candidates)
     with_failed = quantities_of(
         bench, "accuracy", np.array([0.0, 0.7, 0.3]), 0, table.allowed, reweighed=False
@@ -284,7 +284,7 @@ def assessed(max_risk=MAX_RISK, labels=0, min_gain=MIN_GAIN, objective="accuracy
         known = problem.X_target[rows], problem.target_domain[rows], (rows % problem.n_classes)
     choice = choose(
         bench, "rehearsals", n_members=3, objective=objective, max_risk=max_risk,
-        min_gain=min_gain, labelled=known,
+        min_gain=min_gain, labeled=known,
     )  # fmt: skip
     return choice, bench
 
@@ -370,7 +370,7 @@ def test_a_vote_of_the_plain_model_alone_gains_nothing_for_sure():
 
 def test_a_plain_model_that_cannot_be_fitted_leaves_no_assessment():
     broken = Candidate("none", "broken", None, Broken())
-    bench, _ = run_bench(candidates=[broken, standardised()])
+    bench, _ = run_bench(candidates=[broken, standardized()])
     assert choose(bench, "rehearsals", n_members=1).assessment is None
 
 

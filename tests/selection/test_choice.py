@@ -25,7 +25,7 @@ from tests.selection.made_problems import (
     make_bench,
     make_moved,
     plain,
-    standardised,
+    standardized,
 )
 
 NAN = np.nan
@@ -111,7 +111,7 @@ def test_bad_candidates(bad, words):
 
 
 def test_degenerate_and_failed_candidates_are_named_with_the_reason():
-    bench = make_bench([plain(), plain(Constant()), plain(Broken()), standardised()])
+    bench = make_bench([plain(), plain(Constant()), plain(Broken()), standardized()])
     table = score_table(bench, ["source CV"])
     assert table.reasons[3] is None
     assert table.reasons[1] == "predicts one class for all 120 target rows"
@@ -199,14 +199,14 @@ def test_labels_that_contradict_the_score_say_how_far_it_is_off():
 
 
 def test_choosing_prefers_what_undoes_the_shift():
-    choice = choose(make_bench([plain(), standardised()]), "rehearsals", n_members=1, max_risk=1.0)
+    choice = choose(make_bench([plain(), standardized()]), "rehearsals", n_members=1, max_risk=1.0)
     assert choice.weights.tolist() == choice.recommended.tolist() == [0, 1]
     assert choice.assessment.action == "adapt"
     assert choice.assessment.members == [("standardise + LR", 1.0)]
 
 
 def test_what_is_too_risky_is_not_recommended():
-    choice = choose(make_bench([plain(), standardised()]), "rehearsals", n_members=1, max_risk=0.0)
+    choice = choose(make_bench([plain(), standardized()]), "rehearsals", n_members=1, max_risk=0.0)
     assert choice.weights.tolist() == [0, 1]
     assert choice.assessment.vote_loss_probability > 0
     assert choice.recommended.tolist() == [1, 0]
@@ -214,14 +214,14 @@ def test_what_is_too_risky_is_not_recommended():
 
 
 def test_nothing_is_assessed_without_a_target():
-    choice = choose(make_bench([plain(), standardised()]), "source CV", n_members=1)
+    choice = choose(make_bench([plain(), standardized()]), "source CV", n_members=1)
     assert choice.assessment is None
     np.testing.assert_array_equal(choice.recommended, choice.weights)
 
 
 def test_no_time_leaves_out_scores_and_still_chooses():
     choice = choose(
-        make_bench([plain(), standardised()]), "rehearsals", n_members=2, time_budget=0.0
+        make_bench([plain(), standardized()]), "rehearsals", n_members=2, time_budget=0.0
     )
     assert choice.table.scores == {}
     assert choice.table.skipped == list(KINDS[:3])  # there is one source domain

@@ -27,7 +27,7 @@ from covshift.selection.rehearsals import (
     rehearse,
 )
 from covshift.selection.score_table import score_table
-from tests.selection.made_problems import Broken, make_bench, plain, standardised
+from tests.selection.made_problems import Broken, make_bench, plain, standardized
 
 OBJECTIVES = list(METRICS)
 
@@ -44,7 +44,7 @@ def make_groups(n=60, n_domains=3, n_classes=3, seed=0):
 
 
 def bench_of(problem, objective, candidates=None):
-    candidates = candidates or [plain(), standardised()]
+    candidates = candidates or [plain(), standardized()]
     return Bench(candidates, problem, METRICS[objective], seed=1)
 
 
@@ -113,7 +113,7 @@ def naive_features(bench, table, plain_number):
 
 
 def test_without_another_plain_model_agreement_says_nothing():
-    bench = make_bench([plain(), standardised()])
+    bench = make_bench([plain(), standardized()])
     table = score_table(bench, KINDS)
     features = gain_features(bench, table.scores, table.allowed, 0)
     assert features[1, QUANTITIES.index("plain models")] == 0
@@ -122,7 +122,7 @@ def test_without_another_plain_model_agreement_says_nothing():
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("n_domains", [1, 3])
 def test_expected_gains_are_those_of_the_formula(objective, n_domains):
-    candidates = [plain(), plain(LogisticRegression(C=0.01)), standardised()]
+    candidates = [plain(), plain(LogisticRegression(C=0.01)), standardized()]
     bench = bench_of(make_groups(n_domains=n_domains), objective, candidates)
     table = score_table(bench, KINDS)
     number = choose_plain(bench, table)
@@ -135,8 +135,8 @@ def test_expected_gains_are_those_of_the_formula(objective, n_domains):
 
 
 def test_a_failed_candidate_has_no_expected_gain_and_disturbs_no_other():
-    alone = make_bench([plain(), standardised()])
-    both = make_bench([plain(), standardised(), plain(Broken())])
+    alone = make_bench([plain(), standardized()])
+    both = make_bench([plain(), standardized(), plain(Broken())])
     gains = []
     for bench in (alone, both):
         table = score_table(bench, KINDS)

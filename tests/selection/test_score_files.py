@@ -11,7 +11,7 @@ from covshift import AutoAdaptedClassifier
 from covshift.selection import auto_adapted, bench, members, score_files
 from covshift.selection.choice import choose
 from covshift.selection.score_files import ScoreFileError, read_scores, write_scores
-from tests.selection.made_problems import Broken, make_bench, make_moved, plain, standardised
+from tests.selection.made_problems import Broken, make_bench, make_moved, plain, standardized
 from tests.selection.test_auto_adapted_classifier import FEW, make_data
 
 OTHER = "of other rows or settings. Run diagnose again, or leave out --from."
@@ -19,7 +19,7 @@ DAMAGED = "is not a file of scores, or is damaged"
 
 
 def make_candidates():
-    return [plain(), standardised(), plain(Broken())._replace(adapter_name="broken")]
+    return [plain(), standardized(), plain(Broken())._replace(adapter_name="broken")]
 
 
 def chosen(a_bench):
@@ -105,7 +105,7 @@ def test_scores_of_others_are_refused(written, kind):
     elif kind == "seed":
         seed = 4
     elif kind == "settings":
-        candidates[1] = standardised(LogisticRegression(C=2.0))
+        candidates[1] = standardized(LogisticRegression(C=2.0))
     else:
         candidates.reverse()
     with pytest.raises(ScoreFileError, match=OTHER) as error:

@@ -21,7 +21,7 @@ from tests.selection.made_problems import (
     make_bench,
     make_moved,
     plain,
-    standardised,
+    standardized,
 )
 
 # Those that say which of two candidates is better where one undoes the shift and one does not.
@@ -32,15 +32,15 @@ TELLING = [
     "moved: by class",
 ]
 GOOD = [
-    standardised(),
+    standardized(),
     Candidate("CORAL", "LR", CorrelationAlignment(), LogisticRegression()),
-    standardised(LinearSVC())._replace(estimator_name="SVM"),
+    standardized(LinearSVC())._replace(estimator_name="SVM"),
 ]
 
 
 @pytest.mark.parametrize("name", TELLING)
 def test_pseudo_targets_prefer_what_undoes_the_shift(name):
-    scores = SCORERS[name](make_bench([plain(), standardised()]))
+    scores = SCORERS[name](make_bench([plain(), standardized()]))
     assert scores[1] > scores[0] + 0.2
     assert scores[1] > 0.85
 
@@ -85,7 +85,7 @@ def test_without_a_shift_weighted_and_plain_validation_agree():
 
 
 def test_reverse_validation_prefers_labels_that_lead_back():
-    scores = SCORERS["reverse"](make_bench([plain(), standardised()]))
+    scores = SCORERS["reverse"](make_bench([plain(), standardized()]))
     assert np.isnan(scores[0]) or scores[1] > scores[0]
 
 
@@ -116,7 +116,7 @@ class _LabelsOnly(KNeighborsClassifier):
 @pytest.mark.parametrize("name", list(SCORERS))
 def test_a_candidate_that_fails_is_not_scored_and_harms_no_other(name):
     problem, _ = make_moved(n_domains=2)
-    with_failure = SCORERS[name](make_bench([plain(), standardised(Broken()), *GOOD], problem))
+    with_failure = SCORERS[name](make_bench([plain(), standardized(Broken()), *GOOD], problem))
     without = SCORERS[name](make_bench([plain(), *GOOD], problem))
     assert np.isnan(with_failure[1])
     np.testing.assert_allclose(np.delete(with_failure, 1), without, rtol=1e-12)
@@ -188,7 +188,7 @@ def make_other_shares(n=400, seed=0):
 
 
 def test_class_shares_are_estimated_and_explain_the_shift():
-    bench = make_bench([plain(), standardised()], make_other_shares())
+    bench = make_bench([plain(), standardized()], make_other_shares())
     weights = class_share_weights(bench)
     codes = bench.problem.codes
     shares = np.bincount(codes, weights) / weights.sum()
@@ -198,7 +198,7 @@ def test_class_shares_are_estimated_and_explain_the_shift():
 
 
 def test_class_shares_do_not_explain_a_movement():
-    bench = make_bench([plain(), standardised()])
+    bench = make_bench([plain(), standardized()])
     assert left_unexplained(bench, class_share_weights(bench)) > 0.75
 
 
@@ -213,7 +213,7 @@ def test_weights_explain_what_depends_on_the_features():
 
 
 def test_where_class_shares_explain_the_shift_nothing_is_adapted():
-    bench = make_bench([plain(), standardised()], make_other_shares())
+    bench = make_bench([plain(), standardized()], make_other_shares())
     scores = SCORERS["resampled: class shares"](bench)
     assert scores[0] > scores[1] + 0.05
     moved = SCORERS["moved: mean and scale"](bench)
@@ -221,6 +221,6 @@ def test_where_class_shares_explain_the_shift_nothing_is_adapted():
 
 
 def test_without_an_unadapted_candidate_class_shares_cannot_be_told():
-    bench = make_bench([standardised()])
+    bench = make_bench([standardized()])
     assert np.isnan(class_share_weights(bench)).all()
     assert np.isnan(SCORERS["resampled: class shares"](bench)).all()

@@ -31,7 +31,7 @@ def quadratic(x):
 
 
 def minimize_lbfgs(loss_and_gradient, x0, *, distance=None, progress=None, **options):
-    """Minimise one problem."""
+    """Minimize one problem."""
 
     def evaluate(x, which):
         assert which.tolist() == [0]

@@ -118,9 +118,9 @@ def test_parts_add_up():
     twin, twin_fourths = np.zeros((3, 3)), np.zeros(2)
     for row, code in zip(X, codes, strict=True):
         if code < 2:
-            centred = row - means[code]
-            twin += np.outer(centred, centred)
-            twin_fourths[code] += (2 * centred**2).sum() ** 2
+            centered = row - means[code]
+            twin += np.outer(centered, centered)
+            twin_fourths[code] += (2 * centered**2).sum() ** 2
     np.testing.assert_allclose(scatter[0], twin)
     np.testing.assert_allclose(fourths, twin_fourths)
 

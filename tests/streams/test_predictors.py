@@ -59,7 +59,7 @@ def test_labels_of_any_type_and_a_regressor(streamed):
     np.testing.assert_allclose(np.asarray(ours.predict(streamed(X))), theirs.predict(X))
 
 
-def test_more_labelled_rows_than_fit_are_sampled(streamed, monkeypatch):
+def test_more_labeled_rows_than_fit_are_sampled(streamed, monkeypatch):
     monkeypatch.setattr(fitting, "ESTIMATOR_BYTES", 80 * 3 * 8)
     X, y, sample_domain, _ = make_problem(n=60)
     model = AdaptedClassifier(DomainStandardScaler(), LogisticRegression())

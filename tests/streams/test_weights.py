@@ -61,7 +61,7 @@ def test_many_rows_are_sampled_and_all_weighed(estimator, rows, streamed, monkey
 
 @pytest.mark.parametrize("estimator", ESTIMATORS[:3], ids=repr)
 def test_least_squares_uses_all_rows_in_the_end(estimator, rows, streamed, monkeypatch):
-    """Bandwidth, regularisation and bases come from the sample, the coefficients from all."""
+    """Bandwidth, regularization and bases come from the sample, the coefficients from all."""
     monkeypatch.setattr(_weight_estimator, "LEARNED_ROWS", 300)
     X, sample_domain = rows
     with pytest.warns(SampledRowsWarning):

@@ -1,4 +1,4 @@
-"""What columns are recognised as, what is said about it, and how it is overruled."""
+"""What columns are recognized as, what is said about it, and how it is overruled."""
 
 import numpy as np
 import pandas as pd

@@ -223,7 +223,7 @@ def test_classes_of_any_type(labels, dtype, classes):
             r"is a number \(60 different values in 60 rows, 0 to 1\), not a class",
         ),
         (np.arange(N) // 2, "Use --task regression to predict the number, --bins 4"),
-        ([f"note {i}" for i in range(N)], "these are no classes"),
+        ([f"note {i}" for i in range(N)], "these are not classes"),
         (pd.date_range("2024-01-01", periods=N), "holds dates"),
     ],
 )
@@ -262,11 +262,14 @@ def test_a_rare_class_is_said():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"label": "churn"}, "label: the training table has no column 'churn'; is it 'churned'"),
+        (
+            {"label": "churn"},
+            "The training table has no column 'churn' for the label; is it 'churned'",
+        ),
         ({"label": "zzz"}, "it has 'age', 'city', 'site', 'churned'"),
-        ({"domain": "sit"}, "domain: the training table has no column 'sit'"),
-        ({"ignore": ["x"]}, "ignore: the training table has no column 'x'"),
-        ({"keep": ["x"]}, "keep: the training table has no column 'x'"),
+        ({"domain": "sit"}, "no column 'sit' for the domain"),
+        ({"ignore": ["x"]}, "no column 'x' to ignore"),
+        ({"keep": ["x"]}, "no column 'x' to use"),
         ({"ignore": "age"}, "ignore must be a list of names"),
         ({"domain": "churned"}, "not two of them"),
         ({"ignore": ["churned"]}, "not two of them"),

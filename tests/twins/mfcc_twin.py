@@ -13,8 +13,8 @@ def mel(frequency):
 def triangle(b, f, n_bands, n_fft, rate, lowest, highest):
     """Weight of frequency number f in band b = 1, ..., n_bands."""
     step = (mel(highest) - mel(lowest)) / (n_bands + 1)
-    centre = mel(lowest) + b * step
-    return max(0.0, 1 - abs(mel(f * rate / n_fft) - centre) / step)
+    center = mel(lowest) + b * step
+    return max(0.0, 1 - abs(mel(f * rate / n_fft) - center) / step)
 
 
 def power_spectrum(frame, n_fft, preemphasis):

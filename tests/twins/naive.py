@@ -30,7 +30,7 @@ def activation(h, kind, epsilon):
     raise ValueError(f"unknown kind: {kind!r}")
 
 
-def normalise(F, norm_epsilon):
+def normalize(F, norm_epsilon):
     """A_ij = F_ij / sqrt(sum_i F_ij^2 + e), then Z_ij = A_ij / sqrt(sum_j A_ij^2 + e).
 
     A norm that is exactly zero divides by one instead.
@@ -62,8 +62,8 @@ def _activations(X, W, kind, epsilon):
 
 
 def feature_map(X, W, kind, epsilon, norm_epsilon):
-    """Z = normalise(activation(X W^T))."""
-    return normalise(_activations(X, W, kind, epsilon), norm_epsilon)
+    """Z = normalize(activation(X W^T))."""
+    return normalize(_activations(X, W, kind, epsilon), norm_epsilon)
 
 
 def _total(Z):
@@ -82,7 +82,7 @@ def _penalty(W, alpha):
 def joint_loss(W, X, codes, groups, label_reward, kind, epsilon, norm_epsilon, alpha):
     """sum Z - sum_c reward_c sum_{i: code_i = c} sum_{j in group c} Z_ij + alpha/2 sum W^2.
 
-    Rows whose code is -1 are unlabelled and earn no reward.
+    Rows whose code is -1 are unlabeled and earn no reward.
     """
     Z = feature_map(X, W, kind, epsilon, norm_epsilon)
     loss = _total(Z)
@@ -94,19 +94,19 @@ def joint_loss(W, X, codes, groups, label_reward, kind, epsilon, norm_epsilon, a
 
 
 def blockwise_loss(W, X, codes, groups, label_reward, kind, epsilon, norm_epsilon, alpha):
-    """sum Z - sum_c reward_c sum normalise(F[rows of c, group c]) + alpha/2 sum W^2.
+    """sum Z - sum_c reward_c sum normalize(F[rows of c, group c]) + alpha/2 sum W^2.
 
     A class with no rows or an empty group earns nothing; nor do rows whose code is -1.
     """
     F = _activations(X, W, kind, epsilon)
-    loss = _total(normalise(F, norm_epsilon))
+    loss = _total(normalize(F, norm_epsilon))
     for c in range(len(groups)):
         rows = [i for i in range(F.shape[0]) if codes[i] == c]
         columns = [j for j in range(F.shape[1]) if groups[c][j]]
         if not rows or not columns:
             continue
         block = np.array([[F[i, j] for j in columns] for i in rows])
-        loss = loss - label_reward[c] * _total(normalise(block, norm_epsilon))
+        loss = loss - label_reward[c] * _total(normalize(block, norm_epsilon))
     return loss + _penalty(W, alpha)
 
 

@@ -1,4 +1,4 @@
-"""Every weight estimator against ratios that are known, before any normalising."""
+"""Every weight estimator against ratios that are known, before any normalizing."""
 
 import numpy as np
 import pytest

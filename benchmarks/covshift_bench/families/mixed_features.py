@@ -50,7 +50,7 @@ def turned_factors(world):
     """
     rng, rank, width = world.rng, int(world.rng.randint(2, 5)), int(world.rng.randint(8, 31))
     world.n_classes, world.n_noise = int(rng.choice([2, 2, 3, 4])), min(world.n_noise, 5)
-    centres = rng.uniform(1.2, 2.5) * rng.standard_normal((world.n_classes, rank))
+    centers = rng.uniform(1.2, 2.5) * rng.standard_normal((world.n_classes, rank))
     loadings = ortho_group.rvs(width, random_state=rng)[:rank] * rng.uniform(1, 2, size=(rank, 1))
     tilt, strength, noise = rng.uniform(0.3, 1.3), rng.uniform(0.3, 1.0), rng.uniform(0.3, 0.7)
 
@@ -62,7 +62,7 @@ def turned_factors(world):
 
     def draw(n, turned, move):
         y = rng.randint(world.n_classes, size=n)
-        factors = centres[y] + rng.standard_normal((n, rank))
+        factors = centers[y] + rng.standard_normal((n, rank))
         return factors @ turned + noise * rng.standard_normal((n, width)) + move, y
 
     return in_groups(world, draw_own, draw)
@@ -78,7 +78,7 @@ def camera_frames(world):
     world.n_classes, world.n_noise = int(rng.choice([2, 2, 3, 4])), min(world.n_noise, 5)
     modes = ortho_group.rvs(3 * n_points, random_state=rng)[:3] * np.array([[10.0], [3.0], [1.5]])
     modes = modes.reshape(3, n_points, 3)
-    centres = rng.uniform(1.0, 2.0) * rng.standard_normal((world.n_classes, 3)) * [0.2, 1.0, 1.0]
+    centers = rng.uniform(1.0, 2.0) * rng.standard_normal((world.n_classes, 3)) * [0.2, 1.0, 1.0]
     body = rng.uniform(0, 3.0) * rng.standard_normal((n_points, 3))
     farthest, noise = rng.uniform(0.5, 1.6), rng.uniform(0.1, 0.5)
 
@@ -89,7 +89,7 @@ def camera_frames(world):
 
     def draw(n, turn):
         y = rng.randint(world.n_classes, size=n)
-        amounts = centres[y] + rng.standard_normal((n, 3))
+        amounts = centers[y] + rng.standard_normal((n, 3))
         points = (body + np.tensordot(amounts, modes, axes=1)) @ turn
         return points.reshape(n, -1) + noise * rng.standard_normal((n, 3 * n_points)), y
 
@@ -125,7 +125,7 @@ def turned_caps(world):
     world.n_noise = min(world.n_noise, 5)
     electrodes = np.linspace(0, 2 * np.pi, width, endpoint=False)
     places = rng.uniform(0.7, 1.1) * np.arange(3)
-    centres = rng.uniform(1.2, 2.2) * rng.standard_normal((world.n_classes, 3)) * [0.2, 1.0, 1.0]
+    centers = rng.uniform(1.2, 2.2) * rng.standard_normal((world.n_classes, 3)) * [0.2, 1.0, 1.0]
     focus, farthest, noise = rng.uniform(1, 2.5), rng.uniform(0.4, 1.1), rng.uniform(0.1, 0.5)
 
     def draw_own():
@@ -135,7 +135,7 @@ def turned_caps(world):
 
     def draw(n, heard):
         y = rng.randint(world.n_classes, size=n)
-        X = (centres[y] + rng.standard_normal((n, 3))) @ heard
+        X = (centers[y] + rng.standard_normal((n, 3))) @ heard
         return X + noise * rng.standard_normal((n, width)), y
 
     return in_groups(world, draw_own, draw)
@@ -173,8 +173,8 @@ def bridges(world):
     take_classes(world, [2, 2, 3, 4], most_noise=5)
     places, numbers = np.linspace(0.05, 0.95, width), np.arange(1, n_modes + 1)
     sizes = np.array([14.0, 7.0, 3.5, 2.0])[:n_modes, None]
-    centres = rng.uniform(1.0, 2.0) * rng.standard_normal((world.n_classes, n_modes))
-    centres[:, 0] *= 0.2
+    centers = rng.uniform(1.0, 2.0) * rng.standard_normal((world.n_classes, n_modes))
+    centers[:, 0] *= 0.2
     strength, noise = rng.uniform(0.3, 1.5), rng.uniform(0.3, 0.8)
 
     def draw_own():
@@ -183,7 +183,7 @@ def bridges(world):
         return (sizes * modes / np.linalg.norm(modes, axis=1, keepdims=True),)
 
     def draw(y, modes):
-        X = (centres[y] + rng.standard_normal((len(y), n_modes))) @ modes
+        X = (centers[y] + rng.standard_normal((len(y), n_modes))) @ modes
         return X + noise * rng.standard_normal(X.shape)
 
     return given_classes(world, draw_own, draw)

@@ -34,16 +34,16 @@ def nothing_but_names(world):
 
 def nothing_groups(world):
     """In every domain the classes are elsewhere."""
-    rng, shape = world.rng, world.centres.shape
+    rng, shape = world.rng, world.centers.shape
 
     def draw_group():
-        centres = 2.5 * rng.standard_normal(shape) / np.sqrt(shape[2]) * 1.5
+        centers = 2.5 * rng.standard_normal(shape) / np.sqrt(shape[2]) * 1.5
         move = 1.5 * rng.standard_normal(shape[2])
 
         def draw(n):
             y = rng.choice(world.n_classes, size=n, p=world.shares)
             cluster = rng.randint(shape[1], size=n)
-            return centres[y, cluster] + rng.standard_normal((n, shape[2])) + move, y
+            return centers[y, cluster] + rng.standard_normal((n, shape[2])) + move, y
 
         return draw
 
@@ -93,7 +93,7 @@ def nothing_but_opinions(world):
     """All domains have the same sixteen clusters; each has its own opinion of their classes."""
     rng, d, n_clusters = world.rng, max(world.n_informative, 3), 16
     world.n_classes, world.n_noise = int(rng.choice([2, 3, 4])), 0
-    centres = rng.uniform(2.5, 4.0) * rng.standard_normal((n_clusters, d))
+    centers = rng.uniform(2.5, 4.0) * rng.standard_normal((n_clusters, d))
     strength = rng.uniform(0, 1.0)
 
     def draw_own():
@@ -102,7 +102,7 @@ def nothing_but_opinions(world):
 
     def draw(n, opinion, move, shares):
         cluster = rng.choice(n_clusters, size=n, p=shares)
-        return centres[cluster] + rng.standard_normal((n, d)) + move, opinion[cluster]
+        return centers[cluster] + rng.standard_normal((n, d)) + move, opinion[cluster]
 
     return in_groups(world, draw_own, draw)
 

@@ -25,10 +25,10 @@ def periodic_groups(world):
     world.n_classes, world.n_noise = n_classes, 0
 
     def draw_group():
-        centre = period * (places.pop() + rng.uniform(-0.3, 0.3))
+        center = period * (places.pop() + rng.uniform(-0.3, 0.3))
 
         def draw(n):
-            t = centre + period * rng.uniform(-0.8, 0.8, size=n)
+            t = center + period * rng.uniform(-0.8, 0.8, size=n)
             X = 0.5 * rng.standard_normal((n, d))
             X += np.outer(t - X @ direction, direction)
             return X, np.floor(np.mod(t, period) / period * n_classes).astype(int) % n_classes
@@ -48,10 +48,10 @@ def striped_groups(world):
     world.n_classes, world.n_noise = 2, 0
 
     def draw_group():
-        centre, spread = period * places.pop(), period * rng.uniform(0.8, 1.2)
+        center, spread = period * places.pop(), period * rng.uniform(0.8, 1.2)
 
         def draw(n):
-            t = centre + spread * rng.uniform(-1, 1, size=n)
+            t = center + spread * rng.uniform(-1, 1, size=n)
             X = rng.uniform(0.3, 1.0) * rng.standard_normal((n, d))
             X += np.outer(t - X @ direction, direction)
             return X, (np.mod(t, period) < share * period).astype(int)

@@ -95,7 +95,7 @@ def dipoles(world):
 def fibre_orientations(world):
     """Fibres are traced as arrows; the class is a sector of their orientation, whichever the end.
 
-    Every slide has its own magnification, favours an orientation, and is traced from a side of its
+    Every slide has its own magnification, favors an orientation, and is traced from a side of its
     own, mostly. There may be depths, which say nothing of the class.
     """
     rng, d = world.rng, int(world.rng.randint(2, 6))
@@ -107,9 +107,9 @@ def fibre_orientations(world):
     def draw_own():
         return *rng.uniform(0, 2 * np.pi, size=2), np.exp(largest * rng.uniform(-1, 1))
 
-    def draw(n, side, favourite, size):
+    def draw(n, side, favorite, size):
         angle = rng.uniform(0, np.pi, size=n)
-        angle = np.mod(angle + 0.15 * np.sin(2 * angle - favourite), np.pi)
+        angle = np.mod(angle + 0.15 * np.sin(2 * angle - favorite), np.pi)
         arrows = np.stack([np.cos(angle + begin), np.sin(angle + begin)], axis=1)
         arrows *= np.sign(arrows @ [np.cos(side), np.sin(side)])[:, None]
         arrows *= np.where(rng.uniform(size=(n, 1)) < followed, 1, -1)

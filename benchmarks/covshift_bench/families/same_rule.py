@@ -41,19 +41,19 @@ def bent_overlapping(world):
 
 
 def noisy_overlapping(world):
-    """One source domain; classes of unlike spread, some often mislabelled; rows are selected by x.
+    """One source domain; classes of unlike spread, some often mislabeled; rows are selected by x.
 
     The rule is the same, and seen everywhere: nothing needs to be done.
     """
     rng, d = world.rng, world.n_informative
     spread = np.exp(0.3 * rng.standard_normal(world.n_classes))
-    mislabelled = rng.uniform(0, 0.2, size=world.n_classes)
+    mislabeled = rng.uniform(0, 0.2, size=world.n_classes)
     tilt = rng.uniform(0.4, 1.2) * rng.standard_normal(d) / np.sqrt(d)
 
     def draw(n):
         y = rng.choice(world.n_classes, size=n, p=world.shares)
-        X = world.centres[y, 0] + spread[y, None] * rng.standard_normal((n, d))
-        return X, (y + (rng.uniform(size=n) < mislabelled[y])) % world.n_classes
+        X = world.centers[y, 0] + spread[y, None] * rng.standard_normal((n, d))
+        return X, (y + (rng.uniform(size=n) < mislabeled[y])) % world.n_classes
 
     return selected(world, draw, lambda X: X @ tilt)
 
@@ -67,8 +67,8 @@ def entering_subpopulations(world):
     world.n_classes = min(world.n_classes, 4)
     places, width = np.linspace(0, 1, int(rng.randint(4, 8))), rng.uniform(0.1, 0.3)
     along, rule = ortho_group.rvs(d, random_state=rng)[:2]
-    centres = rng.uniform(3, 7) * np.outer(places - 0.5, along)
-    centres += 0.7 * rng.standard_normal(centres.shape)
+    centers = rng.uniform(3, 7) * np.outer(places - 0.5, along)
+    centers += 0.7 * rng.standard_normal(centers.shape)
     rule, doubt = rule + rng.uniform(-0.3, 0.3) * along, rng.uniform(0.1, 0.5)
     cut = cutter(rng, d, world.n_classes, lambda X: X @ rule)
 
@@ -77,7 +77,7 @@ def entering_subpopulations(world):
         return (shares / shares.sum(),)
 
     def draw(n, shares):
-        X = centres[rng.choice(len(places), size=n, p=shares)] + rng.standard_normal((n, d))
+        X = centers[rng.choice(len(places), size=n, p=shares)] + rng.standard_normal((n, d))
         return X, cut(X + doubt * rng.standard_normal((n, 1)) * rule)
 
     return in_groups(world, draw_own, draw)

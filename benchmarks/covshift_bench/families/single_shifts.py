@@ -64,8 +64,8 @@ def periodic(world):
     away = period * rng.randint(1, 4)
     width = period * rng.uniform(0.6, 1.5)
 
-    def draw(n, centre):
-        t = centre + width * rng.standard_normal(n)
+    def draw(n, center):
+        t = center + width * rng.standard_normal(n)
         X = 0.5 * rng.standard_normal((n, d))
         X += np.outer(t - X @ direction, direction)
         y = np.floor(np.mod(t, period) / period * world.n_classes).astype(int)
@@ -132,17 +132,17 @@ def no_shift(world):
 def nothing_helps(world):
     """All classes of the target, or half of them, are elsewhere, as if drawn anew."""
     rng = world.rng
-    centres = rng.permutation(world.centres.reshape(-1, world.n_informative))
-    centres = centres.reshape(world.centres.shape) + 0.5 * rng.standard_normal(world.centres.shape)
+    centers = rng.permutation(world.centers.reshape(-1, world.n_informative))
+    centers = centers.reshape(world.centers.shape) + 0.5 * rng.standard_normal(world.centers.shape)
     if rng.uniform() < 0.5:
         kept = rng.permutation(world.n_classes)[: (world.n_classes + 1) // 2]
-        centres[kept] = world.centres[kept]
-    before = world.centres
+        centers[kept] = world.centers[kept]
+    before = world.centers
 
     def target(n):
-        world.centres = centres
+        world.centers = centers
         drawn = world.draw(n)
-        world.centres = before
+        world.centers = before
         return drawn
 
     return deal_domains(world, world.draw, target)
@@ -186,7 +186,7 @@ def shares_and_shift(world):
 
 def subpopulations(world):
     """The same clusters in other proportions."""
-    rng, n_clusters = world.rng, world.centres.shape[1]
+    rng, n_clusters = world.rng, world.centers.shape[1]
     before, after = rng.dirichlet(np.full(n_clusters, 0.7), size=2)
     return deal_domains(
         world,

@@ -21,7 +21,7 @@ class World:
         n_clusters = int(rng.choice([1, 1, 2, 3]))
         separation = rng.uniform(1.0, 3.0)
         shape = (self.n_classes, n_clusters, self.n_informative)
-        self.centres = separation * rng.standard_normal(shape) / np.sqrt(self.n_informative) * 1.5
+        self.centers = separation * rng.standard_normal(shape) / np.sqrt(self.n_informative) * 1.5
         self.mixing = rng.standard_normal((self.n_informative, self.n_informative)) * 0.3
         self.mixing += np.eye(self.n_informative)
         balanced = rng.uniform() < 0.6
@@ -33,10 +33,10 @@ class World:
         """Rows of informative features, and their classes."""
         rng = self.rng
         y = rng.choice(self.n_classes, size=n, p=self.shares if shares is None else shares)
-        n_clusters = self.centres.shape[1]
+        n_clusters = self.centers.shape[1]
         cluster = rng.choice(n_clusters, size=n, p=cluster_shares)
         noise = rng.standard_normal((n, self.n_informative)) @ self.mixing
-        return self.centres[y, cluster] + noise, y
+        return self.centers[y, cluster] + noise, y
 
     def other_shares(self):
         """Class shares clearly unlike those of the source."""

@@ -30,7 +30,7 @@ from covshift.kernels.arrays import FloatArray
 Squashing: TypeAlias = Literal["sigmoid", "tanh", "linear"]
 
 # Entries per network up to which SciPy's sigmoid, one call but a slow one, is the faster. The
-# rule looks at one network, lest its last bits depend on how many are stacked.
+# rule looks at one network, so that its last bits do not depend on how many are stacked.
 FEW_ENTRIES = 200
 # Entries per network that are shuffled and made noisy at once. Many small batches then cost few
 # calls, and the arrays still fit a processor's cache.
@@ -176,7 +176,7 @@ class SGD:
 class Streams:
     """Random streams of one network, one for each use.
 
-    What each yields does not depend on how much is prepared at once, nor on the other networks.
+    The numbers do not depend on how many are prepared at once, or on the other networks.
     """
 
     def __init__(self, random_state: Any) -> None:
@@ -363,7 +363,7 @@ class EarlyStopping:
         return bool(self.running.any())
 
     def results(self, networks: Networks, curves: FloatArray) -> list[Trained]:
-        """What each network learned, by its best epoch."""
+        """Weights of each network at its best epoch."""
         np.copyto(networks.theta, self.best)
         networks.tie()
         validation = np.array(self.losses).reshape(-1, len(self.clean)).T

@@ -20,7 +20,7 @@ BATCH_ACTIVATIONS = 2**28
 
 
 def device_kind(problem: Any) -> tuple[Any, ...]:
-    """What problems on a device must have in common to be evaluated together.
+    """Key of problems on a device that can be evaluated together.
 
     Numbers of filters may differ: the smaller problems are padded. Those of few variables keep
     to themselves, for the solver keeps their whole inverse Hessian. A cosine is a sine with

@@ -14,12 +14,15 @@ from covshift.adapters import _device_fit
 from covshift.adapters._unit_norms import UnitNorms
 from covshift.base import check_count, check_option, warn_nothing_to_adapt
 from covshift.domains import FitDomains, Labels, pooling_units
+from covshift.kernels import compiled
 from covshift.kernels.activations import ACTIVATIONS, activate
 from covshift.kernels.arrays import BoolArray, FloatArray, IntArray, Rows
 from covshift.kernels.filter_losses import Losses, filter_losses, streamed_losses
 from covshift.kernels.ks_distance import mean_ks_distance
 from covshift.kernels.row_blocks import are_kept
-from covshift.solvers.lbfgs import Path, minimize_lbfgs
+from covshift.kernels.small_filters import minimize_small_filters
+from covshift.solvers.lbfgs import MAX_DENSE, Path, minimize_lbfgs
+from covshift.solvers.line_search import search_limits
 from covshift.solvers.threads import Run, run_tasks
 from covshift.streams import ArrayRows, RowStream
 from covshift.streams.device_rows import bring_to_host, float_type, is_device_array
@@ -201,9 +204,25 @@ def _batches(problems: Sequence[FilterProblem]) -> list[list[Start]]:
 
 
 def _minimize_batch(batch: list[Start], run: Run, should_stop: Any) -> list[Path]:
+    paths = _paths_of(batch, run, should_stop)
+    for (problem, restart), path in zip(batch, paths, strict=True):
+        if problem.filter_.verbose:
+            print(
+                f"{problem.name} restart {restart + 1}: loss {path.loss:.8g} at iteration "
+                f"{path.iteration} of {path.n_iter}"
+            )
+    return paths
+
+
+def _paths_of(batch: list[Start], run: Run, should_stop: Any) -> list[Path]:
     problems = [start.problem for start in batch]
     first = problems[0]
     given = [problem.starts[restart] for problem, restart in batch]
+    # The loss is a sum over rows, and so is its gradient.
+    max_iter, tol = first.max_iter, first.filter_.tol * first.X.shape[0]
+    shown = any(problem.filter_.verbose > 1 for problem in problems)
+    if not shown and _is_small(problems):
+        return _minimize_small(problems, np.stack(given), max_iter, tol, run, should_stop)
     if first.on_device:
         starts = _device_fit.pad_starts(given, first.X)
         losses = _device_fit.device_batch_losses(problems, starts.shape[1])
@@ -226,25 +245,59 @@ def _minimize_batch(batch: list[Start], run: Run, should_stop: Any) -> list[Path
     paths = minimize_lbfgs(
         losses,
         starts,
-        max_iter=first.max_iter,
-        # The loss is a sum over rows, and so is its gradient.
-        tol=first.filter_.tol * first.X.shape[0],
+        max_iter=max_iter,
+        tol=tol,
         distance=None if first.window is None else distance,
-        progress=progress if any(p.filter_.verbose > 1 for p in problems) else None,
+        progress=progress if shown else None,
         should_stop=should_stop,
     )
-    for (problem, restart), path in zip(batch, paths, strict=True):
+    for problem, path in zip(problems, paths, strict=True):
         path.x = path.x[: problem.reward.groups.shape[1], ...]  # without padding
-        if problem.filter_.verbose:
-            print(
-                f"{problem.name} restart {restart + 1}: loss {path.loss:.8g} at iteration "
-                f"{path.iteration} of {path.n_iter}"
-            )
     return paths
 
 
-def _batch_losses(problems: list[FilterProblem], starts: FloatArray, run: Run) -> Losses:
-    """The losses of problems that are evaluated together, as functions of their filters."""
+def _is_small(problems: list[FilterProblem]) -> bool:
+    """Whether compiled code minimises these problems one by one, without the solver's rounds."""
+    first = problems[0]
+    if first.on_device or not isinstance(first.X, np.ndarray) or compiled.library() is None:
+        return False
+    n_filters, (n_rows, n_features) = first.reward.groups.shape[1], first.X.shape
+    plain = first.window is None and first.filter_._loss_name() == "joint"
+    few = len(problems) * n_filters * n_rows < MIN_THREADED_SIZE
+    return plain and few and n_filters * n_features <= MAX_DENSE
+
+
+def _minimize_small(
+    problems: list[FilterProblem],
+    starts: FloatArray,
+    max_iter: int,
+    tol: float,
+    run: Run,
+    should_stop: Any,
+) -> list[Path]:
+    arguments = _batch_arguments(problems)
+    del arguments["loss"]
+    limits = search_limits() | {
+        "max_iter": max_iter, "tol": tol, "precision": float(np.finfo(starts.dtype).eps)
+    }  # fmt: skip
+    found = minimize_small_filters(
+        starts, **arguments, limits=limits, run=run, should_stop=should_stop
+    )
+    return [
+        Path(
+            x=path.W,
+            loss=path.losses[-1],
+            iteration=len(path.losses) - 1,
+            converged=path.converged,
+            losses=path.losses,
+            gradient_norms=path.gradient_norms,
+        )
+        for path in found
+    ]
+
+
+def _batch_arguments(problems: list[FilterProblem]) -> dict[str, Any]:
+    """What `filter_losses` takes, of problems that are evaluated together."""
     first, rewards = problems[0], [problem.reward for problem in problems]
     # One array of rows for all problems turns K small products into a large one.
     shared = all(problem.X is first.X for problem in problems)
@@ -253,9 +306,11 @@ def _batch_losses(problems: list[FilterProblem], starts: FloatArray, run: Run) -
     same_codes = shared and all(
         code is codes[0] or np.array_equal(code, codes[0]) for code in codes
     )
-    groups = np.stack([reward.groups for reward in rewards])
-    label_reward = np.stack([reward.label_reward for reward in rewards])
-    settings: dict[str, Any] = {
+    return {
+        "X": first.X if shared else np.stack([problem.X for problem in problems]),
+        "codes": codes[0] if same_codes else np.stack(codes),
+        "groups": np.stack([reward.groups for reward in rewards]),
+        "label_reward": np.stack([reward.label_reward for reward in rewards]),
         "loss": first.filter_._loss_name(),
         "activation": first.filter_.activation,
         "epsilon": first.filter_.epsilon,
@@ -263,22 +318,26 @@ def _batch_losses(problems: list[FilterProblem], starts: FloatArray, run: Run) -
         "alpha": np.array([problem.filter_.alpha for problem in problems]),
         "l1": np.array([problem.filter_._l1_weight() for problem in problems]),
     }
-    stream = first.X if isinstance(first.X, RowStream) else None
-    if stream is None and same_codes and not are_kept(starts[..., 0].nbytes, first.X.shape[0]):
+
+
+def _batch_losses(problems: list[FilterProblem], starts: FloatArray, run: Run) -> Losses:
+    """The losses of problems that are evaluated together, as functions of their filters."""
+    arguments = _batch_arguments(problems)
+    rows, codes = problems[0].X, arguments["codes"]
+    stream = rows if isinstance(rows, RowStream) else None
+    if stream is None and codes.ndim == 1 and not are_kept(starts[..., 0].nbytes, rows.shape[0]):
         # Activations of so many rows are not kept from pass to pass: the blocks of `filter_losses`
         # would save nothing, and cost a copy of the rows in the order of their classes.
-        stream = ArrayRows(first.X)
+        stream = ArrayRows(rows)
     if stream is None:
-        X = first.X if shared else np.stack([problem.X for problem in problems])
-        all_codes = codes[0] if same_codes else np.stack(codes)
-        return filter_losses(X, all_codes, groups, label_reward, run=run, **settings)
-    split = stream.split(np.where(codes[0] < 0, groups.shape[1], codes[0]))
-    settings["dtype"] = stream.dtype
+        return filter_losses(**arguments, run=run)
+    del arguments["X"], arguments["codes"]
+    split = stream.split(np.where(codes < 0, arguments["groups"].shape[1], codes))
 
     def sums(function: Any, *arguments: Any) -> Any:
         return stream.sums(function, split, *arguments, run=run)
 
-    return streamed_losses(sums, stream.shape, stream.is_sparse, groups, label_reward, **settings)
+    return streamed_losses(sums, stream.shape, stream.is_sparse, dtype=stream.dtype, **arguments)
 
 
 def _stopping_window(filter_, domains: FitDomains) -> int | None:

@@ -8,7 +8,7 @@ The covariance of rows X (n, m) is shrunk towards its own diagonal,
     C_a = (1 - a)\, C + a \, \operatorname{diag}(C),
 
 so that every variance stays as measured and units of measurement do not matter. The
-intensity of Ledoit and Wolf is that of the standardised rows
+intensity of Ledoit and Wolf is that of the standardized rows
 :math:`z_{ij} = (x_{ij} - \bar x_j) / \sqrt{C_{jj}}` with correlations R:
 
 .. math::
@@ -90,12 +90,12 @@ def column_means(X: FloatArray) -> FloatArray:
 def scatter(X: FloatArray, mean: FloatArray) -> FloatArray:
     r""":math:`\sum_i (x_i - \bar x)(x_i - \bar x)^\top` (m, m) of rows (n, m)."""
     total = np.zeros((X.shape[1], X.shape[1]))
-    for centred in _centred_tiles(X, mean):
-        total += centred.T @ centred
+    for centered in _centered_tiles(X, mean):
+        total += centered.T @ centered
     return total
 
 
-def _centred_tiles(X: FloatArray, mean: FloatArray) -> Iterator[FloatArray]:
+def _centered_tiles(X: FloatArray, mean: FloatArray) -> Iterator[FloatArray]:
     """Rows about the mean, some at a time: a copy of all would cost more than the products."""
     for start in range(0, len(X), TILE_ROWS):
         yield X[start : start + TILE_ROWS] - mean
@@ -109,8 +109,8 @@ def ledoit_wolf_intensity(X: FloatArray, mean: FloatArray, covariance: FloatArra
     """
     precisions = precisions_of(covariance)
     fourths = sum(
-        float(np.square(np.square(centred, out=centred) @ precisions).sum())  # of lengths of z
-        for centred in _centred_tiles(X, mean)
+        float(np.square(np.square(centered, out=centered) @ precisions).sum())  # of lengths of z
+        for centered in _centered_tiles(X, mean)
     )
     return intensity_from(fourths, len(X), covariance)
 
@@ -164,7 +164,7 @@ def stream_moments(
 def fourth_powers(
     rows: Rows, codes: IntArray, means: FloatArray, precisions: FloatArray
 ) -> tuple[FloatArray]:
-    r"""Sums (U,) of :math:`\lVert z_i \rVert^4` of standardised rows."""
+    r"""Sums (U,) of :math:`\lVert z_i \rVert^4` of standardized rows."""
     total = np.zeros(len(means))
     for code, tile in tiles_by_code(rows, codes, len(means)):
         total[code] += float(np.square(np.square(tile - means[code]) @ precisions[code]).sum())
@@ -185,7 +185,7 @@ def square_roots(C: FloatArray) -> tuple[FloatArray, FloatArray]:
     return (vectors * roots) @ vectors.T, (vectors * inverses) @ vectors.T
 
 
-def recolouring(C_from: FloatArray, C_to: FloatArray) -> FloatArray:
+def recoloring(C_from: FloatArray, C_to: FloatArray) -> FloatArray:
     r"""Matrix A (m, m) by which centered rows are multiplied from the right.
 
     .. math:: A = C_\text{from}^{-1/2} \, C_\text{to}^{1/2}
@@ -194,8 +194,8 @@ def recolouring(C_from: FloatArray, C_to: FloatArray) -> FloatArray:
     :math:`C_\text{from}`, that of the result is :math:`A^\top C_\text{from} A = C_\text{to}`.
     """
     _, whiten = square_roots(C_from)
-    colour, _ = square_roots(C_to)
-    return whiten @ colour
+    color, _ = square_roots(C_to)
+    return whiten @ color
 
 
 class LinearAlignment(UnitAdapter):
@@ -242,7 +242,7 @@ class LinearAlignment(UnitAdapter):
         return {unit: self._map_from(moments) for unit, moments in found.items()}
 
     def _map_from(self, moments):
-        """What is stored of a unit with these moments."""
+        """Stored statistics of a unit with these moments."""
         matrix = self._matrix(moments.covariance, self.reference_covariance_)
         shift = self._shift(moments.mean, self.reference_mean_)
         return moments.mean, matrix, shift, np.asarray(moments.shrinkage)
@@ -272,7 +272,7 @@ class CorrelationAlignment(LinearAlignment):
     **Assumption**: the domains differ by a linear mixing of their features, and after
     whitening the same classes lie in the same places. Whitening keeps no more than that: if
     a class differs in its share between the domains, or the axes of largest variance have
-    another meaning in each, the recoloured rows end up in the wrong place and it harms.
+    another meaning in each, the recolored rows end up in the wrong place and it harms.
 
     Parameters
     ----------
@@ -282,7 +282,7 @@ class CorrelationAlignment(LinearAlignment):
         further targets.
     align_mean : bool, default=True
         True: means are aligned too. False: the moving rows keep their own mean, as in the
-        publication, whose features were standardised first, so that means agreed already.
+        publication, whose features were standardized first, so that means agreed already.
     shrinkage : "auto", float in [0, 1] or None, default="auto"
         How far covariances are shrunk towards their diagonals: by Ledoit and Wolf's formula,
         by a given share, or not at all. Without shrinkage the covariance after alignment is
@@ -301,9 +301,9 @@ class CorrelationAlignment(LinearAlignment):
     means_ : ndarray of shape (n_units, n_features)
         Mean of each unit.
     matrices_ : ndarray of shape (n_units, n_features, n_features)
-        What multiplies the centred rows of each unit, from the right.
+        Matrix that multiplies the centered rows of each unit, from the right.
     shifts_ : ndarray of shape (n_units, n_features)
-        What is added to them then.
+        Row that is added to them then.
     shrinkages_ : ndarray of shape (n_units,)
         Shrinkage of each unit's covariance.
     reference_mean_, reference_covariance_ : ndarrays
@@ -315,7 +315,7 @@ class CorrelationAlignment(LinearAlignment):
     -----
     Directions in which the moving rows have no variance cannot be given any: there, rows get
     the value of ``m``. Variances that differ by more than the precision of a double (scales
-    by a factor of about 1e7) count as none: standardise such features first. Without
+    by a factor of about 1e7) count as none: standardize such features first. Without
     ``sample_domain`` rows stay as they are, with a warning.
 
     **Cost**: O(n m² + m³) time to fit, O(n m²) to transform; O(m²) memory for each unit.
@@ -354,7 +354,7 @@ class CorrelationAlignment(LinearAlignment):
         self.min_domain_size = min_domain_size
 
     def _matrix(self, C_from, C_to):
-        return recolouring(C_from, C_to)
+        return recoloring(C_from, C_to)
 
     def _shift(self, mean_from, mean_to):
         return mean_to if self.align_mean else mean_from

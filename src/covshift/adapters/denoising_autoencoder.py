@@ -52,7 +52,7 @@ def center_and_spread(X: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 class DenoisingAutoencoder(DomainTransformer):
-    r"""Denoising auto-encoder (DAE): codes from which clean rows can be told from noisy ones.
+    r"""Denoising auto-encoder (DAE): codes that separate clean rows from noisy ones.
 
     .. math::
 
@@ -349,7 +349,7 @@ def _layer(X: FloatArray, weights: FloatArray, intercept: FloatArray, f: Squashi
 
 
 def stacking_key(estimator: Any, X: FloatArray) -> tuple[Any, ...]:
-    """What auto-encoders must have in common to be trained together."""
+    """Key of auto-encoders that can be trained together."""
     return (X.shape, X.dtype, *(getattr(estimator, name) for name in SHARED))
 
 

@@ -56,7 +56,7 @@ def stream_scales(
         (squares,) = stream.sums(squares_about, codes, means)
         with np.errstate(invalid="ignore"):
             variances = squares / counts
-        # What is left of a constant after rounding, by the bound that StandardScaler has.
+        # Remainder of a constant after rounding, by the bound that StandardScaler has.
         rounding = np.finfo(np.float64).eps * counts
         constant = variances <= rounding * variances + (rounding * means) ** 2
         scales = np.where(constant, 1.0, np.sqrt(variances))
@@ -72,7 +72,7 @@ def squares_about(rows: Rows, codes: IntArray, means: FloatArray) -> tuple[Float
 
 
 class DomainStandardScaler(UnitAdapter):
-    r"""Standardise features by the mean and standard deviation of each role or domain.
+    r"""Standardize features by the mean and standard deviation of each role or domain.
 
     .. math::
 
@@ -166,5 +166,5 @@ class DomainStandardScaler(UnitAdapter):
 
     def _open(self, X, **options):
         if self.with_mean and sparse.issparse(X):
-            raise TypeError("Sparse rows cannot be centred and stay sparse: use with_mean=False.")
+            raise TypeError("Sparse rows cannot be centered and stay sparse: use with_mean=False.")
         return super()._open(X, **options)

@@ -82,7 +82,7 @@ def fit_each(
     estimators : iterable of `SparseFiltering`, `PeriodicSparseFiltering`, `DenoisingAutoencoder`
         Settings. They are not changed: clones of them are fitted.
     data : sequence of StackedDomains or of tuples (X, y, sample_domain)
-        What each is fitted to: as `stack_domains` returns it.
+        Data that each is fitted to, as `stack_domains` returns them.
     n_jobs : int, default=None
         Threads for the filters; the result does not depend on it.
 

@@ -61,13 +61,13 @@ class LinearMongeAlignment(LinearAlignment):
     matrices_ : ndarray of shape (n_units, n_features, n_features)
         A of each unit.
     shifts_ : ndarray of shape (n_units, n_features)
-        What is added: the mean of the role that stays.
+        Row that is added: the mean of the role that stays.
 
     Notes
     -----
     Directions in which the moving rows have no variance cannot be given any: there, rows get
     the mean of the other role. Variances that differ by more than the precision of a double
-    (scales by a factor of about 1e7) count as none: standardise such features first. Without
+    (scales by a factor of about 1e7) count as none: standardize such features first. Without
     ``sample_domain`` rows stay as they are, with a warning.
 
     **Cost**: O(n m² + m³) time to fit, O(n m²) to transform; O(m²) memory for each unit.

@@ -21,16 +21,16 @@ class PeriodicSparseFiltering(SparseFilter):
 
     .. math::
 
-        Z = \text{normalise}(g(X W^\top)), \qquad g(h) = 1 + \epsilon + \sin h,
+        Z = \text{normalize}(g(X W^\top)), \qquad g(h) = 1 + \epsilon + \sin h,
 
     .. math::
 
         \min_W \; \sum_{ij} Z_{ij}
         - \sum_c \lambda_c \sum_{i: y_i = c} \; \sum_{j \in \text{group } c} Z_{ij}
 
-    where ``normalise`` divides each feature by its :math:`\ell_2` norm over the rows, then
+    where ``normalize`` divides each feature by its :math:`\ell_2` norm over the rows, then
     each row by its :math:`\ell_2` norm over the features. The features are split into one
-    group per class; labelled rows are rewarded for activating the group of their class.
+    group per class; labeled rows are rewarded for activating the group of their class.
 
     **Assumption**: labels repeat periodically along some directions, and the period seen in
     the source goes on in the target. One source domain cannot prove that it does: compare
@@ -39,14 +39,14 @@ class PeriodicSparseFiltering(SparseFilter):
     Parameters
     ----------
     n_components : int, default=None
-        Number L of filters, those for unlabelled rows included; None: four per class plus
+        Number L of filters, those for unlabeled rows included; None: four per class plus
         ``n_unlabelled_components`` (without labels: the number of input features).
     activation : {"sin", "cos", "abs"}, default="sin"
         g; with "abs" this is sparse filtering guided by labels.
     label_reward : float, array of shape (n_classes,) or "auto", default=1.0
         :math:`\lambda`, for all classes or one per class in sorted order. "auto":
-        :math:`4 n / n_\text{labelled}` for all classes, of n rows of which
-        :math:`n_\text{labelled}` have a known label: the more rows have none, the more each label
+        :math:`4 n / n_\text{labeled}` for all classes, of n rows of which
+        :math:`n_\text{labeled}` have a known label: the more rows have none, the more each label
         counts, so that the target's rows do not outvote them.
     n_unlabelled_components : int, default=0
         Filters, the last of ``n_components``, that no class is rewarded for.
@@ -56,13 +56,13 @@ class PeriodicSparseFiltering(SparseFilter):
         are fewer filters than classes).
     loss : {"joint", "blockwise"}, default="joint"
         "joint": the paper's formula, above; "blockwise": what the authors' released code
-        minimises, where each rewarded block is normalised again on its own.
+        minimizes, where each rewarded block is normalized again on its own.
     epsilon : float, default=1e-8
         :math:`\epsilon` inside the activation (0 in the released code).
     norm_epsilon : float, default=0
         Added to the sum of squares inside both norms (1e-8 in the released code).
     init_scale : float or "auto", default=1.0
-        Factor on the normal draws. Angles of m standardised features spread by about
+        Factor on the normal draws. Angles of m standardized features spread by about
         ``init_scale * sqrt(m)``. "auto": :math:`1 / \sqrt m`, which keeps them within a turn where
         there are many features.
     n_restarts : int, default=10
@@ -198,15 +198,15 @@ class PeriodicSparseFiltering(SparseFilter):
             if self.n_unlabelled_components:
                 raise ValueError(
                     "Give feature_groups or n_unlabelled_components: the columns that no class "
-                    "has in feature_groups are those for unlabelled rows."
+                    "has in feature_groups are those for unlabeled rows."
                 )
             return self._check_groups(np.asarray(self.feature_groups), n_classes)
-        unlabelled = self.n_unlabelled_components
-        n_components = self.n_components or COMPONENTS_PER_CLASS * n_classes + unlabelled
-        rewarded = n_components - unlabelled
+        unlabeled = self.n_unlabelled_components
+        n_components = self.n_components or COMPONENTS_PER_CLASS * n_classes + unlabeled
+        rewarded = n_components - unlabeled
         if rewarded < 1:
             raise ValueError(
-                f"n_unlabelled_components={unlabelled} leaves none of the {n_components} filters "
+                f"n_unlabelled_components={unlabeled} leaves none of the {n_components} filters "
                 "of n_components for the classes."
             )
         if rewarded < n_classes:

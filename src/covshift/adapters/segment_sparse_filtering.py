@@ -304,7 +304,7 @@ class SegmentSparseFiltering(DomainTransformer):
             segments = draw_segments(
                 rows, self.segment_length_, self.n_channels, self.n_segments, random_state
             )
-            # What is not drawn of rows in parts is not read.
+            # Of rows in parts, only drawn values are read.
             check_array(segments, input_name="X")
             check_magnitude(segments)
             self._learn(segments, random_state)
@@ -390,7 +390,7 @@ class SegmentSparseFiltering(DomainTransformer):
         self.n_iter_, self._converged = filters.n_iter_, filters._converged
 
     def _check_parameters(self) -> None:
-        # What is not here, `SparseFiltering` checks.
+        # `SparseFiltering` checks the other parameters.
         for name in ("n_components", "n_segments", "n_channels"):
             check_count(name, getattr(self, name), minimum=1)
         check_option("whiten", self.whiten, (True, False))

@@ -30,7 +30,7 @@ from covshift.streams.device_rows import bring_to_host, is_device_array
 
 
 class SparseFilter(TargetLearner):
-    """Base of the filters: Z = normalise(g(X W')), W fitted on the rows of all domains."""
+    """Base of the filters: Z = normalize(g(X W')), W fitted on the rows of all domains."""
 
     @documented_like(UnitAdapter.fit)
     def fit(
@@ -218,10 +218,10 @@ class SparseFiltering(SparseFilter):
 
     .. math::
 
-        Z = \text{normalise}(g(X W^\top)), \qquad g(h) = \sqrt{h^2 + \epsilon}, \qquad
+        Z = \text{normalize}(g(X W^\top)), \qquad g(h) = \sqrt{h^2 + \epsilon}, \qquad
         \min_W \sum_{ij} Z_{ij}
 
-    where ``normalise`` divides each feature by its :math:`\ell_2` norm over the rows, then
+    where ``normalize`` divides each feature by its :math:`\ell_2` norm over the rows, then
     each row by its :math:`\ell_2` norm over the features. It reads no labels.
 
     **Assumption**: rows in the same direction from the origin, or in the opposite one, have
@@ -237,7 +237,7 @@ class SparseFiltering(SparseFilter):
     normalization : {"domain", "joint", "batch"}, default="domain"
         Whose feature norms ``transform`` uses: those of each pooling unit, stored at fit;
         one stored set of all fitted rows; or those of the rows of each unit in the call.
-        The loss always normalises over all fitted rows together.
+        The loss always normalizes over all fitted rows together.
     epsilon : float, default=1e-8
         :math:`\epsilon` inside the activation.
     norm_epsilon : float, default=0
@@ -247,11 +247,11 @@ class SparseFiltering(SparseFilter):
     init_scale : float or "auto", default=1.0
         Factor on the normal draws. "auto": :math:`1 / \sqrt m` for m features, so that responses to
         standardized features spread by about one. With "abs" the loss does not depend on the
-        lengths of filters, and the factor changes only the path of the optimiser.
+        lengths of filters, and the factor changes only the path of the optimizer.
     alpha : float, default=0
         Weight of the penalty :math:`\tfrac{\alpha}{2} \lVert W \rVert^2`.
     max_iter : int, default=200
-        Optimiser iterations; 0 leaves W as drawn.
+        Optimizer iterations; 0 leaves W as drawn.
     tol : float, default=1e-5
         Stops when the largest entry of the gradient, divided by the number of rows (the loss
         is a sum over them), is below ``tol``.
@@ -284,7 +284,7 @@ class SparseFiltering(SparseFilter):
         Root mean square of each activation in each unit.
     norm_units_ : list
         Names of the units: "source", "target"; with ``pooling="domain"`` the integer of each
-        domain that is large enough before them; "all" for the other two normalisations.
+        domain that is large enough before them; "all" for the other two normalizations.
     norm_counts_ : ndarray of shape (n_units,)
         Rows over which each unit's norms were measured.
     domains_ : ndarray
@@ -301,15 +301,15 @@ class SparseFiltering(SparseFilter):
     n_iter_ : int
         Iterations that the kept start ran.
     kept_iteration_ : int
-        Iteration whose filters were kept: the last one, but for early stopping.
+        Iteration whose filters were kept: the last one, except after early stopping.
     restart_losses_ : ndarray of shape (n_restarts,)
         Loss of each start.
 
     Notes
     -----
     **Cost**: n rows, m features, L filters: an iteration takes O(n m L) time, for each start,
-    and the fit O(n L) memory beside the rows; ``transform`` O(n m L) and O(n L). What that is
-    in seconds: docs/engine.md.
+    and the fit O(n L) memory beside the rows; ``transform`` O(n m L) and O(n L). For
+    seconds see docs/engine.md.
 
     References
     ----------

@@ -58,19 +58,19 @@ def stream_scatter(
 ) -> FloatArray:
     """Scatter matrices (G, m, m) of groups of codes, about each group's own mean.
 
-    Rows are standardised first by the mean and scale (U, m) of their code; ``group_of`` (U,) is
+    Rows are standardized first by the mean and scale (U, m) of their code; ``group_of`` (U,) is
     the group of each code.
     """
     split = stream.split(codes)
     n_groups = int(group_of.max()) + 1
     counts, totals = stream.sums(first_moments, split, len(means))
-    standardised = (totals - counts * means) / scales  # sums of the standardised rows
-    centres = means.copy()
+    standardized = (totals - counts * means) / scales  # sums of the standardized rows
+    centers = means.copy()
     for group in range(n_groups):
         own = group_of == group
-        group_mean = standardised[own].sum(axis=0) / counts[own].sum(axis=0)
-        centres[own] += scales[own] * group_mean
-    (scatter,) = stream.sums(scatter_about, split, centres, scales, group_of, n_groups)
+        group_mean = standardized[own].sum(axis=0) / counts[own].sum(axis=0)
+        centers[own] += scales[own] * group_mean
+    (scatter,) = stream.sums(scatter_about, split, centers, scales, group_of, n_groups)
     return np.asarray(scatter)
 
 
@@ -103,7 +103,7 @@ class SubspaceAlignment(UnitAdapter):
         and often the stronger one, so it is never done unasked.
     scale : bool, default=False
         Divide each feature by its standard deviation in the unit first; False for the same
-        reason. Both True is the setting of the publication, which standardised each domain.
+        reason. Both True is the setting of the publication, which standardized each domain.
     pooling : {"role", "domain"}, default="role"
         Units whose means and standard deviations ``center`` and ``scale`` use: all sources
         and all targets, or each domain by itself. Directions are always those of the roles.
@@ -190,12 +190,12 @@ class SubspaceAlignment(UnitAdapter):
         self._n_features_out = self.n_components_
 
     def _find_directions(self, rows, units, sample_domain):
-        """Principal directions of the standardised rows of each role."""
+        """Principal directions of the standardized rows of each role."""
         roles = {role: units[role] for role in ("source", "target") if role in units}
         position = self._locate(sample_domain)
 
         def of_rows(X, role):
-            Z = self._standardise(X, position[roles[role]])
+            Z = self._standardize(X, position[roles[role]])
             return principal_directions(Z, self.n_components_)
 
         def of_stream(stream, codes, n_roles):
@@ -218,13 +218,13 @@ class SubspaceAlignment(UnitAdapter):
     def _measure(self, rows, units):
         return measure_scales(rows, units, with_mean=self.center, with_std=self.scale)
 
-    def _standardise(self, X, position):
+    def _standardize(self, X, position):
         if not (self.center or self.scale):
             return X
         return (X - self.means_[position]) / self.scales_[position]
 
     def _apply(self, X, unit):
-        Z = self._standardise(X, unit)
+        Z = self._standardize(X, unit)
         if role_of(self.units_[unit]) == "target":
             return Z @ self.target_components_.T
         return Z @ self.source_components_.T @ self.alignment_

@@ -17,7 +17,7 @@ INTERRUPTED = 130  # what shells report for a program that Ctrl-C ended: 128 + S
 COMMANDS = {
     "diagnose": (
         "covshift.cli.diagnose:diagnose",
-        "Say what moved from TRAIN to NEW, what to do, how good it will be and how sure that is.",
+        "Report what moved from TRAIN to NEW, what to do, how good it will be, how sure that is.",
     ),
     "adapt": (
         "covshift.cli.adapt:adapt",
@@ -41,7 +41,7 @@ COMMANDS = {
     ),
     "show": (
         "covshift.cli.show:show",
-        "Print what a model file says of itself. Nothing of the model is built.",
+        "Print a summary of a model file: task, advice, expected scores, members.",
     ),
     "sample-data": (
         "covshift.cli.sample_data:sample_data",
@@ -53,7 +53,7 @@ COMMANDS = {
     ),
     "compare": (
         "covshift.cli.compare:compare",
-        "Try every adapter on every pair of domains, and say whom it helps and whom it harms.",
+        "Try every adapter on every pair of domains, and report where it helps and where it harms.",
     ),
     "reproduce": (
         "covshift.paper.commands:reproduce",
@@ -88,7 +88,7 @@ def main() -> None:
     except OSError as error:  # those of files have become one line already
         if error.filename is not None or "--debug" in sys.argv:
             raise
-        # What is left in the buffer goes nowhere, and is not tried again at the end.
+        # The rest of the buffer is dropped, and not tried again at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         print(f"covshift: cannot print what was found: {error.strerror}.", file=sys.stderr)
         raise SystemExit(1) from None
@@ -98,7 +98,7 @@ def _open_closed_streams() -> None:
     """Give a process that was started with closed streams (``>&-``) some to hold their place.
 
     Else the next file that is opened would take the number of a stream, and prints would go to it.
-    Standard output is opened so that writing to it fails, as it should: nobody would see it.
+    Standard output is opened so that writing to it fails, as it should: the output would be lost.
     """
     for name, number, mode, flags in (
         ("stdin", 0, "r", os.O_RDONLY),

@@ -33,7 +33,7 @@ def compare(
     jobs: Jobs = 1,
     fresh: Fresh = False,
 ) -> None:
-    """Try every adapter on every pair of domains, and say whom it helps and whom it harms.
+    """Try every adapter on every pair of domains, and report where it helps and where it harms.
 
     Target labels are read to score, and for nothing else. Results are kept in the folder as
     trials end: the same command goes on after a stop.

@@ -94,7 +94,7 @@ def diagnose(
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
-    """Say what moved from TRAIN to NEW, what to do, how good it will be and how sure that is.
+    """Report what moved from TRAIN to NEW, what to do, how good it will be, how sure that is.
 
     The advice is what `covshift adapt` does with the same options; the last line is the command.
     Labels of some rows of NEW make it surer: --to-label writes rows drawn at random, --labels takes

@@ -1,4 +1,4 @@
-"""The local server of ``covshift label``: one page, one session, nobody else.
+"""The local server of ``covshift label``: one page and one session.
 
 It listens on the loopback address only. Every request must carry the random token of the address
 that the command prints, name this server as its host, so that no other name can be made to point
@@ -27,7 +27,7 @@ TOKEN_HEADER = "X-Covshift-Token"
 def label_page() -> tuple[str, str]:
     """Return the page and the content security policy it is sent with.
 
-    The page holds no data: its script asks the server it came from, and nobody else, for them.
+    The page holds no data: its script asks only the server it came from for them.
     """
     folder = files("covshift.report") / "templates"
     html, css, script = (
@@ -52,7 +52,7 @@ class LabelServer(ThreadingHTTPServer):
     Parameters
     ----------
     session : LabelingSession
-        What it serves.
+        Session that it serves.
     port : int, default=0
         Port; 0: one that is free.
     """

@@ -104,12 +104,12 @@ Use = Annotated[
 Separator = Annotated[
     str | None,
     typer.Option(
-        help="Character between cells of a text file, or tab; else it is found out.",
+        help="Character between cells of a text file, or tab; detected by default.",
         # Shells make it hard to write the character itself.
         callback=lambda given: "\t" if given in ("tab", "\\t") else given,
     ),
 ]
-Decimal = Annotated[str | None, typer.Option(help='Decimal sign, "." or ","; else found out.')]
+Decimal = Annotated[str | None, typer.Option(help='Decimal sign, "." or ","; detected by default.')]
 NoHeader = Annotated[
     bool,
     typer.Option("--no-header", help="The first row holds data; columns are 'column 1', ..."),
@@ -291,7 +291,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Cells:
-    """What the user says about the cells of the training table."""
+    """Options about the cells of the training table."""
 
     missing: Missing = None
     not_missing: NotMissing = None

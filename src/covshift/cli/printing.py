@@ -1,4 +1,4 @@
-"""What the commands on users' files print: text for people, JSON for programs."""
+"""Output of the commands on users' files: text for people, JSON for programs."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence

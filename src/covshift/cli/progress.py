@@ -16,7 +16,7 @@ from rich.progress import (
 
 from covshift.studies.runner import Progress as Report
 
-# The speed is that of the last so many seconds: trials of one system are alike, and the next
+# The speed is that of the last seconds: trials of one system are alike, and the next
 # system may be slower. Rich's own 30 s are less than some trials take.
 SPEED_WINDOW = 600.0
 
@@ -32,13 +32,13 @@ def trial_progress(console: Console, unit: str = "trials") -> Iterator[Report]:
     console : rich.console.Console
         Where to draw.
     unit : str, default="trials"
-        What is counted.
+        Name of the counted things.
 
     Yields
     ------
     callable
-        The ``progress`` of `covshift.studies.runner.run_experiment`. What the first call says
-        to be done is taken for the work of an earlier run, which tells nothing of the speed.
+        The ``progress`` of `covshift.studies.runner.run_experiment`. Work that the first
+        call reports as done is from an earlier run, which says nothing about the speed.
     """
     bar = Progress(
         BarColumn(),

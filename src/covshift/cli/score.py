@@ -27,9 +27,7 @@ COMMAND = "score"
 @grouped
 def score(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="File of `covshift adapt`.")],
-    labelled: Annotated[
-        Path, typer.Argument(metavar="LABELLED", help="Table with the true labels.")
-    ],
+    labeled: Annotated[Path, typer.Argument(metavar="LABELED", help="Table with the true labels.")],
     label: Annotated[
         str | None, typer.Option(metavar="COL", help="Label column; by default TRAIN's.")
     ] = None,
@@ -54,7 +52,7 @@ def score(
         from covshift.tables.recordings import RecordingTable
 
         # The model knows whether it reads recordings.
-        table = Signals().table_for(model, reading.file_of(labelled))
+        table = Signals().table_for(model, reading.file_of(labeled))
         fitted = load_model(model, trust)
         with working("predicting", quiet) as update:
             scores = score_file(
@@ -163,8 +161,10 @@ def say_expected(expected: dict[str, Any], objective: str | None) -> str:
     """Return the score that was expected when the model was made, and the one observed."""
     from covshift.selection.words import show_score  # here: --help stays fast
 
+    # The digits of then: two roundings of one score would confuse.
+    figures = {**expected, **expected["stated"]}
     value, low, high, observed = (
-        show_score(expected[name], str(objective)) for name in ("value", "low", "high", "observed")
+        show_score(figures[name], str(objective)) for name in ("value", "low", "high", "observed")
     )
     inside = "inside" if expected["covered"] else "outside"
     return (

@@ -26,7 +26,7 @@ def show(
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
-    """Print what a model file says of itself. Nothing of the model is built."""
+    """Print a summary of a model file: task, advice, expected scores, members."""
     with one_line_errors(COMMAND, debug):
         # Imported here: --help stays fast, and a missing extra becomes a one-line error.
         from covshift.persistence import read_card

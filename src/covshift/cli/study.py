@@ -36,14 +36,14 @@ def run_study(
     """Run a study, or what is left of it, and write its report."""
     check_output(command, out, jobs)
     try:
-        # Now, not after the trials: what is missing should cost nobody a minute.
+        # Now, not after the trials: missing parts should not cost a minute.
         report = _import_report(command)
         with naming_folder(command, out):
             prepare_folder(out)
             outcome = _run(command, study, console, out, jobs, fresh)
             page = _write(study, out, outcome, report)
     except KeyboardInterrupt:
-        typer.echo("Interrupted. The same command goes on from here.", err=True)
+        typer.echo("Interrupted. Run the same command again to resume.", err=True)
         raise typer.Exit(INTERRUPTED) from None
     # Last, so that a reader who goes away early (`| head`) does not cost the files.
     if study.table is not None:
@@ -136,7 +136,7 @@ def _print_table(console: Console, text: TextTable) -> None:
         table.add_column(heading, no_wrap=True)
     for group in text.groups:
         for row in group:
-            table.add_row(*map(Text, row))  # names of users, whose brackets are no markup
+            table.add_row(*map(Text, row))  # names of users, whose brackets are not markup
         table.add_section()
     console.print(table)
     console.print(text.note, markup=False)

@@ -1,4 +1,4 @@
-"""What a terminal shows while a command works: what is done, the share of it, the time left.
+"""Progress of a command in a terminal: the step, the share done, the time left.
 
 Nothing of what libraries print by themselves: libsvm, LightGBM and others write to the terminal
 from compiled code, in the middle of the bar, about fits that the user never asked for.

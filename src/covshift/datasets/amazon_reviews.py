@@ -39,11 +39,11 @@ WHERE = (
 )
 DESCRIPTION = """Multi-domain sentiment: reviews of products sold by Amazon
 
-Rows are reviews, features the numbers of times that words and pairs of neighbouring words stand in
+Rows are reviews, features the numbers of times that words and pairs of neighboring words stand in
 them. Labels: 1 positive (four or five stars), 0 negative. Domains: kinds of products. Which words
 are counted depends on the reviews of all domains, and on no label.
 
-No licence is stated. Cite: J. Blitzer, M. Dredze, F. Pereira, "Biographies, Bollywood, boom-boxes
+No license is stated. Cite: J. Blitzer, M. Dredze, F. Pereira, "Biographies, Bollywood, boom-boxes
 and blenders: domain adaptation for sentiment classification", ACL 2007."""
 
 
@@ -121,7 +121,7 @@ def load_amazon_reviews(
 
 
 def _most_common_single(counts: Any, words: Sequence[str]) -> list[int]:
-    """Positions of the most common words that are no pairs, in the order of the columns."""
+    """Positions of the most common words that are not pairs, in the order of the columns."""
     totals = np.asarray(counts.sum(axis=0)).ravel()
     single = [i for i, word in enumerate(words) if " " not in word]
     return sorted(sorted(single, key=lambda i: (-totals[i], words[i]))[:N_LOG_WORDS])
@@ -133,7 +133,7 @@ def _read_arrays(folder: Path) -> _Reviews:
         with paths[0].open("rb") as file:  # NumPy leaves a damaged file open
             counts = sparse.csr_array(sparse.load_npz(file))
     except UNREADABLE_ARRAYS as error:
-        raise damaged(paths[0], f"is no sparse matrix ({error})") from error
+        raise damaged(paths[0], f"is not a sparse matrix ({error})") from error
     try:
         with paths[1].open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             labels, domains, words = (arrays[name] for name in ("y", "domain", "vocab"))
@@ -207,7 +207,7 @@ def _parse_line(line: str, path: Path, number: int, label: str) -> Counter[str]:
         elif word and value.isdecimal() and len(value) <= MOST_DIGITS:
             counts[word.replace("_", " ").strip()] += int(value)
         else:
-            raise damaged(path, f"line {number}: {part!r} is no word:count")
+            raise damaged(path, f"line {number}: {part!r} is not of the form word:count")
     if stated != label:
         raise damaged(path, f"line {number}: the label is {stated!r}, not {label!r}")
     return counts

@@ -53,7 +53,7 @@ def decode(contents: bytes) -> tuple[FloatArray, int]:
     Raises
     ------
     UnusableRecordingError
-        If it is empty, no sound file, damaged, or holds samples that are no sound.
+        If it is empty, not a sound file, damaged, or contains samples that are not finite.
     """
     import soundfile  # an extra
 

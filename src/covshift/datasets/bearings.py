@@ -62,7 +62,7 @@ the inner race (IR), the outer race (OR, at 3, 6 or 12 o'clock) or a ball (B) of
 bearing, 12,000 samples a second; healthy recordings (Normal) are taken to have 48,000. Each fault
 at each load is one recording: a class cannot be distinguished from its recording.
 
-Case Western Reserve University Bearing Data Center. No licence is stated."""
+Case Western Reserve University Bearing Data Center. No license is stated."""
 MFPT_TEXT = """Bearings of the Society for Machinery Failure Prevention Technology (MFPT)
 
 Vibration of a test rig at a shaft rate of 25 Hz and loads of 0 to 300 lb: healthy (Normal), faults
@@ -125,7 +125,7 @@ def load_bearings(
 
     Notes
     -----
-    **Cost**: linear in the size of the files, time and memory, but for memory maps.
+    **Cost**: linear in the size of the files, time and memory, except for memory maps.
 
     Examples
     --------
@@ -414,7 +414,7 @@ def _read_arrays(path: Path) -> dict[str, Any]:
             f"{path} is a file of MATLAB 7.3 (HDF5), which is not read: save it again in MATLAB "
             "with save(..., '-v7'), or as .npy."
         ) from None
-    # What SciPy raises for bytes that are not a file of MATLAB, or end too soon, is not one thing.
+    # SciPy raises many errors for bytes that are not a file of MATLAB, or end too soon.
     except Exception as error:
         raise damaged(path, f"cannot be read ({error})") from error
     return {name: values for name, values in arrays.items() if not name.startswith("__")}

@@ -1,4 +1,4 @@
-"""What the loaders of users' folders share: finding files, and the Bunch they return."""
+"""Parts shared by the loaders of users' folders: finding files, and the Bunch they return."""
 
 import os
 import zipfile
@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import Bunch
 
-# What NumPy raises for bytes that are no file .npz, or a damaged one, is not one thing.
+# NumPy raises many errors for bytes that are not a .npz file, or a damaged one.
 UNREADABLE_ARRAYS = (
     EOFError,
     KeyError,

@@ -29,7 +29,7 @@ DESCRIPTION = """Office-Caltech10: ten kinds of objects in images from four plac
 pictures), caltech (Caltech-256), dslr and webcam (the same office, two cameras). The code book was
 made from images of amazon.
 
-No licence is stated. Cite: B. Gong, Y. Shi, F. Sha, K. Grauman, "Geodesic flow kernel for
+No license is stated. Cite: B. Gong, Y. Shi, F. Sha, K. Grauman, "Geodesic flow kernel for
 unsupervised domain adaptation", CVPR 2012; K. Saenko, B. Kulis, M. Fritz, T. Darrell, "Adapting
 visual category models to new domains", ECCV 2010; G. Griffin, A. Holub, P. Perona, "Caltech-256
 object category dataset", 2007."""
@@ -95,7 +95,7 @@ def _read(path: Path) -> tuple[FloatArray, IntArray]:
     """Counts and labels of one domain."""
     try:
         arrays = loadmat(path, variable_names=["fts", "labels"])
-    # What SciPy raises for bytes that are no file of MATLAB, or end too soon, is not one thing.
+    # SciPy raises many errors for bytes that are not a file of MATLAB, or end too soon.
     except Exception as error:
         raise damaged(path, f"cannot be read ({error})") from error
     missing = [name for name in ("fts", "labels") if name not in arrays]

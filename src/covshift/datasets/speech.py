@@ -53,7 +53,7 @@ def load_speech_corpus(
         predicted.
     backend : {"scipy", "opensmile"}, default="scipy"
         "opensmile" takes the same statistics from openSMILE's set ``emobase``, which smooths the
-        coefficients first: ``pip install "covshift[speech-opensmile]"``. The licence of openSMILE
+        coefficients first: ``pip install "covshift[speech-opensmile]"``. The license of openSMILE
         allows research and private use, **not commercial use**.
     bandwidth : {"wide", "narrow"}, default="wide"
         Mel bands up to 8 kHz, or up to 3.8 kHz. Rates below 16 kHz hold no sound above half of

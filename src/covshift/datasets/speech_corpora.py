@@ -42,7 +42,7 @@ from typing import NamedTuple
 
 
 class Label(NamedTuple):
-    """What a file's name, or a row of a table, says of a recording."""
+    """Facts about a recording, from a file name or a row of a table."""
 
     speaker: str
     emotion: str  # an emotion's name; for VAM the valence as it is written
@@ -85,7 +85,7 @@ class SpeechCorpus:
             return _sign(emotion)
         if emotion not in self.valences:
             known = ", ".join(sorted(self.valences))
-            raise ValueError(f"{emotion!r} is no emotion of {self.title}, which has {known}.")
+            raise ValueError(f"{emotion!r} is not an emotion of {self.title}, which has {known}.")
         return self.valences[emotion]
 
 
@@ -184,7 +184,7 @@ def read_des_name(folder: Path, path: Path) -> Label:
         raise UnknownNameError("the name is not like KLA_GLAD_1")
     emotion = _DES_EMOTIONS.get(rest[0].lower())
     if emotion is None:
-        raise UnknownNameError(f"{rest[0]!r} is no emotion that DES has")
+        raise UnknownNameError(f"{rest[0]!r} is not an emotion of DES")
     return Label(speaker.upper(), emotion)
 
 

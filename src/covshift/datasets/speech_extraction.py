@@ -92,7 +92,7 @@ def write_entry(folder: Path, key: str, features: FloatArray) -> None:
 
 
 class Extraction(NamedTuple):
-    """What became of a file: its features, or the reason why there are none."""
+    """Result for a file: its features, or the reason why it has none."""
 
     features: FloatArray
     rate: int = RATE
@@ -133,7 +133,7 @@ def extract_all(
                 progress(done, len(paths))
     finally:
         with warnings.catch_warnings():
-            # After a stop joblib warns of work that nobody fetches: that is what was asked for.
+            # After a stop joblib warns of work that is not fetched: that is what was asked for.
             warnings.simplefilter("ignore")
             outcomes.close()
     return extractions

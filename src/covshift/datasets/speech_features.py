@@ -53,8 +53,8 @@ def mel_triangles(n_bands: int, n_fft: int, rate: float, lowest: float, highest:
     mels = _mel(np.fft.rfftfreq(n_fft, 1 / rate))
     first, last = _mel(np.array([lowest, highest]))
     step = (last - first) / (n_bands + 1)
-    centres = first + step * np.arange(1, n_bands + 1)
-    return sparse.csr_array(np.maximum(0, 1 - np.abs(mels - centres[:, None]) / step))
+    centers = first + step * np.arange(1, n_bands + 1)
+    return sparse.csr_array(np.maximum(0, 1 - np.abs(mels - centers[:, None]) / step))
 
 
 def mfccs(
@@ -93,8 +93,8 @@ def mfccs(
     of the triangles are those of HTK (S. Young et al., "The HTK book", section 5), as in openSMILE.
     """
     n_bands, n_fft = triangles.shape[0], 2 * (triangles.shape[1] - 1)
-    emphasised = frames - preemphasis * np.concatenate([frames[:, :1], frames[:, :-1]], axis=1)
-    spectrum = rfft(emphasised * np.hamming(frames.shape[1]), n_fft, axis=1)
+    emphasized = frames - preemphasis * np.concatenate([frames[:, :1], frames[:, :-1]], axis=1)
+    spectrum = rfft(emphasized * np.hamming(frames.shape[1]), n_fft, axis=1)
     power = spectrum.real**2 + spectrum.imag**2
     bands = np.log(np.maximum(floor, (triangles @ power.T).T))
     j = np.arange(1, n_coefficients + 1)
@@ -138,7 +138,7 @@ def check_backend(backend: Any, bandwidth: Any) -> None:
     if importlib.util.find_spec("opensmile") is None:
         raise ImportError(
             'backend="opensmile" needs opensmile, which is not installed: '
-            'pip install "covshift[speech-opensmile]". Its licence allows research and private '
+            'pip install "covshift[speech-opensmile]". Its license allows research and private '
             'use, not commercial use; backend="scipy" needs nothing more.'
         )
 

@@ -40,18 +40,18 @@ Ints = npt.NDArray[np.int64]
 
 
 class ShiftedData(NamedTuple):
-    """A labelled source sample, an unlabelled target sample and a labelled test sample.
+    """A labeled source sample, an unlabeled target sample and a labeled test sample.
 
     It unpacks in this order.
 
     Attributes
     ----------
     X_source, y_source : ndarrays of shape (n_source, 2), (n_source,)
-        Labelled rows; labels are 0 and 1.
+        Labeled rows; labels are 0 and 1.
     X_target : ndarray of shape (n_target, 2)
-        Unlabelled rows to adapt to.
+        Unlabeled rows to adapt to.
     X_test, y_test : ndarrays of shape (n_test, 2), (n_test,)
-        Labelled rows of the target's distribution to score on, none of them in ``X_target``.
+        Labeled rows of the target's distribution to score on, none of them in ``X_target``.
     """
 
     X_source: Floats
@@ -84,7 +84,7 @@ def make_radial_shift(
     variant : {"reconstructed", "printed"}, default="reconstructed"
         Both are the same here.
     spread : {"std", "variance"}, default="std"
-        What the entries of the printed covariance matrix are.
+        Meaning of the entries of the printed covariance matrix.
     random_state : int, RandomState or None, default=None
         Seed.
 
@@ -199,11 +199,11 @@ def make_smooth_shift(
     rng = _check(n_source, n_target, n_test, variant, spread, random_state)
 
     def draw(n, side):
-        centres = [[2.0, 3.0], [-2.0, 3.0]] if side > 0 else [[3.0, -1.0], [0.0, -1.0]]
+        centers = [[2.0, 3.0], [-2.0, 3.0]] if side > 0 else [[3.0, -1.0], [0.0, -1.0]]
         spreads = [1.0, 2.0] if side > 0 else [1.0, 1.0]
         halves = [n // 2, n - n // 2]
         X = np.concatenate(
-            [_normal(rng, k, c, spreads, spread) for k, c in zip(halves, centres, strict=True)]
+            [_normal(rng, k, c, spreads, spread) for k, c in zip(halves, centers, strict=True)]
         )
         return rng.permutation(X)
 
@@ -235,7 +235,7 @@ def make_diagonal_shift(
     variant : {"reconstructed", "printed"}, default="reconstructed"
         Target rows with x2 = -x1 + noise, or, as printed, x2 = x1 + noise.
     spread : {"std", "variance"}, default="std"
-        What the printed .2 of the noise is.
+        Meaning of the printed .2 of the noise.
     random_state : int, RandomState or None, default=None
         Seed; the two variants of one seed share every draw.
 
@@ -275,8 +275,8 @@ def _assemble(draw: Any, label: Any, n_source: int, n_target: int, n_test: int) 
     return ShiftedData(X_source, y_source, X_target, X_test, y_test)
 
 
-def _normal(rng, n, centre, spreads, spread) -> Floats:
-    return np.array(centre) + _deviation(np.array(spreads), spread) * rng.standard_normal((n, 2))
+def _normal(rng, n, center, spreads, spread) -> Floats:
+    return np.array(center) + _deviation(np.array(spreads), spread) * rng.standard_normal((n, 2))
 
 
 def _deviation(value, spread):

@@ -82,7 +82,7 @@ def load_vowels(folder: str | os.PathLike[str]) -> Bunch:
         data = np.array([[float(row[name]) for name in FEATURES] for row in rows])
         speaker = np.array([int(float(row["speaker"])) for row in rows])
     except (OverflowError, TypeError, ValueError) as error:
-        raise damaged(path, f"holds what is no number ({error})") from None
+        raise damaged(path, f"has a value that is not a number ({error})") from None
     if not np.isfinite(data).all():
         raise damaged(path, "holds numbers that are not finite")
     return make_collection(

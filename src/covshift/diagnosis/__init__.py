@@ -1,4 +1,4 @@
-"""What moved, whether weights could work, and the advice that `AutoAdaptedClassifier` follows."""
+"""Diagnosis: what moved, whether weights could work, what `AutoAdaptedClassifier` does."""
 
 from covshift.diagnosis.diagnose import diagnose
 from covshift.diagnosis.diagnosis import Diagnosis

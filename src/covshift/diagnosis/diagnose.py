@@ -68,7 +68,7 @@ def diagnose(
     domain_names : dict of int to str, default=None
         Names of the domains, for the report.
     objective : {"accuracy", "balanced_accuracy", "r2", "mae"}, default=None
-        What scores are measured in, and what the recommended model optimizes: the first two for
+        Metric of the scores, which the recommended model optimizes: the first two for
         classes, R² and the mean absolute error for numbers. None: "accuracy" or "r2".
     min_gain : float or None, default=None
         Expected gain over the plain model from which adapting is recommended; None: that of the
@@ -88,7 +88,7 @@ def diagnose(
     progress : callable or None, default=None
         Called with the name of each stage as it begins; in place of the lines of ``verbose``.
     task : {"auto", "classification", "regression"}, default="auto"
-        What the label is. "auto": a number where scikit-learn's ``type_of_target`` calls the known
+        Kind of the label. "auto": a number where scikit-learn's ``type_of_target`` calls the known
         labels "continuous" (floats that are not all whole), else a class.
 
     Returns

@@ -29,7 +29,7 @@ from covshift.selection.words import HOW_TO_LABEL, adapter_rows
 
 
 class Findings(NamedTuple):
-    """What is found beside the advice."""
+    """Findings beside the advice."""
 
     movement: Movement
     weighting: Weighting
@@ -46,7 +46,7 @@ class Rows(NamedTuple):
 
 
 class Diagnosis:
-    """What moved, what to do, how good it will be, how sure that is; made by `diagnose`.
+    """Result of `diagnose`: what moved, what to do, how good it will be, how sure that is.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Diagnosis:
         The advice with its numbers (`covshift.selection.assessment`); None where the plain model
         could not be fitted.
     movement, weighting, stability
-        What moved, whether weights could work, whether P(y | x) is the same in all source domains.
+        Findings: shift, use of weights, whether P(y | x) is the same in all source domains.
     leaderboard : Leaderboard
         Every candidate with its scores and its weight in the recommended model.
     table : list of dict
@@ -64,7 +64,7 @@ class Diagnosis:
         Unfitted, with the same settings and seed: fitted to the same rows, with the same known
         labels, it is the advised model.
     objective : str
-        What scores are measured in.
+        Metric of the scores.
     task : {"classification", "regression"}
         Whether the label is a class or a number.
     classes : ndarray

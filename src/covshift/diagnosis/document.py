@@ -56,7 +56,7 @@ def make_report(
     looked_at = diagnosis.n_rows_looked_at
     counts = [
         ("rows", f"{n_source:,} source, {n_target:,} target"),
-        ("looked at", f"{looked_at[0]:,} source, {looked_at[1]:,} target"),
+        ("rows used", f"{looked_at[0]:,} source, {looked_at[1]:,} target"),
         ("objective", name_objective(diagnosis.objective)),
     ]
     return make_document(
@@ -204,7 +204,7 @@ def _rows_figure(diagnosis: "Diagnosis") -> list[Figure]:
     figure = draw_rows(diagnosis)
     if figure is None:
         return []
-    caption = "Source and target rows, before and, where it is advised to adapt, after."
+    caption = "Source and target rows before adaptation and, if it is advised, after it."
     return [_picture(figure, "rows", caption, "Scatter of source and target rows in the plane.")]
 
 

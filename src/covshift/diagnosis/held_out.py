@@ -70,7 +70,7 @@ def held_out_section(diagnosis: "Diagnosis", domain_names: Mapping[int, str]) ->
     Parameters
     ----------
     diagnosis : Diagnosis
-        Of a label that is a number; of classes there is no such section.
+        Of a label that is a number; for classes the section is left out.
     domain_names : mapping of int to str
         Names of the source domains.
 

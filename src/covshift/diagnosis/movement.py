@@ -1,7 +1,7 @@
 r"""Has it moved? Source against target as a whole, by feature, by class shares, by target domain.
 
-The kernel distance sees any movement, the classifier says how well a row's origin can be told. For
-a person to read, MMD² is put in relation to what it could at most be,
+The kernel distance sees any movement, the classifier says how well it separates
+source rows from target rows. For a person to read, MMD² is put in relation to its largest value,
 
 .. math::
 
@@ -73,7 +73,7 @@ class DomainMovement(NamedTuple):
 
 
 class Movement(NamedTuple):
-    """What `measure_movement` found; NaN where there are too few rows to tell."""
+    """Result of `measure_movement`; NaN where there are too few rows to tell."""
 
     moved: bool
     n_source: int
@@ -162,8 +162,8 @@ def _kernel_distance(
     """MMD², its p-value and the share lost, with features in units of the source."""
     if min(len(X), len(T)) < 2:
         return np.nan, np.nan, np.nan
-    centre, scale = X.mean(axis=0), _scale(X)
-    X, T = (X - centre) / scale, (T - centre) / scale
+    center, scale = X.mean(axis=0), _scale(X)
+    X, T = (X - center) / scale, (T - center) / scale
     test = mmd_test(X, T, n_permutations=N_PERMUTATIONS, random_state=rng)
     own = median_bandwidth(X[::2], X[1::2])
     squared = mmd(X, T, bandwidth=own)

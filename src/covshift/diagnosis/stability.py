@@ -41,7 +41,7 @@ MIN_DOMAIN_ROWS = 10
 
 
 class Stability(NamedTuple):
-    """What `measure_stability` found; NaN where nothing can be tested."""
+    """Result of `measure_stability`; NaN where nothing can be tested."""
 
     tested: bool
     obstacle: str  # "one domain", "no overlap", or "" where it is tested

@@ -30,7 +30,7 @@ MAX_AUC_LEFT = 0.6
 
 
 class Weighting(NamedTuple):
-    """What `measure_weighting` found; NaN where there are too few rows to tell."""
+    """Result of `measure_weighting`; NaN where there are too few rows to tell."""
 
     possible: bool
     obstacles: list[str]  # "rows", "overlap", "effective size", "tail", "left over"

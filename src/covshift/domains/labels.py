@@ -105,8 +105,8 @@ def check_no_placeholders(y: Any, sample_domain: IntArray | None, classes: Label
     if known.dtype.kind not in "iuU" or not len(known) or not target.any():
         return labels
     placeholder = placeholder_label(known)
-    unlabelled = labels[target] == placeholder
-    if unlabelled.any() and (classes is not None or unlabelled.all()):
+    unlabeled = labels[target] == placeholder
+    if unlabeled.any() and (classes is not None or unlabeled.all()):
         raise _cannot_score(placeholder)
     return labels
 
@@ -120,7 +120,7 @@ def _is_missing(label: Any) -> bool:
 def _cannot_score(placeholder: Any) -> ValueError:
     return ValueError(
         f"y holds {placeholder!r}, the placeholder of rows without a label: they cannot be "
-        "scored. In a search, give cv=SourceOnlySplit(cv), which tests on labelled source "
+        "scored. In a search, give cv=SourceOnlySplit(cv), which tests on labeled source "
         "rows only, and ask for no scores of training folds; elsewhere, drop those rows."
     )
 

@@ -1,4 +1,4 @@
-"""Cross-validation that tests on labelled source rows only."""
+"""Cross-validation that tests on labeled source rows only."""
 
 from collections.abc import Iterator
 from numbers import Integral
@@ -14,7 +14,7 @@ from covshift.kernels.arrays import IntArray
 
 
 class SourceOnlySplit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
-    """Splitter whose test folds hold labelled source rows only.
+    """Splitter whose test folds hold labeled source rows only.
 
     Target rows, and source rows without a label, stay in every training fold: they take
     part in the adaptation and cannot be scored. Without this splitter a search would score
@@ -23,10 +23,10 @@ class SourceOnlySplit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is u
     Parameters
     ----------
     cv : int, splitter or None, default=None
-        How the labelled source rows are split, as in scikit-learn's ``check_cv``. A splitter
+        How the labeled source rows are split, as in scikit-learn's ``check_cv``. A splitter
         by groups gets ``sample_domain`` as groups unless others are given, so
         ``SourceOnlySplit(LeaveOneGroupOut())`` leaves out one source domain at a time. Ready
-        made splits are positions among the labelled source rows.
+        made splits are positions among the labeled source rows.
 
     Notes
     -----
@@ -36,7 +36,7 @@ class SourceOnlySplit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is u
     the search's default scoring: a scorer given by name calls ``predict`` without
     ``sample_domain``, which would take the source rows for target rows.
 
-    **Cost**: that of the splitter on the labelled source rows, and O(n) for each fold.
+    **Cost**: that of the splitter on the labeled source rows, and O(n) for each fold.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class SourceOnlySplit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is u
     def _inner(
         self, X: Any, y: Any, groups: Any, sample_domain: Any, label_mask: Any
     ) -> tuple[IntArray, Any, tuple[Any, Any, Any]]:
-        """Return the labelled source rows, their splitter, and its arguments."""
+        """Return the labeled source rows, their splitter, and its arguments."""
         if sample_domain is None:
             raise ValueError(
                 "SourceOnlySplit got no sample_domain. Pass it to the search's fit, with "

@@ -61,7 +61,7 @@ def stack_domains(
     -------
     StackedDomains
         Unpacks as ``X, y, sample_domain``. Sources are 0, 1, ..., targets -1, -2, ... in the
-        order given. Target rows get a placeholder label that is no class where the type of
+        order given. Target rows get a placeholder label that is not a class where the type of
         the labels has room for one: NaN, None, -1, the empty string.
 
     Notes

@@ -1,7 +1,7 @@
 r"""Fitted models as ONNX, to predict without Python: in a browser, a service, a database.
 
-A file in the Open Neural Network Exchange format runs wherever there is a runtime for it. What is
-written: filters, scalers and linear alignments, as they treat rows of one target domain, and linear
+A file in the Open Neural Network Exchange format runs wherever there is a runtime for it. It can
+hold filters, scalers and linear alignments, as they treat rows of one target domain, and linear
 models on top of them. The input, ``X``, is in single precision; everything is computed in double
 precision, and results are rounded at the end. Labels follow from the margins before that, so they
 can differ from those of ``predict`` on the same rows in double precision only where two classes tie

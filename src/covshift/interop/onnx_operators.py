@@ -1,4 +1,4 @@
-"""What steps and models are as ONNX operators: rows of one domain in; rows, margins, labels out."""
+"""Steps and models as ONNX operators: rows of one domain in; rows, margins, labels out."""
 
 from typing import Any
 
@@ -154,22 +154,22 @@ def _filter(graph: Graph, rows: str, step: Any, domain: Any) -> str:
 
 def _domain_scaler(graph: Graph, rows: str, step: Any, domain: Any) -> str:
     (unit,) = step._units_of(domain, 1)
-    return _standardise(graph, rows, step.means_[unit], step.scales_[unit])
+    return _standardize(graph, rows, step.means_[unit], step.scales_[unit])
 
 
 def _linear_alignment(graph: Graph, rows: str, step: Any, domain: Any) -> str:
     (unit,) = step._units_of(domain, 1)
     if unit < 0:  # the role that stays
         return rows
-    centred = graph.add("Sub", rows, graph.constant(step.means_[unit]))
-    moved = graph.add("MatMul", centred, graph.constant(step.matrices_[unit]))
+    centered = graph.add("Sub", rows, graph.constant(step.means_[unit]))
+    moved = graph.add("MatMul", centered, graph.constant(step.matrices_[unit]))
     return graph.add("Add", moved, graph.constant(step.shifts_[unit]))
 
 
 def _subspace_alignment(graph: Graph, rows: str, step: Any, domain: Any) -> str:
     (unit,) = step._units_of(domain, 1)
     if step.center or step.scale:
-        rows = _standardise(graph, rows, step.means_[unit], step.scales_[unit])
+        rows = _standardize(graph, rows, step.means_[unit], step.scales_[unit])
     matrix = step.target_components_.T
     if role_of(step.units_[unit]) == "source":
         matrix = step.source_components_.T @ step.alignment_
@@ -177,13 +177,13 @@ def _subspace_alignment(graph: Graph, rows: str, step: Any, domain: Any) -> str:
 
 
 def _source_scaler(graph: Graph, rows: str, step: Any, domain: Any) -> str:
-    return _standardise(graph, rows, step.mean_, step.scale_)
+    return _standardize(graph, rows, step.mean_, step.scale_)
 
 
 def _standard_scaler(graph: Graph, rows: str, step: Any, domain: Any) -> str:
     zeros, ones = np.zeros(step.n_features_in_), np.ones(step.n_features_in_)
     mean = step.mean_ if step.with_mean else zeros
-    return _standardise(graph, rows, mean, step.scale_ if step.with_std else ones)
+    return _standardize(graph, rows, mean, step.scale_ if step.with_std else ones)
 
 
 def _range_scaler(graph: Graph, rows: str, step: Any, domain: Any) -> str:
@@ -198,14 +198,14 @@ def _range_scaler(graph: Graph, rows: str, step: Any, domain: Any) -> str:
 
 
 def _pca(graph: Graph, rows: str, step: Any, domain: Any) -> str:
-    centred = graph.add("Sub", rows, graph.constant(step.mean_))
+    centered = graph.add("Sub", rows, graph.constant(step.mean_))
     matrix = step.components_.T
     if step.whiten:
         matrix = matrix / np.sqrt(step.explained_variance_)
-    return graph.add("MatMul", centred, graph.constant(matrix))
+    return graph.add("MatMul", centered, graph.constant(matrix))
 
 
-def _standardise(graph: Graph, rows: str, mean: Any, scale: Any) -> str:
+def _standardize(graph: Graph, rows: str, mean: Any, scale: Any) -> str:
     return graph.add("Div", graph.add("Sub", rows, graph.constant(mean)), graph.constant(scale))
 
 

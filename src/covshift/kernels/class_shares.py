@@ -1,7 +1,7 @@
-r"""Class shares of unlabelled rows from probabilities made for other shares.
+r"""Class shares of unlabeled rows from probabilities made for other shares.
 
-Where only the class shares differ, P(x | y) being the same, the shares :math:`\pi'` that maximise
-the likelihood of the rows are found by expectation and maximisation from shares :math:`\pi`:
+Where only the class shares differ, P(x | y) being the same, the shares :math:`\pi'` that maximize
+the likelihood of the rows are found by expectation and maximization from shares :math:`\pi`:
 
 .. math::
 

@@ -145,9 +145,9 @@ def upstream_table(problems: DeviceProblems, xp: Any) -> Array:
     """The gradient G (K, C + 1, L) of the joint loss; the last class is that without a label."""
     K, _, L = problems.groups.shape
     dtype = problems.X.dtype
-    labelled = 1 - problems.label_reward[:, :, None] * xp.astype(problems.groups, dtype)
+    labeled = 1 - problems.label_reward[:, :, None] * xp.astype(problems.groups, dtype)
     rest = xp.ones((K, 1, L), dtype=dtype, device=problems.X.device)
-    return xp.concat([labelled, rest], axis=1)
+    return xp.concat([labeled, rest], axis=1)
 
 
 def inverse_roots_on_device(squares: Array, xp: Any) -> Array:

@@ -6,10 +6,12 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from scipy import sparse
 
+from covshift.kernels import compiled
 from covshift.kernels.activations import Activation, half_angle_is_cheaper
 from covshift.kernels.arrays import BoolArray, FloatArray, IntArray, Rows
-from covshift.kernels.filter_passes import FilterLoss, gram_matrix, one_pass, three_passes
-from covshift.kernels.filter_streams import ActivationRule, Gram, Sums, sum_of_products, two_passes
+from covshift.kernels.filter_passes import gram_matrix, one_pass, three_passes
+from covshift.kernels.filter_steps import ActivationRule, FilterLoss
+from covshift.kernels.filter_streams import Gram, Sums, sum_of_products, two_passes
 from covshift.kernels.psf_blockwise_loss import psf_blockwise_loss
 from covshift.kernels.psf_loss import psf_loss
 from covshift.kernels.row_blocks import Run, cut_rows, keep_problems, sort_by_class
@@ -64,7 +66,7 @@ def filter_losses(
     passes = 3 if gram is None else 1
     X, codes = sort_by_class(X, np.where(codes < 0, C, codes))
     all_rows = cut_rows(X, codes, K, L, passes=passes)
-    half_angle = _use_half_angle(activation, epsilon + norm_epsilon, dtype)
+    rule = _activation_rule(activation, epsilon, norm_epsilon, dtype)
     present: dict[str, Any] = {}
 
     def select(which: IntArray) -> None:
@@ -80,17 +82,9 @@ def filter_losses(
             select(which)
         result = None
         if gram is not None:
-            result = one_pass(
-                W, present["rows"], present["loss"], present["gram"], epsilon=epsilon, run=run
-            )
+            result = one_pass(W, present["rows"], present["loss"], rule, present["gram"], run=run)
         losses, gradients = result or three_passes(
-            W,
-            present["rows"],
-            present["loss"],
-            activation=activation,
-            epsilon=epsilon,
-            half_angle=half_angle,
-            run=run,
+            W, present["rows"], present["loss"], rule, run=run
         )
         return add_penalties(losses, gradients, W, alpha[which], l1[which])
 
@@ -125,8 +119,7 @@ def streamed_losses(
     """
     label_reward, alpha = label_reward.astype(dtype), alpha.astype(dtype)
     l1 = np.zeros_like(alpha) if l1 is None else l1.astype(dtype)
-    half_angle = _use_half_angle(activation, epsilon + norm_epsilon, dtype)
-    rule = ActivationRule(activation, epsilon, half_angle)
+    rule = _activation_rule(activation, epsilon, norm_epsilon, dtype)
     gram: Gram | None = None
     if _gram_pays(shape, is_sparse, loss, activation, epsilon):
         gram = (*sums(sum_of_products, dtype), shape[0])
@@ -189,9 +182,14 @@ def add_penalties(
     return losses, gradients
 
 
-def _use_half_angle(activation: Activation, epsilons: float, dtype: Any) -> bool:
+def _activation_rule(
+    activation: Activation, epsilon: float, norm_epsilon: float, dtype: Any
+) -> ActivationRule:
+    is_compiled = compiled.library() is not None
     # Without any epsilon a filter may be exactly zero everywhere, and half angles round.
-    return activation != "abs" and epsilons > 0 and half_angle_is_cheaper(dtype)
+    possible = activation != "abs" and epsilon + norm_epsilon > 0 and not is_compiled
+    half_angle = possible and half_angle_is_cheaper(dtype)
+    return ActivationRule(activation, epsilon, half_angle, is_compiled)
 
 
 def _sparse(X: Rows) -> bool:

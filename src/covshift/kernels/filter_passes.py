@@ -44,15 +44,14 @@ other rounding would lead fits of sparse filtering to other minima. Over a strea
 matrices serve as well (`filter_streams`), it saves one of two passes.
 """
 
-from collections.abc import Callable
 from functools import reduce
 from operator import add
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
 import numpy as np
 
-from covshift.kernels.activations import Activation, activate_block
 from covshift.kernels.arrays import FloatArray
+from covshift.kernels.filter_steps import ActivationRule, FilterLoss, RowFactors, choose_steps
 from covshift.kernels.row_blocks import Block, BlockedRows, Lane, Run, project, project_back, room
 
 # Largest accepted ratio of what is summed in w'Cw, all signs positive, to its value: three or
@@ -60,99 +59,51 @@ from covshift.kernels.row_blocks import Block, BlockedRows, Lane, Run, project, 
 MAX_CANCELLATION = 5e3
 
 
-class RowFactors(NamedTuple):
-    """What the second pass learns from a block of b rows.
-
-    Attributes
-    ----------
-    losses : (K,) sums of q.
-    sums : (K, P, L) terms of s, for each of the P normalisations.
-    U, V : (K, a, b) and (K, e, b), those rows of them that are not zero.
-    columns : which columns of A, and of B, those rows belong to.
-    """
-
-    losses: FloatArray
-    sums: FloatArray
-    U: FloatArray
-    V: FloatArray
-    columns: tuple[Any, Any]
-
-
-Norms: TypeAlias = Any
-
-
-class FilterLoss(NamedTuple):
-    """What makes one loss of the filters differ from another, as functions.
-
-    Attributes
-    ----------
-    n_classes : C.
-    norms : (K, L, C + 1) sums of F^2 over the rows of each class -> what the others need.
-    row_factors : norms, F and F^2 of a block (K, L, b), the block -> `RowFactors`.
-    filter_factors : norms, sums over all rows (K, P, L) -> A (K, L, a) and B (K, L, e), whose
-        first half does not depend on the sums.
-    n_parts : P, of which the last normalises all rows and the others those of each class.
-    """
-
-    n_classes: int
-    norms: Callable[[FloatArray], Norms]
-    row_factors: Callable[[Norms, FloatArray, FloatArray, Block], RowFactors]
-    filter_factors: Callable[[Norms, FloatArray], tuple[FloatArray, FloatArray]]
-    n_parts: int
-
-
 def three_passes(
     W: FloatArray,
     rows: BlockedRows,
     loss: FilterLoss,
+    rule: ActivationRule,
     *,
-    activation: Activation,
-    epsilon: float,
-    half_angle: bool,
     run: Run = map,
 ) -> tuple[FloatArray, FloatArray]:
     """Losses (K,) and gradients (K, L, m) at W (K, L, m)."""
-    scaled = W * W.dtype.type(0.5) if half_angle else W
+    steps = choose_steps(loss, rule)
+    scaled = W if steps.scale == 1 else W * W.dtype.type(steps.scale)
 
-    def activations(block: Block, scratch: FloatArray, visit: int) -> tuple[FloatArray, FloatArray]:
+    def activations(
+        block: Block, scratch: FloatArray, sums: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray]:
         """F and g' of a block, (K, L, b), computed unless kept from the first visit."""
         buffers = scratch[2:] if block.kept is None else block.kept
         shape = (*W.shape[:2], block.rows.shape[-2])
         F, slopes = room(buffers[0], *shape), room(buffers[1], *shape)
-        if visit == 1 or block.kept is None:
+        if sums is not None or block.kept is None:
             project(scaled, block.rows, F)
-            activate_block(F, slopes, activation, epsilon, half_angle=half_angle)
+            steps.activate(block, F, slopes, scratch, sums)
         return F, slopes
 
     def measure(lane: Lane) -> FloatArray:
         total = np.zeros((*W.shape[:2], loss.n_classes + 1))
         with rows.scratch() as scratch:
             for block in lane.blocks:
-                F, _ = activations(block, scratch, 1)
-                squares = np.square(F, out=room(scratch[0], *F.shape))
-                total[..., block.columns] += sum_by_class(squares, block.classes)
+                activations(block, scratch, total)
         return total
 
     def collect(lane: Lane) -> tuple[FloatArray, FloatArray, list[RowFactors]]:
         parts = []
         with rows.scratch() as scratch:
             for block in lane.blocks:
-                F, _ = activations(block, scratch, 2)
-                squares = np.square(F, out=room(scratch[0], *F.shape))
-                parts.append(loss.row_factors(norms, F, squares, block))
+                F, _ = activations(block, scratch, None)
+                parts.append(steps.collect(norms, block, F, scratch))
         return sum_in_order(p.losses for p in parts), sum_in_order(p.sums for p in parts), parts
 
     def descend(lane: Lane) -> FloatArray:
         gradient = np.zeros_like(W)
         with rows.scratch() as scratch:
             for block, part in zip(lane.blocks, of_lanes[lane.number], strict=True):
-                F, slopes = activations(block, scratch, 3)
-                of_A, of_B = part.columns
-                curved = np.matmul(B[..., of_B], part.V, out=room(scratch[0], *F.shape))
-                curved *= F
-                dH = np.matmul(A[..., of_A], part.U, out=room(scratch[1], *F.shape))
-                dH -= curved
-                dH *= slopes
+                F, slopes = activations(block, scratch, None)
+                dH = steps.descend(factors, part, block, F, slopes, scratch)
                 gradient += project_back(dH, block.rows)
         return gradient
 
@@ -160,17 +111,8 @@ def three_passes(
     # of the gradient is a sum over all rows. Third: the gradient, block by block.
     norms = loss.norms(sum_in_order(run(measure, rows.lanes)))
     losses, sums, of_lanes = zip(*run(collect, rows.lanes), strict=True)
-    A, B = loss.filter_factors(norms, sum_in_order(sums))
+    factors = steps.factors(norms, sum_in_order(sums))
     return sum_in_order(losses), sum_in_order(run(descend, rows.lanes))
-
-
-def sum_by_class(squares: FloatArray, classes: FloatArray) -> FloatArray:
-    """Sums of (K, L, b) over the rows of each class present, (K, L, p)."""
-    if classes.ndim == 2:  # one product for all problems
-        flat: FloatArray = squares.reshape(-1, squares.shape[-1]) @ classes.T
-        return flat.reshape(*squares.shape[:2], -1)
-    sums: FloatArray = squares @ classes.swapaxes(-1, -2)
-    return sums
 
 
 def sum_in_order(terms: Any) -> Any:
@@ -196,9 +138,9 @@ def one_pass(
     W: FloatArray,
     rows: BlockedRows,
     loss: FilterLoss,
+    rule: ActivationRule,
     gram: FloatArray,
     *,
-    epsilon: float,
     run: Run = map,
 ) -> tuple[FloatArray, FloatArray] | None:
     """Losses (K,) and gradients (K, L, m) of `psf_loss` at W; None, where not accurate."""
@@ -206,9 +148,10 @@ def one_pass(
     squares_of_filters = np.einsum("klm,klm->kl", W_gram, W)
     if not is_accurate(W, gram, squares_of_filters):
         return None
-    norms = loss.norms(squares_of_filters[..., None] + rows.n_rows * epsilon)
-    A, B = loss.filter_factors(norms, np.zeros((len(W), 1, W.shape[1])))
-    B = B[..., :1]  # without s, which W C takes care of
+    steps = choose_steps(loss, rule)
+    norms = loss.norms(squares_of_filters[..., None] + rows.n_rows * rule.epsilon)
+    # Without s, which W C takes care of.
+    factors = steps.factors(norms, np.zeros((len(W), 1, W.shape[1])))
 
     def descend(lane: Lane) -> tuple[FloatArray, FloatArray, FloatArray]:
         losses: Any = 0.0
@@ -218,15 +161,8 @@ def one_pass(
             for block in lane.blocks:
                 shape = (*W.shape[:2], block.rows.shape[-2])
                 H = project(W, block.rows, room(scratch[0], *shape))
-                squares = np.square(H, out=room(scratch[1], *shape))
-                squares += epsilon
-                F = np.sqrt(squares, out=room(scratch[2], *shape))
-                part = loss.row_factors(norms, F, squares, block)
-                losses, sums = losses + part.losses, sums + part.sums
-                dH = np.matmul(A[..., part.columns[0]], part.U, out=squares)
-                dH /= F
-                dH -= np.matmul(B, part.V[:, :1], out=F)
-                dH *= H
+                block_losses, block_sums, dH = steps.soften(norms, factors, block, H, scratch)
+                losses, sums = losses + block_losses, sums + block_sums
                 gradient += project_back(dH, block.rows)
         return losses, sums, gradient
 

@@ -19,13 +19,21 @@ first pass follow from :math:`X^\top X` (`one_pass`), computed once, and one pas
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from covshift.kernels.activations import Activation, activate, activate_block
+from covshift.kernels.activations import Activation, activate
 from covshift.kernels.arrays import FloatArray, IntArray, Rows
-from covshift.kernels.filter_passes import FilterLoss, Norms, is_accurate, sum_by_class
+from covshift.kernels.filter_passes import is_accurate
+from covshift.kernels.filter_steps import (
+    ActivationRule,
+    FilterLoss,
+    Norms,
+    Steps,
+    choose_steps,
+    sum_by_class,
+)
 from covshift.kernels.row_blocks import (
     Block,
     block_width,
@@ -33,6 +41,7 @@ from covshift.kernels.row_blocks import (
     project,
     project_back,
     room,
+    sort_by_class,
 )
 from covshift.kernels.row_views import view_rows
 
@@ -43,14 +52,6 @@ Sums: TypeAlias = Callable[..., tuple[Any, ...]]
 
 
 Gram: TypeAlias = tuple[FloatArray, int]
-
-
-class ActivationRule(NamedTuple):
-    """How activations are computed: see `activate_block`."""
-
-    activation: Activation
-    epsilon: float
-    half_angle: bool
 
 
 def two_passes(
@@ -64,7 +65,7 @@ def two_passes(
     gram : X'X (m, m) and the number of rows, where they may take the place of the first pass.
     """
     known = None if gram is None else first_sums_from_gram(W, gram, rule.epsilon)
-    squares, D = known or sums(first_sums, W, rule, loss.n_classes, loss.n_parts)
+    squares, D = known or sums(first_sums, W, rule, loss)
     norms = loss.norms(squares)
     losses, s, gradient = sums(second_sums, W, rule, loss, norms)
     _, B = loss.filter_factors(norms, s)
@@ -74,22 +75,21 @@ def two_passes(
 
 
 def first_sums(
-    rows: Rows, codes: IntArray, W: FloatArray, rule: ActivationRule, n_classes: int, n_parts: int
+    rows: Rows, codes: IntArray, W: FloatArray, rule: ActivationRule, loss: FilterLoss
 ) -> tuple[FloatArray, FloatArray]:
     """Squared activations by class (K, L, C + 1), and D (K, P, L, m).
 
     The last of D is of all rows; those before, if the loss has any, of the rows of each class.
     """
-    squares = np.zeros((*W.shape[:2], n_classes + 1))
-    D = np.zeros((W.shape[0], n_parts, *W.shape[1:]))
-    for block, F, slopes, scratch in activated_blocks(rows, codes, W, rule):
-        squared = np.square(F, out=room(scratch[0], *F.shape))
-        squares[..., block.columns] += sum_by_class(squared, block.classes)
+    squares = np.zeros((*W.shape[:2], loss.n_classes + 1))
+    D = np.zeros((W.shape[0], loss.n_parts, *W.shape[1:]))
+    steps = choose_steps(loss, rule)
+    for block, F, slopes, _ in activated_blocks(rows, codes, W, steps, squares):
         slopes *= F  # F g', which D sums: no further array of this size
         D[:, -1] += project_back(slopes, block.rows)
-        if n_parts > 1:
+        if loss.n_parts > 1:
             for code, members in zip(block.present, block.classes, strict=True):
-                if code < n_classes:
+                if code < loss.n_classes:
                     D[:, code] += project_back(slopes * members, block.rows)
     return squares, D
 
@@ -115,23 +115,17 @@ def second_sums(
     norms: Norms,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Losses (K,), the terms of s (K, P, L), and the gradient but for D (K, L, m)."""
-    A, B = loss.filter_factors(norms, np.zeros((*W.shape[:1], loss.n_parts, W.shape[1])))
+    steps = choose_steps(loss, rule)
+    # Without the sums, which are known only after this pass: their term is the one with D.
+    factors = steps.factors(norms, np.zeros((*W.shape[:1], loss.n_parts, W.shape[1])))
     losses = np.zeros(len(W))
     s = np.zeros((len(W), loss.n_parts, W.shape[1]))
     gradient = np.zeros(W.shape)
-    for block, F, slopes, scratch in activated_blocks(rows, codes, W, rule):
-        squares = np.square(F, out=room(scratch[0], *F.shape))
-        part = loss.row_factors(norms, F, squares, block)
+    for block, F, slopes, scratch in activated_blocks(rows, codes, W, steps, None):
+        part = steps.collect(norms, block, F, scratch)
         losses += part.losses
         s += part.sums
-        # The second half of B and V is the term with D: s is known only after this pass.
-        n_known = part.V.shape[1] // 2
-        of_A, of_B = part.columns
-        curved = np.matmul(B[..., of_B][..., :n_known], part.V[:, :n_known], out=squares)
-        curved *= F
-        dH = np.matmul(A[..., of_A], part.U, out=room(scratch[1], *F.shape))
-        dH -= curved
-        dH *= slopes
+        dH = steps.descend(factors, part, block, F, slopes, scratch)
         gradient += project_back(dH, block.rows)
     return losses, s, gradient
 
@@ -166,20 +160,23 @@ def sum_of_products(rows: Rows, codes: IntArray, dtype: Any) -> tuple[FloatArray
 
 
 def activated_blocks(
-    rows: Rows, codes: IntArray, W: FloatArray, rule: ActivationRule
+    rows: Rows, codes: IntArray, W: FloatArray, steps: Steps, sums: FloatArray | None
 ) -> Iterator[tuple[Block, FloatArray, FloatArray, FloatArray]]:
     """Blocks that stay in the cache, their F and g' (K, L, b), and two buffers of that size."""
-    scaled = W * W.dtype.type(0.5) if rule.half_angle else W
-    for block, F, buffers in projected_blocks(rows, codes, scaled):
+    scaled = W if steps.scale == 1 else W * W.dtype.type(steps.scale)
+    for block, F, buffers in projected_blocks(rows, codes, scaled, by_class=steps.by_class):
         slopes = room(buffers[2], *F.shape)
-        activate_block(F, slopes, rule.activation, rule.epsilon, half_angle=rule.half_angle)
+        steps.activate(block, F, slopes, buffers, sums)
         yield block, F, slopes, buffers
 
 
 def projected_blocks(
-    rows: Rows, codes: IntArray, W: FloatArray
+    rows: Rows, codes: IntArray, W: FloatArray, *, by_class: bool = False
 ) -> Iterator[tuple[Block, FloatArray, FloatArray]]:
-    """Blocks that stay in the cache, their products with W (K, L, b), and three buffers."""
+    """Blocks that stay in the cache, their products with W (K, L, b), and three buffers.
+
+    ``by_class`` sorts the rows of each block by class.
+    """
     n_problems, n_filters, n_features = W.shape
     n_rows = rows.shape[0]
     width = min(n_rows, block_width(n_problems * n_filters * W.dtype.itemsize, n_features))
@@ -188,7 +185,10 @@ def projected_blocks(
     for start in range(0, n_rows, width):
         stop = min(n_rows, start + width)
         part = view_rows(rows, start, stop, W.dtype)
-        block = make_block(part, codes[start:stop], n_problems, W.dtype, factors)
+        own = codes[start:stop]
+        if by_class:
+            part, own = sort_by_class(part, own)
+        block = make_block(part, own, n_problems, W.dtype, factors)
         factors = block.factors
         H = room(buffers[3], n_problems, n_filters, stop - start)
         project(W, part, H)

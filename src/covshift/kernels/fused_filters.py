@@ -86,7 +86,7 @@ def square_sums(
 @triton.jit
 def row_factors(
     H, phase, codes, upstream, inverse, over_r, v, sums, losses, n, L, n_codes, rows_each,
-    labelled: tl.constexpr, norm_epsilon: tl.constexpr,
+    labeled: tl.constexpr, norm_epsilon: tl.constexpr,
     activation: tl.constexpr, epsilon: tl.constexpr,
     FILTERS: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
@@ -111,7 +111,7 @@ def row_factors(
         place = (problem * L + j).to(tl.int64)[:, None] * n + i[None, :]
         h = tl.load(H + place, mask=both, other=0.0)
         f = _activate(h + shift, activation, epsilon)
-        if labelled:
+        if labeled:
             code = tl.load(codes + i, mask=inside, other=0)
             G = tl.load(table + code[None, :] * L + j[:, None], mask=both, other=0.0)
         else:
@@ -136,7 +136,7 @@ def row_factors(
 @triton.jit
 def descend(
     H, phase, codes, upstream, inverse, s, over_r, v, n, L, n_codes,
-    labelled: tl.constexpr, activation: tl.constexpr, epsilon: tl.constexpr,
+    labeled: tl.constexpr, activation: tl.constexpr, epsilon: tl.constexpr,
     FILTERS: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
     """Overwrite H, for a few filters and some of the rows, with the gradient with respect to it."""
@@ -151,7 +151,7 @@ def descend(
     shift = 0.0
     if activation == "periodic":
         shift = tl.load(phase + problem)
-    if labelled:
+    if labeled:
         code = tl.load(codes + i, mask=inside, other=0)
     for step in tl.static_range(FILTERS):
         j = group * FILTERS + step
@@ -161,7 +161,7 @@ def descend(
             place = (problem * L + j).to(tl.int64) * n + i
             h = tl.load(H + place, mask=inside, other=0.0) + shift
             f = _activate(h, activation, epsilon)
-            if labelled:
+            if labeled:
                 G = tl.load(table + code * L + j, mask=inside, other=0.0)
             else:
                 G = tl.load(table + (n_codes - 1) * L + j)
@@ -213,14 +213,14 @@ def fused_passes(
         row_factors[(K, parts)](
             H, problems.phase, problems.codes, upstream, inverse, over_r, v, sums, losses,
             n, L, C + 1, rows_each,
-            labelled=C > 0, norm_epsilon=norm_epsilon, **how, FILTERS=filters, ROWS=rows,
+            labeled=C > 0, norm_epsilon=norm_epsilon, **how, FILTERS=filters, ROWS=rows,
             num_warps=8 if filters * rows >= TILE else 4,
         )  # fmt: skip
         s = sums.sum(0, dtype=torch.float64).to(W.dtype)
         per_program = 4
         descend[(K * ceil(L / per_program) * ceil(n / WIDTH),)](
             H, problems.phase, problems.codes, upstream, inverse, s, over_r, v, n, L, C + 1,
-            labelled=C > 0, **how, FILTERS=per_program, WIDTH=WIDTH,
+            labeled=C > 0, **how, FILTERS=per_program, WIDTH=WIDTH,
         )  # fmt: skip
         return losses.sum(0, dtype=torch.float64), (H @ problems.X).reshape(K, L, m)
 

@@ -14,13 +14,13 @@ def squares_to_bases(rows: FloatArray, bases: FloatArray) -> FloatArray:
 
     Both are moved to around zero first, where squares lose no digits.
     """
-    centre = bases.mean(axis=0, dtype=np.float64)
-    return squared_distances(rows - centre, bases - centre)
+    center = bases.mean(axis=0, dtype=np.float64)
+    return squared_distances(rows - center, bases - center)
 
 
 def gaussian(squares: FloatArray, bandwidth: float) -> FloatArray:
     """Basis functions of squared distances, of any shape."""
-    # Divided twice: the square of a tiny bandwidth would be zero. What overflows is far away.
+    # Divided twice: the square of a tiny bandwidth would be zero. Overflow means far away.
     with np.errstate(over="ignore"):
         values: FloatArray = squares / bandwidth
         values /= bandwidth

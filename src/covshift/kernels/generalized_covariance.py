@@ -11,14 +11,14 @@ functions :math:`w_j(x_i)`,
     \qquad \Pi_{i,kmj} = R_{ik} \, D_{im} \, w_j(x_i).
 
 If y and d are independent given x, all means tend to zero, even if one of both fits is poor, as the
-errors enter as a product. The distribution of T is that of the same maximum with each centred row
+errors enter as a product. The distribution of T is that of the same maximum with each centered row
 of :math:`\Pi` multiplied by a normal number of its own.
 
 References
 ----------
-R. D. Shah, J. Peters, "The hardness of conditional independence testing and the generalised
+R. D. Shah, J. Peters, "The hardness of conditional independence testing and the generalized
 covariance measure", Annals of Statistics 48, 2020. C. Scheidegger, J. Hörrmann, P. Bühlmann, "The
-weighted generalised covariance measure", JMLR 23, 2022.
+weighted generalized covariance measure", JMLR 23, 2022.
 """
 
 import numpy as np

@@ -10,7 +10,7 @@ Rows i have weights :math:`w_i` and classes :math:`y_i`. With Gaussian bases :ma
 
     q_c(x) = \max(0, \theta_c^\top \varphi(x)), \qquad p(c \mid x) = q_c(x) / \sum_k q_k(x).
 
-:math:`\theta_c` minimises the weighted mean of
+:math:`\theta_c` minimizes the weighted mean of
 :math:`\frac12 (\theta_c^\top \varphi(x_i) - [y_i = c])^2`, plus
 :math:`\frac\lambda2 \lVert \theta_c \rVert^2`. Where all q are zero, far from every basis, the
 weighted shares of the classes stand in for p.
@@ -55,7 +55,7 @@ class Part(NamedTuple):
 
 
 class Fold(NamedTuple):
-    """What one step of cross-validation takes from training, and what it tests on."""
+    """Rows that one step of cross-validation removes from training, and tests on."""
 
     left_out: Part
     tested: Part

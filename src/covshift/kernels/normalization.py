@@ -1,4 +1,4 @@
-r"""The two normalisations that every filter applies to its activations F (n, L).
+r"""The two normalizations that every filter applies to its activations F (n, L).
 
 First each feature is divided by its norm over the rows, then each row by its norm over
 the features:
@@ -54,6 +54,6 @@ def normalize_by(F: FloatArray, norms: FloatArray, norm_epsilon: float) -> Float
 
 def _safe_root(squares: FloatArray, out: FloatArray | None = None) -> FloatArray:
     root = np.sqrt(squares, out=out)
-    if root.min(initial=1) == 0:  # NumPy's minimum is vectorised, all() is not
+    if root.min(initial=1) == 0:  # NumPy's minimum is vectorized, all() is not
         root[root == 0] = 1
     return root

@@ -37,7 +37,7 @@ def mutual_information(P: FloatArray) -> float:
     return float(entr(P.mean(axis=0)).sum()) - mean_entropy(P)
 
 
-def soft_neighbourhood_density(P: FloatArray, temperature: float) -> float:
+def soft_neighborhood_density(P: FloatArray, temperature: float) -> float:
     """Mean entropy of each row's similarities to the other rows of P (n, K); 0 for one row."""
     n = len(P)
     if n < 2:

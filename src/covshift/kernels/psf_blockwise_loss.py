@@ -1,17 +1,17 @@
-r"""The loss that the authors' released code minimises: what its gradient is made of.
+r"""The loss that the authors' released code minimizes: what its gradient is made of.
 
 .. math::
 
     L(W) = \sum_{ij} Z_{ij} - \sum_c \lambda_c \sum_{ij} Z^{(c)}_{ij}
            + \tfrac{\alpha}{2} \lVert W \rVert^2,
-    \qquad Z^{(c)} = \text{normalise}(F[\text{rows of class } c, \text{features of group } c])
+    \qquad Z^{(c)} = \text{normalize}(F[\text{rows of class } c, \text{features of group } c])
 
 It differs from the loss printed in the paper (`psf_loss`): each rewarded block is
-normalised again, on its own rows and columns, instead of being taken from Z. With one
-feature per class each block is constant but for ``norm_epsilon``: without it the labels do
+normalized again, on its own rows and columns, instead of being taken from Z. With one
+feature per class each block is constant except for ``norm_epsilon``: without it the labels do
 nothing, and with the released 1e-8 they act only through rows whose feature is near zero.
 
-There are C + 1 normalisations here, each with a constant upstream gradient: :math:`-\lambda_c`
+There are C + 1 normalizations here, each with a constant upstream gradient: :math:`-\lambda_c`
 for the block of class c, and 1 for all rows and filters, which comes last.
 """
 
@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from covshift.kernels.arrays import BoolArray, FloatArray
-from covshift.kernels.filter_passes import FilterLoss, RowFactors
+from covshift.kernels.filter_steps import FilterLoss, RowFactors
 from covshift.kernels.normalization import inverse_roots
 from covshift.kernels.row_blocks import Block
 
@@ -43,7 +43,7 @@ class BlockNorms(NamedTuple):
 def psf_blockwise_loss(
     groups: BoolArray, label_reward: FloatArray, norm_epsilon: float
 ) -> FilterLoss:
-    """The formula above but for its penalty, for groups (K, C, L) and lambda (K, C)."""
+    """The formula above without its penalty, for groups (K, C, L) and lambda (K, C)."""
     ones = np.ones((len(groups), 1), label_reward.dtype)
     upstream = np.concatenate([-label_reward, ones], axis=1)[..., None]
     norms = partial(block_norms, groups=groups, upstream=upstream, norm_epsilon=norm_epsilon)
@@ -65,11 +65,11 @@ def block_norms(
 def row_factors(norms: BlockNorms, F: FloatArray, squares: FloatArray, block: Block) -> RowFactors:
     """U has 1 / r in each block of the row; V has q / r^2, and membership."""
     last = norms.inverse.shape[1] - 1
-    labelled = block.present[block.present < last]
-    parts = np.append(labelled, last)
+    labeled = block.present[block.present < last]
+    parts = np.append(labeled, last)
     classes = np.broadcast_to(block.classes, (len(F), *block.classes.shape[-2:]))
     everything = np.ones((len(F), 1, F.shape[-1]), F.dtype)
-    members = np.concatenate([classes[:, : len(labelled)], everything], axis=1)  # (K, p, b)
+    members = np.concatenate([classes[:, : len(labeled)], everything], axis=1)  # (K, p, b)
     inverse = norms.inverse[:, parts]
     U = members * inverse_roots(np.square(inverse) @ squares + norms.norm_epsilon)
     q = U * (inverse @ F)

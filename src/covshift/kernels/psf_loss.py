@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from covshift.kernels.arrays import BoolArray, FloatArray
-from covshift.kernels.filter_passes import FilterLoss, RowFactors
+from covshift.kernels.filter_steps import FilterLoss, RowFactors
 from covshift.kernels.normalization import inverse_roots
 from covshift.kernels.row_blocks import Block, rooms
 
@@ -49,11 +49,17 @@ class JointNorms(NamedTuple):
 
 def psf_loss(groups: BoolArray, label_reward: FloatArray, norm_epsilon: float) -> FilterLoss:
     """The formula above but for its penalty, for groups (K, C, L) and lambda (K, C)."""
-    K, C, L = groups.shape
-    upstream = np.ones((K, C + 1, L), label_reward.dtype)  # the last row: without a label
-    upstream[:, :-1] -= label_reward[..., None] * groups
+    upstream = upstream_gradients(groups, label_reward)
     norms = partial(joint_norms, upstream=upstream, norm_epsilon=norm_epsilon)
-    return FilterLoss(C, norms, row_factors, filter_factors, n_parts=1)
+    return FilterLoss(groups.shape[1], norms, row_factors, filter_factors, n_parts=1)
+
+
+def upstream_gradients(groups: BoolArray, label_reward: FloatArray) -> FloatArray:
+    """G (K, C + 1, L) of each class; the last is that of rows without a label."""
+    K, C, L = groups.shape
+    upstream = np.ones((K, C + 1, L), label_reward.dtype)
+    upstream[:, :-1] -= label_reward[..., None] * groups
+    return upstream
 
 
 def joint_norms(squares: FloatArray, upstream: FloatArray, norm_epsilon: float) -> JointNorms:

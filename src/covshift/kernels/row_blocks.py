@@ -9,7 +9,7 @@ rows at once, each of these steps would fetch them from memory; of a block they 
 cache. A *block* is some consecutive rows, a *lane* is the run of blocks that one thread goes
 through, and *room* is a part of a buffer that is made once and used in every evaluation.
 
-Blocks are dealt to lanes in consecutive runs. What a lane sums is summed in the order of its
+Blocks are dealt to lanes in consecutive runs. A lane sums in the order of its
 blocks, and lanes are added up in their order; both depend on the shapes alone. Lanes may
 therefore run in any number of threads and give the same result to the last bit.
 """
@@ -50,6 +50,7 @@ class Block:
         without a label.
     columns : the same, as what picks them from an axis over the classes.
     classes : (p, b) or (K, p, b) indicators of the class of each row.
+    codes : (b,) or (K, b) the class of each row.
     factors : buffer for the factors of the rows, (K, 2 p + 3, b) in all. Arrays of this size
         that were made anew in every pass would cost more than what is done with them.
     kept : two buffers, in which activations and slopes (K, L, b) last from one pass to the
@@ -60,6 +61,7 @@ class Block:
     present: IntArray
     columns: slice | IntArray
     classes: FloatArray
+    codes: IntArray
     factors: FloatArray
     kept: FloatArray | None
 
@@ -102,7 +104,7 @@ def sort_by_class(X: Rows, codes: IntArray) -> tuple[Rows, IntArray]:
 
     Most blocks then hold rows of one class, and few need a column for more.
     """
-    if codes.ndim == 1 and (np.diff(codes) >= 0).all():
+    if codes.ndim == 1 and (codes[1:] >= codes[:-1]).all():  # differences of unsigned ones wrap
         return X, codes
     order = np.argsort(codes, axis=-1, kind="stable")
     if codes.ndim == 1:
@@ -170,7 +172,8 @@ def make_block(
     first, last = int(present[0]), int(present[-1])
     in_a_row = last - first + 1 == len(present)  # then a slice, which copies nothing
     columns = slice(first, last + 1) if in_a_row else present
-    return Block(rows, present, columns, classes, factors, kept=None)
+    codes = np.ascontiguousarray(codes, np.int32)
+    return Block(rows, present, columns, classes, codes, factors, kept=None)
 
 
 def _cut_evenly(codes: IntArray, width: int) -> IntArray:
@@ -194,19 +197,16 @@ def keep_problems(rows: BlockedRows, which: Any) -> BlockedRows:
     if block.rows.ndim == block.classes.ndim == 2:
         return rows
 
-    def pick(array: Any) -> Any:
-        return array[which] if array.ndim == 3 else array
-
-    lanes = [
-        replace(
-            lane,
-            blocks=[
-                replace(block, rows=pick(block.rows), classes=pick(block.classes))
-                for block in lane.blocks
-            ],
+    def pick(block: Block) -> Block:
+        own_rows, own_classes = block.rows.ndim == 3, block.classes.ndim == 3
+        return replace(
+            block,
+            rows=block.rows[which] if own_rows else block.rows,
+            classes=block.classes[which] if own_classes else block.classes,
+            codes=block.codes[which] if own_classes else block.codes,
         )
-        for lane in rows.lanes
-    ]
+
+    lanes = [replace(lane, blocks=[pick(block) for block in lane.blocks]) for lane in rows.lanes]
     return replace(rows, lanes=lanes)
 
 

@@ -1,6 +1,6 @@
 """Distances, tests and scores, as functions of arrays.
 
-What moved, by how much, and is it real: every test comes with an effect size, since with
+Tests of whether rows moved, and by how much. Every test has an effect size, since with
 enough rows every p-value is small.
 """
 
@@ -13,9 +13,9 @@ from covshift.measures.clustered import (
     clustered_bootstrap_interval,
     clustered_permutation_test,
 )
-from covshift.measures.cosine_neighbourhood import (
-    CosineNeighbourhood,
-    check_cosine_neighbourhood,
+from covshift.measures.cosine_neighborhood import (
+    CosineNeighborhood,
+    check_cosine_neighborhood,
 )
 from covshift.measures.holm import holm
 from covshift.measures.ks import KSTest, ks_distance, ks_test
@@ -58,7 +58,7 @@ from covshift.measures.scores import (
 __all__ = [
     "ClassifierTest",
     "ClusteredTest",
-    "CosineNeighbourhood",
+    "CosineNeighborhood",
     "Estimate",
     "KSTest",
     "MMDChange",
@@ -73,7 +73,7 @@ __all__ = [
     "approximate_mmd",
     "average_thresholded_confidence",
     "calibrated_confidence",
-    "check_cosine_neighbourhood",
+    "check_cosine_neighborhood",
     "check_period",
     "check_representation_bounds",
     "classifier_two_sample_test",

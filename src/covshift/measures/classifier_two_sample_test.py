@@ -27,13 +27,13 @@ class ClassifierTest:
     Attributes
     ----------
     statistic : float
-        AUC on held-out rows: .5 if the samples cannot be told apart, 1 if they always can.
+        AUC on held-out rows: .5 if no classifier separates the samples, 1 if one always does.
     pvalue : float
         One-sided, of the null hypothesis that the AUC is .5.
     interval : tuple of two floats
         95 % interval of the AUC.
     effect_size : float
-        2 AUC - 1: 0 if nothing can be told apart.
+        2 AUC - 1: 0 if nothing separates them.
     importances : ndarray of shape (n_features,), or None
         By how much the AUC drops when the feature is permuted; None without repeats.
     ranking : ndarray of shape (n_features,), or None
@@ -62,7 +62,7 @@ def classifier_two_sample_test(
     n_importance_repeats: int = 5,
     n_jobs: int | None = None,
 ) -> ClassifierTest:
-    r"""Test whether two samples differ, by training a classifier to tell them apart.
+    r"""Test whether two samples differ, by training a classifier to separate them.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def classifier_two_sample_test(
         The two samples, of at least four rows each.
     classifier : scikit-learn classifier, default=None
         Anything with ``predict_proba`` or ``decision_function``; None: logistic regression on
-        standardised features, which sees shifts of the means and little else.
+        standardized features, which sees shifts of the means and little else.
     cv : int, default=5
         Stratified, shuffled folds; fewer if a fold would get less than two rows of a sample.
     random_state : int, RandomState or None, default=None
@@ -144,7 +144,7 @@ def classifier_two_sample_test(
     share = np.array([fold.n_pairs for fold in folds]) / sum(fold.n_pairs for fold in folds)
     auc = float(share @ [fold.auc for fold in folds])
     null_error, error = np.sqrt(FOLD_DEPENDENCE * share**2 @ [fold.variances for fold in folds])
-    # Of two samples that are told apart perfectly DeLong's variance is 0. No interval is narrower
+    # If the samples are separated perfectly, DeLong's variance is 0. No interval is narrower
     # than if one row of the smaller sample stood in the middle of the other.
     margin = float(norm.ppf(0.975)) * max(float(error), 0.5 / min(len(A), len(B)))
     importances = share @ [fold.drops for fold in folds] if n_importance_repeats else None

@@ -51,7 +51,7 @@ def clustered_permutation_test(
     alternative: Alternative = "two-sided",
     random_state: Any = None,
 ) -> ClusteredTest:
-    r"""Test whether paired differences are centred at zero, when trials repeat groups.
+    r"""Test whether paired differences are centered at zero, when trials repeat groups.
 
     .. math::
 

@@ -188,7 +188,7 @@ def _check(
 def _rows_that_count(
     rows: FloatArray, weights: Any, name: str
 ) -> tuple[FloatArray, FloatArray | None]:
-    """Rows of positive weight; equal weights are no weights, so that both ways agree."""
+    """Rows of positive weight; equal weights count as none, so that both ways agree."""
     if weights is None:
         return rows, None
     weights = check_weights(weights, len(rows), name)

@@ -28,7 +28,7 @@ class Estimate(NamedTuple):
     value : float
         The estimate.
     standard_error : float
-        Its standard error; NaN where it cannot be told.
+        Its standard error; NaN where it cannot be determined.
     """
 
     value: float
@@ -212,8 +212,8 @@ def resolve_kernel(
     bandwidths = np.atleast_1d(np.asarray(bandwidth, dtype=np.float64))
     if bandwidths.ndim > 1 or not len(bandwidths) or not (bandwidths > 0).all():
         raise ValueError(f"bandwidth must be positive, got {bandwidth!r}.")
-    centre = A.mean(axis=0)
-    return A - centre, B - centre, rbf_kernel(bandwidths)
+    center = A.mean(axis=0)
+    return A - center, B - center, rbf_kernel(bandwidths)
 
 
 def _evenly(rows: FloatArray, share: float) -> FloatArray:

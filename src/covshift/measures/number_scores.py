@@ -89,7 +89,7 @@ def number_gain(y_true: Any, y_pred: Any, y_other: Any, objective: str) -> Figur
     y_true, y_pred, y_other : array-like of shape (n_rows,)
         The truth, and the predictions of the two models.
     objective : {"r2", "mae"}
-        What the gain is measured in. It is positive where the first model is better: of "mae", by
+        Metric of the gain. It is positive where the first model is better: of "mae", by
         how much its mean absolute error is smaller.
 
     Returns

@@ -23,7 +23,7 @@ class SourceSupport(BaseEstimator):  # type: ignore[misc]  # scikit-learn is unt
     quantile of the same distances of the source rows, each to the *other* source rows. So about
     ``1 - quantile`` of new rows of the source's distribution are outside: in 2 to 50 features 1.0
     to 1.2 % with 1,000 source rows, 1.5 to 3 % with 100, 3 to 9 % with 30. Copies of a row are each
-    other's neighbours: of a source in which rows repeat, new rows are called outside more often.
+    other's neighbors: of a source in which rows repeat, new rows are called outside more often.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class SourceSupport(BaseEstimator):  # type: ignore[misc]  # scikit-learn is unt
 
     Notes
     -----
-    **Cost**: neighbours are found by a tree in about O(n log n) where features are few, and in
+    **Cost**: neighbors are found by a tree in about O(n log n) where features are few, and in
     O(n² m) time where they are many; O(n m) memory.
 
     Examples
@@ -56,7 +56,7 @@ class SourceSupport(BaseEstimator):  # type: ignore[misc]  # scikit-learn is unt
         self.quantile = quantile
 
     def fit(self, X_source: Any, y: Any = None) -> Self:
-        """Learn the scale, the neighbours and the threshold from source rows (n, d)."""
+        """Learn the scale, the neighbors and the threshold from source rows (n, d)."""
         X = validate_rows(self, X_source, dtype=(np.float64, np.float32))
         if not 1 <= self.n_neighbors < len(X):
             raise ValueError(
@@ -68,7 +68,7 @@ class SourceSupport(BaseEstimator):  # type: ignore[misc]  # scikit-learn is unt
         self._scaler = StandardScaler().fit(X)
         self._neighbors = NearestNeighbors(n_neighbors=self.n_neighbors)
         self._neighbors.fit(self._scaler.transform(X))
-        own = self._neighbors.kneighbors()[0].mean(axis=1)  # each row's neighbours but itself
+        own = self._neighbors.kneighbors()[0].mean(axis=1)  # each row's neighbors but itself
         # Distances from products of rows are not quite 0 between equal rows: up to 5e-8 sqrt(d).
         rounding = 1e-7 * X.shape[1] ** 0.5
         self.threshold_ = max(float(np.quantile(own, self.quantile)), rounding)
@@ -187,12 +187,12 @@ def pareto_k(weights: Any) -> float:
     k : float
         Below .5 the weights' variance is finite; above .7 a weighted mean is not to be trusted,
         and above 1 it has no limit. 0.0 if the largest weights are all equal (bounded weights have
-        no tail), infinity if fewer than five of them rise above the rest (nothing can be told; so
-        with up to 20 rows of unequal weights). Never NaN.
+        no tail), infinity if fewer than five of them rise above the rest (too few to estimate it;
+        so with up to 20 rows of unequal weights). Never NaN.
 
     Notes
     -----
-    A generalised Pareto distribution is fitted to what the :math:`\min(n / 5, 3 \sqrt n)` largest
+    A generalized Pareto distribution is fitted to what the :math:`\min(n / 5, 3 \sqrt n)` largest
     weights exceed the next one by; its shape is moved towards .5 with the force of ten weights.
 
     **Cost**: O(n log n) time and O(n) memory.
@@ -218,7 +218,7 @@ def pareto_k(weights: Any) -> float:
     n_tail = int(np.ceil(min(0.2 * n, 3 * np.sqrt(n))))
     cutoff = array[max(n - n_tail - 1, 0)]  # a single weight is its own
     excesses = array[n - n_tail :] - cutoff
-    # Differences of rounding are no tail; the smallest number that can be divided by is 1e-300.
+    # Differences of rounding are not a tail; the smallest number that can be divided by is 1e-300.
     excesses = excesses[excesses > max(1e-10 * cutoff, 1e-300)]
     if len(excesses) == 0:
         return 0.0

@@ -384,7 +384,7 @@ def transported_confidence(
     :math:`1 - p_{ik}`.
 
     **Assumption**: the target has the class shares of the source. Then a classifier that predicts a
-    class too often is found out, however sure it is; other mistakes are not.
+    class too often is detected, however sure it is; other mistakes are not.
 
     Parameters
     ----------

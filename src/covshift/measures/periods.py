@@ -171,7 +171,7 @@ def period_shifts(W: Any, k: Any, *, tolerance: float = PERIOD_TOLERANCE) -> Per
     if turns.ndim != 2 or turns.shape[1] != len(W):
         raise ValueError(f"k must hold {len(W)} turns per shift, one per filter.")
     if (turns != np.rint(turns)).any():
-        raise ValueError("k must hold whole numbers: a part of a turn is no period.")
+        raise ValueError("k must hold whole numbers: a part of a turn is not a period.")
     shifts = 2 * np.pi * turns @ np.linalg.pinv(W).T
     residuals: FloatArray = np.linalg.norm(shifts @ W.T - 2 * np.pi * turns, axis=1)
     exact = residuals <= tolerance

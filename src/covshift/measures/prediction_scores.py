@@ -102,7 +102,7 @@ def paired_gain(y_true: Any, y_pred: Any, y_other: Any, objective: str) -> dict[
     y_true, y_pred, y_other : array-like of shape (n_rows,)
         Classes: the truth, and the predictions of the two models.
     objective : {"accuracy", "balanced_accuracy"}
-        What the gain is measured in.
+        Metric of the gain.
 
     Returns
     -------

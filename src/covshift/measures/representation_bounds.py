@@ -57,14 +57,14 @@ def check_representation_bounds(Z: Any, *, epsilon: float = 1e-8) -> Representat
     Parameters
     ----------
     Z : array-like of shape (n_samples, n_components)
-        What a filter's ``transform`` returned.
+        Result of a filter's ``transform``.
     epsilon : float, default=1e-8
         The filter's ``epsilon``, to which the smallest mean is compared.
 
     Returns
     -------
     result : RepresentationBounds
-        What holds, and by how much.
+        Bounds that hold, and their margins.
 
     Notes
     -----
@@ -76,8 +76,8 @@ def check_representation_bounds(Z: Any, *, epsilon: float = 1e-8) -> Representat
 
     The paper prints :math:`\mu_j \ge \epsilon`, which is not implied, and
     :math:`\text{Var}_j \le 1 - \epsilon^2`, which the bounds above beat. Rows under norms
-    stored earlier can have any mean down to zero. What does hold, for rows under their own
-    norms (``normalization="batch"``) and features that are not all zero, is
+    stored earlier can have any mean down to zero. For rows under their own norms
+    (``normalization="batch"``) and features that are not all zero, the bound is
     :math:`\mu_j \ge 1 / (n \sqrt L)`. The paper's bounds for k-sparse features need
     activations of exactly 0 and 1 and are not checked.
 

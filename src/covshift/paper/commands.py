@@ -20,7 +20,7 @@ reproduce = typer.Typer(
     name="reproduce",
     help="Rebuild a study of the paper, table by table, beside its printed figures.\n\n"
     "Results are kept in the folder as trials end: run the same command again after a stop of any "
-    "kind, and it goes on from there.",
+    "kind, and it resumes.",
     no_args_is_help=True,
 )
 
@@ -62,8 +62,8 @@ def speech(
     leave_out: Annotated[
         str | None,
         typer.Option(
-            help="What does not train with the tested speaker: the whole corpus, or the speaker "
-            "alone. By default the corpus, if there are several."
+            help="Rows left out of training with the tested speaker: the whole corpus, or the "
+            "speaker alone. By default the corpus, if there are several."
         ),
     ] = None,
     seed: FirstSeed = 0,

@@ -2,7 +2,7 @@
 
 A setting is plain data: the hyper-parameters of a system but the cost C of its linear SVM, which
 is an axis of its own, since one representation serves every C. Labels of target rows are never
-given to anything here; whoever holds labels of the predicted rows scores the predictions.
+given to anything here; callers with labels of the predicted rows score the predictions.
 
 ==========  ==========================================================  ====================
 system      what it does                                                a setting has
@@ -125,7 +125,7 @@ def predict_settings(
     costs : sequence of float
         Values of C of the linear SVM; without effect on ``WITHOUT_COST``.
     training : TrainingRows
-        Labelled source rows and unlabelled target rows; what the labels of target rows hold
+        Labeled source rows and unlabeled target rows; what the labels of target rows hold
         is never read.
     rows : array of shape (n_rows, n_features)
         Rows of the target to predict.
@@ -149,7 +149,7 @@ def predict_settings(
         # and bases out of reach, where the grid has them; a control that adapts to nothing.
         for category in (ConvergenceWarning, UnreliableWeightsWarning, NothingToAdaptWarning):
             warnings.simplefilter("ignore", category)
-        warnings.filterwarnings("ignore", "LSPClassifier: no labelled row is within reach")
+        warnings.filterwarnings("ignore", "LSPClassifier: no labeled row is within reach")
         if system in WITHOUT_COST:
             return _predict_lspc(system, settings, training, rows, random_state)
         represent = REPRESENTATIONS[system]

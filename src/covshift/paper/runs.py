@@ -1,4 +1,4 @@
-"""What ``covshift demo`` and ``covshift reproduce`` run, once their arguments are read."""
+"""Runs of ``covshift demo`` and ``covshift reproduce``, once their arguments are read."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -75,7 +75,7 @@ def run_speech(
         with naming_folder(COMMAND, out):
             save_tables(tables, out)
     except KeyboardInterrupt:
-        typer.echo("Interrupted. The same command goes on from here.", err=True)
+        typer.echo("Interrupted. Run the same command again to resume.", err=True)
         raise typer.Exit(INTERRUPTED) from None
     except ValueError as error:  # halves of a corpus that cannot be tested
         fail(COMMAND, str(error))
@@ -150,5 +150,5 @@ def _read_corpora(
 
 
 def _without_failures(report: Progress) -> Callable[[int, int], object]:
-    """What counts trials as what counts files, of which none fails."""
+    """A counter of trials that counts files, none of which fails."""
     return lambda done, total: report(done, total, 0)

@@ -4,15 +4,15 @@
 reads it back, and predictions are the same to the bit on the same versions of the libraries.
 ``read_card`` reads the card alone. The extra ``models`` (skops) is needed for `save` and `load`.
 
-**What a file is.** A zip archive in the format of skops (``schema.json`` and NumPy arrays) with one
+**Format.** A zip archive in the format of skops (``schema.json`` and NumPy arrays) with one
 entry of ours, ``covshift.json``: the version of the format and the card.
 
-**What is promised.** Every later covshift of the same major version reads format 1. A file of a
+**Compatibility.** Every later covshift of the same major version reads format 1. A file of a
 newer format is refused, and the error names the covshift that wrote it. The scikit-learn
 objects inside are those of the version that wrote them: another version of scikit-learn reads them
 with a `ModelVersionWarning`, since scikit-learn itself promises nothing there.
 
-**What a file cannot do.** There is no pickle anywhere. Before anything is built, the whole file is
+**Safety.** There is no pickle anywhere. Before anything is built, the whole file is
 checked: members of the archive, declared sizes (2 GiB in all, unless ``max_bytes`` says
 otherwise), headers of arrays, and the type of every object, by name, against an allow-list
 (`covshift.persistence.stored_types`). No module is imported that the list does not name. Trees,
@@ -21,7 +21,7 @@ compiled code follows the numbers in them. Classifiers of LightGBM and XGBoost a
 text of the one and the JSON of the other, checked likewise before these libraries read them. A file
 that fails any of this raises `ModelFileError`, in one line. ``trusted=[...]`` adds types of your
 own: their construction runs their code. Some ensembles of trees (gradient boosting without
-histograms, isolation forests) cannot be checked and need ``trusted`` too. What is left to trust:
+histograms, isolation forests) cannot be checked and need ``trusted`` too. Remaining trust:
 docs/design/0016-saved-models.md.
 """
 

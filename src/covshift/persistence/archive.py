@@ -81,7 +81,7 @@ def check_members(archive: ZipFile, max_bytes: int, names: re.Pattern[str] = MEM
             raise ModelFileError(
                 f"Its member {name} is a link, encrypted, or compressed in an unusual way."
             )
-    # What is declared is the most that is ever decompressed: Python's zipfile stops there.
+    # Python's zipfile stops at the declared size: no more is ever decompressed.
     packed = sum(member.compress_size for member in archive.infolist())
     schema_limit = min(MAX_SCHEMA_BYTES, FREE_SCHEMA_BYTES + SCHEMA_BYTES_PER_BYTE * packed)
     limits = {SCHEMA: schema_limit, CARD: MAX_CARD_BYTES}

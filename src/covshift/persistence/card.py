@@ -75,10 +75,10 @@ def check_key(key: Any) -> bytes:
 
 
 def check_seal(content: bytes, digests: Mapping[str, str], key: bytes | None = None) -> None:
-    """Refuse a file that differs from what was written or, with a key, that nobody signed by it.
+    """Refuse a file that differs from what was written or, with a key, that was not signed by it.
 
-    Files of covshift 0.1 have no digest. Whoever can write a file can write its digest as well:
-    only a signature tells who wrote it.
+    Files of covshift 0.1 have no digest. Anyone who can write a file can write its digest as
+    well: only a signature shows who wrote it.
     """
     document = json.loads(content)
     digest = digest_of(document, digests)
@@ -109,12 +109,12 @@ def read_document(content: bytes) -> dict[str, Any]:
         )
     card = document["card"]
     if not isinstance(card, dict):
-        raise ModelFileError("Its card is no dictionary.")
+        raise ModelFileError("Its card is not a dictionary.")
     return card
 
 
 def describe(model: Any) -> dict[str, Any]:
-    """What a fitted model says of itself; None where it says nothing."""
+    """Facts about a fitted model; None where they are unknown."""
     return {
         "class_name": f"{type(model).__module__.partition('.')[0]}.{type(model).__name__}",
         "model": repr(model),

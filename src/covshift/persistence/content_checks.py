@@ -50,7 +50,7 @@ def check_contents(model: Any, trusted: Collection[str] = ()) -> None:
         ):
             raise ModelFileError(
                 f"It holds trees in a {type(part).__name__}, whose contents cannot be checked. If "
-                f"you trust whoever made the file: load(path, trusted=['{TREE}'])."
+                f"you trust its author: load(path, trusted=['{TREE}'])."
             )
 
 

@@ -83,8 +83,8 @@ THEIRS: list[tuple[Any, Shapes]] = [
     ),
     (BaseLibSVM, {"support_vectors_": "s m", "_dual_coef_": "* s", "_intercept_": "*"}),
 ]
-# Of a feature without any value these are NaN, and so are the rows that they scale: whoever gets
-# those says so.
+# Of a feature without any value these are NaN, and so are the rows that they scale: the caller
+# reports them.
 MAY_BE_MISSING = frozenset(
     (
         "mean_", "means_", "scale_", "scales_", "var_", "min_", "center_", "quantiles_",

@@ -71,7 +71,7 @@ def save(
     path : str or path
         File to write, by custom ``*.skops``. It is whole or not there; an old one is replaced.
     card : dict, default=None
-        What you want to say of the model: data, diagnosis, metrics, as texts, numbers, lists and
+        Facts about the model to keep: data, diagnosis, metrics, as texts, numbers, lists and
         dictionaries. Class, features, classes, domains, versions and date are filled in.
     key : bytes, default=None
         Secret to sign the file with (HMAC-SHA-256), for files that others could change. `load` with
@@ -123,7 +123,7 @@ def save(
         document = make_document(model, card, digests, key, **versions)
         with ZipFile(content, "a", ZIP_DEFLATED) as archive:
             archive.writestr(CARD, document)
-        # What load would not read is not written.
+        # A file that load would refuse is not written.
         with ZipFile(content) as archive:
             size = sum(member.file_size for member in archive.infolist())
             check_members(archive, size)
@@ -210,7 +210,7 @@ def load(
             SchemaAudit(archive, max_bytes).check()
         model = _build(skops, follow_moves(unpacked), [*TRUSTED, *names])
         if not isinstance(model, BaseEstimator | StoredModel):
-            raise ModelFileError(f"It holds a {type(model).__name__}, which is no model.")
+            raise ModelFileError(f"It holds a {type(model).__name__}, which is not a model.")
         check_contents(model, names)
         model = unpack_boosted(model)
         build_trees(model)
@@ -310,7 +310,7 @@ def explain_untrusted(names: Sequence[str], trust: str, where: str) -> str:
         adapters = ", ".join(dict.fromkeys(repr(plugins[name]) for name in names))
         return (
             f"It holds types of the installed plug-in adapter {adapters}, which covshift does not "
-            f"trust by itself. If you trust whoever made the file: {trust}."
+            f"trust by itself. If you trust its author: {trust}."
         )
     harmful = [name for name in names if name.partition(".")[0] in HARMFUL_MODULES]
     if harmful:
@@ -320,7 +320,7 @@ def explain_untrusted(names: Sequence[str], trust: str, where: str) -> str:
         )
     return (
         f"It holds types or functions that covshift does not know: {', '.join(names)}. To build "
-        "them runs their code. If you know all of them and trust whoever made the file, name them "
+        "them runs their code. If you know all of them and trust its author, name them "
         f"in {where}."
     )
 
@@ -345,8 +345,8 @@ def _one_error(path: Any) -> Iterator[None]:
             raise  # no such file, no permission
         if not is_model_file(path):
             raise ModelFileError(
-                f"Cannot read the model {path}: it is no model file; covshift.save and covshift "
-                "adapt write them."
+                f"Cannot read the model {path}: it is not a model file; covshift.save and "
+                "covshift adapt write them."
             ) from error
         raise ModelFileError(
             f"Cannot read the model {path}: it is damaged, or save did not write it "
@@ -370,7 +370,7 @@ def is_model_file(path: str | PathLike[str]) -> bool:
         with ZipFile(path) as archive:
             return not {CARD, SCHEMA}.isdisjoint(archive.namelist())
     except OSError:
-        return False  # whoever reads it will say what is wrong
+        return False  # its reader reports what is wrong
     except (BadZipFile, NotImplementedError, ValueError):
         return True  # cut off or damaged; `load` says so
 

@@ -1,4 +1,4 @@
-"""What ``schema.json`` may say, checked before skops reads it.
+"""Checks of ``schema.json`` before skops reads it.
 
 skops describes objects as a tree of nodes; each names a loader, a type and, for an object that
 occurs several times, its number. skops checks the types. Here the tree itself is checked:
@@ -141,7 +141,7 @@ class SchemaAudit:
             check_array(self._archive, name)
 
     def _alike(self, ours: Any, theirs: Any) -> bool:
-        """Whether two descriptions are the same, but for numbers and names made anew each time."""
+        """Whether two descriptions are the same, except for numbers and names made each time."""
         if isinstance(ours, dict) and isinstance(theirs, dict):
             keys = ours.keys() | theirs.keys()
             # A text there tells a node from a dictionary of the user's that has such a key.

@@ -1,13 +1,13 @@
 """The types that a model file may name, beyond those that skops itself trusts, and older names.
 
 skops trusts plain values and containers, arrays, NumPy's random states and ufuncs, and every
-public estimator of scikit-learn but for the arrays inside of trees. To be added here, a type must
+public estimator of scikit-learn except the arrays inside of trees. To be added here, a type must
 do nothing when it is made without its constructor and given attributes from a file, and index no
 memory by numbers from it, unless `covshift.persistence.content_checks` checks them.
 
 Types had other modules when older versions of the package wrote them: descriptions are brought up
 to date before they are read. And scikit-learn warns at every part that another version of it wrote;
-`covshift.load` warns once for all of them, so that nobody's filters of warnings have to be changed.
+`covshift.load` warns once for all of them, so that users' filters of warnings stay unchanged.
 """
 
 import io
@@ -40,7 +40,7 @@ ESTIMATORS = {
     "covshift.tables.regressor": ["TableRegressor"],
 }
 
-# What estimators hold.
+# Types of attributes of estimators.
 PARTS = {
     "covshift.domains.source_only_split": ["SourceOnlySplit"],
     "covshift.kernels.vector_scaling": ["Scaling"],

@@ -1,4 +1,4 @@
-"""What the classifiers of Gaussian kernels share: checks of rows and labels, and predictions."""
+"""Parts shared by the classifiers of Gaussian kernels: checks of rows and labels, predictions."""
 
 from abc import abstractmethod
 from typing import Any, Self

@@ -24,7 +24,7 @@ class Chosen(NamedTuple):
 
 
 def choose_candidates(
-    labelled: WeightedRows,
+    labeled: WeightedRows,
     bases: FloatArray,
     sigmas: FloatArray,
     lambdas: FloatArray,
@@ -32,8 +32,8 @@ def choose_candidates(
     criterion: Criterion,
 ) -> Chosen:
     """Score every pair of candidates by cross-validation and fit the best one on all rows."""
-    squares = squares_to_bases(labelled.rows, bases)
-    class_weights = labelled.class_weights
+    squares = squares_to_bases(labeled.rows, bases)
+    class_weights = labeled.class_weights
     table = np.stack(
         [
             cross_validation_scores(
@@ -53,34 +53,34 @@ def draw_bases(
     n_bases: int,
     X: Any,
     domains: FitDomains,
-    labelled: WeightedRows,
+    labeled: WeightedRows,
     rng: np.random.RandomState,
 ) -> FloatArray:
-    """Return centres drawn from distinct rows, or those given, checked."""
+    """Return centers drawn from distinct rows, or those given, checked."""
     if not isinstance(bases, str):
-        return _check_centres(bases, X.shape[1])
+        return _check_centers(bases, X.shape[1])
     if bases == "labelled":
-        rows, strata = labelled.rows, labelled.strata
+        rows, strata = labeled.rows, labeled.strata
     elif domains.has_target:
         rows, _ = merge_rows(X[domains.target].astype(np.float64))
         strata = np.zeros(len(rows), dtype=np.int64)
     else:
         raise ValueError(
             "bases='target' needs target rows (negative entries of sample_domain), and fit got "
-            "none. Inside AdaptedClassifier, which hands over labelled rows only, give the target "
+            "none. Inside AdaptedClassifier, which hands over labeled rows only, give the target "
             "rows themselves: bases=X_target."
         )
     return rows[draw_rows(strata, n_bases, rng)]
 
 
-def _check_centres(bases: Any, n_features: int) -> FloatArray:
+def _check_centers(bases: Any, n_features: int) -> FloatArray:
     if np.ndim(bases) != 2:
         raise ValueError(
-            "bases must be 'labelled', 'target' or an array of centres, rows by features, got "
+            "bases must be 'labelled', 'target' or an array of centers, rows by features, got "
             f"{bases!r}."
         )
-    centres: FloatArray = check_array(bases, dtype=np.float64, input_name="bases")
-    if centres.shape[1] != n_features:
-        raise ValueError(f"bases has {centres.shape[1]} features, but X has {n_features}.")
-    check_magnitude(centres)
-    return centres
+    centers: FloatArray = check_array(bases, dtype=np.float64, input_name="bases")
+    if centers.shape[1] != n_features:
+        raise ValueError(f"bases has {centers.shape[1]} features, but X has {n_features}.")
+    check_magnitude(centers)
+    return centers

@@ -1,4 +1,4 @@
-"""Labelled rows with their weights, and the folds that cross-validation makes of them."""
+"""Labeled rows with their weights, and the folds that cross-validation makes of them."""
 
 import reprlib
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ Split = tuple[IntArray, IntArray]
 class WeightedRows:
     """Distinct rows (m, d), sorted, and their weight in each class (m, C).
 
-    They come from the rows ``used`` of a ``fit``: labelled, and of a weight above zero; each of
+    They come from the rows ``used`` of a ``fit``: labeled, and of a weight above zero; each of
     which has a ``number`` among the distinct rows.
     """
 

@@ -77,10 +77,10 @@ class AdaptedClassifier(SetPredictor, ScoredClassifier, AdaptedEstimator):
     estimator : classifier, default=None
         What to fit on the adapted rows; None: a logistic regression.
     objective : {"accuracy", "balanced_accuracy"} or None, default=None
-        What ``predict`` maximizes. "accuracy": the most probable class, or the estimator's own
-        decision if it has no ``predict_proba``. "balanced_accuracy": the class whose probability
-        is largest compared with its share among the labels, which needs ``predict_proba``. None:
-        the estimator's own decision.
+        Objective that ``predict`` maximizes. "accuracy": the most probable class, or the
+        estimator's own decision if it has no ``predict_proba``. "balanced_accuracy": the class
+        whose probability is largest compared with its share among the labels, which needs
+        ``predict_proba``. None: the estimator's own decision.
     class_shares : {"source", "estimated"}, default="source"
         Class proportions that ``predict_proba`` is made for. "source": the estimator's own
         probabilities. "estimated": probabilities calibrated on held-out source rows, for class

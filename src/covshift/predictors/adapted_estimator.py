@@ -49,7 +49,7 @@ def _adapts(self):
 
 
 class AdaptedEstimator(DomainRequests, BaseEstimator):
-    """Fit an adapter on all rows, then an estimator on the adapted labelled rows."""
+    """Fit an adapter on all rows, then an estimator on the adapted labeled rows."""
 
     __metadata_request__transform = {"sample_domain": True}
     __metadata_request__decision_function = {"sample_domain": True}
@@ -80,14 +80,14 @@ class AdaptedEstimator(DomainRequests, BaseEstimator):
         label_mask: Any = None,
         sample_weight: Any = None,
     ) -> Self:
-        """Fit the adapter on the rows of all domains and the estimator on labelled ones.
+        """Fit the adapter on the rows of all domains and the estimator on labeled ones.
 
         Parameters
         ----------
         X : array, frame, sparse matrix or Dask array of shape (n_samples, n_features)
             Rows of all domains, as adapter and estimator take them. Of a Dask array, or a memory
             map of more than 256 MB, the adapter is fitted to all rows, in blocks; the estimator
-            to as many labelled ones, adapted, as fit into 256 MB, with a warning if those are not
+            to as many labeled ones, adapted, as fit into 256 MB, with a warning if those are not
             all.
         y : array-like of shape (n_samples,)
             Labels; what rows without a known label hold is never read.
@@ -248,7 +248,7 @@ class AdaptedEstimator(DomainRequests, BaseEstimator):
         return find_record(self.adapter).build(Size(n_source=100, n_target=100, n_features=2))
 
     def _predict_by(self, method, X, sample_domain):
-        """What a method of the estimator says of the adapted rows."""
+        """Output of a method of the estimator for the adapted rows."""
         if is_streamed(X):
             return self._in_blocks(method, X, sample_domain)
         X, domain = self._check_rows(X, sample_domain)

@@ -83,9 +83,9 @@ class AdaptedRegressor(IntervalPredictor, RegressorMixin, AdaptedEstimator):
     def score(
         self, X: Any, y: Any, *, sample_domain: Any = None, sample_weight: Any = None
     ) -> float:
-        """Coefficient of determination R² on labelled rows; parameters as in ``predict``.
+        """Coefficient of determination R² on labeled rows; parameters as in ``predict``.
 
-        The placeholders of unlabelled rows are an error.
+        The placeholders of unlabeled rows are an error.
         """
         prediction = self.predict(X, sample_domain=sample_domain)
         y = check_no_placeholders(y, self._domains_of(sample_domain, len(prediction)), None)

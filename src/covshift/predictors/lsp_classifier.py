@@ -28,7 +28,7 @@ class LSPClassifier(GaussianClassifier):
         \exp\Bigl(-\frac{\lVert x - c_l \rVert^2}{2 \sigma^2}\Bigr)\Bigr),
         \qquad \theta_c = (H + \lambda I)^{-1} h_c
 
-    with H the weighted mean of :math:`\varphi \varphi^\top` over the labelled rows and
+    with H the weighted mean of :math:`\varphi \varphi^\top` over the labeled rows and
     :math:`h_c` that of :math:`\varphi` times whether the row is of class c. The bandwidth
     :math:`\sigma` and :math:`\lambda` with the smallest weighted cross-validation loss are taken.
     Far from every basis the probabilities are the weighted shares of the classes.
@@ -45,15 +45,15 @@ class LSPClassifier(GaussianClassifier):
         Number of Gaussians; all distinct rows, if there are fewer. The paper: 250.
     sigmas : None, float or sequence of float, default=None
         Candidates for :math:`\sigma`. None: multiples .25, .5, .75, 1, 1.5 and 2 of the median
-        distance between labelled rows. ``LSPClassifier.PAPER_SIGMAS`` are the paper's.
+        distance between labeled rows. ``LSPClassifier.PAPER_SIGMAS`` are the paper's.
     lambdas : float or sequence of float, default=(1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
         Candidates for :math:`\lambda`. ``LSPClassifier.PAPER_LAMBDAS`` are the paper's.
     cv : int or iterable of (train, test), default=5
         Number of folds, or ready-made ones: positions among the rows of ``fit``, of which
-        unlabelled ones are left out. Rows that are alike share a fold.
+        unlabeled ones are left out. Rows that are alike share a fold.
     bases : "labelled", "target" or array of shape (n_bases, n_features), default="labelled"
-        Where the centres :math:`c_l` are drawn: among the labelled rows, or among the target rows
-        of ``sample_domain``; or the centres themselves, all of which are taken.
+        Where the centers :math:`c_l` are drawn: among the labeled rows, or among the target rows
+        of ``sample_domain``; or the centers themselves, all of which are taken.
     criterion : {"squared_error", "misclassification"}, default="squared_error"
         Loss of held-out rows: squared error of the probabilities (Brier score), or the weighted
         share of wrong predictions, which is Hachiya's choice and ranks candidates worse.
@@ -63,7 +63,7 @@ class LSPClassifier(GaussianClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        Classes of the labelled rows. Those without weight are never predicted.
+        Classes of the labeled rows. Those without weight are never predicted.
     bandwidth_, regularization_ : float
         The chosen :math:`\sigma` and :math:`\lambda`.
     score_table_ : ndarray of shape (n_sigmas, n_lambdas)
@@ -72,11 +72,11 @@ class LSPClassifier(GaussianClassifier):
     sigmas_, lambdas_ : ndarrays
         The candidates: rows and columns of ``score_table_``.
     bases_ : ndarray of shape (n_bases, n_features)
-        Centres :math:`c_l`.
+        Centers :math:`c_l`.
     coefficients_ : ndarray of shape (n_bases, n_classes)
         :math:`\theta`.
     class_shares_ : ndarray of shape (n_classes,)
-        Weighted shares of the classes among the labelled rows.
+        Weighted shares of the classes among the labeled rows.
     domains_ : ndarray
         Domains of the fit.
 
@@ -147,23 +147,23 @@ class LSPClassifier(GaussianClassifier):
             return np.log(self.predict_proba(X, sample_domain=sample_domain))
 
     def _fit_rows(self, X: Any, domains: FitDomains, codes: IntArray, weights: FloatArray) -> None:
-        labelled = WeightedRows.merge(X, codes, weights, len(self.classes_))
+        labeled = WeightedRows.merge(X, codes, weights, len(self.classes_))
         rng = check_random_state(self.random_state)
-        self.bases_ = draw_bases(self.bases, self.n_bases, X, domains, labelled, rng)
+        self.bases_ = draw_bases(self.bases, self.n_bases, X, domains, labeled, rng)
         if isinstance(self.cv, Integral):
-            folds = labelled.deal_folds(int(self.cv), rng)
+            folds = labeled.deal_folds(int(self.cv), rng)
         else:
-            folds = labelled.ready_made_folds(check_splits(self.cv, X.shape[0]))
-        half = len(labelled.rows) // 2  # two samples that together are all distinct rows
+            folds = labeled.ready_made_folds(check_splits(self.cv, X.shape[0]))
+        half = len(labeled.rows) // 2  # two samples that together are all distinct rows
         self.sigmas_ = bandwidth_candidates(
-            self.sigmas, labelled.rows[: half or 1], labelled.rows[half:]
+            self.sigmas, labeled.rows[: half or 1], labeled.rows[half:]
         )
         self.lambdas_ = check_candidates("lambdas", self.lambdas)
         # The matrices between bases are small: threads would wait for each other.
         with one_blas_thread():
             self.score_table_, self.bandwidth_, self.regularization_, self.coefficients_ = (
                 choose_candidates(
-                    labelled,
+                    labeled,
                     self.bases_,
                     self.sigmas_,
                     self.lambdas_,
@@ -171,10 +171,10 @@ class LSPClassifier(GaussianClassifier):
                     CRITERIA[self.criterion],
                 )
             )
-        self.class_shares_ = labelled.class_weights.sum(axis=0) / labelled.class_weights.sum()
+        self.class_shares_ = labeled.class_weights.sum(axis=0) / labeled.class_weights.sum()
         if not self.coefficients_.any():
             warnings.warn(
-                "LSPClassifier: no labelled row is within reach of a basis at the bandwidths "
+                "LSPClassifier: no labeled row is within reach of a basis at the bandwidths "
                 f"{self.sigmas_.tolist()}, so that every prediction is the most frequent class. "
                 "Give larger sigmas, or other bases.",
                 UserWarning,

@@ -1,4 +1,4 @@
-r"""What a model is made for, and how the probabilities of a classifier become classes.
+r"""Objectives of models, and how the probabilities of a classifier become classes.
 
 Let :math:`p_k(x)` be the probability of class k, made for rows with class shares :math:`\pi_k`. The
 class with the largest :math:`p_k(x)` maximizes the expected accuracy. The class with the largest

@@ -25,7 +25,7 @@ Density ratios are those of the *probabilities* p(x) that the model gives, not o
 score depends on x through them alone, so that P(y | p(x)) being the same is enough, and ratios of
 few dimensions keep many effective rows. Intervals, which have no probabilities, use the rows.
 
-**What is promised** is decided by tests, in this order:
+Tests decide **the promise**, in this order:
 
 1. Fewer than 20 target rows to compare with, or fewer than 5 / alpha held-out rows: no promise.
 2. No classifier separates target rows from held-out rows, by features or by probabilities, at the
@@ -170,7 +170,7 @@ class Weighting(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """What held-out rows and target rows tell of the shift; no label of the target is read."""
+    """Shift between held-out rows and target rows; labels of the target are not read."""
 
     n_held: int
     n_target: int

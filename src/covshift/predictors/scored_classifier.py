@@ -1,4 +1,4 @@
-"""What predictors that know domains share: requests of metadata, and accuracy."""
+"""Parts shared by predictors that know domains: requests of metadata, and accuracy."""
 
 from typing import Any
 
@@ -29,14 +29,14 @@ class ScoredClassifier(ClassifierMixin, DomainRequests):
     def score(
         self, X: Any, y: Any, *, sample_domain: Any = None, sample_weight: Any = None
     ) -> float:
-        """Accuracy on labelled rows.
+        """Accuracy on labeled rows.
 
         Parameters
         ----------
         X, sample_domain
             As in ``predict``.
         y : array-like of shape (n_samples,)
-            True labels; the placeholder of an unlabelled row is an error.
+            True labels; the placeholder of an unlabeled row is an error.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
 

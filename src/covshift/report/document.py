@@ -164,7 +164,8 @@ def check_rows(place: str, columns: Iterable[Column], rows: Iterable[Row]) -> No
             where = f"{place}, row {index}, {key!r}"
             if key not in numeric:
                 raise ValueError(
-                    f"{where}: there is no such column; those are {', '.join(map(repr, numeric))}."
+                    f"{where} is not a column of the table; those are "
+                    f"{', '.join(map(repr, numeric))}."
                 )
             value = cell.get("value", "") if isinstance(cell, Mapping) else cell
             if numeric[key] and isinstance(value, str):

@@ -23,11 +23,11 @@ except ImportError as error:
         'Figures need matplotlib, which is not installed: pip install "covshift[report]"'
     ) from error
 
-# Two of the colours of Okabe and Ito, told apart by every kind of colour vision and in grey.
+# Two of the colors of Okabe and Ito, distinct for every kind of color vision and in gray.
 LABEL_COLOURS = ("#0072B2", "#E69F00")
-# Greys leave both colours to stand out; their darkest third would swallow the blue.
-GREYS = colormaps["Greys"].resampled(256)
-SHADES = ListedColormap(GREYS(range(170)), name="light greys")
+# Grays leave both colors to stand out; their darkest third would swallow the blue.
+GRAYS = colormaps["Greys"].resampled(256)
+SHADES = ListedColormap(GRAYS(range(170)), name="light grays")
 WIDTH = 10.0  # inches; with DPI, 1500 pixels, still legible when shown at 1000
 DPI = 150
 FONT_SIZE = 11
@@ -236,23 +236,23 @@ def _shade(axes: Axes, bank: Filters, index: int) -> QuadMesh:
 
 
 def _scatter(axes: Axes, data: Mapping[str, npt.NDArray[Any]], size: float, shown: int) -> None:
-    """Source rows as filled dots, target rows as hollow triangles, coloured by label.
+    """Source rows as filled dots, target rows as hollow triangles, colored by label.
 
     Only the first ``shown`` of each: more would cover each other. Rows come in random order.
     """
     X_source, y_source = data["X_source"][:shown], data["y_source"][:shown]
     X_test, y_test = data["X_test"][:shown], data["y_test"][:shown]
-    for label, colour in enumerate(LABEL_COLOURS):
+    for label, color in enumerate(LABEL_COLOURS):
         source, target = X_source[y_source == label], X_test[y_test == label]
         axes.scatter(
-            source[:, 0], source[:, 1], s=size, c=colour, marker="o", linewidths=0, alpha=0.8
+            source[:, 0], source[:, 1], s=size, c=color, marker="o", linewidths=0, alpha=0.8
         )
         axes.scatter(
             target[:, 0],
             target[:, 1],
             s=size,
             facecolors="none",
-            edgecolors=colour,
+            edgecolors=color,
             marker="^",
             linewidths=0.8,
         )
@@ -269,15 +269,15 @@ def _legend(figure: Figure) -> None:
 
 
 def _legend_entries() -> Iterable[Line2D]:
-    for label, colour in enumerate(LABEL_COLOURS):
-        yield Line2D([], [], linestyle="", marker="o", color=colour, label=f"source, label {label}")
-    for label, colour in enumerate(LABEL_COLOURS):
+    for label, color in enumerate(LABEL_COLOURS):
+        yield Line2D([], [], linestyle="", marker="o", color=color, label=f"source, label {label}")
+    for label, color in enumerate(LABEL_COLOURS):
         yield Line2D(
             [],
             [],
             linestyle="",
             marker="^",
-            color=colour,
+            color=color,
             markerfacecolor="none",
             label=f"target, true label {label}",
         )

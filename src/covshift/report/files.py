@@ -22,7 +22,7 @@ from covshift.report.document import (
 )
 from covshift.report.page import MAX_PAGE_BYTES, render_page, unique_slugs
 
-# What a cell's mark looks like; other marks stand there as words.
+# Symbols of marks; other marks are shown as words.
 SIGNS = {"helps": "↑", "harms": "↓", "unclear": ""}
 
 

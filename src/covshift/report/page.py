@@ -38,7 +38,7 @@ except ImportError as error:
     ) from error
 
 MAX_PAGE_BYTES = 5_000_000  # opens at once, and passes through mail
-# Told apart without colour; the words stand beside them.
+# Distinct without color; the words stand beside them.
 SYMBOLS: dict[Mark, str] = {
     "agrees": "=",
     "differs": "≠",
@@ -54,7 +54,7 @@ LONGEST = 60  # leaves room for a prefix and a number in names of files
 def unique_slugs(ids: Iterable[str]) -> dict[str, str]:
     """Map each id to a name of ASCII letters, digits, ``.``, ``_`` and ``-``, no two alike.
 
-    Capitals do not tell names apart, as on some file systems.
+    Names that differ in capitals alone are equal, as on some file systems.
 
     Parameters
     ----------

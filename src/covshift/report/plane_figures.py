@@ -22,7 +22,7 @@ def draw_planes(
     Parameters
     ----------
     panels : mapping
-        Title of the panel -> kind of rows -> array of shape (n, 2). Every kind has its colour and
+        Title of the panel -> kind of rows -> array of shape (n, 2). Every kind has its color and
         shape; of each, the first 400 rows are drawn.
     axis_names : pair of str
         Names of the axes.
@@ -57,7 +57,7 @@ def draw_intervals(
     Parameters
     ----------
     panels : mapping
-        What the horizontal axis of the panel shows -> row -> (value, low end, high end), in the
+        Label of the horizontal axis of the panel -> row -> (value, low end, high end), in the
         order from above.
     about_zero : collection of str
         Panels in which a line marks zero.

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from covshift.report.figures import DPI, FONT_SIZE, WIDTH, as_written
 
-# Four of the colours of Okabe and Ito, and a shape each, for those who see no colours.
+# Four of the colors of Okabe and Ito, and a shape each, for those who see no colors.
 STYLES: tuple[dict[str, Any], ...] = (
     {"color": "#D55E00", "marker": "^"},
     {"color": "#0072B2", "marker": "o"},
@@ -29,9 +29,9 @@ def draw_scores(
     ----------
     panels : mapping
         Title of the panel -> series -> system -> (score, its error or None). Every series has
-        its colour and shape, every system its place on the axis.
+        its color and shape, every system its place on the axis.
     score_name : str
-        What the vertical axis shows.
+        Label of the vertical axis.
     chance : float, optional
         Where to draw a line.
 
@@ -59,7 +59,7 @@ def draw_scores(
                 **styles[name],
             )
         if chance is not None:
-            axes.axhline(chance, color="grey", linewidth=1, linestyle=":")
+            axes.axhline(chance, color="gray", linewidth=1, linestyle=":")
         axes.set_title(as_written(title), fontsize=FONT_SIZE)
         axes.set_ylabel(score_name, fontsize=FONT_SIZE)
         axes.set_xticks(range(len(systems)), [as_written(one) for one in systems])
@@ -81,7 +81,7 @@ def draw_differences(
     panels : mapping
         Title of the panel -> system -> (difference, half of its interval or None).
     difference_name : str
-        What the horizontal axes show.
+        Labels of the horizontal axes.
 
     Returns
     -------
@@ -91,7 +91,7 @@ def draw_differences(
     figure = Figure(figsize=(WIDTH, 1.2 + 0.28 * len(systems)), dpi=DPI, layout="constrained")
     row = figure.subplots(1, max(1, len(panels)), squeeze=False, sharey=True)[0]
     for axes, (title, panel) in zip(row, panels.items(), strict=False):
-        axes.axvline(0.0, color="grey", linewidth=1, linestyle=":")
+        axes.axvline(0.0, color="gray", linewidth=1, linestyle=":")
         axes.errorbar(
             [difference for difference, _ in panel.values()],
             [systems.index(system) for system in panel],

@@ -105,12 +105,12 @@ class Determinability(NamedTuple):
 
 
 class Assessment(NamedTuple):
-    """What to do, how good it will be, how sure that is.
+    """Advice, expected scores and confidence.
 
     Attributes
     ----------
     objective : str
-        What scores are measured in: "accuracy", "balanced_accuracy", "r2" or "mae".
+        Metric of the scores: "accuracy", "balanced_accuracy", "r2" or "mae".
     action : {"adapt", "combine", "keep"}
         "adapt": use the vote. "combine": use the vote, none of whose members adapts. "keep": use
         the plain model.
@@ -237,7 +237,7 @@ def assess(
     plain : int
         Number of the plain model.
     objective : {"accuracy", "balanced_accuracy"}, default="accuracy"
-        What scores are measured in.
+        Metric of the scores.
     reweighed : bool, default=False
         Whether the vote estimates class shares of the target.
     max_risk : float, default=MAX_RISK
@@ -399,7 +399,7 @@ def score_labels(views: Views, codes: IntArray, objective: str, shares: FloatArr
     codes : ndarray of shape (m,)
         Their classes.
     objective : {"accuracy", "balanced_accuracy"}
-        What scores are measured in.
+        Metric of the scores.
     shares : ndarray of shape (n_classes,)
         Class shares of the source, for the decision.
     """

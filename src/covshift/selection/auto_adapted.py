@@ -1,6 +1,6 @@
 """Base of `AutoAdaptedClassifier` and `AutoAdaptedRegressor`.
 
-What depends on the label is in the subclasses and in `covshift.selection.label_tasks`.
+The parts that depend on the label are in the subclasses and in `covshift.selection.label_tasks`.
 """
 
 import warnings
@@ -184,17 +184,17 @@ class AutoAdapted(BaseEstimator):
         self, bench: Bench, data: FitData, progress: Callable[[str, int, int], object] | None = None
     ) -> Choice:
         """Score the candidates and choose; labels of target rows in ``data`` count."""
-        labelled = None
+        labeled = None
         if data.sample_domain is not None:
             rows = (data.sample_domain < 0) & data.label_mask
-            labelled = (data.X[rows], data.sample_domain[rows], data.labels[rows])
+            labeled = (data.X[rows], data.sample_domain[rows], data.labels[rows])
         return choose(
             bench,
             "source CV" if data.sample_domain is None else "rehearsals",
             n_members=self.vote,
             min_gain=self.min_gain,
             max_risk=self.max_risk,
-            labelled=labelled,
+            labeled=labeled,
             time_budget=self.time_budget,
             progress=progress or (self._print if self.verbose else None),
             **self._settings_of_choice(),

@@ -54,8 +54,8 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
         Number of candidates that vote, beside the plain model, which has at least .3 of the
         weight; 1 picks the best alone.
     objective : {"accuracy", "balanced_accuracy"} or callable, default="accuracy"
-        What is maximized, by the choice of candidates and by ``predict``. "accuracy": the share
-        of rows predicted correctly; ``predict`` returns the most probable class.
+        Objective that is maximized, by the choice of candidates and by ``predict``. "accuracy": the
+        share of rows predicted correctly; ``predict`` returns the most probable class.
         "balanced_accuracy": the mean of the recalls of the classes, so that rare classes count as
         much as frequent ones; ``predict`` returns the class whose probability is largest compared
         with its share. A callable gets true and predicted labels and drives the choice;
@@ -117,7 +117,7 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
     objective_ : str or callable
         The objective used.
     score_kind_ : {"rehearsals", "source CV"}
-        What expected gains are based on: rehearsals of all kinds; or, without a target,
+        Basis of the expected gains: rehearsals of all kinds; or, without a target,
         cross-validation on the source.
     assessment_ : Assessment or None
         What to expect of the plain model and of this one, and how sure that is

@@ -43,7 +43,7 @@ class AutoAdaptedRegressor(IntervalPredictor, RegressorMixin, DomainRequests, Au
         Number of candidates that are averaged, beside the plain model, which has at least .3 of the
         weight; 1 picks the best alone.
     objective : {"r2", "mae"}, scorer or callable, default="r2"
-        What is optimized by the choice of candidates: R², the mean absolute error, a scorer of
+        Objective of the choice of candidates: R², the mean absolute error, a scorer of
         scikit-learn or its name, or a function of true and predicted labels, where larger is
         better.
     min_gain : float, default=0.0
@@ -85,7 +85,7 @@ class AutoAdaptedRegressor(IntervalPredictor, RegressorMixin, DomainRequests, Au
     objective_ : str or callable
         The objective used.
     score_kind_ : {"rehearsals", "source CV"}
-        What expected gains are based on: rehearsals of all kinds; or, without a target,
+        Basis of the expected gains: rehearsals of all kinds; or, without a target,
         cross-validation on the source.
     assessment_ : Assessment or None
         What to expect of the plain model and of this one, and how sure that is

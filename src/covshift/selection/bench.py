@@ -1,4 +1,4 @@
-"""Where candidates are tried: scenes are run once, in parallel, whoever asks for them."""
+"""Where candidates are tried: scenes are run once, in parallel, for all callers."""
 
 import hashlib
 import json
@@ -33,7 +33,7 @@ class Bench:
     Parameters
     ----------
     candidates : sequence of Candidate
-        What is to be scored.
+        Problem to score.
     problem : Problem
         Rows; no label of the target is in it.
     metric : callable
@@ -130,7 +130,7 @@ class Bench:
 
     @property
     def target(self) -> list[Output]:
-        """What each candidate says of the target rows."""
+        """Outputs of each candidate for the target rows."""
         return self.run({"target": target_scene(self.problem)})["target"]
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What there is to choose from: pairs of an adapter and an estimator, with names."""
+"""Candidates: pairs of an adapter and an estimator, with names."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -137,7 +137,7 @@ def named_model(
     n_source, n_features : int
         Size of the problem.
     label : {"class", "number"}
-        What it predicts.
+        Kind of its predictions.
 
     Returns
     -------

@@ -30,7 +30,7 @@ from covshift.solvers.blas_threads import one_blas_thread
 
 ScoreKind: TypeAlias = Literal["rehearsals", "source CV"]
 # Target rows whose labels are known: rows, domains, class numbers or numbers.
-Labelled: TypeAlias = tuple[FloatArray, Any, Any]
+Labeled: TypeAlias = tuple[FloatArray, Any, Any]
 
 
 class NoRankedCandidateWarning(UserWarning):
@@ -68,7 +68,7 @@ def choose(
     reweighed: bool = False,
     max_risk: float = MAX_RISK,
     min_gain: float = MIN_GAIN,
-    labelled: Labelled | None = None,
+    labeled: Labeled | None = None,
     time_budget: float | None = None,
     progress: Callable[[str, int, int], object] | None = None,
 ) -> Choice:
@@ -84,8 +84,8 @@ def choose(
         plain = choose_plain(bench, table)
         gains = expected_gains(bench, table.scores, table.allowed, plain)
         known = None
-        if labelled is not None and len(labelled[2]):
-            outputs, codes = _run_labelled(bench, labelled), labelled[2]
+        if labeled is not None and len(labeled[2]):
+            outputs, codes = _run_labeled(bench, labeled), labeled[2]
             known = LabeledRows(
                 bench.calibrated(outputs),
                 codes,
@@ -106,11 +106,11 @@ def choose(
     return Choice(table, gains, weights, plain, score_kind, assessment)
 
 
-def _run_labelled(bench: Bench, labelled: Labelled) -> list[Output]:
-    """Outputs of labelled target rows by candidates that are fitted without their labels."""
-    X, domain, _ = labelled
+def _run_labeled(bench: Bench, labeled: Labeled) -> list[Output]:
+    """Outputs of labeled target rows by candidates that are fitted without their labels."""
+    X, domain, _ = labeled
     scene = make_scene(*bench.problem[:5], test=(X, domain), values=bench.problem.values)
-    name = f"labelled {zlib.crc32(np.ascontiguousarray(X).tobytes())}"
+    name = f"labeled {zlib.crc32(np.ascontiguousarray(X).tobytes())}"
     return bench.run({name: scene})[name]
 
 

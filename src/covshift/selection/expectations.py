@@ -52,7 +52,7 @@ D. Guillory, V. Shankar, S. Ebrahimi, T. Darrell, L. Schmidt (2021). Predicting 
 unseen distributions. ICCV.
 
 H. Papadopoulos, V. Vovk, A. Gammerman (2011). Regression conformal prediction with nearest
-neighbours. JAIR 40 (intervals from residuals scaled by difficulty).
+neighbors. JAIR 40 (intervals from residuals scaled by difficulty).
 """
 
 import json
@@ -194,7 +194,7 @@ def quantities_of(
     bench : Bench
         Candidates, with the outputs of the scenes.
     objective : {"accuracy", "balanced_accuracy"}
-        What scores are measured in, and how classes are decided.
+        Metric of the scores, and how classes are decided.
     weights : ndarray of shape (n_candidates,)
         Of the vote.
     plain : int

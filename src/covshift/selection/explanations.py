@@ -3,17 +3,17 @@ r"""Shifts that weighing the source rows would explain, and how much they leave 
 Two explanations move no row, they only make some rows more frequent:
 
 - **class shares**: the target is the source with other shares of the classes. The shares are
-  estimated by expectation and maximisation (`covshift.kernels.class_shares`) from the calibrated
+  estimated by expectation and maximization (`covshift.kernels.class_shares`) from the calibrated
   probabilities of the first unadapted candidate. Of a number, the classes are groups by its
   quantiles, and their probabilities those of a normal distribution about the prediction, as wide as
   the errors on left-out source rows;
 - **weights**: the target is the source weighed by a function of the features
   (`covshift.weights.ClassifierWeights`).
 
-What an explanation leaves is measured by a classifier that tells source rows, drawn by the weights,
-from target rows: an AUC of .5 leaves nothing. Where class shares leave little, adapters that make
-domains alike are the wrong cure, for they undo a difference that should be there. No data can
-prove it: a movement of the rows may look the same.
+A classifier measures the shift that an explanation leaves. It separates source rows, drawn by the
+weights, from target rows: an AUC of .5 leaves nothing. Where class shares leave little, adapters
+that make domains alike are the wrong cure: they undo a difference that should be there. No data
+can prove it: a movement of the rows may look the same.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-r"""What the selection must know about the label: whether it is a class or a number.
+r"""Facts about the label that the selection needs: whether it is a class or a number.
 
 The bench of candidates, the rehearsals, the vote and the assessment are the same for both. A task
 says how the outputs of a fitted candidate become comparable, what is decided from them, and what a

@@ -53,7 +53,7 @@ class Member(NamedTuple):
 
 
 class FitData(NamedTuple):
-    """What members are fitted to: rows of all domains; labels are read where the mask says so.
+    """Data of the members: rows of all domains; labels are read where the mask says so.
 
     ``values``: labels that are numbers, in units of the source; None: the codes are the labels.
     """

@@ -1,4 +1,4 @@
-"""What "good" means: scores of predicted class numbers, and of predicted numbers."""
+"""Metrics: scores of predicted class numbers, and of predicted numbers."""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias

@@ -126,7 +126,7 @@ def make_model(
     n_source, n_features : int
         Source rows and features that it will be fitted to.
     label : {"class", "number"}, default="class"
-        What it predicts.
+        Kind of its predictions.
 
     Returns
     -------

@@ -22,11 +22,11 @@ committee         :math:`\log(1 + d / \sqrt{u_{\text{CV}}})` for the root mean s
 
 **The gain in R² of the vote** over the plain model is a sum of the gains in rehearsals, by left-out
 rows and by left-out domains, and of :math:`d_v^2 / 2` for the root mean square difference
-:math:`d_v` between vote and plain model on the target: averaging gains in proportion to it. What
-is left, in units of :math:`d_v + 0.02`, has the quantiles of real tasks. Few collections have
+:math:`d_v` between vote and plain model on the target: averaging gains in proportion to it. The
+remainder, in units of :math:`d_v + 0.02`, has the quantiles of real tasks. Few collections have
 numbers, so there are no more quantities than these.
 
-R² depends on the spread of the target's labels, which nobody knows without labels: the expected
+R² depends on the spread of the target's labels, which is unknown without labels: the expected
 absolute error is the safer figure. The coefficients are in ``number_expectations.json``, which
 names the command that wrote it.
 """

@@ -31,7 +31,7 @@ from covshift.selection.problem import Scene
 
 
 class Output(NamedTuple):
-    """What one candidate says of the rows of a scene, or why it says nothing.
+    """Output of one candidate for the rows of a scene, or the reason why it has none.
 
     ``logits`` (n, n_classes); where the label is a number, the predictions (n, 1).
     ``n_effective`` is the effective number of source rows, where the adapter weighs them.

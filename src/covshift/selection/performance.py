@@ -84,7 +84,7 @@ ASSUMPTION = (
 
 
 class Scored(NamedTuple):
-    """What is known of a model and of new rows: probabilities and predicted classes."""
+    """Held-out rows of a model and new rows: probabilities and predicted classes."""
 
     held: HeldOutRows
     predicted_held: IntArray
@@ -165,12 +165,12 @@ class PerformanceEstimate(NamedTuple):
     objective : str
         "accuracy" or "balanced_accuracy".
     assumption : str
-        What the estimate rests on, in words.
+        Basis of the estimate, in words.
     estimates : dict
         Single estimates by name, each of which rests on an assumption of its own
         (`covshift.measures`).
     quantities : dict
-        What the estimate was computed from.
+        Data that the estimate was computed from.
     n_labels : int
         Known labels of the rows that count in it.
     """
@@ -294,7 +294,7 @@ def _objective_of(model: Any) -> str:
 
 
 def _score_rows(model: Any, X: Any, sample_domain: Any, objective: str) -> Scored:
-    """What the model says of its held-out rows and of new ones."""
+    """Outputs of the model for its held-out rows and for new ones."""
     held = getattr(model, "held_out_", None)
     if held is None:
         raise NoHeldOutRowsError

@@ -1,4 +1,4 @@
-"""What a scorer may see: labelled source rows, target rows, and no label of the latter."""
+"""Data that a scorer may see: labeled source rows, target rows, and no label of the latter."""
 
 from typing import Any, NamedTuple
 
@@ -31,7 +31,7 @@ class Problem(NamedTuple):
 
     @property
     def truth(self) -> Any:
-        """What predictions are compared with: class numbers, or numbers."""
+        """Labels that predictions are compared with: class numbers, or numbers."""
         return self.codes if self.values is None else self.values
 
     @property
@@ -52,7 +52,7 @@ class Problem(NamedTuple):
         return problem_size(scene.X, n_classes, scene.sample_domain)
 
     def thinned(self, max_rows: int, rng: np.random.RandomState) -> "Problem":
-        """At most so many rows of each role, drawn in proportion to domains and classes."""
+        """Largest number of rows of each role, drawn in proportion to domains and classes."""
         return self.take(*self.draw_rows(max_rows, rng))
 
     def draw_rows(self, max_rows: int, rng: np.random.RandomState) -> tuple[IntArray, IntArray]:

@@ -1,6 +1,6 @@
 """Source rows that play the target: their labels are known, so candidates can be scored on them.
 
-What no label of the target can say, these say by analogy, each with an assumption of its own: the
+They replace labels of the target by an analogy, each with an assumption of its own: the
 next shift is like those between source domains (`source_domains`, `residual_clusters`), the target
 is like a part of the source (`target_like`), like the source with other rows more frequent
 (`resampled`), or like the source moved by the shift that is seen in the rows (`moved`).
@@ -39,14 +39,14 @@ class PseudoTarget(NamedTuple):
 
     @property
     def truth(self) -> Any:
-        """What predictions are compared with: class numbers, or numbers."""
+        """Labels that predictions are compared with: class numbers, or numbers."""
         return self.codes if self.values is None else self.values
 
 
 def source_domains(
     problem: Problem, rng: np.random.RandomState, max_domains: int = MAX_DOMAINS
 ) -> Iterator[PseudoTarget]:
-    """Each source domain in turn, or so many drawn ones; nothing, if there is but one."""
+    """Each source domain in turn, or a number of drawn ones; nothing, if there is only one."""
     domains = problem.source_domains
     usable = [domain for domain in domains if _can_play(problem, problem.source_domain == domain)]
     if len(usable) > max_domains:
@@ -56,10 +56,10 @@ def source_domains(
 
 
 def residual_clusters(problem: Problem, rng: np.random.RandomState) -> Iterator[PseudoTarget]:
-    """Clusters of rows about the means of their classes: groups that nobody named."""
+    """Clusters of rows about the means of their classes: groups without names."""
     means = np.stack([problem.X_source[problem.codes == k].mean(axis=0) for k in _classes(problem)])
     position = np.searchsorted(_classes(problem), problem.codes)
-    residuals = _standardised(problem.X_source) - _standardised(problem.X_source, means)[position]
+    residuals = _standardized(problem.X_source) - _standardized(problem.X_source, means)[position]
     seed = rng.randint(2**31 - 1)
     n_clusters = min(N_CLUSTERS, len(np.unique(residuals, axis=0)))
     clusters = KMeans(n_clusters, n_init=3, random_state=seed).fit_predict(residuals)
@@ -188,7 +188,7 @@ def _classes(problem: Problem) -> IntArray:
     return np.unique(problem.codes)
 
 
-def _standardised(X: FloatArray, rows: FloatArray | None = None) -> FloatArray:
+def _standardized(X: FloatArray, rows: FloatArray | None = None) -> FloatArray:
     spread = X.std(axis=0)
     scaled: FloatArray = (X if rows is None else rows) / np.where(spread > 0, spread, 1.0)
     return scaled

@@ -3,7 +3,7 @@
 A file is a NumPy archive (``.npz``) without Python objects: the arrays of `Bench.to_arrays`, and
 ``"about"``, a JSON text with the format, the versions, the fingerprint of the bench and a SHA-256
 of the arrays. It is read without NumPy's loader: every declared shape must fit the size of its
-member before anything is built. A digest tells damage, not forgery: whoever can write a file can
+member before anything is built. A digest shows damage, not forgery: anyone who can write a file can
 write its digest as well. A forged file can mislead the choice of candidates, and no more.
 """
 

@@ -32,7 +32,7 @@ from covshift.kernels.label_agreement import committee_shares, pairwise_kappa
 from covshift.kernels.prediction_confidence import (
     mean_entropy,
     mutual_information,
-    soft_neighbourhood_density,
+    soft_neighborhood_density,
 )
 from covshift.kernels.spectral_weights import spectral_weights
 from covshift.kernels.weighted_risk import deep_embedded_validation, weighted_mean
@@ -52,7 +52,7 @@ from covshift.selection.pseudo_targets import (
     target_like,
 )
 
-TEMPERATURE = 0.05  # of the soft neighbourhood density, as its authors set it
+TEMPERATURE = 0.05  # of the soft neighborhood density, as its authors set it
 
 
 def rehearse(bench: Bench, name: str, make: Callable[..., Iterable[PseudoTarget]]) -> FloatArray:
@@ -160,7 +160,7 @@ def weigh_by_spectrum(bench: Bench) -> FloatArray:
     """Weight in the rank-one structure of the agreement on target rows."""
     able, predictions = _predictions(bench)
     scores = np.full(len(bench.candidates), np.nan)
-    if len(able) > 2:  # of two, the structure cannot be told
+    if len(able) > 2:  # of two, the structure cannot be determined
         scores[able] = spectral_weights(predictions, bench.problem.n_classes)
     return scores
 
@@ -176,10 +176,8 @@ def be_sure_and_diverse(bench: Bench) -> FloatArray:
 
 
 def be_clustered(bench: Bench) -> FloatArray:
-    """Soft neighbourhood density of the probabilities of target rows."""
-    return _each(
-        bench, lambda output: soft_neighbourhood_density(output.probabilities, TEMPERATURE)
-    )
+    """Soft neighborhood density of the probabilities of target rows."""
+    return _each(bench, lambda output: soft_neighborhood_density(output.probabilities, TEMPERATURE))
 
 
 def _validate(bench: Bench, score: Callable[[IntArray, IntArray], float]) -> FloatArray:

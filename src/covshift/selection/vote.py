@@ -70,7 +70,7 @@ def combine_with_labels(
     allowed: BoolArray,
     variances: FloatArray | None = None,
 ) -> FloatArray:
-    """Average expected gains with the scores on labelled target rows, by precision.
+    """Average expected gains with the scores on labeled target rows, by precision.
 
     ``variances`` of the scores (candidates,); None: those of shares of right predictions.
     """

@@ -1,4 +1,4 @@
-"""What an assessment says, in words. Every sentence is made from its numbers."""
+"""Sentences of an assessment. Every sentence is made from its numbers."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -16,6 +16,14 @@ VOTE_ROW = "ensemble, not recommended"
 HOW_TO_LABEL = "label the target rows of rows_to_label() and call update()"
 N_TO_LABEL = 20
 DIGITS = 2  # of scores and gains
+# Kinds of rehearsals, as `covshift.selection.rehearsals` names them, in words.
+REHEARSALS = {
+    "source CV": "cross-validation",
+    "moved": "moved rows",
+    "class shares": "other class proportions",
+    "label shares": "other labels",
+    "source domains": "left-out domains",
+}
 
 
 def describe_assessment(assessment: Assessment, how_to_label: str = HOW_TO_LABEL) -> list[str]:
@@ -153,14 +161,14 @@ def say_basis(assessment: Assessment) -> list[str]:
     better = [row for row in assessment.rehearsals if sign * (row["vote"] - row["plain"]) > 0]
     if assessment.rehearsals:
         shown = "; ".join(
-            f"{row['rehearsal']} {show_score(row['plain'], assessment.objective)} against "
+            f"{REHEARSALS[row['rehearsal']]} {show_score(row['plain'], assessment.objective)} and "
             f"{show_score(row['vote'], assessment.objective)}"
             for row in assessment.rehearsals
         )
         sentences.append(
-            "Where source rows play the target, the ensemble beats the plain model in "
-            f"{len(better)} of {len(assessment.rehearsals)} kinds of tests (plain model against "
-            f"ensemble: {shown})."
+            "In tests on source rows that play the target, the ensemble beats the plain model in "
+            f"{len(better)} of {len(assessment.rehearsals)} kinds (plain model and ensemble: "
+            f"{shown})."
         )
     if assessment.n_labels:
         sentences.append(f"The estimates use {assessment.n_labels} known target labels.")
@@ -172,12 +180,12 @@ def say_determinable(assessment: Assessment) -> str:
     found = assessment.determinability
     inside = f"{percent(found.overlap)} of the target rows lie where the source has rows"
     if found.by_overlap:
-        return f"The data can tell: {inside}."
+        return f"These data can show which model is right: {inside}."
     if found.by_domains:
         return (
-            f"The data can tell: {found.n_domains} source domains differ from each other about as "
-            f"far as the target differs from them ({found.domain_shift:.2f} and "
-            f"{found.target_shift:.2f} standard deviations)."
+            f"These data can show which model is right: {found.n_domains} source domains differ "
+            f"from each other about as far as the target differs from them "
+            f"({found.domain_shift:.2f} and {found.target_shift:.2f} standard deviations)."
         )
     why = "there is one source domain"
     if found.n_domains == 2:

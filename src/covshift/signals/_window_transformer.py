@@ -1,4 +1,4 @@
-"""What transformers of windows share: channels, checks, blocks and names."""
+"""Parts shared by transformers of windows: channels, checks, blocks and names."""
 
 from typing import Any, Self
 

@@ -48,9 +48,9 @@ class OrderTracking(WindowTransformer):
         z_j = x\bigl(t(\theta_j)\bigr), \qquad \theta_j = j / \text{samples\_per\_turn}, \qquad
         \theta(t) = \int_0^t v(s) / 60 \; ds
 
-    with x between samples by a cubic spline and v the speed in revolutions per minute. What repeats
-    with the shaft then repeats after the same number of values at any speed: in spectra of the
-    result, frequencies are orders, multiples of the speed.
+    with x between samples by a cubic spline and v the speed in revolutions per minute. Events that
+    repeat with the shaft then repeat after the same number of values at any speed: in spectra of
+    the result, frequencies are orders, multiples of the speed.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Minimisers of a loss with a gradient; they know nothing of filters or networks."""
+"""Minimizers of a loss with a gradient; they know nothing of filters or networks."""

@@ -1,4 +1,4 @@
-"""What L-BFGS knows of the curvature of each of several problems."""
+"""Curvature that L-BFGS knows, for each of several problems."""
 
 from typing import Any, TypeAlias
 
@@ -95,7 +95,7 @@ class Curvature:
         return q
 
     def _pair(self, rows: Array, age: int) -> tuple[Array, Array, Array]:
-        """The pairs that these problems added so many additions ago."""
+        """The pairs that these problems added a given number of additions ago."""
         xp = namespace_of(rows)
         slots = (pick_rows(self.newest, rows) - age) % self.size
         n_problems = self.newest.shape[0]

@@ -1,7 +1,7 @@
 r"""L-BFGS on several problems at once, each with its own state, line search and whole path.
 
 Every round evaluates all problems in one call, each at its own next step, whether that begins
-an iteration or goes on with a line search. What happens to one problem does not depend on the
+an iteration or goes on with a line search. The result for one problem does not depend on the
 others. Finished problems leave the batch.
 
 Arrays may come from any library that follows the array API standard, and live on a device: a
@@ -45,7 +45,7 @@ MAX_DENSE = 40
 
 @dataclass
 class Path:
-    """What one minimisation went through, from iteration 0, and the iterate it kept."""
+    """History of one minimization, from iteration 0, and the iterate it kept."""
 
     x: Array
     loss: float
@@ -61,7 +61,7 @@ class Path:
         return len(self.losses) - 1
 
 
-# What is not finite is looked for where it matters.
+# Values that are not finite are looked for where they matter.
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def minimize_lbfgs(
     losses_and_gradients: LossesAndGradients,
@@ -73,7 +73,7 @@ def minimize_lbfgs(
     progress: Callable[[int, int, float, float], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> list[Path]:
-    r"""Minimise from each of ``starts``; keep the last iterate, or that of smallest ``distance``.
+    r"""Minimize from each of ``starts``; keep the last iterate, or that of smallest ``distance``.
 
     A problem stops when :math:`\lVert g \rVert_\infty \le \mathrm{tol}`, when its loss no longer
     falls in working precision, or after ``max_iter`` iterations.

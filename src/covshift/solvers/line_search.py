@@ -25,6 +25,17 @@ MAX_EVALUATIONS = 20
 NEAREST, FARTHEST = 0.1, 4.0
 
 
+def search_limits() -> dict[str, float]:
+    """The constants above by name, for a solver in another language."""
+    return {
+        "max_evaluations": MAX_EVALUATIONS,
+        "sufficient_decrease": SUFFICIENT_DECREASE,
+        "curvature": CURVATURE,
+        "nearest": NEAREST,
+        "farthest": FARTHEST,
+    }
+
+
 class Search(NamedTuple):
     """Line searches of k problems; all arrays are (k,).
 
@@ -45,7 +56,7 @@ class Search(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What becomes of the last steps; all arrays are (k,)."""
+    """Outcome of the last steps; all arrays are (k,)."""
 
     accepted: Array
     long: Array

@@ -1,7 +1,7 @@
 """The few array operations that libraries following the array API standard spell differently.
 
-What is asked of an array on a device waits until all work before it is done. Nothing here asks,
-but for `to_numpy`.
+Reading an array on a device waits until all work before it is done. Nothing here
+reads, except `to_numpy`.
 """
 
 from functools import cache

@@ -11,7 +11,7 @@ from joblib import Parallel, delayed, effective_n_jobs, parallel
 
 from covshift.solvers.blas_threads import one_blas_thread
 
-# What a task may use: a map over its parts, and a question whether to stop early.
+# Tools of a task: a map over its parts, and a question whether to stop early.
 Run: TypeAlias = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 Task: TypeAlias = Callable[[Run, Callable[[], bool]], Any]
 
@@ -21,7 +21,7 @@ def run_tasks(tasks: Sequence[Task], n_jobs: int | None) -> list[Any]:
 
     Several tasks share the threads; a single one gets them for its parts. BLAS sums in
     another order when it uses another number of threads, so it is held at one here. Tasks are
-    told to stop when another fails or the call is interrupted, lest they go on for nobody.
+    told to stop when another fails or the call is interrupted, so that they do not run in vain.
 
     Inside ``joblib.parallel_config("dask")`` several tasks are sent to the cluster.
     """

@@ -1,6 +1,6 @@
 """Rows of a Dask array: each block is summed where it lies, and the sums travel.
 
-What goes out in a pass is the argument of the sums, of the size of the filters; what comes back is
+A pass sends out the argument of the sums, of the size of the filters; the result is
 the like, added up as a tree on the way. A worker that is lost costs its blocks: Dask has the graph
 and computes them anew. Nothing is scattered, for what is scattered is lost with its worker.
 
@@ -61,7 +61,7 @@ class DaskRows(RowStream):
 
     @cached_property
     def _kept(self) -> list[Any]:
-        # Workers forget what nobody refers to: these are referred to here. Where they have no
+        # Workers forget data without references: these references keep them. Where they have no
         # room for them, every pass reads the blocks from where they come.
         return keep_at_workers(self._blocks, self._owners) if self._owners else self._blocks
 
@@ -138,7 +138,7 @@ def deal_blocks(X: Any, n_blocks: int) -> list[str | None]:
 
     Each worker's share is by its number of threads. Blocks that rest on what workers have already
     are left to Dask, which computes them there. Without a cluster, or where it has no room for
-    the blocks, nobody keeps them and nobody is named.
+    the blocks, no worker keeps them and none is named.
     """
     client = _current_client()
     if client is None:

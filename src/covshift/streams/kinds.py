@@ -57,7 +57,7 @@ class OpenRows(ABC):
     @property
     @abstractmethod
     def data(self) -> Any:
-        """What formulas compute with: an array of NumPy, SciPy or of a device, or a `RowStream`."""
+        """Operands of formulas: an array of NumPy, SciPy or of a device, or a `RowStream`."""
 
     @abstractmethod
     def measure(self, units: Units, of_rows: OfRows, of_stream: OfStream) -> dict[Unit, Any]:
@@ -311,7 +311,7 @@ def domain_of_part(domain: Any, part: slice) -> Any:
 
 
 def call_on_part(rows: Any, domain: Any, method: Callable[..., Any]) -> Any:
-    """What a method returns for some rows, of which there may be none."""
+    """Result of a method for some rows, of which there may be none."""
     if rows.shape[0] == 0:
         return np.asarray(method(np.zeros((1, rows.shape[1]))))[:0]
     where = {} if domain is None else {"sample_domain": domain}

@@ -34,20 +34,20 @@ def first_moments(rows: Rows, codes: IntArray, n_groups: int) -> tuple[FloatArra
 def scatter_about(
     rows: Rows,
     codes: IntArray,
-    centres: FloatArray,
+    centers: FloatArray,
     scales: FloatArray,
     group_of: IntArray,
     n_groups: int,
 ) -> tuple[FloatArray]:
-    """Scatter matrices (G, m, m) of (x - centre) / scale, those of each row's code (U, m).
+    """Scatter matrices (G, m, m) of (x - center) / scale, those of each row's code (U, m).
 
     ``group_of`` (U,) says which group the rows of a code are added to.
     """
     n_features = rows.shape[1]
     total = np.zeros((n_groups, n_features, n_features))
-    for code, tile in tiles_by_code(rows, codes, len(centres)):
-        centred = (tile - centres[code]) / scales[code]
-        total[group_of[code]] += centred.T @ centred
+    for code, tile in tiles_by_code(rows, codes, len(centers)):
+        centered = (tile - centers[code]) / scales[code]
+        total[group_of[code]] += centered.T @ centered
     return (total,)
 
 

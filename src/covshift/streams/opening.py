@@ -42,7 +42,7 @@ def open_rows(
     allow_nan, accept_sparse : whether missing values and sparse rows are taken.
     accept_device : whether rows on a device stay there, if scikit-learn is told so.
     look : whether the values of rows in parts are looked at, which takes a pass over them; without,
-        that is left to whoever is handed a part.
+        that is left to the reader of a part.
     if_streamed, if_on_device : raise an error where rows in parts, or on a device, cannot be taken.
     """
     if is_streamed(X):
@@ -65,7 +65,7 @@ def open_rows(
         dtype=(np.float64, np.float32),
         ensure_all_finite="allow-nan" if allow_nan else True,
     )
-    # What is summed in double precision overflows only where it is in double precision.
+    # Sums in double precision overflow only where it is in double precision.
     if squared_in is not None and squared_in in (OWN, X.dtype):
         check_magnitude(X, getattr(estimator, "feature_names_in_", None))
     return MemoryRows(X)

@@ -125,7 +125,7 @@ class Difference(NamedTuple):
 
     @property
     def verdict(self) -> Verdict:
-        """What the interval says."""
+        """Meaning of the interval."""
         if self.low is None or self.high is None or self.low <= 0 <= self.high:
             return "unclear"
         return "helps" if self.low > 0 else "harms"

@@ -40,7 +40,7 @@ class WorkerDiedError(RuntimeError):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of the declared trials.
+    """Outcome of the declared trials.
 
     Attributes
     ----------
@@ -84,14 +84,14 @@ def run_experiment(
 ) -> Outcome:
     """Run every task that is not done yet, and store its results as it ends.
 
-    Run the same again after a stop of any kind, and it goes on from there. A task of which
+    Run the same again after a stop of any kind, and it resumes. A task of which
     every trial is stored without an error is not run again. The results depend neither on
     ``n_jobs`` nor on stops: a task is always computed as a whole, with one thread.
 
     Parameters
     ----------
     tasks : iterable of sequences of Trial
-        What to run: each task is one or more trials computed together. A task with other
+        Tasks to run: each task is one or more trials computed together. A task with other
         trials, or in another order, is another task, and run anew.
     function : callable
         ``function(trials) -> results``, given the trials of a task as a list; returns a list
@@ -119,9 +119,9 @@ def run_experiment(
     Raises
     ------
     StoreError
-        If the file cannot be used, or the disk is full. What was stored stays.
+        If the file cannot be used, or the disk is full. Stored results stay.
     WorkerDiedError
-        If a worker process died. What was stored stays.
+        If a worker process died. Stored results stay.
 
     Examples
     --------
@@ -177,7 +177,7 @@ def _checked_tasks(tasks: Iterable[Sequence[Trial]]) -> list[Task]:
             if trial in owner:
                 raise ValueError(
                     f"{trial} is declared twice, in the tasks {owner[trial]} and {number}: "
-                    "settings and seed must tell trials apart."
+                    "trials must differ in settings or seed."
                 )
             owner[trial] = number
         checked.append(tuple(trials))

@@ -66,12 +66,12 @@ class MixedVersionsWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Record:
-    """What is stored of one trial.
+    """Stored result of one trial.
 
     Attributes
     ----------
     trial : Trial
-        What was measured.
+        Measurements.
     result : dict, or None
         None if its task failed.
     error, traceback : str, or None
@@ -79,7 +79,7 @@ class Record:
     warnings : list of (str, str, int)
         Category, message and number of the warnings of its task.
     seconds : float
-        That its task took, all trials of it together.
+        Seconds that its task took, all trials of it together.
     finished : str
         When, in ISO format.
     """
@@ -160,7 +160,7 @@ def open_store(
     path : path
         The file. Its folder is made if missing.
     fresh : bool, default=False
-        Whether to drop what earlier runs stored. What is no file of results is refused all the
+        Whether to drop results of earlier runs. Other files are refused all the
         same.
     run_settings : mapping of str to plain data, default=None
         Settings of this run, such as those of the command line, to be recorded.
@@ -387,7 +387,7 @@ def software_versions() -> dict[str, str]:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    """Connect to a file that exists. What it is shows only when it is read."""
+    """Connect to an existing file; its format is checked when it is read."""
     if path.is_dir():
         raise StoreError(f"{path} is a folder, not a file of results: {WAY_OUT}.")
     if path.stat().st_size == 0:  # SQLite would take it for a new database
@@ -400,7 +400,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _make(path: Path) -> None:
-    """Make a file without results; under a temporary name first, lest a kill leave half of it."""
+    """Make a file without results; under a temporary name first, so that no half file is left."""
     temporary = temporary_beside(path)
     try:
         with _explaining(path):
@@ -477,7 +477,7 @@ def _explaining(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # higher bits tell apart its causes
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # higher bits distinguish its causes
         reasons = {
             sqlite3.SQLITE_BUSY: "is in use: wait for the end of the run that writes it, or "
             "choose another file",

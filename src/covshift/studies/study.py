@@ -1,4 +1,4 @@
-"""What a study is, whatever it studies: trials to run, and what to make of their records."""
+"""A study: trials to run, and what to make of their records."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,9 +27,9 @@ class Study:
     name : str
         As the user knows it.
     tasks : sequence of sequences of Trial
-        What to run, as `run_experiment` takes it.
+        Tasks to run, as `run_experiment` takes them.
     function : callable
-        What runs a task, as `run_experiment` takes it.
+        Function that runs a task, as `run_experiment` takes it.
     run_settings : mapping of str to plain data
         Settings of the run, to be recorded beside the results.
     document : callable

@@ -1,4 +1,4 @@
-"""What one measurement is, as plain data with a key of its own, and what became of it."""
+"""Trials: one measurement each, as plain data with a key, and its outcome."""
 
 import hashlib
 import json
@@ -84,7 +84,7 @@ TaskFunction: TypeAlias = Callable[[list[Trial]], list[dict[str, Any]]]
 
 @dataclass(frozen=True)
 class TaskOutcome:
-    """What became of one task. Text only: it can always be sent between processes, and stored.
+    """Outcome of one task. Text only: it can always be sent between processes, and stored.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class TaskOutcome:
     warnings : list of (str, str, int)
         Category and message of each warning, and how often it came.
     seconds : float
-        That the task took.
+        Seconds that the task took.
     """
 
     number: int
@@ -116,7 +116,7 @@ def to_json(value: Any, name: str, *, finite: bool) -> str:
     value : object
         Plain data: str, int, float, bool, None, and lists, tuples and mappings of these.
     name : str
-        What the value is called in errors.
+        Name of the value in errors.
     finite : bool
         Whether NaN and infinities are an error. If not, they are written as Python writes
         and reads them, which is not strictly JSON.

@@ -142,8 +142,8 @@ def choose_estimator(
         refused if a model file cannot hold it. None: those of the default candidates for "auto";
         for a named adapter "logistic", or "ridge" for a regression.
     objective : {"accuracy", "balanced_accuracy", "r2", "mae"} or None, default=None
-        What is maximized, by the choice and by ``predict``; None: "accuracy", or "r2" for a
-        regression.
+        Objective that is maximized, by the choice and by ``predict``; None: "accuracy", or "r2" for
+        a regression.
     seed, n_jobs, time_budget, min_gain, max_risk, scores_from
         Of `AutoAdaptedClassifier`.
     keep_rows : bool, default=True
@@ -238,7 +238,7 @@ def describe_model(
     model : TableClassifier or TableRegressor
         Fitted to the tables.
     tables : MatchedTables
-        What it was fitted to.
+        Tables that it was fitted to.
     files : sequence of two paths, the second None where one file was split
         Their files; the card has their names, not their folders.
 

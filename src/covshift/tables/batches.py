@@ -137,7 +137,7 @@ def parquet_files(folder: Path) -> list[Path]:
         files = [
             path
             for path in folder.iterdir()
-            # What Spark, Dask and file systems write beside the rows begins with these.
+            # Spark, Dask and file systems write other files, whose names begin with these.
             if path.suffix in (".parquet", ".pq") and not path.name.startswith(("_", "."))
         ]
     return sorted(files, key=_by_numbers)

@@ -33,7 +33,7 @@ Kind = Literal["number", "boolean", "date", "text"]
 KINDS: tuple[Kind, ...] = ("number", "boolean", "date", "text")
 NumberStyle = Literal["point", "comma"]
 
-# What R, pandas, SQL and spreadsheet programs write where there is nothing.
+# Missing values as R, pandas, SQL and spreadsheet programs write them.
 MISSING = (
     *("", "NA", "N/A", "n/a", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None"),
     *("#N/A", "#NA", "#N/A N/A", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"),
@@ -58,7 +58,7 @@ UNSIGNED: dict[NumberStyle, str] = {
     for style in GROUPING
 }
 DASHES = r"\x{2212}\x{2013}"  # minus sign and en dash
-# What accountants and typesetters write for a negative number.
+# Notations of negative numbers by accountants and typesetters.
 ODD_SIGN = rf"^[{DASHES}]|^\(.*\)$|[\d.,]-$"
 WITH_PLAIN_SIGN: dict[NumberStyle, str] = {
     style: rf"^[+-]?{number}(?:[eE][+-]?\d+)?$" for style, number in UNSIGNED.items()

@@ -25,7 +25,7 @@ class TableClassifier(ScoredClassifier, TableEstimator):
     Parameters
     ----------
     estimator : AdaptedClassifier, AutoAdaptedClassifier or None, default=None
-        What learns from the encoded rows; None: an `AutoAdaptedClassifier`.
+        Model of the encoded rows; None: an `AutoAdaptedClassifier`.
     encoder : TableEncoder or None, default=None
         How columns become features; None: a `TableEncoder` as it comes.
     max_reference_rows : int, default=1000
@@ -49,7 +49,7 @@ class TableClassifier(ScoredClassifier, TableEstimator):
     label_spelling_ : str
         Unit of a numeric label that is cut into ranges, as in `TableSchema`; empty: none.
     objective_ : str, callable or None
-        What ``predict`` maximizes; None: the estimator decides in its own way.
+        Objective that ``predict`` maximizes; None: the estimator decides in its own way.
     plain_ : TableClassifier or None
         The plain model beside the adapted one: for an `AutoAdaptedClassifier` its ``plain_``, for
         an `AdaptedClassifier` the same estimator without adaptation (a logistic regression, if

@@ -1,4 +1,4 @@
-"""What the columns of a text file hold, recognised from all of their cells, chunk after chunk."""
+"""Types of the columns of a text file, from all of their cells, chunk after chunk."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -83,7 +83,7 @@ class ColumnTypes:
         self.has_comma = self.has_point = self.has_brackets = self.codes = False
         self.n_bare = 0
         self.plain = True
-        self._first_odd: dict[str, str] = {}  # cell that is no date, by spelling
+        self._first_odd: dict[str, str] = {}  # cell that is not a date, by spelling
 
     def look_at(self, cells: Any) -> None:
         """Take in one chunk."""
@@ -202,7 +202,7 @@ class ColumnTypes:
                 counter[one["values"]] += one["counts"]
 
     def is_number(self, style: NumberStyle) -> bool:
-        """Whether the cells are numbers of this style, but for a few."""
+        """Whether the cells are numbers of this style, except for a few."""
         share = self.numbers.get(style, 0) / max(self.judged, 1)
         return share >= LARGE_SHARE and not self.codes
 
@@ -232,7 +232,7 @@ class ColumnTypes:
 
     @property
     def odd_dates(self) -> tuple[int, str] | None:
-        """How many cells are no dates where most are, and the first; None: no such column."""
+        """Number of cells that are not dates where most are, and the first; None: no column."""
         dates = self.dates or {}
         best = max(dates, key=lambda one: dates[one], default=None)
         if best is None or not self.judged or dates[best] < POSSIBLE_SHARE * self.judged:
@@ -244,7 +244,7 @@ class ColumnTypes:
         """Return the spellings of enough cells, the best first."""
         dates = self.dates or {}
         fit = [one for one in dates if dates[one] >= LARGE_SHARE * max(self.judged, 1)]
-        # Day first where points are between: nobody writes months first so.
+        # Day first where points are between: months never come first there.
         order = ["", "ymd", *(("dmy", "mdy") if self.has_point else ("mdy", "dmy"))]
         place = {one: i for i, one in enumerate(order)}
         return sorted(fit, key=lambda one: (-dates[one], place.get(one, len(order))))

@@ -17,9 +17,9 @@ A time may follow any date. Years of two digits are 1970 to 2069. A zone is not 
 is a time of 1970-01-01.
 
 **As features**: where in the year, the week and the day, and days between two dates.
-A date itself only grows: new rows lie beyond all training rows, whatever else they are. What comes
-back each year, week or day does not. A cycle is used if the training dates go round it once; of a
-shorter span it would be a clock too.
+A date itself only grows: new rows lie beyond all training rows, whatever else they are. Parts that
+come back each year, week or day do not. A cycle is used if the training dates go round it once; of
+a shorter span it would be a clock too.
 
 =======  ==============================  ==========================================
 cycle    used if the dates               features

@@ -1,4 +1,4 @@
-"""What the rows of a file hold that the rows a model knows did not: counted while they are read.
+"""Values in the rows of a file that a model does not know, counted while they are read.
 
 - texts that no training row has;
 - numbers outside the range of the training rows and of the target rows kept in the model;
@@ -29,7 +29,7 @@ class Departures:
     Parameters
     ----------
     model : TableEstimator
-        Fitted. What older models did not keep is not reported.
+        Fitted. Facts that older models did not keep are not reported.
     """
 
     def __init__(self, model: TableEstimator):

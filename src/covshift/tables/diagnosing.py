@@ -71,7 +71,7 @@ def write_rows_to_label(
     columns: Sequence[str] | None = None,
     **options: Any,
 ) -> None:
-    """Write rows of a table as they stand there, with their numbers and an empty label.
+    """Write rows of a table unchanged, with their numbers and an empty label.
 
     Parameters
     ----------

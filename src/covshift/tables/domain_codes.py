@@ -31,7 +31,7 @@ def code_domains(
     if len(source_names) > max(2, len(train) // 2):
         notes.append(
             f"The domain column {listed([domain])} has {len(source_names)} values in {len(train)} "
-            "training rows: too few rows of each to tell domains apart."
+            "training rows: too few rows of each to use them as domains."
         )
     if domain not in new.columns:
         notes.append(f"The new table has no column {listed([domain])}: its rows are one domain.")

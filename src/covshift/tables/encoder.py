@@ -17,7 +17,7 @@ Text keeps its ``max_categories`` most common categories with ``min_frequency`` 
 others, and those never seen, are "(other)", if there were others at fit, and none otherwise.
 Numbers that stand for nothing, units and the spelling of dates are those of ``spellings_`` and
 ``missing_``, which a `TableSchema` has given. All of this is learned from source rows only, so that
-a category that only the target has is no feature: the labels could teach nothing about it.
+a category that only the target has is not a feature: the labels could teach nothing about it.
 """
 
 from collections import Counter
@@ -340,7 +340,7 @@ def _write_categories(
         return 0
     position = {name: i for i, name in enumerate(categories)}
     other = position.get(OTHER_NAME, -1)
-    # What a value of this chunk means is looked up once, not once per row.
+    # The meaning of a value of this chunk is looked up once, not once per row.
     places = np.array(
         [
             position.get(MISSING_NAME, other) if value is None else position.get(value, other)

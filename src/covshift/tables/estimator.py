@@ -1,4 +1,4 @@
-"""What `TableClassifier` and `TableRegressor` share: encoder, adapted model, rows kept."""
+"""Parts shared by `TableClassifier` and `TableRegressor`: encoder, adapted model, rows kept."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -51,7 +51,7 @@ class TableEstimator(DomainRequests, BaseEstimator):
     A subclass says what learns by default (``_default_estimator``), and what its labels are.
     """
 
-    # Of labels that are no plain classes; models of earlier versions have none of these.
+    # For labels that are not plain classes; models of earlier versions have none of these.
     label_edges_: Sequence[float] = ()
     label_spelling_ = ""
 
@@ -169,7 +169,7 @@ class TableEstimator(DomainRequests, BaseEstimator):
 
     @property
     def objective_(self) -> Any:
-        """What ``predict`` maximizes; None: the estimator decides in its own way."""
+        """Objective that ``predict`` maximizes; None: the estimator decides in its own way."""
         estimator = self.estimator_
         return getattr(estimator, "objective_", getattr(estimator, "objective", None))
 

@@ -1,4 +1,4 @@
-"""What a file is, told by its first bytes, not by its name."""
+"""Format of a file, detected from its first bytes, not its name."""
 
 import os
 import re
@@ -17,7 +17,7 @@ TABLES: dict[bytes, Format] = {
     b"ARROW1": "arrow file",
     b"\xff\xff\xff\xff": "arrow stream",
 }
-# What users give instead of a table, and what helps.
+# Other files that users give instead of a table, and advice.
 OTHERS: dict[bytes, str] = {
     b"\xd0\xcf\x11\xe0": "is an old spreadsheet (xls); save the sheet as CSV",
     b"BZh": "is compressed with bzip2; decompress it first, or use gzip",
@@ -46,7 +46,7 @@ def identify_file(path: Path) -> Format:
         if stat.S_ISDIR(os.stat(path).st_mode):
             raise IsADirectoryError
         if not stat.S_ISREG(os.stat(path).st_mode):
-            raise table_error(path, "is no regular file; save the table to a file first.")
+            raise table_error(path, "is not a regular file; save the table to a file first.")
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
     if not head:

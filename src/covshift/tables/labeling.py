@@ -6,7 +6,7 @@ accuracy (``docs/results/selection.md``). The first 20 rows of 40 are those of 2
 
 Each label is a line of a CSV file with the columns ``row_to_label`` and the label, as ``covshift
 adapt --labels`` and ``covshift monitor --labels`` read it. It is on the disk before the next row is
-shown. What is in the file when a session starts was labeled before.
+shown. Labels in the file at the start of a session are from earlier sessions.
 """
 
 import csv
@@ -94,7 +94,7 @@ class LabelingSession:
         self.labels: dict[int, str] = {}
         append_locked(self.out, self._open)
         self._skipped: list[int] = []
-        # What "undo" takes back, the last one first: labels of earlier sessions, too.
+        # Labels that "undo" takes back, the last one first: labels of earlier sessions, too.
         self._steps = [("label", row) for row in self.labels if row in self.rows]
         self.trail: list[dict[str, Any]] = []  # how the interval narrows
         self._remember()

@@ -3,7 +3,7 @@
 Words that differ only in case, as ``Yes`` and ``yes`` do, are one class. Single letters are not:
 ``A`` and ``a`` may be two.
 
-A number that is a quantity, not a class, is recognised before anything is fitted. A regression
+A number that is a quantity, not a class, is recognized before anything is fitted. A regression
 predicts it; with ``bins`` it becomes classes, ranges with about as many training rows each.
 """
 
@@ -298,7 +298,7 @@ def _as_classes(name: str, kind: str, values: Any) -> Labels:
         if n_rows >= 20 and n_classes > n_rows / 2:
             raise TableError(
                 f"The label {name} has {n_classes} different texts in {n_rows} rows: these are "
-                "no classes. Name another column."
+                "not classes. Name another column."
             )
         return np.array(values.tolist(), dtype=str)
     if kind == "boolean":

@@ -23,6 +23,14 @@ from covshift.tables.labels import check_task, find_edges, read_labels
 from covshift.tables.schema import TableSchema
 from covshift.tables.suspects import note_suspects
 
+# Purpose of a column that a parameter names.
+ROLES = {
+    "label": "for the label",
+    "domain": "for the domain",
+    "ignore": "to ignore",
+    "keep": "to use",
+}
+
 
 @dataclass(frozen=True)
 class MatchedTables:
@@ -152,7 +160,7 @@ def match_tables(
     keep : sequence of str
         Columns to keep that the rules of `covshift.tables.features` would leave out.
     task : {"classification", "regression"}
-        What the labels are.
+        Kind of the labels.
     bins : int or None, default=None
         Cut a numeric label into this number of ranges, which are the classes.
 
@@ -296,7 +304,9 @@ def check_columns(
                 hint = (
                     f"; is it {listed(close)}?" if close else f"; it has {listed(train.columns)}."
                 )
-                raise TableError(f"{role}: the training table has no column {listed([name])}{hint}")
+                raise TableError(
+                    f"The training table has no column {listed([name])} {ROLES[role]}{hint}"
+                )
     if label == domain or label in ignore or domain in ignore:
         raise TableError("A column can be the label, the domain or ignored, not two of them.")
 

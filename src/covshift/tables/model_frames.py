@@ -30,13 +30,13 @@ class ModelReader:
     Attributes
     ----------
     reader : TableReader
-        What reads the file.
+        Reader of the file.
     domain : str or None
         Column that names each row's domain, if there is one.
     domains_seen : Counter of str
         Rows of each domain so far.
     departures : Departures
-        What the rows read so far hold that the model does not know.
+        Values in the rows read so far that the model does not know.
     """
 
     def __init__(self, model: TableEstimator, reader: TableReader, domain: str | None):

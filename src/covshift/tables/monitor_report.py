@@ -63,7 +63,7 @@ def monitor_document(
     past : sequence of mappings
         Batches in their order, from `read_history` or `monitor_series`.
     objective : str
-        What scores are measured in.
+        Metric of the scores.
     notes : sequence of str
         Of the last call.
     alert : float or None

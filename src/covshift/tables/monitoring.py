@@ -11,7 +11,7 @@ class proportions  chi-squared test of the classes that are predicted
 =================  ============================================================================
 
 The batch has moved if the smallest of the five p-values, by Holm, is at or below the level. That
-many rows bound what can be found: with more, movements that matter to nobody would be significant.
+many rows bound what can be found: with more, movements without consequences would be significant.
 
 **Several batches.** With level :math:`\alpha / m` for each batch, the probability of a false alarm
 in m batches is at most :math:`\alpha` (Bonferroni), whatever the dependence between them: they are

@@ -80,7 +80,9 @@ def note_moved_columns(tables: MatchedTables, seed: int = 0) -> list[str]:
     notes = []
     if top:
         each = ", ".join(f"{listed([name])} (alone {alone[name]:.2f})" for name in top)
-        rest = f"without: {without:.2f}" if without is not None else "there are no others"
+        rest = "there are no others"
+        if without is not None:
+            rest = f"without {'them' if len(top) > 1 else 'it'}: {without:.2f}"
         notes.append(
             f"A classifier separates training rows from new rows with AUC {auc:.2f}, mostly by "
             f"{each}; {rest}."
@@ -121,8 +123,8 @@ def _alone(A: FloatArray, B: FloatArray) -> float:
     both = np.concatenate([A, B])
     if both.shape[1] > 1:
         side = np.repeat([-1.0, 1.0], [len(A), len(B)])
-        centred = both - both.mean(axis=0)
-        scores = centred @ np.linalg.lstsq(centred, side, rcond=None)[0]
+        centered = both - both.mean(axis=0)
+        scores = centered @ np.linalg.lstsq(centered, side, rcond=None)[0]
     else:
         scores = both[:, 0]
     ranks = rankdata(scores)

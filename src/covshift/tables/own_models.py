@@ -73,7 +73,7 @@ def make_own_model(
     seed, n_jobs : int, default=0 and None
         Its ``random_state`` and ``n_jobs``, if it has these and ``parameters`` does not say.
     task : {"classification", "regression"}
-        What the labels are.
+        Kind of the labels.
 
     Returns
     -------

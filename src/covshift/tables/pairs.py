@@ -58,7 +58,7 @@ def read_pair(
     separator, decimal, header, skip_rows, encoding
         As in `open_table`, for both files.
     intake : Intake or None, default=None
-        What is known of the cells, as in `open_table`.
+        Known facts about the cells, as in `open_table`.
     max_rows : int or None, default=None
         Rows of each file to keep: if there are more, that many are drawn at random while it is
         read, and a note says so. None: as many as make 20 million cells.
@@ -86,7 +86,7 @@ def read_pair(
         "decimal": decimal,
     }  # fmt: skip
     intake = intake or Intake()
-    if domain is not None:  # a site's name is no date or number, whatever it looks like
+    if domain is not None:  # a site's name is not read as a date or number
         intake = replace(intake, names=(domain,))
     if (
         isinstance(train_path, RecordingTable)

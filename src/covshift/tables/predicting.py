@@ -56,8 +56,8 @@ def predict_file(
         The ``alpha`` of ``predict_set``: adds a column with the set of each row, its classes as a
         JSON list of texts, which no class can break; of a `TableRegressor`, two columns with the
         ends of its interval, infinite where the source says too little. The shift is estimated
-        from at most 1,000 rows of the file, drawn at random. What is promised is in ``sets`` of
-        the result.
+        from at most 1,000 rows of the file, drawn at random. The promise is in ``sets`` of the
+        result.
     domain : str or None, default=None
         Column that names each row's domain; None: that of the training table, if the file has it.
     group : str or None, default=None
@@ -136,7 +136,7 @@ def predict_file(
 
 
 class _SetTally:
-    """What is promised of the sets or intervals of a file, and their sizes, summed up."""
+    """Promise for the sets or intervals of a file, and a summary of their sizes."""
 
     def __init__(self, alpha: float | None):
         self._alpha = alpha

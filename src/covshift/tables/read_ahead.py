@@ -1,6 +1,6 @@
 """Work done in threads ahead of the one that uses its results, in the order of the items.
 
-Worth it where both sides let other threads run, as Arrow and NumPy do. What waits is bounded.
+Worth it where both sides let other threads run, as Arrow and NumPy do. The queue is bounded.
 """
 
 import itertools

@@ -150,18 +150,18 @@ def open_table(
         Columns to read and their kinds; others are left alone. Cells that do not fit are missing
         values, counted in the notes. None: all columns, of the kinds that all their cells have.
     separator : str or None
-        One character between cells; None: found out.
+        One character between cells; None: detected.
     decimal : {".", ","} or None
-        Decimal sign of numbers; None: found out (`covshift.tables.cells`).
+        Decimal sign of numbers; None: detected (`covshift.tables.cells`).
     header : bool, default=True
         Whether the first row of a text file holds the names of the columns. If not, they are
         "column 1", "column 2", ...
     skip_rows : int or None, default=None
-        Lines of a text file above the names of the columns; None: found out.
+        Lines of a text file above the names of the columns; None: detected.
     encoding : str or None, default=None
-        Encoding of a text file, such as "cp1251"; None: found out.
+        Encoding of a text file, such as "cp1251"; None: detected.
     intake : Intake or None, default=None
-        What is known of the cells and not to be guessed; for files without ``schema``.
+        Known facts about the cells, not to be guessed; for files without ``schema``.
     allow_absent : bool, default=False
         Whether columns of ``schema`` may be absent from the file; then they are from the
         frames too.

@@ -1,7 +1,7 @@
 """A table of recordings, read as a table of the features of their windows.
 
 The user's table has one row per recording: a column ``file``, and columns such as the label and the
-domain. What is read has one row per window: the columns of its recording, the first sample of the
+domain. The table has one row per window: the columns of its recording, the first sample of the
 window in ``start``, and its spectrum. Whatever reads tables then works on windows; ``file`` says
 which windows belong together.
 """

@@ -20,7 +20,7 @@ class TableRegressor(RegressorMixin, TableEstimator):
     Parameters
     ----------
     estimator : AdaptedRegressor, AutoAdaptedRegressor or None, default=None
-        What learns from the encoded rows; None: an `AutoAdaptedRegressor`.
+        Model of the encoded rows; None: an `AutoAdaptedRegressor`.
     encoder : TableEncoder or None, default=None
         How columns become features; None: a `TableEncoder` as it comes.
     max_reference_rows : int, default=1000
@@ -40,7 +40,7 @@ class TableRegressor(RegressorMixin, TableEstimator):
     domain_, decimal_, domains_, domain_names_, reference_, reference_domain_
         As in `TableClassifier`.
     objective_ : str or callable
-        What the choice of a model maximizes; a named adapter minimizes squared errors: "r2".
+        Objective of the choice of a model; named adapters minimize squared errors: "r2".
     plain_ : TableRegressor
         The plain model beside the adapted one: that of an automatic choice, or the same estimator
         without adaptation.
@@ -72,7 +72,7 @@ class TableRegressor(RegressorMixin, TableEstimator):
 
     @property
     def objective_(self) -> Any:
-        """What the choice of a model maximizes; a named adapter minimizes squared errors."""
+        """Objective of the choice of a model; named adapters minimize squared errors."""
         return super().objective_ or R2
 
     def predict_interval(
@@ -89,9 +89,9 @@ class TableRegressor(RegressorMixin, TableEstimator):
     def score(
         self, X: Any, y: Any, *, sample_domain: Any = None, sample_weight: Any = None
     ) -> float:
-        """Coefficient of determination R² on labelled rows; parameters as in ``predict``.
+        """Coefficient of determination R² on labeled rows; parameters as in ``predict``.
 
-        The placeholders of unlabelled rows are an error.
+        The placeholders of unlabeled rows are an error.
         """
         prediction = self.predict(X, sample_domain=sample_domain)
         y = check_no_placeholders(y, self._domains_of(sample_domain, len(prediction)), None)

@@ -56,11 +56,11 @@ def write_report(
     diagnosis : Diagnosis
         From `diagnose_tables`.
     tables : MatchedTables
-        What it is the diagnosis of.
+        Tables of the diagnosis.
     facts : sequence of (name, text)
         Shown at the head.
     notes : sequence of str
-        What was decided about the files.
+        Decisions about the files.
     how_to_label : str
         How labels are brought in, where they are wanted.
     """
@@ -105,7 +105,7 @@ def look_at_files(tables: MatchedTables, notes: Sequence[str] = ()) -> Section:
     )
     return make_section(
         "files",
-        "What the files look like",
+        "Files",
         paragraphs=[*notes, explained],
         tables=[make_table("columns", caption, columns, [_row(tables, name) for name in names])],
     )

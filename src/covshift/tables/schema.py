@@ -1,6 +1,6 @@
 """The names and kinds of a table's columns, and how they are found by reading it through once.
 
-What is decided here is in the schema, so that all later reading agrees; each decision is a note
+Decisions made here are in the schema, so that all later reading agrees; each decision is a note
 that names the option that overrules it.
 """
 
@@ -98,7 +98,9 @@ class TableSchema:
             spellings = dict(data.get("spellings", {}))
             missing = tuple(data.get("missing", MISSING))
         except (AttributeError, KeyError, TypeError, ValueError):
-            raise TableError("This is no schema of a table: expected {'columns': ...}.") from None
+            raise TableError(
+                "This is not a schema of a table: expected {'columns': ...}."
+            ) from None
         return cls(dict(pairs), decimal, spellings, missing)
 
 
@@ -107,7 +109,7 @@ MIN_CELLS_FOR_ADVICE = 5
 
 @dataclass(frozen=True)
 class Intake:
-    """What the user says about the cells of a training file, which is then not guessed.
+    """Facts about the cells of a training file from the user, which are then not guessed.
 
     Attributes
     ----------
@@ -166,7 +168,7 @@ def parse_kinds(texts: Sequence[str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class FoundSchema:
-    """What reading a table once has found.
+    """Findings of one reading of a table.
 
     Attributes
     ----------
@@ -253,7 +255,7 @@ def _look_at_texts(
         for name, column in columns.items():
             column.look_at(plain_column(batch.column(name)))
     if not n_rows:
-        raise table_error(source.path, "has names of columns and no rows below them.")
+        raise table_error(source.path, "has column names, but no rows below them.")
     nameless = [source.names[i] for i in source.nameless]
     empty = [name for name in nameless if name in columns and not columns[name].filled]
     if empty and len(empty) < len(columns):

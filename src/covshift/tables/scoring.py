@@ -17,6 +17,7 @@ from covshift.predictors.objective import (
     describe_objective,
 )
 from covshift.selection.expectations import Estimate
+from covshift.selection.words import as_shown
 from covshift.tables.arrow_columns import to_frame
 from covshift.tables.classifier import TableClassifier
 from covshift.tables.errors import TableError, listed, table_error
@@ -60,7 +61,8 @@ def score_file(
         difference by the objective, if the model has one other than itself; ``hurt``, whether
         the whole interval of the gain is below zero; ``expected``, the score that was expected
         when the model was made, with its 90 % interval, the one observed, and whether the
-        interval covers it, if the model has an assessment.
+        interval covers it, if the model has an assessment; ``stated`` has the digits that
+        were printed then.
     """
     label = label if label is not None else getattr(model, "label_", None)
     if label is None:
@@ -70,7 +72,7 @@ def score_file(
     reader = open_for_model(model, path, label=label, domain=domain, **options)
     plain = model.plain_
     truths, predictions, plain_predictions, domains = [], [], [], []
-    n_unlabelled = 0
+    n_unlabeled = 0
     for frame in map(to_frame, reader.chunks()):
         if progress is not None:
             progress(reader.reader.n_rows, reader.reader.share_read)
@@ -78,7 +80,7 @@ def score_file(
         truth, known = read_known_labels(
             frame[label], classes, model.schema_.missing, model.label_edges_
         )
-        n_unlabelled += int((~known).sum())
+        n_unlabeled += int((~known).sum())
         frame, truth = frame[known], truth[known]
         if not len(frame):
             continue
@@ -93,8 +95,8 @@ def score_file(
         raise table_error(path, f"no row has a label in {listed([label])}.")
     notes = reader.notes()
     truth, prediction = np.concatenate(truths), np.concatenate(predictions)
-    if n_unlabelled:
-        notes.append(f"{n_unlabelled} rows have no label and are left out.")
+    if n_unlabeled:
+        notes.append(f"{n_unlabeled} rows have no label and are left out.")
     task = _Classes(model) if isinstance(model, TableClassifier) else _Numbers(model)
     notes += task.notes(truth)
     scores = {
@@ -119,6 +121,9 @@ def score_file(
         observed = scores[task.objective]["value"]
         if observed is not None:
             scores["expected"] = compare_expected(assessment.recommended, observed)
+            shown = as_shown(assessment)
+            stated = shown.plain if assessment.action == "keep" else shown.vote
+            scores["expected"]["stated"] = stated._asdict()
     return {**scores, "notes": notes}
 
 

@@ -51,7 +51,7 @@ def note_suspects(
     notes : list of str
         Gets a sentence for each finding.
     task : {"classification", "regression"}
-        What the labels are.
+        Kind of the labels.
     """
     for name, kind in kinds.items():
         if kind == "number":

@@ -88,7 +88,7 @@ class TableReader:
 
     @property
     def notes(self) -> list[str]:
-        """What was decided so far, in plain sentences."""
+        """Decisions so far, in plain sentences."""
         notes = list(self._fixed_notes)
         if self._style == "comma":
             notes.append("Numbers are read with a decimal comma, as in '1.234,5'.")
@@ -147,7 +147,7 @@ class TableReader:
                 "are empty there. Export it again.",
             )
         if not self.n_rows:
-            raise table_error(self._batches.path, "has names of columns and no rows below them.")
+            raise table_error(self._batches.path, "has column names, but no rows below them.")
 
     def _to_kinds(self, batch: Any) -> Any:
         if self._style is None:
@@ -186,7 +186,7 @@ class TableReader:
         return {
             name: READ_TYPES[kind]
             for name, kind in self.schema.kinds.items()
-            # What is not written plainly is cut as text: at the first such cell of another column
+            # Cells that are not written plainly are text: at the first such cell of another column
             # everything would be read again.
             if name not in self.schema.spellings and name not in self._uneven
             and name != self.spelled
@@ -216,9 +216,9 @@ class TableReader:
         if not kept.kinds:
             raise table_error(
                 self._batches.path,
-                f"has none of the columns that are wanted ({listed(schema.kinds, 3)}); its first "
-                f"row is read as {listed(self._batches.names, 3)}. Is that a row of names, and the "
-                "separator found right? Else name it (--separator).",
+                f"has none of the columns to read ({listed(schema.kinds, 3)}); its first row, read "
+                f"as names, is {listed(self._batches.names, 3)}. If these are not names, or the "
+                "separator is wrong, use --separator.",
             )
         if self._batches.typed:
             types = dict(zip(self._batches.names, self._batches.types, strict=True))

@@ -124,7 +124,7 @@ class TextBatches:
     def _without_names(self, batch: Any) -> Any:
         """Return a batch without rows that repeat the names: files were put behind each other."""
         if self._header is None or any(map(_is_typed, batch.columns)):
-            return batch  # a cell of a name is no number
+            return batch  # a cell of a name is not a number
         repeated: Any = True
         for column, name in zip(batch.columns, self._header, strict=True):
             repeated = pa.compute.and_(repeated, pa.compute.equal(column.cast(pa.string()), name))

@@ -29,7 +29,7 @@ BYTE_ORDER_MARKS = {
     codecs.BOM_UTF16_LE: "utf-16-le",
     codecs.BOM_UTF16_BE: "utf-16-be",
 }
-# Text has none of them, but for the end-of-file mark of DOS.
+# Text has none of them, except the end-of-file mark of DOS.
 CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1a"))
 
 
@@ -96,7 +96,7 @@ class Examination:
 def examine_text(
     path: Path, *, compressed: bool, encoding: str | None = None, first_bytes: int | None = None
 ) -> TextFile:
-    """Read a file through once, a block at a time, and find out its encoding.
+    """Read a file through once, a block at a time, and detect its encoding.
 
     An ``encoding`` that the user names is only checked. With ``first_bytes``, only these are looked
     at where the file is longer and they are UTF-8.

@@ -36,7 +36,7 @@ PANDAS_INDEX = re.compile(r"Unnamed: 0(\.\d+)?$|__index_level_\d+__$")
 
 @dataclass(frozen=True)
 class GivenLayout:
-    """What the user says about a text file; None is found out.
+    """Facts about a text file from the user; None: detected.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ def find_layout(sample: str, given: GivenLayout, *, complete: bool) -> TextLayou
     sample : str
         The beginning.
     given : GivenLayout
-        What need not be found out.
+        Facts that are known and need not be detected.
     complete : bool
         Whether it is the whole text; if not, its last row is cut short.
     """

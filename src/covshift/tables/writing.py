@@ -42,7 +42,7 @@ def check_output(
     inputs : paths
         Files that must not be overwritten.
     any_name : bool, default=False
-        Whether the name is free: the file is no table.
+        Whether the name is free: the file is not a table.
     min_free_bytes : int, default=0
         Room that must be free.
 
@@ -59,7 +59,7 @@ def check_output(
     if is_folder:
         raise table_error(path, "is a folder; name a file in it.")
     if is_odd:
-        raise table_error(path, "is no ordinary file; name another one to write.")
+        raise table_error(path, "is not an ordinary file; name another one to write.")
     if any(os.path.realpath(path) == os.path.realpath(os.fspath(other)) for other in inputs):
         raise table_error(path, "is read too; name another file to write.")
     with refused_as(path, "cannot be written."):

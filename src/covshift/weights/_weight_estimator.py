@@ -1,4 +1,4 @@
-"""What all weight estimators share: splitting by role, warnings, and what is stored."""
+"""Parts shared by all weight estimators: splitting by role, warnings, and what is stored."""
 
 import warnings
 from abc import abstractmethod
@@ -102,7 +102,7 @@ class WeightEstimator(BaseEstimator):
         Returns
         -------
         weights : ndarray of shape (n_samples,)
-            Estimates of the density ratio, not normalised; ones, if the fit saw no target.
+            Estimates of the density ratio, not normalized; ones, if the fit saw no target.
         """
         check_is_fitted(self)
         rows = self._open(X, look=False)
@@ -161,7 +161,7 @@ class WeightEstimator(BaseEstimator):
 
 
 def scale_to_mean_one(weights: FloatArray) -> FloatArray:
-    """Scale weights to mean one, so that what is fitted with them keeps its regularisation.
+    """Scale weights to mean one, so that what is fitted with them keeps its regularization.
 
     Parameters
     ----------

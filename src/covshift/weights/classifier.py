@@ -27,7 +27,7 @@ class ClassifierWeights(WeightEstimator):
         \frac{n_\text{source}}{n_\text{target}}
 
     The weights of the source rows are cross-fitted: each comes from a classifier that did not
-    see the row, so that one which memorises its rows does not call them all source.
+    see the row, so that one which memorizes its rows does not call them all source.
 
     **Assumption**: P(y | x) is the same in both domains, the target lies where the source has
     rows too, and the classifier's probabilities are right. The default's are if the log-ratio
@@ -37,7 +37,7 @@ class ClassifierWeights(WeightEstimator):
     Parameters
     ----------
     classifier : classifier or None, default=None
-        Tells target rows from source rows. None: logistic regression on the standardised
+        Tells target rows from source rows. None: logistic regression on the standardized
         features and their squares. Any other is calibrated (sigmoid, by
         ``CalibratedClassifierCV``) unless it is so already: logistic regression,
         ``CalibratedClassifierCV``, or a pipeline that ends in one.
@@ -49,7 +49,7 @@ class ClassifierWeights(WeightEstimator):
     Attributes
     ----------
     weights_ : ndarray of shape (n_source,)
-        Estimates of the ratio at the source rows, in their order, not normalised.
+        Estimates of the ratio at the source rows, in their order, not normalized.
     classifiers_ : list
         The classifier of each fold, whose probabilities ``score_weights`` averages. If a role
         has a single row: one, uncalibrated, fitted on all rows.

@@ -78,7 +78,7 @@ def fit_coefficients(
 def maximize_mixture(
     A: FloatArray, proportions: FloatArray, *, tol: float, max_iter: int
 ) -> tuple[FloatArray, float]:
-    r"""Maximise the mean of :math:`\log A \pi` over the simplex, for A (k, b) and a start (b,)."""
+    r"""Maximize the mean of :math:`\log A \pi` over the simplex, for A (k, b) and a start (b,)."""
     mixture = A @ proportions
     gap = np.inf
     for _ in range(max_iter):
@@ -92,7 +92,7 @@ def maximize_mixture(
         direction = _newton_point(columns, mixture, scores[support]) - proportions[support]
         change = columns @ direction
         step = _step_length(mixture, change)
-        if step == 0:  # no ascent in working precision: expectation maximisation always ascends
+        if step == 0:  # no ascent in working precision: expectation maximization always ascends
             proportions = proportions * scores
         else:
             proportions = proportions.copy()
@@ -103,7 +103,7 @@ def maximize_mixture(
 
 
 def _newton_point(columns: FloatArray, mixture: FloatArray, scores: FloatArray) -> FloatArray:
-    """Non-negative maximiser, scaled to sum to one, of the quadratic model of the objective."""
+    """Non-negative maximizer, scaled to sum to one, of the quadratic model of the objective."""
     scaled = columns / mixture[:, None]
     H = scaled.T @ scaled / len(scaled)
     # Close bases are nearly collinear; the line search makes up for the inexact step.
@@ -111,7 +111,7 @@ def _newton_point(columns: FloatArray, mixture: FloatArray, scores: FloatArray) 
     R = cholesky(H)
     try:
         point = nnls(R, solve_triangular(R, 2 * scores - 1, trans="T"), maxiter=30 * len(R))[0]
-    except RuntimeError:  # no solution within so many steps
+    except RuntimeError:  # no solution within this number of steps
         point = np.zeros(len(R))
     total = point.sum()
     point = point / total if total > 0 else np.eye(len(R))[scores.argmax()]
@@ -170,7 +170,7 @@ class KLIEPWeights(GaussianBasesWeights):
     Attributes
     ----------
     weights_ : ndarray of shape (n_source,)
-        Estimates of the ratio at the source rows, in their order, not normalised.
+        Estimates of the ratio at the source rows, in their order, not normalized.
     bandwidth_ : float
         The chosen :math:`\sigma`.
     score_table_ : ndarray of shape (n_sigmas,)

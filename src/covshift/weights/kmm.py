@@ -48,8 +48,8 @@ EXACT_ROWS = 5000  # largest source for which "auto" is exact, as its kernel mat
 AUTO_LANDMARKS = 500
 ERROR_ROWS = 200  # whose kernel sums are computed exactly, to tell the error of a low rank
 EPS = float(np.finfo(np.float64).eps)
-# Up to so many rows K is kept (200 MB); above, its tiles are computed for every product, which
-# takes twenty times as long.
+# Up to this number of rows K is kept (200 MB); above, its tiles are computed for every product,
+# which takes twenty times as long.
 KEPT_ROWS = 5000
 
 
@@ -97,9 +97,9 @@ def _scaled(
     rows: FloatArray, others: FloatArray, bandwidth: float
 ) -> tuple[FloatArray, FloatArray]:
     """Both around zero and in units in which the kernel is exp of minus the squared distance."""
-    centre = others.mean(axis=0)
+    center = others.mean(axis=0)
     unit = np.sqrt(2) * bandwidth
-    return (rows - centre) / unit, (others - centre) / unit
+    return (rows - center) / unit, (others - center) / unit
 
 
 def _kernel(A: FloatArray, B: FloatArray) -> FloatArray:
@@ -116,7 +116,7 @@ def project(v: FloatArray, bound: float, epsilon: float) -> FloatArray:
 def clip_to_mean(
     scores: FloatArray, diagonal: FloatArray, bound: float, epsilon: float
 ) -> tuple[FloatArray, float]:
-    r"""Maximise :math:`\sum_i s_i w_i - \tfrac12 a_i w_i^2`, scores s (n,) and diagonal a (n,) > 0.
+    r"""Maximize :math:`\sum_i s_i w_i - \tfrac12 a_i w_i^2`, scores s (n,) and diagonal a (n,) > 0.
 
     Subject to :math:`0 \le w_i \le B` and :math:`|\bar w - 1| \le \epsilon`. Returns
     :math:`w_i = \min(B, \max(0, (s_i - \nu) / a_i))` and :math:`\nu`, which is zero if the mean
@@ -156,7 +156,7 @@ def match_means(
     tol: float,
     max_iter: int,
 ) -> tuple[FloatArray, FloatArray, float]:
-    r"""Minimise; return w (n,), K w (n,) and a bound on how far the objective is above its optimum.
+    r"""Minimize; return w (n,), K w (n,) and a bound on how far the objective is above its optimum.
 
     Stops when that bound is at most ``tol`` times the objective's size. The bound is the smaller
     of :math:`\lVert G \rVert^2 / (2 \rho)`, with G the projected gradient, and of the decrease
@@ -325,7 +325,7 @@ class KMMWeights(WeightEstimator):
     the target's mean in the kernel's feature space.
 
     **Assumption**: P(y | x) is the same in both domains and every target row lies where the
-    source has rows too. The weights match what the kernel can tell apart; nothing in the data
+    source has rows too. The weights match what the kernel distinguishes; nothing in the data
     chooses its bandwidth.
 
     Parameters
@@ -333,7 +333,7 @@ class KMMWeights(WeightEstimator):
     bound : float, default=1000.0
         Largest weight B, at least one.
     ridge : float, default=1.0
-        :math:`\rho`. Without it the weights of neighbouring rows are hardly tied to each
+        :math:`\rho`. Without it the weights of neighboring rows are hardly tied to each
         other: in five dimensions their rank correlation with the true ratio is about .4, with
         one it is .95.
     bandwidth : None or float, default=None
@@ -356,9 +356,9 @@ class KMMWeights(WeightEstimator):
     Attributes
     ----------
     weights_ : ndarray of shape (n_source,)
-        Weights of the source rows, in their order, not normalised.
+        Weights of the source rows, in their order, not normalized.
     bandwidth_, epsilon_ : float
-        What was used.
+        Value that was used.
     gap_ : float
         Bound on how far the objective is above its optimum.
     landmarks_ : ndarray of shape (n_landmarks, n_features) or None

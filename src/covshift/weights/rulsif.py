@@ -19,7 +19,7 @@ class RuLSIFWeights(LeastSquaresWeights):
 
     which is at most :math:`1 / \alpha`, so that few rows cannot have all the weight; the
     estimate is cut off at zero and there. The fit is that of uLSIF with H taken over the
-    mixture; bandwidth and regularisation are those of the best leave-one-out score.
+    mixture; bandwidth and regularization are those of the best leave-one-out score.
 
     **Assumption**: P(y | x) is the same in both domains. Where the source has no rows the
     weights stay moderate, at the price of a bias towards no adaptation: with
@@ -36,7 +36,7 @@ class RuLSIFWeights(LeastSquaresWeights):
     Attributes
     ----------
     weights_ : ndarray of shape (n_source,)
-        Estimates of the ratio at the source rows, in their order, not normalised.
+        Estimates of the ratio at the source rows, in their order, not normalized.
     bandwidth_, regularization_, score_table_, sigmas_, lambdas_, bases_, coefficients_
         As in `ULSIFWeights`.
     effective_sample_size_, domains_

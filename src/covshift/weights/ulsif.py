@@ -1,7 +1,7 @@
 r"""Unconstrained least-squares importance fitting, plain (uLSIF) and relative (RuLSIF).
 
 The ratio :math:`w(x) = \theta^\top \varphi(x)` of the target's density to the mixture of
-:math:`\alpha` target and :math:`1 - \alpha` source (uLSIF: :math:`\alpha = 0`) minimises
+:math:`\alpha` target and :math:`1 - \alpha` source (uLSIF: :math:`\alpha = 0`) minimizes
 
 .. math::
 
@@ -95,7 +95,7 @@ def leave_one_out_scores(
     *,
     clip_coefficients: bool = False,
 ) -> FloatArray:
-    r"""Estimates of the unregularised loss, one for each :math:`\lambda`; less is better.
+    r"""Estimates of the unregularized loss, one for each :math:`\lambda`; less is better.
 
     As many pairs of a source and a target row are left out, one after the other, as the
     smaller sample has rows, evenly spaced in the larger. Negative ratios count as zero, or
@@ -221,7 +221,7 @@ class ULSIFWeights(LeastSquaresWeights):
     lambdas : float or sequence of float, default=(1e-4, 1e-3, 1e-2, 1e-1, 1.0)
         Candidates for :math:`\lambda`. ``ULSIFWeights.PAPER_LAMBDAS`` are the paper's.
     clip : {"weights", "coefficients"}, default="weights"
-        What is set to zero where it is negative, in the score too. "coefficients" is the
+        Values that are set to zero where they are negative, in the score too. "coefficients" is the
         published method and that of ``densratio``; in 5 and more dimensions it loses most of
         the ranking, and it is slower.
     random_state : int, RandomState or None, default=None
@@ -230,7 +230,7 @@ class ULSIFWeights(LeastSquaresWeights):
     Attributes
     ----------
     weights_ : ndarray of shape (n_source,)
-        Estimates of the ratio at the source rows, in their order, not normalised.
+        Estimates of the ratio at the source rows, in their order, not normalized.
     bandwidth_, regularization_ : float
         The chosen :math:`\sigma` and :math:`\lambda`.
     score_table_ : ndarray of shape (n_sigmas, n_lambdas)

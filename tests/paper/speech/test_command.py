@@ -31,7 +31,7 @@ def invoke(*arguments):
 
 
 def write_sounds(folder, names, seed):
-    """A second and a bit of noise each, coloured by who speaks and how."""
+    """A second and a bit of noise each, colored by who speaks and how."""
     rng = np.random.RandomState(seed)
     folder.mkdir()
     for number, name in enumerate(names):

@@ -78,7 +78,7 @@ def test_rows_of_a_trial(tables, leave_out):
     classes, counts = np.unique(training.y[source], return_counts=True)
     assert classes.tolist() == ["negative", "positive"]
     assert counts[0] == counts[1]
-    # Standardised by speaker: the target half by itself.
+    # Standardized by speaker: the target half by itself.
     np.testing.assert_allclose(training.target.mean(axis=0), 0, atol=1e-12)
     np.testing.assert_allclose(training.target.std(axis=0), 1)
     table = tables["emodb"]

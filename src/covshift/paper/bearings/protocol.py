@@ -59,7 +59,7 @@ class BearingTask(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What differs, for a table."""
+        """Differences, for a table."""
         changed = [key for key in self.source if self.source[key] != self.target[key]]
         before, after = (" ".join(str(side[key]) for key in changed) for side in self[1:3])
         return f"{before} → {after}"

@@ -47,7 +47,7 @@ FILTERS_OF = {"sensor": "DE", "load": 0}
 
 
 class System(NamedTuple):
-    """What a system sees of a window, and how it is made from a seed."""
+    """Features of a window that a system uses, and how a seed makes the system."""
 
     features: str
     make: Callable[[int], Any]

@@ -90,8 +90,8 @@ PLANS = {
     "full": ReviewPlan("full", REVIEW_GRIDS, COSTS, 10),
 }
 
-# What is added: one setting of each system, taken from the middle of its grid beforehand, on all
-# pairs of domains and with more words.
+# Added to the paper: one setting of each system, taken from the middle of its grid beforehand, on
+# all pairs of domains and with more words.
 FIXED_COST = 1.0
 FIXED: dict[str, dict[str, Any]] = {
     "SVM": {},
@@ -114,7 +114,7 @@ VOCABULARIES = {50: False, 400: False, 4000: True}
 
 
 class Reviews(NamedTuple):
-    """Counts of words by domain, and which of the words are no pairs."""
+    """Counts of words by domain, and which of the words are not pairs."""
 
     collection: Collection
     single: BoolArray
@@ -197,9 +197,9 @@ def draw_review_trial(
 
 
 def target_half_labels(reviews: Reviews, target: str, seed: int) -> Any:
-    """Labels of the half that was adapted to: for the oracle, and for nobody else."""
-    unlabelled, _ = halves_of(reviews.collection, target, seed)
-    return reviews.collection.y[unlabelled]
+    """Labels of the half that was adapted to: for the oracle alone."""
+    unlabeled, _ = halves_of(reviews.collection, target, seed)
+    return reviews.collection.y[unlabeled]
 
 
 def draw_review_fold(reviews: Reviews, source: str, fold: int, n_words: int) -> ReviewTrial:

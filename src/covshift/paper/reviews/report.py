@@ -44,7 +44,7 @@ WAYS = BY_FOLDS, ORACLE = "by source folds", "oracle"  # of choosing settings
 ARROWS = {"helps": " ↑", "harms": " ↓", "unclear": ""}
 
 
-# What the trials say
+# Results of the trials
 
 
 def choices(records: Sequence[Record]) -> dict[tuple[str, ...], Summary]:
@@ -148,11 +148,11 @@ def _protocol(plan: ReviewPlan) -> list[str]:
         "the default plan settings of PSF and DAE are drawn from their grids with seed 0, and "
         "fewer values of C are taken, by what they cost. By source folds: the setting with the "
         f"best mean UAR when each of {N_FOLDS} parts of the training rows plays the target. By the "
-        "oracle: the best on the labels of the half that is adapted to, which nobody has; the "
-        "paper chose so.",
-        f"What is added: one setting of each system, fixed beforehand, C = {FIXED_COST:g}, on all "
-        "twelve pairs of domains, with 50 and 400 single words (dense), and with 4,000 words and "
-        "pairs of words (sparse) for the systems that take sparse rows. Fitted without target "
+        "oracle: the best on the labels of the half that is adapted to, which are not "
+        "available in practice; the paper chose so.",
+        f"Added to the paper: one setting of each system, fixed beforehand, C = {FIXED_COST:g}, on "
+        "all twelve pairs of domains, with 50 and 400 single words (dense), and with 4,000 words "
+        "and pairs of words (sparse) for the systems that take sparse rows. Fitted without target "
         "rows, SF and PSF have no distance to stop by and run all of their 50 iterations. Seconds "
         "are of a whole trial, with the weighing of words.",
     ]

@@ -1,7 +1,7 @@
 """The oracle: the only code of the speech study that reads labels of a target half.
 
 The paper chooses hyper-parameters on the target set. Its labels are what adaptation does without,
-so nobody who needs to adapt could choose so. Results that rest on this are called "oracle"
+so this choice is not available in practice. Results that rest on this are called "oracle"
 wherever they are shown.
 """
 

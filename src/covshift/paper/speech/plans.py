@@ -1,4 +1,4 @@
-"""What a run of the speech study covers: all of the paper's grids, or a part chosen beforehand.
+"""Plans of the speech study: all of the paper's grids, or a part chosen beforehand.
 
 Measured in one process (OpenBLAS with one thread) on the trial that trains on RAVDESS and tests a
 speaker of EMODB: 5,027 training rows, of which SETTING_SECONDS and the others below are the rates.

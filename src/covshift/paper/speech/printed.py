@@ -101,7 +101,7 @@ STANDS_IN = "emodb"  # whose configurations serve a corpus that the table lacks
 
 
 def printed_configuration(corpus: str, system: str) -> Configuration:
-    """What the table prints for a corpus, or for EMODB where it lacks the corpus."""
+    """Printed figures for a corpus, or for EMODB where it lacks the corpus."""
     return PRINTED.get(corpus, PRINTED[STANDS_IN])[system]
 
 
@@ -123,7 +123,7 @@ PRINTED_COUNTS = {
 # Wilcoxon's p-value of PSF against the SVM; of DES the text says that it is above .05.
 PRINTED_PSF_PVALUES: dict[str, float | None] = {"emodb": 9.5e-5, "enterface": 6.9e-4, "des": None}
 
-# What the text says of a system on a corpus; None: of all of them.
+# Statements of the text about a system on a corpus; None: about all corpora.
 SAID: dict[tuple[str, str | None], str] = {
     ("PSF", "emodb"): "significant, p = 9.5e-5; only DAE is better",
     ("PSF", "enterface"): "significant, p = 6.9e-4",
@@ -141,7 +141,7 @@ TRAINED_ON = "the paper trained on all of EMODB, DES, VAM and eNTERFACE but the 
 
 
 def said_of(system: str, corpus: str) -> str | None:
-    """What the paper's text says of a system on a corpus, where it says anything."""
+    """Statement of the paper's text about a system on a corpus, if there is one."""
     if corpus not in PRINTED:
         return None
     return SAID.get((system, corpus), SAID.get((system, None)))

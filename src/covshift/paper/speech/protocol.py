@@ -1,4 +1,4 @@
-"""The protocol of the speech study: who is tested, what trains, how rows are normalised.
+"""The protocol of the speech study: who is tested, what trains, how rows are normalized.
 
 A trial draws a speaker of the tested corpus and deals the speaker's recordings into a target half,
 whose rows serve to adapt, and a test half. A recording's segments are never parted: they are
@@ -7,7 +7,7 @@ alike. What trains is, of the two kinds of trials,
 - "corpus": all speakers of the other corpora,
 - "speaker": the other speakers of the same corpus.
 
-Every training speaker is a source domain and the tested speaker the target. Rows are standardised
+Every training speaker is a source domain and the tested speaker the target. Rows are standardized
 by speaker, the test half with the statistics of the target half. The smaller class of the training
 rows is then filled up by drawing with repetition. Labels of the tested speaker are read for one
 thing only: halves whose test half lacks a class cannot be scored, and are drawn again.
@@ -90,14 +90,14 @@ def check_corpora(tables: Mapping[str, SpeechTable], leave_out: str, seed: int) 
     Raises
     ------
     ValueError
-        If no half of theirs has both classes, or nobody is left to train on, or one class only.
+        If no half of theirs has both classes, or no speaker is left to train on, or one class only.
     """
     for corpus in corpora_to_test(list(tables)):
         tested = draw_halves(tables[corpus], corpus, np.random.RandomState(seed)).speaker
         source = source_speakers(tables, corpus, leave_out, without=tested)
         if not source:
             raise ValueError(
-                f"{corpus} has a single speaker, and nobody is left to train on: give a folder "
+                f"{corpus} has a single speaker, and no speaker is left to train on: give a folder "
                 "with more speakers, or a second corpus with --leave-out corpus."
             )
         classes = np.unique(np.concatenate([y for _, y in source.values()]))
@@ -148,7 +148,7 @@ def normalized_rows(
     target: Mapping[str, FloatArray],
     X_test: FloatArray | None = None,
 ) -> tuple[TrainingRows, Any]:
-    """Stack and standardise by speaker; test rows with the statistics of the first target."""
+    """Stack and standardize by speaker; test rows with the statistics of the first target."""
     X, y, sample_domain = stack_domains(source, target=target)
     scaler = DomainStandardScaler(pooling="domain").fit(X, sample_domain=sample_domain)
     training = TrainingRows(scaler.transform(X, sample_domain=sample_domain), y, sample_domain)

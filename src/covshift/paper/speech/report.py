@@ -53,8 +53,8 @@ VERDICTS = {
     "unclear": "no difference between PSF and the SVM without adaptation is shown",
 }
 WAYS_EXPLAINED = (
-    "Settings are chosen three ways. Oracle: the best on the labelled target half, as the paper "
-    "did. That reads labels which whoever needs to adapt does not have: it is there to compare "
+    "Settings are chosen three ways. Oracle: the best on the labeled target half, as the paper "
+    "did. That reads labels that are not available in practice: it is there to compare "
     "with, and no bound, for a half has few rows to choose by. Source folds: the best where the "
     "speakers of a third of the source play the target. Printed: the configuration that the "
     "paper's table of model selection prints."
@@ -67,11 +67,11 @@ PROTOCOL = {
 }
 HALVES = (
     "The speaker's recordings are dealt at random into a target half, whose rows serve to adapt "
-    "without their labels, and a test half. Features are standardised by speaker, the test half "
+    "without their labels, and a test half. Features are standardized by speaker, the test half "
     "with the statistics of the target half. The smaller class is filled up by drawing with "
     "repetition, on the training side only. Halves whose test half lacks a class are drawn again."
 )
-# What differs from the paper, whatever is run.
+# Differences from the paper in every run.
 DIFFERENCES = (
     "Halves are halves of the recordings, not of the segments: segments of one recording are "
     "alike, and would be on both sides.",
@@ -112,7 +112,7 @@ def speech_document(
                 "Wilcoxon's test is the paper's, and takes trials as independent. They are not: "
                 "speakers repeat. The clustered test flips the sign of all trials of a speaker "
                 "together, so that its evidence is as many speakers as there are. Holm's "
-                "correction is over the systems of a corpus. What the paper says is of other "
+                "correction is over the systems of a corpus. The paper's figures are for other "
                 "training data: "
                 f"{TRAINED_ON}.",
             ],
@@ -437,7 +437,7 @@ def _score_figure(results: SpeechResults) -> Any:
         "uar",
         "UAR on test halves, mean and standard error over the trials. The oracle reads labels of "
         "the target half.",
-        "Points with error bars for every system and corpus, in one colour and shape for each way "
+        "Points with error bars for every system and corpus, in one color and shape for each way "
         "of choosing settings; a dotted line marks chance.",
         png=png_bytes(draw_scores(panels, score_name="UAR", chance=0.5)),
     )

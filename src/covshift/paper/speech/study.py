@@ -157,7 +157,7 @@ def declare(
 ) -> list[list[Trial]]:
     """The trials of a plan, each a task of its own, in an order in which long and short mix.
 
-    So the time left can be told from the trials done.
+    So the time left follows from the trials done.
     """
     tasks: list[list[Trial]] = []
     where: dict[str, Any]

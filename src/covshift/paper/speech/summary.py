@@ -1,8 +1,8 @@
-"""What the trials of the speech study say: scores by way of choosing, tests, verdicts.
+"""Summary of the trials of the speech study: scores by way of choosing, tests, verdicts.
 
 Three ways of choosing settings, each with its own standing:
 
-- "oracle": the best on the labelled target half, trial by trial, as the paper chose. It reads
+- "oracle": the best on the labeled target half, trial by trial, as the paper chose. It reads
   what adaptation does without, and is only there for comparison;
 - "source folds": the best with source speakers in the target's place, by the mean over the folds;
 - "printed": the configuration that the paper prints, without any choice of ours.
@@ -37,7 +37,7 @@ class SpeechResults(NamedTuple):
     corpora : list of str
         Those of which speakers are tested.
     leave_out : str
-        What does not train with a tested speaker.
+        Rows left out of training with a tested speaker.
     seeds : frozenset of int
         Of the trials on which settings are chosen.
     groups : dict of (corpus, system, way) to pandas.DataFrame
@@ -141,7 +141,7 @@ class Comparison(NamedTuple):
     difference: float
     wilcoxon: float
     clustered: float | None  # None with a single speaker
-    smallest_clustered: float  # that so many speakers allow
+    smallest_clustered: float  # that this number of speakers allows
     n_speakers: int
     one_way: bool  # whether the means over trials and over speakers and the ranks agree in sign
 
@@ -190,7 +190,7 @@ class Tested(NamedTuple):
 
     @property
     def could_be_shown(self) -> bool:
-        """Whether so many speakers could show any difference, however large."""
+        """Whether this number of speakers could show any difference, however large."""
         return self.comparison.smallest_clustered * self.n_systems <= TEST_LEVEL
 
     @property
@@ -214,7 +214,7 @@ def compare_with_baselines(results: SpeechResults, corpus: str) -> dict[str, Tes
     }
     known = {system: one for system, one in comparisons.items() if one is not None}
     wilcoxon = holm([one.wilcoxon for one in known.values()])
-    # What failed in part may be left with a single speaker: it has no such p-value to correct.
+    # A study that failed in part may have a single speaker: it has no such p-value to correct.
     clustered = {
         system: one.clustered for system, one in known.items() if one.clustered is not None
     }

@@ -36,14 +36,14 @@ def draw_figures(seed: int) -> list[Any]:
     return [
         make_figure(
             "data-sets",
-            "The four data sets. Dots are source rows, triangles target rows; colours are labels.",
+            "The four data sets. Dots are source rows, triangles target rows; colors are labels.",
             "Scatter plots of radial, periodic, smooth and diagonal, and of the printed variants "
             "of periodic and diagonal: target rows lie beside the source rows.",
             png=figures.png_bytes(figures.draw_data_sets(_data_sets(seed))),
         ),
         make_figure(
             "filters",
-            "What each filter answers over the plane, to rows of the target: used well, SF on "
+            "Output of each filter over the plane, for rows of the target: used well, SF on "
             "radial and PSF on periodic.",
             "Shaded planes: the answers of SF fan out from the origin, those of PSF repeat in "
             "stripes along the first feature.",
@@ -143,6 +143,6 @@ def _before_and_after(
 def _main_plane(source: FloatArray, test: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Both along the two main directions of all of them together."""
     rows = np.concatenate([source, test])
-    centre = rows.mean(axis=0)
-    _, _, directions = np.linalg.svd(rows - centre, full_matrices=False)
-    return (source - centre) @ directions[:2].T, (test - centre) @ directions[:2].T
+    center = rows.mean(axis=0)
+    _, _, directions = np.linalg.svd(rows - center, full_matrices=False)
+    return (source - center) @ directions[:2].T, (test - center) @ directions[:2].T

@@ -68,7 +68,7 @@ CHANGES = {"change": ("without", "with"), "mmd_change": ("mmd_before", "mmd_afte
 
 
 class Cell(NamedTuple):
-    """What the trials of one cell of a table have in common."""
+    """Key of the trials of one cell of a table."""
 
     data_set: str
     system: str
@@ -324,7 +324,7 @@ def _lead(trials: Trials) -> str:
     if both:
         lead.append(
             f"With the same settings, {' and '.join(both)} help on some data sets and harm on "
-            "others; without target labels, or knowing more, nobody can tell which is which."
+            "others; without target labels or other knowledge, it cannot be determined which."
         )
     return " ".join(lead)
 
@@ -434,7 +434,7 @@ def _variants_section(show: Columns) -> Any:
 
 
 def _identifiability_section(show: Columns) -> Any:
-    """Both variants of periodic without the rows that tell them apart."""
+    """Both variants of periodic without the rows in which they differ."""
 
     def sums(cell: Cell) -> list[float]:
         """Accuracies on both twins of a draw added up, for the draws of which both are known."""
@@ -463,17 +463,17 @@ def _identifiability_section(show: Columns) -> Any:
     ]
     return build_section(
         "identifiability",
-        "What nobody can know",
+        "Cannot be determined",
         "Accuracies on the twins",
         columns,
         list(filter(sums, twins)),
         [
-            "The two variants of periodic share every row and every source label, but for the "
-            ".08 % of rows that lie on the other side of zero, which are left out here. Their "
+            "The two variants of periodic share every row and every source label, except for "
+            "the .08 % of rows that lie on the other side of zero, which are left out here. Their "
             "target labels are opposite. So every method, seeing the same, predicts the same, and "
             "its two accuracies add up to one: what one variant gives, the other takes.",
             "For users: without labels from the target, no method and no score can tell which "
-            "structure continues there. A few labelled target rows can; so can knowing how the "
+            "structure continues there. A few labeled target rows can; so can knowing how the "
             "labels come about.",
         ],
     )

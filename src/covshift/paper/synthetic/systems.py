@@ -30,7 +30,7 @@ ESTIMATORS: dict[str, Any] = {
     "LSPClassifier": LSPClassifier,
     "LinearSVC": LinearSVC,
 }
-TARGET_ROWS = "target rows"  # as a parameter: the unlabelled rows themselves
+TARGET_ROWS = "target rows"  # as a parameter: the unlabeled rows themselves
 
 
 def build(part: Part, data: ShiftedData, random_state: int) -> Any:
@@ -120,7 +120,7 @@ AS_RELEASED: dict[str, Recipe] = {
         "adapter": {"name": "SubspaceAlignment", "params": {"n_components": 2}},
         "estimator": {"name": "LinearSVC", "params": {"C": 3.0}},
     },
-    # What the code does that the paper names: 10,000 mini-batches, not epochs, by Adam.
+    # As in the code that the paper names: 10,000 mini-batches, not epochs, by Adam.
     "DAE": {
         "adapter": {
             "name": "DenoisingAutoencoder",
@@ -143,7 +143,7 @@ AS_RELEASED: dict[str, Recipe] = {
     },
 }
 
-# What a user should get: joint loss, restarts kept by training loss, norms of each domain, few
+# Recommended settings: joint loss, restarts kept by training loss, norms of each domain, few
 # features per class, the start and the reward that the paper states, and otherwise the defaults.
 USED_WELL: dict[str, Recipe] = {
     "SF": {
@@ -189,7 +189,7 @@ USED_WELL: dict[str, Recipe] = {
     },
 }
 
-# What the authors' supplement adds, in the released reading.
+# Systems that the authors' supplement adds, in the released reading.
 SUPPLEMENT: dict[str, Recipe] = {
     "PSF without labels": {
         "adapter": {
@@ -239,7 +239,7 @@ def _changed_iw(bases: str, criterion: str, clip: str, *, summed: bool = False) 
     return _changed("IW+LSPC", {"clip": clip}, estimator)
 
 
-# What the text alone suggests of the auto-encoder: both functions are sigmoids, which needs rows
+# The auto-encoder by the text alone: both functions are sigmoids, which needs rows
 # in [0, 1], and epochs are whole. 667 epochs are 10,000 mini-batches.
 TEXT: Params = {
     "tied": False,

@@ -19,7 +19,7 @@ from covshift.datasets import (
 from covshift.domains import stack_domains
 from covshift.kernels.arrays import FloatArray
 from covshift.measures import (
-    check_cosine_neighbourhood,
+    check_cosine_neighborhood,
     check_period,
     check_representation_bounds,
     mmd,
@@ -42,13 +42,13 @@ MAKERS = {
     "diagonal": make_diagonal_shift,
 }
 FAMILY = "family"  # in place of a system: the simplest model of the right family
-PAIRS = 5000  # of rows, for the cosine neighbourhood
+PAIRS = 5000  # of rows, for the cosine neighborhood
 
 # What is checked, and on which filters it can be.
 STATEMENTS: dict[str, str] = {
     "bounds": "Propositions 1 and 2: rows on the positive part of the unit sphere, "
     "1 ≤ Σ z ≤ √L, Var ≤ μ (1 - μ) ≤ ¼",
-    "cosine": "Cosine neighbours stay together, by the corrected bound (SF)",
+    "cosine": "Cosine neighbors stay together, by the corrected bound (SF)",
     "period": "Theorem 2, corrected: shifts by whole turns of every filter change nothing "
     "(PSF, no more filters than features)",
     "half period": "Theorem 2 as printed: shifts W⁻¹kπ with odd k change nothing",
@@ -188,7 +188,7 @@ def check_statements(filter_: Any, X: FloatArray) -> dict[str, bool]:
         held["bounds"] = check_representation_bounds(Z).holds
     if filter_.activation == "abs" and filter_.norm_epsilon == 0:
         norms = filter_.feature_norms_[filter_.norm_units_.index("target")]
-        held["cosine"] = check_cosine_neighbourhood(
+        held["cosine"] = check_cosine_neighborhood(
             W, norms, X, Z=Z, epsilon=filter_.epsilon, max_pairs=PAIRS, random_state=0
         ).holds
     if filter_.activation != "abs" and len(W) <= W.shape[1]:

@@ -1,4 +1,4 @@
-"""Collections of labelled domains by name, and the draws of (source, target) pairs from them."""
+"""Collections of labeled domains by name, and the draws of (source, target) pairs from them."""
 
 import hashlib
 from collections.abc import Callable, Mapping
@@ -176,12 +176,12 @@ def _load_arrays(path: Path) -> Bunch:
 
 
 def _as_text(part: Any) -> Any:
-    """What is stored as bytes as text, and all else as it is."""
+    """Bytes as text, and other values unchanged."""
     return part.astype(str) if part.dtype.kind == "S" else part
 
 
 def domain_pairs(collection: Collection, seed: int) -> list[tuple[str, str]]:
-    """Ordered pairs of domains: all, or so many of them."""
+    """Ordered pairs of domains: all, or a number of them."""
     names = [collection.domain_names[number] for number in sorted(collection.domain_names)]
     pairs = list(permutations(names, 2))
     if len(pairs) <= MAX_PAIRS:
@@ -224,10 +224,10 @@ def draw_pair(
     numbers = collection.number_of(source), collection.number_of(target)
     rng = np.random.RandomState([seed, 0, numbers[0]])
     rows = rng.permutation(np.flatnonzero(collection.domain == numbers[0]))[:max_rows]
-    unlabelled, test = halves_of(collection, target, seed)
-    unlabelled, test = unlabelled[:max_rows], test[:max_rows]
+    unlabeled, test = halves_of(collection, target, seed)
+    unlabeled, test = unlabeled[:max_rows], test[:max_rows]
     X, y, groups = collection.X, collection.y, collection.groups
-    data = ShiftedData(X[rows], y[rows], X[unlabelled], X[test], y[test])
+    data = ShiftedData(X[rows], y[rows], X[unlabeled], X[test], y[test])
     start = np.random.RandomState([seed, 2, *numbers]).randint(2**31 - 1)
     return Draw(data, None if groups is None else groups[rows], int(start))
 

@@ -41,12 +41,12 @@ TERMINAL_NOTE = (
     f"helped / harmed by more than {CLEAR}; score when fitted without target rows."
 )
 PROTOCOL = [
-    "Every ordered pair of domains is a problem: one is the labelled source; half of the other's "
-    "rows are the unlabelled target, and the other half is scored, by balanced accuracy. Rows of "
+    "Every ordered pair of domains is a problem: one is the labeled source; half of the other's "
+    "rows are the unlabeled target, and the other half is scored, by balanced accuracy. Rows of "
     "one speaker are in one half. Target labels are read to score the second half, and for nothing "
     f"else. Of larger domains {MAX_ROWS} rows of the source and of each half are drawn, and of "
     f"more than {MAX_PAIRS} pairs that many.",
-    "All systems share one estimator: logistic regression on features standardised by the adapted "
+    "All systems share one estimator: logistic regression on features standardized by the adapted "
     f"source rows, whose C (one of {', '.join(f'{C:g}' for C in C_VALUES)}) is chosen on unadapted "
     f"source rows in {FOLDS} folds. Adapters are those of the registry, each with the "
     "preprocessing and settings that its name has everywhere. Settings that depend on the number "

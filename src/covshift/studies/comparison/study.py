@@ -68,7 +68,7 @@ def declare(collections: Sequence[Collection], n_trials: int, seed: int = 0) -> 
     seeds = range(seed, seed + n_trials)
     for collection in collections:
         where: dict[str, Any] = {"collection": collection.name, "data": collection.fingerprint}
-        # Results under other constants are other results: the key of a trial tells them apart.
+        # Results under other constants are other results: the key of a trial distinguishes them.
         where["protocol"] = {
             "max_rows": MAX_ROWS,
             "C_values": C_VALUES,
@@ -134,7 +134,7 @@ def measure_system(name: str, control: bool, draw: Draw, C: float) -> dict[str, 
 
 
 def common_estimator(C: float) -> Any:
-    """Logistic regression on features standardised by the (adapted) source rows."""
+    """Logistic regression on features standardized by the (adapted) source rows."""
     with config_context(enable_metadata_routing=True):  # weights are for the regression alone
         return make_pipeline(
             StandardScaler().set_fit_request(sample_weight=False),

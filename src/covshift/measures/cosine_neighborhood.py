@@ -38,7 +38,7 @@ ROUNDING_STEPS = 4096
 LARGEST_DISTANCE = np.sqrt(2)
 
 
-def neighbourhood_bounds(
+def neighborhood_bounds(
     X1: FloatArray, X2: FloatArray, W: FloatArray, t: FloatArray, epsilon: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Both bounds for the pairs of rows of X1 and X2 (P, m), and their condition, each (P,).
@@ -67,8 +67,8 @@ def neighbourhood_bounds(
 
 
 @dataclass(frozen=True)
-class CosineNeighbourhood:
-    """Result of `check_cosine_neighbourhood`. A negative margin is a broken bound.
+class CosineNeighborhood:
+    """Result of `check_cosine_neighborhood`. A negative margin is a broken bound.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class CosineNeighbourhood:
     n_pairs: int
 
 
-def check_cosine_neighbourhood(
+def check_cosine_neighborhood(
     W: Any,
     norms: Any,
     X: Any,
@@ -105,8 +105,8 @@ def check_cosine_neighbourhood(
     pairs: Any = None,
     max_pairs: int = 100_000,
     random_state: Any = None,
-) -> CosineNeighbourhood:
-    r"""Check that sparse filtering keeps cosine neighbours together.
+) -> CosineNeighborhood:
+    r"""Check that sparse filtering keeps cosine neighbors together.
 
     .. math::
 
@@ -128,7 +128,7 @@ def check_cosine_neighbourhood(
     X : array-like of shape (n_samples, n_features)
         Rows, at least two.
     Z : array-like of shape (n_samples, n_components), default=None
-        What ``transform`` returned for X; None: computed from the other arguments.
+        Result of ``transform`` for X; None: computed from the other arguments.
     epsilon : float, default=0
         The filter's ``epsilon``; see the notes.
     pairs : array-like of int of shape (n_pairs, 2), default=None
@@ -141,7 +141,7 @@ def check_cosine_neighbourhood(
 
     Returns
     -------
-    result : CosineNeighbourhood
+    result : CosineNeighborhood
         Whether the bound holds, by how much, and how often it says something.
 
     Notes
@@ -150,7 +150,7 @@ def check_cosine_neighbourhood(
     the cosine. By the inequality of Dunkl and Williams the maximum may be replaced by the
     sum of both lengths: that bound is up to twice as sharp and can be met. The soft
     absolute value, ``epsilon`` above zero, depends on the lengths of the rows, too, and adds
-    a term; formulas and proof are in `covshift.measures.cosine_neighbourhood`.
+    a term; formulas and proof are in `covshift.measures.cosine_neighborhood`.
 
     The paper prints :math:`L \, ((k + \sqrt{2 \delta - \delta^2}) / \lVert \tilde f_2 \rVert
     - 1 / \lVert \tilde f_1 \rVert)`, which fails: its proof bounds every entry of
@@ -163,7 +163,7 @@ def check_cosine_neighbourhood(
     References
     ----------
     F. M. Zennaro, K. Chen, "On the use of sparse filtering for covariate shift adaptation",
-    appendix, theorem on the preservation of cosine neighbourhoodness.
+    appendix, theorem on the preservation of cosine neighborhoodness.
     C. F. Dunkl, K. S. Williams, "A simple norm inequality", The American Mathematical
     Monthly 71, 1964.
 
@@ -171,10 +171,10 @@ def check_cosine_neighbourhood(
     --------
     >>> from covshift import SparseFiltering
     >>> from covshift.datasets import make_radial_shift
-    >>> from covshift.measures import check_cosine_neighbourhood
+    >>> from covshift.measures import check_cosine_neighborhood
     >>> X = make_radial_shift(random_state=0).X_source
     >>> sf = SparseFiltering(random_state=0).fit(X)
-    >>> check_cosine_neighbourhood(
+    >>> check_cosine_neighborhood(
     ...     sf.components_, sf.feature_norms_[0], X, Z=sf.transform(X), epsilon=sf.epsilon
     ... ).holds
     True
@@ -194,13 +194,13 @@ def check_cosine_neighbourhood(
     for start in range(0, len(chosen), BLOCK_PAIRS):
         block = slice(start, start + BLOCK_PAIRS)
         i, j = chosen[block].T
-        bounds[block], sharp_bounds[block], conditions[block] = neighbourhood_bounds(
+        bounds[block], sharp_bounds[block], conditions[block] = neighborhood_bounds(
             X[i], X[j], W, t, epsilon
         )
         distances[block] = np.linalg.norm(Z[i] - Z[j], axis=1)
     slack = ROUNDING_STEPS * np.finfo(Z.dtype).eps * conditions
     largest_ratio = float((distances / (sharp_bounds + slack)).max())
-    return CosineNeighbourhood(
+    return CosineNeighborhood(
         holds=largest_ratio <= 1,  # the sharper bound implies the other
         margin=float((bounds - distances).min()),
         sharp_margin=float((sharp_bounds - distances).min()),

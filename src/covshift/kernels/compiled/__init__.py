@@ -1,0 +1,224 @@
+"""The engine's passes over blocks of rows as compiled C, where the package was built with it.
+
+`filters.c` beside this file is built into one library when covshift is installed on a machine with
+a C compiler (``hatch_build.py``); it needs nothing of Python's or NumPy's. Without it NumPy does
+the same: `filter_steps` has both, and NumPy's are the reference. The environment variable
+COVSHIFT_KERNELS chooses: "numpy", or "compiled" for an error where there is no library.
+
+What is compiled: values and slopes of the activations with their squares by class; the second and
+third pass of the joint loss; its one pass for the soft absolute value; and whole minimisations of
+problems of few weights, where calling NumPy would cost more than its work.
+"""
+
+import ctypes
+import hashlib
+import os
+import warnings
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from covshift.kernels.activations import ACTIVATIONS, Activation
+from covshift.kernels.arrays import FloatArray, IntArray
+
+FOLDER = Path(__file__).parent
+LIBRARY = "_filters.so"  # by this name on every system: nothing looks for it but `library`
+TILE = 256  # as in filters.c
+
+_int, _double, _pointer = ctypes.c_int32, ctypes.c_double, ctypes.c_void_p
+
+
+class _Block(ctypes.Structure):
+    _fields_ = [
+        *((name, _int) for name in ("n_problems", "n_filters", "n_rows", "n_classes")),
+        *((name, _int) for name in ("activation", "codes_step")),
+        *((name, _double) for name in ("epsilon", "norm_epsilon")),
+        ("codes", _pointer),
+    ]
+
+
+class _Factors(ctypes.Structure):
+    _fields_ = [(name, _pointer) for name in ("inverse", "upstream", "sums")]
+
+
+class _Limits(ctypes.Structure):
+    _fields_ = [
+        *((name, _int) for name in ("max_iter", "max_evaluations")),
+        *((name, _double) for name in ("tol", "precision", "sufficient_decrease")),
+        *((name, _double) for name in ("curvature", "nearest", "farthest")),
+    ]
+
+
+@cache
+def library() -> dict[Any, Any] | None:
+    """The compiled functions by name and size of a number; None where they are not to be used."""
+    wanted = os.environ.get("COVSHIFT_KERNELS", "")
+    if wanted not in ("", "auto", "compiled", "numpy"):
+        raise ValueError(f"COVSHIFT_KERNELS must be auto, compiled or numpy, got {wanted!r}.")
+    if wanted == "numpy":
+        return None
+    path = FOLDER / LIBRARY
+    try:
+        loaded = ctypes.CDLL(str(path))
+        loaded.built_from.restype = ctypes.c_char_p
+        digest = loaded.built_from().decode()
+    except (OSError, AttributeError) as error:
+        if wanted == "compiled":
+            raise ImportError(
+                f"COVSHIFT_KERNELS=compiled, but {path} is not there or cannot be loaded: install "
+                "covshift again on a machine with a C compiler, or leave the variable out."
+            ) from error
+        return None
+    if digest != digest_of_sources(FOLDER):
+        warnings.warn(
+            f"{path} was built from other sources and is not used: install covshift again. "
+            "Until then NumPy does its work, more slowly.",
+            stacklevel=2,
+        )
+        return None
+    functions: dict[Any, Any] = {"minimize_small": loaded.minimize_small}
+    for name, n_pointers in (("activate", 4), ("collect", 7), ("descend", 7), ("soft_pass", 6)):
+        for precision, itemsize in (("float", 4), ("double", 8)):
+            functions[name, itemsize] = function = getattr(loaded, f"{name}_{precision}")
+            function.argtypes, function.restype = [_pointer] * n_pointers, None
+    loaded.minimize_small.argtypes = [_pointer, _int, _pointer, ctypes.c_int64, *[_pointer] * 9]
+    return functions
+
+
+def digest_of_sources(folder: Path) -> str:
+    """What tells one version of the sources from another."""
+    digest = hashlib.sha256()
+    for source in sorted(folder.glob("*.[ch]")):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()
+
+
+def describe(
+    shape: tuple[int, ...],
+    codes: IntArray,
+    n_classes: int,
+    activation: Activation,
+    epsilon: float,
+    norm_epsilon: float,
+) -> Any:
+    """A block (K, L, b) and what is computed of it; ``codes`` (b,) or (K, b) ascending, 32 bits."""
+    K, L, b = shape
+    step = b if codes.ndim == 2 else 0
+    kind = ACTIVATIONS.index(activation)
+    return _Block(K, L, b, n_classes, kind, step, epsilon, norm_epsilon, _address(codes))
+
+
+def activate(block: Any, H: FloatArray, slopes: FloatArray, sums: FloatArray) -> None:
+    """Overwrite H (K, L, b) with F, and slopes; add F^2 by class to ``sums`` (K, L, C + 1)."""
+    function = _function("activate", H)
+    function(ctypes.byref(block), _address(H), _address(slopes), _address(sums))
+
+
+def collect(
+    block: Any, inverse: FloatArray, upstream: FloatArray, F: FloatArray, U: FloatArray,
+    V: FloatArray, losses: FloatArray, sums: FloatArray,
+) -> None:  # fmt: skip
+    """Second pass of the joint loss: set U, V (K, b); add to ``losses`` (K,), ``sums`` (K, L)."""
+    factors = _Factors(_address(inverse), _address(upstream), None)
+    addresses = [_address(array) for array in (F, U, V, losses, sums)]
+    function = _function("collect", F)
+    function(ctypes.byref(block), ctypes.byref(factors), *addresses)
+
+
+def descend(
+    block: Any, inverse: FloatArray, upstream: FloatArray, sums: FloatArray, F: FloatArray,
+    slopes: FloatArray, U: FloatArray, V: FloatArray, out: FloatArray,
+) -> None:  # fmt: skip
+    """Third pass of the joint loss: the gradient with respect to H (K, L, b), into ``out``."""
+    factors = _Factors(_address(inverse), _address(upstream), _address(sums))
+    addresses = [_address(array) for array in (F, slopes, U, V, out)]
+    function = _function("descend", F)
+    function(ctypes.byref(block), ctypes.byref(factors), *addresses)
+
+
+def soft_pass(
+    block: Any, inverse: FloatArray, upstream: FloatArray, H: FloatArray, losses: FloatArray,
+    sums: FloatArray,
+) -> None:  # fmt: skip
+    """The one pass of the soft absolute value: overwrites H (K, L, b) with its gradient."""
+    factors = _Factors(_address(inverse), _address(upstream), None)
+    space = np.empty((H.shape[1], TILE), H.dtype)
+    addresses = [_address(array) for array in (H, space, losses, sums)]
+    function = _function("soft_pass", H)
+    function(ctypes.byref(block), ctypes.byref(factors), *addresses)
+
+
+class Minimization(NamedTuple):
+    """What minimisations of K problems went through.
+
+    Attributes
+    ----------
+    W : (K, L, m) the last iterates.
+    losses, gradient_norms : (K, max_iter + 1), of which the first ``lengths`` (K,) are set.
+    converged : (K,).
+    """
+
+    W: FloatArray
+    losses: FloatArray
+    gradient_norms: FloatArray
+    lengths: IntArray
+    converged: IntArray
+
+
+def minimize_small(
+    block: Any,
+    columns: FloatArray,
+    upstream: FloatArray,
+    alpha: FloatArray,
+    l1: FloatArray,
+    W: FloatArray,
+    limits: dict[str, float],
+) -> Minimization:
+    """Minimise the joint loss of K problems, one after the other, from W (K, L, m).
+
+    Parameters
+    ----------
+    block : all rows, see `describe`.
+    columns : (m, n) or (K, m, n), the rows' features.
+    upstream : (K, C + 1, L); ``alpha``, ``l1`` : (K,), weights of the penalties.
+    limits : those of the solver, by name.
+
+    Raises
+    ------
+    FloatingPointError
+        If the loss or its gradient is not finite at a start.
+    """
+    K, _, m = W.shape
+    size = (K, int(limits["max_iter"]) + 1)
+    result = Minimization(
+        W.copy(), np.empty(size), np.empty(size), np.empty(K, np.int32), np.empty(K, np.int32)
+    )
+    step = columns[0].size if columns.ndim == 3 else 0
+    addresses = [_address(array) for array in (upstream, alpha, l1)]
+    failed = (library() or {})["minimize_small"](
+        ctypes.byref(block), m, _address(columns), step, *addresses,
+        ctypes.byref(_Limits(**limits)), *(_address(array) for array in result),
+    )  # fmt: skip
+    if failed == 1:
+        raise FloatingPointError("the loss or its gradient is not finite at the start")
+    if failed == 2:
+        raise MemoryError(f"no memory for the activations of {block.n_rows} rows")
+    return result
+
+
+def _function(name: str, array: FloatArray) -> Any:
+    """The compiled function of that name, in the precision of an array."""
+    return (library() or {})[name, array.dtype.itemsize]
+
+
+def _address(array: FloatArray | IntArray) -> int:
+    """Where the numbers of a contiguous array are."""
+    try:  # a quarter of the time of the other way
+        return ctypes.addressof(ctypes.c_char.from_buffer(array))
+    except TypeError:
+        if not array.flags.c_contiguous:
+            raise
+        address: int = array.ctypes.data  # it may only be read
+        return address
