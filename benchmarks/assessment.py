@@ -607,7 +607,7 @@ def main():
     """Read the stored outputs, fit, judge, write."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("data", type=Path, help="folder with the collections")
-    parser.add_argument("results", type=Path, help="file that run.py wrote")
+    parser.add_argument("results", type=Path, help="file of `covshift-bench run`")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--gain", type=float, default=MIN_GAIN, help="min_gain that is judged")
     parser.add_argument("--write", action="store_true", help="write expectations.json")

@@ -47,7 +47,7 @@ def measure(arrays, truth, number):
 def main():
     """Read the stored outputs and print a table for each mark."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("results", type=Path, help="file that run.py wrote")
+    parser.add_argument("results", type=Path, help="file of `covshift-bench run`")
     options = parser.parse_args()
     tasks = {task.name: task for task in read_tasks()}
     rows = []

@@ -206,7 +206,7 @@ def main():
     """Read the stored outputs and compare the rules."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("data", type=Path, help="folder with the collections")
-    parser.add_argument("results", type=Path, help="file that run.py wrote")
+    parser.add_argument("results", type=Path, help="file of `covshift-bench run`")
     parser.add_argument("--per-collection", type=int, default=8, help="most tasks of a collection")
     parser.add_argument("--mark", choices=("shift", "control"), help="tasks of this mark only")
     options = parser.parse_args()

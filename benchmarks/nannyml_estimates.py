@@ -134,7 +134,7 @@ def main():
     """Estimate accuracies by NannyML and by the package, and print mean absolute errors."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("data", type=Path, help="folder with the collections")
-    parser.add_argument("results", type=Path, help="file that run.py wrote")
+    parser.add_argument("results", type=Path, help="file of `covshift-bench run`")
     parser.add_argument("--cache", type=Path, required=True, help="folder of prediction_sets.py")
     parser.add_argument("--records", type=Path, required=True, help="--out of prediction_sets.py")
     parser.add_argument("--out", type=Path, required=True)

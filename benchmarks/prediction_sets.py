@@ -424,7 +424,7 @@ def main():
     """Judge sets and expected scores of all stored tasks."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("data", type=Path, help="folder with the collections")
-    parser.add_argument("results", type=Path, help="file that run.py wrote")
+    parser.add_argument("results", type=Path, help="file of `covshift-bench run`")
     parser.add_argument("--cache", type=Path, required=True, help="folder for outputs of benches")
     parser.add_argument("--out", type=Path, required=True, help="folder for records and tables")
     parser.add_argument("--jobs", type=int, default=1)

@@ -6,7 +6,7 @@
     python benchmarks/regression.py rooms DATA --out runs/regression    # limits of predictions
     python benchmarks/regression.py fit DATA --out runs/regression [--write]
 
-Tasks follow the rules of `tasks.py`, with the number ``y_value`` of a collection as label: the same
+Tasks follow the rules of `tasks`, with the number ``y_value`` of a collection as label: the same
 pairs of domains and domains left out, the same rows, at most `MAX_TASKS` of a collection. A task
 whose source or test labels do not vary is left out.
 

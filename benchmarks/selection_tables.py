@@ -182,7 +182,7 @@ def main():
     """Print the tables, and write them where --out says."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("data", type=Path, help="folder with the collections")
-    parser.add_argument("results", type=Path, help="file that run.py wrote, its folder beside it")
+    parser.add_argument("results", type=Path, help="results, with their folder beside")
     parser.add_argument("--out", type=Path, required=True, help="folder for report.json")
     options = parser.parse_args()
     tables = all_tables(options.data, options.results)

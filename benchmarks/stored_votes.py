@@ -1,4 +1,4 @@
-"""Plain model and vote of each design task, from the benches that ``run.py`` has stored.
+"""Plain model and vote of each design task, from stored benches.
 
     covshift-bench run DATA --methods auto --out runs/results.jsonl --jobs 2
 

@@ -98,6 +98,9 @@ def _add_results(parser):
     parser.add_argument("--list", default="design", help="design, fresh, or a path")
     parser.add_argument("--size", default="standard")
     parser.add_argument("--methods", nargs="+", default=["*"], help="names or patterns to show")
+    parser.add_argument(
+        "--complete", action="store_true", help="of an unfinished run: only methods with all tasks"
+    )
 
 
 def chosen_names(options):
@@ -192,6 +195,8 @@ def read_scores(options):
     tasks = summary.tasks_of(lines, LISTS.get(options.list, options.list))
     names = {task.name for task in tasks}
     lines = [line for line in lines if line["task"] in names]
+    if options.complete:
+        lines = summary.complete_lines(lines)
     scored = summary.score_results(lines, tasks)
     n_tasks = len({line["task"] for line in lines})
     if scored.empty:

@@ -185,6 +185,26 @@ def _score_line(line, plain, truth, metric):
     }
 
 
+def complete_lines(lines, plain=PLAIN):
+    """Return the lines without methods that lack a result of a task of the plain model.
+
+    Of a run that is not finished, `score_results` compares the tasks that every method has; this
+    compares the methods that have every task.
+    """
+    wanted = {line["task"] for line in lines if line["method"] in plain.values()}
+    found, owners, together = {}, {}, []
+    for line in lines:
+        together.append(line["method"])
+        if line["status"] != OK or line["seconds"] is not None:  # it ends what it was made with
+            found.setdefault(line["method"], set()).add(line["task"])
+            owners |= dict.fromkeys(together, line["method"])
+            together = []
+    short = {method for method, tasks in found.items() if not wanted <= tasks}
+    return [
+        line for line in lines if line["task"] in wanted and owners.get(line["method"]) not in short
+    ]
+
+
 def tasks_of(lines, path=LIST):
     """Return the real tasks of a list, and the made-up ones that the lines may be of."""
     made_up = [line["task"] for line in lines if line["task"].startswith(MADE_UP)]

@@ -310,13 +310,10 @@ def check_prediction(prediction, drawn):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_the_shared_bench_predicts_as_the_estimator_does(monkeypatch):
-    def some_candidates(size):
+    def some_candidates(size, label="class"):
         return [one for one in default_candidates(size) if one.adapter_name in ("none", "coral")]
 
-    for module in (
-        "covshift_bench.methods.automatic",
-        "covshift.selection.auto_adapted_classifier",
-    ):
+    for module in ("covshift_bench.methods.automatic", "covshift.selection.auto_adapted"):
         monkeypatch.setattr(f"{module}.default_candidates", some_candidates)
     _, drawn = fake.small_task("no_shift")
     small = drawn.without_target_labels()

@@ -11,6 +11,7 @@ from covshift_bench.summary import (
     PLAIN,
     cluster_mean,
     compare_paired,
+    complete_lines,
     log_loss,
     score,
     score_results,
@@ -144,6 +145,20 @@ def test_seeds_are_averaged_and_compared_with_the_plain_model_of_their_seed():
     best = scored.groupby(["task", "metric"])["score"].max()
     for row in scored.itertuples():
         assert row.regret == pytest.approx(best[row.task, row.metric] - row.score)
+
+
+def test_methods_that_lack_a_task_are_left_out_with_what_comes_with_them():
+    lines = made_up_results(n_tasks=4)[1]
+    more = []
+    for line in lines:
+        if line["method"] == "mine" and line["task"] != "task 2":
+            extra = line | {"status": "ok", "predicted": line["truth"]}
+            more.append(extra | {"method": "by the way", "seconds": None})
+            more.append(extra | {"method": "not on every task", "seconds": 1.0})
+    kept = complete_lines([*lines, *more])
+    assert kept == lines
+    everywhere = [line | {"task": "task 2"} for line in more[:2]]
+    assert len(complete_lines([*lines, *more, *everywhere])) == len(lines) + 8
 
 
 def test_log_loss_of_probabilities_that_are_stored_in_half_precision():

@@ -92,7 +92,7 @@ def test_regret_of_every_way_to_choose(tmp_path, monkeypatch):
     def some_candidates(size):
         return [one for one in default_candidates(size) if one.adapter_name in ("none", "coral")]
 
-    monkeypatch.setattr("methods.default_candidates", some_candidates)
+    monkeypatch.setattr("covshift_bench.methods.automatic.default_candidates", some_candidates)
     path = tmp_path / "results.jsonl"
     methods = all_methods()
     drawn_by_name, arrays_by_name = {}, {}

@@ -150,7 +150,7 @@ def test_missing_values_become_medians_of_the_source(monkeypatch):
     X[np.random.default_rng(1).uniform(size=X.shape) < 0.2] = np.nan
     X[:, 3] = np.nan
     cut = cut._replace(X=X)
-    monkeypatch.setattr("tasks.read_cuts", lambda data, collection: {"": cut})
+    monkeypatch.setattr("covshift_bench.tasks.read_cuts", lambda data, collection: {"": cut})
     task = make_task()
     drawn = draw_task(task, "nowhere")
     source, target, test = draw_rows(task, cut, SIZES["standard"])
