@@ -25,6 +25,7 @@ from covshift_bench.runner import arrays_path
 from covshift_bench.summary import tasks_of
 from covshift_bench.tasks import MADE_UP, draw_task
 from joblib import Parallel, delayed
+from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits
 
 import covshift.selection
@@ -44,8 +45,10 @@ from covshift.selection.expectations import (
     ADAPTED,
     DISAGREEMENT,
     GAIN,
+    LEVEL,
     MARGIN,
     MODELS,
+    NORMAL_90,
     PLAIN,
     Predictive,
     linear,
@@ -64,7 +67,7 @@ PROBABILITIES = (
 )  # fmt: skip
 DROPS = (
     "moved", "class shares", "source domains", "confidence", "thresholded confidence",
-    "calibrated confidence",
+    "calibrated confidence", "by the vote", "by all", "by unadapted",
 )  # fmt: skip
 GAINS = (
     "gain, source CV", "gain, moved", "gain, class shares", "gain, source domains",
@@ -81,12 +84,17 @@ DIFFICULTY = {
     GAIN: (*OF_CHANGES, DISAGREEMENT, "disagreement, where separate"),
 }
 RIDGE = 0.3  # of standardized quantities, as a multiple of the total weight
-CLIP = 0.25  # of gains that the mean is fitted to
+# Gains are clipped so to find what tells of them, and so to find how large they are: a few tasks
+# gain ten times as much as the others, and would decide alone what counts.
+CLIP, SIZE_CLIP = 0.1, 0.25
+# Tasks of a cluster resemble each other: by the correlations of their scaled residuals (.16 to .24)
+# eight of them count as about three.
+TASKS_PER_CLUSTER = 3
 SMALLEST = 0.005  # added to residuals before their logarithm
 N_PARTS = 10  # of the clusters, for residuals of fits that left them out
 N_LABELS = (0, 20, 80)
 MODEL_WORDS = {PLAIN: "plain model", "recommended": "recommended model", GAIN: "gain of the vote"}
-LEAST_GAINS = (0.0, 0.005, 0.01, 0.015, 0.02, 0.03, 0.04)
+LEAST_GAINS = (0.0, 0.01, 0.0125, 0.015, 0.0175, 0.02, 0.03)
 MIN_TEST_ROWS = 200  # of the tasks that harm is counted on
 
 
@@ -202,8 +210,11 @@ def fit_means(frame, weights):
     """Return the coefficients of plain score and gain by quantity."""
     score = matrix(frame, [SOURCE_CV])[:, 0]
     drops = fit_ridge(matrix(frame, DROPS), score - frame[PLAIN].to_numpy(), weights, DROPS)
-    gains = np.clip(frame[GAIN].to_numpy(), -CLIP, CLIP)
-    of_gain = fit_ridge(matrix(frame, GAINS), gains, weights, GAINS)
+    X, gains = matrix(frame, GAINS), frame[GAIN].to_numpy()
+    of_gain = fit_ridge(X, np.clip(gains, -CLIP, CLIP), weights, GAINS)
+    found = X @ of_gain
+    of_gain *= np.average(np.clip(gains, -SIZE_CLIP, SIZE_CLIP) * found, weights=weights)
+    of_gain /= np.average(found**2, weights=weights)
     return {
         PLAIN: {SOURCE_CV: 1.0, **dict(zip(DROPS, -drops, strict=True))},
         GAIN: dict(zip(GAINS, of_gain, strict=True)),
@@ -219,19 +230,29 @@ def expected_values(frame, means):
     return values | {ADAPTED: values[PLAIN] + values[GAIN]}
 
 
-def fit_expectations(frame):
-    """Return the coefficients of all three scores from the records of an objective."""
+def fit_expectations(everything):
+    """Return the coefficients of all three scores from the records of an objective.
+
+    Those with labels say how far intervals with labels are stretched, and nothing else.
+    """
+    frame = everything[everything["n_labels"] == 0]
+    labeled = everything[everything["n_labels"] > 0]
     weights = cluster_weights(frame)
     means = fit_means(frame, weights)
     residuals = {name: np.full(len(frame), np.nan) for name in MODELS}
+    of_labeled = {name: np.full(len(labeled), np.nan) for name in MODELS}
     names = sorted(frame["cluster"].unique())
-    part = frame["cluster"].map({one: i % N_PARTS for i, one in enumerate(names)}).to_numpy()
+    parts = {one: i % N_PARTS for i, one in enumerate(names)}
+    part, part_labeled = (one["cluster"].map(parts).to_numpy() for one in (frame, labeled))
     for number in range(N_PARTS):
-        out = part == number
-        values = expected_values(frame[out], fit_means(frame[~out], weights[~out]))
+        out, out_labeled = part == number, part_labeled == number
+        fold = fit_means(frame[~out], weights[~out])
+        values = expected_values(frame[out], fold)
+        values_labeled = expected_values(labeled[out_labeled], fold)
         for name in MODELS:
             residuals[name][out] = frame.loc[out, name].to_numpy() - values[name]
-    fitted = {}
+            of_labeled[name][out_labeled] = values_labeled[name]
+    fitted = {"label stretch": {}}
     for name in MODELS:
         D, sizes = matrix(frame, DIFFICULTY[name]), np.log(np.abs(residuals[name]) + SMALLEST)
         gamma = fit_ridge(D, sizes, weights, DIFFICULTY[name])
@@ -239,9 +260,23 @@ def fit_expectations(frame):
         fitted[name] = {"mean": means[name]} if name in means else {}
         fitted[name] |= {
             "log scale": dict(zip(DIFFICULTY[name], gamma, strict=True)),
-            "quantiles": [weighted_quantile(scaled, weights, p) for p in PROBABILITIES],
+            "quantiles": [
+                weighted_quantile(scaled, weights, level(p, names)) for p in PROBABILITIES
+            ],
         }
+        if len(labeled):
+            found = predict_one(labeled, fitted[name], name, of_labeled[name])
+            scale = [one.deviation for one in found]
+            off = np.abs(labeled[name] - [one.value for one in found]) / scale
+            size = weighted_quantile(off.to_numpy(), cluster_weights(labeled), LEVEL)
+            fitted["label stretch"][name] = size / NORMAL_90
     return fitted
+
+
+def level(p, clusters):
+    """Return the level of a quantile of n values that a new value is below with probability p."""
+    n = TASKS_PER_CLUSTER * len(clusters)
+    return float(np.clip(0.5 + (p - 0.5) * (n + 1) / n + np.sign(p - 0.5) / (2 * n), 0, 1))
 
 
 def weighted_quantile(values, weights, p):
@@ -263,39 +298,41 @@ def rounded(fitted):
 
 
 def predict(frame, fitted):
-    """Return the predictive distributions of the three scores of each record."""
-    means = {name: fitted[name]["mean"] for name in (PLAIN, GAIN)}
-    values = expected_values(frame, means)
-    p = np.array(PROBABILITIES)
-    found = []
-    for number, (_, row) in enumerate(frame.iterrows()):
-        of_row = {}
-        for place, name in enumerate(MODELS):
-            scale = np.exp(linear(row["quantities"], fitted[name]["log scale"]))
-            value = float(values[name][number])
-            one = Predictive(value, p, value + scale * np.array(fitted[name]["quantiles"]))
-            if row["sampled"] is not None:
-                sampled = row["sampled"][place]
-                one = with_labels(one, sampled, row["n_labels"], row["n_target"])
-            of_row[name] = one
-        found.append(of_row)
+    """Return the predictive distributions of each record, by the three scores."""
+    values = expected_values(frame, {name: fitted[name]["mean"] for name in (PLAIN, GAIN)})
+    return {
+        name: predict_one(frame, fitted[name], name, values[name], fitted["label stretch"])
+        for name in MODELS
+    }
+
+
+def predict_one(frame, fitted, name, values, stretch=None):
+    """Return the predictive distributions of one of the scores; None: nothing is stretched."""
+    p, quantiles = np.array(PROBABILITIES), np.array(fitted["quantiles"])
+    place, found = MODELS.index(name), []
+    for value, (_, row) in zip(values, frame.iterrows(), strict=True):
+        scale = np.exp(linear(row["quantities"], fitted["log scale"]))
+        one = Predictive(float(value), p, float(value) + scale * quantiles)
+        if row["sampled"] is not None:
+            factor = 1.0 if stretch is None else stretch[name]
+            one = with_labels(one, row["sampled"][place], row["n_labels"], row["n_target"], factor)
+        found.append(one)
     return found
 
 
 def left_out_frame(frame):
     """Return records with estimates and intervals by coefficients without their cluster."""
-    unlabeled = frame[frame["n_labels"] == 0]
     parts = []
     for cluster in frame["cluster"].unique():
-        fitted = fit_expectations(unlabeled[unlabeled["cluster"] != cluster])
+        fitted = fit_expectations(frame[frame["cluster"] != cluster])
         part = frame[frame["cluster"] == cluster].copy()
         predicted = predict(part, fitted)
         for name in MODELS:
             bounds = (-1, 1) if name == GAIN else (0, 1)
-            estimates = [one[name].interval().clipped(*bounds) for one in predicted]
+            estimates = [one.interval().clipped(*bounds) for one in predicted[name]]
             for field in ("value", "low", "high"):
                 part[f"{name} {field}"] = [getattr(one, field) for one in estimates]
-        part["loss"] = [one[GAIN].below(-MARGIN) for one in predicted]
+        part["loss"] = [one.below(-MARGIN) for one in predicted[GAIN]]
         parts.append(part)
     return pd.concat(parts).sort_index()
 
@@ -395,6 +432,10 @@ def absolute_errors(frame, name):
     if name == PLAIN:
         estimates["DoC"] = np.array([q[SOURCE_CV] - q["confidence"] for q in of])
         estimates["ATC"] = np.array([q[SOURCE_CV] - q["thresholded confidence"] for q in of])
+        for others in ("the vote", "all", "unadapted"):
+            estimates[f"calibrated, by {others}"] = np.array(
+                [q[SOURCE_CV] - q[f"by {others}"] for q in of]
+            )
     parts, true = parts_of(frame), frame[name].to_numpy()
     return {
         key: [cluster_mean(np.abs(x - true), frame, parts[part]) for part in ("shift", "controls")]
@@ -459,6 +500,8 @@ def report(frame, min_gain):
     }
     found["errors"] = {name: absolute_errors(plain_only, name) for name in (PLAIN, ADAPTED)}
     found["losses"] = judge_losses(plain_only)
+    value = plain_only["gain value"]
+    found["auc"] = [float(roc_auc_score(plain_only[GAIN] > least, value)) for least in (0.02, 0.0)]
     found["advice"] = {
         n_labels: {
             least: judge_advice(frame[frame["n_labels"] == n_labels], least)
@@ -521,7 +564,9 @@ def tables(figures, min_gain):
             "",
             f"Probability of a loss: Brier score {loss['Brier']:.3f}, base rate "
             f"{loss['base rate']:.3f}, skill {loss['skill']:.2f}; difference "
-            f"{shown_interval(loss['difference'])}.",
+            f"{shown_interval(loss['difference'])}. The expected gain tells gains above .02 from "
+            f"the rest with an AUC of {found['auc'][0]:.2f}, and gains above 0 with "
+            f"{found['auc'][1]:.2f}.",
             "",
             "| labels | `min_gain` | advised | gain: shift | controls | harm | sure harm | "
             "advised where gain > .05 | where gain < 0 | over never adapting | over always |",
@@ -593,7 +638,7 @@ def main():
     figures, judged = {}, []
     for objective in OBJECTIVES:
         frame = everything[everything["objective"] == objective].reset_index(drop=True)
-        written[objective] = rounded(fit_expectations(frame[frame["n_labels"] == 0]))
+        written[objective] = rounded(fit_expectations(frame))
         judged.append(left_out_frame(frame))
         written[objective] = {"rates": rounded(rates_of(judged[-1]))} | written[objective]
         figures[objective] = report(judged[-1], options.gain)

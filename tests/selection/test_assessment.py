@@ -10,6 +10,7 @@ from scipy.stats import norm
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.linear_model import LogisticRegression
 
+import covshift.selection.assessment as assessing
 from covshift.predictors.objective import OBJECTIVES
 from covshift.selection.assessment import (
     MAX_RISK,
@@ -32,6 +33,7 @@ from covshift.selection.expectations import (
     base_rates,
     coefficients,
     expect,
+    label_stretch,
     quantities_of,
 )
 from covshift.selection.metrics import METRICS
@@ -137,10 +139,26 @@ def naive_quantities(bench, objective, weights, number, allowed):
             total += row[vote[r]] - row[plain[r]]
         return total / n
 
+    def calibrated(P):
+        """The score of the plain model's classes, if the probabilities P were right."""
+        if objective == "accuracy":
+            return sum(P[r][plain[r]] for r in range(n)) / n
+        recalls = []
+        for k in range(problem.n_classes):
+            of_class = sum(P[r][k] for r in range(n))
+            if of_class >= 1:
+                recalls.append(sum(P[r][k] for r in range(n) if plain[r] == k) / of_class)
+        return sum(recalls) / len(recalls)
+
     equal = [float(one) for one in allowed]
     unadapted = [
         w if not one.adapts else 0.0 for one, w in zip(bench.candidates, equal, strict=True)
     ]
+    result["by the vote"] = cv - calibrated(naive_mix(target, weights))
+    result["by all"] = cv - calibrated(naive_mix(target, equal))
+    result["by unadapted"] = cv - calibrated(naive_mix(target, unadapted))
+    result["calibrated confidence"] = cv - calibrated(target[number])
+    result["size of by all"] = abs(result["by all"])
     result["gain by the vote"] = credited(naive_mix(target, weights))
     result["gain by the plain model"] = credited(target[number])
     result["gain by all"] = credited(naive_mix(target, equal))
@@ -179,7 +197,8 @@ def test_scenes_without_the_plain_model_and_members_that_failed_do_not_count():
     without = quantities_of(
         bench, "accuracy", np.array([0.0, 1.0, 0.0]), 0, table.allowed, reweighed=False
     )
-    assert with_failed == without
+    # Weights that are divided by their sum leave a difference of rounding in probabilities.
+    assert with_failed == pytest.approx(without, rel=0, abs=1e-15)
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
@@ -234,6 +253,22 @@ def test_labels_are_combined_as_bayes_would():
     spread = sqrt(((grid - mean) ** 2 * density).sum() + variance * m / n)
     assert found.value == pytest.approx(mean, abs=1e-4)
     assert found.interval().high == pytest.approx(mean + 1.6449 * spread, abs=2e-4)
+    stretched = with_labels(prior, (value, variance), m, n, 0.9)
+    assert stretched.value == found.value
+    assert stretched.deviation == pytest.approx(0.9 * found.deviation)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_an_assessment_with_labels_is_stretched_as_the_file_says(objective, monkeypatch):
+    widths = {}
+    for factor in (1.0, 2.0):
+        stretch = dict.fromkeys(MODELS, factor)
+        monkeypatch.setattr(assessing, "label_stretch", lambda _, stretch=stretch: stretch)
+        found = assessed(labels=30, objective=objective)[0].assessment
+        widths[factor] = found.plain.high - found.plain.low
+    assert widths[2.0] > 1.3 * widths[1.0]  # scores end at 1
+    assert set(label_stretch(objective)) == set(MODELS)
+    assert all(0.5 < one < 1.5 for one in label_stretch(objective).values())
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)

@@ -6,8 +6,8 @@ It is computed from one bench of candidates, and everything that speaks of the a
 **Action.** The vote is recommended where its expected gain is at least ``min_gain`` and the
 probability that it loses more than .01 against the plain model is at most ``max_risk``; else the
 plain model. Smaller expected gains come true on average, too, but they are small, and losses among
-them nearly as frequent: asking for .01 nearly halves the harm and costs at most a twentieth of the
-gain where domains differ (docs/results/assessment.md).
+them nearly as frequent: asking for .015 more than halves the harm and costs about a twentieth of
+the gain where domains differ (docs/results/assessment.md).
 
 **Known labels** of m target rows are a direct sample of the scores. With a prediction of mean
 :math:`\mu` and standard deviation :math:`\sigma`, and a score a on the labeled rows whose sampling
@@ -18,9 +18,10 @@ variance is v, the estimate is
     \frac{\mu / \sigma^2 + a / v}{1 / \sigma^2 + 1 / v} \quad \text{with variance} \quad
     \frac{1}{1 / \sigma^2 + 1 / v} + \frac{v m}{n} ,
 
-the last term being the noise of the score on the n rows of the target. The labels choose the vote,
-too, so that its score on them would flatter it: each half of the labels scores the vote that the
-other half chooses.
+the last term being the noise of the score on the n rows of the target. For classes, intervals are
+those of a normal distribution, stretched as `covshift.selection.expectations` says. The labels
+choose the vote, too, so that its score on them would flatter it: each half of the labels scores the
+vote that the other half chooses.
 
 **Confidence** is in the probability that the action is right: that the vote does not lose where it
 is recommended, that it does not gain more than .01 where it is not. High from .9, moderate from
@@ -54,6 +55,7 @@ from covshift.selection.expectations import (
     Views,
     base_rates,
     expect,
+    label_stretch,
     quantities_of,
     vote_probabilities,
 )
@@ -76,7 +78,7 @@ from covshift.selection.score_table import ScoreTable
 Action: TypeAlias = Literal["adapt", "combine", "keep"]
 Confidence: TypeAlias = Literal["high", "moderate", "low"]
 
-MIN_GAIN = 0.01  # expected gain from which the vote is recommended: the margin of harm
+MIN_GAIN = 0.015  # expected gain from which the vote is recommended
 MAX_RISK = 0.3  # above the base rates of a loss, so that it stops nothing until labels are known
 HIGH, MODERATE = 0.9, 0.75  # probability that the action is right
 MIN_OVERLAP = 0.8  # share of the target rows inside the support of the source
@@ -251,13 +253,13 @@ def assess(
     if isinstance(task, NumberTask):
         quantities = number_quantities(bench, weights, plain, table.allowed)
         expected, rates = expect_numbers(quantities), number_rates()
-        least, margin = -np.inf, NUMBER_MARGIN
+        least, margin, stretch = -np.inf, NUMBER_MARGIN, dict[str, float]()
     else:
         quantities = quantities_of(
             bench, objective, weights, plain, table.allowed, reweighed=reweighed
         )
         expected, rates = expect(quantities, objective), base_rates(objective)
-        least, margin = 0.0, MARGIN
+        least, margin, stretch = 0.0, MARGIN, label_stretch(objective)
     n_labels = 0
     if labeled is not None and len(labeled.codes):
         views = labeled.views(bench, plain, reweighed=reweighed)
@@ -266,8 +268,11 @@ def assess(
         else:
             found = score_labels(views, labeled.codes, objective, problem.class_shares)
         n_labels = found.n_labels
+        n_rows = len(problem.X_target)
         for name, sampled in zip((PLAIN, ADAPTED, GAIN), found[:3], strict=True):
-            expected[name] = with_labels(expected[name], sampled, n_labels, len(problem.X_target))
+            expected[name] = with_labels(
+                expected[name], sampled, n_labels, n_rows, stretch.get(name, 1.0)
+            )
     same = np.count_nonzero(weights) == 1 and weights[plain] > 0
     of_plain = expected[PLAIN].interval().clipped(least, 1)
     vote_gain = expected[GAIN].interval().clipped(least - of_plain.value, 1 - of_plain.value)
@@ -451,14 +456,18 @@ def sample_score(
 
 
 def with_labels(
-    prior: Predictive, sampled: tuple[float, float], n_labels: int, n_rows: int
+    prior: Predictive,
+    sampled: tuple[float, float],
+    n_labels: int,
+    n_rows: int,
+    stretch: float = 1.0,
 ) -> Predictive:
     """Return a prediction combined with the score on labeled rows: see the module."""
     value, variance = sampled
     precision = 1 / prior.deviation**2 + 1 / variance
     mean = (prior.value / prior.deviation**2 + value / variance) / precision
     total = 1 / precision + variance * n_labels / max(n_rows, n_labels)
-    quantiles = mean + np.sqrt(total) * ndtri(prior.probabilities)
+    quantiles = mean + stretch * np.sqrt(total) * ndtri(prior.probabilities)
     return Predictive(float(mean), prior.probabilities, quantiles)
 
 

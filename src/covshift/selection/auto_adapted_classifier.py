@@ -60,7 +60,7 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
         much as frequent ones; ``predict`` returns the class whose probability is largest compared
         with its share. A callable gets true and predicted labels and drives the choice;
         ``predict`` then returns the most probable class.
-    min_gain : float, default=0.01
+    min_gain : float, default=0.015
         Expected gain from which the vote is used in place of the plain model. 0 uses the vote
         wherever a gain is expected, which gains most on average and loses more often.
     max_risk : float, default=0.3

@@ -10,7 +10,9 @@ For each of the three, with quantities :math:`x_j` and :math:`d_j` that need no 
 The true score minus :math:`\hat s`, in units of the difficulty :math:`\hat\sigma`, has the
 quantiles :math:`q_p`. They are those of real tasks, whole clusters of collections left out, so that
 a 90 % interval covers the score on the rows of the target in about 90 % of tasks like these,
-sampling noise included.
+sampling noise included. Known labels of the target narrow them (`covshift.selection.assessment`);
+how far true scores then are from the estimates, in units of the stated deviation, is learned from
+the same tasks, and intervals are stretched by it (`label_stretch`).
 
 **The plain model**: its score on left-out source rows, less how far other estimates fall below it:
 
@@ -20,7 +22,12 @@ source domains          be played
 confidence              the difference of confidences (DoC)
 calibrated confidence   the score expected from calibrated probabilities (CBPE)
 thresholded confidence  the share of rows above a threshold of confidence (ATC)
+by the vote, by all,    the score expected if the probabilities of these, instead of its own, were
+by unadapted            calibrated: of the vote, of all candidates and of all unadapted ones
 ======================  ==========================================================================
+
+A model that is wrong in a new place is often sure of itself there, and other models are less sure:
+the last three are the best single estimates where domains differ (docs/results/assessment.md).
 
 **The gain of the vote** is made on the rows that it predicts differently, a share c of the target.
 Two kinds of quantities estimate how many of these it gets right. In a rehearsal that changes a
@@ -34,7 +41,7 @@ probabilities of the vote, of the plain model, of all candidates and of all unad
 **Difficulty**: the logarithms of c and of the share of rows on which the plain model differs from a
 candidate, on average; how separate source and target are, :math:`(2 A - 1)^2` for the AUC A of a
 classifier between them; one over the root of the number of target rows. For scores also that share
-itself, whether there is one source domain, the size of the terms of confidence, and the score on
+itself, whether there is one source domain, the size of three terms of confidence, and the score on
 the source; for the gain also c itself and c times the separation: where adapters change most of the
 predictions, they gain or lose far more.
 
@@ -173,6 +180,12 @@ def expect(quantities: Mapping[str, float], objective: str) -> dict[str, Predict
     return found
 
 
+def label_stretch(objective: str) -> dict[str, float]:
+    """Return the factors of deviations with known labels, by the names of `MODELS`."""
+    found: dict[str, float] = coefficients()[objective]["label stretch"]
+    return found
+
+
 def linear(quantities: Mapping[str, float], by_name: Mapping[str, float]) -> float:
     """Return the sum of quantities times coefficients; a quantity that is missing counts as 0."""
     return float(sum(quantities.get(name, 0.0) * beta for name, beta in by_name.items()))
@@ -245,11 +258,7 @@ def quantities_of(
         predicted_source=decide(left_out.plain), predicted_target=predicted[0],
     )  # fmt: skip
     by_threshold = average_thresholded_confidence(left_out.plain, codes, on_target.plain)
-    by_calibration = calibrated_confidence(
-        on_target.plain, metric=METRIC_NAMES[objective], predicted_target=predicted[0]
-    )
     quantities["confidence"] = score - by_confidence
-    quantities["calibrated confidence"] = score - by_calibration
     quantities["thresholded confidence"] = score - by_threshold
     able = {i: one for i, one in enumerate(P) if one is not None and allowed[i]}
     able = able or {plain: on_target.plain}
@@ -263,6 +272,10 @@ def quantities_of(
         quantities[f"gain by {name}"] = _credited(
             probabilities, predicted, shares if is_balanced(objective) else None
         )
+        quantities[f"by {name}"] = score - calibrated_confidence(
+            probabilities, metric=METRIC_NAMES[objective], predicted_target=predicted[0]
+        )
+    quantities["calibrated confidence"] = quantities.pop("by the plain model")
     committee = np.mean([np.mean(predicted[0] != decide(one)) for one in able.values()])
     separation = max(0.0, 2 * bench.separation_auc - 1) ** 2
     quantities |= {
@@ -274,7 +287,8 @@ def quantities_of(
         "few rows": len(problem.X_target) ** -0.5,
         "one domain": float(len(problem.source_domains) == 1),
         "size of confidence": abs(score - by_confidence),
-        "size of calibrated confidence": abs(score - by_calibration),
+        "size of calibrated confidence": abs(quantities["calibrated confidence"]),
+        "size of by all": abs(quantities["by all"]),
     }
     return {name: float(value) for name, value in quantities.items()}
 
