@@ -97,11 +97,12 @@ clean:  ## remove what the other targets made
 	$(PYTHON) -c 'import sys; sys.exit("covshift needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv .venv
 
-# Installing compiles them, where there is a C compiler.
+# Installing compiles them, where there is a C compiler (docs/engine.md).
+export COVSHIFT_COMPILE = 1
 KERNELS := hatch_build.py $(wildcard src/covshift/kernels/compiled/*.[ch])
 
 .venv/demo-installed: .venv/bin/python pyproject.toml $(KERNELS)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cli,fast,report]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cli,report]'
 	@touch $@
 
 .venv/dev-installed: .venv/bin/python pyproject.toml benchmarks/pyproject.toml $(KERNELS)

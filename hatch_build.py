@@ -1,8 +1,7 @@
-"""Builds the compiled kernels into the wheel, on a machine with a C compiler.
+"""Builds the compiled kernels into the wheel if the environment variable COVSHIFT_COMPILE is set.
 
-Without one, and where the environment variable COVSHIFT_PURE is set, the wheel is pure Python as it
-would be anyway: NumPy then does the same, more slowly. `docs/design/0034-compiled-kernels.md` says
-why this is so.
+Without it, or without a C compiler, the wheel is pure Python: NumPy does the same, more slowly.
+`docs/design/0034-compiled-kernels.md` gives the reasons.
 
 `python hatch_build.py` builds them into the source tree.
 """
@@ -72,7 +71,7 @@ class CustomBuildHook(BuildHookInterface):
 
     def initialize(self, version, build_data):
         """Add the library, if it can be built; an editable install keeps it beside its sources."""
-        if os.environ.get("COVSHIFT_PURE"):
+        if not os.environ.get("COVSHIFT_COMPILE"):
             return
         if version == "editable":
             target = FOLDER / LIBRARY

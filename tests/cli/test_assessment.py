@@ -92,7 +92,7 @@ def test_no_risk_keeps_the_plain_model(made, tmp_path):
     assert "Advice: keep the plain model, none + logistic (" in text
     assert "ensemble, not recommended" in text
     assert "Plain model, kept beside it" not in text
-    scored = succeed("score", out, made["labelled"])
+    scored = succeed("score", out, made["labeled"])
     assert "Gain of the model" not in scored  # both are one model
     assert "To switch" not in scored
     assert " when the model was made; observed " in scored
@@ -127,7 +127,7 @@ def test_scores_of_an_earlier_run_change_nothing_but_the_time(made, tmp_path, mo
     text = adapt(made, out, "--max-risk", "1", "--from", made["scores"])
     assert text.replace(str(out), "") == made["printed"].replace(str(made["model"]), "")
     first, second = load(made["model"]), load(out)
-    rows = make_tables()["labelled"]
+    rows = make_tables()["labeled"]
     np.testing.assert_array_equal(first.predict_proba(rows), second.predict_proba(rows))
     assert read_card(made["model"])["assessment"] == read_card(out)["assessment"]
     # The path is of this machine.
@@ -166,8 +166,8 @@ def test_labels_narrow_what_is_expected(made, tmp_path):
 
 
 def test_score_says_what_was_expected(made):
-    text = succeed("score", made["model"], made["labelled"])
-    scores = json.loads(succeed("score", made["model"], made["labelled"], "--json"))
+    text = succeed("score", made["model"], made["labeled"])
+    scores = json.loads(succeed("score", made["model"], made["labeled"], "--json"))
     stated = load(made["model"]).estimator_.assessment_.recommended
     assert scores["expected"] == {
         **stated._asdict(),
@@ -195,7 +195,7 @@ def test_score_says_that_adapting_hurt_and_how_to_switch(made, tmp_path):
     gain = Estimate(high.value - round(assessment.plain.value, 2), 0.0, 1.0)
     model.estimator_.assessment_ = assessment._replace(recommended=high, vote=high, vote_gain=gain)
     save(model, path)
-    rows = make_tables()["labelled"]
+    rows = make_tables()["labeled"]
     rows["churned"] = model.plain_.predict(rows)
     assert (rows["churned"] != model.predict(rows)).mean() > 0.2
     rows.to_csv(tmp_path / "rows.csv", index=False)

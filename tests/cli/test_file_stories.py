@@ -192,7 +192,7 @@ def test_a_query(adapt, tmp_path):
     assert "Training rows: 80; new rows: 80; columns to learn from: 3, as 3 features." in shown
     assert "as numbers with the unit 'EUR'" in shown
     absent = run("adapt", *queries, "--db", path, "--label", "il", "--out", tmp_path / "m")
-    assert_refused(absent, "adapt", "no column 'il'; is it 'ill'?")
+    assert_refused(absent, "adapt", "no column 'il' for the label; is it 'ill'?")
 
 
 # Options that spare time, not words: nothing is compared that need not be.

@@ -60,7 +60,7 @@ def test_a_column_without_any_value_is_said(made, tmp_path, cell):
     result = predict(made, path)
     assert result.exit_code == 0
     assert "No row has a value in 'income', which the model reads" in result.stdout
-    assert "No row has" not in predict(made, made["labelled"]).stdout
+    assert "No row has" not in predict(made, made["labeled"]).stdout
 
 
 def test_numbers_too_large_name_their_column(made, tmp_path):

@@ -44,7 +44,7 @@ def make_flats():
     return {
         "train": pd.concat(train, ignore_index=True),
         "new": flats(100, "Rome", 1, rng).drop(columns="price"),
-        "labelled": flats(100, "Rome", 1, rng),
+        "labeled": flats(100, "Rome", 1, rng),
     }
 
 
@@ -113,17 +113,17 @@ def test_predict_says_the_range_of_its_predictions(files, tmp_path):
 
 
 def test_score(files):
-    scores = json.loads(succeed("score", files["model"], files["labelled"], "--json"))
-    model, truth = load(files["model"]), TABLES["labelled"]["price"]
+    scores = json.loads(succeed("score", files["model"], files["labeled"], "--json"))
+    model, truth = load(files["model"]), TABLES["labeled"]["price"]
     for found, one in ((scores, model), (scores["plain"], model.plain_)):
-        predicted = one.predict(TABLES["labelled"], sample_domain="Rome")
+        predicted = one.predict(TABLES["labeled"], sample_domain="Rome")
         assert found["r2"]["value"] == pytest.approx(r2_score(truth, predicted))
         assert found["mae"]["value"] == pytest.approx(mean_absolute_error(truth, predicted))
     assert scores["objective"] == "r2"
     assert scores["gain"]["low"] > 0
     assert not scores["hurt"]
     assert [one["name"] for one in scores["domains"]] == ["Rome"]
-    lines = succeed("score", files["model"], files["labelled"]).splitlines()
+    lines = succeed("score", files["model"], files["labeled"]).splitlines()
     assert any("R²" in line and "mean absolute error" in line for line in lines)
     assert any(line.startswith("Gain of the model over the plain one: +") for line in lines)
 
@@ -133,7 +133,7 @@ def test_show_and_monitor(files):
     assert "task: regression\n" in shown
     assert "classes" not in shown
     assert "Moved" in succeed("monitor", files["model"], files["train"], code=3)
-    assert "Not moved" in succeed("monitor", files["model"], files["labelled"])
+    assert "Not moved" in succeed("monitor", files["model"], files["labeled"])
 
 
 def test_a_later_target(files, tmp_path):
@@ -253,7 +253,7 @@ def test_the_automatic_choice(files, tmp_path):
     succeed("predict", model, files["new"], "--out", out)
     expected = fitted.predict(TABLES["new"], sample_domain="Rome")
     np.testing.assert_allclose(pd.read_csv(out)["prediction"], expected, rtol=1e-12)
-    scores = json.loads(succeed("score", model, files["labelled"], "--json"))
+    scores = json.loads(succeed("score", model, files["labeled"], "--json"))
     error, plain = scores["mae"]["value"], scores["plain"]["mae"]["value"]
     assert scores["gain"]["value"] == pytest.approx(plain - error)
     assert error < plain
@@ -280,7 +280,7 @@ def test_diagnose_and_what_follows(files, tmp_path):
     shown = succeed("show", model)
     assert "expected R² (90 % interval)" in shown
     assert "Expected mean absolute error, in units of the label: " in shown
-    scored = json.loads(succeed("score", model, files["labelled"], "--json"))
+    scored = json.loads(succeed("score", model, files["labeled"], "--json"))
     assert scored["expected"]["observed"] == scored["r2"]["value"]
     refused = run("diagnose", *pair, "--objective", "accuracy")
     assert_refused(refused, "diagnose", "--objective accuracy is for classes")
@@ -318,8 +318,8 @@ def test_three_rows(tmp_path):
 
 def test_scores_of_one_row_and_of_equal_labels(files, tmp_path):
     one, same = tmp_path / "one.csv", tmp_path / "same.csv"
-    TABLES["labelled"].head(1).to_csv(one, index=False)
-    TABLES["labelled"].assign(price=3e5).to_csv(same, index=False)
+    TABLES["labeled"].head(1).to_csv(one, index=False)
+    TABLES["labeled"].assign(price=3e5).to_csv(same, index=False)
     for path in (one, same):
         printed = succeed("score", files["model"], path)
         assert "All labels are the same number: R² is undefined." in printed

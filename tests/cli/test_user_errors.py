@@ -87,7 +87,7 @@ def test_models_of_arrays_are_for_python(made, tmp_path):
         result = run(
             name,
             tmp_path / "array.skops",
-            made["labelled"],
+            made["labeled"],
             *options,
         )
         assert_refused(result, name)
@@ -156,7 +156,7 @@ def test_monitor_needs_rows_to_compare(made, tmp_path):
 
 
 def test_score_leaves_out_rows_without_labels(made, tmp_path):
-    frame = make_tables()["labelled"]
+    frame = make_tables()["labeled"]
     frame.loc[:9, "churned"] = None
     frame.loc[10, "churned"] = "perhaps"
     frame.to_csv(tmp_path / "some.csv", index=False)
@@ -173,7 +173,7 @@ def test_score_leaves_out_rows_without_labels(made, tmp_path):
     assert_refused(
         run("score", made["model"], tmp_path / "none.csv"), "score", "no row has a label"
     )
-    result = run("score", made["model"], made["labelled"], "--label", "age")
+    result = run("score", made["model"], made["labeled"], "--label", "age")
     assert_refused(result, "score", "predicts from")
 
 
@@ -256,10 +256,10 @@ def test_errors_of_the_program_are_one_line_too(made, monkeypatch):
         raise ZeroDivisionError("division\nby \x1b[31mzero")
 
     monkeypatch.setattr("covshift.tables.score_file", broken)
-    result = run("score", made["model"], made["labelled"])
+    result = run("score", made["model"], made["labeled"])
     assert_refused(result, "score", "division by", "--debug shows where")
     monkeypatch.setattr("covshift.tables.score_file", lambda *_, **__: [][MemoryError()])
-    assert_refused(run("score", made["model"], made["labelled"]), "score")
+    assert_refused(run("score", made["model"], made["labeled"]), "score")
 
 
 def test_memory_and_modules():

@@ -45,10 +45,10 @@ def test_every_command_in_sequence(layout, tmp_path):
 
     out = tmp_path / "predictions.csv"
     text = succeed(
-        "predict", model, paths["labelled"], "--out", out, "--proba", "--keep", "customer_id"
+        "predict", model, paths["labeled"], "--out", out, "--proba", "--keep", "customer_id"
     )
     assert "The file has a column 'churned': it is not read." in text
-    truth = make_tables()["labelled"]
+    truth = make_tables()["labeled"]
     predictions = pd.read_csv(out)
     assert list(predictions) == [
         "customer_id", "prediction", "probability of no", "probability of yes",
@@ -58,9 +58,9 @@ def test_every_command_in_sequence(layout, tmp_path):
     assert accuracy > 0.9  # without adapting, all are "yes"
     assert np.allclose(predictions.iloc[:, 2:].sum(axis=1), 1)
 
-    scores = json.loads(succeed("score", model, paths["labelled"], "--json"))
+    scores = json.loads(succeed("score", model, paths["labeled"], "--json"))
     assert scores["accuracy"]["value"] == accuracy
-    succeed("monitor", model, paths["labelled"])
+    succeed("monitor", model, paths["labeled"])
     assert "Moved" in succeed("monitor", model, paths["later"], code=3)
     assert "churned" in succeed("show", model)
 
@@ -95,7 +95,7 @@ def test_python_gets_the_same(made):
     """The saved model takes the user's frame, and is the one of the command."""
     model = load(made["model"])
     assert isinstance(model, TableClassifier)
-    frame = read_table(made["labelled"]).frame
+    frame = read_table(made["labeled"]).frame
     assert model.score(frame, frame["churned"].to_numpy(dtype=str)) > 0.9
     assert model.predict(frame.iloc[:1], sample_domain="C").shape == (1,)
     assert model.label_ == "churned"
@@ -151,7 +151,7 @@ def test_no_adapter_says_that_it_learns_nothing_new(made, tmp_path):
 
 
 def test_scores_per_class_and_domain(made):
-    text = succeed("score", made["model"], made["labelled"], "--domain", "site")
+    text = succeed("score", made["model"], made["labeled"], "--domain", "site")
     number = r"0\.\d{3} \(0\.\d{3} to [01]\.\d{3}\)"
     assert re.search(rf"^  the model +{number} +{number}$", text, flags=re.MULTILINE)
     assert re.search(rf"^  plain model +{number} +{number}$", text, flags=re.MULTILINE)
@@ -179,20 +179,20 @@ def test_scores_per_class_and_domain(made):
 )
 def test_classes_are_written_as_they_stood(classes, tmp_path):
     tables = make_tables()
-    for name in ("train", "labelled"):
+    for name in ("train", "labeled"):
         tables[name]["churned"] = np.where(tables[name]["churned"] == "yes", *classes)
     paths = {name: tmp_path / f"{name}.csv" for name in tables}
     for name, frame in tables.items():
         frame.to_csv(paths[name], index=False)
     model, out = tmp_path / "m", tmp_path / "p.csv"
     succeed("adapt", paths["train"], paths["new"], "--label", "churned", *QUICK, "--out", model)
-    succeed("predict", model, paths["labelled"], "--out", out)
-    scores = json.loads(succeed("score", model, paths["labelled"], "--json"))
+    succeed("predict", model, paths["labeled"], "--out", out)
+    scores = json.loads(succeed("score", model, paths["labeled"], "--json"))
     assert scores["accuracy"]["value"] > 0.9
     assert {one["name"] for one in scores["classes"]} == set(classes)
     predicted = pd.read_csv(out, dtype=str)["prediction"]
     assert set(predicted) == {str(name) for name in classes}
-    truth = tables["labelled"]["churned"].astype(str)
+    truth = tables["labeled"]["churned"].astype(str)
     assert (predicted == truth).mean() == scores["accuracy"]["value"]
 
 

@@ -110,7 +110,7 @@ def test_tables_of_anything(size, valid):
 @sizes
 def test_damaged_tables(size, valid):
     def check(damage, command):
-        check_table(damaged(valid["labelled"], damage), command, valid)
+        check_table(damaged(valid["labeled"], damage), command, valid)
 
     fuzz(size, st.tuples(damages, commands), check)
 
@@ -149,7 +149,7 @@ def test_models_of_anything(size, valid):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             (folder / "model").write_bytes(content)
-            (folder / "table").write_bytes(valid["labelled"][0])
+            (folder / "table").write_bytes(valid["labeled"][0])
             out = folder / "out.csv" if command == "predict" else None
             arguments = [] if command == "show" else [folder / "table"]
             arguments += ["--out", out] if out else []

@@ -129,7 +129,7 @@ def test_quiet_leaves_results(tmp_path):
     assert "- Ignored 'customer_id'" in succeed("adapt", files["train"], files["new"], *choice)
     for command in (
         ["predict", model, files["later"], "--out", tmp_path / "p.csv"],
-        ["score", model, files["labelled"]],
+        ["score", model, files["labeled"]],
         ["monitor", model, files["new"]],
     ):
         assert not any(line.startswith("- ") for line in succeed(*command, "-q").splitlines())

@@ -35,7 +35,7 @@ def make_tables(seed=0):
     return {
         "train": pd.concat(train, ignore_index=True),
         "new": customers(120, "C", 1, rng).drop(columns="churned"),
-        "labelled": customers(120, "C", 1, rng),
+        "labeled": customers(120, "C", 1, rng),
         "later": customers(120, "D", 2, rng),
     }
 

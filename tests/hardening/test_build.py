@@ -26,8 +26,8 @@ def initialize():
 
 @pytest.fixture(autouse=True)
 def _plain_environment(monkeypatch):
-    for name in ("CC", "COVSHIFT_PURE"):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setenv("COVSHIFT_COMPILE", "1")
 
 
 @pytest.mark.skipif(
@@ -63,6 +63,6 @@ def test_a_compiler_that_is_not_there_leaves_the_wheel_pure(monkeypatch):
     assert "no-such-compiler" in said[0]
 
 
-def test_a_pure_wheel_can_be_asked_for(monkeypatch):
-    monkeypatch.setenv("COVSHIFT_PURE", "1")
+def test_the_wheel_is_pure_unless_asked(monkeypatch):
+    monkeypatch.delenv("COVSHIFT_COMPILE")
     assert initialize() == ({}, [], [], [])

@@ -4,14 +4,17 @@ import pytest
 
 from covshift.kernels import compiled
 
-there = compiled.library() is not None
+with pytest.MonkeyPatch.context() as patch:  # the suite runs NumPy's
+    patch.setenv("COVSHIFT_KERNELS", "auto")
+    COMPILED = compiled.library.__wrapped__()
 
 
 @pytest.fixture(
     params=[
         "numpy",
         pytest.param(
-            "compiled", marks=pytest.mark.skipif(not there, reason="no compiled kernels here")
+            "compiled",
+            marks=pytest.mark.skipif(COMPILED is None, reason="no compiled kernels here"),
         ),
     ],
     scope="module",
@@ -19,6 +22,6 @@ there = compiled.library() is not None
 def kernels(request):
     """NumPy alone, or compiled code as far as there is any."""
     with pytest.MonkeyPatch.context() as patch:
-        if request.param == "numpy":
-            patch.setattr(compiled, "library", lambda: None)
+        found = COMPILED if request.param == "compiled" else None
+        patch.setattr(compiled, "library", lambda: found)
         yield request.param

@@ -259,7 +259,9 @@ def test_bad_input_is_a_clear_error():
         classifier_two_sample_test(A, B, cv=1)
     with pytest.raises(ValueError, match="n_importance_repeats must not be negative"):
         classifier_two_sample_test(A, B, n_importance_repeats=-1)
-    with pytest.raises(TypeError, match="neither predict_proba nor decision_function"):
+    with pytest.raises(
+        TypeError, match="with predict_proba or decision_function, got LinearRegression"
+    ):
         classifier_two_sample_test(A, B, classifier=LinearRegression())
 
 
