@@ -166,7 +166,7 @@ def _equal_weights(bench):
 
 
 METHODS = [
-    Method("auto", "5", shared_bench, random=True),
+    Method("auto", "6", shared_bench, random=True),
     Method(
         "estimator, accuracy",
         "1",
