@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -192,7 +193,7 @@ def test_a_standard_output_that_is_full(argument):
 @pytest.mark.skipif(os.name == "nt", reason="shells of POSIX")
 @pytest.mark.parametrize("argument", ["--help", "--version", f"show '{MODEL}'"])
 def test_a_standard_output_that_is_closed(argument):
-    command = f"{sys.executable} -m covshift {argument} >&-"
+    command = f"{shlex.quote(sys.executable)} -m covshift {argument} >&-"
     done = subprocess.run(command, shell=True, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 1
     assert done.stderr == "covshift: cannot print what was found: Bad file descriptor.\n"
@@ -200,7 +201,7 @@ def test_a_standard_output_that_is_closed(argument):
 
 @pytest.mark.skipif(os.name == "nt", reason="shells of POSIX")
 def test_a_standard_error_that_is_closed(tmp_path):
-    command = f"{sys.executable} -m covshift show {tmp_path}/missing 2>&-"
+    command = f"{shlex.quote(sys.executable)} -m covshift show {tmp_path}/missing 2>&-"
     done = subprocess.run(command, shell=True, stdout=subprocess.PIPE, text=True)
     assert (done.returncode, done.stdout) == (1, "")
 

@@ -57,7 +57,7 @@ def test_it_is_encoder_and_estimator_in_one(model):
     encoder = TableEncoder().fit(X, sample_domain=sample_domain)
     inner = AdaptedClassifier(DomainStandardScaler())
     inner.fit(encoder.transform(X), y, sample_domain=sample_domain)
-    rows = TABLES["labelled"]
+    rows = TABLES["labeled"]
     Z = encoder.transform(rows)
     assert_array_equal(model.encode(rows), Z)
     assert_array_equal(model.predict(rows), inner.predict(Z))
@@ -71,23 +71,23 @@ def test_labels_of_the_target_are_not_read():
     X, y, sample_domain = MATCHED.stack()
     changed = y.copy()
     changed[sample_domain < 0] = "yes"
-    rows = TABLES["labelled"]
+    rows = TABLES["labeled"]
     models = [make_model().fit(X, labels, sample_domain=sample_domain) for labels in (y, changed)]
     assert_array_equal(*(one.predict_proba(rows) for one in models))
     assert_array_equal(*(one.reference_ for one in models))
 
 
 def test_the_caller_keeps_his_frames(model):
-    rows = TABLES["labelled"].copy()
+    rows = TABLES["labeled"].copy()
     model.predict(rows)
     model.encode(rows)
-    pd.testing.assert_frame_equal(rows, TABLES["labelled"])
+    pd.testing.assert_frame_equal(rows, TABLES["labeled"])
 
 
 def test_a_file_gives_the_same_to_the_bit(model, tmp_path):
     save(model, tmp_path / "m", card={"by": "test"})
     loaded = load(tmp_path / "m")
-    rows = TABLES["labelled"]
+    rows = TABLES["labeled"]
     assert_array_equal(loaded.predict_proba(rows), model.predict_proba(rows))
     assert_array_equal(loaded.reference_, model.reference_)
     assert loaded.schema_ == model.schema_
@@ -104,7 +104,7 @@ def test_names_of_domains():
     assert model.domain_names_ == {0: "A", 1: "B", -1: "C", -2: "B (new)"}
     # B is a target since; A was in training only; X is unknown.
     assert model.domain_numbers(["A", "B", "C", "B (new)", "X"]).tolist() == [0, -2, -1, -2, -3]
-    rows = TABLES["labelled"].head(3)
+    rows = TABLES["labeled"].head(3)
     by_name = model.predict_proba(rows, sample_domain=["A", "B", "C"])
     by_number = model.predict_proba(rows, sample_domain=[0, -2, -1])
     assert_array_equal(by_name, by_number)

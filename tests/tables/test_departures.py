@@ -36,7 +36,7 @@ COMMANDS = {
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_reports_alike(model, tmp_path, command):
     path = tmp_path / "table.csv"
-    frame = TABLES["labelled"][COLUMNS].assign(city="Lima", income=1e6)
+    frame = TABLES["labeled"][COLUMNS].assign(city="Lima", income=1e6)
     frame.loc[:29, "age"] = np.nan
     frame.to_csv(path, index=False)
     notes = [note.removeprefix("table.csv: ") for note in COMMANDS[command](model, path)]
@@ -52,14 +52,14 @@ def test_every_command_reports_alike(model, tmp_path, command):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_nothing_is_said_of_rows_like_those_known(model, tmp_path, command):
     path = tmp_path / "table.csv"
-    TABLES["labelled"][COLUMNS].to_csv(path, index=False)
+    TABLES["labeled"][COLUMNS].to_csv(path, index=False)
     assert not [note for note in COMMANDS[command](model, path) if "Column" in note]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_an_absent_column_is_refused_by_every_command(model, tmp_path, command):
     path = tmp_path / "table.csv"
-    TABLES["labelled"][COLUMNS].rename(columns={"income": "Income"}).to_csv(path, index=False)
+    TABLES["labeled"][COLUMNS].rename(columns={"income": "Income"}).to_csv(path, index=False)
     with pytest.raises(ValueError, match="has no column 'income'; is it 'Income'"):
         COMMANDS[command](model, path)
 

@@ -18,7 +18,7 @@ CANDIDATES = [(None, LogisticRegression()), (DomainStandardScaler(), LogisticReg
 def tables():
     """Rows of two new sites, which take turns in the table."""
     found = make_tables()
-    new = found["labelled"].assign(site=["D", "C"] * 60).drop(columns="churned")
+    new = found["labeled"].assign(site=["D", "C"] * 60).drop(columns="churned")
     return match_tables(found["train"], new, label="churned", domain="site", ignore=["since"])
 
 
@@ -35,7 +35,7 @@ def test_labels_are_put_to_their_rows(tables, tmp_path):
     assert known[:200].all()
     assert known[200:].sum() == 3
     rows = np.flatnonzero(known[200:]) + 200
-    truth = make_tables()["labelled"]
+    truth = make_tables()["labeled"]
     ages = {truth["age"][119]: "yes", truth["age"][0]: "no", truth["age"][1]: "yes"}
     assert {X["age"].iloc[row]: y[row] for row in rows} == ages
     np.testing.assert_array_equal(y[:200], tables.stack().y[:200])
@@ -87,7 +87,7 @@ def test_files_that_cannot_be_used(tables, tmp_path, content, words):
 
 
 def test_labels_narrow_the_interval_and_enter_the_fit(tables, tmp_path):
-    truth = make_tables()["labelled"]["churned"].tolist()
+    truth = make_tables()["labeled"]["churned"].tolist()
     path = write_labels(tmp_path / "labels.csv", range(1, 61), truth[:60])
     labeled = with_new_labels(tables, path)
 
