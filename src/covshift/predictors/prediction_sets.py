@@ -125,7 +125,7 @@ class PredictionSets(NamedTuple):
 
 
 class PredictionIntervals(NamedTuple):
-    """Intervals, one for each row, and what is promised of them; see `PredictionSets`."""
+    """Intervals, one for each row, and what is promised of them; see ``PredictionSets``."""
 
     low: FloatArray
     high: FloatArray
@@ -441,14 +441,14 @@ class IntervalPredictor:
         Parameters
         ----------
         X, alpha, sample_domain, X_target
-            As in ``predict_set`` of a classifier (`SetPredictor`).
+            As in ``predict_set`` of a classifier (``SetPredictor``).
 
         Returns
         -------
         PredictionIntervals
             ``low`` and ``high`` (n_samples,), infinite where the source says too little;
             ``promised``, ``method``, ``reason`` and ``effective_sample_size`` as in
-            `PredictionSets`.
+            ``PredictionSets``.
 
         Notes
         -----
