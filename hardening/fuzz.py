@@ -377,7 +377,7 @@ COMMANDS = {
     "adapt": (["train", "new"], ["--label", "churned", "--adapter", "standardize"], True),
     "adapt later": (["model", "later"], [], True),
     "predict": (["model", "new"], [], True),
-    "score": (["model", "labelled"], ["--label", "churned"], False),
+    "score": (["model", "labeled"], ["--label", "churned"], False),
     "monitor": (["model", "new"], [], False),
     "show": (["model"], [], False),
     "diagnose": (["train", "new"], ["--label", "churned"], False),
