@@ -1,15 +1,19 @@
 """Fit the expected scores of the assessment, and judge it with whole clusters left out.
 
     covshift-bench run DATA --methods auto --made-up 1 --out runs/results.jsonl --jobs 2
-    python benchmarks/assessment.py DATA runs/results.jsonl [--jobs 2] [--write] [--out FOLDER]
+    covshift-bench fresh FRESH
+    covshift-bench run FRESH --list fresh --methods auto --out runs/fresh.jsonl --jobs 2
+    python benchmarks/assessment.py DATA runs/results.jsonl --fresh FRESH runs/fresh.jsonl \
+        [--jobs 2] [--write] [--out FOLDER]
 
 For each task, the vote is that of coefficients of `covshift.selection.gains` which were fitted
-without the task's cluster. Its quantities (`covshift.selection.expectations`) and its true scores
-on the test rows are what the coefficients of ``expectations.json`` are fitted to. Clusters weigh
-the same. Made-up tasks, where they were run, count for the vote only: how far an estimate is off is
-a fact about real data. All that is judged is predicted by coefficients fitted without the task's
-cluster. ``--write`` writes those of all tasks. ``--out`` has the tables of
-``docs/results/assessment.md`` and a line for each task.
+without the task's cluster: for the fresh collections those of all design tasks, which are the ones
+of the package. Its quantities (`covshift.selection.expectations`) and its true scores on the test
+rows are what the coefficients of ``expectations.json`` are fitted to. Clusters weigh the same.
+Made-up tasks, where they were run, count for the vote only: how far an estimate is off is a fact
+about real data. All that is judged is predicted by coefficients fitted without the task's cluster.
+``--write`` writes those of all tasks. ``--out`` has the tables of ``docs/results/assessment.md``
+and a line for each task.
 """
 
 import argparse
@@ -18,13 +22,21 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from calibrate import OBJECTIVES, left_out_coefficients, read_cases, restore
+from calibrate import (
+    OBJECTIVES,
+    fit_coefficients,
+    left_out_coefficients,
+    read_cases,
+    restore,
+    stored_benches,
+)
+from covshift_bench import fresh
 from covshift_bench.methods.automatic import BALANCED, N_MEMBERS
-from covshift_bench.results import OK, read_results
-from covshift_bench.runner import arrays_path
-from covshift_bench.summary import tasks_of
-from covshift_bench.tasks import MADE_UP, draw_task
+from covshift_bench.tasks import MADE_UP, read_tasks
 from joblib import Parallel, delayed
+from scipy.optimize import nnls
+from scipy.special import expit, logit
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits
 
@@ -44,8 +56,10 @@ from covshift.selection.choice import held_out_weights, weigh_labels
 from covshift.selection.expectations import (
     ADAPTED,
     DISAGREEMENT,
+    EXPECTED_GAIN,
     GAIN,
     LEVEL,
+    LOG_COMMITTEE,
     MARGIN,
     MODELS,
     NORMAL_90,
@@ -60,7 +74,9 @@ from covshift.selection.outputs import Output
 from covshift.selection.rehearsals import SOURCE_CV, SOURCE_DOMAINS
 from covshift.selection.vote import vote_weights
 
-COMMAND = "python benchmarks/assessment.py DATA runs/results.jsonl --write"
+COMMAND = (
+    "python benchmarks/assessment.py DATA runs/results.jsonl --fresh FRESH runs/fresh.jsonl --write"
+)
 FILE = Path(covshift.selection.__file__).with_name("expectations.json")
 PROBABILITIES = (
     0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.975, 0.99, 0.995,
@@ -69,21 +85,33 @@ DROPS = (
     "moved", "class shares", "source domains", "confidence", "thresholded confidence",
     "calibrated confidence", "by the vote", "by all", "by unadapted",
 )  # fmt: skip
-GAINS = (
-    "gain, source CV", "gain, moved", "gain, class shares", "gain, source domains",
-    "gain by the vote", "gain by the plain model", "gain by all", "gain by unadapted",
+GAINS = ("gain by the vote", "gain by all")
+OF_CHANGES = (
+    "one", "log disagreement", LOG_COMMITTEE, "separation", "few rows", DISAGREEMENT,
+    "disagreement, where separate",
 )  # fmt: skip
-OF_CHANGES = ("one", "log disagreement", "log committee", "separation", "few rows")
 OF_SCORES = (
     *OF_CHANGES, "one domain", "size of confidence", SOURCE_CV, "committee",
     "size of calibrated confidence",
 )  # fmt: skip
-DIFFICULTY = {
-    PLAIN: OF_SCORES,
-    ADAPTED: OF_SCORES,
-    GAIN: (*OF_CHANGES, DISAGREEMENT, "disagreement, where separate"),
+DIFFICULTY = {PLAIN: OF_SCORES, ADAPTED: OF_SCORES, GAIN: OF_CHANGES}
+# Of the chances. A loss in balanced accuracy is not foreseen by any quantity: it has its base rate.
+CHANCES = {
+    "accuracy": {
+        "loss": ("one", LOG_COMMITTEE),
+        "adapt": ("one",),
+        "keep": ("one", LOG_COMMITTEE, EXPECTED_GAIN),
+    },
+    BALANCED: {
+        "loss": ("one",),
+        "adapt": ("one",),
+        "keep": ("one", LOG_COMMITTEE, EXPECTED_GAIN),
+    },
 }
-RIDGE = 0.3  # of standardized quantities, as a multiple of the total weight
+FRESH = "fresh"  # tasks of the fresh collections
+FORESEEN = ("one", LOG_COMMITTEE)  # of a loss, judged for either objective
+# Of standardized quantities, as multiples of the total weight: of means, and of log scales.
+RIDGE, SCALE_RIDGE = 0.3, 0.1
 # Gains are clipped so to find what tells of them, and so to find how large they are: a few tasks
 # gain ten times as much as the others, and would decide alone what counts.
 CLIP, SIZE_CLIP = 0.1, 0.25
@@ -94,21 +122,21 @@ SMALLEST = 0.005  # added to residuals before their logarithm
 N_PARTS = 10  # of the clusters, for residuals of fits that left them out
 N_LABELS = (0, 20, 80)
 MODEL_WORDS = {PLAIN: "plain model", "recommended": "recommended model", GAIN: "gain of the vote"}
-LEAST_GAINS = (0.0, 0.01, 0.0125, 0.015, 0.0175, 0.02, 0.03)
+LEAST_GAINS = (0.0, 0.005, 0.0075, 0.01, 0.015, 0.02)
 MIN_TEST_ROWS = 200  # of the tasks that harm is counted on
 
 
 # From a stored bench to a record ------------------------------------------------------------------
 
 
-def read_records(line, cases, betas, data, path):
+def read_records(stored, cases, betas):
     """Return the records of a task: a dict for each objective and number of labels.
 
     ORACLE: reads test labels, and labels of as many target rows as ``n_labels`` says.
     """
     with threadpool_limits(1):
-        drawn = draw_task(cases[0].task, data, line["size"])
-        bench, tests = restore(drawn, path, line["seed"])
+        line, drawn = stored.line, stored.draw()
+        bench, tests = restore(drawn, stored.path, line["seed"])
         classes = np.unique(drawn.y_source)
         truth, target_codes = (np.searchsorted(classes, y) for y in (drawn.y_test, drawn.y_target))
         P_test = [None if x is None else bench.calibrated_of(i, x) for i, x in enumerate(tests)]
@@ -196,14 +224,27 @@ def matrix(frame, names):
     return np.array([[one.get(name, 0.0) for name in names] for one in frame["quantities"]])
 
 
-def fit_ridge(X, y, weights, names):
+def fit_ridge(X, y, weights, names, ridge=RIDGE):
     """Return the coefficients of a weighted ridge regression; that of "one" is not penalized."""
     scale = np.sqrt(np.average(X**2, axis=0, weights=weights))
     scale[scale == 0] = 1
     Z = X / scale
-    penalty = np.array([0.0 if name == "one" else RIDGE for name in names]) * weights.sum()
+    penalty = np.array([0.0 if name == "one" else ridge for name in names]) * weights.sum()
     A = Z.T @ (Z * weights[:, None]) + np.diag(penalty)
     return np.linalg.solve(A, Z.T @ (weights * y)) / scale
+
+
+def fit_nonnegative(X, y, weights):
+    """Return the coefficients of a weighted ridge regression without negative ones.
+
+    Each quantity is an estimate of the gain: a negative coefficient would take it for its opposite.
+    """
+    scale = np.sqrt(np.average(X**2, axis=0, weights=weights))
+    scale[scale == 0] = 1
+    root = np.sqrt(weights)
+    penalty = np.sqrt(RIDGE * weights.sum()) * np.eye(X.shape[1])
+    A = np.concatenate([X / scale * root[:, None], penalty])
+    return nnls(A, np.concatenate([root * y, np.zeros(X.shape[1])]))[0] / scale
 
 
 def fit_means(frame, weights):
@@ -211,7 +252,7 @@ def fit_means(frame, weights):
     score = matrix(frame, [SOURCE_CV])[:, 0]
     drops = fit_ridge(matrix(frame, DROPS), score - frame[PLAIN].to_numpy(), weights, DROPS)
     X, gains = matrix(frame, GAINS), frame[GAIN].to_numpy()
-    of_gain = fit_ridge(X, np.clip(gains, -CLIP, CLIP), weights, GAINS)
+    of_gain = fit_nonnegative(X, np.clip(gains, -CLIP, CLIP), weights)
     found = X @ of_gain
     of_gain *= np.average(np.clip(gains, -SIZE_CLIP, SIZE_CLIP) * found, weights=weights)
     of_gain /= np.average(found**2, weights=weights)
@@ -255,7 +296,7 @@ def fit_expectations(everything):
     fitted = {"label stretch": {}}
     for name in MODELS:
         D, sizes = matrix(frame, DIFFICULTY[name]), np.log(np.abs(residuals[name]) + SMALLEST)
-        gamma = fit_ridge(D, sizes, weights, DIFFICULTY[name])
+        gamma = fit_ridge(D, sizes, weights, DIFFICULTY[name], SCALE_RIDGE)
         scaled = residuals[name] / np.exp(D @ gamma)
         fitted[name] = {"mean": means[name]} if name in means else {}
         fitted[name] |= {
@@ -334,29 +375,73 @@ def left_out_frame(frame):
                 part[f"{name} {field}"] = [getattr(one, field) for one in estimates]
         part["loss"] = [one.below(-MARGIN) for one in predicted[GAIN]]
         parts.append(part)
-    return pd.concat(parts).sort_index()
+    judged = pd.concat(parts).sort_index()
+    with_chances(judged, CHANCES[judged["objective"].iloc[0]])
+    return judged
 
 
-def rates_of(frame):
-    """Return how often the vote loses, and how often advice is right, without labels."""
+# Chances -----------------------------------------------------------------------------------------
+
+
+def fit_chances(frame, terms):
+    """Return the coefficients of each chance from records with estimates that left them out.
+
+    Only records without labels count, and for advice that is right only those with that advice.
+    """
     frame = frame[frame["n_labels"] == 0]
-    enough, gain = follow(frame, MIN_GAIN), frame[GAIN].to_numpy()
+    enough, gain = is_enough(frame, MIN_GAIN), frame[GAIN].to_numpy()
+    everything = np.ones(len(frame), dtype=bool)
+    outcomes = {
+        "loss": (everything, gain < -MARGIN),
+        "adapt": (enough, gain >= 0),
+        "keep": (~enough, gain <= MARGIN),
+    }
     return {
-        "loss": cluster_mean(gain < -MARGIN, frame, enough),
-        "loss_kept": cluster_mean(gain < -MARGIN, frame, ~enough),
-        "adapt": cluster_mean(gain >= 0, frame, enough),
-        "keep": cluster_mean(gain <= MARGIN, frame, ~enough),
+        name: fit_logistic(frame[rows], came_true[rows], terms[name])
+        for name, (rows, came_true) in outcomes.items()
+        if name in terms
     }
 
 
-def follow(frame, min_gain):
-    """Return whether the vote is recommended.
+def fit_logistic(frame, came_true, names):
+    """Return the coefficients of a logistic regression, clusters weighing the same."""
+    weights = cluster_weights(frame)
+    if names == ("one",):
+        rate = np.average(came_true, weights=weights)
+        return {"one": float(logit(rate))}
+    X = chance_matrix(frame, names[1:])
+    scale = X.std(axis=0)
+    model = LogisticRegression(C=10.0).fit(X / scale, came_true, sample_weight=weights)
+    return dict(zip(names, [*model.intercept_, *(model.coef_[0] / scale)], strict=True))
 
-    Without labels the probability of a loss is a base rate below the accepted one.
-    """
-    enough = (frame["gain value"] > 0) & (frame["gain value"] >= min_gain) & ~frame["same"]
-    risky = (frame["n_labels"] > 0) & (frame["loss"] > MAX_RISK)
-    return (enough & ~risky).to_numpy()
+
+def chance_matrix(frame, names):
+    """Return the quantities of chances; the expected gain is one of them."""
+    known = {EXPECTED_GAIN: frame["gain value"].to_numpy()}
+    columns = [known[one] if one in known else matrix(frame, [one])[:, 0] for one in names]
+    return np.column_stack([*columns, np.zeros((len(frame), 0))])
+
+
+def with_chances(frame, terms):
+    """Add the chances of each record, by coefficients without its cluster; labels take over."""
+    for cluster in frame["cluster"].unique():
+        out = (frame["cluster"] == cluster).to_numpy() & (frame["n_labels"] == 0).to_numpy()
+        fitted = fit_chances(frame[frame["cluster"] != cluster], terms)
+        for name, beta in fitted.items():
+            X = chance_matrix(frame[out], list(beta)[1:])
+            values = list(beta.values())
+            frame.loc[out, name] = expit(values[0] + X @ np.array(values[1:]))
+
+
+def is_enough(frame, min_gain):
+    """Return whether the expected gain is large enough."""
+    value = frame["gain value"]
+    return ((value > 0) & (value >= min_gain) & ~frame["same"]).to_numpy()
+
+
+def follow(frame, min_gain):
+    """Return whether the vote is recommended."""
+    return is_enough(frame, min_gain) & (frame["loss"] <= MAX_RISK).to_numpy()
 
 
 def cluster_mean(values, frame, mask=None):
@@ -375,6 +460,7 @@ def parts_of(frame):
         "controls": (frame["mark"] == "control").to_numpy(),
         "one source domain": (frame["n_domains"] == 1).to_numpy(),
         "several": (frame["n_domains"] > 1).to_numpy(),
+        FRESH: frame["task"].isin([task.name for task in read_tasks(fresh.LIST)]).to_numpy(),
     }
 
 
@@ -465,7 +551,9 @@ def judge_advice(frame, min_gain):
 
 
 def judge_losses(frame):
-    """Return the Brier scores of the probability of a loss and of its base rate, and the skill."""
+    """Return the Brier scores of a foreseen loss and of the base rate, and the skill."""
+    frame = frame.copy()
+    with_chances(frame, {"loss": FORESEEN})
     loss = (frame[GAIN] < -MARGIN).to_numpy(dtype=float)
     weights, clusters = cluster_weights(frame), frame["cluster"].to_numpy()
     base = np.array(
@@ -531,15 +619,15 @@ def tables(figures, min_gain):
             f"{found['tasks']} tasks in {found['clusters']} clusters, each judged by coefficients "
             "that were fitted without its cluster.",
             "",
-            "| 90 % intervals | covered | shift | controls | one source domain | several | "
+            "| 90 % intervals | covered | shift | controls | one source domain | several | fresh | "
             "clusters below 70 % | mean width | shift | controls |",
-            "|---|" + "---:|" * 9,
+            "|---|" + "---:|" * 10,
         ]
         for n_labels in N_LABELS:
             after = f", {n_labels} labels" if n_labels else ""
             for model in (PLAIN, "recommended", GAIN):
                 one = found[f"labels {n_labels}"][model]
-                parts = ("all", "shift", "controls", "one source domain", "several")
+                parts = ("all", "shift", "controls", "one source domain", "several", FRESH)
                 covered = [f"{one[f'cover {part}']:.0%}" for part in parts]
                 widths = [f"{one[f'width {part}']:.2f}" for part in parts[:3]]
                 cells = [*covered, f"{one['clusters below 70 %']:.0%}", *widths]
@@ -562,7 +650,7 @@ def tables(figures, min_gain):
         loss = found["losses"]
         lines += [
             "",
-            f"Probability of a loss: Brier score {loss['Brier']:.3f}, base rate "
+            f"Probability of a loss by the committee: Brier score {loss['Brier']:.3f}, base rate "
             f"{loss['base rate']:.3f}, skill {loss['skill']:.2f}; difference "
             f"{shown_interval(loss['difference'])}. The expected gain tells gains above .02 from "
             f"the rest with an AUC of {found['auc'][0]:.2f}, and gains above 0 with "
@@ -603,44 +691,49 @@ def shown_interval(values):
     return f"{value:+.3f} ({low:+.3f} to {high:+.3f})"
 
 
+def read_all(options):
+    """Return the records of all stored tasks, the votes by coefficients without their clusters."""
+    run = Parallel(n_jobs=options.jobs)
+    stored = stored_benches(options.data, options.results)
+    by_task = run(delayed(read_cases)(one) for one in stored)
+    of_objective = [[cases[i] for cases in by_task] for i in range(len(OBJECTIVES))]
+    left_out = [left_out_coefficients(cases) for cases in of_objective]
+    jobs = [
+        delayed(read_records)(one, cases, [beta[one.task.cluster] for beta in left_out])
+        for one, cases in zip(stored, by_task, strict=True)
+        if one.task.collection != MADE_UP
+    ]
+    if options.fresh is not None:
+        betas = [fit_coefficients(cases) for cases in of_objective]
+        stored = stored_benches(*options.fresh, fresh.LIST)
+        by_task = run(delayed(read_cases)(one) for one in stored)
+        jobs += [
+            delayed(read_records)(one, cases, betas)
+            for one, cases in zip(stored, by_task, strict=True)
+        ]
+    return pd.DataFrame([one for of_task in run(jobs) for one in of_task])
+
+
 def main():
     """Read the stored outputs, fit, judge, write."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("data", type=Path, help="folder with the collections")
     parser.add_argument("results", type=Path, help="file of `covshift-bench run`")
+    parser.add_argument("--fresh", type=Path, nargs=2, metavar=("FOLDER", "RESULTS"))
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--gain", type=float, default=MIN_GAIN, help="min_gain that is judged")
     parser.add_argument("--write", action="store_true", help="write expectations.json")
     parser.add_argument("--out", type=Path, help="folder for tables.md and tasks.csv")
     options = parser.parse_args()
-    lines = [one for one in read_results([options.results]) if one["status"] == OK]
-    tasks = {task.name: task for task in tasks_of(lines)}
-    lines = [one for one in lines if one["method"] == "auto" and one["task"] in tasks]
-    paths = [arrays_path(options.results, one) for one in lines]
-    run = Parallel(n_jobs=options.jobs)
-    by_task = run(
-        delayed(read_cases)(line, tasks[line["task"]], options.data, path)
-        for line, path in zip(lines, paths, strict=True)
-    )
-    betas = [
-        left_out_coefficients([cases[number] for cases in by_task])
-        for number in range(len(OBJECTIVES))
-    ]
-    records = run(
-        delayed(read_records)(
-            line, cases, [beta[cases[0].task.cluster] for beta in betas], options.data, path
-        )
-        for line, cases, path in zip(lines, by_task, paths, strict=True)
-        if cases[0].task.collection != MADE_UP
-    )
-    everything = pd.DataFrame([one for of_task in records for one in of_task])
+    everything = read_all(options)
     written = {"command": COMMAND, "probabilities": list(PROBABILITIES)}
     figures, judged = {}, []
     for objective in OBJECTIVES:
         frame = everything[everything["objective"] == objective].reset_index(drop=True)
         written[objective] = rounded(fit_expectations(frame))
         judged.append(left_out_frame(frame))
-        written[objective] = {"rates": rounded(rates_of(judged[-1]))} | written[objective]
+        found = rounded(fit_chances(judged[-1], CHANCES[objective]))
+        written[objective] = {"chances": found} | written[objective]
         figures[objective] = report(judged[-1], options.gain)
     print(tables(figures, options.gain))
     if options.out is not None:

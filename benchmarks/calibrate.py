@@ -24,7 +24,7 @@ from covshift_bench.methods.automatic import BALANCED, N_MEMBERS, OBJECTIVES, ma
 from covshift_bench.results import OK, open_results, read_results
 from covshift_bench.runner import arrays_path, encode_prediction
 from covshift_bench.summary import tasks_of
-from covshift_bench.tasks import MADE_UP, draw_task
+from covshift_bench.tasks import LIST, MADE_UP, draw_task
 from joblib import Parallel, delayed
 
 import covshift.selection
@@ -55,11 +55,32 @@ class Case(NamedTuple):
     plain: int
 
 
-def read_cases(line, task, data, path):
+class Stored(NamedTuple):
+    """A task whose bench was stored: its line of results, and where rows and outputs are."""
+
+    line: dict
+    task: object
+    data: Path
+    path: Path
+
+    def draw(self):
+        """Return the rows of the task."""
+        return draw_task(self.task, self.data, self.line["size"])
+
+
+def stored_benches(data, results, path=LIST):
+    """Return the stored benches of a file of `covshift-bench run` and a list of tasks."""
+    lines = [one for one in read_results([results]) if one["status"] == OK]
+    tasks = {task.name: task for task in tasks_of(lines, path)}
+    lines = [one for one in lines if one["method"] == "auto" and one["task"] in tasks]
+    return [Stored(one, tasks[one["task"]], Path(data), arrays_path(results, one)) for one in lines]
+
+
+def read_cases(stored):
     """Return the cases of a task, one for each objective, from its stored outputs."""
-    drawn = draw_task(task, data, line["size"])
-    bench, tests = restore(drawn, path, line["seed"])
-    return [make_case(bench, tests, drawn, task, objective) for objective in OBJECTIVES]
+    drawn = stored.draw()
+    bench, tests = restore(drawn, stored.path, stored.line["seed"])
+    return [make_case(bench, tests, drawn, stored.task, objective) for objective in OBJECTIVES]
 
 
 def restore(drawn, path, seed):
@@ -146,10 +167,10 @@ def write_coefficients(path, by_task, without=()):
     path.write_text(json.dumps(facts | fitted, indent=2) + "\n", encoding="utf-8")
 
 
-def left_out_lines(line, cases, betas, data, path):
+def left_out_lines(stored, cases, betas):
     """Lines of results of the vote by coefficients that know nothing of the task's cluster."""
-    drawn = draw_task(cases[0].task, data, line["size"])
-    bench, tests = restore(drawn, path, line["seed"])
+    line, drawn = stored.line, stored.draw()
+    bench, tests = restore(drawn, stored.path, line["seed"])
     classes = np.unique(drawn.y_source)
     P = [None if one is None else bench.calibrated_of(i, one) for i, one in enumerate(tests)]
     lines = []
@@ -180,18 +201,11 @@ def main():
     options = parser.parse_args()
     if bool(options.without) != bool(options.coefficients):
         parser.error("--without and --coefficients belong together")
-    lines = [one for one in read_results([options.results]) if one["status"] == OK]
-    tasks = {task.name: task for task in tasks_of(lines)}
-    unknown = set(options.without) - {task.cluster for task in tasks.values()}
+    stored = stored_benches(options.data, options.results)
+    unknown = set(options.without) - {one.task.cluster for one in stored}
     if unknown:
         parser.error(f"--without: there is no cluster {', '.join(sorted(unknown))}")
-    lines = [one for one in lines if one["method"] == "auto" and one["task"] in tasks]
-    paths = [arrays_path(options.results, one) for one in lines]
-    jobs = [
-        delayed(read_cases)(line, tasks[line["task"]], options.data, path)
-        for line, path in zip(lines, paths, strict=True)
-    ]
-    by_task = Parallel(n_jobs=options.jobs)(jobs)
+    by_task = Parallel(n_jobs=options.jobs)(delayed(read_cases)(one) for one in stored)
     left_out = {}
     for number, objective in enumerate(OBJECTIVES):
         cases = [cases[number] for cases in by_task]
@@ -202,11 +216,10 @@ def main():
     if options.out is not None:
         jobs = [
             delayed(left_out_lines)(
-                line, cases, [left_out[case.objective][case.task.cluster] for case in cases],
-                options.data, path,
+                one, cases, [left_out[case.objective][case.task.cluster] for case in cases]
             )
-            for line, cases, path in zip(lines, by_task, paths, strict=True)
-        ]  # fmt: skip
+            for one, cases in zip(stored, by_task, strict=True)
+        ]
         with open_results(options.out) as add:
             for found in Parallel(n_jobs=options.jobs)(jobs):
                 for line in found:

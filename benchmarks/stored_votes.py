@@ -14,12 +14,9 @@ import zlib
 from typing import NamedTuple
 
 import numpy as np
-from calibrate import OBJECTIVES, Case, left_out_coefficients, make_case, restore
+from calibrate import OBJECTIVES, Case, left_out_coefficients, make_case, restore, stored_benches
 from covshift_bench.methods.automatic import BALANCED, N_MEMBERS
-from covshift_bench.results import OK, read_results
-from covshift_bench.runner import arrays_path
-from covshift_bench.summary import tasks_of
-from covshift_bench.tasks import MADE_UP, draw_task
+from covshift_bench.tasks import MADE_UP
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
@@ -73,11 +70,11 @@ class Model(NamedTuple):
     domains: list
 
 
-def read_stored(line, task, data, path):
+def read_stored(stored):
     """Return the outputs of a task's candidates. ORACLE: keeps the classes of the test rows."""
     with threadpool_limits(1):
-        drawn = draw_task(task, data, line["size"])
-        bench, tests = restore(drawn, path, line["seed"])
+        drawn, task = stored.draw(), stored.task
+        bench, tests = restore(drawn, stored.path, stored.line["seed"])
         cases = [make_case(bench, tests, drawn, task, objective) for objective in OBJECTIVES]
         bench.metric = METRICS[OBJECTIVES[0]]
         played = [(name, one) for name, one in pseudo_targets(bench, SOURCE_DOMAINS)]
@@ -127,14 +124,8 @@ def model_of(stored, name, gains, objective):
 def read_all(data, results, cache, n_jobs=1):
     """Return all stored real tasks, and their expected gains by objective."""
     cache.mkdir(parents=True, exist_ok=True)
-    lines = [one for one in read_results([results]) if one["status"] == OK]
-    tasks = {task.name: task for task in tasks_of(lines) if task.collection != MADE_UP}
-    lines = [one for one in lines if one["method"] == "auto" and one["task"] in tasks]
-    jobs = [
-        delayed(_cached)(line, tasks[line["task"]], data, arrays_path(results, line), cache)
-        for line in lines
-    ]
-    stored = Parallel(n_jobs=n_jobs)(jobs)
+    real = [one for one in stored_benches(data, results) if one.task.collection != MADE_UP]
+    stored = Parallel(n_jobs=n_jobs)(delayed(_cached)(one, cache) for one in real)
     betas = [
         left_out_coefficients([one.cases[number] for one in stored])
         for number in range(len(OBJECTIVES))
@@ -149,11 +140,12 @@ def read_all(data, results, cache, n_jobs=1):
     return stored, [dict(zip(OBJECTIVES, one, strict=True)) for one in gains]
 
 
-def _cached(line, task, data, path, cache):
-    file = cache / f"{zlib.crc32(line['task'].encode()):08x}-{line['seed']}.pickle"
+def _cached(stored, cache):
+    name = f"{zlib.crc32(stored.task.name.encode()):08x}-{stored.line['seed']}.pickle"
+    file = cache / name
     if not file.exists():
         part = file.with_suffix(".part")
-        part.write_bytes(pickle.dumps(_halved(read_stored(line, task, data, path))))
+        part.write_bytes(pickle.dumps(_halved(read_stored(stored))))
         part.replace(file)
     return pickle.loads(file.read_bytes())
 

@@ -14,7 +14,7 @@ from covshift.kernels.arrays import FloatArray
 from covshift.selection import assessment as assessing
 from covshift.selection.assessment import HIGH, MODERATE, Determinability, assess
 from covshift.selection.choice import Choice
-from covshift.selection.expectations import Predictive, Rates, coefficients
+from covshift.selection.expectations import Chances, Predictive, coefficients
 from covshift.selection.members import fit_members
 from covshift.selection.vote import vote_weights
 from covshift.selection.words import (
@@ -78,8 +78,8 @@ def random_diagnoses():
         objective = str(rng.choice(["accuracy", "balanced_accuracy"]))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(assessing, "quantities_of", lambda *_, **__: dict(quantities))
-            rates = Rates(*map(float, rng.uniform(size=4)))
-            patch.setattr(assessing, "base_rates", lambda _, rates=rates: rates)
+            likely = Chances(*map(float, rng.uniform(size=3)))
+            patch.setattr(assessing, "chances", lambda *_, likely=likely: likely)
             patch.setattr(assessing, "expect", lambda *_, rng=rng: draw_expected(rng))
             patch.setattr(
                 assessing, "judge_determinability", lambda _, rng=rng: draw_determinability(rng)

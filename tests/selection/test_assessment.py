@@ -30,7 +30,7 @@ from covshift.selection.expectations import (
     Predictive,
     Views,
     _credited,
-    base_rates,
+    chances,
     coefficients,
     expect,
     label_stretch,
@@ -102,10 +102,7 @@ def naive_quantities(bench, objective, weights, number, allowed):
 
     def pair(P, codes):
         plain, vote = decide(P[number]), decide(naive_mix(P, weights))
-        apart = sum(a != b for a, b in zip(plain, vote, strict=True)) / len(plain)
-        return (
-            naive_score(plain, codes, objective), naive_score(vote, codes, objective), apart,
-        )  # fmt: skip
+        return naive_score(plain, codes, objective), naive_score(vote, codes, objective)
 
     target = bench.calibrated(bench.target)
     plain, vote = decide(target[number]), decide(naive_mix(target, weights))
@@ -121,9 +118,8 @@ def naive_quantities(bench, objective, weights, number, allowed):
             played[kind] = found
     result = {}
     for kind, found in played.items():
-        a, b, apart = (sum(one[j] for one in found) / len(found) for j in range(3))
+        a, b = (sum(one[j] for one in found) / len(found) for j in range(2))
         result[f"{kind}, plain"], result[f"{kind}, vote"] = a, b
-        result[f"gain, {kind}"] = changed * min(1, max(-1, (b - a) / max(apart, 0.02)))
     cv = result["source CV"] = result["source CV, plain"]
     for kind in played:
         if kind != "source CV":
@@ -158,11 +154,9 @@ def naive_quantities(bench, objective, weights, number, allowed):
     result["by all"] = cv - calibrated(naive_mix(target, equal))
     result["by unadapted"] = cv - calibrated(naive_mix(target, unadapted))
     result["calibrated confidence"] = cv - calibrated(target[number])
-    result["size of by all"] = abs(result["by all"])
     result["gain by the vote"] = credited(naive_mix(target, weights))
-    result["gain by the plain model"] = credited(target[number])
     result["gain by all"] = credited(naive_mix(target, equal))
-    result["gain by unadapted"] = credited(naive_mix(target, unadapted))
+
     committee = [
         sum(a != b for a, b in zip(plain, decide(P), strict=True)) / n
         for P, may in zip(target, allowed, strict=True)
@@ -409,14 +403,31 @@ def test_a_plain_model_that_cannot_be_fitted_leaves_no_assessment():
     assert choose(bench, "rehearsals", n_members=1).assessment is None
 
 
-def test_without_labels_probabilities_are_base_rates():
-    found = assessed()[0].assessment
-    rates = base_rates("accuracy")
-    kept = found.action == "keep"
-    assert found.vote_loss_probability == (rates.loss_kept if kept else rates.loss)
-    assert found.certainty == (rates.keep if kept else rates.adapt)
-    labeled = assessed(labels=40)[0].assessment
-    assert labeled.vote_loss_probability != rates.loss
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_without_labels_probabilities_are_chances(objective):
+    choice, bench = assessed(objective=objective)
+    found = choice.assessment
+    quantities = {"one": 1.0} | naive_quantities(
+        bench, objective, choice.weights, choice.plain, choice.table.allowed
+    )
+    likely = chances(quantities, found.vote_gain.value, objective)
+    assert found.vote_loss_probability == pytest.approx(likely.loss)
+    wanted = likely.keep if found.action == "keep" else likely.adapt
+    assert found.certainty == pytest.approx(wanted)
+    labeled = assessed(labels=40, objective=objective)[0].assessment
+    assert labeled.vote_loss_probability != pytest.approx(likely.loss)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_chances_are_logistic(objective):
+    quantities = {"one": 1.0, "log committee": -1.7}
+    found = chances(quantities, 0.03, objective)._asdict()
+    for name, terms in coefficients()[objective]["chances"].items():
+        known = {**quantities, "expected gain": 0.03}
+        total = sum(known[one] * beta for one, beta in terms.items())
+        assert found[name] == pytest.approx(1 / (1 + exp(-total)))
+    certain = chances({"one": 1.0, "log committee": np.log(0.02)}, 0.0, objective)
+    assert certain.keep > found["keep"]  # models that agree have nothing to gain
 
 
 def test_confidence_in_words():

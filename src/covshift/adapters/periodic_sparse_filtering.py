@@ -43,11 +43,11 @@ class PeriodicSparseFiltering(SparseFilter):
         ``n_unlabelled_components`` (without labels: the number of input features).
     activation : {"sin", "cos", "abs"}, default="sin"
         g; with "abs" this is sparse filtering guided by labels.
-    label_reward : float, array of shape (n_classes,) or "auto", default=1.0
+    label_reward : float, array of shape (n_classes,) or "auto", default="auto"
         :math:`\lambda`, for all classes or one per class in sorted order. "auto":
         :math:`4 n / n_\text{labeled}` for all classes, of n rows of which
         :math:`n_\text{labeled}` have a known label: the more rows have none, the more each label
-        counts, so that the target's rows do not outvote them.
+        counts, so that the target's rows do not outvote them. The paper has 1 to 2.
     n_unlabelled_components : int, default=0
         Filters, the last of ``n_components``, that no class is rewarded for.
     feature_groups : array of shape (n_classes, n_components), default=None
@@ -110,7 +110,7 @@ class PeriodicSparseFiltering(SparseFilter):
         n_components=None,
         *,
         activation="sin",
-        label_reward=1.0,
+        label_reward="auto",
         n_unlabelled_components=0,
         feature_groups=None,
         loss="joint",

@@ -57,8 +57,8 @@ MinGain = Annotated[
     float | None,
     typer.Option(
         metavar="G",
-        help="Adapt where the expected gain over the plain model is at least G (default: 0.015, or "
-        "0 in R²; 0: wherever a gain is expected).",
+        help="Adapt where the expected gain over the plain model is at least G (default: 0.0075, "
+        "or 0 in R²; 0: wherever a gain is expected).",
     ),
 ]
 MaxRisk = Annotated[

@@ -6,8 +6,8 @@ It is computed from one bench of candidates, and everything that speaks of the a
 **Action.** The vote is recommended where its expected gain is at least ``min_gain`` and the
 probability that it loses more than .01 against the plain model is at most ``max_risk``; else the
 plain model. Smaller expected gains come true on average, too, but they are small, and losses among
-them nearly as frequent: asking for .015 more than halves the harm and costs about a twentieth of
-the gain where domains differ (docs/results/assessment.md).
+them nearly as frequent: asking for .0075 halves the harm and costs less than a twentieth of the
+gain where domains differ (docs/results/assessment.md).
 
 **Known labels** of m target rows are a direct sample of the scores. With a prediction of mean
 :math:`\mu` and standard deviation :math:`\sigma`, and a score a on the labeled rows whose sampling
@@ -25,8 +25,8 @@ vote that the other half chooses.
 
 **Confidence** is in the probability that the action is right: that the vote does not lose where it
 is recommended, that it does not gain more than .01 where it is not. High from .9, moderate from
-.75. Without labels both this and the probability of a loss are base rates of real tasks: no
-quantity predicted them better (docs/results/assessment.md).
+.75. Without labels both this and the probability of a loss come from how often real tasks like this
+one lost or gained (`covshift.selection.expectations.chances`).
 
 **Whether the data can tell.** Source rows show what continues in the target in two ways: the target
 lies where the source has rows, or several source domains differ from each other about as far as the
@@ -53,7 +53,7 @@ from covshift.selection.expectations import (
     Estimate,
     Predictive,
     Views,
-    base_rates,
+    chances,
     expect,
     label_stretch,
     quantities_of,
@@ -68,8 +68,8 @@ from covshift.selection.number_expectations import (
     SMALLEST,
     expect_numbers,
     in_label_units,
+    number_chances,
     number_quantities,
-    number_rates,
 )
 from covshift.selection.problem import Problem
 from covshift.selection.rehearsals import kinds_of
@@ -78,8 +78,9 @@ from covshift.selection.score_table import ScoreTable
 Action: TypeAlias = Literal["adapt", "combine", "keep"]
 Confidence: TypeAlias = Literal["high", "moderate", "low"]
 
-MIN_GAIN = 0.015  # expected gain from which the vote is recommended
-MAX_RISK = 0.3  # above the base rates of a loss, so that it stops nothing until labels are known
+# Both were chosen on real tasks (docs/results/assessment.md).
+MIN_GAIN = 0.0075  # expected gain from which the vote is recommended
+MAX_RISK = 0.5  # a vote that more likely than not loses is not recommended
 HIGH, MODERATE = 0.9, 0.75  # probability that the action is right
 MIN_OVERLAP = 0.8  # share of the target rows inside the support of the source
 MIN_DOMAINS = 3  # source domains
@@ -252,13 +253,13 @@ def assess(
     problem, task = bench.problem, bench.task
     if isinstance(task, NumberTask):
         quantities = number_quantities(bench, weights, plain, table.allowed)
-        expected, rates = expect_numbers(quantities), number_rates()
+        expected = expect_numbers(quantities)
         least, margin, stretch = -np.inf, NUMBER_MARGIN, dict[str, float]()
     else:
         quantities = quantities_of(
             bench, objective, weights, plain, table.allowed, reweighed=reweighed
         )
-        expected, rates = expect(quantities, objective), base_rates(objective)
+        expected = expect(quantities, objective)
         least, margin, stretch = 0.0, MARGIN, label_stretch(objective)
     n_labels = 0
     if labeled is not None and len(labeled.codes):
@@ -278,7 +279,11 @@ def assess(
     vote_gain = expected[GAIN].interval().clipped(least - of_plain.value, 1 - of_plain.value)
     of_vote = _moved(expected[ADAPTED].interval(), of_plain.value + vote_gain.value, least)
     enough = vote_gain.value > 0 and vote_gain.value >= min_gain
-    loss = rates.loss if enough else rates.loss_kept
+    if isinstance(task, NumberTask):
+        likely = number_chances(enough)
+    else:
+        likely = chances(quantities, vote_gain.value, objective)
+    loss = likely.loss
     if n_labels:
         loss = expected[GAIN].below(-margin)
     if same:
@@ -289,10 +294,12 @@ def assess(
     if follow:
         action = "adapt" if weights[adapts].any() else "combine"
     used = weights if follow else np.eye(len(weights))[plain]
-    certainty = rates.adapt if follow else rates.keep
+    certainty = likely.adapt if follow else likely.keep
     if n_labels:
         certainty = 1 - expected[GAIN].below(0.0) if follow else expected[GAIN].below(margin)
     determinability = judge_determinability(problem)
+    # Where every candidate is degenerate on the target, their agreement says nothing.
+    tells = determinability.determinable and bool(table.allowed.any())
     assessment = Assessment(
         objective=objective,
         action=action,
@@ -303,7 +310,7 @@ def assess(
         vote=of_vote,
         vote_gain=vote_gain,
         vote_loss_probability=loss,
-        confidence=grade(1.0 if same else certainty, determinability.determinable or n_labels > 0),
+        confidence=grade(1.0 if same else certainty, tells or n_labels > 0),
         certainty=1.0 if same else certainty,
         determinability=determinability,
         plain_name=bench.candidates[plain].name,

@@ -60,13 +60,14 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
         much as frequent ones; ``predict`` returns the class whose probability is largest compared
         with its share. A callable gets true and predicted labels and drives the choice;
         ``predict`` then returns the most probable class.
-    min_gain : float, default=0.015
+    min_gain : float, default=0.0075
         Expected gain from which the vote is used in place of the plain model. 0 uses the vote
         wherever a gain is expected, which gains most on average and loses more often.
-    max_risk : float, default=0.3
+    max_risk : float, default=0.5
         Accepted probability that the vote loses more than .01 against the plain model. Where it is
-        larger, the plain model is used. Without target labels that probability is a base rate of
-        real tasks, below .3: nothing predicted losses better.
+        larger, the plain model is used. Without target labels that probability is how often real
+        tasks like this one lost: for accuracy it depends on how far the candidates differ, for
+        balanced accuracy it is the same for all.
     class_shares : {"auto", "source", "estimated"}, default="auto"
         Class proportions that ``predict_proba`` is made for. "source": those of the source.
         "estimated": those of the target, estimated by expectation and maximization, which assumes

@@ -49,7 +49,7 @@ class AutoAdaptedRegressor(IntervalPredictor, RegressorMixin, DomainRequests, Au
     min_gain : float, default=0.0
         Expected gain in R² from which the average is used in place of the plain model; it must be
         positive in any case.
-    max_risk : float, default=0.3
+    max_risk : float, default=0.5
         Accepted probability that the average loses more than .02 in R² against the plain model.
         Where it is larger, the plain model is used.
     max_rows : int, default=600

@@ -30,23 +30,31 @@ A model that is wrong in a new place is often sure of itself there, and other mo
 the last three are the best single estimates where domains differ (docs/results/assessment.md).
 
 **The gain of the vote** is made on the rows that it predicts differently, a share c of the target.
-Two kinds of quantities estimate how many of these it gets right. In a rehearsal that changes a
-share c' of the rows and gains g', the gain is :math:`c\, g' / c'`. And by class probabilities
-:math:`p_{ik}` of the target rows, with :math:`v_i` the class predicted by the vote and
-:math:`f_i` that of the plain model, it is the mean of :math:`p_{i v_i} - p_{i f_i}`: by the
-probabilities of the vote, of the plain model, of all candidates and of all unadapted ones.
+By class probabilities :math:`p_{ik}` of the target rows, with :math:`v_i` the class predicted by
+the vote and :math:`f_i` that of the plain model, it is the mean of
+:math:`p_{i v_i} - p_{i f_i}`: by the probabilities of the vote, and by those of all candidates.
+Neither counts against a gain. Gains in rehearsals, and the probabilities of unadapted models alone,
+made the estimates no better on tasks left out.
 
 **The vote** has the sum of both as its expected score.
 
-**Difficulty**: the logarithms of c and of the share of rows on which the plain model differs from a
-candidate, on average; how separate source and target are, :math:`(2 A - 1)^2` for the AUC A of a
-classifier between them; one over the root of the number of target rows. For scores also that share
-itself, whether there is one source domain, the size of three terms of confidence, and the score on
-the source; for the gain also c itself and c times the separation: where adapters change most of the
+**Difficulty**: c, its logarithm, and c times the separation of source and target,
+:math:`(2 A - 1)^2` for the AUC A of a classifier between them; this separation; the logarithm of
+the share of rows on which the plain model differs from a candidate, on average; one over the root
+of the number of target rows. For scores also that share itself, whether there is one source domain,
+the size of two terms of confidence, and the score on the source. Where adapters change most of the
 predictions, they gain or lose far more.
 
-**Which tasks lose** is not predicted: on tasks left out, probabilities by these distributions were
-no better than their base rate. So probabilities of a loss are base rates, until labels are known.
+**Chances** without labels are logistic in a few quantities:
+
+.. math::
+
+    P = \frac{1}{1 + e^{-\sum_j \alpha_j x_j}}
+
+that the vote loses more than .01, in how much the plain model differs from the candidates (for
+balanced accuracy nothing tells more than the base rate does, so it is a constant); that keeping the
+plain model is right, in this and the expected gain; that the vote, where it is recommended, does
+not lose, a constant. Probabilities by the distributions above were no better than base rates.
 
 The coefficients are in ``expectations.json``, which names the command that wrote it.
 
@@ -69,6 +77,7 @@ from importlib.resources import files
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
 from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
 from covshift.kernels.class_shares import reweigh_classes
@@ -87,7 +96,7 @@ from covshift.selection.rehearsals import KINDS, SOURCE_CV, pseudo_targets
 PLAIN, ADAPTED, GAIN = MODELS = ("plain", "adapted", "gain")
 LEVEL = 0.9  # of intervals
 MARGIN = 0.01  # a loss above it is harm
-DISAGREEMENT = "disagreement"
+DISAGREEMENT, LOG_COMMITTEE, EXPECTED_GAIN = "disagreement", "log committee", "expected gain"
 MIN_CHANGED = 0.02  # share of changed rows: smaller ones say nothing of how good changes are
 METRIC_NAMES: dict[str, Literal["accuracy", "balanced_accuracy"]] = {
     "accuracy": "accuracy",
@@ -147,23 +156,25 @@ def coefficients() -> dict[str, Any]:
     return found
 
 
-class Rates(NamedTuple):
-    """How often, on real tasks, the vote loses more than .01, and advice is right.
+class Chances(NamedTuple):
+    """Probabilities, while no target label is known.
 
-    ``loss``: share of the tasks with a large enough expected gain on which the vote loses;
-    ``loss_kept``: share of the other tasks. ``adapt``: share of the first on which it does not lose
-    at all; ``keep``: share of the others on which it gains no more than .01.
+    ``loss``: the vote loses more than .01. ``adapt``: it does not lose at all, if it is
+    recommended; ``keep``: it gains no more than .01, if it is not.
     """
 
     loss: float
-    loss_kept: float
     adapt: float
     keep: float
 
 
-def base_rates(objective: str) -> Rates:
-    """Return the base rates of an objective."""
-    return Rates(**coefficients()[objective]["rates"])
+def chances(quantities: Mapping[str, float], gain: float, objective: str) -> Chances:
+    """Return the probabilities of an objective, given the expected gain of the vote."""
+    known = {**quantities, EXPECTED_GAIN: gain}
+    of_objective = coefficients()[objective]["chances"]
+    return Chances(
+        **{name: float(expit(linear(known, terms))) for name, terms in of_objective.items()}
+    )
 
 
 def expect(quantities: Mapping[str, float], objective: str) -> dict[str, Predictive]:
@@ -224,8 +235,7 @@ def quantities_of(
         return decide_classes(P, objective, shares)
 
     def play(views: Views, truth: IntArray) -> FloatArray:
-        plain, vote = map(decide, views)
-        return np.array([metric(truth, plain), metric(truth, vote), np.mean(plain != vote)])
+        return np.array([metric(truth, decide(one)) for one in views])
 
     def see(P: Sequence[FloatArray | None], reweighed: bool = False) -> Views:
         return view(P, bench, weights, plain, reweighed=reweighed)
@@ -247,12 +257,10 @@ def quantities_of(
             played[kind] = np.mean(found, axis=0)
     score = played[SOURCE_CV][0]
     quantities = {"one": 1.0, SOURCE_CV: score, DISAGREEMENT: changed}
-    for kind, (of_plain, of_vote, apart) in played.items():
+    for kind, (of_plain, of_vote) in played.items():
         quantities[f"{kind}, plain"], quantities[f"{kind}, vote"] = of_plain, of_vote
         if kind != SOURCE_CV:
             quantities[kind] = score - of_plain
-        rate = (of_vote - of_plain) / max(apart, MIN_CHANGED)
-        quantities[f"gain, {kind}"] = changed * float(np.clip(rate, -1, 1))
     by_confidence = difference_of_confidences(
         left_out.plain, codes, on_target.plain, metric=METRIC_NAMES[objective],
         predicted_source=decide(left_out.plain), predicted_target=predicted[0],
@@ -263,32 +271,34 @@ def quantities_of(
     able = {i: one for i, one in enumerate(P) if one is not None and allowed[i]}
     able = able or {plain: on_target.plain}
     unadapted = [one for i, one in able.items() if not bench.candidates[i].adapts]
+
+    def expect_right(probabilities: FloatArray) -> float:
+        return calibrated_confidence(
+            probabilities, metric=METRIC_NAMES[objective], predicted_target=predicted[0]
+        )
+
+    quantities["calibrated confidence"] = score - expect_right(on_target.plain)
     for name, probabilities in {
         "the vote": on_target.vote,
-        "the plain model": on_target.plain,
         "all": np.mean(list(able.values()), axis=0),
         "unadapted": np.mean(unadapted or [on_target.plain], axis=0),
     }.items():
+        quantities[f"by {name}"] = score - expect_right(probabilities)
         quantities[f"gain by {name}"] = _credited(
             probabilities, predicted, shares if is_balanced(objective) else None
         )
-        quantities[f"by {name}"] = score - calibrated_confidence(
-            probabilities, metric=METRIC_NAMES[objective], predicted_target=predicted[0]
-        )
-    quantities["calibrated confidence"] = quantities.pop("by the plain model")
     committee = np.mean([np.mean(predicted[0] != decide(one)) for one in able.values()])
     separation = max(0.0, 2 * bench.separation_auc - 1) ** 2
     quantities |= {
         "committee": committee,
         "log disagreement": np.log(changed + MIN_CHANGED),
-        "log committee": np.log(committee + MIN_CHANGED),
+        LOG_COMMITTEE: np.log(committee + MIN_CHANGED),
         "separation": separation,
         "disagreement, where separate": changed * separation,
         "few rows": len(problem.X_target) ** -0.5,
         "one domain": float(len(problem.source_domains) == 1),
         "size of confidence": abs(score - by_confidence),
         "size of calibrated confidence": abs(quantities["calibrated confidence"]),
-        "size of by all": abs(quantities["by all"]),
     }
     return {name: float(value) for name, value in quantities.items()}
 

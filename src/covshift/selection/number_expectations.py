@@ -46,9 +46,9 @@ from covshift.selection.expectations import (
     DISAGREEMENT,
     GAIN,
     PLAIN,
+    Chances,
     Estimate,
     Predictive,
-    Rates,
     linear,
     view,
 )
@@ -72,9 +72,14 @@ def number_coefficients() -> dict[str, Any]:
     return found
 
 
-def number_rates() -> Rates:
-    """Return how often, on real tasks, the vote loses more than .02 in R², or gains."""
-    return Rates(**number_coefficients()["rates"])
+def number_chances(enough: bool) -> Chances:
+    """Return how often, on real tasks, the vote loses more than .02 in R², and advice is right.
+
+    ``enough``: whether its expected gain is large enough to be recommended.
+    """
+    rates = number_coefficients()["rates"]
+    loss = rates["loss" if enough else "loss_kept"]
+    return Chances(loss, rates["adapt"], rates["keep"])
 
 
 def expect_numbers(quantities: Mapping[str, float]) -> dict[str, Predictive]:

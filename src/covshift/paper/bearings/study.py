@@ -71,7 +71,9 @@ SYSTEMS = {
     "SF": System(SPECTRA, lambda seed: _after(SparseFiltering(N_FILTERS, random_state=seed))),
     "PSF": System(
         SPECTRA,
-        lambda seed: _after(PeriodicSparseFiltering(N_FILTERS, n_restarts=1, random_state=seed)),
+        lambda seed: _after(
+            PeriodicSparseFiltering(N_FILTERS, label_reward=1.0, n_restarts=1, random_state=seed)
+        ),
     ),
     "segments": System(SAMPLES, _segments),
     # Alignments.
