@@ -8,9 +8,8 @@ without the task's cluster. Its quantities (`covshift.selection.expectations`) a
 on the test rows are what the coefficients of ``expectations.json`` are fitted to. Clusters weigh
 the same. Made-up tasks, where they were run, count for the vote only: how far an estimate is off is
 a fact about real data. All that is judged is predicted by coefficients fitted without the task's
-cluster. ``--write`` writes those of all tasks. ``--without A B --expectations FILE`` leaves A
-and B out of everything and writes to another file, for `bearings.py` and other judges of these.
-``--out`` has the tables of ``docs/results/assessment.md`` and a line for each task.
+cluster. ``--write`` writes those of all tasks. ``--out`` has the tables of
+``docs/results/assessment.md`` and a line for each task.
 """
 
 import argparse
@@ -612,14 +611,14 @@ def main():
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--gain", type=float, default=MIN_GAIN, help="min_gain that is judged")
     parser.add_argument("--write", action="store_true", help="write expectations.json")
+    parser.add_argument("--out", type=Path, help="folder for tables.md and tasks.csv")
     parser.add_argument("--without", nargs="*", default=[], metavar="CLUSTER")
     parser.add_argument("--expectations", type=Path, help="file for those without these clusters")
-    parser.add_argument("--out", type=Path, help="folder for tables.md and tasks.csv")
     options = parser.parse_args()
     if bool(options.without) != bool(options.expectations) or (options.without and options.write):
         parser.error("--without and --expectations belong together, and not with --write")
     lines = [one for one in read_results([options.results]) if one["status"] == OK]
-    tasks = {task.name: task for task in tasks_of(lines) if task.cluster not in options.without}
+    tasks = {task.name: task for task in tasks_of(lines)}
     lines = [one for one in lines if one["method"] == "auto" and one["task"] in tasks]
     paths = [arrays_path(options.results, one) for one in lines]
     run = Parallel(n_jobs=options.jobs)
@@ -642,7 +641,8 @@ def main():
     written = {"command": COMMAND, "probabilities": list(PROBABILITIES)}
     figures, judged = {}, []
     for objective in OBJECTIVES:
-        frame = everything[everything["objective"] == objective].reset_index(drop=True)
+        used = (everything["objective"] == objective) & ~everything["cluster"].isin(options.without)
+        frame = everything[used].reset_index(drop=True)
         written[objective] = rounded(fit_expectations(frame))
         judged.append(left_out_frame(frame))
         written[objective] = {"rates": rounded(rates_of(judged[-1]))} | written[objective]
@@ -655,11 +655,10 @@ def main():
         table.to_csv(options.out / "tasks.csv", index=False, float_format="%.5g")
     if options.write or options.without:
         facts = {
-            "real tasks": everything["task"].nunique(),
-            "clusters": everything["cluster"].nunique(),
+            "real tasks": pd.concat(judged)["task"].nunique(),
+            "clusters": pd.concat(judged)["cluster"].nunique(),
         }
-        if options.without:
-            facts["without"] = options.without
+        facts |= {"without": options.without} if options.without else {}
         first = {"command": written.pop("command")}
         path = options.expectations or FILE
         path.write_text(json.dumps(first | facts | written, indent=2) + "\n", encoding="utf-8")

@@ -7,7 +7,7 @@ WINDOWS is a folder of the files, or a file of windows (`covshift.paper.bearings
 each task across loads, sensors and fault sizes, the outputs of all candidates of
 `AutoAdaptedClassifier` are computed once and kept below --out, on spectra and where a rule asks for
 it on envelopes, or with loads as domains; the same command resumes. The choice is then made by the
-coefficients of the package, or by those of files that no bearing shaped:
+coefficients of the package, and by those of files that no bearing shaped:
 
     python benchmarks/calibrate.py DATA runs/results.jsonl --without cwru mfpt_bearings \
         --coefficients without.json

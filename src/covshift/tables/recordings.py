@@ -155,7 +155,8 @@ class RecordingBatches:
         self.row_names: list[str] = []
         n_recordings = len(self._rows)
         self.notes = [
-            f"{n_recordings:,} recordings, cut into windows of {self.settings.window:,} samples; "
+            f"{n_recordings:,} recording{'s' * (n_recordings > 1)}, cut into windows of "
+            f"{self.settings.window:,} samples; "
             f"rows are windows."
         ]
         self._done = 0.0
