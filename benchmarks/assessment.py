@@ -12,8 +12,9 @@ of the package. Its quantities (`covshift.selection.expectations`) and its true 
 rows are what the coefficients of ``expectations.json`` are fitted to. Clusters weigh the same.
 Made-up tasks, where they were run, count for the vote only: how far an estimate is off is a fact
 about real data. All that is judged is predicted by coefficients fitted without the task's cluster.
-``--write`` writes those of all tasks. ``--out`` has the tables of ``docs/results/assessment.md``
-and a line for each task.
+``--write`` writes those of all tasks. ``--without A B --expectations FILE`` leaves clusters A and B
+out of everything and writes to another file, for `bearings.py` and other judges of these. ``--out``
+has the tables of ``docs/results/assessment.md`` and a line for each task.
 """
 
 import argparse
@@ -724,12 +725,17 @@ def main():
     parser.add_argument("--gain", type=float, default=MIN_GAIN, help="min_gain that is judged")
     parser.add_argument("--write", action="store_true", help="write expectations.json")
     parser.add_argument("--out", type=Path, help="folder for tables.md and tasks.csv")
+    parser.add_argument("--without", nargs="*", default=[], metavar="CLUSTER")
+    parser.add_argument("--expectations", type=Path, help="file for those without these clusters")
     options = parser.parse_args()
+    if bool(options.without) != bool(options.expectations) or (options.without and options.write):
+        parser.error("--without and --expectations belong together, and not with --write")
     everything = read_all(options)
     written = {"command": COMMAND, "probabilities": list(PROBABILITIES)}
     figures, judged = {}, []
     for objective in OBJECTIVES:
-        frame = everything[everything["objective"] == objective].reset_index(drop=True)
+        used = (everything["objective"] == objective) & ~everything["cluster"].isin(options.without)
+        frame = everything[used].reset_index(drop=True)
         written[objective] = rounded(fit_expectations(frame))
         judged.append(left_out_frame(frame))
         found = rounded(fit_chances(judged[-1], CHANCES[objective]))
@@ -741,13 +747,15 @@ def main():
         (options.out / "tables.md").write_text(tables(figures, options.gain), encoding="utf-8")
         table = pd.concat(judged).drop(columns=["quantities", "sampled"])
         table.to_csv(options.out / "tasks.csv", index=False, float_format="%.5g")
-    if options.write:
+    if options.write or options.without:
         facts = {
-            "real tasks": everything["task"].nunique(),
-            "clusters": everything["cluster"].nunique(),
+            "real tasks": pd.concat(judged)["task"].nunique(),
+            "clusters": pd.concat(judged)["cluster"].nunique(),
         }
+        facts |= {"without": options.without} if options.without else {}
         first = {"command": written.pop("command")}
-        FILE.write_text(json.dumps(first | facts | written, indent=2) + "\n", encoding="utf-8")
+        path = options.expectations or FILE
+        path.write_text(json.dumps(first | facts | written, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

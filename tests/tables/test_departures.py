@@ -49,6 +49,20 @@ def test_every_command_reports_alike(model, tmp_path, command):
     assert missing.startswith("Column 'age': 30 of 120 rows have no value, and all training rows")
 
 
+def test_many_columns_outside_their_ranges_share_a_note(tmp_path):
+    rng, path = np.random.default_rng(0), tmp_path / "loud.csv"
+    train, new = (pd.DataFrame(rng.normal(size=(60, 40))).add_prefix("bin ") for _ in "ab")
+    train["fault"] = ["inner", "outer"] * 30
+    tables = match_tables(train, new, label="fault")
+    model = TableClassifier(AdaptedClassifier(DomainStandardScaler())).fit_tables(tables)
+    new.abs().add(100).to_csv(path, index=False)
+    (note,) = predict_file(model, path, tmp_path / "out.csv")["notes"]
+    assert note.endswith(
+        "40 of 40 columns have values outside the range that the model knows "
+        "('bin 0', 'bin 1', 'bin 2' and 37 more), the first in all 60 rows."
+    )
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_nothing_is_said_of_rows_like_those_known(model, tmp_path, command):
     path = tmp_path / "table.csv"

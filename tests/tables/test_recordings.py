@@ -128,6 +128,9 @@ def test_tables_that_cannot_be_read(tmp_path):
     refuse(tmp_path, "has a column 'start', as windows have; rename it")
     write_recordings(tmp_path, table="file,rate\na.npy,fast\n")
     refuse(tmp_path, "line 2: rate 'fast' is not a number of samples per second")
+    alone = RecordingTable(tmp_path / "a.npy", WindowSettings(window=WINDOW))
+    with pytest.raises(TableError, match=r"a\.npy: is a recording\. Name it in a table"):
+        read_table(alone)
 
 
 def test_recordings_that_cannot_be_used(tmp_path):

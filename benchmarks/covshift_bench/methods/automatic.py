@@ -109,12 +109,13 @@ class RecordingBench(Bench):
         return [None if one is None else one.astype(np.float64) for one in tests]
 
 
-def outputs_on_test(bench, task, codes, chosen=None):
+def outputs_on_test(bench, task, codes, chosen=None, test_domain=None):
     """Logits and calibrated probabilities of the test rows, by candidate; None if it failed.
 
-    ``chosen``: numbers of the candidates to fit; the others are None, too.
+    ``chosen``: numbers of the candidates to fit; the others are None, too. ``test_domain``: domains
+    of the test rows, where the target has several.
     """
-    where = np.full(len(task.X_test), -1)
+    where = np.full(len(task.X_test), -1) if test_domain is None else test_domain
     X, _, sample_domain = stacked(task)
     all_codes = np.concatenate([codes, np.full(len(task.X_target), -1)])
     data = FitData(X, all_codes, sample_domain, all_codes >= 0)

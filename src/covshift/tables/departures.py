@@ -21,6 +21,7 @@ from covshift.tables.features import case_hint
 
 MIN_SHARE_OUTSIDE = 0.05  # of the rows; a few always lie beyond what was seen
 MAX_REMEMBERED = 1000
+MAX_OUTSIDE = 10  # columns outside their range with a note each; more share one
 
 
 class Departures:
@@ -81,13 +82,7 @@ class Departures:
                     f"training row has ({listed(sorted(self.unseen[name]), 3)}); they {fate}."
                     + case_hint(self.unseen[name], self._known[name])
                 )
-        for name, count in self.n_outside.items():
-            if count >= MIN_SHARE_OUTSIDE * self.n_rows:
-                low, high = self._ranges[name]
-                notes.append(
-                    f"Column {listed([name])}: {_of(count, self.n_rows)} lie outside the range "
-                    f"that the model knows ({low:g} to {high:g})."
-                )
+        notes += self._outside_notes()
         for name, count in self.n_missing.items():
             usual = name in self._encoder.with_indicator_
             if MIN_SHARE_OUTSIDE * self.n_rows <= count < self.n_rows and not usual:
@@ -95,6 +90,26 @@ class Departures:
                     f"Column {listed([name])}: {_of(count, self.n_rows)} have no value, and all "
                     "training rows had one; the training median stands in."
                 )
+        return notes
+
+    def _outside_notes(self) -> list[str]:
+        """Return a note for each column outside its range, or one for many."""
+        least = MIN_SHARE_OUTSIDE * self.n_rows
+        outside = {name: count for name, count in self.n_outside.items() if count >= least}
+        if len(outside) > MAX_OUTSIDE:  # amplitudes of a spectrum leave their ranges together
+            worst = sorted(outside, key=lambda name: -outside[name])
+            return [
+                f"{len(outside):,} of {len(self._ranges):,} columns have values outside the range "
+                f"that the model knows ({listed(worst, 3)}), the first in "
+                f"{_of(outside[worst[0]], self.n_rows)}."
+            ]
+        notes = []
+        for name, count in outside.items():
+            low, high = self._ranges[name]
+            notes.append(
+                f"Column {listed([name])}: {_of(count, self.n_rows)} lie outside the range "
+                f"that the model knows ({low:g} to {high:g})."
+            )
         return notes
 
 

@@ -30,6 +30,7 @@ FEATURES = {"spectrum": Spectrum, "envelope": EnvelopeSpectrum}
 TABLE_BYTES = 4 << 20  # of the table of recordings that are read at a time
 BLOCK_SAMPLES = 2**21  # of the windows that are worked on at a time
 SAME_RATE = 1e-6  # relative: rates of files are rounded
+NO_TABLES = (".npy", ".npz", ".mat", ".wav")  # recordings, given in place of a table
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,8 @@ class RecordingBatches:
         self.row_names: list[str] = []
         n_recordings = len(self._rows)
         self.notes = [
-            f"{n_recordings:,} recordings, cut into windows of {self.settings.window:,} samples; "
+            f"{n_recordings:,} recording{'s' * (n_recordings > 1)}, cut into windows of "
+            f"{self.settings.window:,} samples; "
             f"rows are windows."
         ]
         self._done = 0.0
@@ -304,6 +306,12 @@ def window_places(table: Any, rows: Sequence[int]) -> list[dict[str, Any]]:
 
 def _read_rows(path: Path, options: Mapping[str, Any]) -> tuple[list[dict[str, Any]], set[str]]:
     """Return the rows of the user's table as text, and which columns are dates."""
+    if path.suffix.lower() in NO_TABLES and path.is_file():
+        raise table_error(
+            path,
+            f"is a recording. Name it in a table, a text file with a line {FILE!r} and a line "
+            f"{path.name!r}, and give that.",
+        )
     given = GivenLayout(options.get("separator"), options.get("header", True))
     found = TableReader(open_batches(path, given, TABLE_BYTES), None, None, False)
     kinds = found.schema.kinds
