@@ -222,9 +222,7 @@ def test_an_interrupt_does_not_wait_for_the_end_of_a_minimization(monkeypatch):
     filter_ = PeriodicSparseFiltering(10, n_restarts=1, max_iter=10**6, tol=0, random_state=0)
     with monkeypatch.context() as patch:
         real = compiled.minimize_small
-        patch.setattr(
-            compiled, "minimize_small", lambda *args: real(*args[:-1], press_control_c)
-        )
+        patch.setattr(compiled, "minimize_small", lambda *args: real(*args[:-1], press_control_c))
         with pytest.raises(KeyboardInterrupt):
             filter_.fit(X, np.arange(len(X)) % 2)
 

@@ -9,7 +9,13 @@ from sklearn.utils import _safe_indexing, check_array, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from covshift.base import RefitNeededError, all_or_nothing, register_target, warn_nothing_to_adapt
+from covshift.base import (
+    RefitNeededError,
+    all_or_nothing,
+    check_flag,
+    register_target,
+    warn_nothing_to_adapt,
+)
 from covshift.domains import check_fit_domains, check_new_domains, known_labels
 from covshift.kernels.arrays import FloatArray
 from covshift.predictors.fitting import (
@@ -108,6 +114,7 @@ class AdaptedEstimator(DomainRequests, BaseEstimator):
         with all_or_nothing(self):
             X = as_blocks(X) if is_streamed(X) else _as_rows(X)
             self._check_parts()
+            check_flag("keep_rows", self.keep_rows)
             validate_data(self, X, y, skip_check_array=True)
             domains = check_fit_domains(sample_domain, label_mask, X.shape[0])
             labels = known_labels(y, domains.label_mask, kind=self._label_kind)
