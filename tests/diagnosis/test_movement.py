@@ -7,7 +7,7 @@ import pytest
 
 from covshift.diagnosis.movement import measure_movement, share_explained
 from covshift.diagnosis.plain import to_plain
-from covshift.kernels.mmd import rbf_kernel
+from covshift.kernels.gaussian_kernels import rbf_kernel
 from covshift.measures import median_bandwidth
 from covshift.selection.problem import Problem
 from tests.diagnosis.degenerate import DEGENERATE

@@ -27,7 +27,7 @@ from sklearn.exceptions import ConvergenceWarning
 from covshift.diagnosis.plain import to_plain
 from covshift.diagnosis.weighting import fit_support
 from covshift.kernels.arrays import FloatArray, IntArray
-from covshift.kernels.mmd import rbf_kernel
+from covshift.kernels.gaussian_kernels import rbf_kernel
 from covshift.measures import (
     classifier_two_sample_test,
     holm,

@@ -29,7 +29,7 @@ from covshift.selection.assessment import MAX_RISK
 from covshift.selection.candidates import describe, named_model
 from covshift.selection.members import FewerMembersWarning
 from covshift.selection.models import find_model, make_model, model_name
-from covshift.solvers.blas_threads import one_blas_thread
+from covshift.solvers.threads import one_blas_thread
 from covshift.tables.classifier import TableClassifier
 from covshift.tables.domain_codes import domain_texts
 from covshift.tables.encoder import TableEncoder
