@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from covshift.kernels.arrays import FloatArray, IntArray
-from covshift.measures.number_scores import score_numbers
+from covshift.measures.scores import score_numbers
 from covshift.report.document import (
     Cell,
     Figure,
@@ -126,8 +126,10 @@ def _figure(figure: Mapping[str, float | None], show: Any) -> Cell:
 
 
 def _draw(found: HeldOut, names: Any) -> Figure:
-    from covshift.report.figures import png_bytes  # needs an extra
-    from covshift.report.plane_figures import draw_predicted
+    from covshift.report.figures import (
+        draw_predicted,
+        png_bytes,  # needs an extra
+    )
 
     figure = draw_predicted(found.truth, found.predicted, names)
     caption = (

@@ -24,7 +24,7 @@ MAX_NAME = 30  # letters of a class in the legend; longer ones are numbered
 
 def draw_expected(diagnosis: "Diagnosis") -> Any:
     """Return a figure of expected scores with 90 % intervals, and of the gain of each adapter."""
-    from covshift.report.plane_figures import draw_intervals  # needs an extra
+    from covshift.report.figures import draw_intervals  # needs an extra
 
     panels: dict[str, dict[str, tuple[float, float, float]]] = {}
     if diagnosis.assessment is not None:
@@ -43,7 +43,7 @@ def draw_rows(diagnosis: "Diagnosis") -> Any | None:
     None where there are too many features. Above two features, the first two principal axes of all
     rows shown.
     """
-    from covshift.report.plane_figures import draw_planes  # needs an extra
+    from covshift.report.figures import draw_planes  # needs an extra
 
     problem = diagnosis._bench.problem
     n_features = problem.X_source.shape[1]
