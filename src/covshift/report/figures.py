@@ -1,4 +1,4 @@
-"""Figures, drawn from plain arrays: data in the plane, filters over it, rows before and after, scores.
+"""Figures from plain arrays: data in the plane, filters, rows before and after, scores.
 
 Figures are objects of their own: pyplot and its global state are never touched.
 """
