@@ -22,10 +22,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from covshift.diagnosis.plain import to_plain
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.kernels.distinct_rows import deal_folds
 from covshift.quiet import ignored_warnings
+from covshift.report.document import to_plain
 from covshift.selection.bench import N_FOLDS, Bench
 from covshift.solvers.threads import one_blas_thread
 

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from covshift.diagnosis.plain import to_plain
 from covshift.predictors import AdaptedClassifier, AdaptedRegressor
 from covshift.predictors.adapted_estimator import AdaptedEstimator
 from covshift.predictors.objective import (
@@ -24,6 +23,7 @@ from covshift.predictors.objective import (
 )
 from covshift.quiet import ignored_warnings
 from covshift.registry import AUTO, find_record, records
+from covshift.report.document import to_plain
 from covshift.selection import AutoAdaptedClassifier, AutoAdaptedRegressor
 from covshift.selection.assessment import MAX_RISK
 from covshift.selection.candidates import describe, named_model
