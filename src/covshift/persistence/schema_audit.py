@@ -1,4 +1,4 @@
-"""What ``schema.json`` may hold, checked before skops reads it: types, names, the tree itself.
+"""Checks of ``schema.json`` before skops reads it: of types, of names, of the tree itself.
 
 skops describes objects as a tree of nodes; each names a loader, a type and, for an object that
 occurs several times, its number. skops checks the types. Here the tree itself is checked:
