@@ -27,7 +27,7 @@ from covshift.kernels.arrays import FloatArray, IntArray
 FOLDER = Path(__file__).parent
 LIBRARY = "_filters.so"  # by this name on every system: nothing looks for it but `library`
 TILE = 256  # as in filters.c
-# Products in a call of `minimize_small`: a tenth of a second, after which Ctrl-C is noticed.
+# Products in a call of `minimize_small`: some tens of milliseconds, after which Ctrl-C is noticed.
 CALL_WORK = 2**28
 GOES_ON = 2  # what it returns where there is more to do
 
