@@ -11,7 +11,8 @@ from covshift import (
     diagnose,
 )
 from covshift.streams import sampling
-from covshift.streams.sampling import draw_in_memory, sample_rows
+from covshift.streams.kinds import sample_rows
+from covshift.streams.sampling import draw_in_memory
 
 
 @pytest.fixture

@@ -46,7 +46,7 @@ ESTIMATORS = {
     "covshift.predictors.gaussian_kernel_ridge": ["GaussianKernelRidge"],
     "covshift.predictors.joint_alignment_classifier": ["JointAlignmentClassifier"],
     "covshift.predictors.lsp_classifier": ["LSPClassifier"],
-    "covshift.predictors.numbered_classes": ["NumberedClasses"],
+    "covshift.tables.own_models": ["NumberedClasses"],
     "covshift.selection.auto_adapted_classifier": ["AutoAdaptedClassifier"],
     "covshift.selection.auto_adapted_regressor": ["AutoAdaptedRegressor"],
     "covshift.signals.order_tracking": ["OrderTracking"],
@@ -99,6 +99,7 @@ MOVED = {
         "covshift.selection.source_standard_scaler",
         "SourceStandardScaler",
     ): "covshift.adapters.source_standard_scaler",
+    ("covshift.predictors.numbered_classes", "NumberedClasses"): "covshift.tables.own_models",
 }
 
 

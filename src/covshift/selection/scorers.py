@@ -32,7 +32,7 @@ from covshift.kernels.gaussian_kernels import TILE_ROWS
 from covshift.selection.bench import Bench
 from covshift.selection.explanations import class_share_weights, importance_weights
 from covshift.selection.problem import make_scene
-from covshift.selection.pseudo_targets import (
+from covshift.selection.rehearsals import (
     PseudoTarget,
     move_by_class,
     move_gaussian,

@@ -39,8 +39,8 @@ from covshift.base import check_number
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.measures import SourceSupport, classifier_two_sample_test, holm, ks_test
 from covshift.quiet import ignored_warnings
-from covshift.tables.arrow_columns import to_frame
 from covshift.tables.classifier import TableClassifier
+from covshift.tables.columns import to_frame
 from covshift.tables.errors import TableError, table_error
 from covshift.tables.model_frames import open_for_model
 from covshift.tables.recordings import FILE, START, RecordingTable
