@@ -21,7 +21,7 @@ from covshift.tables import (
     text_layout,
 )
 from covshift.tables.columns import column_numbers
-from covshift.tables.labels import read_labels
+from covshift.tables.label_column import read_labels
 
 rng = np.random.default_rng(0)
 N = 120

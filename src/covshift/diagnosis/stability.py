@@ -24,10 +24,10 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.kernels.distinct_rows import deal_folds
-from covshift.quiet import ignored_warnings
 from covshift.report.document import to_plain
 from covshift.selection.bench import N_FOLDS, Bench
 from covshift.solvers.threads import one_blas_thread
+from covshift.warning_filters import ignored_warnings
 
 # Whether y and d are independent given x, from what is left of both after x has explained them.
 #

@@ -30,7 +30,7 @@ from scipy.special import entr
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.kernels.gaussian_kernels import TILE_ROWS
 from covshift.selection.bench import Bench
-from covshift.selection.explanations import class_share_weights, importance_weights
+from covshift.selection.importance_weights import class_share_weights, importance_weights
 from covshift.selection.problem import make_scene
 from covshift.selection.rehearsals import (
     PseudoTarget,

@@ -21,7 +21,6 @@ from covshift.predictors.objective import (
     describe_objective,
     is_unbalanced,
 )
-from covshift.quiet import ignored_warnings
 from covshift.registry import AUTO, find_record, records
 from covshift.report.document import to_plain
 from covshift.selection import AutoAdaptedClassifier, AutoAdaptedRegressor
@@ -34,7 +33,7 @@ from covshift.tables.domain_codes import domain_texts
 from covshift.tables.encoder import TableEncoder
 from covshift.tables.errors import TableError, one_line
 from covshift.tables.estimator import TableEstimator
-from covshift.tables.labels import CLASSIFICATION, REGRESSION
+from covshift.tables.label_column import CLASSIFICATION, REGRESSION
 from covshift.tables.matching import MatchedTables
 from covshift.tables.model_frames import open_for_model, read_most
 from covshift.tables.own_models import (
@@ -45,6 +44,7 @@ from covshift.tables.own_models import (
 )
 from covshift.tables.regressor import TableRegressor
 from covshift.tables.table_reader import sample_note
+from covshift.warning_filters import ignored_warnings
 
 LEADERBOARD_HEAD = 10
 FEW_ROWS = 30  # of which means and spreads are uncertain by a fifth of a standard deviation

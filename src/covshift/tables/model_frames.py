@@ -21,7 +21,7 @@ from covshift.tables.errors import TableError, listed, table_error
 from covshift.tables.estimator import TableEstimator
 from covshift.tables.extra import pyarrow as pa
 from covshift.tables.features import case_hint
-from covshift.tables.labels import label_kind
+from covshift.tables.label_column import label_kind
 from covshift.tables.reading import Table, open_table, read_rows
 from covshift.tables.table_reader import TableReader, default_rows
 

@@ -13,18 +13,18 @@ from sklearn.exceptions import ConvergenceWarning
 
 from covshift.kernels.arrays import BoolArray, FloatArray
 from covshift.measures import classifier_two_sample_test
-from covshift.quiet import ignored_warnings
 from covshift.tables.cells import is_days
 from covshift.tables.columns import column_numbers
 from covshift.tables.encoder import TableEncoder
 from covshift.tables.errors import TableError, listed, one_line
-from covshift.tables.labels import CLASSIFICATION, REGRESSION, as_written, check_task
+from covshift.tables.label_column import CLASSIFICATION, REGRESSION, as_written, check_task
 from covshift.tables.matching import MatchedTables, check_columns, match_frames, names_given
 from covshift.tables.reading import Table, open_table, read_rows
 from covshift.tables.recordings import RecordingTable
 from covshift.tables.schema import Intake, quoted
 from covshift.tables.splits import Split
 from covshift.tables.table_reader import AS_WRITTEN, TableReader, default_rows
+from covshift.warning_filters import ignored_warnings
 
 # Which columns tell training rows from new rows, and which of them are clocks.
 #
