@@ -398,9 +398,7 @@ class UnitAdapter(TargetLearner):
         return tags
 
 
-# --- Predictors ---
-#
-# Parts shared by predictors that know domains: requests of metadata, and accuracy.
+# --- Predictors that know domains: requests of metadata, and accuracy ---
 
 
 class DomainRequests:

@@ -36,9 +36,7 @@ from covshift.streams.device_rows import (
     put_beside,
 )
 
-# --- Losses of problems whose rows live on a device ---
-#
-# Losses of filter problems whose rows live on a device, and what batches of them are made of.
+# --- Losses of problems whose rows live on a device, and what batches of them are made of ---
 
 
 # Activations evaluated together: arrays of a gigabyte in single precision.

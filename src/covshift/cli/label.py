@@ -31,7 +31,7 @@ from covshift.cli.printing import print_notes
 from covshift.cli.progress import working
 from covshift.tables.labeling import LabelingSession
 
-# The local server of `covshift label`: one page and one session.
+# --- The local server of `covshift label`: one page and one session ---
 #
 # It listens on the loopback address only. Every request must carry the random token of the address
 # that the command prints, name this server as its host, so that no other name can be made to point

@@ -289,7 +289,7 @@ def _check_numbers(labels: Any, n_rows: int) -> FloatArray:
     return numbers
 
 
-# `diagnose`: from rows of all domains to a `Diagnosis`.
+# --- `diagnose`: from rows of all domains to a `Diagnosis` ---
 #
 # The advice comes from the code that `AutoAdaptedClassifier` runs before it fits anything, or
 # `AutoAdaptedRegressor` where the label is a number: the same bench of candidates, choice and

@@ -30,7 +30,7 @@ from covshift.registry import (
     try_plugin,
 )
 
-# The models that are put on top of adapters, by short names.
+# --- The models that are put on top of adapters, by short names ---
 
 
 # Features above which a linear SVM is solved in the dual, and to a coarser tolerance. On 600 rows

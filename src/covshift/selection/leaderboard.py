@@ -12,7 +12,7 @@ from covshift.selection.candidates import Candidate
 from covshift.selection.outputs import Output
 from covshift.selection.rehearsals import SOURCE_DOMAINS, rehearse
 
-# All scores of all candidates, and which of them may be ranked.
+# --- All scores of all candidates, and which of them may be ranked ---
 
 
 class ScoreTable(NamedTuple):
@@ -59,7 +59,7 @@ def score_table(
     return ScoreTable(bench.candidates, scores, reasons, outputs, skipped)
 
 
-# Candidates that no score should ever see: those that failed, and those that are degenerate.
+# --- Candidates that no score should ever see: those that failed, and those that are degenerate ---
 #
 # Scores of confidence and agreement can prefer a classifier that says the same of every row, and a
 # fit on a handful of weighted rows can look well by luck.

@@ -37,7 +37,7 @@ from covshift.selection.bench import Bench
 from covshift.selection.importance_weights import class_share_weights
 from covshift.selection.problem import Problem, Scene, make_scene
 
-# Source rows that play the target: their labels are known, so candidates can be scored on them.
+# --- Source rows that play the target: their labels are known, so they can score candidates ---
 #
 # They replace labels of the target by an analogy, each with an assumption of its own: the next
 # shift is like those between source domains (`source_domains`, `residual_clusters`), the target is

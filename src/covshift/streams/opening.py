@@ -178,9 +178,7 @@ def refuse_dask(estimator: Any, X: Any) -> None:
         )
 
 
-# --- Rows drawn from a stream ---
-#
-# Rows drawn from a stream, where all of them are more than a method can use.
+# --- Rows drawn from a stream, where all of them are more than a method can use ---
 
 
 # Rows brought into memory for methods that need them there, as double precision.

@@ -208,7 +208,7 @@ def _shown(value: Any) -> str:
     return str(value).encode("utf-8", "replace").decode("utf-8")
 
 
-# Columns of Arrow, of whatever type, as one of our kinds, and frames of such columns.
+# --- Columns of Arrow, of whatever type, as one of our kinds, and frames of such columns ---
 
 
 READ_TYPES = ARROW_TYPES | {"text": CATEGORIES}

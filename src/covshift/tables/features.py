@@ -236,7 +236,7 @@ def _plain_values(column: Any, kind: Kind) -> Any:
     return values[~np.isnan(values)]
 
 
-# Columns that are kept and may mislead: they are named, with the option that leaves them out.
+# --- Columns that are kept and may mislead: named, with the option that leaves them out ---
 #
 # - a column that alone predicts the label almost perfectly on rows it was not learned from: it may
 #   be known only after the outcome;

@@ -113,7 +113,7 @@ def check_unchanged(path: Path, state: tuple[int, int], shown: Path) -> None:
         )
 
 
-# Files that hold a table in another form, turned into one that is read batch by batch.
+# --- Files that hold a table in another form, turned into one that is read batch by batch ---
 #
 # - a zip archive: the one file in it, or the one table among its files, or the one named;
 # - an Excel workbook (xlsx): a sheet as CSV, dates in ISO 8601 (the extra `excel`);

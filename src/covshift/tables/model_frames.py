@@ -25,7 +25,7 @@ from covshift.tables.label_column import label_kind
 from covshift.tables.reading import Table, open_table, read_rows
 from covshift.tables.table_reader import TableReader, default_rows
 
-# Values in the rows of a file that a model does not know, counted while they are read.
+# --- Values in the rows of a file that a model does not know, counted while they are read ---
 #
 # - texts that no training row has;
 # - numbers outside the range of the training rows and of the target rows kept in the model;

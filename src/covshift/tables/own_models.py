@@ -29,7 +29,7 @@ from covshift.kernels.arrays import IntArray
 from covshift.persistence import ModelFileError, load, save
 from covshift.tables.errors import TableError, listed, one_line
 
-# Any labels for a classifier that takes 0, 1, ... only.
+# --- Any labels for a classifier that takes 0, 1, ... only ---
 
 
 class NumberedClasses(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):

@@ -28,7 +28,7 @@ from covshift.tables.extra import pandas as pd
 from covshift.tables.extra import pyarrow as pa
 from covshift.tables.schema import Intake, TableSchema, find_schema, text_columns
 
-# Rows drawn from a table while it is read, in memory that its length does not change.
+# --- Rows drawn from a table while it is read, in memory that its length does not change ---
 #
 # Every row gets a random number and the rows with the smallest are kept: a sample in which all rows
 # are equally likely, whatever their order in the file.

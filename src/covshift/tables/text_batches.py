@@ -23,7 +23,7 @@ from covshift.tables.text_layout import (
     is_row_names,
 )
 
-# Work done in threads ahead of the one that uses its results, in the order of the items.
+# --- Work done in threads ahead of the one that uses its results, in the order of the items ---
 #
 # Worth it where both sides let other threads run, as Arrow and NumPy do. The queue is bounded.
 

@@ -38,7 +38,7 @@ from covshift.predictors import AdaptedClassifier
 from covshift.studies.trial import Trial
 from covshift.weights import UnreliableWeightsWarning
 
-# The simplest model of the family that labels come from, for each synthetic data set.
+# --- The simplest model of the family that labels come from, for each synthetic data set ---
 #
 # Fitted to the source labels alone, it shows what knowing the family is worth without adapting to
 # anything: where it does as well as an adapter, the merit is the family's, not the adaptation's.
