@@ -9,7 +9,7 @@ from sklearn.utils import _safe_indexing, check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from covshift.kernels.arrays import BoolArray, IntArray
-from covshift.rows import check_unmasked
+from covshift.row_checks import check_unmasked
 
 Labels: TypeAlias = npt.NDArray[Any]
 

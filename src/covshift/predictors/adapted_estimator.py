@@ -10,6 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from covshift.base import (
+    DomainRequests,
     RefitNeededError,
     all_or_nothing,
     check_flag,
@@ -37,9 +38,8 @@ from covshift.predictors.held_out import (
     draw_kept,
     kept_features,
 )
-from covshift.predictors.scored_classifier import DomainRequests
 from covshift.registry import Size, find_record
-from covshift.rows import check_readable
+from covshift.row_checks import check_readable
 from covshift.streams import bring_home, is_streamed, map_rows
 
 MIN_KEPT = 2  # labeled source rows of at least two classes; fewer are not held out

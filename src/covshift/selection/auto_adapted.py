@@ -25,8 +25,7 @@ from covshift.domains import FitDomains, check_fit_domains, check_new_domains
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.predictors.fitting import check_rowwise, problem_size
 from covshift.predictors.held_out import HeldOutRows, draw_kept
-from covshift.quiet import ignored_warnings
-from covshift.rows import check_magnitude, validate_rows
+from covshift.row_checks import check_magnitude, validate_rows
 from covshift.selection.assessment import Assessment
 from covshift.selection.bench import Bench
 from covshift.selection.candidates import (
@@ -51,7 +50,8 @@ from covshift.selection.problem import Problem
 from covshift.selection.score_files import read_scores
 from covshift.selection.words import say_advice
 from covshift.streams import bring_home, is_streamed, map_rows
-from covshift.streams.sampling import draw_in_memory
+from covshift.streams.opening import draw_in_memory
+from covshift.warning_filters import ignored_warnings
 
 
 class Labels(NamedTuple):

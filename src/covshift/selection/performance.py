@@ -65,11 +65,11 @@ from covshift.measures import (
 from covshift.predictors.held_out import HeldOutRows, NoHeldOutRowsError, kept_features
 from covshift.predictors.objective import ACCURACY, OBJECTIVES, class_shares, decide_classes
 from covshift.predictors.prediction_sets import SetPredictor, density_ratios, without_gaps
-from covshift.quiet import ignored_warnings
 from covshift.selection.assessment import sample_score, with_labels
 from covshift.selection.expectations import METRIC_NAMES, Predictive, linear
 from covshift.selection.metrics import METRICS
 from covshift.selection.rehearsals import SOURCE_CV, SOURCE_DOMAINS
+from covshift.warning_filters import ignored_warnings
 
 MIN_ROWS = 10  # of either kind, to compare them
 MAX_ROWS = 1000  # of the new rows, that features are compared on
