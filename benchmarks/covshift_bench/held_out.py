@@ -169,6 +169,6 @@ def _windows(path):
     return pd.DataFrame(rows)
 
 
-def write_held_out(folder):
+def write_held_out(folder, progress=print):
     """Write a file for each table into a folder."""
-    write_collections(TABLES, read_table, folder)
+    write_collections(TABLES, read_table, folder, progress)
