@@ -44,7 +44,7 @@ from covshift.domains import check_fit_domains, check_new_domains
 from covshift.kernels import compiled
 from covshift.kernels.arrays import FloatArray
 from covshift.shared_docs import documented_like
-from covshift.solvers.blas_threads import one_blas_thread
+from covshift.solvers.threads import one_blas_thread
 from covshift.streams import rows_in_memory
 
 Squashing: TypeAlias = Literal["sigmoid", "tanh", "linear"]

@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 import typer
 
-from covshift.cli.assessments import print_assessment
 from covshift.cli.errors import fail, one_line_errors, one_line_warnings, printable
 from covshift.cli.options import (
     AsJson,
@@ -40,8 +39,15 @@ from covshift.cli.options import (
     own_model,
     say_trust,
 )
-from covshift.cli.printing import MAX_TEXT, counted, print_json, print_notes, print_table
-from covshift.cli.working import working
+from covshift.cli.printing import (
+    MAX_TEXT,
+    counted,
+    print_assessment,
+    print_json,
+    print_notes,
+    print_table,
+)
+from covshift.cli.progress import working
 from covshift.registry import MODEL_NAMES, NUMBER_MODEL_NAMES
 from covshift.registry import names as adapter_names
 
@@ -146,7 +152,7 @@ def adapt(
         # Imported here: --help stays fast, and a missing extra becomes a one-line error.
         from covshift.persistence.model_files import is_model_file
         from covshift.tables import check_output
-        from covshift.tables.labels import check_task
+        from covshift.tables.label_column import check_task
         from covshift.tables.recordings import as_windows
 
         check_output(
@@ -251,7 +257,7 @@ def _adapt_tables(
     from covshift.persistence.model_files import import_skops
     from covshift.tables import adapt_tables, choose_estimator, describe_model, read_pair
     from covshift.tables.adapting import check_choice
-    from covshift.tables.new_labels import with_new_labels
+    from covshift.tables.label_files import with_new_labels
     from covshift.tables.recordings import RecordingTable
 
     # Now, not after the work.

@@ -19,7 +19,7 @@ from covshift.cli.options import (
     load_model,
 )
 from covshift.cli.printing import print_notes
-from covshift.cli.working import working
+from covshift.cli.progress import working
 
 COMMAND = "label"
 LARGEST_PORT = 65535
