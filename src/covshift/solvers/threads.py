@@ -137,7 +137,7 @@ def share_parts(
 ) -> list[Any]:
     """Call a function on every part, in the calling thread and in some of a pool.
 
-    Whoever is free takes the next part. A pass over the rows of a small problem takes a
+    A thread that is free takes the next part. A pass over the rows of a small problem takes a
     millisecond: a pool that gets a task for each part, and a caller that only waits, would add a
     tenth to it.
     """
@@ -155,7 +155,7 @@ def share_parts(
     helpers = [pool.submit(work) for _ in range(min(n_helpers, len(parts) - 1))]
     try:
         work()
-    finally:  # nobody is left at work on buffers that another call may take
+    finally:  # another call may take the buffers, so all work on them ends here
         waiting.clear()
         wait(helpers)
     for helper in helpers:
