@@ -172,5 +172,5 @@ def prepare_folder(folder: Path, min_free_bytes: int = 0) -> None:
     free = shutil.disk_usage(folder).free
     if free < min_free_bytes:
         raise OSError(
-            f"{free / 1e6:.0f} MB are free there, and {min_free_bytes / 1e6:.0f} MB are wanted"
+            f"{free / 1e6:.0f} MB are free there, {min_free_bytes / 1e6:.0f} MB are needed"
         )

@@ -250,7 +250,7 @@ class DenoisingAutoencoder(DomainTransformer):
         check_is_fitted(self)
         Z = check_array(Z, dtype=(np.float64, np.float32), input_name="Z")
         if Z.shape[1] != len(self.components_):
-            raise ValueError(f"Z has {Z.shape[1]} codes, and there are {len(self.components_)}.")
+            raise ValueError(f"Z has {Z.shape[1]} columns, expected {len(self.components_)} codes.")
         X = _layer(Z, self.decoder_components_, self.decoder_intercept_, self._decoder_activation())
         if self.scaling is None:
             return X

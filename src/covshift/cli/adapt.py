@@ -53,7 +53,7 @@ with one_line_warnings():  # plug-ins are loaded here
         f"vote. Or one by name: {', '.join(adapter_names())}."
     )
 LEFT_THE_VOTE = (
-    "no longer in the vote, for any target: they cannot learn a new one without the "
+    "left the ensemble for all targets: they cannot learn a new target without the "
     "training rows; the others share their weight. To compare all candidates for these rows: "
     "covshift adapt TRAIN NEW --label COL --out MODEL."
 )
@@ -318,7 +318,7 @@ def _say_labels(label: str, data: dict[str, Any]) -> str:
 def _print(result: dict[str, Any], quiet: bool) -> None:
     if "target" in result:
         target = result["target"]
-        typer.echo(f"Learned as a target, from {target['file']}: {counted(target['rows'])} rows.")
+        typer.echo(f"Adapted to {counted(target['rows'])} rows of {target['file']}.")
         if target["left the vote"]:
             names = printable(", ".join(target["left the vote"]), MAX_TEXT)
             typer.echo(f"{names}: {LEFT_THE_VOTE}", err=True)

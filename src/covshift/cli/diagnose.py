@@ -75,7 +75,7 @@ def diagnose(
     labels: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="The file of --to-label with labels filled in; some will do."
+            metavar="FILE", help="The file of --to-label with some or all labels filled in."
         ),
     ] = None,
     save_scores: Annotated[
@@ -94,7 +94,7 @@ def diagnose(
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
-    """Report what moved from TRAIN to NEW, what to do, how good it will be, how sure that is.
+    """Report what moved from TRAIN to NEW, and advise a model with its expected score.
 
     The advice is what `covshift adapt` does with the same options; the last line is the command.
     Labels of some rows of NEW make it surer: --to-label writes rows drawn at random, --labels takes

@@ -19,10 +19,10 @@ Out = Annotated[Path, typer.Option(help="Folder to write to, made if missing.")]
 Draws = Annotated[int, typer.Option(help="Draws of each data set, at least 1.")]
 FirstSeed = Annotated[int, typer.Option(help="Seed of the first draw; the next is one more.")]
 Jobs = Annotated[int, typer.Option(help="Processes; -1: all processors.")]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Drop the results that the folder holds.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Discard earlier results in the folder.")]
 
 # Of the commands on users' files.
-OutFile = Annotated[Path, typer.Option("--out", help="File to write; appears when it is whole.")]
+OutFile = Annotated[Path, typer.Option("--out", help="Output file (written atomically).")]
 Domain = Annotated[
     str | None,
     typer.Option(metavar="COL", help="Column that names each row's site, user or sensor."),
@@ -173,7 +173,9 @@ AsSignals = Annotated[
 ]
 Rate = Annotated[
     float | None,
-    typer.Option(metavar="HZ", help="Samples per second, unless the table or the files say."),
+    typer.Option(
+        metavar="HZ", help="Samples per second, where neither the table nor the files state it."
+    ),
 ]
 WindowLength = Annotated[
     int | None, typer.Option(metavar="SAMPLES", help="Length of a window; needed by --signals.")
@@ -183,7 +185,10 @@ Overlap = Annotated[
 ]
 SignalFeatures = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Of a window: spectrum (default), or envelope (its own)."),
+    typer.Option(
+        metavar="NAME",
+        help="Features of a window: spectrum (default), or envelope, the spectrum of its envelope.",
+    ),
 ]
 Quiet = Annotated[
     bool,
@@ -191,7 +196,7 @@ Quiet = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the whole traceback of an error.")]
-Seed = Annotated[int, typer.Option(help="Seed of everything that is drawn.")]
+Seed = Annotated[int, typer.Option(help="Seed of all random draws.")]
 
 
 def check_jobs(command: str, jobs: int) -> None:

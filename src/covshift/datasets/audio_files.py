@@ -64,7 +64,7 @@ def decode(contents: bytes) -> tuple[FloatArray, int]:
         raise UnusableRecordingError(f"damaged or cut off ({_cause(error)})") from error
     except (MemoryError, ValueError) as error:  # FLAC files that were streamed have no length
         raise UnusableRecordingError(
-            "its head does not say how long it is, or says too much: convert it to WAV"
+            "its header does not state a valid length: convert it to WAV"
         ) from error
     if not (np.abs(channels) < LARGEST_SAMPLE).all():
         raise UnusableRecordingError(

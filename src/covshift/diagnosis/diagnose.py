@@ -82,7 +82,7 @@ def diagnose(
     n_jobs : int, default=None
         Processes, as in joblib. The result does not depend on it.
     random_state : int, RandomState or None, default=0
-        Seed of everything that is drawn.
+        Seed of all random draws.
     verbose : int, default=0
         1 prints a line for each stage as it begins.
     progress : callable or None, default=None

@@ -262,8 +262,8 @@ class Diagnosis:
         unknown = [label for label in labels.tolist() if label not in number_of]
         if unknown:
             raise ValueError(
-                f"No row had the label {unknown[0]!r} so far. Call diagnose again and give all "
-                "labels by label_mask: with another class, all candidates must be scored anew."
+                f"Label {unknown[0]!r} is new. Call diagnose again and give all labels by "
+                "label_mask: a new class changes the scores of all candidates."
             )
         return np.array([number_of[label] for label in labels.tolist()], dtype=np.int64)
 

@@ -150,7 +150,9 @@ def _domains(diagnosis: "Diagnosis") -> Table:
     columns = [
         make_column("domain", "target domain"),
         make_column("rows", "rows", numeric=True),
-        make_column("effect", "effect size", numeric=True, help="0: as the source; 1: all apart"),
+        make_column(
+            "effect", "effect size", numeric=True, help="0: like the source; 1: completely separate"
+        ),
         make_column("p", "p-value", numeric=True),
         make_column("overlap", "where the source has rows", numeric=True),
     ]

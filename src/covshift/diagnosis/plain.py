@@ -23,7 +23,7 @@ def to_plain(value: Any) -> Any:
         return {str(key): to_plain(one) for key, one in value.items() if _can_be_plain(one)}
     if isinstance(value, list | tuple):
         return [to_plain(one) for one in value]
-    raise TypeError(f"{type(value).__name__} has no plain form.")
+    raise TypeError(f"{type(value).__name__} cannot be converted to plain types.")
 
 
 def _can_be_plain(value: Any) -> bool:

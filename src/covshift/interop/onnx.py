@@ -159,8 +159,7 @@ def _number_of(model: Any, domain: Any) -> Any:
         return int(number)
     if not any(isinstance(s, AdaptedEstimator) or knows_domains(s) for s in steps_of(model)):
         raise ValueError(
-            f"{type(model).__name__} knows no domains, so domain={domain!r} makes no difference to "
-            "it: leave domain out."
+            f"{type(model).__name__} does not use domains: leave out domain={domain!r}."
         )
     return domain
 

@@ -227,7 +227,7 @@ def _choose_pairs(pairs: Any, n_rows: int, max_pairs: int, random_state: Any) ->
         if given.ndim != 2 or given.shape[1] != 2 or not len(given) or given.dtype.kind not in "iu":
             raise ValueError("pairs must hold row numbers, in an array of shape (n_pairs, 2).")
         if given.min() < 0 or given.max() >= n_rows:
-            raise ValueError(f"pairs names rows outside 0 to {n_rows - 1}.")
+            raise ValueError(f"pairs holds row numbers outside 0 to {n_rows - 1}.")
         return given.astype(np.int64)
     if max_pairs < 1:
         raise ValueError(f"max_pairs must be at least 1, got {max_pairs}.")

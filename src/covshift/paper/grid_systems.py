@@ -141,7 +141,7 @@ def predict_settings(
         Predicted classes; of ``WITHOUT_COST`` n_costs is one.
     """
     if system not in SYSTEMS:
-        raise ValueError(f"there is no system {system!r}; there are {', '.join(SYSTEMS)}.")
+        raise ValueError(f"Unknown system {system!r}. Choose from: {', '.join(SYSTEMS)}.")
     if without_target and system not in WITHOUT_TARGET:
         raise ValueError(f"{system} cannot be fitted without target rows.")
     with warnings.catch_warnings():

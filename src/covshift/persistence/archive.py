@@ -73,7 +73,7 @@ def check_members(archive: ZipFile, max_bytes: int, names: re.Pattern[str] = MEM
     for member in archive.infolist():
         name = member.filename
         if not names.fullmatch(name):
-            raise ModelFileError(f"It has a member {name[:100]!r}, which no model file has.")
+            raise ModelFileError(f"It has an unexpected member {name[:100]!r}.")
         if name in seen:
             raise ModelFileError(f"It has two members named {name}.")
         seen.add(name)
@@ -142,7 +142,7 @@ def check_array(archive: ZipFile, name: str) -> tuple[int, ...]:
         n_bytes = archive.getinfo(name).file_size - file.tell()
     # An itemsize of zero would allow any number of items.
     if dtype.hasobject or dtype.itemsize == 0:
-        raise ModelFileError(f"Its array {name} is of type {dtype}, which no model file has.")
+        raise ModelFileError(f"Its array {name} has an unexpected type, {dtype}.")
     if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != n_bytes:
         raise ModelFileError(
             f"Its array {name} declares shape {shape} of {dtype}, but {n_bytes} bytes follow."

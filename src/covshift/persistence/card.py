@@ -100,7 +100,7 @@ def read_document(content: bytes) -> dict[str, Any]:
     document = json.loads(content)
     version = document["format"]
     if type(version) is not int or version < 1:
-        raise ModelFileError(f"Its format is {version!r}, which no covshift writes.")
+        raise ModelFileError(f"Unknown format version {version!r}.")
     if version > FORMAT:
         raise ModelFileError(
             f"It is of format {version}, written by covshift {document['covshift']!s:.50}; this is "

@@ -43,7 +43,7 @@ def check_contents(model: Any, trusted: Collection[str] = ()) -> None:
         for kinds, is_sound in CHECKS:
             if isinstance(part, kinds) and not is_sound(part):
                 raise ModelFileError(
-                    f"Its {type(part).__name__} does not fit together: forged, or damaged."
+                    f"Its {type(part).__name__} is inconsistent: the file is forged or damaged."
                 )
         if TREE not in trusted and (
             isinstance(part, UNCHECKED) or holds_loose_trees(part, children_of(part))

@@ -72,7 +72,7 @@ class SchemaAudit:
         schema = json.loads(self._archive.read(SCHEMA))
         if schema["protocol"] != PROTOCOL:
             raise ModelFileError(
-                f"It is of skops' protocol {schema['protocol']!r}; {PROTOCOL} is what is read here."
+                f"It is of skops' protocol {schema['protocol']!r}; expected {PROTOCOL}."
             )
         self._check_node(schema)
 
@@ -81,7 +81,7 @@ class SchemaAudit:
             state[key] for key in ("__loader__", "__module__", "__class__", "__id__")
         )
         if type(number) is not int or number <= 0:
-            raise ModelFileError(f"It numbers {module}.{name} by {number!r}.")
+            raise ModelFileError(f"Its object {module}.{name} has an invalid number, {number!r}.")
         # skops takes what it read first for all that has this number.
         if number in self._described:
             if not self._alike(self._described[number], state):

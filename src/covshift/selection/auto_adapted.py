@@ -243,8 +243,8 @@ class AutoAdapted(BaseEstimator):
             self._learn_target(X, None if domain is None else unit)
         if left:
             warnings.warn(
-                "No longer in the vote, since they cannot learn a new target: "
-                f"{', '.join(one.candidate.name for one in left)}. Refit to have them vote.",
+                "Left the ensemble, because they cannot learn a new target: "
+                f"{', '.join(one.candidate.name for one in left)}. Refit to include them.",
                 FewerMembersWarning,
                 stacklevel=2,
             )

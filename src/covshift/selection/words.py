@@ -199,7 +199,7 @@ def say_determinable(assessment: Assessment) -> str:
     ends = (
         "The labels decide."
         if assessment.n_labels
-        else "The advice is what did best on real data in this situation."
+        else "The advice is the choice that did best on real data in this situation."
     )
     return f"Which model is right cannot be determined from these data: {why}{known}. {ends}"
 

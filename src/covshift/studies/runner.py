@@ -68,7 +68,7 @@ class Outcome:
             + (record.error or "").partition("\n")[0]
             for record in self.failures
         ]
-        again = "the same run again tries them once more"
+        again = "run the same again to retry them"
         return "\n".join([f"{head}; {len(lines)} failed ({again}):", *lines])
 
 
@@ -155,9 +155,9 @@ def run_experiment(
                     progress(n_done, n_trials, n_failed)
         except BrokenExecutor as error:
             raise WorkerDiedError(
-                f"a worker process died, often for want of memory. {n_done} of {n_trials} trials "
-                f"are done and stay in {store.path}: run the same again to go on, with a smaller "
-                "n_jobs if it dies again."
+                f"a worker process died, often because memory ran out. {n_done} of {n_trials} "
+                f"trials are done and stay in {store.path}: run the same again to resume, with a "
+                "smaller n_jobs if it dies again."
             ) from error
         finally:
             _drop(outcomes)

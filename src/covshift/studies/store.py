@@ -484,7 +484,7 @@ def _explaining(path: Path) -> Iterator[None]:
             sqlite3.SQLITE_NOTADB: f"is not a file of results: {WAY_OUT}",
             sqlite3.SQLITE_CORRUPT: f"is damaged ({error}): {WAY_OUT}",
             sqlite3.SQLITE_FULL: "cannot grow, the disk is full: what was stored stays; make room "
-            "and run the same again to go on",
+            "and run the same again to resume",
         }
         default = f"cannot be read or written ({error}): {WAY_OUT}"
         raise StoreError(f"{path} {reasons.get(code, default)}.") from error

@@ -349,8 +349,8 @@ def adapt_model(
     notes = [f"{one_line(Path(path).name)}: {note}" for note in read]
     if not model.adapts_:
         notes.append(
-            "The model adapts to nothing, so that it predicts as before; what batches are "
-            "compared with has changed."
+            "This model does not adapt, so its predictions are unchanged. Later batches are "
+            "compared with these rows."
         )
     try:
         with ignored_warnings(FewerMembersWarning):  # told in the summary
@@ -421,15 +421,15 @@ def unbalanced_note(tables: MatchedTables, objective: Any) -> list[str]:
 def _few_rows_note(n_new: int) -> list[str]:
     if n_new >= FEW_ROWS:
         return []
-    return [f"There are {n_new} new rows: what can be learned of them is little more than chance."]
+    return [f"Only {n_new} new rows: they are too few to learn about the target."]
 
 
 def _scored_rows_note(max_rows: int, tables: MatchedTables) -> list[str]:
     if max(len(tables.X_train), len(tables.X_new)) <= max_rows:
         return []
     return [
-        f"Candidates were scored with at most {max_rows:,} rows of each table, drawn from these in "
-        "proportion to sites and classes; those chosen then learned from all of them."
+        f"Candidates were scored on at most {max_rows:,} rows of each table, drawn in proportion "
+        "to domains and classes. The chosen candidates were then fitted to all rows."
     ]
 
 

@@ -158,7 +158,7 @@ class FolderBatches:
         self.path = path
         for file in files:
             if (kind := identify_file(file)) != "parquet":
-                raise table_error(file, f"is named like a Parquet file and is {kind}.")
+                raise table_error(file, f"has the name of a Parquet file but is {kind}.")
         self._files = files
         first = ArrowBatches(files[0], "parquet")
         self.names, self.types, self.nameless = first.names, first.types, first.nameless

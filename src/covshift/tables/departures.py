@@ -88,7 +88,7 @@ class Departures:
             if MIN_SHARE_OUTSIDE * self.n_rows <= count < self.n_rows and not usual:
                 notes.append(
                     f"Column {listed([name])}: {_of(count, self.n_rows)} have no value, and all "
-                    "training rows had one; the training median stands in."
+                    "training rows had one; the training median is used."
                 )
         return notes
 

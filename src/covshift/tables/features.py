@@ -54,12 +54,12 @@ REPEATS = "it repeats {}"
 CONSTANT = "it is constant in the training table"
 MANY_TEXTS = "it looks like an identifier (almost every value is unique)"
 COUNTER = "it looks like a row number (whole numbers one after the other)"
-GROWING = "it looks like a row number (whole numbers that grow from row to row)"
-NAMED = "it looks like an identifier (every value is unique, and so says its name)"
+GROWING = "it looks like a row number (whole numbers that increase from row to row)"
+NAMED = "it looks like an identifier (every value is unique, and its name says so)"
 FREE_TEXT = "it holds free text"
 CLOCK = (
-    "its dates span too few days to go round a week or a year, and a date alone only tells when a "
-    "row was made"
+    "its dates span too few days for a weekly or yearly cycle, and a date alone only says when a "
+    "row was recorded"
 )
 
 

@@ -101,7 +101,7 @@ def update_model(
         why = " ".join(lines) or (
             "A single model has no weights to change, and the batch has not moved."
             if not moved
-            else "A single model that adapts to nothing has nothing to change."
+            else "A single model without adaptation cannot be updated."
         )
         raise TableError(f"Nothing can be learned without the training rows. {why} {REFIT}")
     before, after = (_count_right(one, Z, where, codes) for one in (model, updated))

@@ -144,7 +144,7 @@ def check_own_model(model: Any, X: Any, y: Any) -> None:
             reason = one_line(error, 400).rpartition(f"{file}: ")[2]
             _, _, *others = KINDS["regression" if is_regressor(model) else "classification"]
             raise TableError(
-                f"{name} cannot be saved in a model file, so that nothing was fitted. Choose "
+                f"{name} cannot be saved in a model file, so nothing was fitted. Choose "
                 f"another model, such as {others[1]} or {others[0]}. Reason: {reason}"
             ) from error
 

@@ -163,10 +163,12 @@ class TextBatches:
         read = self._read_stream if self.file.n_quotes else self._read_blocks
         for batch in read({}):
             if examination.n_quotes and not self.file.n_quotes:
-                raise table_error(self.path, "has a quote behind its beginning.")
+                raise table_error(
+                    self.path, "has its first quote after the part that was examined."
+                )
             yield batch
         if examination.n_quotes % 2:
-            raise table_error(self.path, "has a quote without a partner.")
+            raise table_error(self.path, "has an unmatched quote.")
         self.file = replace(self.file, n_quotes=examination.n_quotes, examined=True)
         self._examination = None
 

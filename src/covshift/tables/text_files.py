@@ -87,7 +87,7 @@ class Examination:
             if binary or "\0" in text:
                 raise table_error(
                     self._path,
-                    "holds bytes that no text has (NUL or others); export it again as CSV.",
+                    "holds bytes that text files do not have, such as NUL; export it as CSV.",
                 )
             # To look is faster than to count.
             self.n_quotes += text.count('"') if '"' in text else 0
@@ -120,7 +120,7 @@ def examine_text(
                 return TextFile(path, compressed, encoding, skipped, n_quotes, examined=False)
         n_quotes = _count_quotes(path, compressed, encoding, skipped)
         if n_quotes is None and given is not None:
-            raise table_error(path, f"is not {given.upper()}; name another --encoding.")
+            raise table_error(path, f"is not valid {given.upper()}; give another --encoding.")
         if n_quotes is None and encoding == "utf-8" and not skipped:
             encoding = "cp1252"
             n_quotes = _count_quotes(path, compressed, encoding, skipped)
@@ -129,7 +129,8 @@ def examine_text(
                 n_quotes = _count_quotes(path, compressed, encoding, skipped)
     if n_quotes is None:
         raise table_error(
-            path, f"says that it is {encoding.upper()} and is not; save it again as UTF-8."
+            path,
+            f"declares {encoding.upper()}, but its bytes differ; save it again as UTF-8.",
         )
     return TextFile(path, compressed, encoding, skipped, n_quotes)
 

@@ -126,8 +126,8 @@ class WeightEstimator(BaseEstimator):
             return weights
         warn_sampled(
             f"{type(self).__name__} is learned", n_drawn, rows.shape[0],
-            "an average over that many has a standard error of "
-            f"{min(len(source), len(target)) ** -0.5:.1%} of the spread of what is averaged",
+            "an average over these rows has a standard error of "
+            f"{min(len(source), len(target)) ** -0.5:.1%} of a standard deviation",
         )  # fmt: skip
         self._refine(rows.data, domains.target.astype(np.int8))
         self.weights_ = weights  # those of the sample: what follows asks whether this is fitted
@@ -185,8 +185,8 @@ def scale_to_mean_one(weights: FloatArray) -> FloatArray:
     """
     if not weights.any():
         raise ValueError(
-            "All weights are zero: no row to be fitted is like the target. Fit without weights, "
-            "or weigh with wider bases (larger sigmas)."
+            "All weights are zero: no source row resembles the target. Fit without weights, "
+            "or use wider bases (larger sigmas)."
         )
     scaled: FloatArray = weights / weights.mean()
     return scaled

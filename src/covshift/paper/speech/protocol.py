@@ -79,8 +79,8 @@ def draw_halves(table: SpeechTable, corpus: str, rng: np.random.RandomState) -> 
         if len(target) and len(np.unique(table.y[test])) > 1:
             return Halves(str(speaker), target, test)
     raise ValueError(
-        f"no half of any speaker's recordings in {corpus} has both classes: it can train, but not "
-        "be tested."
+        f"Every half of a speaker's recordings in {corpus} lacks a class: use it to train, not to "
+        "test."
     )
 
 
@@ -103,8 +103,8 @@ def check_corpora(tables: Mapping[str, SpeechTable], leave_out: str, seed: int) 
         classes = np.unique(np.concatenate([y for _, y in source.values()]))
         if len(classes) < 2:
             raise ValueError(
-                f"all that trains for {corpus} is {classes[0]}: give more recordings, of both "
-                "classes."
+                f"The training recordings for {corpus} are all {classes[0]}: give recordings of "
+                "both classes."
             )
 
 

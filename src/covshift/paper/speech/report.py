@@ -121,7 +121,7 @@ def speech_document(
         make_section(
             "controls",
             "Controls: without the target half",
-            paragraphs=["Where the control does as well, the merit is not the adaptation's."],
+            paragraphs=["Where the control does as well, adaptation did not help."],
             tables=[_control_table(results, corpus) for corpus in corpora],
         ),
         make_section(

@@ -98,8 +98,8 @@ def load_collection(name: str, path: str) -> Collection:
         found = load(Path(path))
     else:
         raise CollectionError(
-            f"there is no loader for {name!r}: there are {', '.join(LOADERS)}; arrays of your own "
-            "come as NAME=FILE.npz with X, y and domain."
+            f"Unknown collection {name!r}. Choose from: {', '.join(LOADERS)}; or give arrays of "
+            "your own as NAME=FILE.npz with X, y and domain."
         )
     held = {number: name for number, name in found.domain_names.items() if number in found.domain}
     if len(held) < 2:
