@@ -28,7 +28,7 @@ is recommended, that it does not gain more than .01 where it is not. High from .
 .75. Without labels both this and the probability of a loss come from how often real tasks like this
 one lost or gained (`covshift.selection.expectations.chances`).
 
-**Whether the data can tell.** Source rows show what continues in the target in two ways: the target
+**Whether the data can show which model is right.** Source rows show what continues in the target in two ways: the target
 lies where the source has rows, or several source domains differ from each other about as far as the
 target differs from them. Where neither holds, two rules may fit the source alike and differ in the
 target. The estimates are then those of real tasks in that situation, and no more.

@@ -176,7 +176,7 @@ def say_basis(assessment: Assessment) -> list[str]:
 
 
 def say_determinable(assessment: Assessment) -> str:
-    """Return whether the data can tell what continues in the target, and why."""
+    """Return whether these data can show what continues in the target, and why."""
     found = assessment.determinability
     inside = f"{percent(found.overlap)} of the target rows lie where the source has rows"
     if found.by_overlap:
