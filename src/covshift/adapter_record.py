@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 NO_ADAPTATION = "none"
-RAW = "raw"  # rows as they are, which only an explicit ``None`` as adapter means
+RAW = "raw"  # an explicit ``None`` as adapter: the rows unchanged
 AUTO = "auto"  # "choose one": where a name is asked for, it is not an adapter's
 # Of `covshift.selection.models`.
 MODEL_NAMES = (
@@ -29,7 +29,7 @@ class Size(NamedTuple):
     n_features: int
     n_classes: int = 2
     spread: float = 1.0  # mean standard deviation of a feature within a source domain
-    n_domains: int = 2  # of source and target together
+    n_domains: int = 2  # source and target domains together
 
 
 Settings: TypeAlias = Mapping[str, Any] | Callable[[Size], Mapping[str, Any]]

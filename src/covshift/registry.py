@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 ALIGNED_FEATURES = 60  # principal components that are kept where covariances are matched
-FILTERED_FEATURES = 40  # and where filters are fitted
+FILTERED_FEATURES = 40  # principal components kept where filters are fitted
 FILTER_ITERATIONS = 50
 SMALL_SUBSPACE, LARGE_SUBSPACE = 8, 30
 SEGMENT_FILTERS = 100

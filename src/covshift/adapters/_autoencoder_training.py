@@ -227,7 +227,7 @@ def noisy_batches(
                 )
             position = 0
             while position < clean.shape[2]:
-                left = n_rows - (start + position) % n_rows  # in this epoch
+                left = n_rows - (start + position) % n_rows  # rows left in this epoch
                 cut = np.s_[:, :, position : position + min(size, left)]
                 yield noisy[cut], clean[cut], left <= size
                 position += min(size, left)
@@ -263,7 +263,7 @@ class Trained:
     losses: FloatArray
     validation_losses: FloatArray | None
     kept_epoch: int
-    stopped: bool  # by early stopping, before the last epoch
+    stopped: bool  # whether early stopping ended the training
 
 
 def train(estimators: Sequence[Any], samples: Sequence[FloatArray]) -> list[Trained]:
@@ -317,7 +317,7 @@ class EarlyStopping:
         self.noisy, self.clean, self.patience = noisy, clean, patience
         self.losses: list[FloatArray] = []
         self.running = np.ones(n_networks, dtype=bool)
-        self.counts = self.running  # whose last epoch counts: those that ran in it
+        self.counts = self.running  # networks that ran in the last epoch
         self.n_epochs = np.zeros(n_networks, dtype=int)
         self.best, self.best_loss = networks.theta.copy(), np.full(n_networks, np.inf)
         self.best_epoch = np.zeros(n_networks, dtype=int)

@@ -32,7 +32,7 @@ from covshift.streams.device_rows import bring_to_host, float_type, is_device_ar
 BATCH_FILTERS = 400
 # Activations of an evaluation below which threads would mostly wait for each other.
 MIN_THREADED_SIZE = 2**19
-AUTO = "auto"  # as a parameter: a value that follows from the rows
+AUTO = "auto"  # parameter value: computed from the rows
 
 
 def check_filter_parameters(filter_):

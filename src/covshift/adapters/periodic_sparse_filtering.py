@@ -12,7 +12,7 @@ from covshift.kernels.filter_losses import LOSSES
 from covshift.shared_docs import documented_like
 
 COMPONENTS_PER_CLASS = 4
-AUTO_REWARD = 4.0  # of label_reward="auto", if all rows have labels
+AUTO_REWARD = 4.0  # label_reward="auto" gives this if all rows have labels
 
 
 @documented_like(SparseFiltering)

@@ -85,7 +85,7 @@ def main() -> None:
         raise SystemExit(1) from None
     except KeyboardInterrupt:  # while typer is imported; from then on typer handles it
         raise SystemExit(INTERRUPTED) from None
-    except OSError as error:  # those of files have become one line already
+    except OSError as error:  # standard output: errors of files are handled before
         if error.filename is not None or "--debug" in sys.argv:
             raise
         # The rest of the buffer is dropped, and not tried again at the end.

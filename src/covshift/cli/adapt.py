@@ -46,7 +46,7 @@ from covshift.registry import MODEL_NAMES, NUMBER_MODEL_NAMES
 from covshift.registry import names as adapter_names
 
 COMMAND = "adapt"
-MIN_FREE_BYTES = 32 << 20  # of a model's file, generously
+MIN_FREE_BYTES = 32 << 20  # generous size of a model file
 with one_line_warnings():  # plug-ins are loaded here
     ADAPTERS_HELP = (
         "auto: tries all adapters, scores them without labels of the new rows, and lets the best "
@@ -261,7 +261,7 @@ def _adapt_tables(
     with working("reading", quiet) as update:
         tables = read_pair(*files, progress=update, **matching)
         if labels is not None:
-            tables = with_new_labels(tables, labels)  # which diagnose wrote: its own layout
+            tables = with_new_labels(tables, labels)  # in the layout of diagnose --to-label
     work = f"learning from {len(tables.X_train):,} rows"
     with working(work, quiet) as update:
         estimator = choose_estimator(tables, *chosen, **settings)
@@ -297,7 +297,7 @@ def _adapt_model(
     card["later targets"] = [*card.get("later targets", []), target]
     card["reference rows"] = len(model.reference_)
     card["chosen"] = list_members(model)
-    card.pop("assessment", None)  # it is of the target that the model was made for
+    card.pop("assessment", None)  # the assessment belongs to the earlier target
     save(model, out, card=card)
     return {"target": target, "notes": target["notes"], "chosen": card["chosen"]}
 

@@ -58,7 +58,7 @@ def restore_assessment(stored: Any) -> Any:
         return float("nan") if value is None else float(value)  # JSON has no NaN
 
     try:
-        later = Assessment._field_defaults  # which cards of earlier versions do not have
+        later = Assessment._field_defaults  # cards of earlier versions lack these fields
         fields = {name: stored[name] for name in Assessment._fields if name not in later}
         for name in later:
             error = stored.get(name)

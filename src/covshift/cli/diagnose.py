@@ -38,13 +38,13 @@ from covshift.cli.printing import print_json, print_notes, print_table
 from covshift.cli.working import working
 
 COMMAND = "diagnose"
-N_STAGES = 7  # that `diagnose` tells of
-MIN_FREE_BYTES = 8 << 20  # of a report, generously
+N_STAGES = 7  # stages that `diagnose` reports
+MIN_FREE_BYTES = 8 << 20  # generous size of a report
 HOW_TO_LABEL = (
     "let --to-label FILE write rows of NEW, fill in their labels, and give them back with "
     "--labels FILE"
 )
-MODEL_FILE = "model.skops"  # that the command at the end writes
+MODEL_FILE = "model.skops"  # output of the command that is printed last
 MAX_ADAPTERS = 12  # printed, and those in use
 
 
@@ -151,7 +151,7 @@ def diagnose(
                 split=splitting.to_split(), intake=cells.to_intake(), **reading.layout,
             )  # fmt: skip
             if labels is not None:
-                tables = with_new_labels(tables, labels)  # which this command wrote: its own layout
+                tables = with_new_labels(tables, labels)  # in the layout of --to-label
         work = f"diagnosing {len(tables.X_train):,} and {len(tables.X_new):,} rows"
         with working(work, quiet) as update:
             begun: list[str] = []

@@ -75,7 +75,7 @@ class Handler(BaseHTTPRequestHandler):
     """Answers requests; refuses all that do not come from the page."""
 
     server: LabelServer
-    timeout = 30  # of a connection on which nothing comes
+    timeout = 30  # seconds before an idle connection is closed
     server_version, sys_version = "covshift", ""
 
     def do_GET(self) -> None:

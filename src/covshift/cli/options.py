@@ -13,7 +13,7 @@ import typer
 from covshift.cli.errors import fail
 
 TRUST = "--trust"
-LARGEST_SEED = 2**32 - 1  # that NumPy's RandomState takes
+LARGEST_SEED = 2**32 - 1  # largest seed of NumPy's RandomState
 
 Out = Annotated[Path, typer.Option(help="Folder to write to, made if missing.")]
 Draws = Annotated[int, typer.Option(help="Draws of each data set, at least 1.")]

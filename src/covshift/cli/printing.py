@@ -9,7 +9,7 @@ import typer
 from covshift.cli.errors import printable
 
 MAX_TEXT = 200
-MAX_ENTRIES = 12  # of a list or table that a screen can take
+MAX_ENTRIES = 12  # of a list or table that fit on a screen
 
 
 def print_json(result: Mapping[str, Any]) -> None:

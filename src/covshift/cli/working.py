@@ -13,7 +13,7 @@ from time import monotonic
 from typing import Any
 
 Tell = Callable[..., object]  # update(text, share=None)
-STREAMS = (1, 2)  # numbers of standard output and standard error
+STREAMS = (1, 2)  # file descriptors of standard output and error
 FIRST_ESTIMATE = 2.0  # seconds of work, before which an estimate jumps
 
 

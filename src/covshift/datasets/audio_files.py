@@ -7,7 +7,7 @@ import numpy as np
 from covshift.kernels.arrays import FloatArray
 
 AUDIO_SUFFIXES = (".flac", ".wav")
-LOWEST_RATE = 8000  # that of telephones; with less, speech is no longer there to be described
+LOWEST_RATE = 8000  # rate of telephones; lower rates lose the speech
 
 LARGEST_SAMPLE = 1e30  # times full scale; files of floats may hold any, and spectra are squared
 

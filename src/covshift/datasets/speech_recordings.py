@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from covshift.datasets.audio_files import AUDIO_SUFFIXES
 from covshift.datasets.speech_corpora import CORPORA, Label, UnknownNameError
 
-OWN_TABLE = "table"  # in place of a corpus: labels are the targets as they are
+OWN_TABLE = "table"  # instead of a corpus: labels are used unchanged
 COLUMNS = ("file", "speaker", "label")
 MAX_NAMES = 5  # names in a message
 
@@ -130,7 +130,7 @@ def find_recordings(
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except PermissionError:  # in a folder that can be listed only: reading it will say so
+    except PermissionError:  # the folder can only be listed; reading reports the error
         return True
 
 

@@ -97,7 +97,7 @@ class Diagnosis:
         self.skipped = list(choice.table.skipped)
         self._findings, self._rows, self._bench = findings, rows, bench
         self._model, self._recommended = model, recommended
-        self._weights = choice.recommended  # of the candidates, in the recommended model
+        self._weights = choice.recommended  # weights of the candidates in the recommended model
 
     @property
     def recommended(self) -> Any:

@@ -33,7 +33,7 @@ EXPLAINED = (
     "target can be larger: the expected scores above allow for that. A domain whose mean error is "
     "far from zero has a level of its own, which the columns do not explain."
 )
-MAX_DOMAINS = 30  # with a row of the table each; those with most rows
+MAX_DOMAINS = 30  # in the table, those with the most rows first
 
 
 class HeldOut(NamedTuple):

@@ -41,8 +41,8 @@ from covshift.selection.bench import Bench
 from covshift.selection.explanations import MIN_ROWS, class_share_weights, left_unexplained
 from covshift.selection.problem import Problem
 
-LEVEL = 0.05  # of the tests; over both tests, over features and over domains by Holm
-MAX_ROWS = 1000  # of a role: kernel and classifier tests tell no more with more
+LEVEL = 0.05  # of the tests, with Holm's correction over tests, features, domains
+MAX_ROWS = 1000  # of a role; more rows make no test sharper
 N_PERMUTATIONS = 299
 MAX_FEATURES = 10  # listed
 # Source rows for each row of a small target domain: more of them make no test sharper.
@@ -80,13 +80,13 @@ class Movement(NamedTuple):
     n_target: int
     mmd: float  # MMD², features in units of the source
     mmd_pvalue: float
-    share_lost: float  # the same from 0 to 1: see the module
+    share_lost: float  # the distance scaled to 0 to 1: see the module
     auc: float
     auc_interval: tuple[float, float]
     auc_pvalue: float
     n_features: int
     n_features_moved: int
-    features: list[FeatureMovement]  # those that moved most, at most 10
+    features: list[FeatureMovement]  # the features that moved most, at most 10
     source_shares: FloatArray
     target_shares: FloatArray  # if class shares alone had changed
     auc_left_by_shares: float

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from covshift.diagnosis.diagnosis import Diagnosis
 
 GAINS = "expected gain over the plain model, by adapter"
-MAX_FEATURES = 50  # above which two axes show too little to be worth a picture
+MAX_FEATURES = 50  # two axes cannot represent more
 MAX_CLASSES = 2  # shown in different colors
 MAX_NAME = 30  # letters of a class in the legend; longer ones are numbered
 

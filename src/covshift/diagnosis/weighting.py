@@ -24,7 +24,7 @@ MIN_OVERLAP = 0.8
 # An accuracy estimated from n rows is known to within 1 / sqrt(n), that is .18 for 30; and with a
 # tenth of the rows, an unweighted fit that ignores the shift usually is the better one.
 MIN_EFFECTIVE_SIZE, MIN_EFFECTIVE_SHARE = 30, 0.1
-MAX_PARETO_K = 0.7  # above it weighted means are not to be trusted (Vehtari et al.)
+MAX_PARETO_K = 0.7  # above this, weighted means are unreliable (Vehtari et al.)
 # Two normal samples that differ by .35 standard deviations have this AUC: less is hard to see.
 MAX_AUC_LEFT = 0.6
 
@@ -37,12 +37,12 @@ class Weighting(NamedTuple):
     n_source: int
     n_target: int
     overlap: float  # share of the target rows inside the support of the source
-    effective_size: float  # of the weighted source rows
+    effective_size: float  # effective sample size of the weighted source rows
     effective_share: float
     pareto_k: float  # infinite: too few rows carry weight to tell
-    auc_left: float  # of telling weighted source rows from target rows
+    auc_left: float  # AUC between weighted source rows and target rows
     outside: BoolArray  # target rows outside the support
-    weights: FloatArray  # of the source rows
+    weights: FloatArray  # weights of the source rows
     support: SourceSupport | None  # judges new rows; None: fewer than two source rows
 
     def to_dict(self) -> dict[str, Any]:

@@ -40,7 +40,7 @@ LABEL_SHIFT = {
     "classification": ("Different class proportions", "they do"),
     "regression": ("A different distribution of the label (label shift)", "it does"),
 }
-MANY_EXPLAINED = 0.8  # share of the AUC above .5
+MANY_EXPLAINED = 0.8  # share of the AUC above .5 that counts as explained by one cause
 
 
 def title_of(diagnosis: "Diagnosis") -> str:

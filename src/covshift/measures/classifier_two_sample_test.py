@@ -168,8 +168,8 @@ class _Fold(NamedTuple):
     scores: FloatArray
     n_pairs: int
     auc: float
-    variances: tuple[float, float]  # of the AUC: under the null hypothesis, and DeLong's
-    drops: FloatArray  # of the AUC, per permuted feature
+    variances: tuple[float, float]  # of the AUC: under the null hypothesis, and by DeLong
+    drops: FloatArray  # decrease of the AUC for each permuted feature
 
 
 def _test_fold(

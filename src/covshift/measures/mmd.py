@@ -14,7 +14,7 @@ from covshift.measures.samples import check_distances, check_two_samples
 
 Bandwidth = Literal["median"] | float | Sequence[float]
 
-MEDIAN_ROWS = 2000  # rows whose distances give the median: it varies by about 1 % among them
+MEDIAN_ROWS = 2000  # rows for the median distance, which varies by 1 % between samples
 # Permuted statistics this close to the observed one, relative to their spread, count as
 # ties: a permutation that leaves the samples as they are must not miss by rounding.
 TIE = 1e-9

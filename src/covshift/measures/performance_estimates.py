@@ -40,7 +40,7 @@ from covshift.shared_docs import documented_like
 Metric: TypeAlias = Literal["accuracy", "balanced_accuracy"]
 Confidence: TypeAlias = Literal["max_confidence", "negative_entropy"]
 
-SUM_TOLERANCE = 0.01  # of the probabilities of a row: those of files are rounded
+SUM_TOLERANCE = 0.01  # of a row's sum of probabilities, which files round
 SMALLEST_PROBABILITY = 1e-13  # has a finite logarithm
 
 

@@ -33,7 +33,7 @@ from covshift.kernels.arrays import BoolArray
 from covshift.measures.clustered import clustered_bootstrap_interval
 
 CONFIDENCE = 0.95
-MIN_DOMAINS = 4  # for an interval over domains
+MIN_DOMAINS = 4  # needed for an interval over domains
 
 
 def score_predictions(y_true: Any, y_pred: Any, domain: Any = None) -> dict[str, Any]:

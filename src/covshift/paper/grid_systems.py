@@ -45,7 +45,7 @@ from covshift.predictors import LSPClassifier
 from covshift.weights import ULSIFWeights, UnreliableWeightsWarning
 
 Setting: TypeAlias = Mapping[str, Any]
-Representation: TypeAlias = tuple[FloatArray, FloatArray]  # of the source rows, of the new rows
+Representation: TypeAlias = tuple[FloatArray, FloatArray]  # of source rows and of new rows
 
 SYSTEMS = ("SVM", "SF", "PSF", "LSPC", "IW+LSPC", "SSA", "DAE")
 BASELINES = {"SF": "SVM", "PSF": "SVM", "IW+LSPC": "LSPC", "SSA": "SVM", "DAE": "SVM"}
@@ -54,7 +54,7 @@ BASELINES = {"SF": "SVM", "PSF": "SVM", "IW+LSPC": "LSPC", "SSA": "SVM", "DAE": 
 WITHOUT_TARGET = ("SF", "PSF", "DAE")
 WITHOUT_COST = ("LSPC", "IW+LSPC")  # they have no SVM on top
 
-UNLABELLED_FEATURES = 10  # of PSF, beside its L
+UNLABELLED_FEATURES = 10  # of PSF for unlabeled rows, beyond its L
 # Of both filters: standard normal draws as the start, and the KS stop.
 FILTER: dict[str, Any] = {
     "init_scale": 1.0,
@@ -292,7 +292,7 @@ def _predict_lspc(
             bases=target,
             sigmas=setting["sigma"],
             lambdas=setting["lambda"],
-            cv=2,  # of a single candidate: nothing is chosen by it
+            cv=2,  # with a single candidate, folds do not matter
             random_state=random_state,
         )
         model.fit(X, labels, sample_weight=weights)

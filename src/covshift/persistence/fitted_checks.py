@@ -67,13 +67,13 @@ OURS_BY_CLASS: dict[str, Shapes] = {
     "KLIEPWeights": {"bases_": "b m", "coefficients_": "b"},
     "LSPClassifier": {"bases_": "b m", "coefficients_": "b k"},
     "RuLSIFWeights": {"bases_": "b m", "coefficients_": "b"},
-    "SegmentSparseFiltering": {"components_": "p *"},  # of segments, shorter than rows
+    "SegmentSparseFiltering": {"components_": "p *"},  # filters of segments, shorter than rows
     "ULSIFWeights": {"bases_": "b m", "coefficients_": "b"},
 }
 # Common estimators of scikit-learn; the first that fits counts.
 THEIRS: list[tuple[Any, Shapes]] = [
     ((LinearDiscriminantAnalysis, LinearClassifierMixin), {"coef_": "q m", "intercept_": "q"}),
-    (LinearModel, {"coef_": "m"}),  # of one output
+    (LinearModel, {"coef_": "m"}),  # with one output
     (PCA, {"components_": "p m", "mean_": "m", "explained_variance_": "p"}),
     (GaussianNB, {"theta_": "k m", "var_": "k m", "class_prior_": "k"}),
     (NeighborsBase, {"_fit_X": "n m"}),
@@ -119,7 +119,7 @@ def _shapes_of(model: Any) -> Shapes:
     shapes = next((shapes for kinds, shapes in THEIRS if isinstance(model, kinds)), {})
     coef = vars(model).get("coef_")
     if isinstance(model, LinearModel) and not is_classifier(model) and np.ndim(coef) == 2:
-        return {"coef_": "o m", "intercept_": "o"}  # of several outputs
+        return {"coef_": "o m", "intercept_": "o"}  # with several outputs
     return shapes
 
 

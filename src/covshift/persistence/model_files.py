@@ -370,7 +370,7 @@ def is_model_file(path: str | PathLike[str]) -> bool:
         with ZipFile(path) as archive:
             return not {CARD, SCHEMA}.isdisjoint(archive.namelist())
     except OSError:
-        return False  # its reader reports what is wrong
+        return False  # `load` reports the error
     except (BadZipFile, NotImplementedError, ValueError):
         return True  # cut off or damaged; `load` says so
 

@@ -22,7 +22,7 @@ TARGET = "target"
 # Without it, shares are mostly noise where classes hardly depend on the features
 # (docs/design/0025-expected-gains.md).
 SHARE_PRIOR = 0.3
-MIN_SHARE_ROWS = 30  # of a target domain with shares of its own
+MIN_SHARE_ROWS = 30  # in a target domain, for class proportions of its own
 
 
 def share_ratios(P: FloatArray, shares: FloatArray, prior: float = 0.0) -> FloatArray:

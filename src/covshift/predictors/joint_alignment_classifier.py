@@ -95,9 +95,9 @@ from covshift.predictors._gaussian_classifier import GaussianClassifier
 
 EXACT_ROWS = 2000  # distinct rows up to which "auto" solves for a coefficient of each
 AUTO_LANDMARKS = 1000  # above; a fit then takes about as long as an exact one of 2,000 rows
-MEDIAN_ROWS = 500  # whose distances give the bandwidth
-SMALLEST_VARIANCE = 1e-12  # of an axis, as a share of the largest: below, it is rounding
-LARGEST_LEVERAGE = 1 - 1e-10  # of a row whose label alone decides its score
+MEDIAN_ROWS = 500  # rows for the median distance, which gives the bandwidth
+SMALLEST_VARIANCE = 1e-12  # relative variance below which an axis is rounding error
+LARGEST_LEVERAGE = 1 - 1e-10  # a row above this decides its score by its own label
 
 
 class Entries(NamedTuple):

@@ -14,7 +14,7 @@ STYLES: tuple[dict[str, Any], ...] = (
     {"color": "#009E73", "marker": "s"},
     {"color": "#CC79A7", "marker": "D"},
 )
-SPREAD = 0.5  # of the space between two systems, over which the points of one lie
+SPREAD = 0.5  # share of the space between systems used for a system's points
 
 
 def draw_scores(

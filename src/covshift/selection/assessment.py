@@ -28,10 +28,10 @@ is recommended, that it does not gain more than .01 where it is not. High from .
 .75. Without labels both this and the probability of a loss come from how often real tasks like this
 one lost or gained (`covshift.selection.expectations.chances`).
 
-**Whether the data can show which model is right.** Source rows show what continues in the target in two ways: the target
-lies where the source has rows, or several source domains differ from each other about as far as the
-target differs from them. Where neither holds, two rules may fit the source alike and differ in the
-target. The estimates are then those of real tasks in that situation, and no more.
+**Whether the data can show which model is right.** Source rows show what continues in the target in
+two ways: the target lies where the source has rows, or several source domains differ from each
+other about as far as the target differs from them. Where neither holds, two rules may fit the
+source alike and differ in the target. The estimates are then those of real tasks in that situation.
 """
 
 from collections.abc import Sequence
@@ -84,8 +84,8 @@ MAX_RISK = 0.5  # a vote that more likely than not loses is not recommended
 HIGH, MODERATE = 0.9, 0.75  # probability that the action is right
 MIN_OVERLAP = 0.8  # share of the target rows inside the support of the source
 MIN_DOMAINS = 3  # source domains
-MIN_RATIO = 0.3  # of the shift between source domains to that of the target
-MIN_ROWS = 10  # of either role, to tell whether the target lies where the source has rows
+MIN_RATIO = 0.3  # shift between source domains, relative to the target's shift
+MIN_ROWS = 10  # of each role, to measure their overlap
 
 
 class Determinability(NamedTuple):

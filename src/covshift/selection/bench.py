@@ -23,8 +23,8 @@ from covshift.selection.outputs import Output, run_scene
 from covshift.selection.problem import Problem, Scene, make_scene, target_scene
 from covshift.solvers.blas_threads import one_blas_thread, one_openmp_thread
 
-N_FOLDS = 3  # of the source
-MIN_ROWS = 10  # of either role, to tell how separate they are
+N_FOLDS = 3  # folds of the source
+MIN_ROWS = 10  # of each role, to measure their separation
 
 
 class Bench:

@@ -21,7 +21,7 @@ from covshift.registry import (
 from covshift.selection.models import make_model, model_name
 
 Label: TypeAlias = Literal["class", "number"]
-PLAIN_MODEL = {"class": "logistic", "number": "ridge"}  # beside a user's list that only adapts
+PLAIN_MODEL = {"class": "logistic", "number": "ridge"}  # added to lists that only adapt
 
 
 class Candidate(NamedTuple):

@@ -10,7 +10,7 @@ import numpy as np
 
 from covshift.selection.outputs import Output
 
-MIN_EFFECTIVE_ROWS = 10.0  # of the source, behind weights
+MIN_EFFECTIVE_ROWS = 10.0  # effective source rows needed by weights
 MIN_EFFECTIVE_SHARE = 0.01
 
 

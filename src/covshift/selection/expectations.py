@@ -94,7 +94,7 @@ from covshift.selection.metrics import METRICS
 from covshift.selection.rehearsals import KINDS, SOURCE_CV, pseudo_targets
 
 PLAIN, ADAPTED, GAIN = MODELS = ("plain", "adapted", "gain")
-LEVEL = 0.9  # of intervals
+LEVEL = 0.9  # coverage of intervals
 MARGIN = 0.01  # a loss above it is harm
 DISAGREEMENT, LOG_COMMITTEE, EXPECTED_GAIN = "disagreement", "log committee", "expected gain"
 MIN_CHANGED = 0.02  # share of changed rows: smaller ones say nothing of how good changes are

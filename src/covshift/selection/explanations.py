@@ -27,7 +27,7 @@ from covshift.selection.bench import Bench
 from covshift.selection.label_tasks import NumberTask
 from covshift.weights import ClassifierWeights, UnreliableWeightsWarning
 
-MIN_ROWS = 10  # of either role, to tell anything
+MIN_ROWS = 10  # of each role, needed for a test
 
 
 def class_share_weights(bench: Bench) -> FloatArray:

@@ -43,7 +43,7 @@ from covshift.selection.metrics import (
     r2,
 )
 
-ROOM = 0.1  # of the range of the known labels
+ROOM = 0.1  # extension of the range of known labels, on either side
 N_GROUPS = 5  # groups by the label, for drawing and dealing rows
 
 

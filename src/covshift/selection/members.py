@@ -18,7 +18,7 @@ from covshift.selection.candidates import Candidate
 from covshift.selection.outputs import class_logits, predicted_numbers
 from covshift.solvers.blas_threads import one_blas_thread
 
-MIN_WEIGHT_KEPT = 0.5  # of the vote, by members that can learn a new target
+MIN_WEIGHT_KEPT = 0.5  # weight that members able to learn a new target must have
 
 
 class FewerMembersWarning(UserWarning):

@@ -32,7 +32,7 @@ N_TREES = 100
 # Rows in a leaf of a forest, at least; for many rows in proportion to these, so that a saved model
 # keeps its size.
 MIN_LEAF, MAX_LEAVES = 3, 1000
-PENALTIES = tuple(10.0**power for power in range(-2, 5))  # of a ridge regression
+PENALTIES = tuple(10.0**power for power in range(-2, 5))  # penalties of a ridge regression
 
 
 def logistic_regression() -> Any:
@@ -151,7 +151,7 @@ def model_name(estimator: Any) -> str:
     if isinstance(estimator, ExtraTreesRegressor):
         same = clone(estimator).set_params(min_samples_leaf=MIN_LEAF)
         return "forest" if repr(same) == repr(number_forest(1)) else type(estimator).__name__
-    if isinstance(estimator, ExtraTreesClassifier):  # its leaves depend on the number of rows
+    if isinstance(estimator, ExtraTreesClassifier):  # leaves depend on the number of rows
         same = clone(estimator).set_params(min_samples_leaf=MIN_LEAF)
         return "forest" if repr(same) == repr(forest(1)) else type(estimator).__name__
     if isinstance(estimator, Pipeline):

@@ -20,10 +20,10 @@ from covshift.kernels.distinct_rows import deal_folds
 from covshift.measures import classifier_two_sample_test
 from covshift.selection.problem import Problem, Scene, make_scene
 
-MIN_ROWS = 10  # of a pseudo-target
+MIN_ROWS = 10  # rows of a pseudo-target, at least
 MAX_DOMAINS = 4  # source domains that play the target, one after the other
 N_CLUSTERS = 3
-TARGET_LIKE_SHARES = (0.3, 0.5)  # of each class, in one scene each
+TARGET_LIKE_SHARES = (0.3, 0.5)  # class proportions, one rehearsal each
 N_QUANTILES = 100
 PSEUDO_TARGET = -1
 

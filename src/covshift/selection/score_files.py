@@ -26,7 +26,7 @@ from covshift.selection.bench import Bench
 
 ABOUT, FACTS, CANDIDATES = "about", "facts", "candidates"
 FORMAT = 1
-MAX_BYTES = 1 << 30  # of all arrays
+MAX_BYTES = 1 << 30  # size of all arrays, at most
 MAX_MEMBERS = 100_000
 WHAT_TO_DO = "Run diagnose again, or leave out --from."
 

@@ -160,7 +160,7 @@ def weigh_by_spectrum(bench: Bench) -> FloatArray:
     """Weight in the rank-one structure of the agreement on target rows."""
     able, predictions = _predictions(bench)
     scores = np.full(len(bench.candidates), np.nan)
-    if len(able) > 2:  # of two, the structure cannot be determined
+    if len(able) > 2:  # two classes do not show a structure
         scores[able] = spectral_weights(predictions, bench.problem.n_classes)
     return scores
 

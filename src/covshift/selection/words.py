@@ -15,7 +15,7 @@ PLAIN_ROW, RECOMMENDED_ROW = "plain model", "recommended model"
 VOTE_ROW = "ensemble, not recommended"
 HOW_TO_LABEL = "label the target rows of rows_to_label() and call update()"
 N_TO_LABEL = 20
-DIGITS = 2  # of scores and gains
+DIGITS = 2  # digits of scores and gains
 # Kinds of rehearsals, as `covshift.selection.rehearsals` names them, in words.
 REHEARSALS = {
     "source CV": "cross-validation",

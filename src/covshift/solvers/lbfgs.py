@@ -171,7 +171,7 @@ def minimize_lbfgs(
             converged = put_rows(converged, places, done)
             new = curvature.directions(rows, now[2])
             slopes = dot(new, now[2])
-            uphill = ~(slopes < 0)  # by rounding
+            uphill = ~(slopes < 0)  # slopes that rounding made non-negative
             if bool(xp.any(uphill)):
                 curvature.forget(locate_rows(which, rows[uphill]))
                 new = xp.where(uphill[:, None], -now[2], new)

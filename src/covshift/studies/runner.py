@@ -219,7 +219,7 @@ def _save(store: Store, task: Task, outcome: TaskOutcome) -> None:
     try:
         store.save(task, outcome)
     except KeyboardInterrupt:
-        store.save(task, outcome)  # it was computed: keep it; saving twice does no harm
+        store.save(task, outcome)  # keep the computed result; saving twice is harmless
         raise
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from operator import index
 from typing import Any, TypeAlias
 
-STORED_SEEDS = 2**63 - 1  # that an integer column of SQLite holds
+STORED_SEEDS = 2**63 - 1  # largest integer of SQLite
 
 
 @dataclass(frozen=True, init=False, repr=False)

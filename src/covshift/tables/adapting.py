@@ -48,10 +48,10 @@ from covshift.tables.regressor import TableRegressor
 from covshift.tables.row_sample import sample_note
 
 LEADERBOARD_HEAD = 10
-FEW_ROWS = 30  # of which means and spreads are uncertain by a fifth of a standard deviation
+FEW_ROWS = 30  # means and spreads of fewer rows are off by a fifth of a deviation
 MAX_LISTED = 50  # classes and domains of a card
 LABELS: dict[str, Literal["class", "number"]] = {CLASSIFICATION: "class", REGRESSION: "number"}
-DEFAULT_MODELS = {CLASSIFICATION: "logistic", REGRESSION: "ridge"}  # of a named adapter
+DEFAULT_MODELS = {CLASSIFICATION: "logistic", REGRESSION: "ridge"}  # paired with a named adapter
 
 
 def check_choice(
@@ -367,7 +367,7 @@ def adapt_model(
             f"adapters can: {', '.join(one.name for one in records() if one.learns_targets)}."
         ) from error
     if is_automatic(adapted.estimator_):
-        adapted.estimator_.assessment_ = None  # it is of the target that the model was made for
+        adapted.estimator_.assessment_ = None  # the assessment belongs to the earlier target
     summary = {
         "file": one_line(Path(path).name, 200),
         "rows": _counts(names if names is not None else ["(default target)"] * len(frame)),

@@ -21,7 +21,7 @@ from typing import Any
 
 from covshift.tables.errors import TableError, listed, one_line, refused_as, table_error
 
-MAX_BYTES = 64 << 30  # of what an archive unpacks to
+MAX_BYTES = 64 << 30  # size of an unpacked archive, at most
 COPY_BYTES = 1 << 20
 QUERIES = ("select ", "select\n", "with ", "from ")  # a query begins with one of these
 PART_MARK = "#"  # between a workbook and its sheet, an archive and the file in it

@@ -19,7 +19,7 @@ from covshift.tables.estimator import TableEstimator
 from covshift.tables.extra import pyarrow as pa
 from covshift.tables.features import case_hint
 
-MIN_SHARE_OUTSIDE = 0.05  # of the rows; a few always lie beyond what was seen
+MIN_SHARE_OUTSIDE = 0.05  # of rows outside the range; a few always are
 MAX_REMEMBERED = 1000
 MAX_OUTSIDE = 10  # columns outside their range with a note each; more share one
 

@@ -11,7 +11,7 @@ from covshift.tables.columns import column_text
 from covshift.tables.errors import listed
 
 MISSING_DOMAIN = "(missing)"
-NEW = " (new)"  # of a domain that is in both tables
+NEW = " (new)"  # added to the name of a domain that is in both tables
 
 
 def code_domains(

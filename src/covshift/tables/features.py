@@ -38,7 +38,7 @@ from covshift.tables.schema import quoted
 
 MIN_ROWS_TO_JUDGE = 20
 SHARE_OF_DIFFERENT_TEXTS = 0.9
-SHARE_OF_STEPS = 0.95  # of the values of a counter, in order: the next is one more
+SHARE_OF_STEPS = 0.95  # of steps of size one that make a counter
 FREE_TEXT_WORDS, FREE_TEXT_SHARE = 5, 0.5
 IDENTIFIER_NAME = re.compile(
     r"(^|[^a-z])(id|ids|uid|uuid|guid|key|index|row|rownames|identifier"

@@ -111,7 +111,7 @@ def update_model(
             f"on {before}: nothing was written. {REFIT}"
         )
     if isinstance(updated.estimator_, AutoAdaptedClassifier):
-        updated.estimator_.assessment_ = None  # it is of the model before
+        updated.estimator_.assessment_ = None  # the assessment belongs to the earlier model
     card = given_entries(read_card(path))
     if target is not None:
         card["later targets"] = [*card.get("later targets", []), target]

@@ -21,7 +21,7 @@ NO_PLAIN_MODEL = (
     "The model file holds no plain model to compare with: version 0.1 kept none. Run covshift "
     "adapt TRAIN NEW again to have one."
 )
-CHUNK_ROWS = 50_000  # of which some models need a matrix of kernels
+CHUNK_ROWS = 50_000  # read at a time; kernel machines compute a matrix for them
 
 
 class ModelReader:

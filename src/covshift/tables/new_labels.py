@@ -111,7 +111,7 @@ class _Label(NamedTuple):
     classes: Any
     edges: Sequence[float]
     missing: Sequence[str]
-    spelling: str = ""  # its unit
+    spelling: str = ""  # unit of the label
 
 
 def _read_labels(

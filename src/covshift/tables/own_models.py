@@ -47,9 +47,9 @@ KINDS = {  # task -> base, word, an example, and examples that a file holds
         "sklearn.ensemble.HistGradientBoostingRegressor",
     ),
 }
-SIMILAR = 0.8  # above which an unknown parameter is taken for a slip
+SIMILAR = 0.8  # similarity from which a misspelled parameter is suggested
 TRIAL_ROWS_OF_CLASS = 30
-TRIAL_ROWS = 60  # of a regression
+TRIAL_ROWS = 60  # rows on which a regressor is tried
 
 
 def make_own_model(

@@ -34,8 +34,8 @@ from covshift.tables.errors import one_line
 from covshift.tables.extra import pandas as pd
 from covshift.tables.matching import MatchedTables
 
-MAX_COLUMNS = 100  # of the tables, in the section about them
-MAX_TEXTS = 3  # of a column of text
+MAX_COLUMNS = 100  # rows of the section about the tables' columns
+MAX_TEXTS = 3  # examples shown of a text column
 
 
 def write_report(

@@ -23,16 +23,16 @@ from covshift.tables.extra import pandas as pd
 from covshift.tables.schema import quoted
 
 GIVEAWAY_ACCURACY = 0.97  # balanced, on held-out rows
-GIVEAWAY_R2 = 0.98  # the same for numbers
+GIVEAWAY_R2 = 0.98  # R² from which one column gives away a numeric label
 MIN_ROWS_OF_NUMBERS = 40
 GIVEAWAY_ROWS = 2000  # looked at, at most
 MIN_ROWS_OF_A_CLASS = 10
-MAX_COLUMNS = 500  # of wide tables the first are looked at
+MAX_COLUMNS = 500  # of a wide table, only the first ones are examined
 # Numbers that programs and people write for "missing".
 SENTINELS = tuple(sign * int("9" * n) for n in range(1, 8) for sign in (-1, 1))
 MIN_SENTINELS = 2
-MAX_TEXTS = 1000  # of a column, among which those that differ only in case are looked for
-MAX_CATEGORIES = 30  # that get a feature, as in `TableEncoder`
+MAX_TEXTS = 1000  # of a column, compared for differences in case only
+MAX_CATEGORIES = 30  # with a feature each, as in `TableEncoder`
 
 
 def note_suspects(

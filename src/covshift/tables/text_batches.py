@@ -23,7 +23,7 @@ from covshift.tables.text_layout import (
 )
 
 SAMPLE_BYTES = 1 << 20
-PARSING_THREADS = 2  # which cut text faster than a third thread can use the cells
+PARSING_THREADS = 2  # two cut text faster than a third can use it
 
 
 class TextBatches:
@@ -48,7 +48,7 @@ class TextBatches:
             first_bytes=None if examine_all else SAMPLE_BYTES,
         )
         self._examination: Examination | None = None
-        self.n_repeated = 0  # rows of this pass that repeat the names of the columns
+        self.n_repeated = 0  # rows of this pass that repeat the column names
         self._size = path.stat().st_size
         text, complete = self._read_sample()
         if given.separator is None and is_aligned(text, complete=complete):
@@ -194,7 +194,7 @@ class TextBatches:
             stream.read(self.header_bytes)
             while block := stream.read(self.chunk_bytes):
                 if rest.endswith(b"\r") and not block.startswith(b"\n"):
-                    yield rest  # it was a whole line break after all
+                    yield rest  # the carriage return was a whole line break
                     rest, too_long = b"", False
                 if too_long:
                     raise TableError("a row is longer than a block")

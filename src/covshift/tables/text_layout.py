@@ -27,7 +27,7 @@ from covshift.tables.errors import TableError, listed
 SEPARATORS = ("\t", ";", "|", ",")
 SEPARATOR_NAMES = {"\t": "tab", ";": "semicolon", "|": "bar", ",": "comma", " ": "spaces"}
 SAMPLED_ROWS = 200
-MIN_SHARE = 0.5  # of the sampled rows that must agree with the header
+MIN_SHARE = 0.5  # share of sampled rows that must agree with the header
 MAX_COLUMNS = 20_000
 COMMENT = "#"
 MIN_GROUPED = 4  # columns of a table that may have names of groups above its names

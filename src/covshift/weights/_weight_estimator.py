@@ -30,7 +30,7 @@ from covshift.streams.sampling import warn_sampled
 NEGLIGIBLE_MEAN = 1e-6
 # Rows of each role that weights are learned from, where rows come in blocks.
 LEARNED_ROWS = 20_000
-LOW_SHARE = 0.05  # of the source rows: a smaller effective sample is warned about
+LOW_SHARE = 0.05  # effective share of source rows below which fit warns
 
 
 class UnreliableWeightsWarning(UserWarning):
@@ -130,7 +130,7 @@ class WeightEstimator(BaseEstimator):
             f"{min(len(source), len(target)) ** -0.5:.1%} of a standard deviation",
         )  # fmt: skip
         self._refine(rows.data, domains.target.astype(np.int8))
-        self.weights_ = weights  # those of the sample: what follows asks whether this is fitted
+        self.weights_ = weights  # weights of the sample; the next step needs a fitted state
         (every,) = rows.bring_home(rows.map(self.score_weights, self._score_rows))
         of_source: FloatArray = np.asarray(every)[domains.source]
         return of_source

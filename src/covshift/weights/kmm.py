@@ -43,10 +43,10 @@ from covshift.kernels.nystrom import lost_diagonal, nystrom_features, nystrom_ro
 from covshift.measures import median_bandwidth
 from covshift.weights._weight_estimator import NEGLIGIBLE_MEAN, WeightEstimator
 
-FALLBACK_ROWS = 500  # of each role, whose distances give the bandwidth after an underflow
+FALLBACK_ROWS = 500  # of each role, for the bandwidth after an underflow
 EXACT_ROWS = 5000  # largest source for which "auto" is exact, as its kernel matrix is kept
 AUTO_LANDMARKS = 500
-ERROR_ROWS = 200  # whose kernel sums are computed exactly, to tell the error of a low rank
+ERROR_ROWS = 200  # with exact kernel sums, to estimate the low-rank error
 EPS = float(np.finfo(np.float64).eps)
 # Up to this number of rows K is kept (200 MB); above, its tiles are computed for every product,
 # which takes twenty times as long.

@@ -105,7 +105,7 @@ FIXED: dict[str, dict[str, Any]] = {
         "L": 70,
         "noise_level": 0.05,
         "learning_rate": 0.001,
-        "mini_batches": MINI_BATCHES // 5,  # those of the grid would take most of the time
+        "mini_batches": MINI_BATCHES // 5,  # the number of the grid would take most of the time
     },
 }
 TAKES_SPARSE = ("SVM", "SF", "PSF")

@@ -40,7 +40,7 @@ from covshift.studies.report import (
 from covshift.studies.store import Record
 from covshift.studies.study import Facts, TextTable
 
-WAYS = BY_FOLDS, ORACLE = "by source folds", "oracle"  # of choosing settings
+WAYS = BY_FOLDS, ORACLE = "by source folds", "oracle"  # ways to choose settings
 ARROWS = {"helps": " ↑", "harms": " ↓", "unclear": ""}
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from covshift.paper.grid_systems import average_recalls, best_setting
 from covshift.paper.speech.protocol import Halves, SpeechTable
 
-ORACLE_SCORES = "oracle_target_uar"  # in the result of a trial
+ORACLE_SCORES = "oracle_target_uar"  # key in the result of a trial
 
 
 def oracle_scores(predicted: Any, table: SpeechTable, halves: Halves) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from covshift.paper.grid_systems import TrainingRows
 from covshift.paper.speech.printed import ONLY_TRAINS
 
 LEAVE_OUT = ("corpus", "speaker")
-MAX_DRAWS = 1000  # of halves, before a corpus is called impossible to test
+MAX_DRAWS = 1000  # draws of halves before a corpus counts as impossible to test
 
 
 class SpeechTable(NamedTuple):
@@ -171,7 +171,7 @@ class Fold(NamedTuple):
     """Source speakers of whom some play the target: their rows to adapt to, and their labels."""
 
     training: TrainingRows
-    y_held_out: Any  # of the target rows of ``training``, in their order
+    y_held_out: Any  # labels of the target rows of ``training``, in their order
     start: int
 
 

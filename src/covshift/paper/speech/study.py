@@ -35,7 +35,7 @@ from covshift.studies.study import Facts, Study
 from covshift.studies.trial import Trial
 
 EXPERIMENT = "speech"
-NO_COST = [1.0]  # for systems without an SVM, whose one column of results has no C
+NO_COST = [1.0]  # systems without an SVM have one column of results
 
 
 def run_speech_trials(folder: str, trials: list[Trial]) -> list[dict[str, Any]]:

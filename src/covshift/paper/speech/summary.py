@@ -23,9 +23,9 @@ from covshift.studies.store import Record
 ORACLE, FOLDS, PRINTED_WAY = "oracle", "source folds", "printed"
 WAYS = (ORACLE, FOLDS, PRINTED_WAY)
 CHANCE = 0.5  # UAR of guesses, of two classes
-TEST_LEVEL = 0.05  # of both tests, after Holm's correction over the systems
+TEST_LEVEL = 0.05  # level of both tests, after Holm's correction over the systems
 SYMBOLS = {"label_reward": "λ", "lambda": "λ", "noise_level": "noise", "learning_rate": "rate"}
-NOT_SHOWN = ("mini_batches",)  # the same for all
+NOT_SHOWN = ("mini_batches",)  # settings that all systems share
 COLUMNS = ("corpus", "system", "way", "seed", "speaker", "uar", "settings", "control", "trial")
 
 
@@ -141,7 +141,7 @@ class Comparison(NamedTuple):
     difference: float
     wilcoxon: float
     clustered: float | None  # None with a single speaker
-    smallest_clustered: float  # that this number of speakers allows
+    smallest_clustered: float  # smallest p-value possible with so few speakers
     n_speakers: int
     one_way: bool  # whether the means over trials and over speakers and the ranks agree in sign
 

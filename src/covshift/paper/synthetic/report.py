@@ -60,7 +60,7 @@ VARIANTS = ("reconstructed", "printed")
 ARROWS = {"helps": "↑", "harms": "↓", "unclear": " "}
 NO_CHANGE = make_cell("no change", value=None)
 LARGEST_DIFFERENCE = 3  # standard errors of the difference, within which two figures agree
-RESULTS = ("mmd_after", "mmd_before", "with", "without", "without_target")  # of a trial
+RESULTS = ("mmd_after", "mmd_before", "with", "without", "without_target")  # keys of a trial
 CHANGES = {"change": ("without", "with"), "mmd_change": ("mmd_before", "mmd_after")}  # per cent
 
 
@@ -147,7 +147,7 @@ class Agreements(NamedTuple):
     """How many of the accuracies that the rebuild could reproduce come out here."""
 
     agreeing: int
-    compared: int  # those of which there are trials enough
+    compared: int  # cells with enough trials
     reproducible: int
 
 

@@ -77,7 +77,7 @@ def declare(
                 if system in SYSTEMS or variant == "reconstructed":
                     settings = {**where, "system": system, "reading": reading, "recipe": recipe}
                     tasks += group_trials(EXPERIMENT, settings, n_trials, seed)
-    for reading in readings:  # the same with the few rows left out that tell the two apart
+    for reading in readings:  # without the few rows that differ between the twins
         for system in SYSTEMS:
             recipe = READINGS[reading][system]
             for variant in ("reconstructed", "printed"):

@@ -30,7 +30,7 @@ ESTIMATORS: dict[str, Any] = {
     "LSPClassifier": LSPClassifier,
     "LinearSVC": LinearSVC,
 }
-TARGET_ROWS = "target rows"  # as a parameter: the unlabeled rows themselves
+TARGET_ROWS = "target rows"  # stands for the unlabeled rows in parameters
 
 
 def build(part: Part, data: ShiftedData, random_state: int) -> Any:

@@ -41,8 +41,8 @@ MAKERS = {
     "smooth": make_smooth_shift,
     "diagonal": make_diagonal_shift,
 }
-FAMILY = "family"  # in place of a system: the simplest model of the right family
-PAIRS = 5000  # of rows, for the cosine neighborhood
+FAMILY = "family"  # the simplest model of the right family, instead of a system
+PAIRS = 5000  # of rows checked for the cosine neighborhood
 
 # What is checked, and on which filters it can be.
 STATEMENTS: dict[str, str] = {

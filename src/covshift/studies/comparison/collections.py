@@ -23,8 +23,8 @@ from covshift.datasets.collection import UNREADABLE_ARRAYS, make_collection
 from covshift.kernels.arrays import IntArray
 from covshift.studies.comparison.systems import FOLDS
 
-MAX_ROWS = 1000  # of the source, and of each half of the target: seeded draws of larger domains
-MAX_PAIRS = 12  # of a collection, drawn by the seed where there are more
+MAX_ROWS = 1000  # drawn at most from the source and from each half of the target
+MAX_PAIRS = 12  # used at most of a collection, drawn by the seed
 
 
 class CollectionError(ValueError):
