@@ -120,7 +120,7 @@ class AdapterRecord:
         return self.path.partition(":")[2]
 
     def suits(self, size: Size) -> bool:
-        """Whether automatic use tries it on a problem of this size."""
+        """Return whether automatic use tries it on a problem of this size."""
         few_enough = self.max_features is None or size.n_features <= self.max_features
         return few_enough and size.n_domains >= self.min_domains
 
@@ -133,7 +133,7 @@ class AdapterRecord:
         return found
 
     def settings_for(self, size: Size) -> dict[str, Any]:
-        """Parameters of the class for a problem of this size."""
+        """Return the parameters of the class for a problem of this size."""
         found = self.settings(size) if callable(self.settings) else self.settings
         if not isinstance(found, Mapping):
             raise TypeError(f"settings(size) must return a mapping, got {found!r}")

@@ -99,7 +99,7 @@ class Networks:
         return codes, squash(self.decoder @ codes, self.decoder_activation)
 
     def gradient(self, noisy: FloatArray, clean: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Gradient (K, P) of the loss, and residuals (K, m, n)."""
+        """Return the gradient (K, P) of the loss, and residuals (K, m, n)."""
         codes, output = self.reconstruct(noisy)
         residuals = output - clean
         errors = residuals * (2.0 / (clean.shape[1] * clean.shape[2]))
@@ -186,7 +186,7 @@ class Streams:
 
 
 def with_noise(clean: FloatArray, rng: np.random.Generator, noise: str, level: float) -> FloatArray:
-    """Samples (m, n) with Gaussian noise, or with entries masked by zero.
+    """Return the samples (m, n) with Gaussian noise, or with entries masked by zero.
 
     Numbers are drawn sample by sample: the noise of one does not depend on how many follow it.
     """
@@ -349,7 +349,7 @@ class EarlyStopping:
         return cls(networks, noisy, clean, first.patience), others
 
     def look(self, networks: Networks, epoch: int) -> bool:
-        """Keep what reconstructs held-out rows best; tell whether any network goes on."""
+        """Keep the best reconstruction of held-out rows; return whether any network continues."""
         errors = networks.reconstruct(self.noisy)[1] - self.clean
         losses = np.square(errors).mean(axis=(1, 2), dtype=np.float64)
         self.losses.append(losses)
@@ -363,7 +363,7 @@ class EarlyStopping:
         return bool(self.running.any())
 
     def results(self, networks: Networks, curves: FloatArray) -> list[Trained]:
-        """Weights of each network at its best epoch."""
+        """Return the weights of each network at its best epoch."""
         np.copyto(networks.theta, self.best)
         networks.tie()
         validation = np.array(self.losses).reshape(-1, len(self.clean)).T

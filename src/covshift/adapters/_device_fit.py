@@ -20,7 +20,7 @@ BATCH_ACTIVATIONS = 2**28
 
 
 def device_kind(problem: Any) -> tuple[Any, ...]:
-    """Key of problems on a device that can be evaluated together.
+    """Return the key of problems on a device that can be evaluated together.
 
     Numbers of filters may differ: the smaller problems are padded. Those of few variables keep
     to themselves, for the solver keeps their whole inverse Hessian. A cosine is a sine with
@@ -37,14 +37,14 @@ def device_kind(problem: Any) -> tuple[Any, ...]:
 
 
 def hold_the_same(X: Any, other: Any) -> bool:
-    """Whether two arrays of one shape are equal, in one place."""
+    """Return whether two arrays of one shape are equal, in one place."""
     if X.dtype != other.dtype or X.device != other.device:
         return False
     return bool(namespace_of(X).all(other == X))
 
 
 def pad_starts(starts: Sequence[FloatArray], X: Any) -> Any:
-    """Filters (K, L, m) beside X, from arrays of up to L filters."""
+    """Return the filters (K, L, m) beside X, from arrays of up to L filters."""
     L = max(len(start) for start in starts)
     padded = np.zeros((len(starts), L, X.shape[1]), float_type(X))
     for row, start in enumerate(starts):
@@ -53,7 +53,7 @@ def pad_starts(starts: Sequence[FloatArray], X: Any) -> Any:
 
 
 def device_batch_losses(problems: Sequence[Any], n_filters: int) -> Losses:
-    """The losses of problems on the same rows, padded to ``n_filters`` each."""
+    """Return the losses of problems on the same rows, padded to ``n_filters`` each."""
     first, X = problems[0], problems[0].X
     filter_, dtype = first.filter_, float_type(X)
     C = first.reward.groups.shape[0]
@@ -91,7 +91,7 @@ def _choose_passes(X: Any, n_filters: int, loss: str, **how: Any) -> Passes:
 
 @cache
 def _fused_filters(device: Any) -> Any:
-    """The module of the fused kernels, if Triton is there and can compile."""
+    """Return the module of the fused kernels, if Triton is there and can compile."""
     try:
         from covshift.kernels import fused_filters
     except ImportError:

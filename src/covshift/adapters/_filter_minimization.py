@@ -95,7 +95,7 @@ class FilterProblem:
         return cls(filter_, X, domains, reward, starts, _stopping_window(filter_, domains))
 
     def on_rows_of(self, other: "FilterProblem") -> "FilterProblem":
-        """The same problem on another's array, where that holds the same rows."""
+        """Return the same problem on another's array, where that holds the same rows."""
         X, theirs = self.X, other.X
         if X is theirs or type(X) is not type(theirs) or X.shape != theirs.shape:
             return self
@@ -130,7 +130,7 @@ class FilterProblem:
         return f"[{type(self.filter_).__name__}]"
 
     def kind(self) -> tuple[Any, ...]:
-        """Properties that problems must share to be evaluated together."""
+        """Return the properties that problems must share to be evaluated together."""
         X, filter_ = self.X, self.filter_
         evaluation = (filter_._loss_name(), filter_.activation, filter_.epsilon)
         stopping = (self.max_iter, filter_.tol, self.window is None)
@@ -163,8 +163,8 @@ class Start(NamedTuple):
 def minimize_filters(problems: Sequence[FilterProblem], n_jobs: int | None) -> list[list[Path]]:
     """Minimize the loss of every problem from all its starts; paths in the order of those.
 
-    Starts of problems of one kind are evaluated together, in batches that depend on nothing
-    but the problems.
+    Starts of problems of one kind are evaluated together, in batches that depend only
+    on the problems.
     """
     batches = _batches(problems)
     try:
@@ -187,7 +187,7 @@ def minimize_filters(problems: Sequence[FilterProblem], n_jobs: int | None) -> l
 
 
 def _batches(problems: Sequence[FilterProblem]) -> list[list[Start]]:
-    """Starts to be evaluated together; the largest batches come first, to end together."""
+    """Return starts to be evaluated together; the largest batches come first, to end together."""
     kinds: dict[tuple[Any, ...], list[Start]] = {}
     for problem in problems:
         starts = [Start(problem, restart) for restart in range(len(problem.starts))]
@@ -321,7 +321,7 @@ def _batch_arguments(problems: list[FilterProblem]) -> dict[str, Any]:
 
 
 def _batch_losses(problems: list[FilterProblem], starts: FloatArray, run: Run) -> Losses:
-    """The losses of problems that are evaluated together, as functions of their filters."""
+    """Return the losses of problems that are evaluated together, as functions of their filters."""
     arguments = _batch_arguments(problems)
     rows, codes = problems[0].X, arguments["codes"]
     stream = rows if isinstance(rows, RowStream) else None
@@ -341,7 +341,7 @@ def _batch_losses(problems: list[FilterProblem], starts: FloatArray, run: Run) -
 
 
 def _stopping_window(filter_, domains: FitDomains) -> int | None:
-    """Iterations in which the KS distance picks one, or None."""
+    """Return the iterations in which the KS distance picks one, or None."""
     if filter_.early_stopping is None:
         return None
     if domains.has_target:

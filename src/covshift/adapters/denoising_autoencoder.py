@@ -62,8 +62,8 @@ class DenoisingAutoencoder(DomainTransformer):
     with :math:`\tilde x` the row x with noise, on the rows of all domains together. The codes z
     of rows without noise are their representation.
 
-    **Assumption**: what the domains share, and what the labels depend on, is what is needed to
-    reconstruct the rows. It harms when labels depend on small variations, which the noise and a
+    **Assumption**: the code that reconstructs the rows holds the structure that the domains share
+    and the labels depend on. It harms when labels depend on small variations, which the noise and a
     narrow code wipe out. Nothing pulls source and target codes together.
 
     Parameters
@@ -258,7 +258,7 @@ class DenoisingAutoencoder(DomainTransformer):
         return ((X - middle) / width * self.data_range_ + self.data_center_).astype(X.dtype)
 
     def reconstruct(self, X: Any) -> Any:
-        """Reconstruct rows: what is left of them after encoding and decoding.
+        """Reconstruct rows by encoding and decoding them.
 
         Parameters
         ----------
@@ -349,7 +349,7 @@ def _layer(X: FloatArray, weights: FloatArray, intercept: FloatArray, f: Squashi
 
 
 def stacking_key(estimator: Any, X: FloatArray) -> tuple[Any, ...]:
-    """Key of auto-encoders that can be trained together."""
+    """Return the key of auto-encoders that can be trained together."""
     return (X.shape, X.dtype, *(getattr(estimator, name) for name in SHARED))
 
 
@@ -402,7 +402,7 @@ def fit_stacked(
 
 
 def _still_falls(trained: Trained) -> bool:
-    """Whether more epochs would have lowered the error of a training that ran to its end.
+    """Return whether more epochs would have lowered the error of a training that ran to its end.
 
     With rows held out: whether it kept getting better, so that early stopping did not stop.
     Otherwise: whether the last tenth of the epochs is better than the tenth before by one per

@@ -39,7 +39,7 @@ def fit_many(
     Returns
     -------
     list
-        Fitted clones, in the order of ``estimators``. Each is what its own ``fit`` would give,
+        Fitted clones, in the order of ``estimators``. Each equals the result of its own ``fit``,
         up to rounding in sums of another order.
 
     See Also

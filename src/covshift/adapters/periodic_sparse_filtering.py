@@ -33,7 +33,7 @@ class PeriodicSparseFiltering(SparseFilter):
     group per class; labeled rows are rewarded for activating the group of their class.
 
     **Assumption**: labels repeat periodically along some directions, and the period seen in
-    the source goes on in the target. One source domain cannot prove that it does: compare
+    the source continues in the target. One source domain cannot prove that it does: compare
     the two variants of `covshift.datasets.make_periodic_shift`.
 
     Parameters

@@ -99,7 +99,7 @@ def pooled_responses(
     epsilon: float,
     normalize: bool,
 ) -> FloatArray:
-    """Mean response of each filter over the segments of each window.
+    """Return the mean response of each filter over the segments of each window.
 
     X (n, channels, N) and W (L, s) give (n, channels, L); segments start every ``step`` samples.
     With ``normalize`` the responses of each segment are divided by their norm, if that is not zero.

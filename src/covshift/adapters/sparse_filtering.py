@@ -86,7 +86,7 @@ class SparseFilter(TargetLearner):
             self._store_norms(self._stored_norms().replace(new))
 
     def _domains_of(self, sample_domain, n_samples):
-        """Domains of rows to transform, checked."""
+        """Return the domains of rows to transform, checked."""
         return check_new_domains(
             sample_domain,
             n_samples,

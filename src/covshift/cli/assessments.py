@@ -8,8 +8,8 @@ from covshift.cli.errors import printable
 from covshift.cli.printing import print_table
 
 HOW_TO_LABEL = (
-    "Let covshift diagnose --to-label FILE write rows of NEW, fill in their labels, and adapt with "
-    "--labels FILE"
+    "Write rows of NEW with covshift diagnose --to-label FILE, fill in their labels, and adapt "
+    "with --labels FILE"
 )
 
 

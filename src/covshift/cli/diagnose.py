@@ -41,7 +41,7 @@ COMMAND = "diagnose"
 N_STAGES = 7  # stages that `diagnose` reports
 MIN_FREE_BYTES = 8 << 20  # generous size of a report
 HOW_TO_LABEL = (
-    "let --to-label FILE write rows of NEW, fill in their labels, and give them back with "
+    "write rows of NEW with --to-label FILE, fill in their labels, and return the file with "
     "--labels FILE"
 )
 MODEL_FILE = "model.skops"  # output of the command that is printed last
@@ -96,9 +96,9 @@ def diagnose(
 ) -> None:
     """Report what moved from TRAIN to NEW, and advise a model with its expected score.
 
-    The advice is what `covshift adapt` does with the same options; the last line is the command.
-    Labels of some rows of NEW make it surer: --to-label writes rows drawn at random, --labels takes
-    them back, all other options being the same.
+    `covshift adapt` with the same options follows the advice; the last line is the command.
+    Labels of some rows of NEW make it more reliable: --to-label writes rows drawn at random,
+    --labels takes them back, all other options being the same.
     """
     check_jobs(COMMAND, jobs)
     check_seed(COMMAND, seed)

@@ -212,7 +212,7 @@ def check_seed(command: str, seed: int) -> None:
 
 
 def parse_paths(command: str, option: str, form: str, texts: Sequence[str]) -> dict[str, Path]:
-    """Take NAME=PATH apart; each name once. ``form`` is what an error says the option takes."""
+    """Split NAME=PATH; each name once. Errors name ``form`` as what the option takes."""
     paths: dict[str, Path] = {}
     for text in texts:
         name, equals, path = text.partition("=")

@@ -38,7 +38,7 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
 
 
 def interval(figure: Mapping[str, Any], show: Callable[[float], str] = "{:.3f}".format) -> str:
-    """A figure with its interval, as far as it has one."""
+    """Return a figure with its interval, as far as it has one."""
     if figure["value"] is None:
         return "undefined"
     if figure["low"] is None:
@@ -47,14 +47,14 @@ def interval(figure: Mapping[str, Any], show: Callable[[float], str] = "{:.3f}".
 
 
 def counted(counts: Mapping[str, int]) -> str:
-    """Names with their numbers of rows, the first few of many."""
+    """Return the names with their numbers of rows, the first few of many."""
     shown_counts = [f"{printable(name, 40)} {n:,}" for name, n in counts.items()]
     rest = len(shown_counts) - MAX_ENTRIES
     return ", ".join(shown_counts[:MAX_ENTRIES]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def shown(value: Any) -> str:
-    """A value of any kind as short text."""
+    """Return a value of any kind as short text."""
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "-"}[value]
     if isinstance(value, float):

@@ -38,7 +38,7 @@ def trial_progress(console: Console, unit: str = "trials") -> Iterator[Report]:
     ------
     callable
         The ``progress`` of `covshift.studies.runner.run_experiment`. Work that the first
-        call reports as done is from an earlier run, which says nothing about the speed.
+        call reports as done is from an earlier run, and does not count for the speed.
     """
     bar = Progress(
         BarColumn(),

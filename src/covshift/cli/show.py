@@ -71,7 +71,7 @@ def _print(name: str, value: Any, depth: int) -> None:
 
 
 def _is_table(value: Any) -> bool:
-    """Whether a list has rows with the same columns of plain values."""
+    """Return whether a list has rows with the same columns of plain values."""
     return (
         isinstance(value, list)
         and bool(value)

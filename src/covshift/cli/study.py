@@ -33,7 +33,7 @@ from covshift.studies.study import Study, TextTable
 def run_study(
     command: str, console: Console, study: Study, *, out: Path, jobs: int, fresh: bool
 ) -> None:
-    """Run a study, or what is left of it, and write its report."""
+    """Run a study, or the rest of it, and write its report."""
     check_output(command, out, jobs)
     try:
         # Now, not after the trials: missing parts should not cost a minute.

@@ -19,7 +19,7 @@ FIRST_ESTIMATE = 2.0  # seconds of work, before which an estimate jumps
 
 @contextmanager
 def working(message: str, quiet: bool = False) -> Iterator[Tell]:
-    """Show what goes on, on a terminal only; yield what changes the text and the share done.
+    """Show the progress on terminals; yield a function that changes the text and the share done.
 
     Parameters
     ----------

@@ -121,7 +121,7 @@ def load_amazon_reviews(
 
 
 def _most_common_single(counts: Any, words: Sequence[str]) -> list[int]:
-    """Positions of the most common words that are not pairs, in the order of the columns."""
+    """Return positions of the most common words that are not pairs, in the order of the columns."""
     totals = np.asarray(counts.sum(axis=0)).ravel()
     single = [i for i, word in enumerate(words) if " " not in word]
     return sorted(sorted(single, key=lambda i: (-totals[i], words[i]))[:N_LOG_WORDS])

@@ -28,7 +28,7 @@ def require_soundfile() -> None:
 
 
 def sampling_rate(contents: bytes) -> int:
-    """Samples per second that the head of a file promises."""
+    """Return the samples per second that the head of a file promises."""
     import soundfile  # an extra
 
     if not contents:
@@ -45,7 +45,7 @@ def sampling_rate(contents: bytes) -> int:
 
 
 def decode(contents: bytes) -> tuple[FloatArray, int]:
-    """Samples (n,) of a WAV or FLAC file, full scale being one, and their rate per second.
+    """Return samples (n,) of a WAV or FLAC file, full scale being one, and their rate per second.
 
     Channels are averaged. A WAV file that was cut off is read as far as it goes; a FLAC file
     says of every block whether it is whole, and is refused.
@@ -74,5 +74,5 @@ def decode(contents: bytes) -> tuple[FloatArray, int]:
 
 
 def _cause(error: Exception) -> str:
-    """Reason that the decoder gives, without the memory address of what it read."""
+    """Return the reason that the decoder gives, without the memory address of what it read."""
     return str(getattr(error, "error_string", error)).rstrip(".")

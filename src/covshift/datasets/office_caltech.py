@@ -92,7 +92,7 @@ def load_office_caltech(folder: str | os.PathLike[str]) -> Bunch:
 
 
 def _read(path: Path) -> tuple[FloatArray, IntArray]:
-    """Counts and labels of one domain."""
+    """Return the counts and labels of one domain."""
     try:
         arrays = loadmat(path, variable_names=["fts", "labels"])
     # SciPy raises many errors for bytes that are not a file of MATLAB, or end too soon.

@@ -66,7 +66,7 @@ def mfccs(
     lifter: float,
     floor: float,
 ) -> FloatArray:
-    r"""Coefficients c_1 to c_n of frames (t, K): (t, n_coefficients).
+    r"""Return the coefficients c_1 to c_n of frames (t, K): (t, n_coefficients).
 
     A frame :math:`x_0, \dots, x_{K-1}` is pre-emphasized, windowed and turned into a power
     spectrum,
@@ -169,7 +169,7 @@ def segment_features(
     Returns
     -------
     ndarray of shape (n // rate, 72)
-        Columns in the order of ``FEATURE_NAMES``; what is left of the last second is dropped.
+        Columns in the order of ``FEATURE_NAMES``; the rest of the last second is dropped.
     """
     n_segments = len(signal) // rate
     segments = _resampled(signal, rate)[: n_segments * RATE].reshape(n_segments, RATE)

@@ -98,7 +98,7 @@ class Recording(NamedTuple):
 def find_recordings(
     folder: Path, corpus: str, labels: Any
 ) -> tuple[list[Recording], list[tuple[str, str]]]:
-    """Recordings whose speaker and target are known, by name, and the other sound files."""
+    """Return recordings whose speaker and target are known, by name, and the other sound files."""
     paths = {
         path.relative_to(folder).as_posix(): path
         for path in folder.rglob("*")

@@ -76,7 +76,7 @@ def diagnose(
     max_risk : float, default=MAX_RISK
         Accepted probability that the recommended model loses more than .01 against the plain one.
     max_rows : int, default=600
-        Rows of each role that are looked at, drawn in proportion to domains and classes.
+        Rows of each role that are examined, drawn in proportion to domains and classes.
     time_budget : float, default=None
         Seconds for the scores of candidates: those not begun by then are left out.
     n_jobs : int, default=None

@@ -244,7 +244,7 @@ class Diagnosis:
         return of_target
 
     def _locate(self, rows: Any) -> IntArray:
-        """Places, among the rows in memory, of target rows by position in X."""
+        """Return the places, among the rows in memory, of target rows by position in X."""
         rows, numbers = np.atleast_1d(rows).astype(int), self._rows.numbers
         places: IntArray = np.searchsorted(numbers, rows).clip(max=len(numbers) - 1)
         wrong = (numbers[places] != rows) | ~self._of_target[places]

@@ -37,7 +37,7 @@ MAX_DOMAINS = 30  # in the table, those with the most rows first
 
 
 class HeldOut(NamedTuple):
-    """Source rows looked at: true label, prediction by a fit that left the row out, domain."""
+    """Source rows: true label, prediction by a fit that left the row out, domain."""
 
     truth: FloatArray
     predicted: FloatArray

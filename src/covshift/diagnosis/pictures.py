@@ -83,7 +83,7 @@ def _adapted(adapter: Any, problem: Problem) -> tuple[FloatArray, FloatArray]:
 
 
 def _plane(A: FloatArray, B: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Both samples in two dimensions: as they are, or on their first two principal axes."""
+    """Return both samples in two dimensions: as they are, or on their first two principal axes."""
     if A.shape[1] > 2:
         rows = np.concatenate([A, B])
         spread = rows.std(axis=0)
@@ -95,7 +95,7 @@ def _plane(A: FloatArray, B: FloatArray) -> tuple[FloatArray, FloatArray]:
 def _kinds(
     A: FloatArray, B: FloatArray, problem: Problem, classes: Sequence[str]
 ) -> dict[str, FloatArray]:
-    """Source rows by class, if these are two, and target rows."""
+    """Return the source rows by class, if these are two, and target rows."""
     if problem.n_classes > MAX_CLASSES or problem.values is not None:
         return {"source": A, "target": B}
     if any(len(name) > MAX_NAME or not name.strip() for name in classes):

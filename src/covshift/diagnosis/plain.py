@@ -6,7 +6,7 @@ import numpy as np
 
 
 def to_plain(value: Any) -> Any:
-    """Numbers, texts, lists and dictionaries for a value made of records and arrays.
+    """Return the numbers, texts, lists and dictionaries for a value made of records and arrays.
 
     A number that is not finite becomes None: JSON has no other name for it. A field that holds
     anything else (a fitted object) is left out of its record.

@@ -1,6 +1,6 @@
 """Whether P(y | x) is the same in all source domains.
 
-If it is, a row's domain says nothing of its class that the row itself does not say: y and the
+If it is, the domain of a row adds no information about its class: y and the
 domain are independent given x (`covshift.kernels.generalized_covariance`). That can be tested only
 where domains overlap; where every row gives its domain away, x and the domain are one, and nothing
 can be known. If it is not, one rule for all rows, weighted or not, cannot be right everywhere.

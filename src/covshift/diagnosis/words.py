@@ -127,7 +127,7 @@ def show_expected_gain(row: dict[str, Any]) -> str:
 
 
 def say_rows(diagnosis: "Diagnosis") -> str:
-    """Return how many rows there are, and how many of them were looked at."""
+    """Return the number of rows, and how many of them were examined."""
     n_source, n_target = diagnosis.n_rows
     sentence = f"Diagnosis of {n_source:,} source and {n_target:,} target rows"
     if diagnosis.n_rows_looked_at != diagnosis.n_rows:

@@ -67,7 +67,7 @@ def three_passes(
     *,
     run: Run = map,
 ) -> tuple[FloatArray, FloatArray]:
-    """Losses (K,) and gradients (K, L, m) at W (K, L, m)."""
+    """Return the losses (K,) and gradients (K, L, m) at W (K, L, m)."""
     steps = choose_steps(loss, rule)
     scaled = W if steps.scale == 1 else W * W.dtype.type(steps.scale)
 
@@ -128,7 +128,7 @@ def gram_matrix(X: FloatArray) -> FloatArray:
 
 
 def is_accurate(W: FloatArray, gram: FloatArray, squares: FloatArray) -> bool:
-    """Whether squares (K, L), the w'Cw of W (K, L, m), kept most of their digits."""
+    """Return whether squares (K, L), the w'Cw of W (K, L, m), kept most of their digits."""
     scales = np.sqrt(np.diagonal(gram, axis1=-2, axis2=-1))  # (m,) or (K, m)
     summed = np.square(np.matmul(np.abs(W), scales[..., None])[..., 0])
     return bool((summed <= MAX_CANCELLATION * squares).all())
@@ -143,7 +143,7 @@ def one_pass(
     *,
     run: Run = map,
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Losses (K,) and gradients (K, L, m) of `psf_loss` at W; None, where not accurate."""
+    """Return losses (K,) and gradients (K, L, m) of `psf_loss` at W; None, where not accurate."""
     W_gram = np.matmul(W.astype(np.float64, copy=False), gram)
     squares_of_filters = np.einsum("klm,klm->kl", W_gram, W)
     if not is_accurate(W, gram, squares_of_filters):

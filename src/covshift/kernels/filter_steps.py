@@ -100,7 +100,7 @@ def choose_steps(loss: FilterLoss, rule: ActivationRule) -> Steps:
 
 
 def numpy_steps(loss: FilterLoss, rule: ActivationRule) -> Steps:
-    """The steps by NumPy, which are the reference."""
+    """Return the steps by NumPy, which are the reference."""
 
     def activate(
         block: Block,
@@ -149,7 +149,7 @@ def numpy_steps(loss: FilterLoss, rule: ActivationRule) -> Steps:
 
 
 def compiled_steps(loss: FilterLoss, rule: ActivationRule) -> Steps:
-    """The steps by compiled code, as far as there is any.
+    """Return the steps by compiled code, as far as there is any.
 
     The loss that normalizes blocks of classes again (`psf_blockwise_loss`) has its activations
     alone computed so.
@@ -211,7 +211,7 @@ def compiled_steps(loss: FilterLoss, rule: ActivationRule) -> Steps:
 
 
 def sum_by_class(squares: FloatArray, classes: FloatArray) -> FloatArray:
-    """Sums of (K, L, b) over the rows of each class present, (K, L, p)."""
+    """Return the sums of (K, L, b) over the rows of each class present, (K, L, p)."""
     if classes.ndim == 2:  # one product for all problems
         flat: FloatArray = squares.reshape(-1, squares.shape[-1]) @ classes.T
         return flat.reshape(*squares.shape[:2], -1)

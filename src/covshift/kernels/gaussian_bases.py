@@ -10,7 +10,7 @@ from covshift.kernels.mmd import TILE_ROWS, squared_distances
 
 
 def squares_to_bases(rows: FloatArray, bases: FloatArray) -> FloatArray:
-    """Squared distances of rows (n, d) to bases (b, d), shape (n, b), in double precision.
+    """Return squared distances of rows (n, d) to bases (b, d), shape (n, b), in double precision.
 
     Both are moved to around zero first, where squares lose no digits.
     """
@@ -19,7 +19,7 @@ def squares_to_bases(rows: FloatArray, bases: FloatArray) -> FloatArray:
 
 
 def gaussian(squares: FloatArray, bandwidth: float) -> FloatArray:
-    """Basis functions of squared distances, of any shape."""
+    """Return the basis functions of squared distances, of any shape."""
     # Divided twice: the square of a tiny bandwidth would be zero. Overflow means far away.
     with np.errstate(over="ignore"):
         values: FloatArray = squares / bandwidth

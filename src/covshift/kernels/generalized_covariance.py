@@ -1,4 +1,4 @@
-r"""Whether y and d are independent given x, from what is left of both after x has explained them.
+r"""Whether y and d are independent given x, from the residuals of both given x.
 
 With residuals :math:`R_{ik} = [y_i = k] - \hat P(k \mid x_i)` and
 :math:`D_{im} = [d_i = m] - \hat P(m \mid x_i)`, both of rows that took no part in the fits, and
@@ -27,7 +27,7 @@ from covshift.kernels.arrays import FloatArray
 
 
 def residual_products(R: FloatArray, D: FloatArray, W: FloatArray) -> FloatArray:
-    """Products (n, K M J) of residuals (n, K), (n, M) and functions of x (n, J)."""
+    """Return the products (n, K M J) of residuals (n, K), (n, M) and functions of x (n, J)."""
     products: FloatArray = np.einsum("ik,im,ij->ikmj", R, D, W).reshape(len(R), -1)
     return products
 

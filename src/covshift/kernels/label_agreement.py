@@ -23,7 +23,7 @@ from covshift.kernels.arrays import FloatArray, IntArray
 
 
 def one_hot(codes: IntArray, n_classes: int) -> FloatArray:
-    """Indicators (..., n_classes) of class numbers (...)."""
+    """Return the indicators (..., n_classes) of class numbers (...)."""
     indicators: FloatArray = (codes[..., None] == np.arange(n_classes)).astype(np.float64)
     return indicators
 
@@ -45,7 +45,7 @@ def pairwise_kappa(predictions: IntArray, n_classes: int) -> FloatArray:
 
 
 def committee_shares(predictions: IntArray, weights: FloatArray, n_classes: int) -> FloatArray:
-    """Share (n, n_classes) of the weight (c,) that votes for each class of each row."""
+    """Return the share (n, n_classes) of the weight (c,) that votes for each class of each row."""
     H = one_hot(predictions, n_classes)
     shares: FloatArray = np.einsum("c,cnk->nk", weights / weights.sum(), H)
     return shares

@@ -72,7 +72,7 @@ def apply_kernel(rows: FloatArray, V: FloatArray, kernel: Kernel) -> tuple[Float
 
 
 def _within(A: FloatArray, kernel: Kernel, unbiased: bool) -> float:
-    """Mean of k over the pairs of rows of A; tiles above the diagonal count twice."""
+    """Return the mean of k over the pairs of rows of A; tiles above the diagonal count twice."""
     n = len(A)
     total = 0.0
     for row, column, tile in _tiles(A, A, kernel, symmetric=True):

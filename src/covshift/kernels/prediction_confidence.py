@@ -1,4 +1,4 @@
-r"""Scores of predicted probabilities that know no label: how sure, how diverse, how clustered.
+r"""Scores of predicted probabilities without labels: confidence, diversity, clustering.
 
 With probabilities :math:`p_i` (K classes) of n rows and H the entropy in nats,
 
@@ -28,12 +28,12 @@ from covshift.kernels.mmd import TILE_ROWS
 
 
 def mean_entropy(P: FloatArray) -> float:
-    """Mean entropy of the rows of P (n, K)."""
+    """Return the mean entropy of the rows of P (n, K)."""
     return float(entr(P).sum(axis=1).mean())
 
 
 def mutual_information(P: FloatArray) -> float:
-    """Entropy of the mean row of P (n, K), less the mean entropy of its rows."""
+    """Return the entropy of the mean row of P (n, K), less the mean entropy of its rows."""
     return float(entr(P.mean(axis=0)).sum()) - mean_entropy(P)
 
 

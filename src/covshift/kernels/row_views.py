@@ -22,7 +22,7 @@ def view_rows(X: Rows, start: int, stop: int, dtype: Any = None) -> Rows:
 
 
 def look_at(rows: Rows, codes: IntArray, dtype: Any, limit: float) -> tuple[int, int, int]:
-    """Numbers of entries that are NaN, infinite, or of a magnitude above the limit."""
+    """Return the numbers of entries that are NaN, infinite, or of a magnitude above the limit."""
     n_nan = n_infinite = n_large = 0
     step = max(1, TILE_BYTES // (rows.shape[1] * np.dtype(dtype).itemsize))
     for start in range(0, rows.shape[0], step):

@@ -32,7 +32,7 @@ CONVERGED_DIAGONAL = 1e-10  # change of the diagonal, relative to its largest en
 
 
 def spectral_weights(predictions: IntArray, n_classes: int) -> FloatArray:
-    """Weights (c,) of c predictions (c, n), larger for those that agree like better ones."""
+    """Return weights (c,) of c predictions (c, n), larger for those that agree like better ones."""
     signs = 2 * one_hot(predictions, n_classes) - 1
     columns = [1] if n_classes == 2 else range(n_classes)
     weights: FloatArray = np.mean([_leading(np.cov(signs[:, :, k])) for k in columns], axis=0)

@@ -29,13 +29,13 @@ WEIGHT_ROUNDING = 1e-12
 
 
 def weighted_mean(losses: FloatArray, weights: FloatArray) -> float:
-    """Mean of losses (n,) weighted by weights (n,); NaN, if no row has weight."""
+    """Return the mean of losses (n,) weighted by weights (n,); NaN, if no row has weight."""
     total = weights.sum()
     return float(weights @ losses / total) if total > 0 else np.nan
 
 
 def deep_embedded_validation(losses: FloatArray, weights: FloatArray) -> float:
-    """Mean weighted loss with the control variate of the weights."""
+    """Return the mean weighted loss with the control variate of the weights."""
     products = weights * losses
     eta = 0.0
     if np.ptp(weights) > WEIGHT_ROUNDING * weights.max():

@@ -194,7 +194,7 @@ def _test_fold(
 
 
 def _scores(classifier: Any, X: FloatArray) -> FloatArray:
-    """How much each row looks like one of B."""
+    """Return how much each row looks like one of B."""
     if hasattr(classifier, "predict_proba"):
         return np.asarray(classifier.predict_proba(X)[:, 1])
     if hasattr(classifier, "decision_function"):

@@ -81,7 +81,7 @@ def clustered_permutation_test(
 
     Notes
     -----
-    Trials of one speaker share what is peculiar to the speaker, so their signs are flipped
+    Trials of one speaker share the speaker's peculiarities, so their signs are flipped
     together: under the null the means of the clusters are symmetric about zero and
     independent of each other, and nothing is assumed within a cluster. Every cluster counts
     once. How often a speaker was drawn is an accident of the protocol, and a mean over rows
@@ -133,7 +133,7 @@ def clustered_permutation_test(
 
 
 def _distance_out(statistics: Any, alternative: Alternative) -> Any:
-    """How far out statistics are in the direction of the alternative."""
+    """Return how far out statistics are in the direction of the alternative."""
     if alternative == "two-sided":
         return np.abs(statistics)
     return statistics if alternative == "greater" else -statistics
@@ -148,7 +148,7 @@ def _effect_size(means: FloatArray) -> float:
 
 
 def _all_signs(n_clusters: int) -> Iterator[IntArray]:
-    """Blocks (rows, G) of all 2^G sign patterns: the bits of the row's number."""
+    """Yield the blocks (rows, G) of all 2^G sign patterns: the bits of the row's number."""
     start = 0
     for size in block_sizes(2**n_clusters, n_clusters):
         numbers = np.arange(start, start + size)[:, None]

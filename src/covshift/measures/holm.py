@@ -8,7 +8,7 @@ from covshift.kernels.arrays import FloatArray
 
 
 def holm(pvalues: Any) -> FloatArray:
-    r"""p-values adjusted by Holm's step-down procedure.
+    r"""Return the p-values adjusted by Holm's step-down procedure.
 
     Rejecting where the adjusted p-value is at most :math:`\alpha` rejects one or more true
     hypotheses with probability at most :math:`\alpha`, however the tests depend on each other.

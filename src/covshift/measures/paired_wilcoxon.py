@@ -89,7 +89,7 @@ def paired_wilcoxon(a: Any, b: Any, *, alternative: Alternative = "two-sided") -
     far too small: use `clustered_permutation_test`.
 
     Zeros: pairs without a difference are dropped before ranking, as Wilcoxon did. They
-    favor neither side, what is left is an exact test given which pairs differ, and the
+    favor neither side, the test is exact given which pairs differ, and the
     effect size is defined on the same ranks. Ties share their mean rank.
 
     Method: ``scipy.stats.wilcoxon`` is exact only without ties, or by enumeration up to 13

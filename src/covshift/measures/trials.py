@@ -39,7 +39,7 @@ def check_trial_labels(labels: Any, name: str) -> Any:
 
 
 def cluster_means(values: Any, groups: Any) -> FloatArray:
-    """Mean value of each group, shape (G,), with G at least two."""
+    """Return the mean value of each group, shape (G,), with G at least two."""
     numbers = check_trial_values(values, "differences")
     labels = check_trial_labels(groups, "groups")
     check_consistent_length(numbers, labels)
@@ -57,7 +57,7 @@ def cluster_means(values: Any, groups: Any) -> FloatArray:
 
 
 def block_sizes(n_rows: int, n_clusters: int) -> Iterator[int]:
-    """Rows of each block: at most ``BLOCK_ENTRIES`` entries, at least one row."""
+    """Yield the rows of each block: at most ``BLOCK_ENTRIES`` entries, at least one row."""
     most = max(1, BLOCK_ENTRIES // n_clusters)
     for start in range(0, n_rows, most):
         yield min(most, n_rows - start)

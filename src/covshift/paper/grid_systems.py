@@ -86,7 +86,7 @@ class TrainingRows(NamedTuple):
 
 
 def declare_settings(axes: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """Every combination of the values of the axes, the last axis running fastest.
+    """Return every combination of the values of the axes, the last axis running fastest.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def predict_settings(
         Seed of every start.
     without_target : bool, default=False
         Leave the target rows out of the fit: the control. Only for ``WITHOUT_TARGET``; filters
-        then run all iterations, for there is no distance to stop them by.
+        then run all iterations, because there is no distance to stop them by.
 
     Returns
     -------
@@ -163,7 +163,7 @@ def predict_settings(
 
 
 def average_recalls(predicted: Any, y_true: Any) -> FloatArray:
-    """UAR of many predictions at once: (..., n_rows) against (n_rows,) gives (...).
+    """Return the UAR of many predictions at once: (..., n_rows) against (n_rows,) gives (...).
 
     The same as `covshift.measures.unweighted_average_recall` of each.
     """
@@ -175,7 +175,7 @@ def average_recalls(predicted: Any, y_true: Any) -> FloatArray:
 
 
 def best_setting(scores: Any) -> tuple[int, int]:
-    """Number of the setting and of the C with the largest score; of several the first."""
+    """Return number of the setting and of the C with the largest score; of several the first."""
     setting, cost = np.unravel_index(np.argmax(scores), np.shape(scores))
     return int(setting), int(cost)
 
@@ -271,7 +271,7 @@ def _predict_lspc(
     rows: FloatArray,
     random_state: int,
 ) -> Any:
-    """Both have their bases at the target rows, up to MAX_BASES of them."""
+    """Return both estimators, with at most MAX_BASES bases at the target rows."""
     X, labels, target = split_domains(*training)
     if len(target) > MAX_BASES:
         drawn = np.random.RandomState(random_state).choice(len(target), MAX_BASES, replace=False)

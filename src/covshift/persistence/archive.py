@@ -151,7 +151,7 @@ def check_array(archive: ZipFile, name: str) -> tuple[int, ...]:
 
 
 def check_sparse(archive: ZipFile, name: str, max_bytes: int) -> int:
-    """The same for a sparse matrix, an archive of arrays; return their bytes."""
+    """Return the same for a sparse matrix, an archive of arrays; return their bytes."""
     with ZipFile(io.BytesIO(archive.read(name))) as inner:
         check_members(inner, max_bytes, SPARSE_MEMBER)
         for part in inner.namelist():

@@ -82,7 +82,7 @@ def machine_is_sound(model: Any) -> bool:
 
 
 def sparse_is_sound(matrix: Any) -> bool:
-    """Compressed rows or columns, whose indices are inside of the shape."""
+    """Return the compressed rows or columns, whose indices are inside of the shape."""
     if matrix.format not in ("csr", "csc"):
         return False
     matrix.check_format(full_check=True)  # raises ValueError
@@ -90,7 +90,7 @@ def sparse_is_sound(matrix: Any) -> bool:
 
 
 def random_state_is_sound(state: Any) -> bool:
-    """The Mersenne twister's position is inside of its words."""
+    """Return whether the position of a Mersenne twister lies inside its words."""
     generator = getattr(state, "bit_generator", None) or state._bit_generator
     inside = generator.state
     if inside["bit_generator"] != "MT19937":

@@ -94,7 +94,7 @@ MAY_BE_MISSING = frozenset(
 
 
 def attributes_agree(model: Any) -> bool:
-    """Whether classes are in order, shapes agree, and coefficients are numbers."""
+    """Return whether classes are in order, shapes agree, and coefficients are numbers."""
     classes = vars(model).get("classes_")
     if isinstance(classes, np.ndarray) and is_classifier(model) and not _in_order(classes):
         return False

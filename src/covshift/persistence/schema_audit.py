@@ -159,7 +159,7 @@ class SchemaAudit:
         return type(ours) is type(theirs) and bool(ours == theirs)
 
     def _same_contents(self, ours: str, theirs: str) -> bool:
-        """Whether two members are the same; each is read once, however often it is named."""
+        """Return whether two members are the same; each is read once, however often it is named."""
         for name in (ours, theirs):
             if name not in self._digests:
                 self._digests[name] = hashlib.sha256(self._archive.read(name)).digest()

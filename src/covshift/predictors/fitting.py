@@ -253,7 +253,7 @@ def _measure_spread(X: Any, sample_domain: IntArray) -> float:
 
 
 def does_adapt(adapter: Any, estimator: Any = None) -> bool:
-    """Whether a candidate does anything about the target: scaling by the source does not."""
+    """Return whether a candidate does anything about the target: scaling by the source does not."""
     scales = all(isinstance(step, SourceStandardScaler) for step in steps_of(adapter))
     return not scales or uses_target_rows(estimator)
 
@@ -446,12 +446,12 @@ def last_step(adapter: Any) -> Any:
 
 
 def knows_domains(step: Any) -> bool:
-    """Whether a step asks for ``sample_domain`` at fit."""
+    """Return whether a step asks for ``sample_domain`` at fit."""
     return bool(get_routing_for_object(step).consumes("fit", ["sample_domain"]))
 
 
 def weighs(step: Any) -> bool:
-    """Whether a step weighs the source rows instead of changing their representation."""
+    """Return whether a step weighs the source rows instead of changing their representation."""
     return hasattr(step, "score_weights")
 
 

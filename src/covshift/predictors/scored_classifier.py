@@ -29,7 +29,7 @@ class ScoredClassifier(ClassifierMixin, DomainRequests):
     def score(
         self, X: Any, y: Any, *, sample_domain: Any = None, sample_weight: Any = None
     ) -> float:
-        """Accuracy on labeled rows.
+        """Return the accuracy on labeled rows.
 
         Parameters
         ----------

@@ -1,6 +1,6 @@
 """Documents: what studies and diagnoses say, as data, what builds and checks it, and its cells.
 
-Pieces are plain dicts, whose types say what they hold; builders fill in what is left out.
+Pieces are plain dicts, whose types say what they hold; builders fill in omitted parts.
 `make_document` checks the whole, `make_figure` a figure where it is drawn.
 
 Examples
@@ -216,7 +216,7 @@ def evidence_cited(rows: Iterable[Row]) -> Iterator[str]:
 
 
 def is_number(value: Any) -> bool:
-    """Whether ``value`` is a number of Python or NumPy; truth values are none."""
+    """Return whether ``value`` is a number of Python or NumPy; truth values are none."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 

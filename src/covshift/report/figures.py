@@ -172,7 +172,7 @@ def draw_waveforms(waveforms: npt.NDArray[Any], rate: float) -> Figure:
 
 
 def png_bytes(figure: Figure) -> bytes:
-    """A figure as the contents of a PNG file."""
+    """Return a figure as the contents of a PNG file."""
     file = BytesIO()
     save_png(figure, file)
     return file.getvalue()
@@ -195,7 +195,7 @@ def save_png(figure: Figure, file: IO[bytes]) -> None:
 
 
 def as_written(name: str) -> str:
-    """A name for Matplotlib, which takes what stands between two dollars for a formula."""
+    """Return a name for Matplotlib, which takes what stands between two dollars for a formula."""
     return name.replace("$", r"\$")
 
 

@@ -1,8 +1,8 @@
 """A document -> one HTML page that needs nothing else: no network, no other file.
 
 The template escapes all text. A content security policy in the page lets the browser run and
-style only what is inlined here, by its hash, and load nothing but pictures inside the page: text
-that slipped through could still not run, nor call home.
+style only what is inlined here, by its hash, and load only pictures inside the page: text
+that slipped through could not run or contact a server.
 """
 
 import base64

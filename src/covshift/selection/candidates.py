@@ -46,7 +46,7 @@ class Candidate(NamedTuple):
         return does_adapt(self.adapter, self.estimator)
 
     def model(self) -> AdaptedClassifier | AdaptedRegressor:
-        """An unfitted predictor of its own."""
+        """Return an unfitted predictor of its own."""
         if is_regressor(self.estimator):
             return AdaptedRegressor(self.adapter, self.estimator)
         return AdaptedClassifier(self.adapter, self.estimator)
@@ -87,7 +87,7 @@ def default_candidates(size: Size, label: Label = "class") -> list[Candidate]:
 
 
 def candidates_around(estimator: Any, size: Size, label: Label = "class") -> list[Candidate]:
-    """Every adapter around the user's own model; first no adaptation."""
+    """Return every adapter around the user's own model; first no adaptation."""
     name = model_name(estimator)
     around = [
         Candidate(record.name, name, adapter, estimator)
@@ -182,7 +182,7 @@ def _candidate(entry: Any, number: int, size: Size, label: Label) -> Candidate:
 
 
 def describe(estimator: Any) -> str:
-    """A short name: the class, or those of a pipeline's steps."""
+    """Return a short name: the class, or those of a pipeline's steps."""
     if estimator is None:
         return RAW
     if isinstance(estimator, Pipeline):

@@ -15,7 +15,7 @@ MIN_EFFECTIVE_SHARE = 0.01
 
 
 def disqualify(outputs: Sequence[Output], n_source: int, n_classes: int) -> list[str | None]:
-    """Reason why a candidate may not be ranked, from its output on the target; None: it may.
+    """Return the reason to disqualify a candidate, from its output on the target, or None.
 
     One class means that the label is a number.
     """

@@ -117,7 +117,7 @@ class NumberTask(NamedTuple):
         return np.searchsorted(np.array(self.edges), values, side="right")
 
     def calibrate(self, predictions: FloatArray, values: FloatArray) -> None:
-        """Predictions need no calibration beyond the limits."""
+        """Return predictions, limited to the range but not calibrated."""
 
     def apply(self, predictions: FloatArray, scaling: Scaling | None = None) -> FloatArray:
         """Return predictions (n, 1) within the limits."""

@@ -26,7 +26,7 @@ class Leaderboard(Sequence[dict[str, Any]]):
 
     @classmethod
     def of(cls, table: ScoreTable, gains: FloatArray, weights: FloatArray) -> "Leaderboard":
-        """The leaderboard of a table of scores."""
+        """Return the leaderboard of a table of scores."""
         rows = [
             {
                 "candidate": one.name,
@@ -55,7 +55,7 @@ class Leaderboard(Sequence[dict[str, Any]]):
         return iter(self._rows)
 
     def to_frame(self) -> Any:
-        """A pandas frame; needs pandas."""
+        """Return a pandas frame; needs pandas."""
         try:
             import pandas as pd
         except ImportError:

@@ -43,7 +43,7 @@ def write_scores(bench: Bench, path: str | PathLike[str]) -> None:
     bench : Bench
         After `covshift.selection.choice.choose`.
     path : str or path
-        File to write, by custom ``*.npz``. It is whole or not there; an old one is replaced.
+        File to write, by custom ``*.npz``. It is written atomically; an old one is replaced.
     """
     arrays = bench.to_arrays()
     about = _about(bench) | {"digest": _digest(arrays)}

@@ -56,7 +56,7 @@ TEMPERATURE = 0.05  # of the soft neighborhood density, as its authors set it
 
 
 def rehearse(bench: Bench, name: str, make: Callable[..., Iterable[PseudoTarget]]) -> FloatArray:
-    """Mean score over the pseudo-targets of a kind."""
+    """Return the mean score over the pseudo-targets of a kind."""
     played = list(make(bench.problem, bench.rng(name)))
     scenes = {f"{name} {number}": one.scene for number, one in enumerate(played)}
     outputs = bench.run(scenes)
@@ -67,19 +67,19 @@ def rehearse(bench: Bench, name: str, make: Callable[..., Iterable[PseudoTarget]
 
 
 def rehearse_moved_by_class(bench: Bench) -> FloatArray:
-    """The source moved class by class; the committee says of which class target rows are."""
+    """Return the source moved class by class; the committee says of which class target rows are."""
     move = partial(move_by_class, target_codes=_committee(bench).argmax(axis=1))
     return rehearse(bench, "moved: by class", partial(moved, move=move))
 
 
 def rehearse_class_shares(bench: Bench) -> FloatArray:
-    """The source with the class shares that the target is estimated to have."""
+    """Return the source with the class shares that the target is estimated to have."""
     make = partial(resampled, weights=class_share_weights(bench))
     return rehearse(bench, "resampled: class shares", make)
 
 
 def rehearse_weighted(bench: Bench) -> FloatArray:
-    """The source with rows like the target's more frequent."""
+    """Return the source with rows like the target's more frequent."""
     make = partial(resampled, weights=importance_weights(bench))
     return rehearse(bench, "resampled: weights", make)
 
@@ -104,7 +104,7 @@ def validate_weighted(bench: Bench) -> FloatArray:
 
 
 def validate_with_control_variate(bench: Bench) -> FloatArray:
-    """One less the estimated risk, classes weighing the same, with DEV's control variate."""
+    """Return one less the estimated risk, classes weighing the same, with DEV's control variate."""
     weights = importance_weights(bench)
     codes = bench.problem.codes
     shares = np.bincount(codes, minlength=bench.problem.n_classes) / len(codes)
@@ -136,14 +136,14 @@ def validate_reverse(bench: Bench) -> FloatArray:
 
 
 def agree_with_committee(bench: Bench) -> FloatArray:
-    """Share of the committee, one vote for each adapter, that agrees on target rows."""
+    """Return the share of the committee, one vote for each adapter, that agrees on target rows."""
     shares = _committee(bench)
     rows = np.arange(len(shares))
     return _each(bench, lambda output: float(shares[rows, output.codes].mean()))
 
 
 def agree_beyond_chance(bench: Bench) -> FloatArray:
-    """Mean kappa with the predictions of the other adapters on target rows."""
+    """Return the mean kappa with the predictions of the other adapters on target rows."""
     able, predictions = _predictions(bench)
     scores = np.full(len(bench.candidates), np.nan)
     if len(able):
@@ -166,17 +166,17 @@ def weigh_by_spectrum(bench: Bench) -> FloatArray:
 
 
 def be_sure(bench: Bench) -> FloatArray:
-    """Negative mean entropy of the probabilities of target rows."""
+    """Return the negative mean entropy of the probabilities of target rows."""
     return _each(bench, lambda output: -mean_entropy(output.probabilities))
 
 
 def be_sure_and_diverse(bench: Bench) -> FloatArray:
-    """Information about the class in the probabilities of target rows."""
+    """Return the information about the class in the probabilities of target rows."""
     return _each(bench, lambda output: mutual_information(output.probabilities))
 
 
 def be_clustered(bench: Bench) -> FloatArray:
-    """Soft neighborhood density of the probabilities of target rows."""
+    """Return the soft neighborhood density of the probabilities of target rows."""
     return _each(bench, lambda output: soft_neighborhood_density(output.probabilities, TEMPERATURE))
 
 
@@ -191,7 +191,7 @@ def _validate(bench: Bench, score: Callable[[IntArray, IntArray], float]) -> Flo
 
 
 def _committee(bench: Bench) -> FloatArray:
-    """Share of the votes for each class of each target row; every adapter has one vote."""
+    """Return share of the votes for each class of each target row; every adapter has one vote."""
     able, predictions = _predictions(bench)
     if not len(able):
         return np.full(
@@ -203,7 +203,7 @@ def _committee(bench: Bench) -> FloatArray:
 
 
 def _predictions(bench: Bench) -> tuple[IntArray, IntArray]:
-    """Numbers of the candidates that predict the target, and their predictions."""
+    """Return the numbers of the candidates that predict the target, and their predictions."""
     able = [i for i, output in enumerate(bench.target) if output.logits is not None]
     codes = [bench.target[i].codes for i in able]
     return np.array(able, dtype=int), np.array(codes, dtype=int)

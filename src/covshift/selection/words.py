@@ -213,7 +213,7 @@ def say_next(assessment: Assessment, how_to_label: str = HOW_TO_LABEL) -> list[s
         more = f"; {N_TO_LABEL} labels already narrow the intervals"
     domains = assessment.determinability.n_domains < 3
     also = " More source domains would help, too." if domains else ""
-    return [f"To be surer: {how_to_label[:1].lower()}{how_to_label[1:]}{more}.{also}"]
+    return [f"To be more certain: {how_to_label[:1].lower()}{how_to_label[1:]}{more}.{also}"]
 
 
 def say_number(value: float) -> str:

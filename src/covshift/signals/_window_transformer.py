@@ -103,7 +103,7 @@ class WindowTransformer(TransformerMixin, BaseEstimator):
         raise NotImplementedError
 
     def _names(self) -> list[str]:
-        """Names of the outputs of one channel."""
+        """Return the names of the outputs of one channel."""
         raise NotImplementedError
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -9,7 +9,7 @@ from covshift.signals._window_transformer import WindowTransformer, check_rate
 
 
 def amplitude_spectrum(X: FloatArray) -> FloatArray:
-    r"""Amplitudes of the last axis, (..., N) to (..., N // 2), without the mean.
+    r"""Return the amplitudes of the last axis, (..., N) to (..., N // 2), without the mean.
 
     .. math::
 
@@ -31,7 +31,7 @@ def prewhiten(coefficients: Any) -> Any:
 
 
 def envelope(X: FloatArray, first: int, last: int, *, whiten: bool = False) -> FloatArray:
-    r"""Envelope of the last axis within a band: the modulus of the analytic signal.
+    r"""Return the envelope of the last axis within a band: the modulus of the analytic signal.
 
     The analytic signal has the positive frequencies only, twice. Of the multiples k / N of the
     lowest one, those with ``first`` <= k <= ``last`` are kept; first is at least 1.
@@ -184,7 +184,7 @@ class EnvelopeSpectrum(WindowTransformer):
             )
 
     def _bins(self) -> tuple[int, int]:
-        """First and last multiple of the lowest frequency in the band."""
+        """Return the first and last multiple of the lowest frequency in the band."""
         highest = self.window_length_ // 2
         if self.band is None:
             return 1, highest
@@ -209,7 +209,7 @@ class EnvelopeSpectrum(WindowTransformer):
 
 
 def bin_names(length: int, rate: float | None) -> list[str]:
-    """Names of the frequencies of a window, the mean left out."""
+    """Return the names of the frequencies of a window, the mean left out."""
     bins = np.arange(1, length // 2 + 1)
     if rate is None:
         return [f"bin {k}" for k in bins]

@@ -95,7 +95,7 @@ class Curvature:
         return q
 
     def _pair(self, rows: Array, age: int) -> tuple[Array, Array, Array]:
-        """The pairs that these problems added a given number of additions ago."""
+        """Return the pairs that these problems added a given number of additions ago."""
         xp = namespace_of(rows)
         slots = (pick_rows(self.newest, rows) - age) % self.size
         n_problems = self.newest.shape[0]

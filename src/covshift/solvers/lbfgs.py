@@ -1,7 +1,7 @@
 r"""L-BFGS on several problems at once, each with its own state, line search and whole path.
 
 Every round evaluates all problems in one call, each at its own next step, whether that begins
-an iteration or goes on with a line search. The result for one problem does not depend on the
+an iteration or continues a line search. The result for one problem does not depend on the
 others. Finished problems leave the batch.
 
 Arrays may come from any library that follows the array API standard, and live on a device: a
@@ -212,7 +212,7 @@ def _assemble(
 
 
 def _join(parts: Any) -> Any:
-    """Arrays of one axis as one array on the host."""
+    """Return the arrays of one axis as one array on the host."""
     if isinstance(parts[0], np.ndarray):
         return np.concatenate(parts)
     return to_numpy(namespace_of(parts[0]).concat(parts))

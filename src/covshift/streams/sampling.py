@@ -53,7 +53,7 @@ def draw_in_memory(
 
 
 def warn_sampled(what: str, n_drawn: int, n_rows: int, error: str) -> None:
-    """Say what was learned from how many rows, and how far off that may be."""
+    """Warn that ``what`` was learned from a sample, with its size and error."""
     warnings.warn(
         f"{what} from {n_drawn:,} of {n_rows:,} rows, drawn at random: {error}.",
         SampledRowsWarning,

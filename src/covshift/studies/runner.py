@@ -35,7 +35,7 @@ _restore = ExitStack()
 
 
 class WorkerDiedError(RuntimeError):
-    """A worker process died; the message says what is left and what to do."""
+    """A worker process died; the message says which trials are stored and how to resume."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def run_experiment(
         ``function(trials) -> results``, given the trials of a task as a list; returns a list
         with a dict for each, of plain data (NaN and infinities allowed). It must be defined at
         the top level of a module, so that workers can find it. If it raises, that is stored for
-        all trials of the task, and the other tasks go on.
+        all trials of the task, and the other tasks continue.
     store_path : path
         File to keep results in; made if missing, see `covshift.studies.store.open_store`.
     n_jobs : int, default=None

@@ -3,7 +3,7 @@
 The rollback journal is kept, not WAL: results stay in one file, which may lie on a network drive
 and be copied as it is, and a commit of some milliseconds is nothing beside a task. SQLite's
 exclusive lock is held as long as the file is open; the system drops it when the process
-ends, however it ends, and forked workers do not inherit it. Nothing but SQLite opens the
+ends, however it ends, and forked workers do not inherit it. Only SQLite opens the
 file: closing it elsewhere in the process would drop the lock.
 """
 

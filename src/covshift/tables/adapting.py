@@ -383,7 +383,7 @@ def _left_the_vote(before: TableEstimator, after: TableEstimator) -> list[str]:
 
 
 def is_automatic(estimator: Any) -> bool:
-    """Whether a fitted estimator has chosen its members by itself."""
+    """Return whether a fitted estimator has chosen its members by itself."""
     return hasattr(estimator, "members_")
 
 

@@ -29,7 +29,7 @@ def open_batches(
     """Return the source of batches that fits what the file is.
 
     Without ``examine_all`` the first reading of a long text may end in an error, since only the
-    beginning of the text was looked at: ``examined`` says so, and it must be opened again.
+    beginning of the text was examined: ``examined`` says so, and it must be opened again.
     """
     file, part = split_part(path)
     kind = identify_file(file)

@@ -202,7 +202,7 @@ class ColumnTypes:
                 counter[one["values"]] += one["counts"]
 
     def is_number(self, style: NumberStyle) -> bool:
-        """Whether the cells are numbers of this style, except for a few."""
+        """Return whether the cells are numbers of this style, except for a few."""
         share = self.numbers.get(style, 0) / max(self.judged, 1)
         return share >= LARGE_SHARE and not self.codes
 
@@ -283,7 +283,7 @@ def _count_dates(cells: Any, spelling: str) -> int:
 
 
 def _has_codes(cells: Any) -> bool:
-    """Whether some whole number has a zero in front."""
+    """Return whether some whole number has a zero in front."""
     return _any(pa.compute.match_substring_regex(cells, CODE))
 
 

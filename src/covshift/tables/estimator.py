@@ -269,7 +269,7 @@ class TableEstimator(DomainRequests, BaseEstimator):
         with all_or_nothing(self):
             number = new_target_domain(domain, self.domains_.tolist(), self.domain_names_)
             if self.adapts_:
-                # By number: the model inside knows no names.
+                # By number: the inner model has no names.
                 self.estimator_.adapt_target(Z, domain=None if domain is None else number)
             if domain is None:
                 number = int(min([0, *self.domains_, *self.domain_names_])) - 1

@@ -95,7 +95,7 @@ def choose_features(train: Any, new: Any, keep: Sequence[str], notes: list[str])
 
 
 def is_identifier_name(name: str) -> bool:
-    """Whether a name is one that identifiers have."""
+    """Return whether a name is one that identifiers have."""
     return bool(IDENTIFIER_NAME.search(name) or CAMEL_CASE_NAME.search(name))
 
 

@@ -74,8 +74,8 @@ class ModelReader:
         notes = [*reader.notes, *self.departures.notes()]
         if empty := [name for name in model.schema_.kinds if name in reader.empty_names]:
             notes.append(
-                f"No row has a value in {listed(empty)}, which the model reads: what is usual in "
-                "the training table stands in for all."
+                f"No row has a value in {listed(empty)}, which the model reads: all rows get the "
+                "usual value of the training table."
             )
         if model.label_ is not None and model.label_ in reader.other_names:
             notes.append(f"The file has a column {listed([model.label_])}: it is not read.")

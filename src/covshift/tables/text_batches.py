@@ -71,7 +71,7 @@ class TextBatches:
         ]
         self.notes += layout.notes
         if not header:
-            self.nameless = []  # no column is left out for want of a name
+            self.nameless = []  # without names, no column is left out
         if len(self.row_names) == len(self.names):
             self.row_names = []
         if given.encoding is None and self.file.encoding in ("cp1252", "latin-1"):
@@ -154,7 +154,7 @@ class TextBatches:
 
     @property
     def examined(self) -> bool:
-        """Whether all of the file was looked at; else the first reading may end in an error."""
+        """Whether the whole file was examined; else the first reading may end in an error."""
         return self.file.examined
 
     def _read_and_examine(self) -> Iterator[Any]:
@@ -302,7 +302,7 @@ class TextBatches:
 
 
 def _is_typed(column: Any) -> bool:
-    """Whether a column was cut as something else than text."""
+    """Return whether a column was cut as something else than text."""
     return not (pa.types.is_string(column.type) or pa.types.is_dictionary(column.type))
 
 

@@ -3,7 +3,7 @@
 The encoding: a byte-order mark decides; without one, text that is valid UTF-8 is UTF-8, text
 with a zero in every other byte is UTF-16, and the rest is Windows-1252, or Latin-1 where it
 holds a byte that Windows-1252 has not. One name with an accent may stand in the last row. So the
-whole file is looked at first, unless it is long and read twice anyway: then its beginning is taken
+whole file is examined first, unless it is long and read twice anyway: then its beginning is taken
 for the rest, and the first of the two readings checks that (`Examination`).
 """
 
@@ -43,7 +43,7 @@ class TextFile:
     skipped_bytes : length of the byte-order mark.
     n_quotes : number of quotes; odd if one has no partner.
     aligned : whether several spaces stand between cells; one of them is read.
-    examined : whether all of the file was looked at, not only its beginning.
+    examined : whether the whole file was examined, not only its beginning.
     """
 
     path: Path
@@ -265,13 +265,13 @@ class Utf8Stream:
         self.closed = True
 
     def readable(self) -> bool:
-        """Whether it can be read: always."""
+        """Return whether it can be read: always."""
         return True
 
     def writable(self) -> bool:
-        """Whether it can be written: never."""
+        """Return whether it can be written: never."""
         return False
 
     def seekable(self) -> bool:
-        """Whether one can go back: no."""
+        """Return whether one can go back: no."""
         return False

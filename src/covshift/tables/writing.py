@@ -1,4 +1,4 @@
-"""Writing tables of results: CSV, TSV or Parquet by the name, chunk by chunk, whole or not at all.
+"""Writing tables of results: CSV, TSV or Parquet by the name, chunk by chunk, atomically.
 
 A spreadsheet program takes a cell that begins with ``=``, ``+``, ``-`` or ``@`` for a formula and
 runs it. In CSV and TSV a text cell, or a name, that begins with one of these, a tab or a carriage

@@ -86,8 +86,8 @@ class WeightEstimator(BaseEstimator):
             self.effective_sample_size_ = effective_sample_size(weights) if weights.any() else 0.0
             if weights.any() and self.effective_sample_size_ < LOW_SHARE * len(weights):
                 self._warn(
-                    f"the weighted source is worth {self.effective_sample_size_:.1f} of its "
-                    f"{len(weights)} rows: what is fitted with these weights will vary much"
+                    f"the weights leave {self.effective_sample_size_:.1f} effective rows of "
+                    f"{len(weights)}: models fitted with them vary strongly"
                 )
         return self
 
@@ -115,7 +115,7 @@ class WeightEstimator(BaseEstimator):
 
     def _weigh(self, rows: OpenRows, domains: FitDomains) -> FloatArray:
         """Learn from the rows of each role, or from a sample of them; weigh every source row."""
-        # Copies: what is learned from never shares memory with the caller's rows.
+        # Copies: the learned rows never share memory with the caller's.
         source, target = (
             rows.draw(role, LEARNED_ROWS).astype(np.float64, copy=False)
             for role in (domains.source, domains.target)
@@ -161,7 +161,7 @@ class WeightEstimator(BaseEstimator):
 
 
 def scale_to_mean_one(weights: FloatArray) -> FloatArray:
-    """Scale weights to mean one, so that what is fitted with them keeps its regularization.
+    """Scale weights to mean one, so that models fitted with them keep their regularization.
 
     Parameters
     ----------

@@ -94,7 +94,7 @@ class Plan:
         )
 
     def configured(self, setting: Setting) -> Setting:
-        """The setting with the mini-batches of the plan, where it has any."""
+        """Return the setting with the mini-batches of the plan, where it has any."""
         if "mini_batches" not in setting:
             return setting
         return {**setting, "mini_batches": self.mini_batches}
@@ -168,7 +168,7 @@ def _trial_seconds(settings: dict[str, Any], thousands: float) -> float:
 
 
 def _training_rows(tables: Mapping[str, SpeechTable], corpus: str, leave_out: str) -> float:
-    """Rows after balancing, nearly."""
+    """Return the rows after balancing, nearly."""
     sources = source_speakers(tables, corpus, leave_out, without=None).values()
     _, counts = np.unique(np.concatenate([y for _, y in sources]), return_counts=True)
     return float(counts.max() * len(counts))

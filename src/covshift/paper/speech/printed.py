@@ -101,7 +101,7 @@ STANDS_IN = "emodb"  # its settings are used for corpora that the table lacks
 
 
 def printed_configuration(corpus: str, system: str) -> Configuration:
-    """Printed figures for a corpus, or for EMODB where it lacks the corpus."""
+    """Return the printed figures for a corpus, or for EMODB where it lacks the corpus."""
     return PRINTED.get(corpus, PRINTED[STANDS_IN])[system]
 
 
@@ -141,7 +141,7 @@ TRAINED_ON = "the paper trained on all of EMODB, DES, VAM and eNTERFACE but the 
 
 
 def said_of(system: str, corpus: str) -> str | None:
-    """Statement of the paper's text about a system on a corpus, if there is one."""
+    """Return the statement of the paper's text about a system on a corpus, if there is one."""
     if corpus not in PRINTED:
         return None
     return SAID.get((system, corpus), SAID.get((system, None)))

@@ -126,7 +126,7 @@ def draw_trial(
 def source_speakers(
     tables: Mapping[str, SpeechTable], corpus: str, leave_out: str, *, without: str | None
 ) -> dict[str, tuple[FloatArray, Any]]:
-    """Rows and labels of each speaker that trains when a corpus is tested.
+    """Return the rows and labels of each speaker that trains when a corpus is tested.
 
     ``without`` is the tested speaker, who matters for trials of speakers only.
     """
@@ -178,7 +178,7 @@ class Fold(NamedTuple):
 def source_fold(
     source: Mapping[str, tuple[FloatArray, Any]], fold: int, n_folds: int, seed: int
 ) -> Fold:
-    """One of the folds by speaker: those held out play the target, without their labels."""
+    """Return one of the folds by speaker: those held out play the target, without their labels."""
     rng = np.random.RandomState(seed)
     names = list(source)
     speaker = np.repeat(np.arange(len(names)), [len(source[name][1]) for name in names])
@@ -198,7 +198,7 @@ def file_of(folder: Path, digest: str) -> Path:
 
 
 def table_of(bunch: Any) -> SpeechTable:
-    """The table of a corpus as `covshift.datasets.load_speech_corpus` returns it."""
+    """Return the table of a corpus as `covshift.datasets.load_speech_corpus` returns it."""
     names = np.array([bunch.domain_names[number] for number in sorted(bunch.domain_names)])
     numbers = np.array(sorted(bunch.domain_names))
     speaker = names[np.searchsorted(numbers, bunch.domain)]
@@ -210,7 +210,7 @@ def digest_of(tables: Mapping[str, SpeechTable]) -> str:
     digest = hashlib.sha256()
     for corpus in sorted(tables):
         for name, part in tables[corpus]._asdict().items():
-            # Texts by their contents: the width of an array of them tells nothing.
+            # Texts by their contents: the width of a text array does not matter.
             text = part.dtype.kind == "U"
             contents = "\n".join(part).encode() if text else np.ascontiguousarray(part).tobytes()
             digest.update(f"{corpus}/{name} {part.shape} {len(contents)}\n".encode() + contents)

@@ -1,7 +1,7 @@
 """The simplest model of the family that labels come from, for each synthetic data set.
 
-Fitted to the source labels alone, it shows what knowing the family is worth without adapting to
-anything: where it does as well as an adapter, the merit is the family's, not the adaptation's.
+Fitted to the source labels alone, it shows the value of knowing the family without
+adaptation. Where it does as well as an adapter, the family helps, not the adaptation.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ PHASES = np.linspace(0, 2 * np.pi, 64, endpoint=False)
 
 
 def family_accuracy(data_set: str, data: ShiftedData) -> float:
-    """Accuracy on the test rows of the simplest model of the data set's family."""
+    """Return the accuracy on the test rows of the simplest model of the data set's family."""
     predict = FAMILIES[data_set](data.X_source, np.asarray(data.y_source, dtype=bool))
     return float(np.mean(predict(data.X_test) == np.asarray(data.y_test, dtype=bool)))
 
@@ -66,7 +66,7 @@ def fit_band(X: FloatArray, y: BoolArray) -> Callable[[FloatArray], BoolArray]:
 
 
 def best_threshold(values: FloatArray, y: BoolArray) -> float:
-    """Threshold above which calling rows positive gives the most accurate labels.
+    """Return the threshold above which calling rows positive gives the most accurate labels.
 
     Halfway between two values that are there; -inf where all rows are best called positive, the
     largest value where none is.

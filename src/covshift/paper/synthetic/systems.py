@@ -223,7 +223,7 @@ N_SOURCE = 500  # rows over which H is summed, in one of the readings
 
 
 def _changed(system: str, adapter: Params, estimator: Params | None = None) -> Recipe:
-    """The released recipe of a system with some parameters changed."""
+    """Return the released recipe of a system with some parameters changed."""
     recipe = AS_RELEASED[system]
     parts: list[Part] = []
     for part, changes in ((recipe["adapter"], adapter), (recipe["estimator"], estimator or {})):

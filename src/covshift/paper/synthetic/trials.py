@@ -86,7 +86,7 @@ def draw_trial(
 
 
 def run_trials(trials: list[Trial]) -> list[dict[str, Any]]:
-    """Run trials that differ in nothing but their seed; one result for each.
+    """Run trials that differ only in their seed; one result for each.
 
     A result holds the accuracies ``without`` and ``with`` adaptation and, for representations,
     that of the same adapter fitted without the target (``without_target``), MMD^2 between source
@@ -106,7 +106,7 @@ def run_trials(trials: list[Trial]) -> list[dict[str, Any]]:
         return [{"with": family_accuracy(settings["data_set"], draw.data)} for draw in draws]
     with warnings.catch_warnings():
         # The paper's numbers of iterations, converged or not; a few rows that carry most of
-        # the weight; two directions of two features: all of it is what is being measured.
+        # the weight; two directions of two features: the study measures all of these.
         for category in (ConvergenceWarning, UnreliableWeightsWarning, NothingToAdaptWarning):
             warnings.simplefilter("ignore", category)
         if settings["recipe"]["adapter"]["name"].endswith("Weights"):
@@ -177,7 +177,7 @@ def _accuracy(model: Any, X: Any, y: Any) -> float:
 
 
 def check_statements(filter_: Any, X: FloatArray) -> dict[str, bool]:
-    """Which statements hold for a fitted filter and the rows X of its target.
+    """Return which statements hold for a fitted filter and the rows X of its target.
 
     Those that do not apply to it are left out.
     """

@@ -71,7 +71,7 @@ class Collection(NamedTuple):
         return digest.hexdigest()[:16]
 
     def number_of(self, domain: str) -> int:
-        """The integer of a domain."""
+        """Return the integer of a domain."""
         return next(number for number, name in self.domain_names.items() if name == domain)
 
 
@@ -176,12 +176,12 @@ def _load_arrays(path: Path) -> Bunch:
 
 
 def _as_text(part: Any) -> Any:
-    """Bytes as text, and other values unchanged."""
+    """Return the bytes as text, and other values unchanged."""
     return part.astype(str) if part.dtype.kind == "S" else part
 
 
 def domain_pairs(collection: Collection, seed: int) -> list[tuple[str, str]]:
-    """Ordered pairs of domains: all, or a number of them."""
+    """Return the ordered pairs of domains: all, or a number of them."""
     names = [collection.domain_names[number] for number in sorted(collection.domain_names)]
     pairs = list(permutations(names, 2))
     if len(pairs) <= MAX_PAIRS:
@@ -233,7 +233,7 @@ def draw_pair(
 
 
 def halves_of(collection: Collection, target: str, seed: int) -> tuple[IntArray, IntArray]:
-    """Rows of a target to adapt to, and rows to score."""
+    """Return the rows of a target to adapt to, and rows to score."""
     number = collection.number_of(target)
     rng = np.random.RandomState([seed, 1, number])
     rows = rng.permutation(np.flatnonzero(collection.domain == number))
