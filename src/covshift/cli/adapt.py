@@ -55,8 +55,8 @@ COMMAND = "adapt"
 MIN_FREE_BYTES = 32 << 20  # generous size of a model file
 with one_line_warnings():  # plug-ins are loaded here
     ADAPTERS_HELP = (
-        "auto: tries all adapters, scores them without labels of the new rows, and lets the best "
-        f"vote. Or one by name: {', '.join(adapter_names())}."
+        "auto: tries all adapters, scores them without labels of the new rows, and averages the "
+        f"best. Or one by name: {', '.join(adapter_names())}."
     )
 LEFT_THE_VOTE = (
     "left the ensemble for all targets: they cannot learn a new target without the "
@@ -142,9 +142,9 @@ def adapt(
 ) -> None:
     """Learn from TRAIN a model for the rows of NEW, and save it.
 
-    TRAIN may be a model file of an earlier run: the model then learns NEW as a target of its
-    own, without the training rows (--domain: each of its sites). Members of its vote that cannot
-    do so leave it, and are named; if they have more than half of the weight, nothing is written.
+    TRAIN may also be a model file: the model then learns NEW as a new target, without the
+    training rows (with --domain, each of its domains). Members of the ensemble that cannot do so
+    leave it and are named; if they have more than half of the weight, nothing is written.
     """
     check_jobs(COMMAND, jobs)
     check_seed(COMMAND, seed)

@@ -43,7 +43,7 @@ NewTable = Annotated[
     ),
 ]
 TimeBudget = Annotated[
-    float | None, typer.Option(metavar="SECONDS", help="For the scores of candidates.")
+    float | None, typer.Option(metavar="SECONDS", help="Time limit for scoring the candidates.")
 ]
 Objective = Annotated[
     str | None,
@@ -91,7 +91,9 @@ Estimator = Annotated[
 ]
 EstimatorParams = Annotated[
     str | None,
-    typer.Option(metavar="JSON", help="Its parameters, such as '{\"n_estimators\": 50}'."),
+    typer.Option(
+        metavar="JSON", help="Parameters of --estimator, such as '{\"n_estimators\": 50}'."
+    ),
 ]
 Ignore = Annotated[
     list[str] | None,
@@ -120,7 +122,9 @@ SkipRows = Annotated[
 ]
 Encoding = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Of a text file, such as cp1251; detected by default."),
+    typer.Option(
+        metavar="NAME", help="Encoding of a text file, such as cp1251; detected by default."
+    ),
 ]
 Missing = Annotated[
     list[str] | None,

@@ -36,6 +36,7 @@ from covshift.selection.candidates import Candidate
 from covshift.selection.problem import Problem, target_scene
 from covshift.selection.words import (
     HOW_TO_LABEL,
+    REHEARSALS,
     capitalized,
     name_objective,
     score_rows,
@@ -138,8 +139,8 @@ def _kinds(
 
 
 REHEARSED = (
-    "In rehearsals source rows play the target, so that their labels are known. The expected gain "
-    "of an adapter is that of its best candidate over the plain model."
+    "In these tests, source rows play the target, so that their labels are known. The expected "
+    "gain of an adapter is that of its best candidate over the plain model."
 )
 
 
@@ -261,19 +262,23 @@ def _rehearsals(diagnosis: "Diagnosis") -> list[Table]:
         return []
     rows = [
         {
-            "rehearsal": row["rehearsal"],
+            "rehearsal": REHEARSALS[row["rehearsal"]],
             "plain": _number(row["plain"]),
             "vote": _number(row["vote"]),
         }
         for row in diagnosis.assessment.rehearsals
     ]
     columns = [
-        make_column("rehearsal", "source rows play the target"),
+        make_column("rehearsal", "test"),
         make_column("plain", "plain model", numeric=True),
         make_column("vote", "ensemble", numeric=True),
     ]
     name = capitalized(name_objective(diagnosis.objective))
-    return [make_table("rehearsals", f"{name} in rehearsals", columns, rows)]
+    return [
+        make_table(
+            "rehearsals", f"{name} in tests on source rows that play the target", columns, rows
+        )
+    ]
 
 
 def _adapters(diagnosis: "Diagnosis") -> Table:
