@@ -158,7 +158,7 @@ def test_labels_of_any_type():
     found = diagnose(data.X, words, sample_domain=data.sample_domain)
     rows = found.rows_to_label(3)
     assert found.update(rows, ["yes", "no", "yes"]).assessment.n_labels == 3
-    with pytest.raises(ValueError, match="label 'never seen'"):
+    with pytest.raises(ValueError, match="Label 'never seen' is new"):
         found.update(rows, ["yes", "no", "never seen"])
 
 
