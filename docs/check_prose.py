@@ -73,6 +73,8 @@ CONSTRUCTIONS = [
         'a subject: not a headless "That ..." clause',
     ),
 ]
+# A space after a sentence; "x" stands for code.
+SENTENCE_END = r"(?<=[.?!:])(?<!e\.g\.)(?<!i\.e\.)\s+(?=[\"'(]?(?:[A-Z0-9]|x\b))"
 PATTERNS = [(re.compile(pattern), advice) for pattern, advice in CONSTRUCTIONS]
 
 
@@ -101,7 +103,7 @@ def split_sentences(text):
     sentences = []
     for paragraph in re.split(r"\n\s*\n|\n\s*(?:[-*]|\d+\.)\s+", text):
         paragraph = " ".join(re.sub(r"^\s*(?:[-*#>]+|\d+\.)\s+", "", paragraph).split())
-        for one in re.split(r"(?<=[.?!:])(?<!e\.g\.)(?<!i\.e\.)\s+(?=[\"'(]?[A-Z0-9])", paragraph):
+        for one in re.split(SENTENCE_END, paragraph):
             if re.search(r"[a-z]{2}", one):
                 sentences.append(one)
     return sentences
