@@ -230,7 +230,7 @@ CORPORA = {
 }
 
 
-# The recordings in a folder: who speaks in each, how, and which files are none.
+# --- The recordings in a folder: who speaks in each, how, and which files are none ---
 
 
 OWN_TABLE = "table"  # instead of a corpus: labels are used unchanged

@@ -129,11 +129,11 @@ def say_kept(assessment: Assessment) -> str:
         gain = np.floor(1000 * assessment.vote_gain.value) / 1000
         return (
             f"It is not recommended because its expected gain, {gain:.3f}, is below "
-            f"{assessment.min_gain:g}, the least that was asked for."
+            f"{assessment.min_gain:g}, the smallest gain that was asked for."
         )
     return (
         "It is not recommended because the probability of a loss is above "
-        f"{percent(assessment.max_risk)}, the most that was accepted."
+        f"{percent(assessment.max_risk)}, the largest risk that was accepted."
     )
 
 
@@ -184,8 +184,8 @@ def say_determinable(assessment: Assessment) -> str:
     if found.by_domains:
         return (
             f"These data can show which model is right: {found.n_domains} source domains differ "
-            f"from each other about as far as the target differs from them "
-            f"({found.domain_shift:.2f} and {found.target_shift:.2f} standard deviations)."
+            f"from each other by {found.domain_shift:.2f} standard deviations, and the target "
+            f"differs from them by {found.target_shift:.2f}."
         )
     why = "there is one source domain"
     if found.n_domains == 2:
