@@ -196,6 +196,8 @@ def say_determinable(assessment: Assessment) -> str:
             f"({found.domain_shift:.2f} against {found.target_shift:.2f} standard deviations)"
         )
     known = "" if found.overlap != found.overlap else f", and only {inside}"
+    if known and percent(found.overlap) == percent(0):
+        known = ", and no target row lies where the source has rows"
     ends = (
         "The labels decide."
         if assessment.n_labels
