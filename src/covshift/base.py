@@ -147,6 +147,12 @@ def check_count(name: str, value: Any, *, minimum: int) -> None:
     check_scalar(value, name, Integral, min_val=minimum)
 
 
+def check_flag(name: str, value: Any) -> None:
+    """Raise unless ``value`` is True or False: texts such as "no" count as true."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, got {value!r}.")
+
+
 def check_number(
     name: str, value: Any, *, minimum: float, maximum: float | None = None, closed: str = "both"
 ) -> None:

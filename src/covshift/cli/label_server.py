@@ -110,7 +110,7 @@ class Handler(BaseHTTPRequestHandler):
             else:
                 self._refuse(HTTPStatus.NOT_FOUND, "Unknown step.")
                 return
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             self._refuse(HTTPStatus.BAD_REQUEST, f"The request is not understood: {error}")
         except OSError as error:
             self._refuse(
@@ -143,12 +143,12 @@ class Handler(BaseHTTPRequestHandler):
     def _body(self) -> Any:
         """Return the JSON object of a request; None: it was refused."""
         length = self.headers.get("Content-Length", "")
-        if not length.isdigit() or int(length) > MAX_BODY:
+        if not length.isdecimal() or int(length) > MAX_BODY:
             self._refuse(HTTPStatus.BAD_REQUEST, "The request has no length, or is too long.")
             return None
         try:
             given = json.loads(self.rfile.read(int(length)) or b"{}")
-        except ValueError:
+        except (ValueError, RecursionError):
             given = None
         if not isinstance(given, dict):
             self._refuse(HTTPStatus.BAD_REQUEST, "The request is not a JSON object.")

@@ -13,6 +13,7 @@ from covshift.base import (
     DomainRequests,
     RefitNeededError,
     all_or_nothing,
+    check_flag,
     register_target,
     warn_nothing_to_adapt,
 )
@@ -113,6 +114,7 @@ class AdaptedEstimator(DomainRequests, BaseEstimator):
         with all_or_nothing(self):
             X = as_blocks(X) if is_streamed(X) else _as_rows(X)
             self._check_parts()
+            check_flag("keep_rows", self.keep_rows)
             validate_data(self, X, y, skip_check_array=True)
             domains = check_fit_domains(sample_domain, label_mask, X.shape[0])
             labels = known_labels(y, domains.label_mask, kind=self._label_kind)

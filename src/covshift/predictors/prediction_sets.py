@@ -383,6 +383,7 @@ class SetPredictor:
     the class proportions of the source, as those of the held-out rows are.
     """
 
+    classes_: Any
     held_out_: Any
     _set_probabilities: Callable[..., FloatArray]
 

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from covshift.base import (
     all_or_nothing,
     check_count,
+    check_flag,
     check_number,
     register_target,
     warn_nothing_to_adapt,
@@ -323,6 +324,7 @@ class AutoAdapted(BaseEstimator):
         if self.estimator is not None and self.candidates is not None:
             raise ValueError("Give estimator or candidates, not both.")
         check_count("vote", self.vote, minimum=1)
+        check_flag("keep_rows", self.keep_rows)
         check_count("max_rows", self.max_rows, minimum=50)
         check_number("min_gain", self.min_gain, minimum=0.0)
         check_number("max_risk", self.max_risk, minimum=0.0)

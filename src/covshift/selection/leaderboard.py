@@ -9,6 +9,7 @@ import numpy as np
 from covshift.kernels.arrays import BoolArray, FloatArray
 from covshift.selection.bench import Bench
 from covshift.selection.candidates import Candidate
+from covshift.selection.metrics import METRICS, NUMBER_METRICS
 from covshift.selection.outputs import Output
 from covshift.selection.rehearsals import SOURCE_DOMAINS, rehearse
 
@@ -56,7 +57,18 @@ def score_table(
             skipped.append(kind)
         else:
             scores[kind] = rehearse(bench, kind)
+    _check_objective(bench, scores)
     return ScoreTable(bench.candidates, scores, reasons, outputs, skipped)
+
+
+def _check_objective(bench: Bench, scores: Mapping[str, FloatArray]) -> None:
+    """Raise where a user's own objective gives nothing to compare candidates by."""
+    own = bench.metric not in (*METRICS.values(), *NUMBER_METRICS.values())
+    if own and scores and all(np.isnan(one).all() for one in scores.values()):
+        raise ValueError(
+            "The objective gave NaN for every candidate, so that they cannot be compared. It must "
+            "return a number, larger for better predictions."
+        )
 
 
 # --- Candidates that no score should ever see: those that failed, and those that are degenerate ---

@@ -203,7 +203,7 @@ class LabelingSession:
         if lines[0] != [ROW, self.label]:
             raise self._not_ours()
         for line in filter(None, lines[1:]):
-            if len(line) != 2 or not line[0].isdigit() or line[1] not in self.classes:
+            if len(line) != 2 or not line[0].isdecimal() or line[1] not in self.classes:
                 raise table_error(
                     self.out,
                     f"the line {one_line(','.join(line))!r} is not a number of a row and one of "
