@@ -1,4 +1,4 @@
-"""Candidates: pairs of an adapter and an estimator, with names."""
+"""Candidates: pairs of an adapter and a model, with names."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -21,7 +21,7 @@ from covshift.registry import (
 from covshift.selection.models import make_model, model_name
 
 Label: TypeAlias = Literal["class", "number"]
-PLAIN_MODEL = {"class": "logistic", "number": "ridge"}  # beside a user's list that only adapts
+PLAIN_MODEL = {"class": "logistic", "number": "ridge"}  # added to lists that only adapt
 
 
 class Candidate(NamedTuple):
@@ -46,7 +46,7 @@ class Candidate(NamedTuple):
         return does_adapt(self.adapter, self.estimator)
 
     def model(self) -> AdaptedClassifier | AdaptedRegressor:
-        """An unfitted predictor of its own."""
+        """Return an unfitted predictor of its own."""
         if is_regressor(self.estimator):
             return AdaptedRegressor(self.adapter, self.estimator)
         return AdaptedClassifier(self.adapter, self.estimator)
@@ -87,7 +87,7 @@ def default_candidates(size: Size, label: Label = "class") -> list[Candidate]:
 
 
 def candidates_around(estimator: Any, size: Size, label: Label = "class") -> list[Candidate]:
-    """Every adapter around the user's own model; first no adaptation."""
+    """Return every adapter around the user's own model; first no adaptation."""
     name = model_name(estimator)
     around = [
         Candidate(record.name, name, adapter, estimator)
@@ -182,7 +182,7 @@ def _candidate(entry: Any, number: int, size: Size, label: Label) -> Candidate:
 
 
 def describe(estimator: Any) -> str:
-    """A short name: the class, or those of a pipeline's steps."""
+    """Return a short name: the class, or those of a pipeline's steps."""
     if estimator is None:
         return RAW
     if isinstance(estimator, Pipeline):

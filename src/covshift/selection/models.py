@@ -32,7 +32,7 @@ N_TREES = 100
 # Rows in a leaf of a forest, at least; for many rows in proportion to these, so that a saved model
 # keeps its size.
 MIN_LEAF, MAX_LEAVES = 3, 1000
-PENALTIES = tuple(10.0**power for power in range(-2, 5))  # of a ridge regression
+PENALTIES = tuple(10.0**power for power in range(-2, 5))  # penalties of a ridge regression
 
 
 def logistic_regression() -> Any:

@@ -70,7 +70,7 @@ def solve_ridge(H: FloatArray, h: FloatArray, regularization: float) -> FloatArr
 def basis_sums(
     rows: Rows, codes: IntArray, bases: FloatArray, bandwidth: float
 ) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Sums of basis functions (2, b), of their products (2, b, b), and numbers of rows (2,).
+    """Return sums of basis functions (2, b), of their products (2, b, b), and numbers of rows (2,).
 
     Of source rows, whose code is 0, and of target rows, whose code is 1.
     """
@@ -94,7 +94,7 @@ def leave_one_out_scores(
     *,
     clip_coefficients: bool = False,
 ) -> FloatArray:
-    r"""Estimates of the unregularized loss, one for each :math:`\lambda`; less is better.
+    r"""Return estimates of the unregularized loss, one for each :math:`\lambda`; less is better.
 
     As many pairs of a source and a target row are left out, one after the other, as the
     smaller sample has rows, evenly spaced in the larger. Negative ratios count as zero, or
@@ -128,11 +128,17 @@ def leave_one_out_scores(
     r_t = (b * G_st * g_s + (1 - b * G_ss) * g_t) / determinant
     if clip_coefficients:
         h_out = (1 + t_out) * h_rotated - t_out * T
+        theta, clipped = np.empty_like(S), np.empty_like(pairs_s)
         for k in range(len(regularizations)):
-            theta = h_out + b * r_s[:, k, None] * S + a * r_t[:, k, None] * T
-            theta = np.maximum((theta * inverses[:, k]) @ vectors.T, 0)
-            r_s[:, k] = np.einsum("ij,ij->i", theta, pairs_s)
-            r_t[:, k] = np.einsum("ij,ij->i", theta, pairs_t)
+            np.multiply(b * r_s[:, k, None], S, out=theta)
+            theta += h_out
+            if a > 0:
+                theta += a * r_t[:, k, None] * T
+            theta *= inverses[:, k]
+            np.matmul(theta, vectors.T, out=clipped)
+            np.maximum(clipped, 0, out=clipped)
+            r_s[:, k] = np.einsum("ij,ij->i", clipped, pairs_s)
+            r_t[:, k] = np.einsum("ij,ij->i", clipped, pairs_t)
     else:
         r_s, r_t = np.maximum(r_s, 0), np.maximum(r_t, 0)
     scores: FloatArray = (
@@ -208,7 +214,7 @@ class ULSIFWeights(LeastSquaresWeights):
     taken.
 
     **Assumption**: P(y | x) is the same in both domains and every target row lies where the
-    source has rows too. Where it has none, no weights can speak for the target.
+    source has rows too. Where it has none, weights cannot represent the target.
 
     Parameters
     ----------
