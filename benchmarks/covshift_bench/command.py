@@ -69,6 +69,7 @@ def _parser():
     shown = _command(commands, "page", write_page, "write the leaderboard, a page for a browser")
     _add_results(shown)
     shown.add_argument("--out", type=Path, default=Path("leaderboard.html"))
+    shown.add_argument("--picture", type=Path, help="also draw the gains: an SVG or PNG file")
     tasks = _command(commands, "tasks", show_tasks, "check a list of tasks, or write it anew")
     tasks.add_argument("data", type=Path, help="folder with the collections")
     tasks.add_argument("--list", default="design", help="design, fresh, held-out, or a path")
@@ -226,7 +227,12 @@ def print_summary(options):
 
 def write_page(options):
     """Write the leaderboard."""
-    options.out.write_text(page.leaderboard(read_scores(options)), encoding="utf-8")
+    scored = read_scores(options)
+    options.out.write_text(page.leaderboard(scored), encoding="utf-8")
+    if options.picture is not None:
+        from covshift_bench.picture import draw_gains
+
+        draw_gains(scored, options.picture)
     print(f"Open {options.out}")
 
 
