@@ -87,6 +87,24 @@ def test_each_file_is_a_batch(model, estimated, tmp_path):
     assert sum(now for _, now in shares.values()) == pytest.approx(1)
 
 
+def test_an_alert_that_does_not_come_for_a_moved_batch_is_no_proof(model, estimated, tmp_path):
+    fine = write(tmp_path / "a.csv", rows(200, seed=2))
+    moved = write(tmp_path / "b.csv", rows(200, 1.5, seed=3))
+    said = {
+        case: any("does not mean that the score is fine" in note for note in found["notes"])
+        for case, found in {
+            "not moved": monitor_series(model, [fine], alert=0.85),
+            "moved": monitor_series(model, [fine, moved], alert=0.85),
+            "below": monitor_series(model, [moved], alert=0.91),
+            "no alert": monitor_series(model, [moved]),
+            "labels": monitor_series(model, [moved], alert=0.1, labels=moved),
+        }.items()
+    }
+    assert said == {
+        "not moved": False, "moved": True, "below": False, "no alert": False, "labels": False,
+    }  # fmt: skip
+
+
 def test_periods_of_time_over_several_files(model, estimated, tmp_path):
     days = pd.to_datetime("2024-01-01") + pd.to_timedelta(np.arange(30).repeat(10), "D")
     frame = rows(300).assign(day=days.strftime("%d.%m.%Y"))
@@ -180,7 +198,7 @@ def test_a_model_without_held_out_rows_has_no_estimate(model, not_estimated, tmp
     found = monitor_series(model, [path])
     assert found["batches"][0]["estimate"] is None
     assert found["notes"][-1] == (
-        "The score cannot be estimated: The model keeps no held-out rows."
+        "The score cannot be estimated. The model keeps no held-out rows."
     )
     with pytest.raises(TableError, match="--alert needs an expected score"):
         monitor_series(model, [path], alert=0.8)

@@ -93,7 +93,11 @@ def monitor(
     was made; at most 1,000 rows of each batch, drawn at random too, are compared with them: by a
     classifier that separates old from new, each feature and its spread, the predictions and the
     predicted class proportions. The expected score is estimated from held-out training rows in the
-    model.
+    model; for models that predict numbers it is not estimated.
+
+    Use both exit codes. 4 comes where rows move to where the model is unsure. It misses most losses
+    in which the model stays sure, such as a noisy sensor or a new group of rows; 3 reports these,
+    and also changes that cost nothing. Neither sees labels that changed while the rows did not.
 
     With --history, --time or several files, batches are a series: in 20 batches that have not
     moved, the probability of any alarm is at most 5 %.

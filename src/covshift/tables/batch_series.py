@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_regressor
 from sklearn.utils import check_random_state
 
 from covshift.base import check_option
@@ -51,6 +52,11 @@ MIN_LABELS = 30  # to say whether an interval covered the score: fewer are mostl
 CANNOT_SEE = (
     "Rows without labels cannot show whether the labels of such rows have changed (P(y|x) changed, "
     "x did not). To check: label some rows with covshift label."
+)
+MOVED_NOT_BELOW = (
+    "A batch moved and its expected score is not below --alert. That does not mean that the score "
+    "is fine: the estimate misses losses in which the model stays sure, such as a noisy sensor or "
+    "a new group of rows. To check: label some rows with covshift label."
 )
 LABELS_DIFFER = (
     "The score on the labeled rows is outside the interval that was expected without labels: the "
@@ -150,6 +156,11 @@ def monitor_series(
         raise TableError(f"--alert is a score between 0 and 1, got {alert:g}.")
     if labels is not None and len(paths) != 1:
         raise TableError("--labels needs one file: its numbers of rows are those of that file.")
+    if labels is not None and is_regressor(model):
+        raise TableError(
+            "--labels is for models of classes, and this model predicts numbers. covshift score "
+            "states its error on rows with labels."
+        )
     notes: list[str] = []
     batches = _read_batches(model, paths, domain, time, by, labels, seed, notes, options)
     found, skipped = [], []
@@ -167,7 +178,10 @@ def monitor_series(
     if without:
         if alert is not None:
             raise TableError(f"--alert needs an expected score. {without}")
-        notes.append(f"The score cannot be estimated: {without}")
+        notes.append(f"The score cannot be estimated. {without}")
+    unlabeled = (one for one in found if one["moved"] and not one["n_labels"])
+    if alert is not None and not all(one["below_alert"] for one in unlabeled):
+        notes.append(MOVED_NOT_BELOW)
     return {
         "batches": found,
         "objective": objective_of(model),
@@ -179,7 +193,9 @@ def monitor_series(
 
 
 def objective_of(model: TableClassifier) -> str:
-    """Return the objective that scores of a model are measured in."""
+    """Return the objective that scores of a model are measured in; for numbers, just "score"."""
+    if is_regressor(model):
+        return "score"
     return BALANCED_ACCURACY if model.objective_ == BALANCED_ACCURACY else ACCURACY
 
 
@@ -225,10 +241,8 @@ def estimate_score(
     Raises
     ------
     ValueError
-        If the model keeps no held-out rows.
+        If the model keeps no held-out rows, or predicts numbers.
     """
-    if not hasattr(model, "classes_"):
-        raise ValueError("scores of regressors are not estimated.")
     where = None if (domain == TARGET).all() else domain
     return estimate_performance(
         model.estimator_, Z, sample_domain=where, objective=objective_of(model), y_known=y_known
