@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from covshift.report.document import Chart
 
-WIDTH, HEIGHT = 720, 320  # of the view box
-LEFT, RIGHT, TOP, BOTTOM = 46, 14, 14, 58
+WIDTH, HEIGHT = 720, 340  # of the view box
+LEFT, RIGHT, TOP, BOTTOM = 46, 14, 14, 78
 MAX_NAMES = 8  # below the axis
 MAX_NAME = 14  # characters of each
 STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5)
