@@ -149,8 +149,10 @@ def test_labels_give_the_truth_and_a_better_estimate(model, estimated, tmp_path)
 
 def test_labels_in_the_batch_itself(model, estimated, tmp_path):
     path = write(tmp_path / "batch.csv", rows(100, seed=5))
-    (one,) = monitor_series(model, [path], labels=path)["batches"]
-    assert one["n_labels"] == 100
+    found = monitor_series(model, [path], labels=path)
+    assert found["batches"][0]["n_labels"] == 100
+    assert not any("it is not read" in note for note in found["notes"])
+    assert any("it is not read" in note for note in monitor_series(model, [path])["notes"])
 
 
 def test_few_labels_say_nothing_of_coverage(model, estimated, tmp_path):

@@ -43,7 +43,7 @@ from covshift.tables.monitoring import (
     compare_batch,
     predict_encoded,
 )
-from covshift.tables.new_labels import read_batch_labels
+from covshift.tables.new_labels import read_batch_labels, same_file
 from covshift.tables.reading import open_table
 
 PERIODS = ("day", "week", "month")
@@ -296,7 +296,7 @@ def _read_batches(
             raise table_error(labels, f"row {max(known) + 1} is not a row of {path}.")
         if n_undated:
             notes.append(f"{n_undated} rows have no date in {listed([time])}: left out.")
-        notes += reader.notes()
+        notes += reader.notes(labels_read=labels is not None and same_file(labels, path))
     if time is None:
         return list(batches.values())
     return [batches[key] for key in sorted(batches)]
