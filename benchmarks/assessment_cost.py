@@ -23,7 +23,7 @@ from covshift_bench.methods.automatic import make_bench
 
 from covshift.selection.assessment import assess
 from covshift.selection.choice import choose
-from covshift.solvers.blas_threads import one_blas_thread
+from covshift.solvers.threads import one_blas_thread
 
 N_ROWS, N_FEATURES = 600, 20
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}

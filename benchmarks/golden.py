@@ -76,8 +76,8 @@ from covshift.datasets import make_radial_shift, make_smooth_shift
 
 NAMED_ADAPTERS = {
     "none": "none",
-    "standardise": "standardize",
-    "standardise-domains": "standardize-domains",
+    "standardize": "standardize",
+    "standardize-domains": "standardize-domains",
     "ranks": "ranks",
     "coral": "coral",
     "monge": "monge",
@@ -91,9 +91,9 @@ NAMED_ADAPTERS = {
     "rulsif": "rulsif",
     "sa-8": "sa-8",
     "dae": "dae",
-    "standardise-sf": "standardize-sf",
+    "standardize-sf": "standardize-sf",
     "psf, unlabeled": "psf-unlabeled",
-    "standardise-psf": "standardize-psf",
+    "standardize-psf": "standardize-psf",
 }
 NAMED_MODELS = {
     "linear": "logistic",
@@ -162,7 +162,7 @@ RELEASED = {"init_scale": 1.0, "label_reward": 1.0}
 ADAPTERS = {
     "SF": SparseFiltering(init_scale=1.0, random_state=0),
     "PSF": PeriodicSparseFiltering(**RELEASED, random_state=0),
-    "standardise": DomainStandardScaler(),
+    "standardize": DomainStandardScaler(),
     "CORAL": CorrelationAlignment(),
     "Monge": LinearMongeAlignment(),
     "SA": SubspaceAlignment(),
@@ -175,7 +175,7 @@ OTHER_SETTINGS = {
         n_components=20, activation="sin", init_scale=0.1, max_iter=0, random_state=0
     ),
     "PSF, restarts": PeriodicSparseFiltering(**RELEASED, n_restarts=2, random_state=0),
-    "standardise by domain": DomainStandardScaler(pooling="domain"),
+    "standardize by domain": DomainStandardScaler(pooling="domain"),
     "CORAL to source, by domain": CorrelationAlignment(
         direction="target_to_source", pooling="domain"
     ),
@@ -577,7 +577,7 @@ def list_cases() -> dict[str, Callable[[], dict[str, Any]]]:
         cases[f"regressors/{name}"] = partial(fit_regressor, adapter)
     cases["adapters/fit_many"] = partial(fit_together, fit_many)
     cases["adapters/fit_each"] = partial(fit_together, fit_each)
-    for name in ("standardise", "CORAL to source, by domain", "Monge to source", "ranks", "SF"):
+    for name in ("standardize", "CORAL to source, by domain", "Monge to source", "ranks", "SF"):
         adapter = (ADAPTERS | OTHER_SETTINGS)[name]
         cases[f"adapters/{name}, later target"] = partial(adapt_later, adapter)
     for name, weights in WEIGHTS.items():
@@ -602,7 +602,7 @@ def list_cases() -> dict[str, Callable[[], dict[str, Any]]]:
             cases[f"named/{name} + linear, {data}"] = partial(fit_named, name, "linear", data)
     for name in NAMED_MODELS:
         cases[f"named/standardize + {name}"] = partial(fit_named, "standardize", name, "two")
-    for name in ("PSF", "SF", "PSF, blockwise", "standardise", "CORAL", "Monge", "SA"):
+    for name in ("PSF", "SF", "PSF, blockwise", "standardize", "CORAL", "Monge", "SA"):
         adapter = (ADAPTERS | OTHER_SETTINGS)[name]
         cases[f"adapters/{name}, blocks"] = partial(fit_elsewhere, adapter, "blocks")
         cases[f"adapters/{name}, single precision"] = partial(fit_elsewhere, adapter, "single")

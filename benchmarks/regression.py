@@ -65,7 +65,7 @@ from covshift.selection.problem import Problem
 from covshift.selection.rehearsals import NUMBER_KINDS, SOURCE_CV, SOURCE_DOMAINS, rehearse
 from covshift.selection.score_table import score_table
 from covshift.selection.vote import PLAIN_WEIGHT, vote_weights
-from covshift.solvers.blas_threads import one_blas_thread
+from covshift.solvers.threads import one_blas_thread
 
 MAX_ROWS, MAX_TASKS = 600, 8
 N_MEMBERS = 7  # of `AutoAdaptedRegressor`

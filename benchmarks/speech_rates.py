@@ -15,8 +15,7 @@ from scipy.signal import resample_poly
 from sklearn.svm import LinearSVC
 
 from covshift.datasets import load_speech_corpus
-from covshift.datasets.audio_files import decode
-from covshift.datasets.speech_features import HIGHEST_FREQUENCY, RATE, segment_features
+from covshift.datasets.speech_features import HIGHEST_FREQUENCY, RATE, decode, segment_features
 from covshift.measures import unweighted_average_recall
 
 

@@ -60,7 +60,7 @@ NEUTRAL_KEYWORDS = ("strict", "stacklevel", "copy")
 class Mutant:
     """A replacement of the characters ``start`` to ``stop`` of a module."""
 
-    module: str  # relative to the package: "kernels/mmd.py"
+    module: str  # relative to the package: "kernels/lspc.py"
     operator: str
     start: int
     stop: int

@@ -49,7 +49,7 @@ from covshift import (
 from covshift.cli.options import load_model
 from covshift.persistence import ModelFileError, ModelVersionWarning, read_card
 from covshift.persistence.model_files import untrusted_types
-from covshift.persistence.stored_types import TRUSTED
+from covshift.persistence.schema_audit import TRUSTED
 from covshift.registry import Size
 from covshift.selection.candidates import default_candidates
 from covshift.selection.models import kernel_machine

@@ -9,9 +9,9 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from covshift import DomainStandardScaler, load, save
-from covshift.cli.assessments import print_assessment, restore_assessment
-from covshift.diagnosis.plain import to_plain
+from covshift.cli.printing import print_assessment, restore_assessment
 from covshift.persistence import read_card
+from covshift.report.document import to_plain
 from covshift.selection import auto_adapted, bench
 from covshift.selection.candidates import Candidate
 from covshift.selection.choice import choose

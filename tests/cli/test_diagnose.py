@@ -9,7 +9,7 @@ import pytest
 
 from covshift import load
 from covshift.cli.diagnose import MODEL_FILE, adapt_command
-from covshift.diagnosis.plain import to_plain
+from covshift.report.document import to_plain
 from covshift.tables import diagnose_tables
 from tests.cli.user_files import LAYOUTS, assert_refused, customers, run, succeed, write_tables
 from tests.diagnosis.made_domains import CANDIDATES, few_candidates

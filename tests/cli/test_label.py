@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from covshift import AdaptedClassifier, DomainStandardScaler, save
-from covshift.cli.label_server import LabelServer
+from covshift.cli.label import LabelServer
 from covshift.tables import TableClassifier, match_tables
 from covshift.tables.labeling import LabelingSession
 from tests.cli.user_files import assert_refused, run

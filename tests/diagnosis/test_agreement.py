@@ -36,7 +36,7 @@ from tests.diagnosis.made_domains import (
 )
 
 N_RANDOM = 300
-diagnose_module = sys.modules["covshift.diagnosis.diagnose"]  # a function has its name
+diagnose_module = sys.modules["covshift.diagnosis.diagnosis"]  # a function has its name
 MADE_UP = {"alone": alone, "frequencies": other_frequencies, "sites": shifted_sites,
            "unmoved": unmoved}  # fmt: skip
 

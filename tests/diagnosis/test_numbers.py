@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from covshift import AutoAdaptedRegressor, diagnose
-from covshift.diagnosis.diagnose import recognize_task
+from covshift.diagnosis.diagnosis import recognize_task
 from tests.selection.test_auto_adapted_regressor import make_sites
 
 

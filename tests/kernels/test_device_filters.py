@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from covshift.kernels.activations import ACTIVATIONS
 from covshift.kernels.device_filters import DeviceProblems, device_losses, eager_passes
 from covshift.kernels.filter_losses import LOSSES
-from covshift.solvers.namespaces import namespace_of, to_numpy
+from covshift.solvers.array_api import namespace_of, to_numpy
 from tests.array_libraries import LIBRARIES
 from tests.kernels.test_filter_losses import assert_equals_twin, draw
 

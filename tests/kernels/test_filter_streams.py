@@ -8,7 +8,7 @@ from covshift.kernels import row_blocks
 from covshift.kernels.activations import ACTIVATIONS
 from covshift.kernels.filter_losses import LOSSES, filter_losses, streamed_losses
 from covshift.kernels.filter_streams import squares_by_code
-from covshift.kernels.row_views import look_at, view_rows
+from covshift.kernels.row_blocks import look_at, view_rows
 from covshift.streams import ArrayRows
 from tests.kernels.problems import assert_close, example
 from tests.twins import naive

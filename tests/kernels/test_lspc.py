@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from covshift.kernels.distinct_rows import deal_folds, draw_rows, merge_rows, sum_by_class
-from covshift.kernels.gaussian_bases import gaussian, gaussian_mixture, squares_to_bases
+from covshift.kernels.gaussian_kernels import gaussian, gaussian_mixture, squares_to_bases
 from covshift.kernels.lspc import (
     Fold,
     Part,

@@ -9,8 +9,8 @@ from covshift.datasets import (
     make_radial_shift,
     make_smooth_shift,
 )
-from covshift.measures.holm import holm
 from covshift.measures.ks import _approximate_pvalues, ks_distance, ks_test
+from covshift.measures.paired_tests import holm
 from tests.kernels.problems import FIXED
 from tests.kernels.test_ks_distance import two_samples, weighted_samples
 from tests.twins import naive

@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from covshift.measures.clustered import clustered_bootstrap_interval, clustered_permutation_test
-from covshift.measures.paired_wilcoxon import paired_wilcoxon
+from covshift.measures.paired_tests import (
+    clustered_bootstrap_interval,
+    clustered_permutation_test,
+    paired_wilcoxon,
+)
 
 ALPHA = 0.05
 # What 2,000 simulations of any test here may show.

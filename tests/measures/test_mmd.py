@@ -16,7 +16,7 @@ from covshift.datasets import (
     make_radial_shift,
     make_smooth_shift,
 )
-from covshift.kernels import mmd as kernels
+from covshift.kernels import gaussian_kernels as kernels
 from covshift.measures.mmd import approximate_mmd, median_bandwidth, mmd, mmd_test
 from covshift.measures.mmd_change import held_out_mmd_change, mmd_change
 

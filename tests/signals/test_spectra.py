@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from covshift.signals import EnvelopeSpectrum, Spectrum
-from covshift.signals import _window_transformer as blocks
+from covshift.signals import spectra as blocks
 from covshift.streams import opening
 from tests.twins.signal_twins import naive_envelope_spectrum, naive_prewhitened, naive_spectrum
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize, rosen, rosen_der
 
-from covshift.solvers.curvature import Curvature, DenseCurvature
-from covshift.solvers.lbfgs import MAX_DENSE
+from covshift.solvers.array_api import Places, to_numpy
+from covshift.solvers.lbfgs import MAX_DENSE, Curvature, DenseCurvature
 from covshift.solvers.lbfgs import minimize_lbfgs as minimize_all
 from covshift.solvers.line_search import (
     FARTHEST,
@@ -13,7 +13,6 @@ from covshift.solvers.line_search import (
     begin_search,
     judge_steps,
 )
-from covshift.solvers.namespaces import Places, to_numpy
 from tests.array_libraries import LIBRARIES
 
 START = np.array([-1.2, 1.0])

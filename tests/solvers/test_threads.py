@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from covshift.solvers.blas_threads import one_blas_thread, one_openmp_thread
-from covshift.solvers.threads import run_tasks
+from covshift.solvers.threads import one_blas_thread, one_openmp_thread, run_tasks
 
 
 def blas_threads():

@@ -7,7 +7,12 @@ from scipy.stats import spearmanr
 from sklearn.exceptions import ConvergenceWarning
 
 from covshift import KMMWeights
-from covshift.kernels.nystrom import lost_diagonal, nystrom_features, nystrom_root, nystrom_sum
+from covshift.kernels.gaussian_kernels import (
+    lost_diagonal,
+    nystrom_features,
+    nystrom_root,
+    nystrom_sum,
+)
 from covshift.weights import kmm as estimator_module
 from covshift.weights.kmm import clip_to_mean
 from tests.twins.weight_twins import nystrom_kernel, one_dimension, several_dimensions, stack
@@ -40,7 +45,7 @@ def test_features_equal_the_projection(d, bandwidth):
 def test_tiles_equal_the_whole(monkeypatch):
     source, target, _ = several_dimensions(3, n=300)
     whole = fit(source, target, n_landmarks=40)
-    monkeypatch.setattr("covshift.kernels.nystrom.TILE_ROWS", 64)
+    monkeypatch.setattr("covshift.kernels.gaussian_kernels.TILE_ROWS", 64)
     monkeypatch.setattr(estimator_module, "TILE_ROWS", 64)
     tiled = fit(source, target, n_landmarks=40)
     assert_allclose(tiled.weights_, whole.weights_, atol=1e-8)

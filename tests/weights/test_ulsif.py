@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from covshift import RuLSIFWeights, ULSIFWeights, UnreliableWeightsWarning
-from covshift.kernels.gaussian_bases import gaussian, squares_to_bases
+from covshift.kernels.gaussian_kernels import gaussian, squares_to_bases
 from covshift.weights.ulsif import fit_coefficients, leave_one_out_scores
 from tests.twins.weight_twins import (
     one_dimension,

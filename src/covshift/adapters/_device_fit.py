@@ -11,8 +11,8 @@ import numpy as np
 from covshift.kernels.arrays import FloatArray
 from covshift.kernels.device_filters import DeviceProblems, Passes, device_losses, eager_passes
 from covshift.kernels.filter_losses import Losses
+from covshift.solvers.array_api import namespace_of
 from covshift.solvers.lbfgs import MAX_DENSE
-from covshift.solvers.namespaces import namespace_of
 from covshift.streams.device_rows import float_type, is_tensor, put_beside
 
 # Activations evaluated together: arrays of a gigabyte in single precision.

@@ -12,7 +12,7 @@ from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.kernels.device_filters import normalize_on_device, squares_on_device
 from covshift.kernels.filter_streams import squares_by_code
 from covshift.kernels.normalization import normalize_by, root_mean_squares, stored_norms
-from covshift.solvers.namespaces import gather, namespace_of
+from covshift.solvers.array_api import gather, namespace_of
 from covshift.streams import RowStream
 from covshift.streams.device_rows import put_beside
 

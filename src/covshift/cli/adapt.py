@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 import typer
 
-from covshift.cli.assessments import print_assessment
 from covshift.cli.errors import fail, one_line_errors, one_line_warnings, printable
 from covshift.cli.options import (
     AsJson,
@@ -40,8 +39,15 @@ from covshift.cli.options import (
     own_model,
     say_trust,
 )
-from covshift.cli.printing import MAX_TEXT, counted, print_json, print_notes, print_table
-from covshift.cli.working import working
+from covshift.cli.printing import (
+    MAX_TEXT,
+    counted,
+    print_assessment,
+    print_json,
+    print_notes,
+    print_table,
+)
+from covshift.cli.progress import working
 from covshift.registry import MODEL_NAMES, NUMBER_MODEL_NAMES
 from covshift.registry import names as adapter_names
 

@@ -35,7 +35,7 @@ from covshift.cli.options import (
     grouped,
 )
 from covshift.cli.printing import print_json, print_notes, print_table
-from covshift.cli.working import working
+from covshift.cli.progress import working
 
 COMMAND = "diagnose"
 N_STAGES = 7  # that `diagnose` tells of

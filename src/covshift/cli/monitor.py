@@ -22,7 +22,7 @@ from covshift.cli.options import (
     load_model,
 )
 from covshift.cli.printing import print_json, print_notes, print_table
-from covshift.cli.working import working
+from covshift.cli.progress import working
 
 COMMAND = "monitor"
 MAX_RECORDINGS = 20  # printed

@@ -19,7 +19,7 @@ from covshift.cli.options import (
     load_model,
 )
 from covshift.cli.printing import interval, print_json, print_notes, print_table
-from covshift.cli.working import working
+from covshift.cli.progress import working
 
 COMMAND = "score"
 

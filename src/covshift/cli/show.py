@@ -6,10 +6,16 @@ from typing import Annotated, Any
 
 import typer
 
-from covshift.cli.assessments import print_assessment, restore_assessment
 from covshift.cli.errors import one_line_errors, printable
 from covshift.cli.options import AsJson, Debug
-from covshift.cli.printing import MAX_ENTRIES, print_json, print_table, shown
+from covshift.cli.printing import (
+    MAX_ENTRIES,
+    print_assessment,
+    print_json,
+    print_table,
+    restore_assessment,
+    shown,
+)
 
 COMMAND = "show"
 MAX_DEPTH = 4

@@ -10,16 +10,25 @@ from types import ModuleType
 
 import typer
 from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
 from covshift.cli import INTERRUPTED
 from covshift.cli.errors import fail
 from covshift.cli.options import LARGEST_SEED, check_jobs
-from covshift.cli.progress import trial_progress
 from covshift.output_files import prepare_folder
 from covshift.studies.report import import_pandas
 from covshift.studies.runner import Outcome, WorkerDiedError, run_experiment
+from covshift.studies.runner import Progress as Report
 from covshift.studies.store import (
     Record,
     StoreError,
@@ -28,6 +37,59 @@ from covshift.studies.store import (
     write_table,
 )
 from covshift.studies.study import Study, TextTable
+
+# A progress bar of trials, with an estimate of the time left.
+
+
+# The speed is that of the last seconds: trials of one system are alike, and the next
+# system may be slower. Rich's own 30 s are less than some trials take.
+SPEED_WINDOW = 600.0
+
+
+@contextmanager
+def trial_progress(console: Console, unit: str = "trials") -> Iterator[Report]:
+    """Show a bar while the block runs; yield what to tell it of trials done, all and failed.
+
+    The bar goes away at the end. Output that is not a terminal gets nothing.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+        Where to draw.
+    unit : str, default="trials"
+        Name of the counted things.
+
+    Yields
+    ------
+    callable
+        The ``progress`` of `covshift.studies.runner.run_experiment`. Work that the first
+        call reports as done is from an earlier run, which says nothing about the speed.
+    """
+    bar = Progress(
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(unit),
+        TextColumn("[red]{task.fields[failures]}"),
+        TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.file.isatty(),
+        speed_estimate_period=SPEED_WINDOW,
+    )
+    task: TaskID | None = None
+
+    def report(done: int, total: int, failed: int) -> None:
+        nonlocal task
+        failures = f"{failed} failed" if failed else ""
+        if task is None:
+            task = bar.add_task("", total=total, completed=done, failures=failures)
+        else:
+            bar.update(task, completed=done, failures=failures)
+
+    with bar:
+        yield report
 
 
 def run_study(

@@ -1,6 +1,5 @@
 """Diagnosis: what moved, whether weights could work, what `AutoAdaptedClassifier` does."""
 
-from covshift.diagnosis.diagnose import diagnose
-from covshift.diagnosis.diagnosis import Diagnosis
+from covshift.diagnosis.diagnosis import Diagnosis, diagnose
 
 __all__ = ["Diagnosis", "diagnose"]

@@ -24,10 +24,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from covshift.diagnosis.plain import to_plain
 from covshift.diagnosis.weighting import fit_support
 from covshift.kernels.arrays import FloatArray, IntArray
-from covshift.kernels.mmd import rbf_kernel
+from covshift.kernels.gaussian_kernels import rbf_kernel
 from covshift.measures import (
     classifier_two_sample_test,
     holm,
@@ -37,6 +36,7 @@ from covshift.measures import (
     mmd_test,
 )
 from covshift.quiet import ignored_warnings
+from covshift.report.document import to_plain
 from covshift.selection.bench import Bench
 from covshift.selection.explanations import MIN_ROWS, class_share_weights, left_unexplained
 from covshift.selection.problem import Problem

@@ -1,7 +1,7 @@
 """Whether P(y | x) is the same in all source domains.
 
 If it is, a row's domain says nothing of its class that the row itself does not say: y and the
-domain are independent given x (`covshift.kernels.generalized_covariance`). That can be tested only
+domain are independent given x (`covshift.diagnosis.stability`). That can be tested only
 where domains overlap; where every row gives its domain away, x and the domain are one, and nothing
 can be known. If it is not, one rule for all rows, weighted or not, cannot be right everywhere.
 
@@ -22,13 +22,55 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from covshift.diagnosis.plain import to_plain
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.kernels.distinct_rows import deal_folds
-from covshift.kernels.generalized_covariance import largest_covariance, residual_products
 from covshift.quiet import ignored_warnings
+from covshift.report.document import to_plain
 from covshift.selection.bench import N_FOLDS, Bench
-from covshift.solvers.blas_threads import one_blas_thread
+from covshift.solvers.threads import one_blas_thread
+
+# Whether y and d are independent given x, from what is left of both after x has explained them.
+#
+# With residuals R_{ik} = [y_i = k] - \hat P(k \mid x_i) and
+# D_{im} = [d_i = m] - \hat P(m \mid x_i), both of rows that took no part in the fits, and
+# functions w_j(x_i),
+#
+#     T = \max_{k, m, j} \; \sqrt{n} \,
+#         \frac{|\operatorname{mean}_i \Pi_{i,kmj}|}{\operatorname{sd}_i \Pi_{i,kmj}},
+#     \qquad \Pi_{i,kmj} = R_{ik} \, D_{im} \, w_j(x_i).
+#
+# If y and d are independent given x, all means tend to zero, even if one of both fits is poor, as
+# the errors enter as a product. The distribution of T is that of the same maximum with each
+# centered row of \Pi multiplied by a normal number of its own.
+#
+# References
+# ----------
+# R. D. Shah, J. Peters, "The hardness of conditional independence testing and the generalized
+# covariance measure", Annals of Statistics 48, 2020. C. Scheidegger, J. Hörrmann, P. Bühlmann, "The
+# weighted generalized covariance measure", JMLR 23, 2022.
+
+
+def residual_products(R: FloatArray, D: FloatArray, W: FloatArray) -> FloatArray:
+    """Products (n, K M J) of residuals (n, K), (n, M) and functions of x (n, J)."""
+    products: FloatArray = np.einsum("ik,im,ij->ikmj", R, D, W).reshape(len(R), -1)
+    return products
+
+
+def largest_covariance(
+    products: FloatArray, n_resamples: int, rng: np.random.RandomState
+) -> tuple[float, float]:
+    """T of products (n, P), and its p-value; 0 and 1, if no product varies."""
+    n = len(products)
+    means, spreads = products.mean(axis=0), products.std(axis=0)
+    # Spreads that are rounding errors of zero would make anything of their means.
+    varies = spreads > 1e-9 * max(float(spreads.max(initial=0.0)), 1e-300)
+    if not varies.any():
+        return 0.0, 1.0
+    scaled = (products[:, varies] - means[varies]) / spreads[varies]
+    statistic = float(np.sqrt(n) * np.max(np.abs(means[varies] / spreads[varies])))
+    drawn = np.abs(rng.standard_normal((n_resamples, n)) @ scaled / np.sqrt(n)).max(axis=1)
+    return statistic, float((1 + np.sum(drawn >= statistic)) / (1 + n_resamples))
+
 
 LEVEL = 0.05
 N_RESAMPLES = 499

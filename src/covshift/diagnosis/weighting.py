@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from covshift.diagnosis.plain import to_plain
 from covshift.kernels.arrays import BoolArray, FloatArray
 from covshift.measures import SourceSupport, effective_sample_size, pareto_k
 from covshift.quiet import ignored_warnings
+from covshift.report.document import to_plain
 from covshift.selection.bench import Bench
 from covshift.selection.explanations import MIN_ROWS, importance_weights, left_unexplained
 

@@ -9,8 +9,13 @@ from scipy import sparse
 from covshift.kernels import compiled
 from covshift.kernels.activations import Activation, half_angle_is_cheaper
 from covshift.kernels.arrays import BoolArray, FloatArray, IntArray, Rows
-from covshift.kernels.filter_passes import gram_matrix, one_pass, three_passes
-from covshift.kernels.filter_steps import ActivationRule, FilterLoss
+from covshift.kernels.filter_passes import (
+    ActivationRule,
+    FilterLoss,
+    gram_matrix,
+    one_pass,
+    three_passes,
+)
 from covshift.kernels.filter_streams import Gram, Sums, sum_of_products, two_passes
 from covshift.kernels.psf_blockwise_loss import psf_blockwise_loss
 from covshift.kernels.psf_loss import psf_loss

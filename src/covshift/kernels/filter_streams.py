@@ -25,13 +25,13 @@ import numpy as np
 
 from covshift.kernels.activations import Activation, activate
 from covshift.kernels.arrays import FloatArray, IntArray, Rows
-from covshift.kernels.filter_passes import is_accurate
-from covshift.kernels.filter_steps import (
+from covshift.kernels.filter_passes import (
     ActivationRule,
     FilterLoss,
     Norms,
     Steps,
     choose_steps,
+    is_accurate,
     sum_by_class,
 )
 from covshift.kernels.row_blocks import (
@@ -42,8 +42,8 @@ from covshift.kernels.row_blocks import (
     project_back,
     room,
     sort_by_class,
+    view_rows,
 )
-from covshift.kernels.row_views import view_rows
 
 # Rows of a tile of X'X: enough for the speed of the product, few enough for the cache.
 GRAM_ROWS = 4096

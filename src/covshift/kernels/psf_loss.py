@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from covshift.kernels.arrays import BoolArray, FloatArray
-from covshift.kernels.filter_steps import FilterLoss, RowFactors
+from covshift.kernels.filter_passes import FilterLoss, RowFactors
 from covshift.kernels.normalization import inverse_roots
 from covshift.kernels.row_blocks import Block, rooms
 

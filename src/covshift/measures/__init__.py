@@ -8,16 +8,10 @@ from covshift.measures.classifier_two_sample_test import (
     ClassifierTest,
     classifier_two_sample_test,
 )
-from covshift.measures.clustered import (
-    ClusteredTest,
-    clustered_bootstrap_interval,
-    clustered_permutation_test,
-)
 from covshift.measures.cosine_neighborhood import (
     CosineNeighborhood,
     check_cosine_neighborhood,
 )
-from covshift.measures.holm import holm
 from covshift.measures.ks import KSTest, ks_distance, ks_test
 from covshift.measures.mmd import (
     Estimate,
@@ -35,7 +29,14 @@ from covshift.measures.overlap import (
     pareto_k,
     support_overlap,
 )
-from covshift.measures.paired_wilcoxon import PairedTest, paired_wilcoxon
+from covshift.measures.paired_tests import (
+    ClusteredTest,
+    PairedTest,
+    clustered_bootstrap_interval,
+    clustered_permutation_test,
+    holm,
+    paired_wilcoxon,
+)
 from covshift.measures.performance_estimates import (
     accuracy_under_class_shares,
     average_thresholded_confidence,

@@ -9,7 +9,7 @@ from scipy.stats import ks_2samp
 
 from covshift.kernels.arrays import FloatArray
 from covshift.kernels.ks_distance import effective_sizes, ks_statistics
-from covshift.measures.holm import holm
+from covshift.measures.paired_tests import holm
 from covshift.measures.samples import check_two_samples, check_weights
 from covshift.quiet import ignored_warnings
 

@@ -9,7 +9,7 @@ from scipy.spatial.distance import pdist
 from sklearn.utils import check_random_state
 
 from covshift.kernels.arrays import FloatArray
-from covshift.kernels.mmd import Kernel, apply_kernel, mmd_squared, rbf_kernel
+from covshift.kernels.gaussian_kernels import Kernel, apply_kernel, mmd_squared, rbf_kernel
 from covshift.measures.samples import check_distances, check_two_samples
 
 Bandwidth = Literal["median"] | float | Sequence[float]

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from covshift.kernels.arrays import FloatArray
-from covshift.kernels.mmd import Kernel, apply_kernel
+from covshift.kernels.gaussian_kernels import Kernel, apply_kernel
 from covshift.measures.mmd import Bandwidth, mmd, resolve_kernel
 from covshift.measures.samples import check_two_samples
 from covshift.measures.scores import percentage_change

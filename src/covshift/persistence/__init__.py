@@ -15,7 +15,7 @@ with a `ModelVersionWarning`, since scikit-learn itself promises nothing there.
 **Safety.** There is no pickle anywhere. Before anything is built, the whole file is
 checked: members of the archive, declared sizes (2 GiB in all, unless ``max_bytes`` says
 otherwise), headers of arrays, and the type of every object, by name, against an allow-list
-(`covshift.persistence.stored_types`). No module is imported that the list does not name. Trees,
+(`covshift.persistence.schema_audit`). No module is imported that the list does not name. Trees,
 kernel machines, sparse matrices and random states are checked again once they are built, since
 compiled code follows the numbers in them. Classifiers of LightGBM and XGBoost are stored in the
 text of the one and the JSON of the other, checked likewise before these libraries read them. A file

@@ -33,8 +33,7 @@ from covshift.persistence.boosted_models import (
 from covshift.persistence.card import check_key, check_seal, make_document, read_document
 from covshift.persistence.content_checks import check_contents
 from covshift.persistence.model_parts import build_trees, without_cycles, without_trees
-from covshift.persistence.schema_audit import SchemaAudit
-from covshift.persistence.stored_types import TRUSTED, follow_moves
+from covshift.persistence.schema_audit import TRUSTED, SchemaAudit, follow_moves
 from covshift.registry import plugin_records
 
 # Modules whose functions act on the system. No message says how to trust them.

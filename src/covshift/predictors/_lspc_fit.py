@@ -8,7 +8,7 @@ from sklearn.utils import check_array
 from covshift.domains import FitDomains
 from covshift.kernels.arrays import FloatArray
 from covshift.kernels.distinct_rows import draw_rows, merge_rows
-from covshift.kernels.gaussian_bases import gaussian, squares_to_bases
+from covshift.kernels.gaussian_kernels import gaussian, squares_to_bases
 from covshift.kernels.lspc import Criterion, Fold, cross_validation_scores, fit_coefficients
 from covshift.predictors._weighted_rows import WeightedRows
 from covshift.rows import check_magnitude

@@ -55,7 +55,7 @@ little; and the length of a row says how unusual it is rather than what it is. I
 length is part of the position.
 
 **Many rows.** With Nyström features, :math:`K \approx \Phi \Phi^\top`
-(`covshift.kernels.nystrom`), :math:`g = \Phi \theta`, and the same lines hold with
+(`covshift.kernels.gaussian_kernels`), :math:`g = \Phi \theta`, and the same lines hold with
 :math:`\Phi` in place of K and :math:`(\Phi^\top (E + \gamma L) \Phi + \eta I)^{-1} \Phi^\top` in
 place of :math:`B^{-1}`.
 
@@ -87,8 +87,12 @@ from covshift.base import check_count, check_number, check_option, warn_nothing_
 from covshift.domains import FitDomains
 from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
 from covshift.kernels.distinct_rows import draw_rows, merge_rows
-from covshift.kernels.gaussian_bases import gaussian, squares_to_bases
-from covshift.kernels.nystrom import nystrom_features, nystrom_root
+from covshift.kernels.gaussian_kernels import (
+    gaussian,
+    nystrom_features,
+    nystrom_root,
+    squares_to_bases,
+)
 from covshift.kernels.vector_scaling import fit_scaling
 from covshift.measures import median_bandwidth
 from covshift.predictors._gaussian_classifier import GaussianClassifier

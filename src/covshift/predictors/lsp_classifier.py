@@ -14,7 +14,7 @@ from covshift.kernels.lspc import class_probabilities, misclassification, square
 from covshift.predictors._gaussian_classifier import GaussianClassifier
 from covshift.predictors._lspc_fit import choose_candidates, draw_bases
 from covshift.predictors._weighted_rows import WeightedRows, check_splits
-from covshift.solvers.blas_threads import one_blas_thread
+from covshift.solvers.threads import one_blas_thread
 
 CRITERIA = {"squared_error": squared_error, "misclassification": misclassification}
 

@@ -31,6 +31,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, Literal, NotRequired, TypedDict, cast, get_args
 
+import numpy as np
+
 _NOT_GIVEN: Any = object()
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 Mark = Literal["agrees", "differs", "not reproduced", "helps", "harms", "unclear", "best"]
@@ -383,3 +385,32 @@ def format_number(value: Number, digits: int | None = None) -> str:
     if math.isinf(number):
         return "∞" if number > 0 else "-∞"
     return f"{number:.4g}" if digits is None else f"{number:.{digits}f}"
+
+
+# --- Records as plain dictionaries ---
+
+
+def to_plain(value: Any) -> Any:
+    """Numbers, texts, lists and dictionaries for a value made of records and arrays.
+
+    A number that is not finite becomes None: JSON has no other name for it. A field that holds
+    anything else (a fitted object) is left out of its record.
+    """
+    if value is None or isinstance(value, str | bool | int | np.bool_ | np.integer):
+        return value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float | np.floating):
+        return float(value) if np.isfinite(value) else None
+    if isinstance(value, np.ndarray):
+        return [to_plain(one) for one in value.tolist()]
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, dict):
+        return {str(key): to_plain(one) for key, one in value.items() if _can_be_plain(one)}
+    if isinstance(value, list | tuple):
+        return [to_plain(one) for one in value]
+    raise TypeError(f"{type(value).__name__} has no plain form.")
+
+
+def _can_be_plain(value: Any) -> bool:
+    plain = (str, bool, int, float, list, tuple, dict, np.ndarray, np.generic)
+    return value is None or isinstance(value, plain)

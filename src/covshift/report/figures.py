@@ -1,10 +1,10 @@
-"""Figures of data in the plane and of filters over it, drawn from plain arrays.
+"""Figures from plain arrays: data in the plane, filters, rows before and after, scores.
 
 Figures are objects of their own: pyplot and its global state are never touched.
 """
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from io import BytesIO
 from typing import IO, Any, TypedDict
 
@@ -281,3 +281,230 @@ def _legend_entries() -> Iterable[Line2D]:
             markerfacecolor="none",
             label=f"target, true label {label}",
         )
+
+
+# Figures of rows in the plane, before and after, and of intervals, drawn from plain arrays.
+
+
+MAX_SHOWN_ROWS = 400  # rows of each kind: more only hide each other
+MAX_BOXES = 12  # domains
+
+
+def draw_planes(
+    panels: Mapping[str, Mapping[str, npt.NDArray[Any]]], axis_names: tuple[str, str]
+) -> Figure:
+    """Draw rows of several kinds in the plane, one panel beside the other.
+
+    Parameters
+    ----------
+    panels : mapping
+        Title of the panel -> kind of rows -> array of shape (n, 2). Every kind has its color and
+        shape; of each, the first 400 rows are drawn.
+    axis_names : pair of str
+        Names of the axes.
+
+    Returns
+    -------
+    Figure
+    """
+    figure = Figure(figsize=(WIDTH, 4.6), dpi=DPI, layout="constrained")
+    kinds = list(dict.fromkeys(kind for rows in panels.values() for kind in rows))
+    for axes, (title, rows_of) in zip(
+        figure.subplots(1, len(panels), squeeze=False).flat, panels.items(), strict=True
+    ):
+        for kind, rows in rows_of.items():
+            style = STYLES[kinds.index(kind) % len(STYLES)]
+            look = {"s": 14, "alpha": 0.6, "linewidths": 0} | style
+            axes.scatter(*rows[:MAX_SHOWN_ROWS].T, label=as_written(kind), **look)
+        axes.set_title(as_written(title), fontsize=FONT_SIZE)
+        axes.set_xlabel(as_written(axis_names[0]), fontsize=FONT_SIZE)
+        axes.set_ylabel(as_written(axis_names[1]), fontsize=FONT_SIZE)
+        axes.tick_params(labelsize=FONT_SIZE - 2)
+    handles, names = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper center", ncols=len(kinds), fontsize=FONT_SIZE)
+    return figure
+
+
+def draw_intervals(
+    panels: Mapping[str, Mapping[str, tuple[float, float, float]]], about_zero: Collection[str] = ()
+) -> Figure:
+    """Draw values with their intervals, one panel above the other.
+
+    Parameters
+    ----------
+    panels : mapping
+        Label of the horizontal axis of the panel -> row -> (value, low end, high end), in the
+        order from above.
+    about_zero : collection of str
+        Panels in which a line marks zero.
+
+    Returns
+    -------
+    Figure
+    """
+    counts = [max(1, len(values)) for values in panels.values()]
+    height = sum(1.0 + 0.32 * count for count in counts)
+    figure = Figure(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
+    shared = figure.subplots(
+        len(panels), 1, squeeze=False, gridspec_kw={"height_ratios": [1.5 + n for n in counts]}
+    )
+    for axes, (name, values) in zip(shared.flat, panels.items(), strict=True):
+        middles = [value for value, _, _ in values.values()]
+        below = [max(0.0, value - low) for value, low, _ in values.values()]
+        above = [max(0.0, high - value) for value, _, high in values.values()]
+        places = range(len(values))
+        axes.errorbar(middles, places, xerr=[below, above], linestyle="", capsize=3, **STYLES[1])
+        if name in about_zero:
+            axes.axvline(0, color="0.6", linewidth=1)
+        axes.set_xlabel(as_written(name), fontsize=FONT_SIZE)
+        axes.set_yticks(places, [as_written(row) for row in values])
+        axes.tick_params(labelsize=FONT_SIZE - 1)
+        axes.set_ylim(len(values) - 0.5, -0.5)
+    return figure
+
+
+def draw_predicted(
+    truth: npt.NDArray[Any], predicted: npt.NDArray[Any], domain: npt.NDArray[Any]
+) -> Figure:
+    """Draw predicted against true numbers, and boxes of their differences by domain.
+
+    Parameters
+    ----------
+    truth, predicted : ndarray of shape (n,)
+        Of the rows; the first 400 of each domain are drawn.
+    domain : ndarray of str of shape (n,)
+        Domain of each row; the differences of the twelve with most rows are drawn.
+
+    Returns
+    -------
+    Figure
+    """
+    figure = Figure(figsize=(WIDTH, 4.2), dpi=DPI, layout="constrained")
+    left, right = figure.subplots(1, 2)
+    names, counts = np.unique(domain, return_counts=True)
+    names = names[np.argsort(-counts, kind="stable")]
+    look = {"s": 14, "alpha": 0.6, "linewidths": 0} | STYLES[1]
+    for name in names:
+        rows = np.flatnonzero(domain == name)[:MAX_SHOWN_ROWS]
+        left.scatter(truth[rows], predicted[rows], **look)
+    ends = [min(truth.min(), predicted.min()), max(truth.max(), predicted.max())]
+    left.plot(ends, ends, color="0.4", linewidth=1)
+    left.set_xlabel("true", fontsize=FONT_SIZE)
+    left.set_ylabel("predicted", fontsize=FONT_SIZE)
+    shown = names[:MAX_BOXES]
+    right.boxplot([(predicted - truth)[domain == name] for name in shown], orientation="horizontal")
+    right.set_yticks(range(1, len(shown) + 1), [as_written(str(name)) for name in shown])
+    right.axvline(0, color="0.6", linewidth=1)
+    right.set_ylim(len(shown) + 0.5, 0.5)
+    right.set_xlabel("prediction less truth", fontsize=FONT_SIZE)
+    for axes in (left, right):
+        axes.tick_params(labelsize=FONT_SIZE - 2)
+    return figure
+
+
+# A figure of scores with their errors: systems side by side, drawn from plain numbers.
+
+
+# Four of the colors of Okabe and Ito, and a shape each, for those who see no colors.
+STYLES: tuple[dict[str, Any], ...] = (
+    {"color": "#D55E00", "marker": "^"},
+    {"color": "#0072B2", "marker": "o"},
+    {"color": "#009E73", "marker": "s"},
+    {"color": "#CC79A7", "marker": "D"},
+)
+SPREAD = 0.5  # of the space between two systems, over which the points of one lie
+
+
+def draw_scores(
+    panels: Mapping[str, Mapping[str, Mapping[str, tuple[float, float | None]]]],
+    *,
+    score_name: str,
+    chance: float | None = None,
+) -> Figure:
+    """Draw scores with error bars, one panel below the other.
+
+    Parameters
+    ----------
+    panels : mapping
+        Title of the panel -> series -> system -> (score, its error or None). Every series has
+        its color and shape, every system its place on the axis.
+    score_name : str
+        Label of the vertical axis.
+    chance : float, optional
+        Where to draw a line.
+
+    Returns
+    -------
+    Figure
+    """
+    figure = Figure(figsize=(WIDTH, 0.6 + 3.2 * len(panels)), dpi=DPI, layout="constrained")
+    names = list(dict.fromkeys(name for series in panels.values() for name in series))
+    styles = dict(zip(names, STYLES, strict=False))
+    for axes, (title, series) in zip(
+        figure.subplots(len(panels), 1, squeeze=False).flat, panels.items(), strict=True
+    ):
+        systems = list(dict.fromkeys(system for scores in series.values() for system in scores))
+        for name, scores in series.items():
+            shift = SPREAD * ((names.index(name) + 0.5) / len(names) - 0.5)
+            places = [systems.index(system) + shift for system in scores]
+            axes.errorbar(
+                places,
+                [score for score, _ in scores.values()],
+                yerr=_errors(list(scores.values())),
+                linestyle="",
+                capsize=3,
+                label=as_written(name),
+                **styles[name],
+            )
+        if chance is not None:
+            axes.axhline(chance, color="gray", linewidth=1, linestyle=":")
+        axes.set_title(as_written(title), fontsize=FONT_SIZE)
+        axes.set_ylabel(score_name, fontsize=FONT_SIZE)
+        axes.set_xticks(range(len(systems)), [as_written(one) for one in systems])
+        axes.tick_params(labelsize=FONT_SIZE - 1)
+    handles, labels = figure.axes[0].get_legend_handles_labels() if panels else ([], [])
+    figure.legend(
+        handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=FONT_SIZE - 1
+    )
+    return figure
+
+
+def draw_differences(
+    panels: Mapping[str, Mapping[str, tuple[float, float | None]]], *, difference_name: str
+) -> Figure:
+    """Draw differences with their intervals, systems below each other, panels side by side.
+
+    Parameters
+    ----------
+    panels : mapping
+        Title of the panel -> system -> (difference, half of its interval or None).
+    difference_name : str
+        Labels of the horizontal axes.
+
+    Returns
+    -------
+    Figure
+    """
+    systems = list(dict.fromkeys(system for panel in panels.values() for system in panel))
+    figure = Figure(figsize=(WIDTH, 1.2 + 0.28 * len(systems)), dpi=DPI, layout="constrained")
+    row = figure.subplots(1, max(1, len(panels)), squeeze=False, sharey=True)[0]
+    for axes, (title, panel) in zip(row, panels.items(), strict=False):
+        axes.axvline(0.0, color="gray", linewidth=1, linestyle=":")
+        axes.errorbar(
+            [difference for difference, _ in panel.values()],
+            [systems.index(system) for system in panel],
+            xerr=_errors(list(panel.values())),
+            linestyle="",
+            capsize=3,
+            **STYLES[1],
+        )
+        axes.set_title(as_written(title), fontsize=FONT_SIZE)
+        axes.set_xlabel(difference_name, fontsize=FONT_SIZE)
+        axes.tick_params(labelsize=FONT_SIZE - 1)
+    row[0].set_yticks(range(len(systems)), [as_written(one) for one in systems])
+    row[0].invert_yaxis()  # the first above
+    return figure
+
+
+def _errors(scores: Sequence[tuple[float, float | None]]) -> list[float]:
+    return [0.0 if error is None else error for _, error in scores]

@@ -21,7 +21,7 @@ from covshift.selection.label_tasks import ClassTask, NumberTask
 from covshift.selection.metrics import Metric
 from covshift.selection.outputs import Output, run_scene
 from covshift.selection.problem import Problem, Scene, make_scene, target_scene
-from covshift.solvers.blas_threads import one_blas_thread, one_openmp_thread
+from covshift.solvers.threads import one_blas_thread, one_openmp_thread
 
 N_FOLDS = 3  # of the source
 MIN_ROWS = 10  # of either role, to tell how separate they are

@@ -26,7 +26,7 @@ from covshift.selection.rehearsals import (
 )
 from covshift.selection.score_table import ScoreTable, score_table
 from covshift.selection.vote import combine_with_labels, vote_weights
-from covshift.solvers.blas_threads import one_blas_thread
+from covshift.solvers.threads import one_blas_thread
 
 ScoreKind: TypeAlias = Literal["rehearsals", "source CV"]
 # Target rows whose labels are known: rows, domains, class numbers or numbers.

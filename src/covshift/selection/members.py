@@ -16,7 +16,7 @@ from covshift.predictors import AdaptedClassifier, AdaptedRegressor
 from covshift.selection.bench import Bench
 from covshift.selection.candidates import Candidate
 from covshift.selection.outputs import class_logits, predicted_numbers
-from covshift.solvers.blas_threads import one_blas_thread
+from covshift.solvers.threads import one_blas_thread
 
 MIN_WEIGHT_KEPT = 0.5  # of the vote, by members that can learn a new target
 

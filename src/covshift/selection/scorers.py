@@ -8,34 +8,27 @@ Each is a function of a `Bench`, one number for each candidate, NaN where it can
 ================  ==================================================================================
 rehearsals        the mean score where source rows play the target (`pseudo_targets`)
 source CV         the score on source rows left out, as source rows
-weighted CV, DEV  the same, rows weighed by how much they are like target rows (`weighted_risk`)
+weighted CV, DEV  the same, rows weighed by how much they are like target rows
 reverse           the score on the source of what is learned back from the predicted target
-committee, kappa, agreement with the others' predictions on target rows (`label_agreement`,
-spectral          `spectral_weights`)
-entropy, ...      how sure, diverse and clustered its own predictions are (`prediction_confidence`)
+committee, kappa, agreement with the others' predictions on target rows
+spectral          (Cohen's kappa and spectral weights, below)
+entropy, ...      how sure, diverse and clustered its own predictions are
 ================  ==================================================================================
 
 References
 ----------
 E. Zhong, W. Fan, Q. Yang, O. Verscheure, J. Ren, "Cross validation framework to choose amongst
-models and datasets for transfer learning", ECML PKDD 2010 (reverse validation). The others: in the
-modules named.
+models and datasets for transfer learning", ECML PKDD 2010 (reverse validation). The others: below.
 """
 
 from collections.abc import Callable, Iterable
 from functools import partial
 
 import numpy as np
+from scipy.special import entr
 
 from covshift.kernels.arrays import FloatArray, IntArray
-from covshift.kernels.label_agreement import committee_shares, pairwise_kappa
-from covshift.kernels.prediction_confidence import (
-    mean_entropy,
-    mutual_information,
-    soft_neighborhood_density,
-)
-from covshift.kernels.spectral_weights import spectral_weights
-from covshift.kernels.weighted_risk import deep_embedded_validation, weighted_mean
+from covshift.kernels.gaussian_kernels import TILE_ROWS
 from covshift.selection.bench import Bench
 from covshift.selection.explanations import class_share_weights, importance_weights
 from covshift.selection.problem import make_scene
@@ -51,6 +44,190 @@ from covshift.selection.pseudo_targets import (
     source_domains,
     target_like,
 )
+
+# How much the predictions of several classifiers agree, chance taken out.
+#
+# Of two predictions a and b of the same n rows, with K classes, Cohen's
+#
+#     \kappa(a, b) = \frac{o - e}{1 - e}, \qquad
+#     o = \tfrac{1}{n} \#\{i : a_i = b_i\}, \qquad
+#     e = \sum_{k=1}^{K} \tfrac{1}{n} \#\{i : a_i = k\} \, \tfrac{1}{n} \#\{i : b_i = k\};
+#
+# where e = 1, both predict one and the same class for all rows, and the agreement means nothing:
+# 0. The share of a committee that names each row's class is a vote of its members.
+#
+# References
+# ----------
+# J. Cohen, "A coefficient of agreement for nominal scales", Educational and Psychological
+# Measurement 20(1), 1960.
+
+
+def one_hot(codes: IntArray, n_classes: int) -> FloatArray:
+    """Indicators (..., n_classes) of class numbers (...)."""
+    indicators: FloatArray = (codes[..., None] == np.arange(n_classes)).astype(np.float64)
+    return indicators
+
+
+def pairwise_kappa(predictions: IntArray, n_classes: int) -> FloatArray:
+    """Cohen's kappa (c, c) of every two of c predictions (c, n)."""
+    n_candidates, n_rows = predictions.shape
+    H = one_hot(predictions, n_classes)
+    flat = H.reshape(n_candidates, -1)
+    observed = flat @ flat.T / n_rows
+    shares = H.mean(axis=1)
+    expected = shares @ shares.T
+    # Shares are whole numbers over n: sums of their products are one only up to rounding.
+    possible = 1 - expected > n_rows * np.finfo(np.float64).eps
+    kappa: FloatArray = np.divide(
+        observed - expected, 1 - expected, out=np.zeros_like(observed), where=possible
+    )
+    return kappa
+
+
+def committee_shares(predictions: IntArray, weights: FloatArray, n_classes: int) -> FloatArray:
+    """Share (n, n_classes) of the weight (c,) that votes for each class of each row."""
+    H = one_hot(predictions, n_classes)
+    shares: FloatArray = np.einsum("c,cnk->nk", weights / weights.sum(), H)
+    return shares
+
+
+# Ranking classifiers by the structure of their agreement alone.
+#
+# If classifiers err independently of each other given the class, the covariance of their
+# predictions f_i \in \{-1, 1\} over the rows has off-diagonal entries Q_{ij} = (1 - b^2)(2 \pi_i -
+# 1)(2 \pi_j - 1), where \pi_i is the balanced accuracy of classifier i and b the imbalance of the
+# classes: a matrix of rank one, whose leading eigenvector v orders the classifiers by balanced
+# accuracy. The diagonal, which is not of that form, is found by repeated replacement,
+#
+#     Q \leftarrow Q - \operatorname{diag}(Q) + \operatorname{diag}(\lambda v v^\top),
+#     \qquad v \text{ the leading eigenvector of } Q, \lambda \text{ its eigenvalue}.
+#
+# The sign of v is the one with which the classifiers are better than chance on the whole: its
+# entries sum to zero or more. With K > 2 classes, the
+# mean over the classes, each against the rest.
+#
+# References
+# ----------
+# F. Parisi, F. Strino, B. Nadler, Y. Kluger, "Ranking and combining multiple predictors without
+# labeled data", PNAS 111(4), 2014.
+
+
+MAX_REPLACEMENTS = 100
+CONVERGED_DIAGONAL = 1e-10  # change of the diagonal, relative to its largest entry
+
+
+def spectral_weights(predictions: IntArray, n_classes: int) -> FloatArray:
+    """Weights (c,) of c predictions (c, n), larger for those that agree like better ones."""
+    signs = 2 * one_hot(predictions, n_classes) - 1
+    columns = [1] if n_classes == 2 else range(n_classes)
+    weights: FloatArray = np.mean([_leading(np.cov(signs[:, :, k])) for k in columns], axis=0)
+    return weights
+
+
+def _leading(Q: FloatArray) -> FloatArray:
+    """sqrt(lambda) v of the rank-one matrix whose off-diagonal is that of Q (c, c)."""
+    Q = np.atleast_2d(Q).copy()
+    diagonal = np.zeros(len(Q))
+    for _ in range(MAX_REPLACEMENTS):
+        np.fill_diagonal(Q, diagonal)
+        values, vectors = np.linalg.eigh(Q)
+        v = vectors[:, -1] * np.sqrt(max(values[-1], 0.0))
+        change = np.abs(v**2 - diagonal).max()
+        diagonal = v**2
+        if change <= CONVERGED_DIAGONAL * max(diagonal.max(), np.finfo(np.float64).tiny):
+            break
+    leading: FloatArray = v if v.sum() >= 0 else -v
+    return leading
+
+
+# Scores of predicted probabilities that know no label: how sure, how diverse, how clustered.
+#
+# With probabilities p_i (K classes) of n rows and H the entropy in nats,
+#
+#     \text{entropy} = \tfrac{1}{n} \sum_i H(p_i), \qquad
+#     \text{information} = H\bigl(\tfrac{1}{n} \textstyle\sum_i p_i\bigr)
+#         - \tfrac{1}{n} \sum_i H(p_i), \qquad
+#     \text{density} = \tfrac{1}{n} \sum_i H(q_i),
+#
+# where q_{ij} \propto \exp(\langle \bar p_i, \bar p_j \rangle / \tau) over the other rows
+# j \ne i, with \bar p the probabilities at unit length: rows that share their
+# prediction with many others spread q_i over these.
+#
+# References
+# ----------
+# J. S. Bridle, A. J. R. Heading, D. J. C. MacKay, "Unsupervised classifiers, mutual information and
+# 'phantom targets'", NIPS 1991. K. Saito et al., "Tune it the right way: unsupervised validation of
+# domain adaptation via soft neighborhood density", ICCV 2021.
+
+
+def mean_entropy(P: FloatArray) -> float:
+    """Mean entropy of the rows of P (n, K)."""
+    return float(entr(P).sum(axis=1).mean())
+
+
+def mutual_information(P: FloatArray) -> float:
+    """Entropy of the mean row of P (n, K), less the mean entropy of its rows."""
+    return float(entr(P.mean(axis=0)).sum()) - mean_entropy(P)
+
+
+def soft_neighborhood_density(P: FloatArray, temperature: float) -> float:
+    """Mean entropy of each row's similarities to the other rows of P (n, K); 0 for one row."""
+    n = len(P)
+    if n < 2:
+        return 0.0
+    lengths = np.sqrt(np.einsum("ik,ik->i", P, P))
+    unit = P / np.maximum(lengths, np.finfo(P.dtype).tiny)[:, None]
+    total = 0.0
+    for start in range(0, n, TILE_ROWS):
+        stop = min(start + TILE_ROWS, n)
+        logits = unit[start:stop] @ unit.T / temperature
+        logits[np.arange(stop - start), np.arange(start, stop)] = -np.inf  # not to itself
+        logits -= logits.max(axis=1, keepdims=True)
+        q = np.exp(logits)
+        q /= q.sum(axis=1, keepdims=True)
+        total += float(entr(q).sum())
+    return total / n
+
+
+# Risk on the target estimated from weighted losses on the source.
+#
+# Losses \ell_i of source rows that took no part in the fit, importance weights
+# w_i = p_{target}(x_i) / p_{source}(x_i):
+#
+#     \text{weighted} = \frac{\sum_i w_i \ell_i}{\sum_i w_i}, \qquad
+#     \text{DEV} = \tfrac{1}{n} \sum_i w_i \ell_i + \eta \bigl(\tfrac{1}{n} \sum_i w_i - 1\bigr),
+#     \qquad \eta = - \frac{\operatorname{cov}(w \ell, w)}{\operatorname{var}(w)}.
+#
+# Both are means of the losses where all weights are one. DEV's control variate, whose mean is known
+# to be one, takes out what the weights' own spread adds to the estimate; weights that are all the
+# same have none to take out, and \eta = 0.
+#
+# References
+# ----------
+# M. Sugiyama, M. Krauledat, K.-R. Müller, "Covariate shift adaptation by importance weighted cross
+# validation", JMLR 8, 2007. K. You, X. Wang, M. Long, M. I. Jordan, "Towards accurate model
+# selection in deep unsupervised domain adaptation", ICML 2019.
+
+
+# Weights that differ by a smaller share are equal: a slope over rounding errors means nothing.
+WEIGHT_ROUNDING = 1e-12
+
+
+def weighted_mean(losses: FloatArray, weights: FloatArray) -> float:
+    """Mean of losses (n,) weighted by weights (n,); NaN, if no row has weight."""
+    total = weights.sum()
+    return float(weights @ losses / total) if total > 0 else np.nan
+
+
+def deep_embedded_validation(losses: FloatArray, weights: FloatArray) -> float:
+    """Mean weighted loss with the control variate of the weights."""
+    products = weights * losses
+    eta = 0.0
+    if np.ptp(weights) > WEIGHT_ROUNDING * weights.max():
+        covariance = np.mean((products - products.mean()) * (weights - weights.mean()))
+        eta = -float(covariance / weights.var())
+    return float(products.mean() + eta * (weights.mean() - 1))
+
 
 TEMPERATURE = 0.05  # of the soft neighborhood density, as its authors set it
 

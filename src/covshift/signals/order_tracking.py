@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from covshift.base import check_count, check_number
 from covshift.kernels.arrays import FloatArray
-from covshift.signals._window_transformer import WindowTransformer, check_rate
+from covshift.signals.spectra import WindowTransformer, check_rate
 from covshift.streams.opening import refuse_dask
 
 

@@ -13,7 +13,7 @@ that is too long its upper end; the next step is the minimum of the cubic throug
 
 from typing import Any, NamedTuple, TypeAlias
 
-from covshift.solvers.namespaces import namespace_of
+from covshift.solvers.array_api import namespace_of
 
 Array: TypeAlias = Any
 

@@ -21,7 +21,7 @@ import dask.array as da
 import numpy as np
 from scipy import sparse
 
-from covshift.solvers.blas_threads import one_blas_thread
+from covshift.solvers.threads import one_blas_thread
 from covshift.streams.kinds import (
     RowStream,
     Run,

@@ -9,7 +9,7 @@ from sklearn.utils.validation import validate_data
 
 from covshift.domains import Unit
 from covshift.rows import largest_magnitude
-from covshift.solvers.namespaces import gather, namespace_of, to_numpy
+from covshift.solvers.array_api import gather, namespace_of, to_numpy
 from covshift.streams.kinds import Method, OfRows, OfStream, OpenRows, Units, place_of
 
 

@@ -17,7 +17,7 @@ from scipy import sparse
 
 from covshift.domains import Unit, pick_rows, unit_codes
 from covshift.kernels.arrays import IntArray
-from covshift.kernels.row_views import view_rows
+from covshift.kernels.row_blocks import view_rows
 
 # How parts are run: the built-in map, or that of a pool of threads.
 Run: TypeAlias = Callable[[Callable[[Any], Any], list[Any]], Iterable[Any]]

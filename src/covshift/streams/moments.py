@@ -15,8 +15,8 @@ import numpy as np
 from scipy import sparse
 
 from covshift.kernels.arrays import FloatArray, IntArray, Rows
-from covshift.kernels.mmd import TILE_ROWS
-from covshift.kernels.row_views import view_rows
+from covshift.kernels.gaussian_kernels import TILE_ROWS
+from covshift.kernels.row_blocks import view_rows
 from covshift.streams.kinds import RowStream
 from covshift.streams.opening import open_rows
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from covshift.kernels.row_views import look_at
+from covshift.kernels.row_blocks import look_at
 from covshift.rows import check_magnitude, largest_magnitude, validate_rows
 from covshift.streams.device_rows import DeviceRows, check_device_rows, stays_on_device
 from covshift.streams.kinds import ArrayRows, MemoryRows, OpenRows, RowStream, is_dask

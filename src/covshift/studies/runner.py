@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
-from covshift.solvers.blas_threads import one_blas_thread
+from covshift.solvers.threads import one_blas_thread
 from covshift.studies.store import Record, Store, open_store, task_key
 from covshift.studies.trial import TaskFunction, TaskOutcome, Trial, to_json
 

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from covshift.diagnosis.plain import to_plain
 from covshift.predictors import AdaptedClassifier, AdaptedRegressor
 from covshift.predictors.adapted_estimator import AdaptedEstimator
 from covshift.predictors.objective import (
@@ -24,12 +23,13 @@ from covshift.predictors.objective import (
 )
 from covshift.quiet import ignored_warnings
 from covshift.registry import AUTO, find_record, records
+from covshift.report.document import to_plain
 from covshift.selection import AutoAdaptedClassifier, AutoAdaptedRegressor
 from covshift.selection.assessment import MAX_RISK
 from covshift.selection.candidates import describe, named_model
 from covshift.selection.members import FewerMembersWarning
 from covshift.selection.models import find_model, make_model, model_name
-from covshift.solvers.blas_threads import one_blas_thread
+from covshift.solvers.threads import one_blas_thread
 from covshift.tables.classifier import TableClassifier
 from covshift.tables.domain_codes import domain_texts
 from covshift.tables.encoder import TableEncoder

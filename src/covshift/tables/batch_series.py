@@ -26,7 +26,7 @@ from sklearn.utils import check_random_state
 
 from covshift.base import check_option
 from covshift.kernels.arrays import FloatArray, IntArray
-from covshift.measures.prediction_scores import score_predictions
+from covshift.measures.scores import score_predictions
 from covshift.predictors.objective import ACCURACY, BALANCED_ACCURACY
 from covshift.selection.performance import PerformanceEstimate, estimate_performance
 from covshift.tables.arrow_columns import to_frame

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from covshift.diagnosis import Diagnosis, diagnose
-from covshift.solvers.blas_threads import one_blas_thread
+from covshift.solvers.threads import one_blas_thread
 from covshift.tables.encoder import TableEncoder
 from covshift.tables.matching import MatchedTables
 from covshift.tables.new_labels import ROW

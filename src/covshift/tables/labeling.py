@@ -20,7 +20,7 @@ from sklearn.base import is_regressor
 from sklearn.utils import check_random_state
 
 from covshift.base import check_count
-from covshift.measures.prediction_scores import score_predictions
+from covshift.measures.scores import score_predictions
 from covshift.output_files import append_locked
 from covshift.tables.batch_series import MAX_ESTIMATE_ROWS, estimate_score, objective_of
 from covshift.tables.classifier import TableClassifier

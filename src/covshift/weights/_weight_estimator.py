@@ -19,10 +19,10 @@ from covshift.base import (
 )
 from covshift.domains import FitDomains, check_fit_domains
 from covshift.kernels.arrays import FloatArray
-from covshift.kernels.gaussian_bases import gaussian_mixture, squares_to_bases
+from covshift.kernels.gaussian_kernels import gaussian_mixture, squares_to_bases
 from covshift.measures import effective_sample_size
 from covshift.shared_docs import documented_like
-from covshift.solvers.blas_threads import one_blas_thread
+from covshift.solvers.threads import one_blas_thread
 from covshift.streams import OpenRows, RowStream, open_rows
 from covshift.streams.sampling import warn_sampled
 

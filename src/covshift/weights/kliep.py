@@ -34,7 +34,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from covshift.base import check_count, check_number
 from covshift.kernels.arrays import FloatArray
-from covshift.kernels.gaussian_bases import gaussian
+from covshift.kernels.gaussian_kernels import gaussian
 from covshift.weights._weight_estimator import GaussianBasesWeights, Squares
 
 SMALLEST_LIKELIHOOD = 1e-300  # a held-out row that no basis meets: a bad score, not minus infinity

@@ -37,9 +37,15 @@ from sklearn.utils import check_random_state, gen_batches
 
 from covshift.base import check_count, check_number, check_option
 from covshift.kernels.arrays import FloatArray
-from covshift.kernels.gaussian_bases import squares_to_bases
-from covshift.kernels.mmd import TILE_ROWS, squared_distances
-from covshift.kernels.nystrom import lost_diagonal, nystrom_features, nystrom_root, nystrom_sum
+from covshift.kernels.gaussian_kernels import (
+    TILE_ROWS,
+    lost_diagonal,
+    nystrom_features,
+    nystrom_root,
+    nystrom_sum,
+    squared_distances,
+    squares_to_bases,
+)
 from covshift.measures import median_bandwidth
 from covshift.weights._weight_estimator import NEGLIGIBLE_MEAN, WeightEstimator
 
@@ -224,7 +230,7 @@ def match_feature_means(
 
     With the features :math:`\Phi` (n, q) of the source rows, :math:`c = \frac{n_s}{n_t} \sum_j
     \varphi(x_j)` (q,) of the target rows j and what each row adds on the diagonal,
-    :math:`a_i = \rho + d_i > 0` (n,) (`covshift.kernels.nystrom`), it is
+    :math:`a_i = \rho + d_i > 0` (n,) (`covshift.kernels.gaussian_kernels`), it is
 
     .. math::
 

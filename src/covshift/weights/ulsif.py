@@ -41,9 +41,8 @@ from scipy.linalg import eigh, solve
 
 from covshift.base import check_candidates, check_option
 from covshift.kernels.arrays import FloatArray, IntArray, Rows
-from covshift.kernels.gaussian_bases import gaussian, squares_to_bases
-from covshift.kernels.mmd import TILE_ROWS
-from covshift.kernels.row_views import view_rows
+from covshift.kernels.gaussian_kernels import TILE_ROWS, gaussian, squares_to_bases
+from covshift.kernels.row_blocks import view_rows
 from covshift.streams import RowStream
 from covshift.weights._weight_estimator import GaussianBasesWeights, Squares
 

@@ -2,7 +2,7 @@
 
 `filters.c` beside this file is built into one library when covshift is installed on a machine with
 a C compiler (``hatch_build.py``); it needs nothing of Python's or NumPy's. Without it NumPy does
-the same: `filter_steps` has both, and NumPy's are the reference. The environment variable
+the same: `filter_passes` has both, and NumPy's are the reference. The environment variable
 COVSHIFT_KERNELS chooses: "numpy", or "compiled" for an error where there is no library.
 
 Compiled are values and slopes of the activations with their squares by class; the second and

@@ -421,8 +421,10 @@ def _id(corpus: str, system: str, way: str) -> str:
 
 def _score_figure(results: SpeechResults) -> Any:
     """Means and standard errors of every system, by the way settings were chosen."""
-    from covshift.report.figures import png_bytes  # needs an extra
-    from covshift.report.score_figures import draw_scores
+    from covshift.report.figures import (
+        draw_scores,
+        png_bytes,  # needs an extra
+    )
 
     panels: dict[str, dict[str, dict[str, tuple[float, float | None]]]] = {}
     for corpus in results.corpora:

@@ -124,8 +124,10 @@ def _verdict(name: str, summaries: Sequence[Summary]) -> str:
 
 
 def _draw_differences(summaries: Mapping[str, Sequence[Summary]]) -> Any:
-    from covshift.report.figures import png_bytes  # needs an extra
-    from covshift.report.score_figures import draw_differences
+    from covshift.report.figures import (
+        draw_differences,
+        png_bytes,  # needs an extra
+    )
 
     panels: dict[str, dict[str, tuple[float, float | None]]] = {name: {} for name in summaries}
     for name, found in summaries.items():

@@ -1,0 +1,193 @@
+r"""Maximum mean discrepancy (MMD) between two samples, in tiles of bounded size.
+
+.. math::
+
+    \mathrm{MMD}^2 = \mathbb{E}\,k(a, a') + \mathbb{E}\,k(b, b') - 2\,\mathbb{E}\,k(a, b),
+    \qquad k(x, y) = \tfrac{1}{S} \sum_s \exp\Bigl(-\frac{\lVert x - y \rVert^2}{2 \sigma_s^2}\Bigr)
+
+The unbiased estimate leaves out the pairs of a row with itself and can be negative; the
+biased one keeps them. No array larger than a tile of the kernel matrix is made.
+
+References
+----------
+A. Gretton et al., "A kernel two-sample test", JMLR 13, 2012.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+import numpy as np
+
+from covshift.kernels.arrays import FloatArray
+
+Kernel: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
+
+TILE_ROWS = 1024  # a tile of 8 MB in double precision stays near the cache
+
+
+def rbf_kernel(bandwidths: FloatArray) -> Kernel:
+    """Return the mean of Gaussian kernels of the given bandwidths."""
+
+    def kernel(A: FloatArray, B: FloatArray) -> FloatArray:
+        squares = squared_distances(A, B)
+        scales = (-0.5 / np.square(bandwidths)).astype(squares.dtype)
+        if len(scales) == 1:
+            squares *= scales[0]
+            return np.exp(squares, out=squares)
+        total: FloatArray = np.exp(squares * scales[0])
+        for scale in scales[1:]:
+            total += np.exp(squares * scale)
+        total /= len(scales)
+        return total
+
+    return kernel
+
+
+def squared_distances(A: FloatArray, B: FloatArray) -> FloatArray:
+    """Squared Euclidean distances between the rows of A (n, d) and B (k, d), shape (n, k)."""
+    squares: FloatArray = A @ B.T
+    squares *= -2
+    squares += np.einsum("ij,ij->i", A, A)[:, None]
+    squares += np.einsum("ij,ij->i", B, B)
+    return np.maximum(squares, 0, out=squares)
+
+
+def mmd_squared(A: FloatArray, B: FloatArray, kernel: Kernel, *, unbiased: bool) -> float:
+    """Estimate of MMD² from samples A (n, d) and B (k, d)."""
+    n, k = len(A), len(B)
+    between = sum(float(tile.sum(dtype=np.float64)) for _, _, tile in _tiles(A, B, kernel))
+    within = _within(A, kernel, unbiased) + _within(B, kernel, unbiased)
+    return within - 2 * between / (n * k)
+
+
+def apply_kernel(rows: FloatArray, V: FloatArray, kernel: Kernel) -> tuple[FloatArray, FloatArray]:
+    """The product K V of the kernel matrix of ``rows`` (n, d) with V (n, p), and K's diagonal."""
+    product, diagonal = np.empty_like(V), np.empty_like(V, shape=len(rows))
+    for start in range(0, len(rows), TILE_ROWS):
+        part = slice(start, start + TILE_ROWS)
+        tile = kernel(rows[part], rows).astype(V.dtype, copy=False)
+        product[part] = tile @ V
+        diagonal[part] = np.diagonal(tile, offset=start)
+    return product, diagonal
+
+
+def _within(A: FloatArray, kernel: Kernel, unbiased: bool) -> float:
+    """Mean of k over the pairs of rows of A; tiles above the diagonal count twice."""
+    n = len(A)
+    total = 0.0
+    for row, column, tile in _tiles(A, A, kernel, symmetric=True):
+        if row == column:
+            total += float(tile.sum(dtype=np.float64))
+            if unbiased:
+                total -= float(np.trace(tile, dtype=np.float64))
+        else:
+            total += 2 * float(tile.sum(dtype=np.float64))
+    return total / (n * (n - 1) if unbiased else n * n)
+
+
+def _tiles(
+    A: FloatArray, B: FloatArray, kernel: Kernel, symmetric: bool = False
+) -> Iterator[tuple[int, int, FloatArray]]:
+    for row in range(0, len(A), TILE_ROWS):
+        for column in range(row if symmetric else 0, len(B), TILE_ROWS):
+            yield row, column, kernel(A[row : row + TILE_ROWS], B[column : column + TILE_ROWS])
+
+
+# --- Gaussian basis functions ---
+#
+# Gaussian basis functions: what models of a density ratio or of class probabilities are made of.
+#
+#     \varphi_l(x) = \exp\Bigl(-\frac{\lVert x - c_l \rVert^2}{2 \sigma^2}\Bigr)
+
+
+def squares_to_bases(rows: FloatArray, bases: FloatArray) -> FloatArray:
+    """Squared distances of rows (n, d) to bases (b, d), shape (n, b), in double precision.
+
+    Both are moved to around zero first, where squares lose no digits.
+    """
+    center = bases.mean(axis=0, dtype=np.float64)
+    return squared_distances(rows - center, bases - center)
+
+
+def gaussian(squares: FloatArray, bandwidth: float) -> FloatArray:
+    """Basis functions of squared distances, of any shape."""
+    # Divided twice: the square of a tiny bandwidth would be zero. Overflow means far away.
+    with np.errstate(over="ignore"):
+        values: FloatArray = squares / bandwidth
+        values /= bandwidth
+    values *= -0.5
+    return np.exp(values, out=values)
+
+
+def gaussian_mixture(
+    rows: FloatArray, bases: FloatArray, coefficients: FloatArray, bandwidth: float
+) -> FloatArray:
+    r""":math:`\sum_l \theta_l \varphi_l(x)` of rows (n, d), in tiles of rows.
+
+    Coefficients are (b,), or (b, k) for k sums at once.
+    """
+    values = np.empty((len(rows), *coefficients.shape[1:]))
+    for start in range(0, len(rows), TILE_ROWS):
+        part = slice(start, start + TILE_ROWS)
+        values[part] = gaussian(squares_to_bases(rows[part], bases), bandwidth) @ coefficients
+    return values
+
+
+# --- Nyström features ---
+#
+# Nyström features: a Gaussian kernel of low rank, whose diagonal is exact.
+#
+# With landmarks C (r, d) among the rows X (n, d) and k(C, C) = V \Lambda V^\top,
+#
+#     K \approx \Phi \Phi^\top + \operatorname{diag}(d), \qquad
+#     \Phi = k(X, C) \, V \Lambda^{-1/2}, \qquad d_i = 1 - \lVert \varphi_i \rVert^2 \ge 0.
+#
+# \Phi \Phi^\top = k(X, C) \, k(C, C)^{-1} \, k(C, X) is the kernel of the rows projected, in
+# its feature space, onto the span of the landmarks; what a row loses by that is d_i. Rows
+# that are landmarks lose nothing. With all rows as landmarks the kernel matrix is exact.
+#
+# References
+# ----------
+# C. Williams, M. Seeger, "Using the Nyström method to speed up kernel machines", NIPS 2000.
+
+
+# Eigenvalues of k(C, C) below this share of the largest are left out: they change the kernel by
+# no more than that, and dividing by their roots would blow up rounding errors.
+SMALLEST_SHARE = 1e-12
+
+
+def nystrom_root(landmarks: FloatArray, bandwidth: float) -> FloatArray:
+    r""":math:`V \Lambda^{-1/2}` (r, q) of landmarks (r, d), for the q eigenvalues that count."""
+    values, vectors = np.linalg.eigh(gaussian(squares_to_bases(landmarks, landmarks), bandwidth))
+    kept = values > SMALLEST_SHARE * values[-1]
+    root: FloatArray = vectors[:, kept] / np.sqrt(values[kept])
+    return root
+
+
+def nystrom_features(
+    rows: FloatArray, landmarks: FloatArray, root: FloatArray, bandwidth: float
+) -> FloatArray:
+    r""":math:`\Phi` (n, q) of rows (n, d), in tiles of rows."""
+    features = np.empty((len(rows), root.shape[1]))
+    for start in range(0, len(rows), TILE_ROWS):
+        part = slice(start, start + TILE_ROWS)
+        kernels = gaussian(squares_to_bases(rows[part], landmarks), bandwidth)
+        np.matmul(kernels, root, out=features[part])
+    return features
+
+
+def nystrom_sum(
+    rows: FloatArray, landmarks: FloatArray, root: FloatArray, bandwidth: float
+) -> FloatArray:
+    r""":math:`\sum_j \varphi_j` (q,) over rows (n, d); their features are not kept."""
+    total = np.zeros(len(landmarks))
+    for start in range(0, len(rows), TILE_ROWS):
+        part = slice(start, start + TILE_ROWS)
+        total += gaussian(squares_to_bases(rows[part], landmarks), bandwidth).sum(axis=0)
+    return total @ root
+
+
+def lost_diagonal(features: FloatArray) -> FloatArray:
+    r""":math:`d` (n,) of features (n, q); rounding never makes it negative."""
+    lost: FloatArray = 1 - np.einsum("ij,ij->i", features, features)
+    return np.maximum(lost, 0, out=lost)
