@@ -263,7 +263,10 @@ def _print_series(found: dict[str, Any], alert: float | None) -> None:
                 f"{measure.capitalize()} on held-out training rows: {first['reference']:.3f}."
             )
         if low := [one["name"] for one in found["batches"] if one["below_alert"]]:
-            typer.echo(f"Expected {measure} below {alert:g}: {printable(', '.join(low), 400)}.")
+            typer.echo(
+                f"Alert, {measure} below {alert:g} expected or likely enough: "
+                f"{printable(', '.join(low), 400)}."
+            )
     told = found["coverage"]
     if told["batches"]:
         typer.echo(
@@ -311,7 +314,13 @@ def _print_scores(one: dict[str, Any], measure: str, alert: float | None) -> Non
     if updated is not None:
         typer.echo(f"Expected {measure} with these labels: {say_interval(updated)}.")
     if one["below_alert"]:
-        typer.echo(f"Alert: the expected {measure} is below {alert:g}.")
+        best = updated or estimate
+        typer.echo(
+            f"Alert: the expected {measure} is below {alert:g}."
+            if best["value"] < alert
+            else f"Alert: the batch moved, and its {measure} is below {alert:g} with probability "
+            f"{best['chance_below']:.2f}."
+        )
 
 
 def say_interval(figure: dict[str, float]) -> str:

@@ -179,6 +179,9 @@ class PerformanceEstimate(NamedTuple):
         Data that the estimate was computed from.
     n_labels : int
         Known labels of the rows that count in it.
+    distribution : Predictive
+        Predictive distribution of the score; ``distribution.below(0.8)`` is the probability of a
+        score below .8.
     """
 
     value: float
@@ -190,6 +193,7 @@ class PerformanceEstimate(NamedTuple):
     estimates: dict[str, float]
     quantities: dict[str, float]
     n_labels: int
+    distribution: Predictive
 
 
 @cache
@@ -243,7 +247,8 @@ def estimate_performance(
     -------
     PerformanceEstimate
         ``value``, ``low``, ``high`` (90 % interval), ``reference`` (on held-out source rows),
-        ``objective``, ``assumption``, ``estimates``, ``quantities``, ``n_labels``.
+        ``objective``, ``assumption``, ``estimates``, ``quantities``, ``n_labels`` and
+        ``distribution``.
 
     Notes
     -----
@@ -293,6 +298,7 @@ def estimate_performance(
         estimates,
         quantities,
         n_labels,
+        expected,
     )
 
 

@@ -48,6 +48,9 @@ from covshift.tables.reading import open_table
 
 PERIODS = ("day", "week", "month")
 MAX_ESTIMATE_ROWS = 10_000  # of a batch, drawn at random, that its score is estimated on
+# Probability of a score below --alert that gives an alert if the batch moved: see
+# docs/results/monitoring.md.
+MIN_CHANCE = 0.3
 MIN_LABELS = 30  # to say whether an interval covered the score: fewer are mostly noise
 CANNOT_SEE = (
     "Rows without labels cannot show whether the labels of such rows have changed (P(y|x) changed, "
@@ -146,7 +149,8 @@ def monitor_series(
     -------
     dict
         ``batches``, a dict for each: ``name``, ``period``, ``rows``, what ``compare_batch`` finds,
-        ``estimate`` (``value``, ``low``, ``high``; None: it cannot be estimated), ``reference``
+        ``estimate`` (``value``, ``low``, ``high``, and with ``alert`` the probability
+        ``chance_below`` of a score below it; None: it cannot be estimated), ``reference``
         (the score on held-out rows), ``below_alert``; with labels ``n_labels``, ``observed``,
         ``covered`` and ``updated``, the estimate with labels. ``objective``, ``moved``,
         ``below_alert``, ``skipped`` (batches with too few rows) and ``notes``.
@@ -375,15 +379,24 @@ def _check_batch(
     except ValueError as error:
         found["no_estimate"] = str(error)
     else:
-        found |= {"estimate": _interval(estimate), "reference": float(estimate.reference)}
-    found |= _use_labels(model, batch, found["estimate"], notes)
-    best = found["updated"] or found["estimate"]
-    found["below_alert"] = bool(alert is not None and best and best["value"] < alert)
+        found |= {"estimate": _interval(estimate, alert), "reference": float(estimate.reference)}
+    found |= _use_labels(model, batch, found["estimate"], alert, notes)
+    found["below_alert"] = is_below(found, alert)
     return found
 
 
+def is_below(batch: Mapping[str, Any], alert: float | None) -> bool:
+    """Return whether a batch gives an alert: see `covshift.tables.monitoring`."""
+    best = batch.get("updated") or batch.get("estimate")
+    if alert is None or not best:
+        return False
+    # A line of a history may have been written with another alert.
+    chance = best["chance_below"] if best.get("alert") == alert else 0.0
+    return bool(best["value"] < alert or (batch["moved"] and chance > MIN_CHANCE))
+
+
 def _use_labels(
-    model: TableClassifier, batch: Batch, estimate: Any, notes: list[str]
+    model: TableClassifier, batch: Batch, estimate: Any, alert: float | None, notes: list[str]
 ) -> dict[str, Any]:
     """Return the truth of the labeled rows of a batch, beside what was expected."""
     if not batch.labeled:
@@ -417,9 +430,12 @@ def _use_labels(
         where = np.concatenate([domain[known], batch.sample.domain[others]])
         y_known = np.full(len(rows), None, dtype=object)
         y_known[: known.sum()] = labels[known]
-        found["updated"] = _interval(estimate_score(model, rows, where, y_known))
+        found["updated"] = _interval(estimate_score(model, rows, where, y_known), alert)
     return found
 
 
-def _interval(estimate: Any) -> dict[str, float]:
-    return {name: float(getattr(estimate, name)) for name in ("value", "low", "high")}
+def _interval(estimate: Any, alert: float | None) -> dict[str, float]:
+    found = {name: float(getattr(estimate, name)) for name in ("value", "low", "high")}
+    if alert is not None:
+        found |= {"alert": alert, "chance_below": estimate.distribution.below(alert)}
+    return found
