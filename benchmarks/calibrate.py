@@ -32,9 +32,9 @@ from covshift.predictors.objective import decide_classes
 from covshift.selection.choice import choose_plain
 from covshift.selection.expectations import vote_probabilities
 from covshift.selection.gains import QUANTITIES, gain_features
+from covshift.selection.leaderboard import score_table
 from covshift.selection.metrics import METRICS
 from covshift.selection.rehearsals import KINDS, decide
-from covshift.selection.score_table import score_table
 from covshift.selection.vote import vote_weights
 
 RIDGE = 0.3  # of standardized differences, as a multiple of the total weight

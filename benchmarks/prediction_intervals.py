@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from covshift import AutoAdaptedRegressor
 from covshift.predictors.prediction_sets import conformal_thresholds
-from covshift.quiet import ignored_warnings
+from covshift.warning_filters import ignored_warnings
 
 ALPHA = 0.1
 

@@ -49,6 +49,7 @@ from covshift.selection.gains import (
     number_voters,
 )
 from covshift.selection.label_tasks import number_task
+from covshift.selection.leaderboard import score_table
 from covshift.selection.members import FitData, fit_members, mix_probabilities
 from covshift.selection.metrics import negative_mae, r2
 from covshift.selection.number_expectations import (
@@ -63,7 +64,6 @@ from covshift.selection.number_expectations import (
 from covshift.selection.outputs import predicted_numbers
 from covshift.selection.problem import Problem
 from covshift.selection.rehearsals import NUMBER_KINDS, SOURCE_CV, SOURCE_DOMAINS, rehearse
-from covshift.selection.score_table import score_table
 from covshift.selection.vote import PLAIN_WEIGHT, vote_weights
 from covshift.solvers.threads import one_blas_thread
 

@@ -68,7 +68,7 @@ def main(arguments: list[str] | None = None) -> int:
     sys.path.insert(0, str(ROOT))
     from sklearn.exceptions import ConvergenceWarning
     from tests.estimators import ESTIMATORS
-    from tests.test_quiet import own_filters
+    from tests.test_warning_filters import own_filters
     from tests.weights.estimators import WEIGHTS
 
     warnings.simplefilter("ignore", ConvergenceWarning)

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from covshift import AdaptedClassifier, load, save
 from covshift.persistence import ModelFileError, read_card
 from covshift.persistence.boosted_models import StoredModel, pack_boosted, stored_is_sound
-from covshift.predictors.numbered_classes import NumberedClasses
+from covshift.tables.own_models import NumberedClasses
 from tests.shifted import make_problem
 
 X, Y, SAMPLE_DOMAIN, X_NEW = make_problem()

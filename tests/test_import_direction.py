@@ -11,9 +11,9 @@ ROOT = Path(covshift.__file__).parent
 # The order of the design record "0001-layout"; `base` is what estimators share.
 ORDER = [
     "_version",
-    "quiet",
+    "warning_filters",
     "shared_docs",
-    "rows",
+    "row_checks",
     "kernels",
     "solvers",
     "domains",

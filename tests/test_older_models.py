@@ -2,15 +2,20 @@
 
 import csv
 import json
+from importlib import import_module
 from pathlib import Path
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.linear_model import LogisticRegression
 
-from covshift import load
+from covshift import load, save
 from covshift.persistence import read_card
+from covshift.persistence.archive import SCHEMA
+from covshift.persistence.schema_audit import MOVED
 from tests.cli.user_files import succeed
 
 FOLDERS = sorted(Path(__file__).parent.glob("fixtures/models_*"))
@@ -84,3 +89,16 @@ def test_the_card_of_an_older_model(path):
     assert card["class_name"].partition(".")[0] in ("covshift", "sklearn")
     assert json.loads(succeed("show", path, "--json")) == card
     assert card["class_name"] in succeed("show", path)
+
+
+@pytest.mark.parametrize(("old", "name"), MOVED)
+def test_a_class_that_moved_is_found_where_it_is_now(old, name, tmp_path, monkeypatch):
+    cls = getattr(import_module(MOVED[old, name]), name)
+    model = cls(LogisticRegression()) if name == "NumberedClasses" else cls()
+    model.fit(np.eye(4), list("abab"))
+    with monkeypatch.context() as then:
+        then.setattr(cls, "__module__", old)
+        save(model, tmp_path / "old.skops")
+    with ZipFile(tmp_path / "old.skops") as file:
+        assert old in file.read(SCHEMA).decode()
+    assert type(load(tmp_path / "old.skops")) is cls

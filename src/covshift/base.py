@@ -8,7 +8,13 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
+from sklearn.metrics import accuracy_score
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,6 +22,7 @@ from covshift.domains import (
     Unit,
     check_fit_domains,
     check_new_domains,
+    check_no_placeholders,
     locate_units,
     new_target_domain,
     pooling_units,
@@ -23,7 +30,7 @@ from covshift.domains import (
 )
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.measures import median_bandwidth
-from covshift.streams import OpenRows, open_rows
+from covshift.streams import OpenRows, bring_home, open_rows
 
 # Candidates for the bandwidth of Gaussian bases, times the median distance between rows: from
 # structure a quarter as wide as the data to nearly linear functions. The median itself serves
@@ -138,6 +145,12 @@ def check_count(name: str, value: Any, *, minimum: int) -> None:
     if isinstance(value, bool):
         raise TypeError(f"{name} must be a whole number, got {value!r}.")
     check_scalar(value, name, Integral, min_val=minimum)
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Raise unless ``value`` is True or False: texts such as "no" count as true."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, got {value!r}.")
 
 
 def check_number(
@@ -389,3 +402,49 @@ class UnitAdapter(TargetLearner):
         tags.input_tags.allow_nan = self._allow_nan
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+# --- Predictors that know domains: requests of metadata, and accuracy ---
+
+
+class DomainRequests:
+    """Default requests of predictors, so that pipelines and searches hand on the domains."""
+
+    _requests = {"sample_domain": True}
+    __metadata_request__fit = {"sample_domain": True, "label_mask": True}
+    __metadata_request__predict = _requests
+    __metadata_request__predict_proba = _requests
+    __metadata_request__predict_log_proba = _requests
+    __metadata_request__score = _requests
+
+
+class ScoredClassifier(ClassifierMixin, DomainRequests):
+    """Base of the classifiers whose ``score`` refuses rows without a label.
+
+    A subclass has ``_domains_of(sample_domain, n_samples)``, the domains of rows to predict.
+    """
+
+    def score(
+        self, X: Any, y: Any, *, sample_domain: Any = None, sample_weight: Any = None
+    ) -> float:
+        """Accuracy on labeled rows.
+
+        Parameters
+        ----------
+        X, sample_domain
+            As in ``predict``.
+        y : array-like of shape (n_samples,)
+            True labels; the placeholder of an unlabeled row is an error.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+        """
+        y, sample_domain = bring_home(y), bring_home(sample_domain)
+        prediction = bring_home(self.predict(X, sample_domain=sample_domain))
+        y = check_no_placeholders(
+            y, self._domains_of(sample_domain, len(prediction)), self.classes_
+        )
+        return float(accuracy_score(y, prediction, sample_weight=sample_weight))

@@ -25,7 +25,7 @@ from covshift import (
     save,
     to_numpy,
 )
-from covshift.adapters import _device_fit, _filter_minimization, _unit_norms
+from covshift.adapters import _filter_minimization, _unit_norms
 from covshift.solvers.array_api import to_numpy as array_to_numpy
 from tests.array_libraries import LIBRARIES, ON_GPU, ON_PROCESSOR, to_torch, without_torch
 from tests.shifted import make_problem
@@ -138,7 +138,7 @@ def test_settings_of_other_shapes_are_one_batch(asarray, dispatch):
 
 @every_library
 def test_batches_are_cut_by_their_size(asarray, dispatch, monkeypatch):
-    monkeypatch.setattr(_device_fit, "BATCH_ACTIVATIONS", 13 * len(X))
+    monkeypatch.setattr(_filter_minimization, "BATCH_ACTIVATIONS", 13 * len(X))
     problem = (
         clone(SETTINGS[0]).set_params(n_restarts=5)._state_problem(asarray(X), y, SAMPLE_DOMAIN)
     )
@@ -275,7 +275,7 @@ def test_eager_operations_serve_where_triton_cannot_compile(monkeypatch):
     monkeypatch.setitem(sys.modules, "covshift.kernels.fused_filters", fused)
     monkeypatch.setattr(kernels, "fused_filters", fused, raising=False)
     with pytest.warns(UserWarning, match=r"Triton cannot compile for cuda:0 \(RuntimeError"):
-        assert _device_fit._fused_filters.__wrapped__("cuda:0") is None
+        assert _filter_minimization._fused_filters.__wrapped__("cuda:0") is None
 
 
 @without_torch

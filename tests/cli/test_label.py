@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from covshift import AdaptedClassifier, DomainStandardScaler, save
-from covshift.cli.label import LabelServer
+from covshift.cli.label_server import LabelServer
 from covshift.tables import TableClassifier, match_tables
 from covshift.tables.labeling import LabelingSession
 from tests.cli.user_files import assert_refused, run
@@ -53,7 +53,7 @@ def ask(server, method, path, body=None, **headers):
     connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=10)
     given = {"Host": f"127.0.0.1:{server.server_port}", **headers}
     connection.putrequest(method, path, skip_host=True)
-    data = None if body is None else json.dumps(body).encode()
+    data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
     for name, value in given.items():
         connection.putheader(name.replace("_", "-"), value)
     if data is not None:
@@ -123,6 +123,9 @@ def test_requests_that_make_no_sense(server):
         assert ask(server, "POST", "/label", body, **headers)[0] == 400
     assert ask(server, "POST", "/label", {"row": "1" * 20_000}, **headers)[0] == 400
     assert ask(server, "POST", "/label", **headers)[0] == 400
+    for text in (b'{"row": 1e999, "class": 0}', b"[" * 9000, b"\xff"):  # no traceback on the server
+        assert ask(server, "POST", "/label", text, **headers)[0] == 400
+    assert ask(server, "POST", "/label", Content_Length="\xb2", **headers)[0] == 400
     assert ask(server, "POST", "/other", {}, **headers)[0] == 404
     assert ask(server, "GET", "/etc/passwd", **headers)[0] == 404
     assert server.session.labels == {}

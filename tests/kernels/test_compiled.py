@@ -13,6 +13,8 @@ from covshift.datasets import make_periodic_shift
 from covshift.kernels import compiled
 from covshift.kernels.activations import ACTIVATIONS
 from covshift.kernels.filter_losses import LOSSES, filter_losses
+from covshift.kernels.small_filters import minimize_small_filters
+from covshift.solvers.line_search import search_limits
 from tests.kernels.conftest import COMPILED
 
 pytestmark = pytest.mark.skipif(COMPILED is None, reason="no compiled kernels here")
@@ -190,6 +192,55 @@ def test_threads_do_not_change_a_bit():
         for other in others:
             np.testing.assert_array_equal(other.components_, one.components_)
             np.testing.assert_array_equal(other.restart_losses_, one.restart_losses_)
+
+
+def test_calls_of_any_length_give_the_same_bits(monkeypatch):
+    X, y, sample_domain = make_data()
+    filter_ = PeriodicSparseFiltering(2, n_restarts=10, random_state=0)
+    whole = filter_.fit(X, y, sample_domain=sample_domain)
+    W, losses, n_iter = whole.components_, whole.restart_losses_, whole.n_iter_
+    monkeypatch.setattr(compiled, "CALL_WORK", 1)  # one evaluation in each call
+    in_steps = filter_.fit(X, y, sample_domain=sample_domain)
+    np.testing.assert_array_equal(in_steps.components_, W)
+    np.testing.assert_array_equal(in_steps.restart_losses_, losses)
+    assert in_steps.n_iter_ == n_iter
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_an_interrupt_does_not_wait_for_the_end_of_a_minimization(monkeypatch):
+    """The largest problem that is minimized as a whole, with more iterations than would end."""
+    n_calls = 0
+
+    def press_control_c():
+        nonlocal n_calls
+        n_calls += 1
+        if n_calls == 4:
+            raise KeyboardInterrupt
+        return False
+
+    X = np.random.default_rng(0).standard_normal((2**19 // 10 - 1, 4))
+    filter_ = PeriodicSparseFiltering(10, n_restarts=1, max_iter=10**6, tol=0, random_state=0)
+    with monkeypatch.context() as patch:
+        real = compiled.minimize_small
+        patch.setattr(compiled, "minimize_small", lambda *args: real(*args[:-1], press_control_c))
+        with pytest.raises(KeyboardInterrupt):
+            filter_.fit(X, np.arange(len(X)) % 2)
+
+
+def test_a_minimization_that_is_to_stop_ends_at_once(monkeypatch):
+    W, arguments = draw(3000, L=2)
+    asked = iter([False] * 5 + [True] * 10_000)
+    monkeypatch.setattr(compiled, "CALL_WORK", 1)
+    limits = search_limits() | {"max_iter": 100, "tol": 0.0, "precision": 1e-16}
+    paths = minimize_small_filters(
+        W, **arguments, activation="sin", epsilon=0.0, norm_epsilon=0.0,
+        limits=limits, run=map, should_stop=lambda: next(asked),
+    )  # fmt: skip
+    assert [len(path.losses) for path in paths[1:]] == [1] * (len(W) - 1)
+    assert len(paths[0].losses) <= 6
+    for path in paths:
+        assert np.isfinite(path.losses).all()
+        assert np.isfinite(path.gradient_norms).all()
 
 
 def test_no_iteration_at_all_keeps_the_starts():

@@ -36,10 +36,10 @@ from covshift.selection.expectations import (
     label_stretch,
     quantities_of,
 )
+from covshift.selection.leaderboard import score_table
 from covshift.selection.metrics import METRICS
 from covshift.selection.problem import Problem
 from covshift.selection.rehearsals import KINDS, pseudo_targets
-from covshift.selection.score_table import score_table
 from covshift.selection.words import say_gain
 from tests.selection.made_problems import Broken, make_bench, make_moved, plain, standardized
 

@@ -1,12 +1,21 @@
 """`AutoAdaptedRegressor`: choice, predictions, limits, assessment, labels of target rows."""
 
+import re
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.metrics import make_scorer, mean_absolute_error, median_absolute_error
 
-from covshift import AutoAdaptedRegressor, NothingToAdaptWarning, load, save, stack_domains
+from covshift import (
+    AdaptedRegressor,
+    AutoAdaptedRegressor,
+    NothingToAdaptWarning,
+    load,
+    save,
+    stack_domains,
+)
 from covshift.selection.label_tasks import ROOM
 
 FEW = [("standardize", Ridge()), ("coral", Ridge())]
@@ -199,6 +208,10 @@ def test_equal_labels_are_predicted():
         ({"candidates": [("coral", "ridge")]}, "is not a regressor"),
         ({"vote": 0}, "vote"),
         ({"max_risk": 2.0}, "max_risk is a probability"),
+        ({"keep_rows": "no"}, "keep_rows must be True or False, got 'no'"),
+        ({"objective": "roc_auc"}, "objective='roc_auc' cannot score predicted numbers"),
+        ({"objective": "accuracy"}, "objective='accuracy' cannot score predicted numbers"),
+        ({"objective": lambda truth, predicted: np.nan}, "gave NaN for every candidate"),
     ],
 )
 def test_bad_parameters(sites, options, message):
@@ -211,5 +224,23 @@ def test_bad_parameters(sites, options, message):
 def test_labels_must_be_numbers(sites):
     X, _, sample_domain, _, _ = sites
     texts = np.where(sample_domain >= 0, "high", "")
-    with pytest.raises(ValueError, match="not compatible with arrays of bytes/strings"):
-        AutoAdaptedRegressor(candidates=FEW).fit(X, texts, sample_domain=sample_domain)
+    dates = np.datetime64("2024-01-01") + np.arange(len(X)).astype("timedelta64[D]")
+    for labels, first in (
+        (texts, "<U4 (first: 'high')"),
+        (dates, "datetime64[D] (first: '2024-01-01')"),
+        (dates - dates[0], "timedelta64[D] (first: '0 days')"),
+    ):
+        message = re.escape(f"y must hold numbers, got {first}. Convert the labels")
+        for model in (AutoAdaptedRegressor(candidates=FEW), AdaptedRegressor("coral")):
+            with pytest.raises(ValueError, match=message):
+                model.fit(X, labels, sample_domain=sample_domain)
+
+
+def test_labels_whose_squares_overflow_are_refused(sites):
+    """They made every prediction NaN."""
+    X, y, sample_domain, X_new, _ = sites
+    model = AutoAdaptedRegressor(candidates=FEW, random_state=0)
+    with pytest.raises(ValueError, match=r"y holds magnitudes up to .*e\+3\d\d; above 1e\+150"):
+        model.fit(X, y * 1e299, sample_domain=sample_domain)
+    model.fit(X, y * 1e145, sample_domain=sample_domain)
+    assert np.isfinite(model.predict(X_new)).all()

@@ -1,11 +1,13 @@
 """Expected scores of fitted models on new rows without labels."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
 from covshift import (
     AdaptedClassifier,
+    AdaptedRegressor,
     AutoAdaptedClassifier,
     estimate_performance,
     load,
@@ -98,6 +100,9 @@ def test_known_labels_are_read_where_they_are():
     assert codes.tolist() == [1, 0]
     rows, codes = known_codes([1, None, 0.0], np.array([0, 1]), 3)
     assert (rows.tolist(), codes.tolist()) == ([0, 2], [1, 0])
+    nullable = pd.array([1, pd.NA, 0], dtype="Int64")
+    rows, codes = known_codes(nullable, np.array([0, 1]), 3)
+    assert (rows.tolist(), codes.tolist()) == ([0, 2], [1, 0])
     with pytest.raises(ValueError, match=r"'maybe' \(row 1\), which is not a class"):
         known_codes([None, "maybe"], NAMES, 2)
     with pytest.raises(ValueError, match="one entry per row"):
@@ -121,6 +126,21 @@ def test_bad_input(model):
         estimate_performance(fit(), draw(30, 7)[0])
     with pytest.raises(ValueError, match="objective must be one of"):
         estimate_performance(model, draw(30, 7)[0], objective="f1")
+    with pytest.raises(TypeError, match="keep_rows must be True or False, got 'no'"):
+        fit(keep_rows="no")
+
+
+@pytest.mark.parametrize("other", [LogisticRegression(), AdaptedRegressor("coral")], ids=repr)
+def test_other_models_are_refused(other):
+    X = draw(30, 7)[0]
+    if isinstance(other, LogisticRegression):
+        other.fit(X, X[:, 0] > 0)
+    else:
+        other.fit(X, X[:, 0], sample_domain=np.repeat([0, -1], 15))
+    with pytest.raises(
+        TypeError, match=f"takes a fitted AdaptedClassifier.*{type(other).__name__}"
+    ):
+        estimate_performance(other, X)
 
 
 def test_the_drop_on_source_domains_is_that_of_the_assessment():

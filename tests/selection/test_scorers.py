@@ -14,7 +14,7 @@ from covshift.kernels.class_shares import estimate_shares, reweigh_classes
 from covshift.kernels.distinct_rows import deal_folds
 from covshift.kernels.vector_scaling import Scaling, fit_scaling, scaled_probabilities
 from covshift.selection.candidates import Candidate
-from covshift.selection.explanations import (
+from covshift.selection.importance_weights import (
     class_share_weights,
     importance_weights,
     left_unexplained,

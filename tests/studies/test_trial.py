@@ -61,7 +61,7 @@ def test_key_differs_for_every_field(other):
 
 def test_key_is_the_same_in_another_process():
     program = (
-        "from covshift.studies.trial import Trial\n"
+        "from covshift.studies.study import Trial\n"
         f"print(Trial('e', {SETTINGS!r}, 3).key, hash('e'))"
     )
     keys, hashes = zip(

@@ -1,5 +1,7 @@
 """The history of batches: whole lines, none twice, whatever happens to who writes them."""
 
+import json
+
 import pytest
 
 from covshift.tables import TableError
@@ -8,11 +10,15 @@ from covshift.tables.batch_history import append_history, make_key, read_history
 
 def batch(name, digest="d", model="m", **more):
     key = make_key(name, digest, model)
-    return {"kind": "batch", "key": key, "name": name, "digest": digest, "model": model, **more}
+    found = {"rows": 10, "moved": False, "what_moved": [], "features": []}
+    return {
+        "kind": "batch", "key": key, "name": name, "digest": digest, "model": model, **found, **more
+    }  # fmt: skip
 
 
 def labels(of, text="l", **more):
-    return {"kind": "labels", "key": make_key(of["key"], text), "of": of["key"], **more}
+    key = make_key(of["key"], text)
+    return {"kind": "labels", "key": key, "of": of["key"], "n_labels": 1, **more}
 
 
 def names(path):
@@ -60,6 +66,54 @@ def test_a_torn_last_line_is_ignored_and_then_replaced(tmp_path, n_bytes):
     assert append_history(path, [batch("b"), batch("c")]) == [True, True]
     assert names(path) == ["a", "b", "c"]
     assert read_history(path).notes == []
+
+
+SCORE = {"value": 0.9, "low": 0.8, "high": 1.0}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        *({"kind": value} for value in ([], {}, None)),
+        *({"rows": value} for value in (None, "x", [], -1, True)),
+        *({"moved": value} for value in (None, "yes", 1)),
+        *({"what_moved": value} for value in (None, "features", [1])),
+        *({"features": value} for value in (None, {}, [None], [{"feature": 1}])),
+        *({"estimate": value} for value in ("x", 1, {}, SCORE | {"low": None})),
+        *({"reference": value} for value in ("x", [], True)),
+        *({"period": value} for value in (1, [])),
+    ],
+    ids=repr,
+)
+def test_a_line_with_fields_of_other_types_is_ignored(tmp_path, damage):
+    """They ended `covshift monitor` with a message about a type of Python."""
+    path = tmp_path / "history.jsonl"
+    whole = batch(
+        "b", estimate=SCORE, reference=0.5, period="2024", features=["x", {"feature": "y"}]
+    )
+    append_history(path, [whole])
+    line = {"covshift_history": 1, **batch("a"), **damage}
+    path.write_text(json.dumps(line) + "\n" + path.read_text())
+    assert names(path) == ["b"]
+    assert read_history(path).notes == ["history.jsonl: ignored 1 damaged lines of the history."]
+
+
+def test_labels_of_other_types_are_ignored(tmp_path):
+    path = tmp_path / "history.jsonl"
+    one = batch("a")
+    damages = ({"n_labels": None}, {"observed": 0.5}, {"updated": []}, {"covered": "yes"})
+    lines = [{"covshift_history": 1, **labels(one), **damage} for damage in damages]
+    append_history(path, [one])
+    path.write_text(path.read_text() + "".join(json.dumps(line) + "\n" for line in lines))
+    assert "n_labels" not in read_history(path).batches[0]
+    assert "ignored 4 damaged lines" in read_history(path).notes[0]
+
+
+def test_a_file_of_deep_brackets_is_not_a_history(tmp_path):
+    path = tmp_path / "history.jsonl"
+    path.write_text("[" * 100_000 + "\n")
+    with pytest.raises(TableError, match="is not a history of covshift monitor"):
+        read_history(path)
 
 
 def test_a_torn_first_line_is_replaced(tmp_path):

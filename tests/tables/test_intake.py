@@ -12,16 +12,16 @@ from covshift.tables import (
     TableEncoder,
     TableError,
     TableSchema,
+    features,
     match_tables,
     open_table,
     read_pair,
     read_table,
     score_file,
-    suspects,
     text_layout,
 )
 from covshift.tables.columns import column_numbers
-from covshift.tables.labels import read_labels
+from covshift.tables.label_column import read_labels
 
 rng = np.random.default_rng(0)
 N = 120
@@ -350,9 +350,9 @@ def test_ranges_of_a_numeric_label(tmp_path):
 
 @pytest.mark.parametrize(("most", "n_notes"), [(1, 0), (2, 1)])
 def test_case_is_looked_at_in_columns_of_few_texts(most, n_notes, monkeypatch):
-    monkeypatch.setattr(suspects, "MAX_TEXTS", most)
+    monkeypatch.setattr(features, "MAX_TEXTS", most)
     counts = pd.Series(["Yes", "yes", "Yes"]).value_counts()
-    assert len(suspects._case_note("member", counts)) == n_notes
+    assert len(features._case_note("member", counts)) == n_notes
 
 
 def test_text_of_arrow_is_read_as_numbers():

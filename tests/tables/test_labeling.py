@@ -7,8 +7,8 @@ import pytest
 from covshift import AdaptedClassifier, DomainStandardScaler
 from covshift.tables import TableClassifier, TableError, labeling, match_tables
 from covshift.tables.batch_series import monitor_series
+from covshift.tables.label_files import read_new_labels
 from covshift.tables.labeling import LabelingSession
-from covshift.tables.new_labels import read_new_labels
 from tests.tables.test_batch_series import rows, say_estimate, write
 
 

@@ -126,8 +126,9 @@ def test_tables_that_cannot_be_read(tmp_path):
     refuse(tmp_path, "names the recording a.npy in lines 2 and 4: keep one")
     write_recordings(tmp_path, table="file,start\na.npy,7\n")
     refuse(tmp_path, "has a column 'start', as windows have; rename it")
-    write_recordings(tmp_path, table="file,rate\na.npy,fast\n")
-    refuse(tmp_path, "line 2: rate 'fast' is not a number of samples per second")
+    for rate in ("fast", "0", "-5", "inf", "1e400"):
+        write_recordings(tmp_path, table=f"file,rate\na.npy,{rate}\n")
+        refuse(tmp_path, f"line 2: rate '{rate}' is not a number of samples per second")
     alone = RecordingTable(tmp_path / "a.npy", WindowSettings(window=WINDOW))
     with pytest.raises(TableError, match=r"a\.npy: is a recording\. Name it in a table"):
         read_table(alone)
@@ -136,6 +137,9 @@ def test_tables_that_cannot_be_read(tmp_path):
 def test_recordings_that_cannot_be_used(tmp_path):
     write_recordings(tmp_path, lengths=(100, 20))
     refuse(tmp_path, "recording 'b.npy' has 20 samples, fewer than a window of 32")
+    long = RecordingTable(tmp_path, WindowSettings(window=10**14))  # more than there is memory for
+    with pytest.raises(TableError, match=r"'a\.npy' has 100 samples, fewer than a window of"):
+        read_table(long)
     np.save(tmp_path / "b.npy", rng.normal(size=(100, 2)))
     refuse(tmp_path, "recording 'b.npy' has 2 channels, not 1")
     np.save(tmp_path / "b.npy", np.where(np.arange(100) == 40, np.nan, 1.0))

@@ -11,8 +11,8 @@ from covshift.predictors.objective import decide_classes
 from covshift.selection.bench import N_FOLDS, Bench
 from covshift.selection.candidates import default_candidates
 from covshift.selection.choice import choose
-from covshift.selection.disqualification import disqualify
 from covshift.selection.expectations import vote_probabilities
+from covshift.selection.leaderboard import disqualify
 from covshift.selection.members import FitData, fit_members
 from covshift.selection.metrics import METRICS
 from covshift.selection.outputs import Output, class_logits

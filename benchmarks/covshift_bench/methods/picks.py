@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 
 from covshift import AdaptedClassifier
-from covshift.selection.disqualification import disqualify
+from covshift.selection.leaderboard import disqualify
 from covshift.selection.metrics import METRICS
 from covshift.selection.scorers import SCORERS
 from covshift_bench.method import Method, Prediction

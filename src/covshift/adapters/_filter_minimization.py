@@ -1,8 +1,10 @@
 """Minimizing the losses of filters from their starts: many problems in few evaluations."""
 
+import hashlib
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any, NamedTuple
@@ -10,22 +12,125 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state, check_scalar
 
-from covshift.adapters import _device_fit
 from covshift.adapters._unit_norms import UnitNorms
 from covshift.base import check_count, check_option, warn_nothing_to_adapt
 from covshift.domains import FitDomains, Labels, pooling_units
 from covshift.kernels import compiled
 from covshift.kernels.activations import ACTIVATIONS, activate
 from covshift.kernels.arrays import BoolArray, FloatArray, IntArray, Rows
+from covshift.kernels.device_filters import DeviceProblems, Passes, device_losses, eager_passes
 from covshift.kernels.filter_losses import Losses, filter_losses, streamed_losses
 from covshift.kernels.ks_distance import mean_ks_distance
 from covshift.kernels.row_blocks import are_kept
 from covshift.kernels.small_filters import minimize_small_filters
+from covshift.solvers.array_api import namespace_of
 from covshift.solvers.lbfgs import MAX_DENSE, Path, minimize_lbfgs
 from covshift.solvers.line_search import search_limits
 from covshift.solvers.threads import Run, run_tasks
 from covshift.streams import ArrayRows, RowStream
-from covshift.streams.device_rows import bring_to_host, float_type, is_device_array
+from covshift.streams.device_rows import (
+    bring_to_host,
+    float_type,
+    is_device_array,
+    is_tensor,
+    put_beside,
+)
+
+# --- Losses of problems whose rows live on a device, and what batches of them are made of ---
+
+
+# Activations evaluated together: arrays of a gigabyte in single precision.
+BATCH_ACTIVATIONS = 2**28
+
+
+def device_kind(problem: Any) -> tuple[Any, ...]:
+    """Key of problems on a device that can be evaluated together.
+
+    Numbers of filters may differ: the smaller problems are padded. Those of few variables keep
+    to themselves, for the solver keeps their whole inverse Hessian. A cosine is a sine with
+    another phase.
+    """
+    filter_ = problem.filter_
+    curve = "abs" if filter_.activation == "abs" else "periodic"
+    evaluation = (filter_._loss_name(), curve, filter_.epsilon, filter_.norm_epsilon)
+    C, L = problem.reward.groups.shape
+    codes = problem.reward.codes
+    labels = None if codes is None else hashlib.sha256(codes).digest()
+    small = L if L * problem.X.shape[1] <= MAX_DENSE else None
+    return ("device", id(problem.X), C, labels, small, *evaluation)
+
+
+def hold_the_same(X: Any, other: Any) -> bool:
+    """Whether two arrays of one shape are equal, in one place."""
+    if X.dtype != other.dtype or X.device != other.device:
+        return False
+    return bool(namespace_of(X).all(other == X))
+
+
+def pad_starts(starts: Sequence[FloatArray], X: Any) -> Any:
+    """Filters (K, L, m) beside X, from arrays of up to L filters."""
+    L = max(len(start) for start in starts)
+    padded = np.zeros((len(starts), L, X.shape[1]), float_type(X))
+    for row, start in enumerate(starts):
+        padded[row, : len(start)] = start
+    return put_beside(padded, X)
+
+
+def device_batch_losses(problems: Sequence[Any], n_filters: int) -> Losses:
+    """The losses of problems on the same rows, padded to ``n_filters`` each."""
+    first, X = problems[0], problems[0].X
+    filter_, dtype = first.filter_, float_type(X)
+    C = first.reward.groups.shape[0]
+    groups = np.zeros((len(problems), C, n_filters), dtype=bool)
+    there = np.zeros((len(problems), n_filters), dtype=bool)
+    for row, problem in enumerate(problems):
+        L = problem.reward.groups.shape[1]
+        groups[row, :, :L], there[row, :L] = problem.reward.groups, True
+    codes = first.reward.codes
+    codes = np.full(X.shape[0], C) if codes is None else np.where(codes < 0, C, codes)
+    label_reward = np.stack([problem.reward.label_reward for problem in problems])
+    alpha = np.array([problem.filter_.alpha for problem in problems])
+    activations = [problem.filter_.activation for problem in problems]
+    phase = np.where(np.array(activations) == "cos", np.pi / 2, 0.0)
+    numbers = (label_reward.astype(dtype), there, alpha.astype(dtype), phase.astype(dtype))
+    arrays = (codes, groups, *numbers)
+    xp = namespace_of(X)
+    passes = _choose_passes(
+        X, n_filters, filter_._loss_name(),
+        activation=activations[0] if len(set(activations)) == 1 else "periodic",
+        epsilon=filter_.epsilon, norm_epsilon=filter_.norm_epsilon,
+    )  # fmt: skip
+    on_device = DeviceProblems(X, *(put_beside(array, X) for array in arrays))
+    return device_losses(on_device, passes, xp)
+
+
+def _choose_passes(X: Any, n_filters: int, loss: str, **how: Any) -> Passes:
+    """Fused kernels where there are any for this, eager operations elsewhere."""
+    xp = namespace_of(X)
+    fused = _fused_filters(X.device) if is_tensor(X) and X.is_cuda else None
+    if fused is not None and fused.takes(X, n_filters, loss):
+        return fused.fused_passes(**how, xp=xp)
+    return eager_passes(loss, **how, xp=xp)
+
+
+@cache
+def _fused_filters(device: Any) -> Any:
+    """The module of the fused kernels, if Triton is there and can compile."""
+    try:
+        from covshift.kernels import fused_filters
+    except ImportError:
+        return None
+    try:
+        fused_filters.try_out(device)
+    except Exception as error:  # whatever a compiler may say
+        warnings.warn(
+            f"Triton cannot compile for {device} ({type(error).__name__}: {error}): the filters "
+            "are evaluated by torch itself, which takes longer.",
+            stacklevel=2,
+        )
+        return None
+    return fused_filters
+
 
 # Filters evaluated together: 100 starts of four. Enough of them keep NumPy's overhead small beside
 # its work; more would only make the blocks of rows shorter.
@@ -102,7 +207,7 @@ class FilterProblem:
         if isinstance(X, np.ndarray):
             same = np.array_equal(X, theirs)
         else:
-            same = self.on_device and _device_fit.hold_the_same(X, theirs)
+            same = self.on_device and hold_the_same(X, theirs)
         return replace(self, X=theirs) if same else self
 
     @property
@@ -121,7 +226,7 @@ class FilterProblem:
         """Starts to be evaluated together."""
         L = self.reward.groups.shape[1]
         if self.on_device:
-            return max(1, _device_fit.BATCH_ACTIVATIONS // (L * self.X.shape[0]))
+            return max(1, BATCH_ACTIVATIONS // (L * self.X.shape[0]))
         return max(1, BATCH_FILTERS // L)
 
     @property
@@ -135,7 +240,7 @@ class FilterProblem:
         evaluation = (filter_._loss_name(), filter_.activation, filter_.epsilon)
         stopping = (self.max_iter, filter_.tol, self.window is None)
         if self.on_device:
-            return (*_device_fit.device_kind(self), *stopping)
+            return (*device_kind(self), *stopping)
         # Enough starts for a batch of their own share one array of rows, which costs less.
         alone = not isinstance(X, np.ndarray) or 2 * len(self.starts) > self.n_together
         rows = id(X) if alone else (X.shape, X.dtype)
@@ -224,8 +329,8 @@ def _paths_of(batch: list[Start], run: Run, should_stop: Any) -> list[Path]:
     if not shown and _is_small(problems):
         return _minimize_small(problems, np.stack(given), max_iter, tol, run, should_stop)
     if first.on_device:
-        starts = _device_fit.pad_starts(given, first.X)
-        losses = _device_fit.device_batch_losses(problems, starts.shape[1])
+        starts = pad_starts(given, first.X)
+        losses = device_batch_losses(problems, starts.shape[1])
     else:
         starts = np.stack(given)
         size = starts.shape[0] * starts.shape[1] * first.X.shape[0]

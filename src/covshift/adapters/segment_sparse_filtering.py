@@ -24,7 +24,7 @@ from covshift.domains import check_fit_domains, check_new_domains
 from covshift.kernels.activations import ACTIVATIONS, activate
 from covshift.kernels.arrays import FloatArray
 from covshift.kernels.normalization import row_norms
-from covshift.rows import check_magnitude
+from covshift.row_checks import check_magnitude
 from covshift.shared_docs import documented_like
 from covshift.streams import OpenRows, open_rows
 

@@ -152,7 +152,7 @@ def adapt(
         # Imported here: --help stays fast, and a missing extra becomes a one-line error.
         from covshift.persistence.model_files import is_model_file
         from covshift.tables import check_output
-        from covshift.tables.labels import check_task
+        from covshift.tables.label_column import check_task
         from covshift.tables.recordings import as_windows
 
         check_output(
@@ -257,7 +257,7 @@ def _adapt_tables(
     from covshift.persistence.model_files import import_skops
     from covshift.tables import adapt_tables, choose_estimator, describe_model, read_pair
     from covshift.tables.adapting import check_choice
-    from covshift.tables.new_labels import with_new_labels
+    from covshift.tables.label_files import with_new_labels
     from covshift.tables.recordings import RecordingTable
 
     # Now, not after the work.

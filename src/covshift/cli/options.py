@@ -284,7 +284,7 @@ class Reading:
         """Return the file of a table argument; with --db it is a query, whose rows are read."""
         if self.db is None:
             return table
-        from covshift.tables.converted_files import query_file  # here: --help stays fast
+        from covshift.tables.file_formats import query_file  # here: --help stays fast
 
         return query_file(self.db, str(table))
 

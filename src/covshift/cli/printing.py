@@ -66,7 +66,7 @@ def _plain(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
-# The assessment in a model's card, as the commands print it.
+# --- The assessment in a model's card, as the commands print it ---
 
 
 HOW_TO_LABEL = (

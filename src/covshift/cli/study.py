@@ -38,7 +38,7 @@ from covshift.studies.store import (
 )
 from covshift.studies.study import Study, TextTable
 
-# A progress bar of trials, with an estimate of the time left.
+# --- A progress bar of trials, with an estimate of the time left ---
 
 
 # The speed is that of the last seconds: trials of one system are alike, and the next

@@ -31,7 +31,7 @@ from covshift.datasets.speech_features import (
 from covshift.kernels.arrays import FloatArray
 from covshift.output_files import prepare_folder, write_whole
 
-# Features of many sound files, in parallel, so that a stop at any moment costs little.
+# --- Features of many sound files, in parallel, so that a stop at any moment costs little ---
 #
 # Features are kept on disk, by what they were computed from. An entry's name is the hash of the
 # file's contents and of the settings, so it never grows stale: renamed or copied files are found,

@@ -230,7 +230,7 @@ CORPORA = {
 }
 
 
-# The recordings in a folder: who speaks in each, how, and which files are none.
+# --- The recordings in a folder: who speaks in each, how, and which files are none ---
 
 
 OWN_TABLE = "table"  # in place of a corpus: labels are the targets as they are

@@ -23,7 +23,7 @@ from scipy.fft import dct, rfft
 from covshift.base import check_option
 from covshift.kernels.arrays import FloatArray, Rows
 
-# Sound files -> one channel of samples; what cannot be used is named, not guessed at.
+# --- Sound files -> one channel of samples; what cannot be used is named, not guessed at ---
 
 
 AUDIO_SUFFIXES = (".flac", ".wav")

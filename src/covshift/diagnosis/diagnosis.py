@@ -22,7 +22,7 @@ from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
 from covshift.output_files import write_whole
 from covshift.predictors.objective import ACCURACY, OBJECTIVES
 from covshift.report.document import to_plain
-from covshift.rows import check_readable
+from covshift.row_checks import check_readable
 from covshift.selection.assessment import MAX_RISK, Assessment
 from covshift.selection.auto_adapted import AutoAdapted
 from covshift.selection.auto_adapted_classifier import AutoAdaptedClassifier
@@ -36,7 +36,7 @@ from covshift.selection.metrics import NUMBER_METRICS, R2
 from covshift.selection.score_files import write_scores
 from covshift.selection.words import HOW_TO_LABEL, adapter_rows
 from covshift.streams import bring_home, is_streamed
-from covshift.streams.sampling import draw_in_memory
+from covshift.streams.opening import draw_in_memory
 
 
 class Findings(NamedTuple):
@@ -289,7 +289,7 @@ def _check_numbers(labels: Any, n_rows: int) -> FloatArray:
     return numbers
 
 
-# `diagnose`: from rows of all domains to a `Diagnosis`.
+# --- `diagnose`: from rows of all domains to a `Diagnosis` ---
 #
 # The advice comes from the code that `AutoAdaptedClassifier` runs before it fits anything, or
 # `AutoAdaptedRegressor` where the label is a number: the same bench of candidates, choice and

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from covshift.diagnosis.diagnosis import Diagnosis
 
 
-# Pictures of a diagnosis: rows before and after, expected scores and gains.
+# --- Pictures of a diagnosis: rows before and after, expected scores and gains ---
 
 
 GAINS = "expected gain over the plain model, by adapter"

@@ -35,11 +35,11 @@ from covshift.measures import (
     mmd,
     mmd_test,
 )
-from covshift.quiet import ignored_warnings
 from covshift.report.document import to_plain
 from covshift.selection.bench import Bench
-from covshift.selection.explanations import MIN_ROWS, class_share_weights, left_unexplained
+from covshift.selection.importance_weights import MIN_ROWS, class_share_weights, left_unexplained
 from covshift.selection.problem import Problem
+from covshift.warning_filters import ignored_warnings
 
 LEVEL = 0.05  # of the tests; over both tests, over features and over domains by Holm
 MAX_ROWS = 1000  # of a role: kernel and classifier tests tell no more with more

@@ -24,12 +24,12 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.kernels.distinct_rows import deal_folds
-from covshift.quiet import ignored_warnings
 from covshift.report.document import to_plain
 from covshift.selection.bench import N_FOLDS, Bench
 from covshift.solvers.threads import one_blas_thread
+from covshift.warning_filters import ignored_warnings
 
-# Whether y and d are independent given x, from what is left of both after x has explained them.
+# --- Whether y and d are independent given x, from what x leaves unexplained of both ---
 #
 # With residuals R_{ik} = [y_i = k] - \hat P(k \mid x_i) and
 # D_{im} = [d_i = m] - \hat P(m \mid x_i), both of rows that took no part in the fits, and

@@ -13,10 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from covshift.kernels.arrays import BoolArray, FloatArray
 from covshift.measures import SourceSupport, effective_sample_size, pareto_k
-from covshift.quiet import ignored_warnings
 from covshift.report.document import to_plain
 from covshift.selection.bench import Bench
-from covshift.selection.explanations import MIN_ROWS, importance_weights, left_unexplained
+from covshift.selection.importance_weights import MIN_ROWS, importance_weights, left_unexplained
+from covshift.warning_filters import ignored_warnings
 
 # No source row speaks for a target row outside the support. Where more than a fifth of the target
 # is there, what is learned from the others is no longer about the target.

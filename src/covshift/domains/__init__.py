@@ -17,6 +17,7 @@ from covshift.domains.labels import (
     blank_labels,
     check_no_placeholders,
     encode_classes,
+    is_missing,
     known_labels,
     placeholder_label,
 )
@@ -50,6 +51,7 @@ __all__ = [
     "check_new_domains",
     "check_no_placeholders",
     "encode_classes",
+    "is_missing",
     "known_labels",
     "locate_units",
     "new_target_domain",

@@ -9,7 +9,7 @@ from sklearn.utils import _safe_indexing, check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from covshift.kernels.arrays import BoolArray, IntArray
-from covshift.rows import check_unmasked
+from covshift.row_checks import check_unmasked
 
 Labels: TypeAlias = npt.NDArray[Any]
 
@@ -34,6 +34,11 @@ def known_labels(
     if _is_object(labels):
         labels = _without_objects(labels)
     labels = column_or_1d(labels, warn=True)
+    if kind == "number" and labels.dtype.kind in "USTMm":
+        raise ValueError(
+            f"y must hold numbers, got {labels.dtype} (first: {str(labels[0])!r}). Convert the "
+            "labels, e.g. dates to days since one of them."
+        )
     dtype = "numeric" if kind == "number" else None
     if kind == "number" or labels.dtype.kind in "fcO":
         labels = check_array(labels, ensure_2d=False, dtype=dtype, input_name="y")
@@ -94,7 +99,7 @@ def check_no_placeholders(y: Any, sample_domain: IntArray | None, classes: Label
     """
     labels = np.asarray(y)
     if _is_object(labels):
-        missing = [one for one in labels.ravel() if _is_missing(one)]
+        missing = [one for one in labels.ravel() if is_missing(one)]
         if missing:
             raise _cannot_score(missing[0])
         labels = _without_objects(labels)
@@ -111,7 +116,7 @@ def check_no_placeholders(y: Any, sample_domain: IntArray | None, classes: Label
     return labels
 
 
-def _is_missing(label: Any) -> bool:
+def is_missing(label: Any) -> bool:
     """Whether an object is None, NaN or the missing value of pandas."""
     is_nan = isinstance(label, float | np.floating) and bool(np.isnan(label))
     return label is None or is_nan or type(label).__name__ == "NAType"

@@ -30,7 +30,7 @@ from covshift.predictors.adapted_classifier import ESTIMATED
 from covshift.predictors.adapted_estimator import AdaptedEstimator
 from covshift.predictors.fitting import knows_domains, steps_of
 from covshift.predictors.objective import BALANCED_ACCURACY
-from covshift.quiet import ignored_warnings
+from covshift.warning_filters import ignored_warnings
 
 __all__ = ["to_onnx"]
 

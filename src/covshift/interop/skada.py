@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from covshift.domains import check_fit_domains, check_new_domains
 from covshift.kernels.arrays import FloatArray
-from covshift.rows import validate_rows
+from covshift.row_checks import validate_rows
 from covshift.weights import scale_to_mean_one
 
 __all__ = ["ReweightAdapter"]

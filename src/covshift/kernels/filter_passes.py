@@ -57,10 +57,6 @@ from covshift.kernels.arrays import FloatArray
 from covshift.kernels.row_blocks import Block, BlockedRows, Lane, Run, project, project_back, room
 
 # --- Steps on the activations of a block, by NumPy or by compiled code ---
-#
-# Steps on the activations of a block of rows, by NumPy or by compiled code.
-#
-# `filter_passes` has the formulas, and goes through the blocks.
 
 
 class RowFactors(NamedTuple):

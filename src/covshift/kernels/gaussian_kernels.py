@@ -93,9 +93,7 @@ def _tiles(
             yield row, column, kernel(A[row : row + TILE_ROWS], B[column : column + TILE_ROWS])
 
 
-# --- Gaussian basis functions ---
-#
-# Gaussian basis functions: what models of a density ratio or of class probabilities are made of.
+# --- Basis functions: what models of a density ratio or of class probabilities are made of ---
 #
 #     \varphi_l(x) = \exp\Bigl(-\frac{\lVert x - c_l \rVert^2}{2 \sigma^2}\Bigr)
 
@@ -133,9 +131,7 @@ def gaussian_mixture(
     return values
 
 
-# --- Nyström features ---
-#
-# Nyström features: a Gaussian kernel of low rank, whose diagonal is exact.
+# --- Nyström features: a Gaussian kernel of low rank, whose diagonal is exact ---
 #
 # With landmarks C (r, d) among the rows X (n, d) and k(C, C) = V \Lambda V^\top,
 #

@@ -246,9 +246,7 @@ def project_back(dH: FloatArray, rows: Rows) -> FloatArray:
     return product.reshape(*dH.shape[:2], -1)
 
 
-# --- Consecutive rows ---
-#
-# Consecutive rows of an array that may be too large to copy, and a first look at them.
+# --- Consecutive rows of an array that may be too large to copy, and a first look at them ---
 
 
 TILE_BYTES = 2**22  # near the cache

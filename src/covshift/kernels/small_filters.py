@@ -54,7 +54,7 @@ def minimize_small_filters(
         `filter_losses`; dense rows.
     limits : see `compiled.minimize_small`.
     run : how parts of the problems are run.
-    should_stop : asked before every part whether to give up, with starts for results.
+    should_stop : asked about ten times per second whether to give up; paths then end early.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def minimize_small_filters(
         block = compiled.describe(shape, own_codes, n_classes, activation, epsilon, norm_epsilon)
         result = compiled.minimize_small(
             block, own_columns, upstream[part], alpha[part], l1[part], starts[part],
-            limits | {"max_iter": 0} if should_stop() else limits,
+            limits, should_stop,
         )  # fmt: skip
         return [
             SmallPath(

@@ -28,7 +28,7 @@ from sklearn.utils import check_array, check_random_state
 from covshift.kernels.activations import activate
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.kernels.normalization import row_norms
-from covshift.rows import check_rows
+from covshift.row_checks import check_rows
 
 # Pairs whose rows are held at once.
 BLOCK_PAIRS = 4096

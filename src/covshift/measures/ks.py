@@ -11,7 +11,7 @@ from covshift.kernels.arrays import FloatArray
 from covshift.kernels.ks_distance import effective_sizes, ks_statistics
 from covshift.measures.paired_tests import holm
 from covshift.measures.samples import check_two_samples, check_weights
-from covshift.quiet import ignored_warnings
+from covshift.warning_filters import ignored_warnings
 
 # Below this number of pairs of rows the exact p-value costs no more than the approximation.
 MAX_PAIRS_FOR_EXACT = 10_000

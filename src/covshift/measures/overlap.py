@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from covshift.kernels.arrays import BoolArray, FloatArray
 from covshift.measures.samples import check_two_samples, check_weights
-from covshift.rows import validate_rows
+from covshift.row_checks import validate_rows
 
 
 class SourceSupport(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped

@@ -17,7 +17,7 @@ from sklearn.utils import check_array, check_consistent_length, check_random_sta
 
 from covshift.kernels.arrays import FloatArray, IntArray
 
-# Numbers per trial, and the groups that trials repeat: what the paired tests share.
+# --- Numbers per trial, and the groups that trials repeat: what the paired tests share ---
 
 
 Alternative: TypeAlias = Literal["two-sided", "greater", "less"]
@@ -75,7 +75,7 @@ def block_sizes(n_rows: int, n_clusters: int) -> Iterator[int]:
         yield min(most, n_rows - start)
 
 
-# Wilcoxon's signed-rank test, with an effect size.
+# --- Wilcoxon's signed-rank test, with an effect size ---
 
 # Differences closer than this share of the largest score are rounding: 0.8 - 0.7 and
 # 0.7 - 0.6 are a tie, though not as floating-point numbers.
@@ -225,7 +225,7 @@ def _exact_pvalue(ranks: FloatArray, statistic: float, alternative: Alternative)
     return min(2 * min(at_least, at_most), 1.0)
 
 
-# Sign-flip test of paired differences whose trials repeat groups (speakers, sites).
+# --- Sign-flip test of paired differences whose trials repeat groups (speakers, sites) ---
 
 
 # Sums that differ by less than this share are equal up to rounding.
@@ -452,7 +452,7 @@ def clustered_bootstrap_interval(
     return float(low), float(high)
 
 
-# Holm's correction of several p-values for having tested several hypotheses.
+# --- Holm's correction of several p-values for having tested several hypotheses ---
 
 
 def holm(pvalues: Any) -> FloatArray:

@@ -34,7 +34,7 @@ from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.kernels.class_shares import estimate_shares
 from covshift.kernels.vector_scaling import fit_scaling, scaled_probabilities
 from covshift.measures.samples import check_weights
-from covshift.rows import check_rows
+from covshift.row_checks import check_rows
 from covshift.shared_docs import documented_like
 
 Metric: TypeAlias = Literal["accuracy", "balanced_accuracy"]

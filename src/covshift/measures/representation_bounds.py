@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from covshift.rows import check_rows
+from covshift.row_checks import check_rows
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,10 @@ import numpy as np
 from sklearn.utils import check_array
 
 from covshift.kernels.arrays import FloatArray
-from covshift.rows import check_readable
+from covshift.row_checks import check_readable
 from covshift.streams import is_streamed
 from covshift.streams.kinds import sample_rows
-from covshift.streams.opening import open_stream
-from covshift.streams.sampling import warn_sampled
+from covshift.streams.opening import open_stream, warn_sampled
 
 # Rows of a sample that measures look at, where rows come in blocks: kernels of all pairs of more
 # would take minutes.

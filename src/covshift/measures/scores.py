@@ -143,7 +143,7 @@ def mean_and_standard_error(values: Any) -> tuple[float, float]:
     return float(array.mean()), float(error)
 
 
-# How good predictions are where the truth is known: as a whole, per class, per domain.
+# --- How good predictions are where the truth is known: as a whole, per class, per domain ---
 #
 # Each figure comes with a 95 % interval for rows that are independent of each other. Shares
 # (accuracy, recall) have Wilson's,
@@ -290,7 +290,7 @@ def _figure(value: float, low: float, high: float) -> dict[str, float]:
     return {"value": value, "low": float(low), "high": float(high)}
 
 
-# How good predictions of numbers are where the truth is known: as a whole and per domain.
+# --- How good predictions of numbers are where the truth is known: as a whole and per domain ---
 #
 # With errors e_i = y_i - \hat y_i, their mean square A = \overline{e^2} and the
 # variance B = \overline{(y - \bar y)^2} of the truth,

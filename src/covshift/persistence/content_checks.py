@@ -37,7 +37,7 @@ from covshift.persistence.tree_checks import (
     tree_is_sound,
 )
 
-# Fitted attributes that must agree: shapes with the numbers of features and classes, and values.
+# --- Fitted attributes that must agree: shapes with numbers of features and classes, values ---
 #
 # NumPy broadcasts: an array of the wrong shape often predicts something. Here a shape is a text of
 # symbols, one for each axis. `m` is the number of features, `k` that of classes, `q` the number

@@ -24,7 +24,7 @@ import sklearn
 from covshift.persistence.archive import SCHEMA, ModelFileError, check_array, check_sparse
 from covshift.registry import BUILT_IN
 
-# The types that a model file may name, beyond those that skops itself trusts, and older names.
+# --- Types that a model file may name, beyond those that skops itself trusts, and older names ---
 #
 # skops trusts plain values and containers, arrays, NumPy's random states and ufuncs, and every
 # public estimator of scikit-learn except the arrays inside of trees. To be added here, a type must
@@ -46,7 +46,7 @@ ESTIMATORS = {
     "covshift.predictors.gaussian_kernel_ridge": ["GaussianKernelRidge"],
     "covshift.predictors.joint_alignment_classifier": ["JointAlignmentClassifier"],
     "covshift.predictors.lsp_classifier": ["LSPClassifier"],
-    "covshift.predictors.numbered_classes": ["NumberedClasses"],
+    "covshift.tables.own_models": ["NumberedClasses"],
     "covshift.selection.auto_adapted_classifier": ["AutoAdaptedClassifier"],
     "covshift.selection.auto_adapted_regressor": ["AutoAdaptedRegressor"],
     "covshift.signals.order_tracking": ["OrderTracking"],
@@ -99,6 +99,7 @@ MOVED = {
         "covshift.selection.source_standard_scaler",
         "SourceStandardScaler",
     ): "covshift.adapters.source_standard_scaler",
+    ("covshift.predictors.numbered_classes", "NumberedClasses"): "covshift.tables.own_models",
 }
 
 
@@ -193,6 +194,8 @@ class SchemaAudit:
 
     def __init__(self, archive: ZipFile, max_bytes: int) -> None:
         self._archive = archive
+        # Sparse matrices are archives within the archive: what they unpack to counts, too, or a
+        # file of a few kilobytes could fill the memory.
         self._bytes_left = max_bytes - sum(member.file_size for member in archive.infolist())
         self._described: dict[int, Any] = {}
         self._files: set[str] = set()
@@ -205,12 +208,15 @@ class SchemaAudit:
             raise ModelFileError(
                 f"It is of skops' protocol {schema['protocol']!r}; {PROTOCOL} is what is read here."
             )
+        # Before anything is built: once skops makes objects, a bad part is found too late.
         self._check_node(schema)
 
     def _check_node(self, state: Any) -> None:
         loader, module, name, number = (
             state[key] for key in ("__loader__", "__module__", "__class__", "__id__")
         )
+        # Numbers stand for objects that occur several times. skops gives the address in memory,
+        # which is positive; True would be taken for 1.
         if type(number) is not int or number <= 0:
             raise ModelFileError(f"It numbers {module}.{name} by {number!r}.")
         # skops takes what it read first for all that has this number.
@@ -219,6 +225,7 @@ class SchemaAudit:
                 raise ModelFileError(f"It describes one object, {module}.{name}, in two ways.")
             return
         self._described[number] = state
+        # An allow-list: a loader that a later skops adds is refused until somebody has read it.
         if loader not in CHILDREN:
             raise ModelFileError(
                 f"It holds {module}.{name} in a form ({loader}) that runs code, or that no "
@@ -247,6 +254,7 @@ class SchemaAudit:
             pool = state["content"]["seed_seq"]["content"]["pool_size"]
             if pool["__loader__"] != "JsonNode" or json.loads(pool["content"]) != SEED_POOL:
                 raise ModelFileError("It holds a random generator with an unusual seed.")
+        # A tree is made by its constructor, in compiled code that believes these numbers.
         elif loader == "TreeNode":
             self._check_tree(state["__reduce__"]["args"]["content"])
 

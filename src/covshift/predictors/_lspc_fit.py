@@ -11,7 +11,7 @@ from covshift.kernels.distinct_rows import draw_rows, merge_rows
 from covshift.kernels.gaussian_kernels import gaussian, squares_to_bases
 from covshift.kernels.lspc import Criterion, Fold, cross_validation_scores, fit_coefficients
 from covshift.predictors._weighted_rows import WeightedRows
-from covshift.rows import check_magnitude
+from covshift.row_checks import check_magnitude
 
 
 class Chosen(NamedTuple):

@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
 
-from covshift.base import check_option
+from covshift.base import ScoredClassifier, check_option
 from covshift.kernels.arrays import FloatArray
 from covshift.kernels.class_shares import reweigh_classes
 from covshift.kernels.vector_scaling import fit_scaling, scaled_probabilities
@@ -28,7 +28,6 @@ from covshift.predictors.objective import (
     decide_classes,
 )
 from covshift.predictors.prediction_sets import SetPredictor
-from covshift.predictors.scored_classifier import ScoredClassifier
 from covshift.streams import is_streamed
 
 SOURCE, ESTIMATED = "source", "estimated"

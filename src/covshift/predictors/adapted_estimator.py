@@ -9,7 +9,14 @@ from sklearn.utils import _safe_indexing, check_array, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from covshift.base import RefitNeededError, all_or_nothing, register_target, warn_nothing_to_adapt
+from covshift.base import (
+    DomainRequests,
+    RefitNeededError,
+    all_or_nothing,
+    check_flag,
+    register_target,
+    warn_nothing_to_adapt,
+)
 from covshift.domains import check_fit_domains, check_new_domains, known_labels
 from covshift.kernels.arrays import FloatArray
 from covshift.predictors.fitting import (
@@ -31,9 +38,8 @@ from covshift.predictors.held_out import (
     draw_kept,
     kept_features,
 )
-from covshift.predictors.scored_classifier import DomainRequests
 from covshift.registry import Size, find_record
-from covshift.rows import check_readable
+from covshift.row_checks import check_readable
 from covshift.streams import bring_home, is_streamed, map_rows
 
 MIN_KEPT = 2  # labeled source rows of at least two classes; fewer are not held out
@@ -108,6 +114,7 @@ class AdaptedEstimator(DomainRequests, BaseEstimator):
         with all_or_nothing(self):
             X = as_blocks(X) if is_streamed(X) else _as_rows(X)
             self._check_parts()
+            check_flag("keep_rows", self.keep_rows)
             validate_data(self, X, y, skip_check_array=True)
             domains = check_fit_domains(sample_domain, label_mask, X.shape[0])
             labels = known_labels(y, domains.label_mask, kind=self._label_kind)

@@ -36,8 +36,7 @@ from covshift.registry import Size
 from covshift.streams import is_streamed, map_rows, sample_rows
 from covshift.streams.kinds import is_dask
 from covshift.streams.moments import fit_components
-from covshift.streams.opening import open_stream
-from covshift.streams.sampling import warn_sampled
+from covshift.streams.opening import open_stream, warn_sampled
 from covshift.weights import scale_to_mean_one
 
 # Adapted rows that an estimator is fitted to: it needs them in memory, and copies of its own.

@@ -78,7 +78,7 @@ from covshift.measures import (
 from covshift.predictors.class_proportions import share_ratios
 from covshift.predictors.held_out import HeldOutRows, NoHeldOutRowsError, kept_features
 from covshift.predictors.objective import class_shares
-from covshift.quiet import ignored_warnings
+from covshift.warning_filters import ignored_warnings
 from covshift.weights import ClassifierWeights, UnreliableWeightsWarning
 
 EXCHANGEABLE = "exchangeable"
@@ -383,6 +383,7 @@ class SetPredictor:
     the class proportions of the source, as those of the held-out rows are.
     """
 
+    classes_: Any
     held_out_: Any
     _set_probabilities: Callable[..., FloatArray]
 

@@ -283,7 +283,7 @@ def _legend_entries() -> Iterable[Line2D]:
         )
 
 
-# Figures of rows in the plane, before and after, and of intervals, drawn from plain arrays.
+# --- Figures of rows in the plane, before and after, and of intervals, drawn from plain arrays ---
 
 
 MAX_SHOWN_ROWS = 400  # rows of each kind: more only hide each other
@@ -402,7 +402,7 @@ def draw_predicted(
     return figure
 
 
-# A figure of scores with their errors: systems side by side, drawn from plain numbers.
+# --- A figure of scores with their errors: systems side by side, drawn from plain numbers ---
 
 
 # Four of the colors of Okabe and Ito, and a shape each, for those who see no colors.

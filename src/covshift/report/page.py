@@ -247,9 +247,7 @@ def _too_large(document: Document, size: int, max_bytes: int) -> str:
     )
 
 
-# --- A chart of scores over time as inline SVG ---
-#
-# A chart of scores over time as inline SVG: drawn from plain numbers, colored by the page.
+# --- A chart of scores over time as inline SVG: drawn from plain numbers, colored by the page ---
 #
 # The page's style sheet colors the classes of the chart, for light and dark screens; all text is
 # escaped by the template.

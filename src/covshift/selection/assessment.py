@@ -60,6 +60,7 @@ from covshift.selection.expectations import (
     vote_probabilities,
 )
 from covshift.selection.label_tasks import NumberTask
+from covshift.selection.leaderboard import ScoreTable
 from covshift.selection.metrics import MAE
 from covshift.selection.number_expectations import (
     ADAPTED_ERROR,
@@ -73,7 +74,6 @@ from covshift.selection.number_expectations import (
 )
 from covshift.selection.problem import Problem
 from covshift.selection.rehearsals import kinds_of
-from covshift.selection.score_table import ScoreTable
 
 Action: TypeAlias = Literal["adapt", "combine", "keep"]
 Confidence: TypeAlias = Literal["high", "moderate", "low"]

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from covshift.base import (
     all_or_nothing,
     check_count,
+    check_flag,
     check_number,
     register_target,
     warn_nothing_to_adapt,
@@ -24,8 +25,7 @@ from covshift.domains import FitDomains, check_fit_domains, check_new_domains
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.predictors.fitting import check_rowwise, problem_size
 from covshift.predictors.held_out import HeldOutRows, draw_kept
-from covshift.quiet import ignored_warnings
-from covshift.rows import check_magnitude, validate_rows
+from covshift.row_checks import check_magnitude, validate_rows
 from covshift.selection.assessment import Assessment
 from covshift.selection.bench import Bench
 from covshift.selection.candidates import (
@@ -50,7 +50,8 @@ from covshift.selection.problem import Problem
 from covshift.selection.score_files import read_scores
 from covshift.selection.words import say_advice
 from covshift.streams import bring_home, is_streamed, map_rows
-from covshift.streams.sampling import draw_in_memory
+from covshift.streams.opening import draw_in_memory
+from covshift.warning_filters import ignored_warnings
 
 
 class Labels(NamedTuple):
@@ -323,6 +324,7 @@ class AutoAdapted(BaseEstimator):
         if self.estimator is not None and self.candidates is not None:
             raise ValueError("Give estimator or candidates, not both.")
         check_count("vote", self.vote, minimum=1)
+        check_flag("keep_rows", self.keep_rows)
         check_count("max_rows", self.max_rows, minimum=50)
         check_number("min_gain", self.min_gain, minimum=0.0)
         check_number("max_risk", self.max_risk, minimum=0.0)

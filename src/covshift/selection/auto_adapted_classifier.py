@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.metrics import f1_score
 from sklearn.utils.validation import check_is_fitted
 
-from covshift.base import check_option
+from covshift.base import ScoredClassifier, check_option
 from covshift.domains import FitDomains, encode_classes
 from covshift.kernels.arrays import FloatArray
 from covshift.kernels.class_shares import reweigh_classes
@@ -21,7 +21,6 @@ from covshift.predictors.class_proportions import (
 )
 from covshift.predictors.objective import ACCURACY, decide_classes, is_balanced
 from covshift.predictors.prediction_sets import SetPredictor
-from covshift.predictors.scored_classifier import ScoredClassifier
 from covshift.selection.assessment import MAX_RISK, MIN_GAIN
 from covshift.selection.auto_adapted import AutoAdapted, Labels
 from covshift.selection.members import mean_probabilities

@@ -7,11 +7,11 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
+from covshift.base import DomainRequests
 from covshift.domains import FitDomains, check_no_placeholders, known_labels
 from covshift.kernels.arrays import FloatArray
 from covshift.predictors.objective import MAE, R2
 from covshift.predictors.prediction_sets import IntervalPredictor
-from covshift.predictors.scored_classifier import DomainRequests
 from covshift.selection.assessment import MAX_RISK
 from covshift.selection.auto_adapted import AutoAdapted, Labels
 from covshift.selection.label_tasks import NumberTask, number_task

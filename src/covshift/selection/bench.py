@@ -15,13 +15,13 @@ from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.kernels.distinct_rows import deal_folds
 from covshift.kernels.vector_scaling import Scaling
 from covshift.measures import classifier_two_sample_test
-from covshift.quiet import ignored_warnings
 from covshift.selection.candidates import Candidate
 from covshift.selection.label_tasks import ClassTask, NumberTask
 from covshift.selection.metrics import Metric
 from covshift.selection.outputs import Output, run_scene
 from covshift.selection.problem import Problem, Scene, make_scene, target_scene
 from covshift.solvers.threads import one_blas_thread, one_openmp_thread
+from covshift.warning_filters import ignored_warnings
 
 N_FOLDS = 3  # of the source
 MIN_ROWS = 10  # of either role, to tell how separate they are

@@ -14,6 +14,7 @@ from covshift.selection.assessment import MAX_RISK, MIN_GAIN, Assessment, Labele
 from covshift.selection.bench import Bench
 from covshift.selection.gains import expected_gains, number_voters
 from covshift.selection.label_tasks import NumberTask
+from covshift.selection.leaderboard import ScoreTable, score_table
 from covshift.selection.metrics import r2
 from covshift.selection.outputs import Output
 from covshift.selection.problem import make_scene
@@ -24,7 +25,6 @@ from covshift.selection.rehearsals import (
     predicted_score,
     rehearse,
 )
-from covshift.selection.score_table import ScoreTable, score_table
 from covshift.selection.vote import combine_with_labels, vote_weights
 from covshift.solvers.threads import one_blas_thread
 

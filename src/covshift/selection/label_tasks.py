@@ -45,6 +45,7 @@ from covshift.selection.metrics import (
 
 ROOM = 0.1  # of the range of the known labels
 N_GROUPS = 5  # groups by the label, for drawing and dealing rows
+LARGEST_LABEL = 1e150  # its square is a number of double precision, and so is a sum of many
 
 
 class ClassTask(NamedTuple):
@@ -163,6 +164,13 @@ class NumberTask(NamedTuple):
 
 def number_task(labels: FloatArray) -> NumberTask:
     """Return the task of known source labels that are numbers."""
+    largest = float(np.abs(labels).max())
+    if largest > LARGEST_LABEL:
+        raise ValueError(
+            f"y holds magnitudes up to {largest:.1e}; above {LARGEST_LABEL:.0e} their squares "
+            "overflow float64. Divide the labels by a power of ten, or remove values that are "
+            "errors."
+        )
     mean, scale = float(labels.mean()), float(labels.std())
     scale = scale if scale > 0 else 1.0
     values = (labels - mean) / scale

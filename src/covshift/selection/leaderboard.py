@@ -1,12 +1,112 @@
 """The leaderboard: each candidate with its scores, weight, cost, errors and warnings."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from time import monotonic
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from covshift.kernels.arrays import FloatArray
-from covshift.selection.score_table import ScoreTable
+from covshift.kernels.arrays import BoolArray, FloatArray
+from covshift.selection.bench import Bench
+from covshift.selection.candidates import Candidate
+from covshift.selection.metrics import METRICS, NUMBER_METRICS
+from covshift.selection.outputs import Output
+from covshift.selection.rehearsals import SOURCE_DOMAINS, rehearse
+
+# --- All scores of all candidates, and which of them may be ranked ---
+
+
+class ScoreTable(NamedTuple):
+    """Scores by kind of rehearsal, one number for each candidate, and why some are not ranked."""
+
+    candidates: Sequence[Candidate]
+    scores: Mapping[str, FloatArray]
+    reasons: Sequence[str | None]
+    outputs: Sequence[Output]
+    skipped: Sequence[str]  # kinds for which there was no time
+
+    @property
+    def allowed(self) -> BoolArray:
+        """Candidates that may be ranked."""
+        return np.array([reason is None for reason in self.reasons])
+
+
+def score_table(
+    bench: Bench,
+    kinds: Sequence[str],
+    *,
+    deadline: float | None = None,
+    progress: Callable[[str, int, int], object] | None = None,
+) -> ScoreTable:
+    """Rehearse by kinds; those due after the deadline (`time.monotonic`) are skipped.
+
+    ``progress`` is told the name, number and count of the kinds as they begin.
+    """
+    outputs = bench.target
+    problem = bench.problem
+    n_classes = problem.n_classes if problem.values is None else 1
+    reasons = disqualify(outputs, len(problem.X_source), n_classes)
+    if len(problem.source_domains) < 2:
+        kinds = [kind for kind in kinds if kind != SOURCE_DOMAINS]
+    scores: dict[str, FloatArray] = {}
+    skipped = []
+    for number, kind in enumerate(kinds):
+        if progress is not None:
+            progress(kind, number, len(kinds))
+        if deadline is not None and monotonic() > deadline:
+            skipped.append(kind)
+        else:
+            scores[kind] = rehearse(bench, kind)
+    _check_objective(bench, scores)
+    return ScoreTable(bench.candidates, scores, reasons, outputs, skipped)
+
+
+def _check_objective(bench: Bench, scores: Mapping[str, FloatArray]) -> None:
+    """Raise where a user's own objective gives nothing to compare candidates by."""
+    own = bench.metric not in (*METRICS.values(), *NUMBER_METRICS.values())
+    if own and scores and all(np.isnan(one).all() for one in scores.values()):
+        raise ValueError(
+            "The objective gave NaN for every candidate, so that they cannot be compared. It must "
+            "return a number, larger for better predictions."
+        )
+
+
+# --- Candidates that no score should ever see: those that failed, and those that are degenerate ---
+#
+# Scores of confidence and agreement can prefer a classifier that says the same of every row, and a
+# fit on a handful of weighted rows can look well by luck.
+
+
+MIN_EFFECTIVE_ROWS = 10.0  # of the source, behind weights
+MIN_EFFECTIVE_SHARE = 0.01
+
+
+def disqualify(outputs: Sequence[Output], n_source: int, n_classes: int) -> list[str | None]:
+    """Reason why a candidate may not be ranked, from its output on the target; None: it may.
+
+    One class means that the label is a number.
+    """
+    return [_reason(output, n_source, n_classes) for output in outputs]
+
+
+def _reason(output: Output, n_source: int, n_classes: int) -> str | None:
+    if output.logits is None:
+        return f"failed: {output.error}"
+    if output.n_effective is not None:
+        needed = max(MIN_EFFECTIVE_ROWS, MIN_EFFECTIVE_SHARE * n_source)
+        if output.n_effective < needed:
+            return (
+                f"its weights rest on about {output.n_effective:.0f} of {n_source} source rows "
+                f"(at least {needed:.0f} are asked for)"
+            )
+    if n_classes == 1:  # the label is a number
+        if len(output.logits) > 1 and not np.ptp(output.logits) > 0:
+            return f"predicts one number for all {len(output.logits)} target rows"
+        return None
+    if len(output.codes) > 1 and (output.codes == output.codes[0]).all():
+        return f"predicts one class for all {len(output.codes)} target rows"
+    return None
+
 
 GAIN, WEIGHT, SECONDS = "expected gain", "weight", "seconds"
 

@@ -76,6 +76,7 @@ def resolve_number_metric(objective: Any, restore: Callable[[FloatArray], FloatA
     """
     if isinstance(objective, str) and objective in NUMBER_METRICS:
         return NUMBER_METRICS[objective]
+    named = objective
     if isinstance(objective, str) and objective in get_scorer_names():
         objective = get_scorer(objective)
     if not callable(objective):
@@ -87,7 +88,12 @@ def resolve_number_metric(objective: Any, restore: Callable[[FloatArray], FloatA
 
         def score(values: FloatArray, predicted: FloatArray) -> float:
             rows = restore(predicted)[:, None]
-            return float(objective(_Given(), rows, restore(values)))
+            try:
+                return float(objective(_Given(), rows, restore(values)))
+            except (AttributeError, ValueError) as error:
+                raise ValueError(
+                    f"objective={named!r} cannot score predicted numbers: {error}"
+                ) from error
 
         return score
     return lambda values, predicted: float(objective(restore(values), restore(predicted)))

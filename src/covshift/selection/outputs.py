@@ -25,9 +25,9 @@ from covshift.predictors.fitting import (
     represent,
     uses_target_rows,
 )
-from covshift.quiet import recorded_warnings
 from covshift.selection.candidates import Candidate
 from covshift.selection.problem import Scene
+from covshift.warning_filters import recorded_warnings
 
 
 class Output(NamedTuple):

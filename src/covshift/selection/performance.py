@@ -51,6 +51,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from covshift.base import check_option
+from covshift.domains import is_missing
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.measures import (
     SourceSupport,
@@ -64,12 +65,12 @@ from covshift.measures import (
 )
 from covshift.predictors.held_out import HeldOutRows, NoHeldOutRowsError, kept_features
 from covshift.predictors.objective import ACCURACY, OBJECTIVES, class_shares, decide_classes
-from covshift.predictors.prediction_sets import density_ratios, without_gaps
-from covshift.quiet import ignored_warnings
+from covshift.predictors.prediction_sets import SetPredictor, density_ratios, without_gaps
 from covshift.selection.assessment import sample_score, with_labels
 from covshift.selection.expectations import METRIC_NAMES, Predictive, linear
 from covshift.selection.metrics import METRICS
 from covshift.selection.rehearsals import SOURCE_CV, SOURCE_DOMAINS
+from covshift.warning_filters import ignored_warnings
 
 MIN_ROWS = 10  # of either kind, to compare them
 MAX_ROWS = 1000  # of the new rows, that features are compared on
@@ -276,6 +277,11 @@ def estimate_performance(
         check_option("objective", objective, OBJECTIVES)
     while hasattr(model, "unwrap"):  # a model of tables
         model, X, sample_domain = model.unwrap(X, sample_domain)
+    if not isinstance(model, SetPredictor):
+        raise TypeError(
+            "estimate_performance takes a fitted AdaptedClassifier, AutoAdaptedClassifier or "
+            f"TableClassifier, got {type(model).__name__}."
+        )
     scored = _score_rows(model, X, sample_domain, objective or _objective_of(model))
     quantities, estimates = quantities_of(scored)
     expected = predict_score(quantities, coefficients()[scored.objective])
@@ -342,7 +348,7 @@ def known_codes(y_known: Any, classes: Any, n_rows: int) -> tuple[IntArray, IntA
     names |= {str(one): number for one, number in names.items()}
     rows, codes = [], []
     for row, one in enumerate(labels.tolist()):
-        if one is None or one != one or one == "":
+        if is_missing(one) or one != one or one == "":
             continue
         code = names.get(one, names.get(str(one)))
         if code is None:

@@ -21,22 +21,210 @@ Where the label is a number, its shares are those of groups between its quantile
 and the score is that of `covshift.selection.label_tasks`.
 """
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from sklearn.cluster import KMeans
 
-from covshift.kernels.arrays import FloatArray
+from covshift.adapters.correlation_alignment import mean_and_covariance
+from covshift.adapters.domain_quantile_transformer import feature_quantiles, quantile_ranks
+from covshift.adapters.linear_monge_alignment import monge_matrix
+from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
+from covshift.kernels.distinct_rows import deal_folds
+from covshift.measures import classifier_two_sample_test
 from covshift.selection.bench import Bench
-from covshift.selection.explanations import class_share_weights
-from covshift.selection.pseudo_targets import (
-    PseudoTarget,
-    move_gaussian,
-    move_quantiles,
-    moved,
-    resampled,
-    source_domains,
-)
+from covshift.selection.importance_weights import class_share_weights
+from covshift.selection.problem import Problem, Scene, make_scene
+
+# --- Source rows that play the target: their labels are known, so they can score candidates ---
+#
+# They replace labels of the target by an analogy, each with an assumption of its own: the next
+# shift is like those between source domains (`source_domains`, `residual_clusters`), the target is
+# like a part of the source (`target_like`), like the source with other rows more frequent
+# (`resampled`), or like the source moved by the shift that is seen in the rows (`moved`).
+
+
+MIN_ROWS = 10  # of a pseudo-target
+MAX_DOMAINS = 4  # source domains that play the target, one after the other
+N_CLUSTERS = 3
+TARGET_LIKE_SHARES = (0.3, 0.5)  # of each class, in one scene each
+N_QUANTILES = 100
+PSEUDO_TARGET = -1
+
+Move: TypeAlias = Callable[[Problem, FloatArray, IntArray], FloatArray]
+
+
+class PseudoTarget(NamedTuple):
+    """A scene whose rows to predict have known labels; ``values`` where these are numbers."""
+
+    scene: Scene
+    codes: IntArray
+    values: FloatArray | None = None
+
+    @property
+    def truth(self) -> Any:
+        """Labels that predictions are compared with: class numbers, or numbers."""
+        return self.codes if self.values is None else self.values
+
+
+def source_domains(
+    problem: Problem, rng: np.random.RandomState, max_domains: int = MAX_DOMAINS
+) -> Iterator[PseudoTarget]:
+    """Each source domain in turn, or a number of drawn ones; nothing, if there is only one."""
+    domains = problem.source_domains
+    usable = [domain for domain in domains if _can_play(problem, problem.source_domain == domain)]
+    if len(usable) > max_domains:
+        usable = sorted(rng.choice(usable, max_domains, replace=False))
+    for domain in usable:
+        yield _played_by(problem, problem.source_domain == domain)
+
+
+def residual_clusters(problem: Problem, rng: np.random.RandomState) -> Iterator[PseudoTarget]:
+    """Clusters of rows about the means of their classes: groups without names."""
+    means = np.stack([problem.X_source[problem.codes == k].mean(axis=0) for k in _classes(problem)])
+    position = np.searchsorted(_classes(problem), problem.codes)
+    residuals = _standardized(problem.X_source) - _standardized(problem.X_source, means)[position]
+    seed = rng.randint(2**31 - 1)
+    n_clusters = min(N_CLUSTERS, len(np.unique(residuals, axis=0)))
+    clusters = KMeans(n_clusters, n_init=3, random_state=seed).fit_predict(residuals)
+    for cluster in range(n_clusters):
+        if _can_play(problem, clusters == cluster):
+            yield _played_by(problem, clusters == cluster)
+
+
+def target_like(problem: Problem, rng: np.random.RandomState) -> Iterator[PseudoTarget]:
+    """The source rows of each class that a classifier most takes for target rows."""
+    if min(len(problem.X_source), len(problem.X_target)) < MIN_ROWS:
+        return
+    test = classifier_two_sample_test(
+        problem.X_source, problem.X_target, random_state=rng, n_importance_repeats=0
+    )
+    for share in TARGET_LIKE_SHARES:
+        chosen = np.zeros(len(problem.codes), dtype=bool)
+        for k in _classes(problem):
+            rows = np.flatnonzero(problem.codes == k)
+            most_like_first = rows[np.argsort(-test.scores_A[rows], kind="stable")]
+            chosen[most_like_first[: round(share * len(rows))]] = True
+        if _can_play(problem, chosen):
+            yield _played_by(problem, chosen)
+
+
+def moved(
+    problem: Problem, rng: np.random.RandomState, move: Move, halves: Sequence[int] = (0, 1)
+) -> Iterator[PseudoTarget]:
+    """Halves of the source, moved as the source must be moved to become like the target."""
+    half_of = deal_folds(problem.codes, 2, rng)
+    for half in halves:
+        played = half_of == half
+        if _can_play(problem, played):
+            X = move(problem, problem.X_source[played], problem.codes[played])
+            yield _played_by(problem, played, X=X)
+
+
+def resampled(
+    problem: Problem, rng: np.random.RandomState, weights: FloatArray
+) -> Iterator[PseudoTarget]:
+    """Each half of the source, its rows drawn with replacement by their weights."""
+    if np.isnan(weights).any():
+        return
+    halves = deal_folds(problem.codes, 2, rng)
+    for half in range(2):
+        rows = np.flatnonzero(halves == half)
+        if weights[rows].sum() > 0 and _can_play(problem, halves == half):
+            drawn = rng.choice(rows, size=len(rows), p=weights[rows] / weights[rows].sum())
+            if len(np.unique(problem.codes[drawn])) > 1:
+                yield _played_by(problem, halves == half, drawn)
+
+
+def move_mean_and_scale(problem: Problem, X: FloatArray, codes: IntArray) -> FloatArray:
+    """Give every feature the target's mean and standard deviation."""
+    return _rescale(X, problem.X_source, problem.X_target)
+
+
+def move_quantiles(problem: Problem, X: FloatArray, codes: IntArray) -> FloatArray:
+    """Give every feature the target's distribution, value by value in the same order."""
+    n_quantiles = min(N_QUANTILES, len(problem.X_source), len(problem.X_target))
+    if n_quantiles < 2:
+        return X
+    ranks = quantile_ranks(X, feature_quantiles(problem.X_source, n_quantiles))
+    wanted = feature_quantiles(problem.X_target, n_quantiles)
+    references = np.linspace(0, 1, n_quantiles)
+    columns = [np.interp(ranks[:, j], references, wanted[:, j]) for j in range(X.shape[1])]
+    return np.column_stack(columns)
+
+
+def move_gaussian(problem: Problem, X: FloatArray, codes: IntArray) -> FloatArray:
+    """Give the rows the target's mean and covariance, by the least movement of a Gaussian."""
+    mean, covariance, _ = mean_and_covariance(problem.X_source, None)
+    target_mean, target_covariance, _ = mean_and_covariance(problem.X_target, None)
+    moved_rows: FloatArray = target_mean + (X - mean) @ monge_matrix(covariance, target_covariance)
+    return moved_rows
+
+
+def move_by_class(
+    problem: Problem, X: FloatArray, codes: IntArray, *, target_codes: IntArray
+) -> FloatArray:
+    """Give each class the means and spreads of the target rows that are taken for it.
+
+    A class that is hardly found there is moved as all rows are.
+    """
+    result = move_mean_and_scale(problem, X, codes)
+    for k in np.unique(codes):
+        source, target = problem.X_source[problem.codes == k], problem.X_target[target_codes == k]
+        if min(len(source), len(target)) >= MIN_ROWS:
+            result[codes == k] = _rescale(X[codes == k], source, target)
+    return result
+
+
+def _played_by(
+    problem: Problem,
+    played: BoolArray,
+    rows: IntArray | None = None,
+    X: FloatArray | None = None,
+) -> PseudoTarget:
+    """The scene in which some source rows play the target, and the others stay the source.
+
+    The target gets the rows by number (None: all of them), or with other features X.
+    """
+    rows = np.flatnonzero(played) if rows is None else rows
+    scene = make_scene(
+        problem.X_source[~played],
+        problem.codes[~played],
+        problem.source_domain[~played],
+        problem.X_source[rows] if X is None else X,
+        np.full(len(rows), PSEUDO_TARGET),
+        values=None if problem.values is None else problem.values[~played],
+    )
+    values = None if problem.values is None else problem.values[rows]
+    return PseudoTarget(scene, problem.codes[rows], values)
+
+
+def _can_play(problem: Problem, played: BoolArray) -> bool:
+    """Whether there is enough to score on, and something of every class left to learn from."""
+    left, taken = problem.codes[~played], problem.codes[played]
+    enough = len(taken) >= MIN_ROWS and len(left) >= MIN_ROWS
+    if problem.values is not None:
+        return enough and bool(np.ptp(problem.values[played]) > 0)
+    return enough and len(np.unique(taken)) > 1 and len(np.unique(left)) == len(_classes(problem))
+
+
+def _classes(problem: Problem) -> IntArray:
+    return np.unique(problem.codes)
+
+
+def _standardized(X: FloatArray, rows: FloatArray | None = None) -> FloatArray:
+    spread = X.std(axis=0)
+    scaled: FloatArray = (X if rows is None else rows) / np.where(spread > 0, spread, 1.0)
+    return scaled
+
+
+def _rescale(X: FloatArray, source: FloatArray, target: FloatArray) -> FloatArray:
+    spread = source.std(axis=0)
+    ratio = np.divide(target.std(axis=0), spread, out=np.ones_like(spread), where=spread > 0)
+    rescaled: FloatArray = target.mean(axis=0) + ratio * (X - source.mean(axis=0))
+    return rescaled
+
 
 SOURCE_CV, MOVED = "source CV", "moved"
 CLASS_SHARES, SOURCE_DOMAINS = "class shares", "source domains"

@@ -30,9 +30,9 @@ from scipy.special import entr
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.kernels.gaussian_kernels import TILE_ROWS
 from covshift.selection.bench import Bench
-from covshift.selection.explanations import class_share_weights, importance_weights
+from covshift.selection.importance_weights import class_share_weights, importance_weights
 from covshift.selection.problem import make_scene
-from covshift.selection.pseudo_targets import (
+from covshift.selection.rehearsals import (
     PseudoTarget,
     move_by_class,
     move_gaussian,
@@ -45,7 +45,7 @@ from covshift.selection.pseudo_targets import (
     target_like,
 )
 
-# How much the predictions of several classifiers agree, chance taken out.
+# --- How much the predictions of several classifiers agree, chance taken out ---
 #
 # Of two predictions a and b of the same n rows, with K classes, Cohen's
 #
@@ -91,13 +91,16 @@ def committee_shares(predictions: IntArray, weights: FloatArray, n_classes: int)
     return shares
 
 
-# Ranking classifiers by the structure of their agreement alone.
+# --- Ranking classifiers by the structure of their agreement alone ---
 #
 # If classifiers err independently of each other given the class, the covariance of their
-# predictions f_i \in \{-1, 1\} over the rows has off-diagonal entries Q_{ij} = (1 - b^2)(2 \pi_i -
-# 1)(2 \pi_j - 1), where \pi_i is the balanced accuracy of classifier i and b the imbalance of the
-# classes: a matrix of rank one, whose leading eigenvector v orders the classifiers by balanced
-# accuracy. The diagonal, which is not of that form, is found by repeated replacement,
+# predictions f_i \in \{-1, 1\} over the rows has off-diagonal entries
+#
+#     Q_{ij} = (1 - b^2)(2 \pi_i - 1)(2 \pi_j - 1),
+#
+# where \pi_i is the balanced accuracy of classifier i and b the imbalance of the classes: a matrix
+# of rank one, whose leading eigenvector v orders the classifiers by balanced accuracy. The
+# diagonal, which is not of that form, is found by repeated replacement,
 #
 #     Q \leftarrow Q - \operatorname{diag}(Q) + \operatorname{diag}(\lambda v v^\top),
 #     \qquad v \text{ the leading eigenvector of } Q, \lambda \text{ its eigenvalue}.
@@ -140,7 +143,7 @@ def _leading(Q: FloatArray) -> FloatArray:
     return leading
 
 
-# Scores of predicted probabilities that know no label: how sure, how diverse, how clustered.
+# --- Scores of predicted probabilities that know no label: how sure, how diverse, how clustered ---
 #
 # With probabilities p_i (K classes) of n rows and H the entropy in nats,
 #
@@ -189,7 +192,7 @@ def soft_neighborhood_density(P: FloatArray, temperature: float) -> float:
     return total / n
 
 
-# Risk on the target estimated from weighted losses on the source.
+# --- Risk on the target estimated from weighted losses on the source ---
 #
 # Losses \ell_i of source rows that took no part in the fit, importance weights
 # w_i = p_{target}(x_i) / p_{source}(x_i):

@@ -11,7 +11,7 @@ from covshift.kernels.arrays import FloatArray
 from covshift.streams import is_streamed, map_rows
 from covshift.streams.opening import check_rows_of
 
-# Parts shared by transformers of windows: channels, checks, blocks and names.
+# --- Parts shared by transformers of windows: channels, checks, blocks and names ---
 
 
 # Samples that are worked on at a time: temporary arrays are a few times as large.

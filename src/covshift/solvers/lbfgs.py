@@ -39,7 +39,7 @@ from covshift.solvers.array_api import (
 )
 from covshift.solvers.line_search import begin_search, judge_steps, narrow
 
-# Curvature that L-BFGS knows, for each of several problems.
+# --- Curvature that L-BFGS knows, for each of several problems ---
 
 
 Array: TypeAlias = Any

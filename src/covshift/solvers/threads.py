@@ -13,7 +13,7 @@ import numpy as np
 import threadpoolctl
 from joblib import Parallel, delayed, effective_n_jobs, parallel
 
-# Holding BLAS, or OpenMP, at one thread for as long as anybody asks for it.
+# --- Holding BLAS, or OpenMP, at one thread for as long as anybody asks for it ---
 
 
 _lock = threading.Lock()

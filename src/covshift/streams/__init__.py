@@ -9,8 +9,14 @@ from covshift.streams.kinds import (
     release,
     sample_rows,
 )
-from covshift.streams.opening import is_streamed, map_rows, open_rows, open_stream, rows_in_memory
-from covshift.streams.sampling import SampledRowsWarning
+from covshift.streams.opening import (
+    SampledRowsWarning,
+    is_streamed,
+    map_rows,
+    open_rows,
+    open_stream,
+    rows_in_memory,
+)
 
 __all__ = [
     "ArrayRows",

@@ -8,7 +8,7 @@ import sklearn
 from sklearn.utils.validation import validate_data
 
 from covshift.domains import Unit
-from covshift.rows import largest_magnitude
+from covshift.row_checks import largest_magnitude
 from covshift.solvers.array_api import gather, namespace_of, to_numpy
 from covshift.streams.kinds import Method, OfRows, OfStream, OpenRows, Units, place_of
 

@@ -21,21 +21,19 @@ from covshift.predictors.objective import (
     describe_objective,
     is_unbalanced,
 )
-from covshift.quiet import ignored_warnings
 from covshift.registry import AUTO, find_record, records
 from covshift.report.document import to_plain
 from covshift.selection import AutoAdaptedClassifier, AutoAdaptedRegressor
 from covshift.selection.assessment import MAX_RISK
-from covshift.selection.candidates import describe, named_model
+from covshift.selection.candidates import describe, find_model, make_model, model_name, named_model
 from covshift.selection.members import FewerMembersWarning
-from covshift.selection.models import find_model, make_model, model_name
 from covshift.solvers.threads import one_blas_thread
 from covshift.tables.classifier import TableClassifier
 from covshift.tables.domain_codes import domain_texts
 from covshift.tables.encoder import TableEncoder
 from covshift.tables.errors import TableError, one_line
 from covshift.tables.estimator import TableEstimator
-from covshift.tables.labels import CLASSIFICATION, REGRESSION
+from covshift.tables.label_column import CLASSIFICATION, REGRESSION
 from covshift.tables.matching import MatchedTables
 from covshift.tables.model_frames import open_for_model, read_most
 from covshift.tables.own_models import (
@@ -45,7 +43,8 @@ from covshift.tables.own_models import (
     with_any_labels,
 )
 from covshift.tables.regressor import TableRegressor
-from covshift.tables.row_sample import sample_note
+from covshift.tables.table_reader import sample_note
+from covshift.warning_filters import ignored_warnings
 
 LEADERBOARD_HEAD = 10
 FEW_ROWS = 30  # of which means and spreads are uncertain by a fifth of a standard deviation
@@ -138,7 +137,7 @@ def choose_estimator(
         "auto", a name of `covshift.registry`, or a candidate of a leaderboard, such as
         "coral + logistic".
     model : str, estimator or None, default=None
-        A name of `covshift.selection.models`, or an estimator, which is tried on a few rows and
+        A name of `covshift.selection.candidates`, or an estimator, which is tried on a few rows and
         refused if a model file cannot hold it. None: those of the default candidates for "auto";
         for a named adapter "logistic", or "ridge" for a regression.
     objective : {"accuracy", "balanced_accuracy", "r2", "mae"} or None, default=None

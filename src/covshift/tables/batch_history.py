@@ -13,8 +13,9 @@ A line whose key is there already is not written again: running a command twice 
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
+from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -163,11 +164,62 @@ def _read_line(text: bytes) -> dict[str, Any] | None:
     """Return a line of a history; None: it is damaged."""
     try:
         line = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(line, dict) or line.get("covshift_history") != FORMAT:
         return None
-    needed = {BATCH: ("key", "name", "digest"), LABELS: ("key", "of")}.get(line.get("kind", ""))
-    if needed is None or any(not isinstance(line.get(name), str) for name in needed):
+    kind = line.get("kind")
+    fields = FIELDS.get(kind) if isinstance(kind, str) else None
+    if fields is None or not all(is_like(line.get(name)) for name, is_like in fields.items()):
         return None
     return line
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+
+
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value))
+
+
+def _are_features(value: Any) -> bool:
+    """Whether they are names; lines of 0.1 have an object with the name for each."""
+    return isinstance(value, list) and all(
+        _is_text(one.get("feature") if isinstance(one, dict) else one) for one in value
+    )
+
+
+def _is_score(value: Any) -> bool:
+    return isinstance(value, dict) and all(_is_number(value.get(name)) for name in INTERVAL)
+
+
+def _or_none(is_like: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: value is None or is_like(value)
+
+
+# Fields that reports and later commands read, each with what it must be like.
+INTERVAL = ("value", "low", "high")
+FIELDS: dict[str, dict[str, Callable[[Any], bool]]] = {
+    BATCH: {
+        "key": _is_text, "name": _is_text, "digest": _is_text, "period": _or_none(_is_text),
+        "rows": _is_count, "moved": _is_flag, "what_moved": _are_texts, "features": _are_features,
+        "estimate": _or_none(_is_score), "reference": _or_none(_is_number),
+    },
+    LABELS: {
+        "key": _is_text, "of": _is_text, "n_labels": _is_count, "observed": _or_none(_is_score),
+        "updated": _or_none(_is_score), "covered": _or_none(_is_flag),
+    },
+}  # fmt: skip

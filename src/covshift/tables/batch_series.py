@@ -29,11 +29,11 @@ from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.measures.scores import score_predictions
 from covshift.predictors.objective import ACCURACY, BALANCED_ACCURACY
 from covshift.selection.performance import PerformanceEstimate, estimate_performance
-from covshift.tables.arrow_columns import to_frame
 from covshift.tables.batch_history import BATCH, LABELS, make_key
 from covshift.tables.classifier import TableClassifier
-from covshift.tables.columns import column_days
+from covshift.tables.columns import column_days, to_frame
 from covshift.tables.errors import TableError, listed, one_line, table_error
+from covshift.tables.label_files import read_batch_labels, same_file
 from covshift.tables.model_frames import open_for_model
 from covshift.tables.monitoring import (
     MIN_ROWS,
@@ -43,7 +43,6 @@ from covshift.tables.monitoring import (
     compare_batch,
     predict_encoded,
 )
-from covshift.tables.new_labels import read_batch_labels, same_file
 from covshift.tables.reading import open_table
 
 PERIODS = ("day", "week", "month")

@@ -10,12 +10,19 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from covshift.tables.converted_files import ConvertedFile, read_workbook, split_part, unzip
 from covshift.tables.errors import TableError, listed, one_line, refused_as, table_error
 from covshift.tables.extra import pyarrow as pa
-from covshift.tables.file_formats import Format, check_unchanged, file_state, identify_file
-from covshift.tables.read_ahead import read_ahead
-from covshift.tables.text_batches import TextBatches
+from covshift.tables.file_formats import (
+    ConvertedFile,
+    Format,
+    check_unchanged,
+    file_state,
+    identify_file,
+    read_workbook,
+    split_part,
+    unzip,
+)
+from covshift.tables.text_batches import TextBatches, read_ahead
 from covshift.tables.text_layout import GivenLayout, column_names, is_row_names
 
 ROWS_PER_BATCH = 1 << 15

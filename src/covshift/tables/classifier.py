@@ -4,9 +4,9 @@ from typing import Any
 
 from sklearn.utils.metaestimators import available_if
 
+from covshift.base import ScoredClassifier
 from covshift.kernels.arrays import FloatArray
 from covshift.predictors.prediction_sets import PredictionSets
-from covshift.predictors.scored_classifier import ScoredClassifier
 from covshift.selection import AutoAdaptedClassifier
 from covshift.tables.estimator import TableEstimator
 from covshift.tables.matching import MatchedTables

@@ -8,8 +8,8 @@ import numpy as np
 from covshift.diagnosis import Diagnosis, diagnose
 from covshift.solvers.threads import one_blas_thread
 from covshift.tables.encoder import TableEncoder
+from covshift.tables.label_files import ROW
 from covshift.tables.matching import MatchedTables
-from covshift.tables.new_labels import ROW
 from covshift.tables.reading import open_table
 from covshift.tables.schema import TableSchema
 from covshift.tables.writing import write_table

@@ -10,15 +10,14 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from covshift.base import all_or_nothing, check_count
+from covshift.base import DomainRequests, all_or_nothing, check_count
 from covshift.domains import check_fit_domains, check_new_domains, new_target_domain
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.predictors.adapted_estimator import AdaptedEstimator
 from covshift.predictors.fitting import does_adapt, uses_target_rows
 from covshift.predictors.held_out import HeldOutRows
-from covshift.predictors.scored_classifier import DomainRequests
 from covshift.registry import NO_ADAPTATION
-from covshift.rows import check_magnitude
+from covshift.row_checks import check_magnitude
 from covshift.tables.domain_codes import known_numbers
 from covshift.tables.encoder import TableEncoder
 from covshift.tables.matching import MatchedTables

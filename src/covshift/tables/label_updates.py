@@ -30,9 +30,9 @@ from covshift.tables.adapting import adapt_model, list_members
 from covshift.tables.batch_series import objective_of
 from covshift.tables.classifier import TableClassifier
 from covshift.tables.errors import TableError, one_line
+from covshift.tables.label_files import read_batch_labels
 from covshift.tables.model_frames import open_for_model
 from covshift.tables.monitoring import TARGET, predict_encoded
-from covshift.tables.new_labels import read_batch_labels
 
 MIN_LABELS = 10  # fewer weigh the members by chance
 REFIT = "To learn from the labels, refit: covshift adapt TRAIN NEW --label COL --labels FILE."

@@ -25,9 +25,9 @@ from covshift.output_files import append_locked
 from covshift.tables.batch_series import MAX_ESTIMATE_ROWS, estimate_score, objective_of
 from covshift.tables.classifier import TableClassifier
 from covshift.tables.errors import TableError, listed, one_line, table_error
+from covshift.tables.label_files import ROW
 from covshift.tables.model_frames import open_for_model
 from covshift.tables.monitoring import TARGET, Sample, predict_encoded
-from covshift.tables.new_labels import ROW
 from covshift.tables.reading import open_table
 from covshift.tables.schema import TableSchema
 
@@ -209,7 +209,7 @@ class LabelingSession:
         if lines[0] != [ROW, self.label]:
             raise self._not_ours()
         for line in filter(None, lines[1:]):
-            if len(line) != 2 or not line[0].isdigit() or line[1] not in self.classes:
+            if len(line) != 2 or not line[0].isdecimal() or line[1] not in self.classes:
                 raise table_error(
                     self.out,
                     f"the line {one_line(','.join(line))!r} is not a number of a row and one of "

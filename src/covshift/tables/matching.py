@@ -18,10 +18,9 @@ from covshift.tables.columns import as_frame, column_kind
 from covshift.tables.domain_codes import code_domains
 from covshift.tables.errors import TableError, listed
 from covshift.tables.extra import pandas as pd
-from covshift.tables.features import choose_features, convert_column, unseen_note
-from covshift.tables.labels import check_task, find_edges, read_labels
+from covshift.tables.features import choose_features, convert_column, note_suspects, unseen_note
+from covshift.tables.label_column import check_task, find_edges, read_labels
 from covshift.tables.schema import TableSchema
-from covshift.tables.suspects import note_suspects
 
 # Purpose of a column that a parameter names.
 ROLES = {
@@ -53,7 +52,7 @@ class MatchedTables:
     domain : name of the domain column, or None.
     task : "classification", or "regression": the labels are numbers.
     labeled_rows, new_labels : positions in ``X_new`` of rows whose labels are known, and these
-        labels (`covshift.tables.new_labels`); None: there are none.
+        labels (`covshift.tables.label_files`); None: there are none.
     """
 
     X_train: Any

@@ -13,7 +13,7 @@ from covshift.predictors.objective import describe_objective
 from covshift.predictors.prediction_sets import PredictionIntervals, PredictionSets, check_held_out
 from covshift.selection.words import say_number
 from covshift.solvers.threads import one_blas_thread
-from covshift.tables.arrow_columns import to_frame
+from covshift.tables.columns import to_frame
 from covshift.tables.errors import TableError, listed
 from covshift.tables.estimator import TableEstimator
 from covshift.tables.extra import pandas as pd

@@ -19,9 +19,8 @@ from covshift.tables.batches import FolderBatches, open_batches, parquet_files
 from covshift.tables.cells import NumberStyle
 from covshift.tables.errors import TableError, one_line
 from covshift.tables.recordings import RecordingBatches, RecordingTable
-from covshift.tables.row_sample import sample_frames, sample_note
 from covshift.tables.schema import Intake, TableSchema
-from covshift.tables.table_reader import TableReader
+from covshift.tables.table_reader import TableReader, sample_frames, sample_note
 from covshift.tables.text_layout import GivenLayout
 
 CHUNK_BYTES = 4 << 20  # more gains no speed and takes memory

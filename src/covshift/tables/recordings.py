@@ -133,6 +133,7 @@ class RecordingBatches:
         self.described = list(self._rows[0])
         self._check_files()
         samples, rate = self._open(0)
+        self._check_length(0, samples, table.settings)
         n_channels = 1 if samples.ndim == 1 else samples.shape[1]
         wanted = table.settings
         n_channels = wanted.n_channels or n_channels
@@ -225,12 +226,15 @@ class RecordingBatches:
             raise table_error(self.path, f"line {number + 2}: {one_line(error, 300)}") from error
         said = (row.get(RATE) or "").strip()
         try:
-            return samples, float(said) if said else rate
+            found = float(said) if said else rate
         except ValueError:
+            found = 0.0
+        if found <= 0 or np.isinf(found):  # NaN: not known
             raise table_error(
                 self.path,
-                f"line {number + 2}: rate {said!r} is not a number of samples per second.",
-            ) from None
+                f"line {number + 2}: rate {said or rate!r} is not a number of samples per second.",
+            )
+        return samples, found
 
     def _check_files(self) -> None:
         nameless = [number for number, row in enumerate(self._rows, start=2) if not row[FILE]]
@@ -262,6 +266,9 @@ class RecordingBatches:
                 f"has {n_channels} channels, not {wanted.n_channels}: keep the channels that all "
                 "recordings have",
             )
+        self._check_length(number, samples, wanted)
+
+    def _check_length(self, number: int, samples: Any, wanted: WindowSettings) -> None:
         if len(samples) < wanted.window:
             raise self._bad(
                 number,

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from covshift.diagnosis.diagnosis import Diagnosis
 
 
-# Numbers predicted for source rows that a fit left out, beside the true ones: a section.
+# --- Numbers predicted for source rows that a fit left out, beside the true ones: a section ---
 #
 # The recommended model predicts every source row by fits that left it out, three folds, as a row of
 # its own domain. Labels of the target are not needed for that, and the errors there may be larger.

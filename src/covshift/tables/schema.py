@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from covshift.tables.arrow_columns import arrow_kind, plain_column
 from covshift.tables.cells import (
     DAYS,
     KINDS,
@@ -20,6 +19,7 @@ from covshift.tables.cells import (
     is_days,
 )
 from covshift.tables.column_types import POSSIBLE_SHARE, ColumnTypes, choose_style
+from covshift.tables.columns import arrow_kind, plain_column
 from covshift.tables.dates import MEANINGS, SPELLINGS
 from covshift.tables.errors import TableError, listed, table_error
 from covshift.tables.extra import pyarrow as pa

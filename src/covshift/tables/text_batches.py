@@ -1,7 +1,9 @@
 """Separated text as batches of Arrow columns, cut into cells by pyarrow."""
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,6 @@ from covshift.tables.cells import MISSING
 from covshift.tables.errors import TableError, one_line, refused_as, table_error
 from covshift.tables.extra import pyarrow as pa
 from covshift.tables.file_formats import check_unchanged, file_state
-from covshift.tables.read_ahead import map_ahead, read_ahead
 from covshift.tables.text_files import DAMAGED_GZIP, GZIP_ERRORS, Examination, examine_text
 from covshift.tables.text_layout import (
     SEPARATOR_NAMES,
@@ -21,6 +22,43 @@ from covshift.tables.text_layout import (
     is_aligned,
     is_row_names,
 )
+
+# --- Work done in threads ahead of the one that uses its results, in the order of the items ---
+#
+# Worth it where both sides let other threads run, as Arrow and NumPy do. The queue is bounded.
+
+
+def map_ahead(
+    function: Callable[[Any], Any], items: Iterable[Any], n_threads: int
+) -> Iterator[Any]:
+    """Yield the function's result for each item; the next ones are computed meanwhile.
+
+    Where not all results are used, calls in progress end by themselves, and what their items hold
+    open is closed with them.
+    """
+    threads = ThreadPoolExecutor(n_threads)
+    coming: deque[Any] = deque()
+    try:
+        for item in items:
+            coming.append(threads.submit(function, item))
+            # Twice as many as threads: none stands still while a result is in use.
+            if len(coming) > 2 * n_threads:
+                yield coming.popleft().result()
+        while coming:
+            yield coming.popleft().result()
+    finally:
+        # Without waiting: the garbage collector may be what closes this generator, and it may run
+        # in a thread that holds the lock which the end of another thread needs (seen with
+        # Python 3.12, in a thread that was just starting).
+        threads.shutdown(wait=False, cancel_futures=True)
+
+
+def read_ahead(items: Iterable[Any]) -> Iterator[Any]:
+    """Yield items, none of them None; the next ones are made meanwhile."""
+    source = iter(items)
+    coming = map_ahead(lambda _: next(source, None), itertools.count(), n_threads=1)
+    return itertools.takewhile(lambda item: item is not None, coming)
+
 
 SAMPLE_BYTES = 1 << 20
 PARSING_THREADS = 2  # which cut text faster than a third thread can use the cells

@@ -24,7 +24,7 @@ from covshift.measures import effective_sample_size
 from covshift.shared_docs import documented_like
 from covshift.solvers.threads import one_blas_thread
 from covshift.streams import OpenRows, RowStream, open_rows
-from covshift.streams.sampling import warn_sampled
+from covshift.streams.opening import warn_sampled
 
 # Weights average one, where they are right; a mean below this is an underflow.
 NEGLIGIBLE_MEAN = 1e-6

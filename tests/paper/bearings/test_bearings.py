@@ -23,7 +23,7 @@ from covshift.paper.bearings.protocol import (
     read_windows,
 )
 from covshift.paper.bearings.study import SYSTEMS, declare, run_on_task, strongest_filters
-from covshift.quiet import ignored_warnings
+from covshift.warning_filters import ignored_warnings
 
 
 def make_windows(n=4, length=200, seed=0):

@@ -14,6 +14,7 @@ import ctypes
 import hashlib
 import os
 import warnings
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +27,9 @@ from covshift.kernels.arrays import FloatArray, IntArray
 FOLDER = Path(__file__).parent
 LIBRARY = "_filters.so"  # by this name on every system: nothing looks for it but `library`
 TILE = 256  # as in filters.c
+# Products in a call of `minimize_small`: some tens of milliseconds, after which Ctrl-C is noticed.
+CALL_WORK = 2**28
+GOES_ON = 2  # what it returns where there is more to do
 
 _int, _double, _pointer = ctypes.c_int32, ctypes.c_double, ctypes.c_void_p
 
@@ -49,6 +53,22 @@ class _Limits(ctypes.Structure):
         *((name, _double) for name in ("tol", "precision", "sufficient_decrease")),
         *((name, _double) for name in ("curvature", "nearest", "farthest")),
     ]
+
+
+class _Search(ctypes.Structure):
+    _fields_ = [
+        *((name, _double) for name in ("f_start", "d_start", "step", "low", "f_low", "d_low")),
+        *((name, _double) for name in ("high", "f_high", "d_high")),
+        ("evaluations", _int),
+    ]
+
+
+class _Course(ctypes.Structure):
+    _fields_ = [("search", _Search), ("f", _double), ("known", _int), ("begun", _int)]
+
+
+class _Progress(ctypes.Structure):
+    _fields_ = [("course", _Course), ("problem", _int)]
 
 
 @cache
@@ -78,12 +98,19 @@ def library() -> dict[Any, Any] | None:
             stacklevel=2,
         )
         return None
-    functions: dict[Any, Any] = {"minimize_small": loaded.minimize_small}
+    functions: dict[Any, Any] = {
+        name: getattr(loaded, name) for name in ("minimize_small", "small_room")
+    }
     for name, n_pointers in (("activate", 4), ("collect", 7), ("descend", 7), ("soft_pass", 6)):
         for precision, itemsize in (("float", 4), ("double", 8)):
             functions[name, itemsize] = function = getattr(loaded, f"{name}_{precision}")
             function.argtypes, function.restype = [_pointer] * n_pointers, None
-    loaded.minimize_small.argtypes = [_pointer, _int, _pointer, ctypes.c_int64, *[_pointer] * 9]
+    long = ctypes.c_int64
+    loaded.minimize_small.argtypes = [
+        _pointer, _int, _pointer, long, *[_pointer] * 4, long, *[_pointer] * 5, long,
+        *[_pointer] * 2,
+    ]  # fmt: skip
+    loaded.small_room.argtypes, loaded.small_room.restype = [_pointer, _int], long
     return functions
 
 
@@ -175,6 +202,7 @@ def minimize_small(
     l1: FloatArray,
     W: FloatArray,
     limits: dict[str, float],
+    should_stop: Callable[[], bool],
 ) -> Minimization:
     """Minimize the joint loss of K problems, one after the other, from W (K, L, m).
 
@@ -184,27 +212,35 @@ def minimize_small(
     columns : (m, n) or (K, m, n), the rows' features.
     upstream : (K, C + 1, L); ``alpha``, ``l1`` : (K,), weights of the penalties.
     limits : those of the solver, by name.
+    should_stop : asked about ten times per second whether to give up; paths then end early.
 
     Raises
     ------
     FloatingPointError
         If the loss or its gradient is not finite at a start.
     """
-    K, _, m = W.shape
+    K, L, m = W.shape
     size = (K, int(limits["max_iter"]) + 1)
     result = Minimization(
-        W.copy(), np.empty(size), np.empty(size), np.empty(K, np.int32), np.empty(K, np.int32)
+        W.copy(), np.empty(size), np.empty(size), np.zeros(K, np.int32), np.zeros(K, np.int32)
     )
+    functions, own_limits, progress = library() or {}, _Limits(**limits), _Progress()
+    room = np.empty(functions["small_room"](ctypes.byref(block), m))
+    # An activation costs as much as some twenty products.
+    n_evaluations = max(1, CALL_WORK // (L * block.n_rows * (m + 20)))
     step = columns[0].size if columns.ndim == 3 else 0
     addresses = [_address(array) for array in (upstream, alpha, l1)]
-    failed = (library() or {})["minimize_small"](
-        ctypes.byref(block), m, _address(columns), step, *addresses,
-        ctypes.byref(_Limits(**limits)), *(_address(array) for array in result),
-    )  # fmt: skip
-    if failed == 1:
+    status = GOES_ON
+    while status == GOES_ON:  # Python looks for signals between two calls
+        if should_stop():
+            own_limits.max_iter = 0
+        status = functions["minimize_small"](
+            ctypes.byref(block), m, _address(columns), step, *addresses,
+            ctypes.byref(own_limits), size[1], *(_address(array) for array in result),
+            n_evaluations, ctypes.byref(progress), _address(room),
+        )  # fmt: skip
+    if status == 1:
         raise FloatingPointError("the loss or its gradient is not finite at the start")
-    if failed == 2:
-        raise MemoryError(f"no memory for the activations of {block.n_rows} rows")
     return result
 
 

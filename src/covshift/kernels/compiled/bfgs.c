@@ -3,12 +3,6 @@
 
 #include "bfgs.h"
 
-/* A line search; the bracket goes from low to high, which is infinite at first. */
-typedef struct {
-    double f_start, d_start, step, low, f_low, d_low, high, f_high, d_high;
-    int evaluations;
-} Search;
-
 static Search begin_search(double f, double d, double step)
 {
     Search search = {f, d, step, 0, f, d, INFINITY, INFINITY, INFINITY, 0};
@@ -92,24 +86,39 @@ static void learn(double *H, int *known, const double *s, const double *y, int p
 /* How many numbers minimize_bfgs needs to work with. */
 size_t bfgs_room(size_t p) { return p * p + 8 * p; }
 
-/* Returns 0, or 1 where the start is not finite. */
-int minimize_bfgs(Loss loss, void *problem, int p, const Limits *limits, Path *path, double *room)
+/* Begin, or go on; evaluations (how many are allowed) counts down.
+
+   Returns 0 at the end; 1 where the start is not finite; 2 where the next evaluation is not
+   allowed any more. */
+int minimize_bfgs(Loss loss, void *problem, int p, const Limits *limits, Path *path, Course *course,
+                  int64_t *evaluations, double *room)
 {
     double *x = path->x, *H = room, *g = H + (size_t)p * p, *trial = g + p, *next = trial + p;
     double *direction = next + p, *s = direction + p, *y = s + p, *moved = y + p, *half = moved + p;
-    double f = loss(problem, x, g), norm = largest(g, p);
-    path->losses[0] = f;
-    path->norms[0] = norm;
-    path->length = 1;
-    path->converged = norm <= limits->tol;
-    if (!isfinite(f) || !isfinite(norm)) return 1;
-    int known = 0, ended = path->converged || limits->max_iter <= 0;
-    set_identity(H, p);
-    for (int i = 0; i < p; i++) direction[i] = -g[i];
-    double slope = -dot(g, g, p);
-    /* Nothing is known of the scale yet: move by one at most. */
-    Search search = begin_search(f, slope, slope < -1 ? 1 / sqrt(-slope) : 1);
-    while (!ended) {
+    double f = course->f;
+    int known = course->known;
+    Search search = course->search;
+    if (!course->begun) {
+        --*evaluations;
+        f = loss(problem, x, g);
+        double norm = largest(g, p);
+        path->losses[0] = f;
+        path->norms[0] = norm;
+        path->length = 1;
+        path->converged = norm <= limits->tol;
+        if (!isfinite(f) || !isfinite(norm)) return 1;
+        set_identity(H, p);
+        for (int i = 0; i < p; i++) direction[i] = -g[i];
+        double slope = -dot(g, g, p);
+        /* Nothing is known of the scale yet: move by one at most. */
+        search = begin_search(f, slope, slope < -1 ? 1 / sqrt(-slope) : 1);
+    }
+    while (!path->converged && path->length <= limits->max_iter) {
+        if (--*evaluations < 0) {
+            Course now = {search, f, known, 1};
+            *course = now;
+            return 2;
+        }
         for (int i = 0; i < p; i++) trial[i] = x[i] + search.step * direction[i];
         double f_new = loss(problem, trial, next), d_new = dot(next, direction, p);
         double enough = search.f_start + limits->sufficient_decrease * search.step * search.d_start;
@@ -140,11 +149,10 @@ int minimize_bfgs(Loss loss, void *problem, int p, const Limits *limits, Path *p
         memcpy(x, trial, p * sizeof(double));
         memcpy(g, next, p * sizeof(double));
         f = f_new;
-        norm = largest(g, p);
+        double norm = largest(g, p), slope;
         path->losses[path->length] = f;
         path->norms[path->length++] = norm;
         path->converged = norm <= limits->tol || fallen <= 10 * limits->precision * scale;
-        ended = path->converged || path->length > limits->max_iter;
         times(H, g, p, direction);
         for (int i = 0; i < p; i++) direction[i] = -direction[i];
         slope = dot(direction, g, p);

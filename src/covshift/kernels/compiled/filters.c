@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "bfgs.h"
@@ -151,35 +150,52 @@ static double evaluate(void *problem, const double *W, double *gradient)
 /* Which sources this was built from: the loader refuses others. */
 EXPORT const char *built_from(void) { return BUILT_FROM; }
 
+/* Which problem is minimized, and where it stands; all zeros before the first call. */
+typedef struct {
+    Course course;
+    int32_t problem;
+} Progress;
+
+/* How many numbers minimize_small needs to work with. */
+EXPORT int64_t small_room(const Block *batch, int32_t n_features)
+{
+    int64_t L = batch->n_filters, n = batch->n_rows, C = batch->n_classes;
+    return 2 * L * n + 2 * n + L * (C + 3) + (int64_t)bfgs_room((size_t)L * n_features);
+}
+
 /* Minimize from W (K, L, m), overwritten, the problems that a block describes, one after the other.
 
    columns (m, n), or (K, m, n) where columns_step is not zero; upstream (K, C + 1, L); alpha, l1
-   (K); losses and norms (K, max_iter + 1); lengths (K), how many of those there are; converged (K).
-   Returns 0; 1 where a start is not finite; 2 without memory. */
+   (K); losses and norms (K, n_kept); lengths (K), how many of those there are; converged (K).
+   Evaluates the loss `evaluations` times at most: the caller looks for signals in between.
+   Returns 0 at the end; 1 where a start is not finite; 2 to be called again, with the same
+   arguments (max_iter may be smaller), and nothing else changed. */
 EXPORT int minimize_small(const Block *batch, int32_t n_features, const double *columns,
                           int64_t columns_step, const double *upstream, const double *alpha,
-                          const double *l1, const Limits *limits, double *W, double *losses,
-                          double *norms, int32_t *lengths, int32_t *converged)
+                          const double *l1, const Limits *limits, int64_t n_kept, double *W,
+                          double *losses, double *norms, int32_t *lengths, int32_t *converged,
+                          int64_t evaluations, Progress *progress, double *room)
 {
     size_t L = batch->n_filters, n = batch->n_rows, m = n_features, C = batch->n_classes;
-    size_t p = L * m, n_kept = (size_t)limits->max_iter + 1;
-    double *room = malloc((2 * L * n + 2 * n + L * (C + 3) + bfgs_room(p)) * sizeof(double));
-    if (room == NULL) return 2;
+    size_t p = L * m;
     double *F = room, *slopes = F + L * n, *U = slopes + L * n, *V = U + n;
     double *inverse = V + n, *sums = inverse + L, *by_class = sums + L;
     double *of_solver = by_class + L * (C + 1);
-    int failed = 0;
-    for (int k = 0; k < batch->n_problems && !failed; k++) {
+    for (; progress->problem < batch->n_problems; progress->problem++) {
+        int k = progress->problem;
         Small small = {*batch, n_features, columns + k * columns_step,
                        upstream + (size_t)k * (C + 1) * L, alpha[k], l1[k],
                        F, slopes, U, V, inverse, sums, by_class};
         small.block.n_problems = 1;
         small.block.codes += (size_t)k * batch->codes_step;
-        Path path = {W + k * p, losses + k * n_kept, norms + k * n_kept, 0, 0};
-        failed = minimize_bfgs(evaluate, &small, (int)p, limits, &path, of_solver);
+        Path path = {W + k * p, losses + k * n_kept, norms + k * n_kept, lengths[k],
+                     converged[k]};
+        int status = minimize_bfgs(evaluate, &small, (int)p, limits, &path, &progress->course,
+                                   &evaluations, of_solver);
         lengths[k] = path.length;
         converged[k] = path.converged;
+        if (status) return status;
+        memset(&progress->course, 0, sizeof(Course));
     }
-    free(room);
-    return failed;
+    return 0;
 }

@@ -33,11 +33,11 @@ from covshift.paper.bearings.protocol import (
 )
 from covshift.paper.bearings.report import bearings_document, bearings_table
 from covshift.predictors import AdaptedClassifier
-from covshift.quiet import ignored_warnings
 from covshift.selection import AutoAdaptedClassifier
 from covshift.signals import Spectrum
 from covshift.studies.study import Study
 from covshift.studies.trial import Trial
+from covshift.warning_filters import ignored_warnings
 
 EXPERIMENT = "bearings"
 SPECTRA, SAMPLES = "spectra", "samples"

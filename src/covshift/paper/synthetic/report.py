@@ -9,7 +9,6 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from covshift.measures import percentage_change
-from covshift.paper.synthetic.families import FAMILY_NAMES
 from covshift.paper.synthetic.printed import (
     NOT_REPRODUCED,
     PRINTED_ACCURACY,
@@ -29,7 +28,7 @@ from covshift.paper.synthetic.systems import (
     SUPPLEMENT,
     SYSTEMS,
 )
-from covshift.paper.synthetic.trials import FAMILY, STATEMENTS
+from covshift.paper.synthetic.trials import FAMILY, FAMILY_NAMES, STATEMENTS
 from covshift.report.document import make_cell, make_document, make_section
 from covshift.studies import report
 from covshift.studies.report import (

@@ -12,7 +12,7 @@ from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.tables.cells import Kind
 from covshift.tables.classifier import TableClassifier
 from covshift.tables.errors import TableError, listed, table_error
-from covshift.tables.labels import label_kind, read_known_labels
+from covshift.tables.label_column import label_kind, read_known_labels
 from covshift.tables.matching import MatchedTables
 from covshift.tables.reading import read_table
 from covshift.tables.schema import TableSchema

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from covshift.tables import TableError, read_table
-from covshift.tables.converted_files import query_file, split_part
+from covshift.tables.file_formats import query_file, split_part
 
 TEXT = "age,city\n30,Oslo\n40.5,Rome\n"
 READ = {"age": [30.0, 40.5], "city": ["Oslo", "Rome"]}

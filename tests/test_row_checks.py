@@ -28,7 +28,7 @@ from covshift.measures import (
     mmd,
     support_overlap,
 )
-from covshift.rows import check_readable
+from covshift.row_checks import check_readable
 from tests.shifted import make_problem
 
 X, Y, SAMPLE_DOMAIN, X_NEW = make_problem()

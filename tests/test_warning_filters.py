@@ -12,9 +12,9 @@ from sklearn.linear_model import LogisticRegression
 
 from covshift import AdaptedClassifier, AutoAdaptedClassifier, DomainStandardScaler, load, save
 from covshift.measures import classifier_two_sample_test, ks_test
-from covshift.quiet import ignored_warnings, recorded_warnings
 from covshift.tables.monitoring import _compare
-from covshift.tables.moved_columns import _separate
+from covshift.tables.pairs import _separate
+from covshift.warning_filters import ignored_warnings, recorded_warnings
 from tests.shifted import make_problem
 from tests.test_persistence_hostile import edit_schema
 

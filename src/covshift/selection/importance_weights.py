@@ -22,9 +22,9 @@ from sklearn.exceptions import ConvergenceWarning
 from covshift.kernels.arrays import FloatArray
 from covshift.kernels.class_shares import estimate_shares
 from covshift.measures import classifier_two_sample_test
-from covshift.quiet import ignored_warnings
 from covshift.selection.bench import Bench
 from covshift.selection.label_tasks import NumberTask
+from covshift.warning_filters import ignored_warnings
 from covshift.weights import ClassifierWeights, UnreliableWeightsWarning
 
 MIN_ROWS = 10  # of either role, to tell anything

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from covshift import AdaptedClassifier, AutoAdaptedClassifier, DomainStandardScaler
 from covshift.tables import TableError, adapt_tables, match_tables, read_pair
 from covshift.tables.adapting import describe_model
-from covshift.tables.new_labels import read_new_labels, with_new_labels
+from covshift.tables.label_files import read_new_labels, with_new_labels
 from tests.cli.user_files import make_tables, write_tables
 
 CANDIDATES = [(None, LogisticRegression()), (DomainStandardScaler(), LogisticRegression())]
