@@ -47,12 +47,12 @@ BATCH_ROWS, N_BATCHES, N_KEPT = 500, 20, 1000
 DROP, TOLERANCE, ORACLE_ROWS = 0.1, 0.005, 20_000
 ALERT_MARGIN = 0.05
 # Readings of --alert: the alert also comes where the probability of a score below it is above the
-# first value; if the second is True, in batches that have moved only.
+# first value; if the second is True, in batches that have moved only. That of the package: .3.
 READINGS = {
-    "expected": (1.0, None),
-    "chance .4": (0.4, None),
-    "chance .3": (0.3, None),
-    "chance .2": (0.2, None),
+    "expected": (1.0, False),
+    "chance .4": (0.4, False),
+    "chance .3": (0.3, False),
+    "chance .2": (0.2, False),
     "moved, chance .4": (0.4, True),
     "moved, chance .3": (0.3, True),
     "moved, chance .2": (0.2, True),
@@ -313,11 +313,11 @@ def alerts_of(batch):
     quantities = batch["quantities"]
     expected = predict_score(quantities, coefficients()[ACCURACY])
     alert = quantities["reference"] - ALERT_MARGIN
-    chance = np.interp(alert, expected.quantiles, expected.probabilities)
+    chance = expected.below(alert)
     return {
-        name: bool(moved is not True or batch["moved"])
-        and bool(expected.value < alert or chance > least)
-        for name, (least, moved) in READINGS.items()
+        name: bool(expected.value < alert)
+        or bool(chance > least and (batch["moved"] or not only_moved))
+        for name, (least, only_moved) in READINGS.items()
     }
 
 

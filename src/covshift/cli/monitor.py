@@ -51,7 +51,10 @@ def monitor(
     ] = None,
     alert: Annotated[
         float | None,
-        typer.Option(metavar="SCORE", help="Exit code 4 if the expected score is below this."),
+        typer.Option(
+            metavar="SCORE",
+            help="Exit code 4 if the score is below this, as expected or likely.",
+        ),
     ] = None,
     level: Annotated[
         float | None,
@@ -95,9 +98,10 @@ def monitor(
     predicted class proportions. The expected score is estimated from held-out training rows in the
     model; for models that predict numbers it is not estimated.
 
-    Use both exit codes. 4 comes where rows move to where the model is unsure. It misses most losses
-    in which the model stays sure, such as a noisy sensor or a new group of rows; 3 reports these,
-    and also changes that cost nothing. Neither sees labels that changed while the rows did not.
+    Use both exit codes. 4 comes if the expected score is below --alert, or if the batch moved and
+    its score is below with a probability above .3. It misses most losses in which the model stays
+    sure, such as a noisy sensor or a new group of rows; 3 reports these, and also changes that cost
+    nothing. Neither sees labels that changed while the rows did not.
 
     With --history, --time or several files, batches are a series: in 20 batches that have not
     moved, the probability of any alarm is at most 5 %.

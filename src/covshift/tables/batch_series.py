@@ -56,9 +56,9 @@ CANNOT_SEE = (
     "x did not). To check: label some rows with covshift label."
 )
 MOVED_NOT_BELOW = (
-    "A batch moved and its expected score is not below --alert. That does not mean that the score "
-    "is fine: the estimate misses losses in which the model stays sure, such as a noisy sensor or "
-    "a new group of rows. To check: label some rows with covshift label."
+    "A batch moved and gave no alert. That does not mean that the score is fine: the estimate "
+    "misses losses in which the model stays sure, such as a noisy sensor or a new group of rows. "
+    "To check: label some rows with covshift label."
 )
 LABELS_DIFFER = (
     "The score on the labeled rows is outside the interval that was expected without labels: the "
@@ -385,7 +385,7 @@ def _check_batch(
 
 
 def is_below(batch: Mapping[str, Any], alert: float | None) -> bool:
-    """Return whether a batch gives an alert: see `covshift.tables.monitoring`."""
+    """Return whether a batch is expected below the alert, or moved and is likely enough below."""
     best = batch.get("updated") or batch.get("estimate")
     if alert is None or not best:
         return False
