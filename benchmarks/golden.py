@@ -123,7 +123,7 @@ def build_named(adapter: str, model: str, n_source: int, n_features: int) -> Any
 def list_named() -> tuple[set[str], set[str]]:
     """Return the names that exist, to find cases that this file lacks."""
     from covshift.registry import records
-    from covshift.selection.candidates import MODELS
+    from covshift.selection.models import MODELS
 
     # Of windows of signals, which have a case of their own.
     return {record.name for record in records()} - {"segment-sf"}, set(MODELS)

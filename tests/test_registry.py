@@ -29,15 +29,8 @@ from covshift.registry import (
     names,
     records,
 )
-from covshift.selection.candidates import (
-    MODELS,
-    candidates_around,
-    check_candidates,
-    default_candidates,
-    find_model,
-    make_model,
-    model_name,
-)
+from covshift.selection.candidates import candidates_around, check_candidates, default_candidates
+from covshift.selection.models import MODELS, find_model, make_model, model_name
 from covshift.streams import SampledRowsWarning
 from covshift.tables.adapting import check_choice
 from tests.shifted import make_problem

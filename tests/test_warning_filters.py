@@ -15,8 +15,8 @@ from covshift.measures import classifier_two_sample_test, ks_test
 from covshift.tables.monitoring import _compare
 from covshift.tables.pairs import _separate
 from covshift.warning_filters import ignored_warnings, recorded_warnings
+from tests.persistence.test_hostile_files import edit_schema
 from tests.shifted import make_problem
-from tests.test_persistence_hostile import edit_schema
 
 X, Y, SAMPLE_DOMAIN, X_NEW = make_problem()
 A, B = np.random.RandomState(0).standard_normal((2, 60, 3))

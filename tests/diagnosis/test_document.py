@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from covshift import diagnose
-from covshift.diagnosis.document import GAINS, MAX_NAME, draw_rows
+from covshift.diagnosis.document import GAINS, MAX_CLASS_NAME, draw_rows
 from covshift.selection.problem import Problem
 from tests.diagnosis.made_domains import CANDIDATES, few_candidates, shifted_sites
 
@@ -30,7 +30,7 @@ def legend_of(classes):
     [
         (["ill", "well"], ["source: ill", "source: well", "target"]),
         ([0, 1], ["source: 0", "source: 1", "target"]),
-        (["ill", "x" * (MAX_NAME + 1)], ["source: class 1", "source: class 2", "target"]),
+        (["ill", "x" * (MAX_CLASS_NAME + 1)], ["source: class 1", "source: class 2", "target"]),
         (["a", "b", "c"], ["source", "target"]),
     ],
 )

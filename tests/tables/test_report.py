@@ -12,7 +12,7 @@ from covshift.report.document import make_cell, make_column, make_document, make
 from covshift.selection.words import say_number
 from covshift.tables import read_pair
 from covshift.tables.report import (
-    MAX_DOMAINS,
+    MAX_SHOWN_DOMAINS,
     describe_tables,
     held_out_numbers,
     held_out_section,
@@ -161,7 +161,7 @@ def test_the_section_tells_domains_with_a_level_of_their_own():
     assert rows["B"]["bias"]["value"] < -5
     assert abs(rows["all"]["bias"]["value"]) < 5
     assert len(section["figures"]) == 1
-    assert len(rows) <= MAX_DOMAINS
+    assert len(rows) <= MAX_SHOWN_DOMAINS
 
 
 def test_classes_have_none():

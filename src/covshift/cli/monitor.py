@@ -21,11 +21,10 @@ from covshift.cli.options import (
     grouped,
     load_model,
 )
-from covshift.cli.printing import print_json, print_notes, print_table
+from covshift.cli.printing import MAX_RECORDINGS, print_json, print_notes, print_table
 from covshift.cli.progress import working
 
 COMMAND = "monitor"
-MAX_RECORDINGS = 20  # printed
 
 
 @grouped

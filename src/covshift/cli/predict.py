@@ -19,11 +19,10 @@ from covshift.cli.options import (
     grouped,
     load_model,
 )
-from covshift.cli.printing import counted, print_json, print_notes, print_table
+from covshift.cli.printing import MAX_RECORDINGS, counted, print_json, print_notes, print_table
 from covshift.cli.progress import working
 
 COMMAND = "predict"
-MAX_RECORDINGS = 20  # printed
 ROOM = 50  # predictions take about this part of the table's room; more is not asked for
 
 

@@ -9,6 +9,7 @@ import typer
 from covshift.cli.errors import printable
 
 MAX_TEXT = 200
+MAX_RECORDINGS = 20  # with a line each
 MAX_ENTRIES = 12  # of a list or table that fit on a screen
 
 

@@ -51,9 +51,9 @@ if TYPE_CHECKING:
 
 
 GAINS = "expected gain over the plain model, by adapter"
-MAX_FEATURES = 50  # two axes cannot represent more
+MAX_DRAWN_FEATURES = 50  # two axes cannot represent more
 MAX_CLASSES = 2  # shown in different colors
-MAX_NAME = 30  # letters of a class in the legend; longer ones are numbered
+MAX_CLASS_NAME = 30  # letters of a class in the legend; longer ones are numbered
 
 
 def draw_expected(diagnosis: "Diagnosis") -> Any:
@@ -81,7 +81,7 @@ def draw_rows(diagnosis: "Diagnosis") -> Any | None:
 
     problem = diagnosis._bench.problem
     n_features = problem.X_source.shape[1]
-    if not 2 <= n_features <= MAX_FEATURES:
+    if not 2 <= n_features <= MAX_DRAWN_FEATURES:
         return None
     planes = {"before": _plane(problem.X_source, problem.X_target)}
     leader = leading_adapter(diagnosis)
@@ -132,7 +132,7 @@ def _kinds(
     """Return the source rows by class, if these are two, and target rows."""
     if problem.n_classes > MAX_CLASSES or problem.values is not None:
         return {"source": A, "target": B}
-    if any(len(name) > MAX_NAME or not name.strip() for name in classes):
+    if any(len(name) > MAX_CLASS_NAME or not name.strip() for name in classes):
         classes = [f"class {k + 1}" for k in range(problem.n_classes)]
     kinds = {f"source: {name}": A[problem.codes == k] for k, name in enumerate(classes)}
     return kinds | {"target": B}

@@ -37,14 +37,18 @@ from covshift.measures import (
 )
 from covshift.report.document import to_plain
 from covshift.selection.bench import Bench
-from covshift.selection.importance_weights import MIN_ROWS, class_share_weights, left_unexplained
+from covshift.selection.importance_weights import (
+    MIN_ROLE_ROWS,
+    class_share_weights,
+    left_unexplained,
+)
 from covshift.selection.problem import Problem
 from covshift.warning_filters import ignored_warnings
 
 LEVEL = 0.05  # of the tests, with Holm's correction over tests, features, domains
-MAX_ROWS = 1000  # of a role; more rows make no test sharper
+MAX_TESTED_ROWS = 1000  # of a role; more rows make no test sharper
 N_PERMUTATIONS = 299
-MAX_FEATURES = 10  # listed
+MAX_LISTED_FEATURES = 10  # listed
 # Source rows for each row of a small target domain: more of them make no test sharper.
 SOURCE_ROWS_FOR_EACH, MIN_SOURCE_ROWS = 5, 200
 
@@ -119,7 +123,7 @@ def measure_movement(
     -------
     Movement
     """
-    problem = bench.problem.thinned(MAX_ROWS, bench.rng("movement: rows"))
+    problem = bench.problem.thinned(MAX_TESTED_ROWS, bench.rng("movement: rows"))
     X, T = problem.X_source, problem.X_target
     with ignored_warnings(ConvergenceWarning):  # expected where rows separate easily
         squared, mmd_pvalue, share_lost = _kernel_distance(X, T, bench.rng("movement: MMD"))
@@ -175,7 +179,7 @@ def _tell_apart(
     X: FloatArray, T: FloatArray, rng: np.random.RandomState
 ) -> tuple[float, tuple[float, float], float]:
     """Return the AUC of a classifier of source against target, its interval and p-value."""
-    if min(len(X), len(T)) < MIN_ROWS:
+    if min(len(X), len(T)) < MIN_ROLE_ROWS:
         return np.nan, (np.nan, np.nan), np.nan
     test = classifier_two_sample_test(X, T, random_state=rng, n_importance_repeats=0)
     return test.statistic, test.interval, test.pvalue
@@ -190,7 +194,7 @@ def _features(
     before, after = X.mean(axis=0) / scale, T.mean(axis=0) / scale
     ratios = np.where(X.std(axis=0) > 0, T.std(axis=0) / scale, np.nan)
     # Of equal distances the one with the larger movement of the mean, then the first.
-    order = np.lexsort((-np.abs(after - before), -test.statistics))[:MAX_FEATURES]
+    order = np.lexsort((-np.abs(after - before), -test.statistics))[:MAX_LISTED_FEATURES]
     listed = [
         FeatureMovement(
             int(j),

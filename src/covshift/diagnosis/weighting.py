@@ -14,8 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from covshift.kernels.arrays import BoolArray, FloatArray
 from covshift.measures import SourceSupport, effective_sample_size, pareto_k
 from covshift.report.document import to_plain
-from covshift.selection.bench import Bench
-from covshift.selection.importance_weights import MIN_ROWS, importance_weights, left_unexplained
+from covshift.selection.bench import MIN_ROLE_ROWS, Bench
+from covshift.selection.importance_weights import importance_weights, left_unexplained
 from covshift.warning_filters import ignored_warnings
 
 # No source row represents a target row outside the support. With more than a fifth of the target
@@ -77,7 +77,7 @@ def measure_weighting(bench: Bench) -> Weighting:
         size, tail = effective_sample_size(weights), pareto_k(weights)
     overlap = np.nan if support is None else float(1 - outside.mean())
     found = find_obstacles(overlap, size, size / n_source, tail, auc_left)
-    if min(n_source, n_target) < MIN_ROWS:
+    if min(n_source, n_target) < MIN_ROLE_ROWS:
         found = ["rows"]
     return Weighting(
         possible=not found,

@@ -24,7 +24,7 @@ from covshift.solvers.threads import one_blas_thread, one_openmp_thread
 from covshift.warning_filters import ignored_warnings
 
 N_FOLDS = 3  # folds of the source
-MIN_ROWS = 10  # of each role, to measure their separation
+MIN_ROLE_ROWS = 10  # of each role, to measure their separation
 
 
 class Bench:
@@ -137,7 +137,7 @@ class Bench:
     def separation_auc(self) -> float:
         """AUC of a classifier of source against target; .5: there are too few rows."""
         problem = self.problem
-        if min(len(problem.X_source), len(problem.X_target)) < MIN_ROWS:
+        if min(len(problem.X_source), len(problem.X_target)) < MIN_ROLE_ROWS:
             return 0.5
         with ignored_warnings(ConvergenceWarning):  # expected where rows separate easily
             test = classifier_two_sample_test(

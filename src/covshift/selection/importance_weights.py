@@ -22,12 +22,10 @@ from sklearn.exceptions import ConvergenceWarning
 from covshift.kernels.arrays import FloatArray
 from covshift.kernels.class_shares import estimate_shares
 from covshift.measures import classifier_two_sample_test
-from covshift.selection.bench import Bench
+from covshift.selection.bench import MIN_ROLE_ROWS, Bench
 from covshift.selection.label_tasks import NumberTask
 from covshift.warning_filters import ignored_warnings
 from covshift.weights import ClassifierWeights, UnreliableWeightsWarning
-
-MIN_ROWS = 10  # of each role, needed for a test
 
 
 def class_share_weights(bench: Bench) -> FloatArray:
@@ -66,7 +64,7 @@ def _class_probabilities(
 def importance_weights(bench: Bench) -> FloatArray:
     """How much more often rows like each source row are found in the target; NaN: too few rows."""
     problem = bench.problem
-    if min(len(problem.X_source), len(problem.X_target)) < MIN_ROWS:
+    if min(len(problem.X_source), len(problem.X_target)) < MIN_ROLE_ROWS:
         return np.full(len(problem.X_source), np.nan)
     domain = np.concatenate([np.zeros(len(problem.X_source)), np.full(len(problem.X_target), -1.0)])
     estimator = ClassifierWeights(random_state=bench.rng("weights"))
@@ -80,7 +78,7 @@ def importance_weights(bench: Bench) -> FloatArray:
 def left_unexplained(bench: Bench, weights: FloatArray) -> float:
     """AUC of telling source rows, drawn by these weights, from target rows; NaN: cannot tell."""
     X, X_target = bench.problem.X_source, bench.problem.X_target
-    if not weights.sum() > 0 or min(len(X), len(X_target)) < MIN_ROWS:
+    if not weights.sum() > 0 or min(len(X), len(X_target)) < MIN_ROLE_ROWS:
         return np.nan
     rng = bench.rng("left unexplained")
     drawn = rng.choice(len(X), size=len(X), p=weights / weights.sum())

@@ -45,7 +45,7 @@ from covshift.selection.problem import Problem, Scene, make_scene
 # (`resampled`), or like the source moved by the shift that is seen in the rows (`moved`).
 
 
-MIN_ROWS = 10  # rows of a pseudo-target, at least
+MIN_PSEUDO_ROWS = 10  # rows of a pseudo-target, at least
 MAX_DOMAINS = 4  # source domains that play the target, one after the other
 N_CLUSTERS = 3
 TARGET_LIKE_SHARES = (0.3, 0.5)  # class proportions, one rehearsal each
@@ -95,7 +95,7 @@ def residual_clusters(problem: Problem, rng: np.random.RandomState) -> Iterator[
 
 def target_like(problem: Problem, rng: np.random.RandomState) -> Iterator[PseudoTarget]:
     """Yield the source rows of each class that a classifier most takes for target rows."""
-    if min(len(problem.X_source), len(problem.X_target)) < MIN_ROWS:
+    if min(len(problem.X_source), len(problem.X_target)) < MIN_PSEUDO_ROWS:
         return
     test = classifier_two_sample_test(
         problem.X_source, problem.X_target, random_state=rng, n_importance_repeats=0
@@ -172,7 +172,7 @@ def move_by_class(
     result = move_mean_and_scale(problem, X, codes)
     for k in np.unique(codes):
         source, target = problem.X_source[problem.codes == k], problem.X_target[target_codes == k]
-        if min(len(source), len(target)) >= MIN_ROWS:
+        if min(len(source), len(target)) >= MIN_PSEUDO_ROWS:
             result[codes == k] = _rescale(X[codes == k], source, target)
     return result
 
@@ -203,7 +203,7 @@ def _played_by(
 def _can_play(problem: Problem, played: BoolArray) -> bool:
     """Whether there is enough to score on, and something of every class left to learn from."""
     left, taken = problem.codes[~played], problem.codes[played]
-    enough = len(taken) >= MIN_ROWS and len(left) >= MIN_ROWS
+    enough = len(taken) >= MIN_PSEUDO_ROWS and len(left) >= MIN_PSEUDO_ROWS
     if problem.values is not None:
         return enough and bool(np.ptp(problem.values[played]) > 0)
     return enough and len(np.unique(taken)) > 1 and len(np.unique(left)) == len(_classes(problem))

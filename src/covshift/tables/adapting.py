@@ -25,8 +25,9 @@ from covshift.registry import AUTO, find_record, records
 from covshift.report.document import to_plain
 from covshift.selection import AutoAdaptedClassifier, AutoAdaptedRegressor
 from covshift.selection.assessment import MAX_RISK
-from covshift.selection.candidates import describe, find_model, make_model, model_name, named_model
+from covshift.selection.candidates import describe, named_model
 from covshift.selection.members import FewerMembersWarning
+from covshift.selection.models import find_model, make_model, model_name
 from covshift.solvers.threads import one_blas_thread
 from covshift.tables.classifier import TableClassifier
 from covshift.tables.domain_codes import domain_texts
@@ -137,7 +138,7 @@ def choose_estimator(
         "auto", a name of `covshift.registry`, or a candidate of a leaderboard, such as
         "coral + logistic".
     model : str, estimator or None, default=None
-        A name of `covshift.selection.candidates`, or an estimator, which is tried on a few rows and
+        A name of `covshift.selection.models`, or an estimator, which is tried on a few rows and
         refused if a model file cannot hold it. None: those of the default candidates for "auto";
         for a named adapter "logistic", or "ridge" for a regression.
     objective : {"accuracy", "balanced_accuracy", "r2", "mae"} or None, default=None

@@ -53,7 +53,7 @@ from covshift.tables.errors import listed
 from covshift.tables.schema import TableSchema
 
 MISSING_NAME, OTHER_NAME = "(missing)", "(other)"
-MAX_TEXTS = 1000  # texts kept of a column, to recognize new ones later
+MAX_KEPT_TEXTS = 1000  # texts kept of a column, to recognize new ones later
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -287,7 +287,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         found = column_text(column, self.missing_).value_counts().to_pylist()
         counts = {entry["values"]: entry["counts"] for entry in found}
         n_missing = counts.pop(None, 0)
-        if len(counts) <= MAX_TEXTS:
+        if len(counts) <= MAX_KEPT_TEXTS:
             self.texts_ = {**(self.texts_ or {}), name: sorted(counts)}
         common = [text for text, count in counts.items() if count >= self.min_frequency]
         # Ties by name, so that the order of the rows decides nothing.

@@ -250,11 +250,11 @@ GIVEAWAY_R2 = 0.98  # R² from which one column gives away a numeric label
 MIN_ROWS_OF_NUMBERS = 40
 GIVEAWAY_ROWS = 2000  # looked at, at most
 MIN_ROWS_OF_A_CLASS = 10
-MAX_COLUMNS = 500  # of a wide table, only the first ones are examined
+MAX_SEARCHED_COLUMNS = 500  # of a wide table, only the first ones are examined
 # Numbers that programs and people write for "missing".
 SENTINELS = tuple(sign * int("9" * n) for n in range(1, 8) for sign in (-1, 1))
 MIN_SENTINELS = 2
-MAX_TEXTS = 1000  # of a column, compared for differences in case only
+MAX_SEARCHED_TEXTS = 1000  # of a column, compared for differences in case only
 MAX_CATEGORIES = 30  # with a feature each, as in `TableEncoder`
 
 
@@ -316,7 +316,7 @@ def find_giveaways(frame: Any, y: Labels, kinds: dict[str, Kind]) -> dict[str, f
     folds = list(StratifiedKFold(2, shuffle=True, random_state=0).split(rows, codes))
     tree = DecisionTreeClassifier(max_depth=5, min_samples_leaf=2, random_state=0)
     found = {}
-    for name in list(kinds)[:MAX_COLUMNS]:
+    for name in list(kinds)[:MAX_SEARCHED_COLUMNS]:
         x = _as_numbers(frame[name].iloc[rows], kinds[name], codes, folds)
         predicted = cross_val_predict(tree, x, codes, cv=folds)
         accuracy = float(balanced_accuracy_score(codes, predicted))
@@ -339,7 +339,7 @@ def find_number_giveaways(frame: Any, y: Labels, kinds: dict[str, Kind]) -> dict
     tree = DecisionTreeRegressor(random_state=0)
     folds = KFold(2, shuffle=True, random_state=0)
     found = {}
-    for name in list(kinds)[:MAX_COLUMNS]:
+    for name in list(kinds)[:MAX_SEARCHED_COLUMNS]:
         if kinds[name] == "text":
             continue
         x = _as_numbers(frame[name].iloc[rows], kinds[name], None, None)
@@ -372,7 +372,7 @@ def _as_numbers(column: Any, kind: Kind, codes: Any, folds: Any) -> FloatArray:
 
 def _case_note(name: str, counts: Any) -> list[str]:
     """Say which texts differ only in case: the first two, most frequent first."""
-    if len(counts) > MAX_TEXTS:
+    if len(counts) > MAX_SEARCHED_TEXTS:
         return []
     first: dict[str, str] = {}
     for text in map(str, counts.index):

@@ -38,11 +38,11 @@ from covshift.warning_filters import ignored_warnings
 # that is among the columns that account for the difference.
 
 
-MAX_ROWS = 1000  # drawn from each table
-MIN_ROWS = 20
+MAX_COMPARED_ROWS = 1000  # drawn from each table
+MIN_COMPARED_ROWS = 20
 MIN_AUC = 0.75  # below this AUC there is little to explain
-MAX_COLUMNS = 3  # columns named as the explanation
-MAX_FEATURES = 2000  # no explanation is sought above this
+MAX_NAMED_COLUMNS = 3  # columns named as the explanation
+MAX_COMPARED_FEATURES = 2000  # no explanation is sought above this
 SHARE_BEYOND = 0.95
 GROWTH = 0.95  # rank correlation of a column with the row's number
 CLOCK_NAME = re.compile(
@@ -68,15 +68,15 @@ def note_moved_columns(tables: MatchedTables, seed: int = 0) -> list[str]:
         Empty where the rows are hardly separated, or no few columns account for it.
     """
     n_rows = min(len(tables.X_train), len(tables.X_new))
-    if n_rows < MIN_ROWS:
+    if n_rows < MIN_COMPARED_ROWS:
         return []
     rng = np.random.default_rng(seed)
     encoder = TableEncoder().fit(tables.X_train, schema=tables.schema)
     owners = np.array(encoder.columns_of_features(), dtype=object)
-    if len(owners) > MAX_FEATURES:
+    if len(owners) > MAX_COMPARED_FEATURES:
         return []
     A, B = (
-        encoder.transform(frame.iloc[np.sort(rng.permutation(len(frame))[:MAX_ROWS])])
+        encoder.transform(frame.iloc[np.sort(rng.permutation(len(frame))[:MAX_COMPARED_ROWS])])
         for frame in (tables.X_train, tables.X_new)
     )
     auc = _separate(A, B, seed)
@@ -112,7 +112,7 @@ def _top_columns(
 ) -> tuple[list[str], float | None]:
     """Return the fewest columns that account for the difference, and the AUC without them."""
     enough = 0.5 + (auc - 0.5) / 2
-    for n_columns in range(1, MAX_COLUMNS + 1):
+    for n_columns in range(1, MAX_NAMED_COLUMNS + 1):
         top = ranked[:n_columns]
         others = ~np.isin(owners, top)
         if not others.any():
@@ -153,7 +153,7 @@ def _is_clock(name: str, tables: MatchedTables, top: list[str]) -> bool:
     new = column_numbers(tables.X_new[name])
     order = np.flatnonzero(~np.isnan(old))
     new = new[~np.isnan(new)]
-    if len(order) < MIN_ROWS or not len(new):
+    if len(order) < MIN_COMPARED_ROWS or not len(new):
         return False
     beyond = max((new > old[order].max()).mean(), (new < old[order].min()).mean())
     if beyond < SHARE_BEYOND:

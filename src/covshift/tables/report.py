@@ -53,7 +53,7 @@ EXPLAINED = (
     "target can be larger: the expected scores above allow for that. A domain whose mean error is "
     "far from zero has a level of its own, which the columns do not explain."
 )
-MAX_DOMAINS = 30  # in the table, those with the most rows first
+MAX_SHOWN_DOMAINS = 30  # in the table, those with the most rows first
 
 
 class HeldOut(NamedTuple):
@@ -105,7 +105,7 @@ def held_out_section(diagnosis: "Diagnosis", domain_names: Mapping[int, str]) ->
     names = np.array([domain_names.get(int(one), str(one)) for one in found.domain])
     scores = score_numbers(found.truth, found.predicted, names)
     domains = sorted(scores["domains"], key=lambda one: -one["n_rows"])
-    shown = domains[:MAX_DOMAINS] if len(domains) > 1 else []
+    shown = domains[:MAX_SHOWN_DOMAINS] if len(domains) > 1 else []
     rows = [_row_of_outcomes("all", scores), *(_row_of_outcomes(one["name"], one) for one in shown)]
     columns = [
         make_column("domain", "source domain"),
@@ -114,7 +114,7 @@ def held_out_section(diagnosis: "Diagnosis", domain_names: Mapping[int, str]) ->
         make_column("mae", "mean absolute error (95 % interval)", numeric=True),
         make_column("r2", "R² (95 % interval)", numeric=True),
     ]
-    rest = len(domains) - MAX_DOMAINS
+    rest = len(domains) - MAX_SHOWN_DOMAINS
     caption = "Errors on held-out source rows" + (f", {rest} more domains not shown" * (rest > 0))
     return [
         make_section(
@@ -160,8 +160,8 @@ def _draw(found: HeldOut, names: Any) -> Figure:
     return make_figure("held-out", caption, alt, png=png_bytes(figure))
 
 
-MAX_COLUMNS = 100  # rows of the section about the tables' columns
-MAX_TEXTS = 3  # examples shown of a text column
+MAX_SHOWN_COLUMNS = 100  # rows of the section about the tables' columns
+MAX_SHOWN_TEXTS = 3  # examples shown of a text column
 
 
 def write_report(
@@ -211,7 +211,7 @@ def describe_tables(
 
 def look_at_files(tables: MatchedTables, notes: Sequence[str] = ()) -> Section:
     """Return a section with one row for each column: kind, missing cells, values, movement."""
-    names = tables.names[:MAX_COLUMNS]
+    names = tables.names[:MAX_SHOWN_COLUMNS]
     rest = len(tables.names) - len(names)
     caption = "Columns that are used" + (f", the first {len(names)}" if rest else "")
     columns = [
@@ -279,7 +279,10 @@ def _summary(values: Any, kind: str) -> str:
     if kind == "text":
         texts, counts = np.unique(there.astype(str), return_counts=True)
         order = np.argsort(-counts, kind="stable")
-        most = [f"{one_line(texts[i], 30)} {counts[i] / len(there):.0%}" for i in order[:MAX_TEXTS]]
+        most = [
+            f"{one_line(texts[i], 30)} {counts[i] / len(there):.0%}"
+            for i in order[:MAX_SHOWN_TEXTS]
+        ]
         rest = len(texts) - len(most)
         return ", ".join(most).replace("%", " %") + (f", {rest:,} more" if rest else "")
     if kind == "boolean":

@@ -51,10 +51,11 @@ from covshift.persistence import ModelFileError, ModelVersionWarning, read_card
 from covshift.persistence.model_files import untrusted_types
 from covshift.persistence.schema_audit import TRUSTED
 from covshift.registry import Size
-from covshift.selection.candidates import default_candidates, kernel_machine
+from covshift.selection.candidates import default_candidates
+from covshift.selection.models import kernel_machine
 from tests.estimators import ESTIMATORS, RECORDS
+from tests.persistence.test_hostile_files import write_members
 from tests.shifted import make_problem
-from tests.test_persistence_hostile import write_members
 from tests.weights.estimators import WEIGHTS
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -307,7 +308,7 @@ def test_own_types_and_functions_must_be_named(tmp_path):
     adapter = FunctionTransformer(a_function_of_the_tests)
     model = AdaptedClassifier(adapter).fit(X, Y, **WHERE)
     save(model, path)
-    name = "tests.test_persistence.a_function_of_the_tests"
+    name = "tests.persistence.test_model_files.a_function_of_the_tests"
     with pytest.raises(ModelFileError, match=re.escape(f"does not know: {name}. To build")):
         load(path)
     assert_same(load(path, trusted=[name]), model, X_NEW)

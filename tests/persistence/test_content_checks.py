@@ -24,9 +24,9 @@ from covshift import (
     save,
 )
 from covshift.persistence import ModelFileError, UntrustedTypesError, read_card
+from tests.persistence.test_hostile_files import read_members, write_members
+from tests.persistence.test_older_models import ARRAY_FILES
 from tests.shifted import make_problem
-from tests.test_older_models import ARRAY_FILES
-from tests.test_persistence_hostile import read_members, write_members
 
 X, Y, SAMPLE_DOMAIN, X_NEW = make_problem()
 WHERE = {"sample_domain": SAMPLE_DOMAIN}

@@ -18,7 +18,7 @@ from covshift.persistence.archive import SCHEMA
 from covshift.persistence.schema_audit import MOVED
 from tests.cli.user_files import succeed
 
-FOLDERS = sorted(Path(__file__).parent.glob("fixtures/models_*"))
+FOLDERS = sorted(Path(__file__).parents[1].glob("fixtures/models_*"))
 FILES = [path for folder in FOLDERS for path in sorted(folder.glob("*.skops"))]
 TABLE_FILES = [path for path in FILES if path.stem.startswith("table_")]
 ARRAY_FILES = [path for path in FILES if path not in TABLE_FILES]
