@@ -79,7 +79,9 @@ def estimate_tasks(options):
     """Return NannyML's estimates of all tasks and models, kept in ``--out``."""
     path = options.out / "tasks.json"
     found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    stored, gains = read_all(options.data, options.results, options.cache, options.jobs)
+    stored, gains = read_all(
+        options.data, options.results, options.cache, options.jobs, options.fresh
+    )
     for one, gain in zip(stored, gains, strict=True):
         for name in MODELS:
             key = f"{one.task.name} | {name}"
@@ -138,6 +140,7 @@ def main():
     parser.add_argument("--cache", type=Path, required=True, help="folder of prediction_sets.py")
     parser.add_argument("--records", type=Path, required=True, help="--out of prediction_sets.py")
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--fresh", type=Path, nargs=2, metavar=("FOLDER", "RESULTS"))
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)

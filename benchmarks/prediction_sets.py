@@ -1,15 +1,18 @@
 """Coverage and size of 90 % prediction sets, and expected scores of saved models, on real tasks.
 
     covshift-bench run DATA --methods auto --out runs/results.jsonl --jobs 2
-    python benchmarks/prediction_sets.py DATA runs/results.jsonl --cache runs/stored \
-        --out runs/sets [--jobs 2] [--write]
+    covshift-bench fresh FRESH
+    covshift-bench run FRESH --list fresh --methods auto --out runs/fresh.jsonl --jobs 2
+    python benchmarks/prediction_sets.py DATA runs/results.jsonl --fresh FRESH runs/fresh.jsonl \
+        --cache runs/stored --out runs/sets [--jobs 2] [--write]
 
 Models are the plain model and the vote of `stored_votes.py`, as if they had been saved: held-out
 source rows are those of the bench, the target rows speak for the test rows, which are judged. For
 each task, evidence and weights are those of `covshift.predictors.prediction_sets`, and the
 quantities those of `covshift.selection.performance`. ``--write`` writes the coefficients of
 ``performance.json`` from all tasks; all figures are by coefficients fitted without the task's
-cluster.
+cluster. Tasks of the fresh collections are tables of their own: nothing of the sets was chosen on
+them. ``--table FILE`` writes a line for each task and model.
 
 ORACLE: test labels judge the sets, and give the threshold of the oracle-calibrated model.
 """
@@ -23,6 +26,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from assessment import N_PARTS, SMALLEST, fit_ridge, rounded, weighted_quantile
+from covshift_bench import fresh
 from covshift_bench.tasks import read_tasks
 from joblib import Parallel, delayed
 from stored_votes import MODELS, OBJECTIVES, VOTE, model_of, read_all
@@ -68,8 +72,8 @@ DIFFICULTY = (
     "one", "separation", "outside", "few rows", "one domain", "size of confidence", "reference",
 )  # fmt: skip
 COMMAND = (
-    "python benchmarks/prediction_sets.py DATA runs/results.jsonl --cache runs/stored "
-    "--out runs/sets --write"
+    "python benchmarks/prediction_sets.py DATA runs/results.jsonl --fresh FRESH runs/fresh.jsonl "
+    "--cache runs/stored --out runs/sets --write"
 )
 FILE = Path(covshift.selection.__file__).with_name("performance.json")
 
@@ -170,7 +174,9 @@ def read_records(options):
     """Return the records of all tasks, kept in ``--out``."""
     folder = options.out / "records"
     folder.mkdir(parents=True, exist_ok=True)
-    stored, gains = read_all(options.data, options.results, options.cache, options.jobs)
+    stored, gains = read_all(
+        options.data, options.results, options.cache, options.jobs, options.fresh
+    )
     jobs = [delayed(_kept)(one, of, folder) for one, of in zip(stored, gains, strict=True)]
     found = Parallel(n_jobs=options.jobs)(jobs)
     return [record for records in found for record in records]
@@ -264,9 +270,9 @@ def cluster_mean(values, frame):
 def table_of_estimates(frame, peers=None):
     """Return mean absolute errors as lines of a table, and coverage of the intervals.
 
-    ``peers``: NannyML's estimates by task and model, from `nannyml_estimates.py`.
+    ``frame``: of `left_out`; ``peers``: NannyML's estimates by task and model, from
+    `nannyml_estimates.py`.
     """
-    frame = left_out(frame)
     columns = {"estimate_performance": frame["value"]}
     if peers is not None:
         keys = frame["task"] + " | " + frame["model"]
@@ -375,18 +381,31 @@ def left_out_margins(records):
     return found
 
 
-def halves(frame):
-    """Return the tasks of every other cluster, by name, on which bounds were chosen; the others."""
+def is_fresh(frame):
+    """Return which lines are of tasks of the fresh collections."""
+    return frame["task"].isin([task.name for task in read_tasks(fresh.LIST)]).to_numpy()
+
+
+def groups(frame):
+    """Return the tasks of every other design cluster, by name, on which bounds were chosen; the
+    other design tasks; those of the fresh collections.
+    """
     names = sorted({task.cluster for task in read_tasks()})
-    chosen = frame["cluster"].isin(names[::2])
-    return {"clusters looked at": frame[chosen], "other clusters": frame[~chosen]}
+    new = is_fresh(frame)
+    chosen = frame["cluster"].isin(names[::2]).to_numpy()
+    parts = {
+        "clusters looked at": frame[chosen],
+        "other clusters": frame[~chosen & ~new],
+        "fresh collections": frame[new],
+    }
+    return {name: part for name, part in parts.items() if len(part)}
 
 
 def report(records, peers=None):
     """Return all tables as text; ``peers`` as in `table_of_estimates`."""
     sets = set_frame(records)
     parts = [f"{sets['task'].nunique()} tasks in {sets['cluster'].nunique()} clusters", "## Sets"]
-    for name, part in {"all": sets, **halves(sets)}.items():
+    for name, part in {"all": sets, **groups(sets)}.items():
         parts += [f"### {name}", table_of_sets(part)]
     margins = left_out_margins(records)
     parts += [
@@ -401,9 +420,28 @@ def report(records, peers=None):
     for objective in OBJECTIVES:
         frame = frame_of(records, objective)
         of_objective = peers if objective == OBJECTIVES[0] else None
-        parts += [f"## {objective}", table_of_estimates(frame, of_objective)]
+        judged, new = left_out(frame), is_fresh(frame)
+        for name, part in {"all": judged, "design": judged[~new], "fresh": judged[new]}.items():
+            if len(part):
+                parts += [f"## {objective}, {name}", table_of_estimates(part, of_objective)]
         parts += [f"### {objective} by agreement", table_of_agreements(frame)]
     return "\n\n".join(parts) + "\n"
+
+
+def write_table(path, records, peers=None):
+    """Write a line for each task and model: sets, and estimates of both scores."""
+    table = set_frame(records)
+    for objective in OBJECTIVES:
+        judged = left_out(frame_of(records, objective))
+        for name in ("true", "value", "low", "high"):
+            table[f"{objective} {name}"] = judged[name]
+        for name in ("reference", CALIBRATED):
+            of_held = [one["reference"] for one in judged["quantities"]]
+            of_new = [one.get(name) for one in judged["estimates"]]
+            table[f"{objective} {name}"] = of_held if name == "reference" else of_new
+    if peers is not None:
+        table["accuracy NannyML's CBPE"] = (table["task"] + " | " + table["model"]).map(peers)
+    table.to_csv(path, index=False, float_format="%.4g")
 
 
 def write_coefficients(records):
@@ -427,8 +465,10 @@ def main():
     parser.add_argument("results", type=Path, help="file of `covshift-bench run`")
     parser.add_argument("--cache", type=Path, required=True, help="folder for outputs of benches")
     parser.add_argument("--out", type=Path, required=True, help="folder for records and tables")
+    parser.add_argument("--fresh", type=Path, nargs=2, metavar=("FOLDER", "RESULTS"))
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--write", action="store_true", help="write performance.json")
+    parser.add_argument("--table", type=Path, help="CSV with a line for each task and model")
     parser.add_argument("--peers", type=Path, help="tasks.json of nannyml_estimates.py")
     options = parser.parse_args()
     records = read_records(options)
@@ -436,6 +476,8 @@ def main():
     text = report(records, peers)
     (options.out / "tables.md").write_text(text, encoding="utf-8")
     print(text)
+    if options.table is not None:
+        write_table(options.table, records, peers)
     if options.write:
         write_coefficients(records)
 

@@ -1,12 +1,13 @@
-"""Plain model and vote of each design task, from stored benches.
+"""Plain model and vote of each real task, from stored benches.
 
     covshift-bench run DATA --methods auto --out runs/results.jsonl --jobs 2
+    covshift-bench run FRESH --list fresh --methods auto --out runs/fresh.jsonl --jobs 2
 
-`prediction_sets.py` and `expected_performance.py` judge a saved model: one that knows held-out
-source rows, and probabilities of these, of target rows and of test rows. All of them are in a
-stored bench, so that nothing is fitted here. The weights of a vote come from coefficients of
-expected gains that were fitted without the task's cluster. Outputs are kept in a cache: reading a
-bench takes two seconds.
+`prediction_sets.py` judges a saved model: one that knows held-out source rows, and probabilities of
+these, of target rows and of test rows. All of them are in a stored bench, so that nothing is fitted
+here. The weights of a vote come from coefficients of expected gains that were fitted without the
+task's cluster: for tasks of the fresh collections they are those of the package, which the design
+tasks alone shaped. Outputs are kept in a cache: reading a bench takes two seconds.
 """
 
 import pickle
@@ -15,11 +16,13 @@ from typing import NamedTuple
 
 import numpy as np
 from calibrate import OBJECTIVES, Case, left_out_coefficients, make_case, restore, stored_benches
+from covshift_bench import fresh as fresh_collections
 from covshift_bench.methods.automatic import BALANCED, N_MEMBERS
 from covshift_bench.tasks import MADE_UP
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
+from covshift.selection.gains import QUANTITIES, coefficients
 from covshift.selection.members import mix_probabilities
 from covshift.selection.metrics import METRICS
 from covshift.selection.rehearsals import SOURCE_DOMAINS, pseudo_targets
@@ -121,23 +124,22 @@ def model_of(stored, name, gains, objective):
     return Model(mix(outputs.source), mix(outputs.target), mix(outputs.test), played)
 
 
-def read_all(data, results, cache, n_jobs=1):
-    """Return all stored real tasks, and their expected gains by objective."""
+def read_all(data, results, cache, n_jobs=1, fresh=None):
+    """Return all stored real tasks, and their expected gains by objective.
+
+    ``fresh``: folder and results of the fresh collections, which are added.
+    """
     cache.mkdir(parents=True, exist_ok=True)
-    real = [one for one in stored_benches(data, results) if one.task.collection != MADE_UP]
-    stored = Parallel(n_jobs=n_jobs)(delayed(_cached)(one, cache) for one in real)
-    betas = [
-        left_out_coefficients([one.cases[number] for one in stored])
-        for number in range(len(OBJECTIVES))
-    ]
-    gains = [
-        [
-            case.features @ beta[one.task.cluster]
-            for case, beta in zip(one.cases, betas, strict=True)
-        ]
-        for one in stored
-    ]
-    return stored, [dict(zip(OBJECTIVES, one, strict=True)) for one in gains]
+    design = [one for one in stored_benches(data, results) if one.task.collection != MADE_UP]
+    new = [] if fresh is None else stored_benches(*fresh, fresh_collections.LIST)
+    stored = Parallel(n_jobs=n_jobs)(delayed(_cached)(one, cache) for one in [*design, *new])
+    gains = []
+    for number, objective in enumerate(OBJECTIVES):
+        cases = [one.cases[number] for one in stored]
+        of_package = np.array([coefficients()[objective][name] for name in QUANTITIES])
+        betas = left_out_coefficients(cases[: len(design)])
+        gains.append([one.features @ betas.get(one.task.cluster, of_package) for one in cases])
+    return stored, [dict(zip(OBJECTIVES, one, strict=True)) for one in zip(*gains, strict=True)]
 
 
 def _cached(stored, cache):

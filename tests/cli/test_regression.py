@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import mean_absolute_error, r2_score
 
-from covshift import load
+from covshift import estimate_performance, load
 from covshift.tables import (
     TableError,
     TableRegressor,
@@ -306,6 +306,25 @@ def test_a_linear_model_behind_an_adapter_is_exported(files):
     Z = model.encode(TABLES["new"])
     (exported,) = session.run(None, {"X": Z.astype(np.float32)})
     np.testing.assert_allclose(exported, model.predict(TABLES["new"]), rtol=1e-4)
+
+
+def test_monitor_compares_numbers_and_estimates_no_score(files, tmp_path):
+    model, new = files["model"], files["new"]
+    report = tmp_path / "monitor.html"
+    shown = run("monitor", model, new, "--level", 0.0001, "--report", report)
+    assert shown.exit_code in (0, 3), shown.output
+    assert "against 100 kept in the model" in shown.output
+    assert "scores are estimated for models of classes only" in " ".join(shown.output.split())
+    assert "ccuracy" not in shown.output
+    assert "ccuracy" not in report.read_text()
+    refused = run("monitor", model, new, "--alert", 0.8)
+    assert_refused(refused, "monitor", "--alert needs an expected score", "predicts numbers")
+    refused = run("monitor", model, files["labeled"], "--labels", files["labeled"])
+    assert_refused(refused, "monitor", "--labels is for models of classes", "covshift score")
+    refused = run("label", model, new, "--out", tmp_path / "labels.csv")
+    assert_refused(refused, "label", "predicts numbers", "diagnose --to-label")
+    with pytest.raises(ValueError, match="models of classes only"):
+        estimate_performance(load(model), TABLES["new"])
 
 
 def test_three_rows(tmp_path):

@@ -8,11 +8,13 @@ import pytest
 from scipy.stats import chi2_contingency
 
 from covshift import AdaptedClassifier, DomainStandardScaler, estimate_performance
+from covshift.selection.expectations import Predictive
 from covshift.tables import TableClassifier, TableError, batch_series, match_tables
 from covshift.tables.batch_history import append_history, read_history
 from covshift.tables.batch_series import (
     coverage,
     history_lines,
+    is_below,
     monitor_series,
     name_periods,
 )
@@ -32,6 +34,10 @@ class Estimate(NamedTuple):
     low: float
     high: float
     reference: float = 0.95
+
+    @property
+    def distribution(self):
+        return Predictive(self.value, np.array([0.05, 0.95]), np.array([self.low, self.high]))
 
 
 def say_estimate(model, Z, domain, y_known=None):
@@ -70,7 +76,7 @@ def write(path, frame):
 def test_each_file_is_a_batch(model, estimated, tmp_path):
     paths = [write(tmp_path / "a.csv", rows(200, seed=2))]
     paths.append(write(tmp_path / "b.csv", rows(200, 1.5, seed=3)))
-    found = monitor_series(model, paths, alert=0.85)
+    found = monitor_series(model, paths, alert=0.82)
     assert [one["name"] for one in found["batches"]] == ["a.csv", "b.csv"]
     assert [one["moved"] for one in found["batches"]] == [False, True]
     assert found["moved"]
@@ -79,12 +85,47 @@ def test_each_file_is_a_batch(model, estimated, tmp_path):
     assert first["what_moved"] == []
     assert {"each feature", "predictions", "class proportions"} <= set(second["what_moved"])
     assert second["features"][0]["feature"] == "a"
-    assert first["estimate"] == {"value": 0.9, "low": 0.8, "high": 0.99}
+    assert {"value": 0.9, "low": 0.8, "high": 0.99}.items() <= first["estimate"].items()
     assert first["reference"] == 0.95
     assert monitor_series(model, paths, alert=0.91)["below_alert"]
     shares = {one["class"]: (one["before"], one["now"]) for one in second["classes"]}
     assert shares["yes"][1] > shares["yes"][0] + 0.2
     assert sum(now for _, now in shares.values()) == pytest.approx(1)
+
+
+def test_an_alert_that_is_likely_enough_comes_for_moved_batches_only(model, estimated, tmp_path):
+    fine = write(tmp_path / "a.csv", rows(200, seed=2))
+    moved = write(tmp_path / "b.csv", rows(200, 1.5, seed=3))
+    # The double expects .9, and less than .87 with probability .05 + .9 * .07 / .19 = .38.
+    found = monitor_series(model, [fine, moved], alert=0.87)
+    assert [one["below_alert"] for one in found["batches"]] == [False, True]
+    estimate = found["batches"][1]["estimate"]
+    assert estimate["alert"] == 0.87
+    assert estimate["chance_below"] == pytest.approx(0.05 + 0.9 * 0.07 / 0.19)
+    assert not monitor_series(model, [moved], alert=0.84)["below_alert"]  # .24
+    # What a history says of another alert is not read.
+    (line,) = [one for one in history_lines(found) if one["name"] == "b.csv"]
+    assert is_below(line, 0.87)
+    assert not is_below(line, 0.86)
+    assert is_below(line, 0.91)
+
+
+def test_an_alert_that_does_not_come_for_a_moved_batch_is_no_proof(model, estimated, tmp_path):
+    fine = write(tmp_path / "a.csv", rows(200, seed=2))
+    moved = write(tmp_path / "b.csv", rows(200, 1.5, seed=3))
+    said = {
+        case: any("does not mean that the score is fine" in note for note in found["notes"])
+        for case, found in {
+            "not moved": monitor_series(model, [fine], alert=0.85),
+            "moved": monitor_series(model, [fine, moved], alert=0.82),
+            "below": monitor_series(model, [moved], alert=0.91),
+            "no alert": monitor_series(model, [moved]),
+            "labels": monitor_series(model, [moved], alert=0.1, labels=moved),
+        }.items()
+    }
+    assert said == {
+        "not moved": False, "moved": True, "below": False, "no alert": False, "labels": False,
+    }  # fmt: skip
 
 
 def test_periods_of_time_over_several_files(model, estimated, tmp_path):
@@ -131,8 +172,10 @@ def test_labels_give_the_truth_and_a_better_estimate(model, estimated, tmp_path)
 
 def test_labels_in_the_batch_itself(model, estimated, tmp_path):
     path = write(tmp_path / "batch.csv", rows(100, seed=5))
-    (one,) = monitor_series(model, [path], labels=path)["batches"]
-    assert one["n_labels"] == 100
+    found = monitor_series(model, [path], labels=path)
+    assert found["batches"][0]["n_labels"] == 100
+    assert not any("it is not read" in note for note in found["notes"])
+    assert any("it is not read" in note for note in monitor_series(model, [path])["notes"])
 
 
 def test_few_labels_say_nothing_of_coverage(model, estimated, tmp_path):
@@ -180,7 +223,7 @@ def test_a_model_without_held_out_rows_has_no_estimate(model, not_estimated, tmp
     found = monitor_series(model, [path])
     assert found["batches"][0]["estimate"] is None
     assert found["notes"][-1] == (
-        "The score cannot be estimated: The model keeps no held-out rows."
+        "The score cannot be estimated. The model keeps no held-out rows."
     )
     with pytest.raises(TableError, match="--alert needs an expected score"):
         monitor_series(model, [path], alert=0.8)

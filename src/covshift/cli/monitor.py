@@ -50,7 +50,10 @@ def monitor(
     ] = None,
     alert: Annotated[
         float | None,
-        typer.Option(metavar="SCORE", help="Exit code 4 if the expected score is below this."),
+        typer.Option(
+            metavar="SCORE",
+            help="Exit code 4 if the score is below this, as expected or likely.",
+        ),
     ] = None,
     level: Annotated[
         float | None,
@@ -92,7 +95,12 @@ def monitor(
     was made; at most 1,000 rows of each batch, drawn at random too, are compared with them: by a
     classifier that separates old from new, each feature and its spread, the predictions and the
     predicted class proportions. The expected score is estimated from held-out training rows in the
-    model.
+    model; for models that predict numbers it is not estimated.
+
+    Use both exit codes. 4 comes if the expected score is below --alert, or if the batch moved and
+    its score is below with a probability above .3. It misses most losses in which the model stays
+    sure, such as a noisy sensor or a new group of rows; 3 reports these, and also changes that cost
+    nothing. Neither sees labels that changed while the rows did not.
 
     With --history, --time or several files, batches are a series: in 20 batches that have not
     moved, the probability of any alarm is at most 5 %.
@@ -258,7 +266,10 @@ def _print_series(found: dict[str, Any], alert: float | None) -> None:
                 f"{measure.capitalize()} on held-out training rows: {first['reference']:.3f}."
             )
         if low := [one["name"] for one in found["batches"] if one["below_alert"]]:
-            typer.echo(f"Expected {measure} below {alert:g}: {printable(', '.join(low), 400)}.")
+            typer.echo(
+                f"Alert, {measure} below {alert:g} expected or likely enough: "
+                f"{printable(', '.join(low), 400)}."
+            )
     told = found["coverage"]
     if told["batches"]:
         typer.echo(
@@ -306,7 +317,13 @@ def _print_scores(one: dict[str, Any], measure: str, alert: float | None) -> Non
     if updated is not None:
         typer.echo(f"Expected {measure} with these labels: {say_interval(updated)}.")
     if one["below_alert"]:
-        typer.echo(f"Alert: the expected {measure} is below {alert:g}.")
+        best = updated or estimate
+        typer.echo(
+            f"Alert: the expected {measure} is below {alert:g}."
+            if best["value"] < alert
+            else f"Alert: the batch moved, and its {measure} is below {alert:g} with probability "
+            f"{best['chance_below']:.2f}."
+        )
 
 
 def say_interval(figure: dict[str, float]) -> str:

@@ -253,8 +253,8 @@ def _too_large(document: Document, size: int, max_bytes: int) -> str:
 # escaped by the template.
 
 
-WIDTH, HEIGHT = 720, 320  # size of the view box
-LEFT, RIGHT, TOP, BOTTOM = 46, 14, 14, 58
+WIDTH, HEIGHT = 720, 340  # size of the view box
+LEFT, RIGHT, TOP, BOTTOM = 46, 14, 14, 78
 MAX_NAMES = 8  # labels below the axis
 MAX_NAME = 14  # characters of each
 STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5)

@@ -46,6 +46,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import is_regressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -81,6 +82,11 @@ SEPARATED = ("confidence", "calibrated confidence", "transport")  # also times 2
 ASSUMPTION = (
     "The score falls as far as on real data in which confidence, class proportions and features "
     "moved as they did here. A rule P(y | x) that changed while the rows did not cannot be seen."
+)
+OF_CLASSES_ONLY = (
+    "Without labels, scores are estimated for models of classes only, and this model predicts "
+    "numbers. With labels, covshift score states its error; intervals of single predictions come "
+    "from predict_interval, or covshift predict --sets."
 )
 
 
@@ -174,6 +180,9 @@ class PerformanceEstimate(NamedTuple):
         Data that the estimate was computed from.
     n_labels : int
         Known labels of the rows that count in it.
+    distribution : Predictive
+        Predictive distribution of the score; ``distribution.below(0.8)`` is the probability of a
+        score below .8.
     """
 
     value: float
@@ -185,6 +194,7 @@ class PerformanceEstimate(NamedTuple):
     estimates: dict[str, float]
     quantities: dict[str, float]
     n_labels: int
+    distribution: Predictive
 
 
 @cache
@@ -238,7 +248,8 @@ def estimate_performance(
     -------
     PerformanceEstimate
         ``value``, ``low``, ``high`` (90 % interval), ``reference`` (on held-out source rows),
-        ``objective``, ``assumption``, ``estimates``, ``quantities``, ``n_labels``.
+        ``objective``, ``assumption``, ``estimates``, ``quantities``, ``n_labels`` and
+        ``distribution``.
 
     Notes
     -----
@@ -260,6 +271,8 @@ def estimate_performance(
     True
     """
     check_is_fitted(model)
+    if is_regressor(model):
+        raise ValueError(OF_CLASSES_ONLY)
     if objective is not None:
         check_option("objective", objective, OBJECTIVES)
     while hasattr(model, "unwrap"):  # a model of tables
@@ -291,6 +304,7 @@ def estimate_performance(
         estimates,
         quantities,
         n_labels,
+        expected,
     )
 
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_regressor
 from sklearn.utils import check_random_state
 
 from covshift.base import check_option
@@ -32,7 +33,7 @@ from covshift.tables.batch_history import BATCH, LABELS, make_key
 from covshift.tables.classifier import TableClassifier
 from covshift.tables.columns import column_days, to_frame
 from covshift.tables.errors import TableError, listed, one_line, table_error
-from covshift.tables.label_files import read_batch_labels
+from covshift.tables.label_files import read_batch_labels, same_file
 from covshift.tables.model_frames import open_for_model
 from covshift.tables.monitoring import (
     MIN_ROWS,
@@ -46,10 +47,18 @@ from covshift.tables.reading import open_table
 
 PERIODS = ("day", "week", "month")
 MAX_ESTIMATE_ROWS = 10_000  # of a batch, drawn at random, that its score is estimated on
+# Probability of a score below --alert that gives an alert if the batch moved: see
+# docs/results/monitoring.md.
+MIN_CHANCE = 0.3
 MIN_LABELS = 30  # to say whether an interval covered the score: fewer are mostly noise
 CANNOT_SEE = (
     "Rows without labels cannot show whether the labels of such rows have changed (P(y|x) changed, "
     "x did not). To check: label some rows with covshift label."
+)
+MOVED_NOT_BELOW = (
+    "A batch moved and gave no alert. That does not mean that the score is fine: the estimate "
+    "misses losses in which the model stays sure, such as a noisy sensor or a new group of rows. "
+    "To check: label some rows with covshift label."
 )
 LABELS_DIFFER = (
     "The score on the labeled rows is outside the interval that was expected without labels: the "
@@ -139,7 +148,8 @@ def monitor_series(
     -------
     dict
         ``batches``, a dict for each: ``name``, ``period``, ``rows``, what ``compare_batch`` finds,
-        ``estimate`` (``value``, ``low``, ``high``; None: it cannot be estimated), ``reference``
+        ``estimate`` (``value``, ``low``, ``high``, and with ``alert`` the probability
+        ``chance_below`` of a score below it; None: it cannot be estimated), ``reference``
         (the score on held-out rows), ``below_alert``; with labels ``n_labels``, ``observed``,
         ``covered`` and ``updated``, the estimate with labels. ``objective``, ``moved``,
         ``below_alert``, ``skipped`` (batches with too few rows) and ``notes``.
@@ -149,6 +159,11 @@ def monitor_series(
         raise TableError(f"--alert is a score between 0 and 1, got {alert:g}.")
     if labels is not None and len(paths) != 1:
         raise TableError("--labels needs one file: its numbers of rows are those of that file.")
+    if labels is not None and is_regressor(model):
+        raise TableError(
+            "--labels is for models of classes, and this model predicts numbers. covshift score "
+            "states its error on rows with labels."
+        )
     notes: list[str] = []
     batches = _read_batches(model, paths, domain, time, by, labels, seed, notes, options)
     found, skipped = [], []
@@ -166,7 +181,10 @@ def monitor_series(
     if without:
         if alert is not None:
             raise TableError(f"--alert needs an expected score. {without}")
-        notes.append(f"The score cannot be estimated: {without}")
+        notes.append(f"The score cannot be estimated. {without}")
+    unlabeled = (one for one in found if one["moved"] and not one["n_labels"])
+    if alert is not None and not all(one["below_alert"] for one in unlabeled):
+        notes.append(MOVED_NOT_BELOW)
     return {
         "batches": found,
         "objective": objective_of(model),
@@ -178,7 +196,9 @@ def monitor_series(
 
 
 def objective_of(model: TableClassifier) -> str:
-    """Return the objective that scores of a model are measured in."""
+    """Return the objective that scores of a model are measured in; for numbers, just "score"."""
+    if is_regressor(model):
+        return "score"
     return BALANCED_ACCURACY if model.objective_ == BALANCED_ACCURACY else ACCURACY
 
 
@@ -224,10 +244,8 @@ def estimate_score(
     Raises
     ------
     ValueError
-        If the model keeps no held-out rows.
+        If the model keeps no held-out rows, or predicts numbers.
     """
-    if not hasattr(model, "classes_"):
-        raise ValueError("scores of regressors are not estimated.")
     where = None if (domain == TARGET).all() else domain
     return estimate_performance(
         model.estimator_, Z, sample_domain=where, objective=objective_of(model), y_known=y_known
@@ -281,7 +299,7 @@ def _read_batches(
             raise table_error(labels, f"row {max(known) + 1} is not a row of {path}.")
         if n_undated:
             notes.append(f"{n_undated} rows have no date in {listed([time])}: left out.")
-        notes += reader.notes()
+        notes += reader.notes(labels_read=labels is not None and same_file(labels, path))
     if time is None:
         return list(batches.values())
     return [batches[key] for key in sorted(batches)]
@@ -360,15 +378,24 @@ def _check_batch(
     except ValueError as error:
         found["no_estimate"] = str(error)
     else:
-        found |= {"estimate": _interval(estimate), "reference": float(estimate.reference)}
-    found |= _use_labels(model, batch, found["estimate"], notes)
-    best = found["updated"] or found["estimate"]
-    found["below_alert"] = bool(alert is not None and best and best["value"] < alert)
+        found |= {"estimate": _interval(estimate, alert), "reference": float(estimate.reference)}
+    found |= _use_labels(model, batch, found["estimate"], alert, notes)
+    found["below_alert"] = is_below(found, alert)
     return found
 
 
+def is_below(batch: Mapping[str, Any], alert: float | None) -> bool:
+    """Return whether a batch is expected below the alert, or moved and is likely enough below."""
+    best = batch.get("updated") or batch.get("estimate")
+    if alert is None or not best:
+        return False
+    # A line of a history may have been written with another alert.
+    chance = best["chance_below"] if best.get("alert") == alert else 0.0
+    return bool(best["value"] < alert or (batch["moved"] and chance > MIN_CHANCE))
+
+
 def _use_labels(
-    model: TableClassifier, batch: Batch, estimate: Any, notes: list[str]
+    model: TableClassifier, batch: Batch, estimate: Any, alert: float | None, notes: list[str]
 ) -> dict[str, Any]:
     """Return the truth of the labeled rows of a batch, beside what was expected."""
     if not batch.labeled:
@@ -402,9 +429,12 @@ def _use_labels(
         where = np.concatenate([domain[known], batch.sample.domain[others]])
         y_known = np.full(len(rows), None, dtype=object)
         y_known[: known.sum()] = labels[known]
-        found["updated"] = _interval(estimate_score(model, rows, where, y_known))
+        found["updated"] = _interval(estimate_score(model, rows, where, y_known), alert)
     return found
 
 
-def _interval(estimate: Any) -> dict[str, float]:
-    return {name: float(getattr(estimate, name)) for name in ("value", "low", "high")}
+def _interval(estimate: Any, alert: float | None) -> dict[str, float]:
+    found = {name: float(getattr(estimate, name)) for name in ("value", "low", "high")}
+    if alert is not None:
+        found |= {"alert": alert, "chance_below": estimate.distribution.below(alert)}
+    return found

@@ -91,8 +91,7 @@ def read_batch_labels(
     if model.label_ is None:
         raise TableError("The model does not know its label column: make it with covshift adapt.")
     of = _Label(model.label_, model.classes_, model.label_edges_, model.schema_.missing)
-    same = os.path.realpath(os.fspath(path)) == os.path.realpath(os.fspath(batch))
-    if same:
+    if same_file(path, batch):
         numbers, labels, read = _read_labels(path, of, numbered=False, **options)
     else:
         numbers, labels, read = _read_labels(path, of)
@@ -102,6 +101,11 @@ def read_batch_labels(
         odd = numbers[(rows < 0) | (rows + 1 != numbers)][0]
         raise table_error(path, f"row {odd:g} is not a row of the batch; the first one is 1.")
     return dict(zip(rows.tolist(), labels.tolist(), strict=True))
+
+
+def same_file(one: Any, other: Any) -> bool:
+    """Return whether two paths name one file."""
+    return os.path.realpath(os.fspath(one)) == os.path.realpath(os.fspath(other))
 
 
 class _Label(NamedTuple):

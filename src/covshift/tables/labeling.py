@@ -16,6 +16,7 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_regressor
 from sklearn.utils import check_random_state
 
 from covshift.base import check_count
@@ -78,6 +79,11 @@ class LabelingSession:
         check_count("--rows", n_rows, minimum=1)
         if model.label_ is None:
             raise TableError("The model does not know its label column.")
+        if is_regressor(model):
+            raise TableError(
+                "The page shows classes to choose from, and this model predicts numbers: fill in "
+                "numbers in the file of covshift diagnose --to-label instead."
+            )
         if model.label_edges_:
             raise TableError(
                 "The model predicts ranges of a number (--bins): fill in numbers in the file of "

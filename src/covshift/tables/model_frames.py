@@ -208,8 +208,8 @@ class ModelReader:
         names = self.domain_names(rows)
         return None if names is None else self.model.domain_numbers(names)
 
-    def notes(self) -> list[str]:
-        """Return the notes of a file that was read."""
+    def notes(self, *, labels_read: bool = False) -> list[str]:
+        """Return the notes of a file that was read; ``labels_read``: also its labels were."""
         model, reader = self.model, self.reader
         notes = [*reader.notes, *self.departures.notes()]
         if empty := [name for name in model.schema_.kinds if name in reader.empty_names]:
@@ -217,7 +217,7 @@ class ModelReader:
                 f"No row has a value in {listed(empty)}, which the model reads: all rows get the "
                 "usual value of the training table."
             )
-        if model.label_ is not None and model.label_ in reader.other_names:
+        if not labels_read and model.label_ is not None and model.label_ in reader.other_names:
             notes.append(f"The file has a column {listed([model.label_])}: it is not read.")
         known = known_numbers(model.domain_names_)
         strangers = {name: n for name, n in self.domains_seen.items() if name not in known}

@@ -18,7 +18,7 @@ from covshift.report.document import (
     make_table,
 )
 from covshift.report.page import render_page
-from covshift.tables.batch_series import CANNOT_SEE, coverage
+from covshift.tables.batch_series import CANNOT_SEE, coverage, is_below
 from covshift.tables.errors import one_line
 
 MAX_POINTS = 200  # of the chart and the table; the latest
@@ -85,7 +85,7 @@ def monitor_document(
     chart: Chart = {"points": points, "levels": levels}
     caption = (
         f"Expected {measure} of each batch with its 90 % interval. Triangles: the batch has moved. "
-        "Diamonds: below the alert. Crosses: observed on labeled rows."
+        "Diamonds: alert. Crosses: observed on labeled rows."
     )
     figure = make_figure(
         "scores", caption, f"{measure} of {len(shown)} batches over time", chart=chart
@@ -131,7 +131,6 @@ def _point(one: Mapping[str, Any], measure: str, alert: float | None) -> Point:
     estimate = one.get("updated") or one.get("estimate") or {}
     observed = one.get("observed") or {}
     value = estimate.get("value")
-    below = alert is not None and value is not None and value < alert
     parts = [str(one["name"]), f"{one['rows']:,} rows", "moved" if one["moved"] else "not moved"]
     if value is not None:
         low, high = estimate["low"], estimate["high"]
@@ -140,7 +139,7 @@ def _point(one: Mapping[str, Any], measure: str, alert: float | None) -> Point:
         parts.append(f"observed {observed['value']:.3f} on {one['n_labels']} labeled rows")
     return {
         "name": one_line(one["name"], 60) or "(no name)",
-        "kind": "alert" if below else "moved" if one["moved"] else "fine",
+        "kind": "alert" if is_below(one, alert) else "moved" if one["moved"] else "fine",
         "title": one_line("; ".join(parts), 300),
         "value": value,
         "low": estimate.get("low"),
@@ -154,7 +153,7 @@ def _lead(shown: Sequence[Mapping[str, Any]], points: Sequence[Point], measure: 
     n_below = sum(one["kind"] == "alert" for one in points)
     text = f"{moved} of {len(shown)} batches moved. "
     if n_below:
-        text += f"The expected {measure} of {n_below} is below the alert. "
+        text += f"{n_below} gave an alert. "
     return f"{text}Last batch: {last['title']}."
 
 
