@@ -15,6 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, LeaveOneGroupOut, cross_validate
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.fixes import parse_version
 
 from covshift import (
     AdaptedClassifier,
@@ -85,6 +86,11 @@ def test_search_over_an_adapted_classifier(routing):
     assert search.cv_results_["split0_test_score"][0] == expected
 
 
+@pytest.mark.xfail(
+    parse_version(sklearn.__version__) < parse_version("1.8"),
+    reason="scikit-learn does not route to the scores of a pipeline (docs/guide/scikit-learn.md)",
+    strict=True,
+)
 def test_search_through_a_pipeline_transforms_source_rows_as_source_rows(routing):
     pipeline = make_pipeline(
         StandardScaler(),

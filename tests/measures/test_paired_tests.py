@@ -89,7 +89,7 @@ def test_exact_and_normal_meet_where_the_method_changes(alternative):
     d = np.round(rng.normal(0.08, 1, MAX_EXACT_PAIRS + 1), 1)
     d[d == 0] = 0.1
     normal = paired_wilcoxon(d, 0 * d, alternative=alternative)
-    expected = stats.wilcoxon(d, alternative=alternative, method="asymptotic", correction=True)
+    expected = stats.wilcoxon(d, alternative=alternative, method="approx", correction=True)
     assert normal.pvalue == pytest.approx(expected.pvalue)
     # One zero pair more is the same data with one pair less to rank: exact.
     d[np.argmin(np.abs(d))] = 0
@@ -101,7 +101,7 @@ def test_exact_and_normal_meet_where_the_method_changes(alternative):
 def test_the_normal_approximation_would_be_far_off_in_the_tail():
     """Why small samples are not left to SciPy's normal approximation."""
     d = np.repeat(np.arange(1.0, 11.0), 2)
-    normal = stats.wilcoxon(d, method="asymptotic").pvalue
+    normal = stats.wilcoxon(d, method="approx").pvalue
     assert paired_wilcoxon(d, 0 * d).pvalue == pytest.approx(2.0**-19)
     assert normal > 40 * 2.0**-19
 
