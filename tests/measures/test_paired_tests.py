@@ -11,7 +11,9 @@ from scipy import stats
 
 from covshift.measures import paired_tests as trials
 from covshift.measures.paired_tests import (
+    BLOCK_ENTRIES,
     MAX_EXACT_PAIRS,
+    block_sizes,
     clustered_bootstrap_interval,
     clustered_permutation_test,
     doubled_rank_sum_probabilities,
@@ -558,3 +560,15 @@ def test_what_is_no_pvalue_is_an_error(bad):
 def test_a_table_is_an_error():
     with pytest.raises(ValueError, match="one-dimensional"):
         holm([[0.1, 0.2]])
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_clusters", "expected"),
+    [
+        (10, 4, [10]),
+        (3, BLOCK_ENTRIES + 1, [1, 1, 1]),
+        (5, BLOCK_ENTRIES // 2, [2, 2, 1]),
+    ],
+)
+def test_blocks_hold_so_many_entries_and_one_row_at_least(n_rows, n_clusters, expected):
+    assert list(block_sizes(n_rows, n_clusters)) == expected
