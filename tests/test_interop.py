@@ -112,6 +112,21 @@ def test_search_through_a_pipeline_transforms_source_rows_as_source_rows(routing
     assert search.cv_results_["split0_test_score"][0] == classifier.score(tested, y[test])
 
 
+@pytest.mark.parametrize("dtype", [object, float, str])
+def test_the_type_of_the_labels_does_not_change_a_search(dtype, routing):
+    """Objects gave NaN for every score, and the first setting was chosen."""
+    grid = {"estimator__C": [1e-4, 1.0]}
+    model = AdaptedClassifier("coral", LogisticRegression())
+    scores = [
+        GridSearchCV(model, grid, cv=SourceOnlySplit(3))
+        .fit(X, labels, sample_domain=SAMPLE_DOMAIN)
+        .cv_results_["mean_test_score"]
+        for labels in (y, y.astype(dtype))
+    ]
+    assert scores[0][1] > scores[0][0]
+    assert_array_equal(scores[1], scores[0])
+
+
 def test_search_without_the_splitter_is_an_error_not_a_number(routing):
     stacked_y = np.where(SAMPLE_DOMAIN >= 0, y, -1)
     search = GridSearchCV(AdaptedClassifier(), {"estimator": [LogisticRegression()]}, cv=3,
