@@ -1,11 +1,16 @@
-"""Ways to weigh the candidates, on the design tasks, from stored benches.
+"""Ways to weigh the candidates, on the real tasks, from stored benches.
 
     covshift-bench run DATA --methods auto --made-up 1 --out runs/results.jsonl --jobs 2
-    python benchmarks/weightings.py DATA runs/results.jsonl --cache runs/stored
+    covshift-bench fresh FRESH
+    covshift-bench run FRESH --list fresh --methods auto --out runs/fresh.jsonl --jobs 2
+    python benchmarks/weightings.py DATA runs/results.jsonl --fresh FRESH runs/fresh.jsonl \
+        --cache runs/stored
 
 * **expected gains**: softmax of the expected gains of the best, with a share for the plain model
   (`covshift.selection.vote`), for several numbers of members, temperatures and shares. The gains
-  are by coefficients without the task's cluster.
+  are by coefficients of the design tasks without the task's cluster.
+* **of all tasks**: the same, by coefficients that the fresh tasks shaped as well, without the
+  task's cluster.
 * **stacking**: weights of at least 0, by least squares of the classes on the probabilities of
   source domains that fits left out; source rows left out where there is one domain.
 * **IWA**: the linear aggregation :math:`c = G^+ g` of Dinu et al. (2023), G being the mean products
@@ -20,6 +25,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from calibrate import left_out_coefficients
+from covshift_bench import fresh
+from covshift_bench.tasks import read_tasks
 from scipy.optimize import nnls
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -127,8 +135,12 @@ def mixed(stored, weights, objective):
     return mix_probabilities(outputs.test, weights, adapts, ratios)
 
 
-def judge(stored, gains):
-    """Return a line for each objective and way to weigh. ORACLE: reads test labels."""
+def judge(stored, gains, of_all):
+    """Return a line for each objective and way to weigh. ORACLE: reads test labels.
+
+    ``gains`` and ``of_all`` are expected gains by objective, by coefficients of the design tasks
+    and of all tasks.
+    """
     lines, outputs = [], stored.outputs
     shares = np.bincount(stored.codes, minlength=stored.n_classes) / len(stored.codes)
     for objective, case in zip(OBJECTIVES, stored.cases, strict=True):
@@ -140,6 +152,9 @@ def judge(stored, gains):
                 softmax_weights(expected, allowed, case.plain, (n, t, share))
             for n, t, share in SOFTMAX
         }  # fmt: skip
+        by_name["of all tasks"] = softmax_weights(
+            of_all[objective], allowed, case.plain, SOFTMAX[0]
+        )
         by_name["closeness"] = next(iter(by_name.values()))
         moved = closeness_differences(stored, case, objective)
         if moved is not None:
@@ -155,34 +170,61 @@ def judge(stored, gains):
             gain = metric(stored.truth, decide_classes(P, objective, shares)) - plain
             lines.append(
                 {"cluster": stored.task.cluster, "mark": stored.task.mark, "objective": objective,
-                 "weights": name, "gain": gain, "n_test": len(stored.truth)}
+                 "task": stored.task.name, "weights": name, "gain": gain,
+                 "n_test": len(stored.truth)}
             )  # fmt: skip
     return lines
+
+
+def gains_of_all(stored):
+    """Return the expected gains by objective of each task, by coefficients of all other clusters.
+
+    Those of `read_all` learn from design tasks alone.
+    """
+    found = [{} for _ in stored]
+    for number, objective in enumerate(OBJECTIVES):
+        cases = [one.cases[number] for one in stored]
+        betas = left_out_coefficients(cases)
+        for gains, case in zip(found, cases, strict=True):
+            gains[objective] = case.features @ betas[case.task.cluster]
+    return found
+
+
+def means_of(part):
+    """Return the mean gain over clusters with its standard error, as text."""
+    means = part.groupby("cluster")["gain"].mean()
+    return f"{means.mean():+.4f} ± {means.sem():.4f}"
 
 
 def main():
     """Read the stored tasks, weigh, print one table for each objective."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("data", type=Path, help="folder with the collections")
-    parser.add_argument("results", type=Path, help="file that run.py wrote")
+    parser.add_argument("results", type=Path, help="file of `covshift-bench run`")
+    parser.add_argument("--fresh", type=Path, nargs=2, metavar=("FOLDER", "RESULTS"))
     parser.add_argument("--cache", type=Path, required=True, help="folder for what was read")
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
-    stored, gains = read_all(options.data, options.results, options.cache, options.jobs)
-    table = pd.DataFrame(
-        [line for pair in zip(stored, gains, strict=True) for line in judge(*pair)]
+    stored, gains = read_all(
+        options.data, options.results, options.cache, options.jobs, options.fresh
     )
+    everything = zip(stored, gains, gains_of_all(stored), strict=True)
+    table = pd.DataFrame([line for one in everything for line in judge(*one)])
+    of_fresh = table["task"].isin([task.name for task in read_tasks(fresh.LIST)])
     for objective, of_objective in table.groupby("objective"):
         print(f"\n{objective}: gain over the plain model (± standard error over clusters), harm\n")
-        print("| weights | shift | controls | harm |\n|---|---:|---:|---:|")
+        print("| weights | shift | controls | fresh: shift | controls | all | harm |")
+        print("|---|" + "---:|" * 6)
         for name, part in of_objective.groupby("weights", sort=False):
-            cells = []
-            for mark in ("shift", "control"):
-                means = part[part["mark"] == mark].groupby("cluster")["gain"].mean()
-                cells.append(f"{means.mean():+.4f} ± {means.sem():.4f}")
+            new = of_fresh[part.index]
+            cells = [
+                means_of(part[(new == one) & (part["mark"] == mark)])
+                for one in (False, True)
+                for mark in ("shift", "control")
+            ]
             large = part[part["n_test"] >= MIN_TEST_ROWS]
             harm = (large["gain"] < -MARGIN).groupby(large["cluster"]).mean().mean()
-            print(f"| {name} | {' | '.join(cells)} | {harm:.0%} |")
+            print(f"| {name} | {' | '.join(cells)} | {means_of(part)} | {harm:.0%} |")
 
 
 if __name__ == "__main__":

@@ -196,7 +196,7 @@ print(json.dumps({
 }))
 """
     root = Path(__file__).resolve().parent.parent
-    done = run(installed, "-c", f"import sys; sys.path.append({str(root)!r})\n{program}")
+    done = run(installed, "-c", f"import sys; sys.path.insert(0, {str(root)!r})\n{program}")
     said = json.loads(done.stdout)
     assert said["names"][-1] == "role-centering"
     assert said["classes"] == [0, 1, 2]

@@ -1,3 +1,5 @@
+import itertools
+import math
 import re
 
 import numpy as np
@@ -10,9 +12,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from covshift import DenoisingAutoencoder
-from covshift.adapters import _autoencoder_training
-from covshift.adapters.denoising_autoencoder import fit_stacked
+from covshift.adapters import denoising_autoencoder as training
+from covshift.adapters.denoising_autoencoder import SGD, Adam, fit_stacked
+from covshift.kernels import compiled
+from tests.kernels.conftest import COMPILED
 from tests.shifted import make_problem
+from tests.twins import autoencoder_twin, naive
 
 LEARNED = (
     "components_",
@@ -148,31 +153,36 @@ def test_blocks_change_nothing(monkeypatch, room, noise):
     X = rows()
     parameters = {"early_stopping": True, "noise": noise, "max_epochs": 6}
     expected = quick(**parameters).fit(X)
-    monkeypatch.setattr(_autoencoder_training, "BLOCK_ENTRIES", room)
+    monkeypatch.setattr(training, "BLOCK_ENTRIES", room)
     ours = quick(**parameters).fit(X)
     for name in LEARNED:
         assert_allclose(getattr(ours, name), getattr(expected, name), rtol=1e-12, err_msg=name)
 
 
-def test_each_epoch_has_every_row_once():
+@pytest.mark.parametrize(
+    ("room", "expected"),
+    [(2**16, [(10, True)] * 3), (10, [(10, True)] * 3), (9, [(8, False), (2, True)] * 3)],
+)
+def test_each_epoch_has_every_row_once(monkeypatch, room, expected):
+    monkeypatch.setattr(training, "BLOCK_ENTRIES", room)
     samples = np.arange(10.0)[None, :]
     networks = [
         quick(batch_size=4, max_epochs=3, noise_level=level, random_state=seed)
         for seed, level in enumerate([0.0, 1.0])
     ]
-    streams = [_autoencoder_training.Streams(one.random_state) for one in networks]
-    batches = _autoencoder_training.noisy_batches(networks, [samples, -samples], streams)
-    sizes, epoch, orders = [], [], []
-    for noisy, clean, ends_epoch in batches:
-        sizes.append(clean.shape[2])
+    streams = [training.Streams(one.random_state) for one in networks]
+    epochs = [*training.noisy_epochs(networks, [samples, -samples], streams)]
+    for noisy, clean, _ in epochs:
         assert_array_equal(noisy[0, :1], clean[0])
         assert (noisy[1, :1] != clean[1]).all()
         assert_array_equal(noisy[:, -1], 1)
-        epoch.append(clean)
-        if ends_epoch:
-            orders.append(np.concatenate(epoch, axis=2)[:, 0])
-            epoch = []
-    assert sizes == [4, 4, 2] * 3
+    assert [(clean.shape[2], ends) for _, clean, ends in epochs] == expected
+    ends = np.flatnonzero([ends for *_, ends in epochs]) + 1
+    orders = [
+        np.concatenate([clean for _, clean, _ in epochs[start:stop]], axis=2)[:, 0]
+        for start, stop in zip([0, *ends[:-1]], ends, strict=True)
+    ]
+    assert len(orders) == 3
     for order in orders:
         assert_array_equal(np.sort(order[0]), np.arange(10))
         assert (order[0] != -order[1]).any()
@@ -182,7 +192,7 @@ def test_each_epoch_has_every_row_once():
 @pytest.mark.parametrize(("noise", "level"), [("gaussian", 0.3), ("masking", 0.3)])
 def test_noise_is_as_strong_as_asked_for(noise, level):
     clean = np.full((4, 5000), 2.0)
-    noisy = _autoencoder_training.with_noise(clean, np.random.default_rng(0), noise, level)
+    noisy = training.with_noise(clean, np.random.default_rng(0), noise, level)
     if noise == "gaussian":
         assert (noisy - clean).std() == pytest.approx(level, rel=0.02)
         assert (noisy - clean).mean() == pytest.approx(0, abs=0.01)
@@ -413,7 +423,7 @@ def test_all_entries_cannot_be_masked():
 
 @unfinished
 def test_progress(capsys, monkeypatch):
-    monkeypatch.setattr(_autoencoder_training, "BLOCK_ENTRIES", 1)
+    monkeypatch.setattr(training, "BLOCK_ENTRIES", 1)
     quick().fit(rows())
     assert capsys.readouterr().out == ""
     quick(verbose=1).fit(rows())
@@ -421,7 +431,7 @@ def test_progress(capsys, monkeypatch):
     pattern = r"\[DenoisingAutoencoder\] epoch {} of {}  loss 0\.\d+{}  {}"
     ended = r"ended after \d+\.\d s"
     assert re.fullmatch(pattern.format(7, 7, "", ended), line)
-    monkeypatch.setattr(_autoencoder_training, "LINE_SECONDS", 0)
+    monkeypatch.setattr(training, "LINE_SECONDS", 0)
     quick(verbose=1).fit(rows())
     lines = capsys.readouterr().out.splitlines()
     assert re.fullmatch(pattern.format(1, 7, "", r"about \d+ s left"), lines[0])
@@ -440,7 +450,7 @@ def test_an_interrupted_fit_leaves_the_earlier_one(monkeypatch):
     X = rows()
     unfitted, fitted = quick(), quick().fit(X)
     before = fitted.transform(X)
-    calls, step = [], _autoencoder_training.Networks.gradient
+    calls, step = [], training.Networks.gradient
 
     def interrupt(*args):
         calls.append(args)
@@ -448,10 +458,268 @@ def test_an_interrupted_fit_leaves_the_earlier_one(monkeypatch):
             raise KeyboardInterrupt
         return step(*args)
 
-    monkeypatch.setattr(_autoencoder_training.Networks, "gradient", interrupt)
+    monkeypatch.setattr(training.Networks, "gradient", interrupt)
     with pytest.raises(KeyboardInterrupt):
         fit_stacked([unfitted, fitted], [X[:, :2], X[:, :2]])
     with pytest.raises(ValueError, match="not fitted"):
         check_is_fitted(unfitted)
     assert vars(unfitted).keys() == vars(quick()).keys()
     assert_array_equal(fitted.transform(X), before)
+
+
+# --- Networks, solvers ---
+
+every_kind = pytest.mark.parametrize(
+    ("activation", "decoder", "tied"),
+    list(itertools.product(["sigmoid", "tanh"], ["sigmoid", "tanh", "linear"], [False, True])),
+)
+RATES = np.array([0.001, 0.1, 1.0])
+SHAPES = [(3, 4, 2, 7), (1, 1, 1, 1), (2, 1, 3, 5), (2, 5, 1, 2)]  # K, m, L, n
+
+
+def stacked_problem(shape=SHAPES[0], *, tied, dtype=np.float64):
+    n_networks, m, L, n = shape
+    rng = np.random.default_rng(0)
+    theta = rng.standard_normal((n_networks, (1 if tied else 2) * m * L + m + L))
+    noisy, clean = rng.standard_normal((2, n_networks, m, n))
+    return theta.astype(dtype), noisy.astype(dtype), clean.astype(dtype)
+
+
+def denoising_loss(theta, noisy, clean, *, n_components, activation, decoder, tied):
+    networks = training.Networks(theta, clean.shape[1], n_components, activation, decoder)
+    assert networks.tied == tied
+    gradient, residuals = networks.gradient(training.append_ones(noisy), clean)
+    return np.square(residuals).mean(axis=(1, 2)), gradient
+
+
+@every_kind
+@pytest.mark.parametrize("shape", SHAPES)
+def test_loss_and_gradient_equal_those_of_the_naive_twin(activation, decoder, tied, shape):
+    theta, noisy, clean = stacked_problem(shape, tied=tied)
+    losses, gradient = denoising_loss(
+        theta, noisy, clean, n_components=shape[2], activation=activation, decoder=decoder,
+        tied=tied,
+    )  # fmt: skip
+    for k in range(len(theta)):
+
+        def twin(row, k=k):
+            return autoencoder_twin.denoising_loss(
+                row[0], noisy[k].T, clean[k].T, shape[2], activation, decoder, tied
+            )
+
+        assert losses[k] == pytest.approx(twin(theta[[k]]), rel=1e-12)
+        expected = naive.complex_step_gradient(twin, theta[[k]])[0]
+        assert_allclose(gradient[k], expected, rtol=1e-9, atol=1e-12)
+
+
+@every_kind
+def test_gradient_equals_the_central_difference(activation, decoder, tied):
+    theta, noisy, clean = stacked_problem(tied=tied)
+    kind = {"n_components": 2, "activation": activation, "decoder": decoder, "tied": tied}
+    _, gradient = denoising_loss(theta, noisy, clean, **kind)
+    direction = np.cos(np.arange(1.0, theta.size + 1)).reshape(theta.shape)
+    after, _ = denoising_loss(theta + 1e-5 * direction, noisy, clean, **kind)
+    before, _ = denoising_loss(theta - 1e-5 * direction, noisy, clean, **kind)
+    assert_allclose((gradient * direction).sum(axis=1), (after - before) / 2e-5, rtol=1e-6)
+
+
+@every_kind
+def test_a_network_does_not_depend_on_those_beside_it(activation, decoder, tied):
+    theta, noisy, clean = stacked_problem((5, 3, 2, 50), tied=tied)
+    kind = {"n_components": 2, "activation": activation, "decoder": decoder, "tied": tied}
+    losses, gradient = denoising_loss(theta, noisy, clean, **kind)
+    for k in range(len(theta)):
+        one = slice(k, k + 1)
+        loss, alone = denoising_loss(theta[one], noisy[one], clean[one], **kind)
+        assert_allclose(loss[0], losses[k], rtol=1e-14)
+        assert_allclose(alone[0], gradient[k], rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_networks_keep_single_precision(tied):
+    kind = {"n_components": 2, "activation": "sigmoid", "decoder": "sigmoid", "tied": tied}
+    losses, gradient = denoising_loss(*stacked_problem(tied=tied, dtype=np.float32), **kind)
+    assert losses.dtype == gradient.dtype == np.float32
+    exact = denoising_loss(*stacked_problem(tied=tied), **kind)
+    assert_allclose(losses, exact[0], rtol=1e-5)
+    assert_allclose(gradient, exact[1], rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_networks_are_views_of_one_array(tied):
+    """So that a solver that changes theta changes the weights."""
+    theta, noisy, _ = stacked_problem(tied=tied)
+    networks = training.Networks(theta, 4, 2, "tanh", "linear")
+    theta[:] = np.random.default_rng(1).standard_normal(theta.shape)
+    _, output = networks.reconstruct(training.append_ones(noisy))
+    W, b, V, c = map(np.array, autoencoder_twin.unpack(theta[1], 4, 2, tied))
+    expected = V @ np.tanh(W @ noisy[1] + b[:, None]) + c[:, None]
+    assert_allclose(output[1], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, training.FEW_ENTRIES, training.FEW_ENTRIES + 1])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_both_ways_to_the_sigmoid_are_accurate(n, dtype):
+    H = np.linspace(-1000, 100, 3 * n, dtype=dtype).reshape(3, n)
+    # Far below zero it is the exponential, to the last digit.
+    expected = [[1 / (1 + math.exp(-h)) if h > -50 else math.exp(h) for h in row]
+                for row in H.tolist()]  # fmt: skip
+    assert_allclose(
+        training.squash(H.copy(), "sigmoid"),
+        expected,
+        rtol=10 * np.finfo(dtype).eps,
+        atol=2 * np.finfo(dtype).tiny,
+    )
+
+
+@pytest.mark.parametrize("name", ["sigmoid", "tanh"])
+def test_saturated_units_do_not_overflow(name):
+    theta, noisy, clean = stacked_problem(tied=False)
+    losses, gradient = denoising_loss(
+        1e5 * theta, noisy, clean, n_components=2, activation=name, decoder=name, tied=False
+    )
+    assert np.isfinite(losses).all()
+    assert np.isfinite(gradient).all()
+
+
+def gradients(shape, n_steps=30):
+    """Of very different sizes, some zero."""
+    rng = np.random.default_rng(0)
+    sizes = 10.0 ** rng.integers(-8, 4, (n_steps, *shape))
+    return rng.standard_normal((n_steps, *shape)) * sizes * (rng.random((n_steps, *shape)) > 0.2)
+
+
+def naive_adam(theta, steps, rate, beta1=0.9, beta2=0.999, epsilon=1e-8):
+    m = v = 0.0
+    for t, g in enumerate(steps, start=1):
+        m = beta1 * m + (1 - beta1) * g
+        v = beta2 * v + (1 - beta2) * g**2
+        theta -= rate * (m / (1 - beta1**t)) / (math.sqrt(v / (1 - beta2**t)) + epsilon)
+    return theta
+
+
+def naive_sgd(theta, steps, rate, momentum):
+    u = 0.0
+    for g in steps:
+        u = momentum * u + g
+        theta -= rate * u
+    return theta
+
+
+def run(make, dtype=np.float64):
+    start = np.random.default_rng(1).standard_normal((3, 4)).astype(dtype)
+    steps = gradients(start.shape).astype(dtype)
+    theta = start.copy()
+    solver = make(theta)
+    for gradient in steps:
+        before = gradient.copy()
+        solver.step(theta, gradient)
+        assert_array_equal(gradient, before)
+    return start, steps, theta
+
+
+def test_adam_equals_the_loop():
+    start, steps, theta = run(lambda theta: Adam(theta, RATES))
+    for k, p in np.ndindex(start.shape):
+        expected = naive_adam(start[k, p], steps[:, k, p], RATES[k])
+        assert theta[k, p] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_sgd_equals_the_loop(momentum):
+    start, steps, theta = run(lambda theta: SGD(theta, RATES, momentum=momentum))
+    for k, p in np.ndindex(start.shape):
+        expected = naive_sgd(start[k, p], steps[:, k, p], RATES[k], momentum)
+        assert theta[k, p] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("make", [Adam, SGD])
+def test_solvers_keep_single_precision(make):
+    _, _, theta = run(lambda theta: make(theta, RATES), np.float32)
+    _, _, exact = run(lambda theta: make(theta, RATES))
+    assert theta.dtype == np.float32
+    assert_allclose(theta, exact, rtol=1e-3)
+
+
+@pytest.mark.parametrize("make", [Adam, lambda theta, rate: SGD(theta, rate, momentum=0.5)])
+def test_finds_the_minimum_of_a_quadratic(make):
+    theta = np.ones((2, 3))
+    target = np.array([[1.0, -2.0, 3.0], [0.0, 0.5, -0.5]])
+    solver = make(theta, np.array([0.05, 0.02]))
+    for _ in range(2000):
+        solver.step(theta, theta - target)
+    assert_allclose(theta, target, atol=1e-6)
+
+
+# --- Compiled steps ---
+
+needs_compiled = pytest.mark.skipif(COMPILED is None, reason="no compiled kernels here")
+
+
+def both_ways(make, X, monkeypatch):
+    """The same auto-encoder by NumPy and by compiled steps."""
+    fitted = []
+    for library in (None, COMPILED):
+        monkeypatch.setattr(compiled, "library", lambda library=library: library)
+        fitted.append(make().fit(X))
+    return fitted
+
+
+@needs_compiled
+@unfinished
+@every_kind
+@pytest.mark.parametrize("solver", ["adam", "sgd"])
+@pytest.mark.parametrize(("n", "m", "L"), [(30, 3, 2), (1, 1, 1), (23, 2, 5)])
+def test_compiled_steps_are_those_of_numpy(activation, decoder, tied, solver, n, m, L, monkeypatch):
+    def make():
+        return quick(
+            L, activation=activation, decoder=decoder, tied=tied, solver=solver,
+            learning_rate=0.02, init="normal",
+        )  # fmt: skip
+
+    theirs, ours = both_ways(make, rows(n, m), monkeypatch)
+    for name in LEARNED[:5]:
+        assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=1e-12, atol=1e-12)
+
+
+@needs_compiled
+@unfinished
+@pytest.mark.parametrize("tied", [False, True])
+def test_compiled_steps_in_single_precision(tied, monkeypatch):
+    X = rows(dtype=np.float32)
+    theirs, ours = both_ways(lambda: quick(tied=tied), X, monkeypatch)
+    assert ours.components_.dtype == np.float32
+    for name in LEARNED[:5]:
+        assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=1e-4, atol=1e-5)
+
+
+@needs_compiled
+@unfinished
+def test_compiled_steps_with_early_stopping_and_in_parts(monkeypatch):
+    def make():
+        return quick(early_stopping=True, patience=2, max_epochs=60, learning_rate=0.05)
+
+    theirs, ours = both_ways(make, rows(), monkeypatch)
+    monkeypatch.setattr(training, "BLOCK_ENTRIES", 30)  # parts of epochs
+    in_parts = make().fit(rows())
+    assert theirs.n_iter_ == ours.n_iter_ == in_parts.n_iter_ < 60
+    for name in LEARNED:
+        assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=1e-12, atol=1e-12)
+        assert_allclose(getattr(in_parts, name), getattr(ours, name), rtol=1e-12, atol=1e-12)
+
+
+@needs_compiled
+@unfinished
+def test_compiled_steps_take_saturated_units_and_find_divergence(monkeypatch):
+    X = 1e3 * rows()
+    for activation in ("sigmoid", "tanh"):
+
+        def make(activation=activation):
+            return quick(activation=activation, scaling=None, init="normal")
+
+        theirs, ours = both_ways(make, X, monkeypatch)
+        assert_allclose(ours.loss_curve_, theirs.loss_curve_, rtol=1e-12)
+    monkeypatch.setattr(compiled, "library", lambda: COMPILED)
+    diverging = quick(solver="sgd", learning_rate=1e4, decoder="linear", max_epochs=200)
+    with pytest.raises(ValueError, match=r"Lower learning_rate=10000\.0"):
+        diverging.fit(rows())

@@ -2,8 +2,9 @@
 
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import partial
 from threading import Event
@@ -102,10 +103,11 @@ def run_tasks(tasks: Sequence[Task], n_jobs: int | None) -> list[Any]:
     with one_blas_thread():
         if n_threads == 1:
             return [task(map, stop.is_set) for task in tasks]
-        with ThreadPoolExecutor(n_threads) as pool:
+        n_helpers = n_threads if len(tasks) > 1 else n_threads - 1
+        with ThreadPoolExecutor(n_helpers) as pool:
             try:
                 if len(tasks) == 1:
-                    return [tasks[0](partial(_map_quietly, pool), stop.is_set)]
+                    return [tasks[0](partial(share_parts, pool, n_helpers), stop.is_set)]
                 futures = [pool.submit(task, map, stop.is_set) for task in tasks]
                 return [future.result() for future in futures]
             except BaseException:
@@ -130,8 +132,35 @@ def _never() -> bool:
     return False
 
 
-def _map_quietly(pool: ThreadPoolExecutor, function: Any, parts: Sequence[Any]) -> Iterable[Any]:
-    return pool.map(partial(_quietly, function), parts)
+def share_parts(
+    pool: Executor, n_helpers: int, function: Callable[[Any], Any], parts: Sequence[Any]
+) -> list[Any]:
+    """Call a function on every part, in the calling thread and in some of a pool.
+
+    A thread that is free takes the next part. A pass over the rows of a small problem takes a
+    millisecond: a pool that gets a task for each part, and a caller that only waits, would add a
+    tenth to it.
+    """
+    results: list[Any] = [None] * len(parts)
+    waiting = deque(range(len(parts)))
+
+    def work() -> None:
+        while True:
+            try:
+                number = waiting.popleft()
+            except IndexError:
+                return
+            results[number] = _quietly(function, parts[number])
+
+    helpers = [pool.submit(work) for _ in range(min(n_helpers, len(parts) - 1))]
+    try:
+        work()
+    finally:  # another call may take the buffers, so all work on them ends here
+        waiting.clear()
+        wait(helpers)
+    for helper in helpers:
+        helper.result()
+    return results
 
 
 def _quietly(function: Callable[[Any], Any], argument: Any) -> Any:

@@ -128,11 +128,17 @@ def leave_one_out_scores(
     r_t = (b * G_st * g_s + (1 - b * G_ss) * g_t) / determinant
     if clip_coefficients:
         h_out = (1 + t_out) * h_rotated - t_out * T
+        theta, clipped = np.empty_like(S), np.empty_like(pairs_s)
         for k in range(len(regularizations)):
-            theta = h_out + b * r_s[:, k, None] * S + a * r_t[:, k, None] * T
-            theta = np.maximum((theta * inverses[:, k]) @ vectors.T, 0)
-            r_s[:, k] = np.einsum("ij,ij->i", theta, pairs_s)
-            r_t[:, k] = np.einsum("ij,ij->i", theta, pairs_t)
+            np.multiply(b * r_s[:, k, None], S, out=theta)
+            theta += h_out
+            if a > 0:
+                theta += a * r_t[:, k, None] * T
+            theta *= inverses[:, k]
+            np.matmul(theta, vectors.T, out=clipped)
+            np.maximum(clipped, 0, out=clipped)
+            r_s[:, k] = np.einsum("ij,ij->i", clipped, pairs_s)
+            r_t[:, k] = np.einsum("ij,ij->i", clipped, pairs_t)
     else:
         r_s, r_t = np.maximum(r_s, 0), np.maximum(r_t, 0)
     scores: FloatArray = (

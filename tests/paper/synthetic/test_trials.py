@@ -2,6 +2,7 @@
 
 import warnings
 from collections import Counter
+from itertools import product
 
 import numpy as np
 import pytest
@@ -22,6 +23,8 @@ from covshift.paper.synthetic.trials import (
     FAMILIES,
     FAMILY,
     FAMILY_NAMES,
+    FREQUENCIES,
+    N_PHASES,
     Draw,
     best_threshold,
     draw_trial,
@@ -332,6 +335,23 @@ def test_one_sine_is_right_on_one_twin_and_wrong_on_the_other():
     }  # fmt: skip
     assert np.mean(accuracies["reconstructed"]) >= 0.98
     assert np.mean(accuracies["printed"]) <= 0.02
+
+
+@pytest.mark.parametrize("variant", ["reconstructed", "printed"])
+def test_the_sine_is_the_first_of_the_best(variant):
+    """All sines, one by one, on few rows; labels with errors, so that none is perfect."""
+    data = draw_trial("periodic", 0, variant).data
+    X, rng = data.X_source[:60], np.random.default_rng(0)
+    y = data.y_source[:60].astype(bool) ^ (rng.random(60) < 0.2)
+    phases = np.arange(N_PHASES) * (2 * np.pi / N_PHASES)
+    best = (-1, None)
+    for feature, frequency, phase in product(range(2), FREQUENCIES, phases):
+        correct = np.sum((np.sin(frequency * X[:, feature] + phase) > 0) == y)
+        if correct > best[0]:
+            best = correct, np.sin(frequency * data.X_test[:, feature] + phase) > 0
+    predict = FAMILIES["periodic"](X, y)
+    assert np.sum(predict(X) == y) == best[0] < 60
+    np.testing.assert_array_equal(predict(data.X_test), best[1])
 
 
 def test_the_cone_takes_rows_on_the_axes():

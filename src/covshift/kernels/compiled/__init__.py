@@ -1,13 +1,14 @@
 """The engine's passes over blocks of rows as compiled C, where the package was built with it.
 
-`filters.c` beside this file is built into one library when covshift is installed on a machine with
-a C compiler (``hatch_build.py``); it needs nothing of Python's or NumPy's. Without it NumPy does
-the same: `filter_passes` has both, and NumPy's are the reference. The environment variable
+The C sources beside this file are built into one library when covshift is installed on a machine
+with a C compiler (``hatch_build.py``); it needs nothing of Python's or NumPy's. Without it NumPy
+does the same: `filter_passes` has both, and NumPy's are the reference. The environment variable
 COVSHIFT_KERNELS chooses: "numpy", or "compiled" for an error where there is no library.
 
 Compiled are values and slopes of the activations with their squares by class; the second and
-third pass of the joint loss; its one pass for the soft absolute value; and whole minimisations of
-problems of few weights, where calling NumPy would cost more than its work.
+third pass of the joint loss; its one pass for the soft absolute value; and, where calling NumPy
+would cost more than its work, whole minimizations of filters of few weights and the training of
+auto-encoders of few weights.
 """
 
 import ctypes
@@ -25,8 +26,10 @@ from covshift.kernels.activations import ACTIVATIONS, Activation
 from covshift.kernels.arrays import FloatArray, IntArray
 
 FOLDER = Path(__file__).parent
+SQUASHINGS = ("sigmoid", "tanh", "linear")  # as in autoencoders.c
 LIBRARY = "_filters.so"  # by this name on every system: nothing looks for it but `library`
 TILE = 256  # as in filters.c
+N_POINTERS = {"activate": 4, "collect": 7, "descend": 7, "soft_pass": 6, "train": 9}
 # Products in a call of `minimize_small`: some tens of milliseconds, after which Ctrl-C is noticed.
 CALL_WORK = 2**28
 GOES_ON = 2  # what it returns where there is more to do
@@ -52,6 +55,15 @@ class _Limits(ctypes.Structure):
         *((name, _int) for name in ("max_iter", "max_evaluations")),
         *((name, _double) for name in ("tol", "precision", "sufficient_decrease")),
         *((name, _double) for name in ("curvature", "nearest", "farthest")),
+    ]
+
+
+class _Training(ctypes.Structure):
+    _fields_ = [
+        *((name, _int) for name in ("n_networks", "n_features", "n_codes", "n_rows")),
+        *((name, _int) for name in ("batch_size", "activation", "decoder", "tied", "adam")),
+        *((name, _double) for name in ("momentum", "decay", "epsilon")),
+        *((name, ctypes.c_int64) for name in ("n_steps", "stride")),
     ]
 
 
@@ -101,7 +113,7 @@ def library() -> dict[Any, Any] | None:
     functions: dict[Any, Any] = {
         name: getattr(loaded, name) for name in ("minimize_small", "small_room")
     }
-    for name, n_pointers in (("activate", 4), ("collect", 7), ("descend", 7), ("soft_pass", 6)):
+    for name, n_pointers in N_POINTERS.items():
         for precision, itemsize in (("float", 4), ("double", 8)):
             functions[name, itemsize] = function = getattr(loaded, f"{name}_{precision}")
             function.argtypes, function.restype = [_pointer] * n_pointers, None
@@ -242,6 +254,39 @@ def minimize_small(
     if status == 1:
         raise FloatingPointError("the loss or its gradient is not finite at the start")
     return result
+
+
+def train_networks(
+    shape: tuple[int, int, int],
+    activations: tuple[str, str],
+    tied: bool,
+    steps: dict[str, float],
+    noisy: FloatArray,
+    clean: FloatArray,
+    arrays: tuple[FloatArray, ...],
+    losses: FloatArray,
+) -> None:
+    """Take a step of K auto-encoders for each batch of rows.
+
+    Parameters
+    ----------
+    shape : rows of a batch, features m, codes L; ``activations``: those of encoder and decoder.
+    steps : "adam", "momentum", "decay", "epsilon" and "n_steps", those taken before.
+    noisy, clean : (K, m + 1, n), the last row ones, and (K, m, n), parts of longer rows perhaps.
+    arrays : rates (K,), parameters, first and second sums of gradients (K, P); all but the
+        rates are overwritten.
+    losses : (K,) sums of squared errors are added.
+    """
+    (batch_size, m, L), (K, _, n) = shape, clean.shape
+    kinds = map(SQUASHINGS.index, activations)
+    training = _Training(
+        K, m, L, n, min(batch_size, n), *kinds, tied,
+        stride=clean.strides[1] // clean.itemsize, **steps,
+    )  # fmt: skip
+    room = np.empty(arrays[1].shape[1] + (L + m + 1) * training.batch_size, clean.dtype)
+    inputs = [array.ctypes.data for array in (noisy, clean)]
+    addresses = [_address(array) for array in (*arrays, losses, room)]
+    _function("train", clean)(ctypes.byref(training), *inputs, *addresses)
 
 
 def _function(name: str, array: FloatArray) -> Any:

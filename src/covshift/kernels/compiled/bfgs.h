@@ -4,8 +4,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define EXPORT __attribute__((visibility("default")))
-
 typedef double (*Loss)(void *problem, const double *x, double *gradient);
 
 typedef struct {

@@ -8,13 +8,7 @@
 #include <string.h>
 
 #include "bfgs.h"
-
-#define INLINE static inline __attribute__((always_inline))
-#ifdef SEVERAL_PROCESSORS /* the loader picks the version for the processor at hand */
-#define CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define CLONES
-#endif
+#include "processors.h"
 
 enum { ABS, SIN, COS };
 enum { TILE = 256 }; /* rows whose sums stay in the first-level cache */
