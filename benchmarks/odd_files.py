@@ -7,6 +7,7 @@ writes a table of what ``pandas.read_csv(path)`` and `covshift.tables.read_table
 """
 
 import argparse
+import csv
 import gzip
 import io
 import tempfile
@@ -59,11 +60,14 @@ PLAIN = "age,city\n30,Oslo\n40.5,Rome\n"
 TRIPLE = "age,city,code\n30,Oslo,A1\n40.5,Rome,B2\n"
 READ: dict[str, list[Any]] = {"age": [30.0, 40.5], "city": ["Oslo", "Rome"]}
 TRIPLE_READ: dict[str, list[Any]] = {**READ, "code": ["A1", "B2"]}
-TITLE = """# Odd files
+PAGE = """# Odd files
 
-Written by `python benchmarks/odd_files.py`. "As meant": every cell of the columns looked at has the
-value meant. `read_csv` is called without options; most files can be read with some.
+covshift reads {ours} of {all} odd files as meant, without options except where the file is
+ambiguous. `pandas.read_csv(path)` reads {pandas} of them; with the right options it can read most.
+[Every file, and what both made of it](odd-files.csv).
 
+"As meant": every cell of the columns examined has the intended value. Written by
+`python benchmarks/odd_files.py --out docs/results/odd-files.md`.
 """
 OSLO = "\u041e\u0441\u043b\u043e"  # in Cyrillic letters
 MAY = [day("2024-05-31"), day("2024-06-01")]
@@ -184,11 +188,11 @@ runs them on small files of the same shape; `tests/cli/test_odd_pairs.py` has mo
 | `?` for missing | Read '?' as missing in 'x' (32 cells). If it is a value: --not-missing "?". |
 | R's `write.table(sep=",")` | The first row has one name fewer than the rows have cells: the first column is read as row names, as R writes them. If they are not, name all columns. |
 | ISO and US dates | Used the dates in 'visit' as: time of year, weekday. A date as a number would only tell old rows from new ones; to use it so: --as visit=days. |
-| a date used as a number | A classifier separates training rows from new rows with AUC 1.00, mostly by 'visit' (alone 1.00); without: ... 'visit' looks like a clock: the new rows lie beyond the training rows because they are later. To leave it out: --ignore visit. |
-| `RowNumber`, `Surname` | Ignored 'RowNumber': it looks like a row number (whole numbers that grow from row to row). To use it: --use RowNumber. Column 'Surname' has ... different texts: the 30 most frequent are used, the others are one category. To leave it out: --ignore Surname. |
+| a date used as a number | A classifier separates training rows from new rows with AUC 1.00, mostly by 'visit' (alone 1.00); without it: ... 'visit' looks like a clock: the new rows lie beyond the training rows because they are later. To leave it out: --ignore visit. |
+| `RowNumber`, `Surname` | Ignored 'RowNumber': it looks like a row number (whole numbers that increase from row to row). To use it: --use RowNumber. Column 'Surname' has ... different texts: the 30 most frequent are used, the others are one category. To leave it out: --ignore Surname. |
 | a column that gives the label away | Column 'outcome' alone predicts the label with balanced accuracy 1.000 on held-out rows. If it is known only after the outcome: --ignore outcome. |
 | unseen categories, in `predict` | Column 'site': all 160 rows have values that no training row has ('Z'); they have no effect there. |
-| a numeric label | The label 'stays' is a number (... different values in 160 rows, ...), not a class. The commands do not support a numeric label yet: use --bins 4 to predict four ranges of it, or name another column with --label. |
+| a numeric label | The label 'stays' is a number (... different values in 160 rows, ...), not a class. Use --task regression to predict the number, --bins 4 to predict four ranges of it, or name another column with --label. |
 """  # noqa: E501
 
 
@@ -247,12 +251,11 @@ def read_pandas(file: OddFile, path: Path) -> tuple[Any, str]:
     return frame, shown(frame)
 
 
-def write_table() -> str:
-    """Return the table of all files in Markdown."""
-    lines = [
-        "| file | `pandas.read_csv` | as meant | covshift | as meant |",
-        "|---|---|---|---|---|",
-    ]
+def write_table() -> tuple[str, str]:
+    """Return the page in Markdown, and the table of all files as CSV."""
+    out = io.StringIO()
+    table = csv.writer(out, lineterminator="\n")
+    table.writerow(["file", "pandas.read_csv", "as meant", "covshift", "as meant by covshift"])
     n_ours = n_pandas = 0
     with tempfile.TemporaryDirectory() as folder:
         for file in ODD_FILES:
@@ -263,21 +266,18 @@ def write_table() -> str:
             n_pandas += good
             n_ours += is_understood(file, ours)
             mark = "yes" if is_understood(file, ours) else "no"
-            cells = [file.what, words, "yes" if good else "no", shown(ours), mark]
-            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    head = (
-        f"Of {len(ODD_FILES)} files, `pandas.read_csv(path)` reads {n_pandas} as meant, covshift "
-        f"{n_ours}.\n"
-    )
-    return "\n".join([head, *lines, ""])
+            table.writerow([file.what, words, "yes" if good else "no", shown(ours), mark])
+    page = PAGE.format(ours=n_ours, pandas=n_pandas, all=len(ODD_FILES)) + STORIES
+    return page, out.getvalue()
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--out", type=Path, help="The page; the table is written beside it.")
     arguments = parser.parse_args()
-    text = write_table()
+    page, table = write_table()
     if arguments.out is None:
-        print(text)
+        print(page + table)
     else:
-        arguments.out.write_text(TITLE + text + STORIES, encoding="utf-8")
+        arguments.out.write_text(page, encoding="utf-8")
+        arguments.out.with_suffix(".csv").write_text(table, encoding="utf-8")

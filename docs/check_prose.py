@@ -46,6 +46,23 @@ CONSTRUCTIONS = [
     (r"(?i)\bgoes on from (?:here|there)\b", '"resumes"'),
     (r"(?i)\bbut for\b", '"except", "without"'),
     (r"(?i)\b(?:whoever|whosoever|thereof|wherein|whereof|lest|nought|nigh)\b", "a plain word"),
+    (r"(?i)\bfor there (?:is|are)\b", '"because there is"'),
+    (
+        r"(?i)\b(?:knows?|knowing|says?|saying|tells?|telling) (?:no|nothing|none)\b",
+        '"ignores", "does not show", "has no meaning"',
+    ),
+    (r"(?i)\bspeaks? for\b", '"represents"'),
+    (r"(?i)\b(?:nothing|none|nobody) but\b|\bfor nothing else\b", '"only"'),
+    (r"(?i)\bfor want of\b", '"for lack of", "without"'),
+    (r"(?i)\bturns? round\b", '"is reversed", "rotates"'),
+    (r"(?i)\bstands? in(?=[.,;])|\bstands? in for all\b", '"is used instead"'),
+    (r"(?i)\bwhole or not\b", '"atomically", "complete or absent"'),
+    (r"(?i)\bthe merit is\b|\bas ever\b|\bcalled sure\b", "a plain word"),
+    (
+        r"(?i)\bwhat (?:is|was) (?:left|learned|fitted|averaged) (?:would|will|from|with|on)\b",
+        "the thing itself",
+    ),
+    (r"(?i)\b(?:goes|go|went) on (?:where|after a stop|from)\b", '"resumes"'),
     (r"(?i)\bwould look so\b|\bto be had\b|\bof its own making\b", "a plain word"),
     (
         r"^What (?!(?:if|to)\b)(?:[^\s?]+ ){5,}[^?]*[.;:]$",
@@ -56,6 +73,8 @@ CONSTRUCTIONS = [
         'a subject: not a headless "That ..." clause',
     ),
 ]
+# A space after a sentence; "x" stands for code.
+SENTENCE_END = r"(?<=[.?!:])(?<!e\.g\.)(?<!i\.e\.)\s+(?=[\"'(]?(?:[A-Z0-9]|x\b))"
 PATTERNS = [(re.compile(pattern), advice) for pattern, advice in CONSTRUCTIONS]
 
 
@@ -84,7 +103,7 @@ def split_sentences(text):
     sentences = []
     for paragraph in re.split(r"\n\s*\n|\n\s*(?:[-*]|\d+\.)\s+", text):
         paragraph = " ".join(re.sub(r"^\s*(?:[-*#>]+|\d+\.)\s+", "", paragraph).split())
-        for one in re.split(r"(?<=[.?!:])(?<!e\.g\.)(?<!i\.e\.)\s+(?=[\"'(]?[A-Z0-9])", paragraph):
+        for one in re.split(SENTENCE_END, paragraph):
             if re.search(r"[a-z]{2}", one):
                 sentences.append(one)
     return sentences

@@ -36,6 +36,6 @@ plt.show()
 
 # %%
 # Gray is where a linear model on top of the filters says "class 1", for a row of the target.
-# Left, rays from the origin: what holds on one side of it holds on the other, too. Right,
-# stripes that go on for ever: filters and model were guided by labels of the source alone, and
-# the stripes cross the target because a sine has no end, not because anything there was known.
+# Left, rays from the origin: both sides of it are treated alike. Right,
+# stripes that continue for ever: filters and model learned from labels of the source alone. The
+# stripes cross the target because a sine has no end, not because of any label there.

@@ -56,6 +56,6 @@ plt.show()
 
 # %%
 # *Gentle*: many rows share the weight, no tail, no target row outside: the weighted model
-# gains. *Smooth*: it gains too, but on the word of some twenty rows, and with a heavy tail:
+# gains. *Smooth*: it gains too, but from about twenty rows, and with a heavy tail:
 # another draw may do otherwise. *Radial*: nearly all target rows lie where the source has none.
-# No weights can speak for them, whatever the other two numbers say, and nothing is gained.
+# Weights cannot represent them, whatever the other two numbers, and do not help.

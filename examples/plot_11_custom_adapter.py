@@ -2,7 +2,7 @@
 An adapter of your own
 ======================
 
-`AdaptedClassifier` takes any transformer. One that knows no domains is fitted on all rows; one
+`AdaptedClassifier` takes any transformer. One that ignores domains is fitted on all rows; one
 that has ``fit(X, y=None, *, sample_domain=None, label_mask=None)`` gets them. Here: the
 target's rows are turned back by the angle between the two mean directions.
 """

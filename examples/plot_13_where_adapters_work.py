@@ -100,7 +100,7 @@ plt.show()
 
 # %%
 # Read along the rows: every adapter that gains somewhere loses somewhere else, or gains little
-# anywhere. Read down the columns: what the labels depend on decides, and the rows of the target
-# alone do not show it. The last two columns differ in nothing but the class shares of the
-# target, and what was right in one harms in the other. Sparse filters are left as drawn
+# anywhere. Read down the columns: the best adapter depends on the rule of the labels, which the
+# rows of the target alone do not show. The last two columns differ only in the class proportions
+# of the target, and the best adapters of one harm in the other. Sparse filters are left as drawn
 # (``max_iter=0``), the reading under which the paper's figures come out (:doc:`/errata`).

@@ -121,7 +121,7 @@ def test_their_own_texts_are_sound_and_forged_ones_are_refused(library, tmp_path
     model = LogisticRegression().fit(X, np.arange(len(X)) % 3)
     model.inside_ = StoredModel(library, {}, forged)  # skops writes what it is given
     save(model, tmp_path / "model.skops")
-    with pytest.raises(ModelFileError, match="does not fit together: forged, or damaged"):
+    with pytest.raises(ModelFileError, match="is inconsistent: the file is forged or damaged"):
         load(tmp_path / "model.skops")
 
 

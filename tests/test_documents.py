@@ -76,12 +76,16 @@ def test_tables_of_a_report_go_where_the_page_wants_them():
     table = make_table("scores", "Scores", [make_column("a")], [{"a": "new"}])
     document = {"sections": [{"tables": [table]}]}
     page = "before\n<!-- table scores -->\nold\n<!-- end -->\nafter\n"
-    inserted = module.insert_tables(page, document)
+    inserted, files = module.insert_tables(page, document)
+    assert not files
     assert "old" not in inserted
     assert "| new |" in inserted
     assert inserted.startswith("before\n<!-- table scores -->\n")
     assert inserted.endswith("<!-- end -->\nafter\n")
-    assert module.insert_tables(inserted, document) == inserted
+    assert module.insert_tables(inserted, document) == (inserted, {})
+    linked, files = module.insert_tables(page.replace("table s", "file s"), document, "p")
+    assert files == {"p-scores.csv": "a\nnew\n"}
+    assert "<!-- file scores -->\n[Scores](p-scores.csv)\n<!-- end -->" in linked
     with pytest.raises(SystemExit, match="no table others; it has scores"):
         module.insert_tables(page.replace("scores", "others"), document)
 

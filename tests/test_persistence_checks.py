@@ -182,7 +182,7 @@ def test_arrays_that_disagree(model, part, name, tmp_path):
             continue
         path.write_bytes(good)
         spoil(path, part, name, change)
-        with pytest.raises(ModelFileError, match="does not fit together"):
+        with pytest.raises(ModelFileError, match="is inconsistent"):
             load(path)
     path.write_bytes(good)
     spoil(path, part, name, lambda array: array)
@@ -193,7 +193,7 @@ def test_classes_that_are_swapped(tmp_path):
     path = tmp_path / "model.skops"
     save(AdaptedClassifier().fit(X, Y, **WHERE), path)
     spoil(path, "LogisticRegression", "classes_", lambda classes: classes[::-1])
-    with pytest.raises(ModelFileError, match="LogisticRegression does not fit together"):
+    with pytest.raises(ModelFileError, match="LogisticRegression is inconsistent"):
         load(path)
 
 

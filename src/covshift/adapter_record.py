@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 NO_ADAPTATION = "none"
-RAW = "raw"  # rows as they are, which only an explicit ``None`` as adapter means
+RAW = "raw"  # an explicit ``None`` as adapter: the rows unchanged
 AUTO = "auto"  # "choose one": where a name is asked for, it is not an adapter's
 # Of `covshift.selection.candidates`.
 MODEL_NAMES = (
@@ -29,7 +29,7 @@ class Size(NamedTuple):
     n_features: int
     n_classes: int = 2
     spread: float = 1.0  # mean standard deviation of a feature within a source domain
-    n_domains: int = 2  # of source and target together
+    n_domains: int = 2  # source and target domains together
 
 
 Settings: TypeAlias = Mapping[str, Any] | Callable[[Size], Mapping[str, Any]]
@@ -120,7 +120,7 @@ class AdapterRecord:
         return self.path.partition(":")[2]
 
     def suits(self, size: Size) -> bool:
-        """Whether automatic use tries it on a problem of this size."""
+        """Return whether automatic use tries it on a problem of this size."""
         few_enough = self.max_features is None or size.n_features <= self.max_features
         return few_enough and size.n_domains >= self.min_domains
 
@@ -133,7 +133,7 @@ class AdapterRecord:
         return found
 
     def settings_for(self, size: Size) -> dict[str, Any]:
-        """Parameters of the class for a problem of this size."""
+        """Return the parameters of the class for a problem of this size."""
         found = self.settings(size) if callable(self.settings) else self.settings
         if not isinstance(found, Mapping):
             raise TypeError(f"settings(size) must return a mapping, got {found!r}")

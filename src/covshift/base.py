@@ -327,11 +327,11 @@ class UnitAdapter(TargetLearner):
     def _learn(
         self, rows: OpenRows, units: Mapping[Unit, IntArray], sample_domain: IntArray
     ) -> None:
-        """Store what is learned from the rows of each unit."""
+        """Store the statistics of the rows of each unit."""
         self._store(self._measure(rows, units))
 
     def _units_of(self, sample_domain: Any, n_samples: int) -> IntArray:
-        """Position of each row's unit, given the domains of rows to transform."""
+        """Return the position of each row's unit, given the domains of rows to transform."""
         domain = check_new_domains(
             sample_domain,
             n_samples,
@@ -341,7 +341,7 @@ class UnitAdapter(TargetLearner):
         return self._locate(domain)
 
     def _locate(self, domain: IntArray) -> IntArray:
-        """Position of each row's unit; -1 for rows that stay as they are."""
+        """Return the position of each row's unit; -1 for rows that stay as they are."""
         return locate_units(self.units_, domain)
 
     def _transform_located(self, X: Any, position: IntArray) -> Any:
@@ -363,7 +363,7 @@ class UnitAdapter(TargetLearner):
         """Transform rows by the statistics of the unit at that position."""
 
     def _complete(self, own: tuple[Any, ...], role: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Statistics of a unit, with gaps filled by those of its role."""
+        """Return the statistics of a unit, with gaps filled by those of its role."""
         return own
 
     def _store(self, learned: Mapping[Unit, tuple[Any, ...]]) -> None:
@@ -427,7 +427,7 @@ class ScoredClassifier(ClassifierMixin, DomainRequests):
     def score(
         self, X: Any, y: Any, *, sample_domain: Any = None, sample_weight: Any = None
     ) -> float:
-        """Accuracy on labeled rows.
+        """Return the accuracy on labeled rows.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Writing results so that a file is whole or not there, in a folder that was tried first.
+"""Writing results atomically, in a folder that was tried first.
 
 Files of lines that grow (a history, labels) are appended to under a lock, in one write.
 """
@@ -20,7 +20,7 @@ except ImportError:  # Windows
 
 
 def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:
-    """Write a file that is whole or not there, also after a kill or a loss of power.
+    """Write a file atomically: it is complete or absent, also after a kill or a loss of power.
 
     Where the system can, the file has no name until it is whole, so that a process that dies
     leaves nothing behind; elsewhere it has a hidden, temporary one. Contents are on the disk before
@@ -120,7 +120,7 @@ def _flush_folder(folder: Path) -> None:
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        with suppress(OSError):  # some file systems of networks know no such thing
+        with suppress(OSError):  # some network file systems do not support it
             os.fsync(descriptor)
     finally:
         os.close(descriptor)
@@ -172,5 +172,5 @@ def prepare_folder(folder: Path, min_free_bytes: int = 0) -> None:
     free = shutil.disk_usage(folder).free
     if free < min_free_bytes:
         raise OSError(
-            f"{free / 1e6:.0f} MB are free there, and {min_free_bytes / 1e6:.0f} MB are wanted"
+            f"{free / 1e6:.0f} MB are free there, {min_free_bytes / 1e6:.0f} MB are needed"
         )

@@ -50,7 +50,7 @@ def load_plugins(built_in: Sequence[AdapterRecord]) -> list[AdapterRecord]:
 def try_plugin(record: AdapterRecord, make: Callable[[], Any]) -> Any:
     """Return what ``make`` makes of a record; None, with a warning, if a plug-in's code fails.
 
-    For lists of adapters, which go on with the others. Errors of records of this package are
+    For lists of adapters, which continue with the others. Errors of records of this package are
     raised.
     """
     if record.name not in _OWNERS:

@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 ALIGNED_FEATURES = 60  # principal components that are kept where covariances are matched
-FILTERED_FEATURES = 40  # and where filters are fitted
+FILTERED_FEATURES = 40  # principal components kept where filters are fitted
 FILTER_ITERATIONS = 50
 SMALL_SUBSPACE, LARGE_SUBSPACE = 8, 30
 SEGMENT_FILTERS = 100
@@ -162,7 +162,7 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         title="no adaptation: all rows in units of the source",
         assumption="P(y | x) is the same in all domains, and the model has learned it wherever the "
         "target lies.",
-        fixes="Nothing: it is what every adapter has to beat.",
+        fixes="Nothing: every adapter is compared with it.",
         harms="The model extrapolates badly, or P(y | x) differs between domains.",
         learns_targets=True,
         streams=True,

@@ -50,7 +50,7 @@ def check_rows(X: Any, *, input_name: str = "X", **options: Any) -> Any:
 def check_readable(X: Any, *, name: str = "X", frames_of_dates: bool = False) -> None:
     """Raise ValueError for masked entries, dates, repeated names and indices out of bounds.
 
-    ``name`` is what errors call the rows. ``frames_of_dates`` allows frames with dates, for a
+    Errors call the rows ``name``. ``frames_of_dates`` allows frames with dates, for a
     caller who hands them to others.
     """
     if sparse.issparse(X):
@@ -120,7 +120,7 @@ def _check_coordinates(X: Any) -> None:
 
 
 def largest_magnitude(dtype: Any) -> float:
-    """Magnitude up to which values can be squared and summed in this precision.
+    """Return the magnitude up to which values can be squared and summed in this precision.
 
     The cube root leaves a third of the exponents for the number of rows and for factors.
     """

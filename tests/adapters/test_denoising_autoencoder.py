@@ -375,7 +375,7 @@ def test_sparse_rows_and_missing_values_are_refused():
 
 
 def test_codes_of_wrong_shape():
-    with pytest.raises(ValueError, match="Z has 3 codes, and there are 2"):
+    with pytest.raises(ValueError, match="Z has 3 columns, expected 2 codes"):
         quick().fit(rows()).inverse_transform(np.ones((4, 3)))
 
 

@@ -104,7 +104,7 @@ def test_the_folder_of_another_study_is_left_alone(few, folders, tmp_path):
         (["vowels"], ["NAME=PATH", "'vowels'"]),
         (["vowels="], ["NAME=PATH"]),
         (["vowels=/nowhere"], ["/nowhere does not exist"]),
-        (["faces=/tmp"], ["there is no loader for 'faces'", "vowels"]),
+        (["faces=/tmp"], ["Unknown collection 'faces'", "vowels"]),
         (["a=/nowhere.npz"], ["there is no file /nowhere.npz"]),
         (["a=/x.npz", "a=/y.npz"], ["names 'a' twice"]),
     ],

@@ -81,5 +81,5 @@ def test_a_standard_output_that_is_full(made, tmp_path):
             [sys.executable, "-c", program, *arguments], stdout=full, stderr=subprocess.PIPE
         )
     assert ended.returncode == 1
-    assert ended.stderr.decode().startswith("covshift: cannot print what was found: No space left")
+    assert ended.stderr.decode().startswith("covshift: cannot print the result: No space left")
     assert b"Traceback" not in ended.stderr

@@ -323,7 +323,7 @@ def test_a_wide_table(tmp_path):
     [
         (["--encoding", "latin-99"], ["'latin-99' is not an encoding"]),
         (["--encoding", "base64"], ["'base64' is not an encoding"]),
-        (["--encoding", "ascii"], ["is not ASCII; name another --encoding"]),
+        (["--encoding", "ascii"], ["is not valid ASCII; give another --encoding"]),
         (["--skip-rows", "-1"], ["--skip-rows must be 0 or more"]),
     ],
 )

@@ -55,7 +55,7 @@ def test_a_model_without_rows_says_so(tables, tmp_path):
 def test_alpha_is_a_share(tables, tmp_path):
     result = run("predict", tables / "model0.skops", tables / "new.csv", "--sets", "2",
                  "--out", tmp_path / "p.csv")  # fmt: skip
-    assert_refused(result, "predict", "alpha")
+    assert_refused(result, "predict", "--sets is a probability between 0 and 1; got 2")
 
 
 def test_intervals_of_numbers_are_written_as_two_columns(tmp_path):

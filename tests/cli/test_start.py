@@ -187,7 +187,7 @@ def test_a_standard_output_that_is_full(argument):
     with open("/dev/full", "w") as full:
         done = start(argument, capture_output=False, stdout=full, stderr=subprocess.PIPE)
     assert done.returncode == 1
-    assert done.stderr == "covshift: cannot print what was found: No space left on device.\n"
+    assert done.stderr == "covshift: cannot print the result: No space left on device.\n"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="shells of POSIX")
@@ -196,7 +196,7 @@ def test_a_standard_output_that_is_closed(argument):
     command = f"{shlex.quote(sys.executable)} -m covshift {argument} >&-"
     done = subprocess.run(command, shell=True, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 1
-    assert done.stderr == "covshift: cannot print what was found: Bad file descriptor.\n"
+    assert done.stderr == "covshift: cannot print the result: Bad file descriptor.\n"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="shells of POSIX")

@@ -65,7 +65,7 @@ def test_every_command_in_sequence(layout, tmp_path):
     assert "churned" in succeed("show", model)
 
     text = succeed("adapt", model, paths["later"], "--domain", "site", "--out", later_model)
-    assert "Learned as a target, from later.csv: D 120 rows." in text
+    assert "Adapted to D 120 rows of later.csv." in text
     # With the option and without it, rows are of the domain that the column of training names.
     for domain in (["--domain", "site"], []):
         scores = json.loads(succeed("score", later_model, paths["later"], *domain, "--json"))
@@ -147,7 +147,7 @@ def test_no_adapter_says_that_it_learns_nothing_new(made, tmp_path):
     columns = ["--label", "churned", "--adapter", "none"]
     succeed("adapt", made["train"], made["new"], *columns, "--out", tmp_path / "m")
     text = succeed("adapt", tmp_path / "m", made["later"], "--out", tmp_path / "m2")
-    assert "adapts to nothing" in text
+    assert "does not adapt" in text
 
 
 def test_scores_per_class_and_domain(made):

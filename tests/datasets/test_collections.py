@@ -146,7 +146,7 @@ def test_an_image_without_words_stays_zero(tmp_path):
         ({"fts": np.ones((3, 12))}, "has no array labels"),
         ({"fts": np.ones((3, 12)), "labels": [[1], [2]]}, "has fts"),
         ({"fts": np.ones((2, 11)), "labels": [[1], [2]]}, "has 11 features, others 12"),
-        ({"fts": np.ones((2, 12)), "labels": [[0], [2]]}, "none of 1 to 10"),
+        ({"fts": np.ones((2, 12)), "labels": [[0], [2]]}, "outside 1 to 10"),
         ({"fts": -np.ones((2, 12)), "labels": [[1], [2]]}, "below zero"),
         ({"fts": np.full((2, 12), np.nan), "labels": [[1], [2]]}, "not finite"),
         ({"fts": [["a", "b"]], "labels": [[1]]}, "else than numbers"),

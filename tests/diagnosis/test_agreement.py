@@ -208,7 +208,7 @@ def test_words_of_confidence_follow_from_the_numbers(random_diagnoses):
         assert title_of(diagnosis).endswith(f": {said.confidence} confidence")
         undetermined = any("cannot be determined from these data" in one for one in sentences)
         assert undetermined == (not said.determinability.determinable)
-        assert (said.confidence != "high") == any("To be surer" in one for one in sentences)
+        assert (said.confidence != "high") == any("To be more certain" in one for one in sentences)
         assert said.confidence != "high" or not undetermined or said.n_labels
 
 

@@ -158,7 +158,7 @@ def test_labels_of_any_type():
     found = diagnose(data.X, words, sample_domain=data.sample_domain)
     rows = found.rows_to_label(3)
     assert found.update(rows, ["yes", "no", "yes"]).assessment.n_labels == 3
-    with pytest.raises(ValueError, match="label 'never seen'"):
+    with pytest.raises(ValueError, match="Label 'never seen' is new"):
         found.update(rows, ["yes", "no", "never seen"])
 
 
@@ -172,7 +172,7 @@ def test_no_time_leaves_out_scores_and_says_so(capsys):
     stages = []
     found = run(sites()[0], time_budget=0.0, verbose=1, progress=stages.append)
     assert found.skipped
-    assert f"no time for these scores: {', '.join(found.skipped)}" in repr(found)
+    assert f"for lack of time: {', '.join(found.skipped)}" in repr(found)
     assert stages[0].startswith("scores: ")
     assert "what moved" in stages
     assert not capsys.readouterr().out

@@ -173,7 +173,7 @@ def test_plain_models_of_scikit_learn():
 def test_plain_transformers_know_no_domains():
     model = clone(PLAIN).fit(X)
     assert_same(to_onnx(model), model, {"Z"})
-    with pytest.raises(ValueError, match="knows no domains"):
+    with pytest.raises(ValueError, match="does not use domains"):
         to_onnx(model, domain=-1)
 
 

@@ -158,7 +158,7 @@ def test_settings():
 
 def test_refusals():
     training, rows = make_rows()
-    with pytest.raises(ValueError, match="there is no system 'PFS'; there are SVM"):
+    with pytest.raises(ValueError, match=r"Unknown system 'PFS'\. Choose from: SVM"):
         predict_settings("PFS", [{}], [1.0], training, rows, random_state=0)
     with pytest.raises(ValueError, match="SSA cannot be fitted without target rows"):
         predict("SSA", training, rows, without_target=True)

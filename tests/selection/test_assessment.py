@@ -458,7 +458,7 @@ def test_confidence_in_words():
     assert grade(0.99, False) == "low"
 
 
-# Whether the data can tell
+# Whether the data can show which model is right
 
 
 def make_problem(shift, n_domains=1, between=0.0, n=200):

@@ -160,7 +160,7 @@ def test_a_failing_task_among_good_ones(path, n_jobs):
         assert "in fail_for_seed" in record.traceback
     assert sum(record.result is not None for record in outcome.records) == 6
     assert outcome.summary().splitlines() == [
-        "8 trials, 0 of them done before; 2 failed (the same run again tries them once more):",
+        "8 trials, 0 of them done before; 2 failed (run the same again to retry them):",
         'study {"C":0.1,"system":"SF"} seed 1: ZeroDivisionError: no luck',
         'study {"C":0.1,"system":"PSF"} seed 1: ZeroDivisionError: no luck',
     ]

@@ -256,7 +256,7 @@ def test_read_only_folder(tmp_path):
 def test_too_little_room(tmp_path, monkeypatch):
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage(100e6, 51e6, 49e6))
-    with pytest.raises(StoreError, match=f"{tmp_path}: 49 MB are free there, and 50 MB are wanted"):
+    with pytest.raises(StoreError, match=f"{tmp_path}: 49 MB are free there, 50 MB are needed"):
         open_store(tmp_path / "study.sqlite")
     assert os.listdir(tmp_path) == []
 

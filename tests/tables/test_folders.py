@@ -43,7 +43,7 @@ def test_files_of_a_folder_must_be_alike(tmp_path):
     with pytest.raises(TableError, match=r"part\.7\.parquet: has other columns.*'b'"):
         read_table(folder)
     (folder / "part.7.parquet").write_text("a,b\n1,2\n")
-    with pytest.raises(TableError, match="is named like a Parquet file"):
+    with pytest.raises(TableError, match="has the name of a Parquet file"):
         read_table(folder)
 
 

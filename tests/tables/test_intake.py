@@ -260,7 +260,7 @@ def notes_of(values, **options):
 @pytest.mark.parametrize(
     ("values", "word"),
     [
-        (np.sort(rng.choice(5000, N, replace=False)), "grow from row to row"),
+        (np.sort(rng.choice(5000, N, replace=False)), "increase from row to row"),
         ([f"the patient was seen on day {i % 70} by us" for i in range(N)], "free text"),
         (BASE["x"], "it repeats 'x'"),
         (pd.date_range("2024-01-01", periods=N, freq="h"), None),

@@ -10,7 +10,7 @@ RESTS = {
     "as before": b"Oslo,2\n" * 50,
     "a quote": b'"Oslo, north",2\n' * 3 + b"Bonn,3\n" * 50,
     "a line break in quotes": b'"Oslo\nnorth",2\n' + b"Bonn,3\n" * 50,
-    "a quote without a partner": b"Bonn,3\n" * 5 + b'"Oslo,3\n' * 1,
+    "an unmatched quote": b"Bonn,3\n" * 5 + b'"Oslo,3\n' * 1,
     "an accent": "Köln,3\n".encode() * 50,
     "another encoding": "Köln,3\n".encode("cp1252") * 50,
     "no encoding": b"K\x81ln\xf6,3\n" * 5,

@@ -44,7 +44,7 @@ BATCH_ACTIVATIONS = 2**28
 
 
 def device_kind(problem: Any) -> tuple[Any, ...]:
-    """Key of problems on a device that can be evaluated together.
+    """Return the key of problems on a device that can be evaluated together.
 
     Numbers of filters may differ: the smaller problems are padded. Those of few variables keep
     to themselves, for the solver keeps their whole inverse Hessian. A cosine is a sine with
@@ -61,14 +61,14 @@ def device_kind(problem: Any) -> tuple[Any, ...]:
 
 
 def hold_the_same(X: Any, other: Any) -> bool:
-    """Whether two arrays of one shape are equal, in one place."""
+    """Return whether two arrays of one shape are equal, in one place."""
     if X.dtype != other.dtype or X.device != other.device:
         return False
     return bool(namespace_of(X).all(other == X))
 
 
 def pad_starts(starts: Sequence[FloatArray], X: Any) -> Any:
-    """Filters (K, L, m) beside X, from arrays of up to L filters."""
+    """Return the filters (K, L, m) beside X, from arrays of up to L filters."""
     L = max(len(start) for start in starts)
     padded = np.zeros((len(starts), L, X.shape[1]), float_type(X))
     for row, start in enumerate(starts):
@@ -77,7 +77,7 @@ def pad_starts(starts: Sequence[FloatArray], X: Any) -> Any:
 
 
 def device_batch_losses(problems: Sequence[Any], n_filters: int) -> Losses:
-    """The losses of problems on the same rows, padded to ``n_filters`` each."""
+    """Return the losses of problems on the same rows, padded to ``n_filters`` each."""
     first, X = problems[0], problems[0].X
     filter_, dtype = first.filter_, float_type(X)
     C = first.reward.groups.shape[0]
@@ -115,7 +115,7 @@ def _choose_passes(X: Any, n_filters: int, loss: str, **how: Any) -> Passes:
 
 @cache
 def _fused_filters(device: Any) -> Any:
-    """The module of the fused kernels, if Triton is there and can compile."""
+    """Return the module of the fused kernels, if Triton is there and can compile."""
     try:
         from covshift.kernels import fused_filters
     except ImportError:
@@ -137,7 +137,7 @@ def _fused_filters(device: Any) -> Any:
 BATCH_FILTERS = 400
 # Activations of an evaluation below which threads would mostly wait for each other.
 MIN_THREADED_SIZE = 2**19
-AUTO = "auto"  # as a parameter: a value that follows from the rows
+AUTO = "auto"  # parameter value: computed from the rows
 
 
 def check_filter_parameters(filter_):
@@ -200,7 +200,7 @@ class FilterProblem:
         return cls(filter_, X, domains, reward, starts, _stopping_window(filter_, domains))
 
     def on_rows_of(self, other: "FilterProblem") -> "FilterProblem":
-        """The same problem on another's array, where that holds the same rows."""
+        """Return the same problem on another's array, where that holds the same rows."""
         X, theirs = self.X, other.X
         if X is theirs or type(X) is not type(theirs) or X.shape != theirs.shape:
             return self
@@ -235,7 +235,7 @@ class FilterProblem:
         return f"[{type(self.filter_).__name__}]"
 
     def kind(self) -> tuple[Any, ...]:
-        """Properties that problems must share to be evaluated together."""
+        """Return the properties that problems must share to be evaluated together."""
         X, filter_ = self.X, self.filter_
         evaluation = (filter_._loss_name(), filter_.activation, filter_.epsilon)
         stopping = (self.max_iter, filter_.tol, self.window is None)
@@ -268,8 +268,8 @@ class Start(NamedTuple):
 def minimize_filters(problems: Sequence[FilterProblem], n_jobs: int | None) -> list[list[Path]]:
     """Minimize the loss of every problem from all its starts; paths in the order of those.
 
-    Starts of problems of one kind are evaluated together, in batches that depend on nothing
-    but the problems.
+    Starts of problems of one kind are evaluated together, in batches that depend only
+    on the problems.
     """
     batches = _batches(problems)
     try:
@@ -292,7 +292,7 @@ def minimize_filters(problems: Sequence[FilterProblem], n_jobs: int | None) -> l
 
 
 def _batches(problems: Sequence[FilterProblem]) -> list[list[Start]]:
-    """Starts to be evaluated together; the largest batches come first, to end together."""
+    """Return starts to be evaluated together; the largest batches come first, to end together."""
     kinds: dict[tuple[Any, ...], list[Start]] = {}
     for problem in problems:
         starts = [Start(problem, restart) for restart in range(len(problem.starts))]
@@ -426,7 +426,7 @@ def _batch_arguments(problems: list[FilterProblem]) -> dict[str, Any]:
 
 
 def _batch_losses(problems: list[FilterProblem], starts: FloatArray, run: Run) -> Losses:
-    """The losses of problems that are evaluated together, as functions of their filters."""
+    """Return the losses of problems that are evaluated together, as functions of their filters."""
     arguments = _batch_arguments(problems)
     rows, codes = problems[0].X, arguments["codes"]
     stream = rows if isinstance(rows, RowStream) else None
@@ -446,7 +446,7 @@ def _batch_losses(problems: list[FilterProblem], starts: FloatArray, run: Run) -
 
 
 def _stopping_window(filter_, domains: FitDomains) -> int | None:
-    """Iterations in which the KS distance picks one, or None."""
+    """Return the iterations in which the KS distance picks one, or None."""
     if filter_.early_stopping is None:
         return None
     if domains.has_target:

@@ -53,7 +53,7 @@ class Moments(NamedTuple):
 def measure_moments(
     rows: OpenRows, units: Mapping[Unit, IntArray], shrinkage: float | None
 ) -> dict[Unit, Moments]:
-    """Moments of each unit, given the numbers of its rows."""
+    """Return the moments of each unit, given the numbers of its rows."""
     return rows.measure(
         units,
         lambda X, unit: mean_and_covariance(X, shrinkage),
@@ -116,7 +116,7 @@ def ledoit_wolf_intensity(X: FloatArray, mean: FloatArray, covariance: FloatArra
 
 
 def precisions_of(covariance: FloatArray) -> FloatArray:
-    """One over each variance (m,); zero where there is none."""
+    """Return one over each variance (m,); zero where there is none."""
     variances = np.diagonal(covariance)
     precisions: FloatArray = np.divide(
         1, variances, out=np.zeros(len(variances)), where=variances > TINY
@@ -125,7 +125,7 @@ def precisions_of(covariance: FloatArray) -> FloatArray:
 
 
 def intensity_from(fourths: float, n: int, covariance: FloatArray) -> float:
-    """Intensity a from the sum of the fourth powers of the lengths of the n rows z."""
+    """Return the intensity a from the sum of the fourth powers of the lengths of the n rows z."""
     precisions, variances, m = precisions_of(covariance), np.diagonal(covariance), len(covariance)
     roots = np.sqrt(precisions)
     R_squares = float(np.square(roots[:, None] * covariance * roots).sum())
@@ -141,7 +141,7 @@ def intensity_from(fourths: float, n: int, covariance: FloatArray) -> float:
 def stream_moments(
     stream: RowStream, codes: Any, n_groups: int, shrinkage: float | None
 ) -> list[Moments]:
-    """Moments of the rows of each code of a stream, in two passes or three."""
+    """Return the moments of the rows of each code of a stream, in two passes or three."""
     counts, means = stream_means(stream, codes, n_groups)
     ones, each = np.ones_like(means), np.arange(n_groups)
     (scatter,) = stream.sums(scatter_about, codes, means, ones, each, n_groups)
@@ -164,7 +164,7 @@ def stream_moments(
 def fourth_powers(
     rows: Rows, codes: IntArray, means: FloatArray, precisions: FloatArray
 ) -> tuple[FloatArray]:
-    r"""Sums (U,) of :math:`\lVert z_i \rVert^4` of standardized rows."""
+    r"""Return the sums (U,) of :math:`\lVert z_i \rVert^4` of standardized rows."""
     total = np.zeros(len(means))
     for code, tile in tiles_by_code(rows, codes, len(means)):
         total[code] += float(np.square(np.square(tile - means[code]) @ precisions[code]).sum())
@@ -172,7 +172,7 @@ def fourth_powers(
 
 
 def square_roots(C: FloatArray) -> tuple[FloatArray, FloatArray]:
-    r"""Symmetric roots :math:`C^{1/2}` and :math:`C^{-1/2}` of a covariance (m, m).
+    r"""Return the symmetric roots :math:`C^{1/2}` and :math:`C^{-1/2}` of a covariance (m, m).
 
     Directions whose variance is below the rounding error of the largest one have none: both
     roots are zero there (the inverse is the pseudo-inverse).
@@ -186,7 +186,7 @@ def square_roots(C: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def recoloring(C_from: FloatArray, C_to: FloatArray) -> FloatArray:
-    r"""Matrix A (m, m) by which centered rows are multiplied from the right.
+    r"""Return the matrix A (m, m) by which centered rows are multiplied from the right.
 
     .. math:: A = C_\text{from}^{-1/2} \, C_\text{to}^{1/2}
 
@@ -242,7 +242,7 @@ class LinearAlignment(UnitAdapter):
         return {unit: self._map_from(moments) for unit, moments in found.items()}
 
     def _map_from(self, moments):
-        """Stored statistics of a unit with these moments."""
+        """Return the stored statistics of a unit with these moments."""
         matrix = self._matrix(moments.covariance, self.reference_covariance_)
         shift = self._shift(moments.mean, self.reference_mean_)
         return moments.mean, matrix, shift, np.asarray(moments.shrinkage)

@@ -104,7 +104,7 @@ def times_slope(errors: FloatArray, F: FloatArray, name: Squashing, room: FloatA
 
 
 def stacked(samples: Sequence[FloatArray]) -> FloatArray:
-    """Samples of K networks, (m, n) each, as one array whose rows are contiguous."""
+    """Return the samples of K networks, (m, n) each, as one array whose rows are contiguous."""
     return np.stack(samples, out=np.empty((len(samples), *samples[0].shape), samples[0].dtype))
 
 
@@ -148,7 +148,7 @@ class Networks:
             self.decoder[:, :, -1] = self.theta[:, -self.decoder.shape[1] :]
 
     def _room(self, n: int) -> list[FloatArray]:
-        """Codes with ones (K, L + 1, n), twice (K, L, n), and four times (K, m, n)."""
+        """Return the codes with ones (K, L + 1, n), twice (K, L, n), and four times (K, m, n)."""
         if n not in self._rooms:
             (K, m, _), L = self.decoder.shape, self.encoder.shape[1]
             shapes = [(K, L + 1, n), (K, L, n), (K, L, n), *[(K, m, n)] * 4]
@@ -163,7 +163,7 @@ class Networks:
         return codes, squash(np.matmul(self.decoder, codes, out=output), self.decoder_activation)
 
     def gradient(self, noisy: FloatArray, clean: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Gradient (K, P) of the loss, and residuals (K, m, n)."""
+        """Return the gradient (K, P) of the loss, and residuals (K, m, n)."""
         codes, output = self.reconstruct(noisy)
         _, code_errors, of_codes, _, residuals, errors, of_output = self._room(noisy.shape[2])
         np.subtract(output, clean, out=residuals)
@@ -203,7 +203,7 @@ class Adam:
         self.n_steps = 0
 
     def numbers(self) -> dict[str, float]:
-        """Numbers that a compiled step needs."""
+        """Return the numbers that a compiled step needs."""
         sizes = {"momentum": self.BETA1, "decay": self.BETA2, "epsilon": self.EPSILON}
         return {"adam": True, "n_steps": self.n_steps, **sizes}
 
@@ -239,7 +239,7 @@ class SGD:
         self.n_steps = 0
 
     def numbers(self) -> dict[str, float]:
-        """Numbers that a compiled step needs."""
+        """Return the numbers that a compiled step needs."""
         sizes = {"momentum": self.momentum, "decay": 0.0, "epsilon": 0.0}
         return {"adam": False, "n_steps": self.n_steps, **sizes}
 
@@ -289,7 +289,7 @@ class Streams:
 
 
 def with_noise(clean: FloatArray, rng: np.random.Generator, noise: str, level: float) -> FloatArray:
-    """Samples (m, n) with Gaussian noise, or with entries masked by zero.
+    """Return the samples (m, n) with Gaussian noise, or with entries masked by zero.
 
     Numbers are drawn sample by sample: the noise of one does not depend on how many follow it.
     """
@@ -367,7 +367,7 @@ class Trained:
     losses: FloatArray
     validation_losses: FloatArray | None
     kept_epoch: int
-    stopped: bool  # by early stopping, before the last epoch
+    stopped: bool  # whether early stopping ended the training
 
 
 def train(estimators: Sequence[Any], samples: Sequence[FloatArray]) -> list[Trained]:
@@ -424,13 +424,13 @@ class EarlyStopping:
         self.noisy, self.clean, self.patience = noisy, clean, patience
         self.losses: list[FloatArray] = []
         self.running = np.ones(n_networks, dtype=bool)
-        self.counts = self.running  # whose last epoch counts: those that ran in it
+        self.counts = self.running  # networks that ran in the last epoch
         self.n_epochs = np.zeros(n_networks, dtype=int)
         self.best, self.best_loss = theta.copy(), np.full(n_networks, np.inf)
         self.best_epoch = np.zeros(n_networks, dtype=int)
 
     def look(self, networks: Networks, epoch: int) -> bool:
-        """Keep what reconstructs held-out rows best; tell whether any network goes on."""
+        """Keep the best reconstruction of held-out rows; return whether any network continues."""
         errors = networks.reconstruct(self.noisy)[1] - self.clean
         losses = np.square(errors).mean(axis=(1, 2), dtype=np.float64)
         self.losses.append(losses)
@@ -444,7 +444,7 @@ class EarlyStopping:
         return bool(self.running.any())
 
     def results(self, networks: Networks, curves: FloatArray) -> list[Trained]:
-        """Weights of each network at its best epoch."""
+        """Return the weights of each network at its best epoch."""
         np.copyto(networks.theta, self.best)
         networks.tie()
         found = (networks.encoder.copy(), networks.decoder.copy(), self.n_epochs, curves)
@@ -516,8 +516,8 @@ class DenoisingAutoencoder(DomainTransformer):
     with :math:`\tilde x` the row x with noise, on the rows of all domains together. The codes z
     of rows without noise are their representation.
 
-    **Assumption**: what the domains share, and what the labels depend on, is what is needed to
-    reconstruct the rows. It harms when labels depend on small variations, which the noise and a
+    **Assumption**: the code that reconstructs the rows holds the structure that the domains share
+    and the labels depend on. It harms when labels depend on small variations, which the noise and a
     narrow code wipe out. Nothing pulls source and target codes together.
 
     Parameters
@@ -704,7 +704,7 @@ class DenoisingAutoencoder(DomainTransformer):
         check_is_fitted(self)
         Z = check_array(Z, dtype=(np.float64, np.float32), input_name="Z")
         if Z.shape[1] != len(self.components_):
-            raise ValueError(f"Z has {Z.shape[1]} codes, and there are {len(self.components_)}.")
+            raise ValueError(f"Z has {Z.shape[1]} columns, expected {len(self.components_)} codes.")
         X = _layer(Z, self.decoder_components_, self.decoder_intercept_, self._decoder_activation())
         if self.scaling is None:
             return X
@@ -712,7 +712,7 @@ class DenoisingAutoencoder(DomainTransformer):
         return ((X - middle) / width * self.data_range_ + self.data_center_).astype(X.dtype)
 
     def reconstruct(self, X: Any) -> Any:
-        """Reconstruct rows: what is left of them after encoding and decoding.
+        """Reconstruct rows by encoding and decoding them.
 
         Parameters
         ----------
@@ -805,7 +805,7 @@ def _layer(X: FloatArray, weights: FloatArray, intercept: FloatArray, f: Squashi
 
 
 def stacking_key(estimator: Any, X: FloatArray) -> tuple[Any, ...]:
-    """Key of auto-encoders that can be trained together."""
+    """Return the key of auto-encoders that can be trained together."""
     return (X.shape, X.dtype, *(getattr(estimator, name) for name in SHARED))
 
 
@@ -858,7 +858,7 @@ def fit_stacked(
 
 
 def _still_falls(trained: Trained) -> bool:
-    """Whether more epochs would have lowered the error of a training that ran to its end.
+    """Return whether more epochs would have lowered the error of a training that ran to its end.
 
     With rows held out: whether it kept getting better, so that early stopping did not stop.
     Otherwise: whether the last tenth of the epochs is better than the tenth before by one per

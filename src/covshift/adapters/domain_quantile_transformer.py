@@ -30,7 +30,7 @@ RANK_ERROR = float(np.sqrt(np.log(2 / 0.05) / (2 * QUANTILE_ROWS)))
 
 
 def feature_quantiles(X: FloatArray, n_quantiles: int) -> FloatArray:
-    """Quantiles (n_quantiles, m) of the rows X (n, m); missing values are left out.
+    """Return the quantiles (n_quantiles, m) of the rows X (n, m); missing values are left out.
 
     Quantiles that fall on a row are exactly its value, which those of `numpy.nanquantile`
     are not: there, rounding can tear ties apart.
@@ -49,7 +49,7 @@ def feature_quantiles(X: FloatArray, n_quantiles: int) -> FloatArray:
 
 
 def quantile_ranks(X: FloatArray, quantiles: FloatArray) -> FloatArray:
-    """Ranks in [0, 1] of rows X (n, m) among quantiles (Q, m) of each feature.
+    """Return the ranks in [0, 1] of rows X (n, m) among quantiles (Q, m) of each feature.
 
     NaN stays NaN, and so does a feature without quantiles.
     """
@@ -65,7 +65,7 @@ def quantile_ranks(X: FloatArray, quantiles: FloatArray) -> FloatArray:
 
 
 def normal_scores(ranks: FloatArray) -> FloatArray:
-    """Quantiles of the standard normal at ranks of any shape; NaN stays NaN."""
+    """Return the quantiles of the standard normal at ranks of any shape; NaN stays NaN."""
     scores: FloatArray = ndtri(np.clip(ranks, END, 1 - END))
     return scores
 

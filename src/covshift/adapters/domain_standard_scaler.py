@@ -31,7 +31,7 @@ def measure_scales(
 
 
 def mean_and_scale(X: Any, *, with_mean: bool, with_std: bool) -> tuple[FloatArray, FloatArray]:
-    """Mean and standard deviation of each feature of rows in memory."""
+    """Return the mean and standard deviation of each feature of rows in memory."""
     if not (with_mean or with_std):
         return np.zeros(X.shape[1]), np.ones(X.shape[1])
     if not sparse.issparse(X):

@@ -39,7 +39,7 @@ def fit_many(
     Returns
     -------
     list
-        Fitted clones, in the order of ``estimators``. Each is what its own ``fit`` would give,
+        Fitted clones, in the order of ``estimators``. Each equals the result of its own ``fit``,
         up to rounding in sums of another order.
 
     See Also
@@ -112,7 +112,8 @@ def fit_each(
     estimators = list(estimators)
     if len(estimators) != len(data):
         raise ValueError(
-            f"{len(estimators)} estimators and {len(data)} data sets: each needs its own."
+            f"Got {len(estimators)} estimators and {len(data)} data sets: give one data set for "
+            "each estimator."
         )
     named = [dict(zip(("X", "y", "sample_domain"), one, strict=True)) for one in data]
     return _fit_clones(estimators, named, n_jobs)

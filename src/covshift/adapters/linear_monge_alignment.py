@@ -7,7 +7,7 @@ from covshift.kernels.arrays import FloatArray
 
 
 def monge_matrix(C_from: FloatArray, C_to: FloatArray) -> FloatArray:
-    r"""Matrix A (m, m) of the optimal transport between Gaussians of two covariances.
+    r"""Return the matrix A (m, m) of the optimal transport between Gaussians of two covariances.
 
     .. math::
 

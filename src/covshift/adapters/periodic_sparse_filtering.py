@@ -12,7 +12,7 @@ from covshift.kernels.filter_losses import LOSSES
 from covshift.shared_docs import documented_like
 
 COMPONENTS_PER_CLASS = 4
-AUTO_REWARD = 4.0  # of label_reward="auto", if all rows have labels
+AUTO_REWARD = 4.0  # label_reward="auto" gives this if all rows have labels
 
 
 @documented_like(SparseFiltering)
@@ -33,7 +33,7 @@ class PeriodicSparseFiltering(SparseFilter):
     group per class; labeled rows are rewarded for activating the group of their class.
 
     **Assumption**: labels repeat periodically along some directions, and the period seen in
-    the source goes on in the target. One source domain cannot prove that it does: compare
+    the source continues in the target. One source domain cannot prove that it does: compare
     the two variants of `covshift.datasets.make_periodic_shift`.
 
     Parameters

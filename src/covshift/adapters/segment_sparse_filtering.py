@@ -33,8 +33,8 @@ AT_USE = (*ACTIVATIONS, "square", "log")
 # Added to the eigenvalues of the segments' covariance, in units of their mean: directions that the
 # sensor's own filter has emptied would otherwise be blown up to unit variance.
 WHITENING_EPSILON = 1e-5
-BLOCK_RESPONSES = 2**22  # that are worked on at a time
-WINDOW_BYTES = 2**22  # of windows that are read at a time: each may bring in 100 kB of its file
+BLOCK_RESPONSES = 2**22  # responses computed at a time
+WINDOW_BYTES = 2**22  # bytes of windows read at a time
 
 
 def draw_segments(
@@ -99,7 +99,7 @@ def pooled_responses(
     epsilon: float,
     normalize: bool,
 ) -> FloatArray:
-    """Mean response of each filter over the segments of each window.
+    """Return the mean response of each filter over the segments of each window.
 
     X (n, channels, N) and W (L, s) give (n, channels, L); segments start every ``step`` samples.
     With ``normalize`` the responses of each segment are divided by their norm, if that is not zero.
@@ -355,7 +355,7 @@ class SegmentSparseFiltering(DomainTransformer):
 
     def _learn(self, segments: FloatArray, random_state: Any) -> None:
         """Scale and whiten segments, fit sparse filtering, and store what applies to windows."""
-        scale = float(np.abs(segments).max()) or 1.0  # in this unit no square overflows
+        scale = float(np.abs(segments).max()) or 1.0  # scaled by it, no square overflows
         segments = segments / segments.dtype.type(scale)
         length = segments.shape[1]
         mean: FloatArray = np.zeros(length)

@@ -60,8 +60,8 @@ class SparseFilter(TargetLearner):
     def _check_streamed(self) -> None:
         if self.normalization == "batch":
             raise ValueError(
-                "normalization='batch' takes the norms of all rows of a call, which come in "
-                "blocks here: fit with normalization='domain' or 'joint'."
+                "normalization='batch' needs all rows of a call at once, but these rows come in "
+                "blocks: fit with normalization='domain' or 'joint'."
             )
 
     def _check_new_target(self) -> None:
@@ -86,7 +86,7 @@ class SparseFilter(TargetLearner):
             self._store_norms(self._stored_norms().replace(new))
 
     def _domains_of(self, sample_domain, n_samples):
-        """Domains of rows to transform, checked."""
+        """Return the domains of rows to transform, checked."""
         return check_new_domains(
             sample_domain,
             n_samples,
@@ -178,7 +178,7 @@ class SparseFilter(TargetLearner):
         if self.early_stopping is not None:
             raise ValueError(
                 "early_stopping='ks' compares all rows at every iteration: fit a sample of the "
-                "rows in memory, or set max_iter in its place."
+                "rows in memory, or set max_iter instead."
             )
 
     def _check_on_device(self):
@@ -186,7 +186,7 @@ class SparseFilter(TargetLearner):
         if self.early_stopping is not None:
             raise ValueError(
                 "early_stopping='ks' sorts all rows at every iteration, which is not done on a "
-                "device: give NumPy arrays (X.cpu().numpy()), or set max_iter in its place."
+                "device: give NumPy arrays (X.cpu().numpy()), or set max_iter instead."
             )
 
     def _store_norms(self, norms):

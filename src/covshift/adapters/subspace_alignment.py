@@ -14,7 +14,7 @@ from covshift.streams.moments import first_moments, scatter_about
 
 
 def principal_directions(X: FloatArray, n_components: int) -> FloatArray:
-    """First directions (n_components, m) of the rows X (n, m) about their mean, as rows.
+    """Return the first directions (n_components, m) of the rows X (n, m) about their mean, as rows.
 
     Of two opposite directions, the one whose largest entry is positive.
     """
@@ -26,7 +26,7 @@ def principal_directions(X: FloatArray, n_components: int) -> FloatArray:
 
 
 def directions_of_scatter(S: FloatArray, n_components: int) -> FloatArray:
-    """The same from the scatter matrix S (m, m) of the rows."""
+    """Return the same from the scatter matrix S (m, m) of the rows."""
     _, vectors = np.linalg.eigh(S)
     return _signed(vectors[:, ::-1].T[:n_components])
 
@@ -190,7 +190,7 @@ class SubspaceAlignment(UnitAdapter):
         self._n_features_out = self.n_components_
 
     def _find_directions(self, rows, units, sample_domain):
-        """Principal directions of the standardized rows of each role."""
+        """Return the principal directions of the standardized rows of each role."""
         roles = {role: units[role] for role in ("source", "target") if role in units}
         position = self._locate(sample_domain)
 

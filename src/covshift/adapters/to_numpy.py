@@ -40,7 +40,7 @@ def to_numpy(model: Any) -> Any:
 
 
 def _convert(value: Any, done: dict[int, Any]) -> Any:
-    """A value with its arrays converted; ``done`` has the estimators met, by identity."""
+    """Return a value with its arrays converted; ``done`` has the estimators met, by identity."""
     if isinstance(value, BaseEstimator):
         if id(value) not in done:
             converted = done[id(value)] = copy(value)

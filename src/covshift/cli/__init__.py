@@ -17,7 +17,7 @@ INTERRUPTED = 130  # what shells report for a program that Ctrl-C ended: 128 + S
 COMMANDS = {
     "diagnose": (
         "covshift.cli.diagnose:diagnose",
-        "Report what moved from TRAIN to NEW, what to do, how good it will be, how sure that is.",
+        "Report what moved from TRAIN to NEW, and advise a model with its expected score.",
     ),
     "adapt": (
         "covshift.cli.adapt:adapt",
@@ -37,7 +37,7 @@ COMMANDS = {
     ),
     "label": (
         "covshift.cli.label:label",
-        "Label rows of NEW on a local page, one by one; each label is saved as it is given.",
+        "Label rows of NEW on a local page, one by one; each label is saved at once.",
     ),
     "show": (
         "covshift.cli.show:show",
@@ -85,12 +85,12 @@ def main() -> None:
         raise SystemExit(1) from None
     except KeyboardInterrupt:  # while typer is imported; from then on typer handles it
         raise SystemExit(INTERRUPTED) from None
-    except OSError as error:  # those of files have become one line already
+    except OSError as error:  # standard output: errors of files are handled before
         if error.filename is not None or "--debug" in sys.argv:
             raise
         # The rest of the buffer is dropped, and not tried again at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        print(f"covshift: cannot print what was found: {error.strerror}.", file=sys.stderr)
+        print(f"covshift: cannot print the result: {error.strerror}.", file=sys.stderr)
         raise SystemExit(1) from None
 
 

@@ -52,14 +52,14 @@ from covshift.registry import MODEL_NAMES, NUMBER_MODEL_NAMES
 from covshift.registry import names as adapter_names
 
 COMMAND = "adapt"
-MIN_FREE_BYTES = 32 << 20  # of a model's file, generously
+MIN_FREE_BYTES = 32 << 20  # generous size of a model file
 with one_line_warnings():  # plug-ins are loaded here
     ADAPTERS_HELP = (
-        "auto: tries all adapters, scores them without labels of the new rows, and lets the best "
-        f"vote. Or one by name: {', '.join(adapter_names())}."
+        "auto: tries all adapters, scores them without labels of the new rows, and averages the "
+        f"best. Or one by name: {', '.join(adapter_names())}."
     )
 LEFT_THE_VOTE = (
-    "no longer in the vote, for any target: they cannot learn a new one without the "
+    "left the ensemble for all targets: they cannot learn a new target without the "
     "training rows; the others share their weight. To compare all candidates for these rows: "
     "covshift adapt TRAIN NEW --label COL --out MODEL."
 )
@@ -142,9 +142,9 @@ def adapt(
 ) -> None:
     """Learn from TRAIN a model for the rows of NEW, and save it.
 
-    TRAIN may be a model file of an earlier run: the model then learns NEW as a target of its
-    own, without the training rows (--domain: each of its sites). Members of its vote that cannot
-    do so leave it, and are named; if they have more than half of the weight, nothing is written.
+    TRAIN may also be a model file: the model then learns NEW as a new target, without the
+    training rows (with --domain, each of its domains). Members of the ensemble that cannot do so
+    leave it and are named; if they have more than half of the weight, nothing is written.
     """
     check_jobs(COMMAND, jobs)
     check_seed(COMMAND, seed)
@@ -267,7 +267,7 @@ def _adapt_tables(
     with working("reading", quiet) as update:
         tables = read_pair(*files, progress=update, **matching)
         if labels is not None:
-            tables = with_new_labels(tables, labels)  # which diagnose wrote: its own layout
+            tables = with_new_labels(tables, labels)  # in the layout of diagnose --to-label
     work = f"learning from {len(tables.X_train):,} rows"
     with working(work, quiet) as update:
         estimator = choose_estimator(tables, *chosen, **settings)
@@ -303,7 +303,7 @@ def _adapt_model(
     card["later targets"] = [*card.get("later targets", []), target]
     card["reference rows"] = len(model.reference_)
     card["chosen"] = list_members(model)
-    card.pop("assessment", None)  # it is of the target that the model was made for
+    card.pop("assessment", None)  # the assessment belongs to the earlier target
     save(model, out, card=card)
     return {"target": target, "notes": target["notes"], "chosen": card["chosen"]}
 
@@ -324,7 +324,7 @@ def _say_labels(label: str, data: dict[str, Any]) -> str:
 def _print(result: dict[str, Any], quiet: bool) -> None:
     if "target" in result:
         target = result["target"]
-        typer.echo(f"Learned as a target, from {target['file']}: {counted(target['rows'])} rows.")
+        typer.echo(f"Adapted to {counted(target['rows'])} rows of {target['file']}.")
         if target["left the vote"]:
             names = printable(", ".join(target["left the vote"]), MAX_TEXT)
             typer.echo(f"{names}: {LEFT_THE_VOTE}", err=True)

@@ -36,7 +36,7 @@ def make_app(commands: Mapping[str, tuple[str, str]]) -> typer.Typer:
             print_front_page({name: line for name, (_, line) in commands.items()})
 
     # No pretty tracebacks: errors of the user have one line, those of the program are shown
-    # by Python as ever.
+    # by Python as usual.
     app = typer.Typer(
         name="covshift",
         cls=Commands,

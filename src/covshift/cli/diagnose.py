@@ -38,13 +38,13 @@ from covshift.cli.printing import print_json, print_notes, print_table
 from covshift.cli.progress import working
 
 COMMAND = "diagnose"
-N_STAGES = 7  # that `diagnose` tells of
-MIN_FREE_BYTES = 8 << 20  # of a report, generously
+N_STAGES = 7  # stages that `diagnose` reports
+MIN_FREE_BYTES = 8 << 20  # generous size of a report
 HOW_TO_LABEL = (
-    "let --to-label FILE write rows of NEW, fill in their labels, and give them back with "
+    "write rows of NEW with --to-label FILE, fill in their labels, and return the file with "
     "--labels FILE"
 )
-MODEL_FILE = "model.skops"  # that the command at the end writes
+MODEL_FILE = "model.skops"  # output of the command that is printed last
 MAX_ADAPTERS = 12  # printed, and those in use
 
 
@@ -75,7 +75,7 @@ def diagnose(
     labels: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="The file of --to-label with labels filled in; some will do."
+            metavar="FILE", help="The file of --to-label with some or all labels filled in."
         ),
     ] = None,
     save_scores: Annotated[
@@ -94,11 +94,11 @@ def diagnose(
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
-    """Report what moved from TRAIN to NEW, what to do, how good it will be, how sure that is.
+    """Report what moved from TRAIN to NEW, and advise a model with its expected score.
 
-    The advice is what `covshift adapt` does with the same options; the last line is the command.
-    Labels of some rows of NEW make it surer: --to-label writes rows drawn at random, --labels takes
-    them back, all other options being the same.
+    `covshift adapt` with the same options follows the advice; the last line is the command.
+    Labels of some rows of NEW make it more reliable: --to-label writes rows drawn at random,
+    --labels takes them back, all other options being the same.
     """
     check_jobs(COMMAND, jobs)
     check_seed(COMMAND, seed)
@@ -151,7 +151,7 @@ def diagnose(
                 split=splitting.to_split(), intake=cells.to_intake(), **reading.layout,
             )  # fmt: skip
             if labels is not None:
-                tables = with_new_labels(tables, labels)  # which this command wrote: its own layout
+                tables = with_new_labels(tables, labels)  # in the layout of --to-label
         work = f"diagnosing {len(tables.X_train):,} and {len(tables.X_new):,} rows"
         with working(work, quiet) as update:
             begun: list[str] = []

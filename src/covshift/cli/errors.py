@@ -24,7 +24,7 @@ from covshift.cli import INTERRUPTED
 from covshift.registry import PluginWarning
 
 ERROR, MOVED, ALERT = 1, 3, 4
-MAX_LENGTH = 1000  # of an error: other people's messages may have any
+MAX_LENGTH = 1000  # of an error message; libraries' messages can be longer
 MAX_WARNINGS = 5
 
 

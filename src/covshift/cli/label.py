@@ -43,11 +43,11 @@ def label(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Label rows of NEW on a local page, one by one; each label is saved as it is given.
+    """Label rows of NEW on a local page, one by one; each label is saved at once.
 
     Open the address that the command prints. It works on this machine only and holds a random
     token. Keys 1 to 9 give a label, S skips a row, U takes the last label back. The page shows how
-    the expected score and its interval change. Ctrl-C ends the command; start it again to go on.
+    the expected score and its interval change. Ctrl-C ends the command; start it again to resume.
 
     The file is for covshift monitor --labels and covshift adapt --labels.
     """

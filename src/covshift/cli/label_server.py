@@ -75,7 +75,7 @@ class Handler(BaseHTTPRequestHandler):
     """Answers requests; refuses all that do not come from the page."""
 
     server: LabelServer
-    timeout = 30  # of a connection on which nothing comes
+    timeout = 30  # seconds before an idle connection is closed
     server_version, sys_version = "covshift", ""
 
     def do_GET(self) -> None:
@@ -121,7 +121,7 @@ class Handler(BaseHTTPRequestHandler):
             self._answer_json(state)
 
     def _may_ask(self, *, needs_origin: bool = False) -> bool:
-        """Whether the request comes from the page; if not, it is refused."""
+        """Return whether the request comes from the page; if not, it is refused."""
         host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
         if host not in self.server.hosts:
             self._refuse(HTTPStatus.FORBIDDEN, "Another host was asked for.")

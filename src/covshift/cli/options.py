@@ -13,16 +13,16 @@ import typer
 from covshift.cli.errors import fail
 
 TRUST = "--trust"
-LARGEST_SEED = 2**32 - 1  # that NumPy's RandomState takes
+LARGEST_SEED = 2**32 - 1  # largest seed of NumPy's RandomState
 
 Out = Annotated[Path, typer.Option(help="Folder to write to, made if missing.")]
 Draws = Annotated[int, typer.Option(help="Draws of each data set, at least 1.")]
 FirstSeed = Annotated[int, typer.Option(help="Seed of the first draw; the next is one more.")]
 Jobs = Annotated[int, typer.Option(help="Processes; -1: all processors.")]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Drop the results that the folder holds.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Discard earlier results in the folder.")]
 
 # Of the commands on users' files.
-OutFile = Annotated[Path, typer.Option("--out", help="File to write; appears when it is whole.")]
+OutFile = Annotated[Path, typer.Option("--out", help="Output file (written atomically).")]
 Domain = Annotated[
     str | None,
     typer.Option(metavar="COL", help="Column that names each row's site, user or sensor."),
@@ -43,7 +43,7 @@ NewTable = Annotated[
     ),
 ]
 TimeBudget = Annotated[
-    float | None, typer.Option(metavar="SECONDS", help="For the scores of candidates.")
+    float | None, typer.Option(metavar="SECONDS", help="Time limit for scoring the candidates.")
 ]
 Objective = Annotated[
     str | None,
@@ -91,7 +91,9 @@ Estimator = Annotated[
 ]
 EstimatorParams = Annotated[
     str | None,
-    typer.Option(metavar="JSON", help="Its parameters, such as '{\"n_estimators\": 50}'."),
+    typer.Option(
+        metavar="JSON", help="Parameters of --estimator, such as '{\"n_estimators\": 50}'."
+    ),
 ]
 Ignore = Annotated[
     list[str] | None,
@@ -120,7 +122,9 @@ SkipRows = Annotated[
 ]
 Encoding = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Of a text file, such as cp1251; detected by default."),
+    typer.Option(
+        metavar="NAME", help="Encoding of a text file, such as cp1251; detected by default."
+    ),
 ]
 Missing = Annotated[
     list[str] | None,
@@ -173,7 +177,9 @@ AsSignals = Annotated[
 ]
 Rate = Annotated[
     float | None,
-    typer.Option(metavar="HZ", help="Samples per second, unless the table or the files say."),
+    typer.Option(
+        metavar="HZ", help="Samples per second, where neither the table nor the files state it."
+    ),
 ]
 WindowLength = Annotated[
     int | None, typer.Option(metavar="SAMPLES", help="Length of a window; needed by --signals.")
@@ -183,7 +189,10 @@ Overlap = Annotated[
 ]
 SignalFeatures = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Of a window: spectrum (default), or envelope (its own)."),
+    typer.Option(
+        metavar="NAME",
+        help="Features of a window: spectrum (default), or envelope, the spectrum of its envelope.",
+    ),
 ]
 Quiet = Annotated[
     bool,
@@ -191,7 +200,7 @@ Quiet = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the whole traceback of an error.")]
-Seed = Annotated[int, typer.Option(help="Seed of everything that is drawn.")]
+Seed = Annotated[int, typer.Option(help="Seed of all random draws.")]
 
 
 def check_jobs(command: str, jobs: int) -> None:
@@ -207,7 +216,7 @@ def check_seed(command: str, seed: int) -> None:
 
 
 def parse_paths(command: str, option: str, form: str, texts: Sequence[str]) -> dict[str, Path]:
-    """Take NAME=PATH apart; each name once. ``form`` is what an error says the option takes."""
+    """Split NAME=PATH; each name once. Errors name ``form`` as what the option takes."""
     paths: dict[str, Path] = {}
     for text in texts:
         name, equals, path = text.partition("=")

@@ -90,6 +90,8 @@ def predict(
         files = [new] if new.is_file() else new.glob("*") if new.is_dir() else []
         size = sum(file.stat().st_size for file in files)
         check_output(out, inputs=[model, new], min_free_bytes=(1 << 20) + size // ROOM)
+        if sets is not None and not 0 < sets < 1:
+            fail(COMMAND, f"--sets is a probability between 0 and 1; got {sets:g}.")
         kept, table = column_names(keep), signals.table_for(model, new)
         recordings = isinstance(table, RecordingTable)
         if recordings:

@@ -9,7 +9,7 @@ import typer
 from covshift.cli.errors import printable
 
 MAX_TEXT = 200
-MAX_ENTRIES = 12  # of a list or table that a screen can take
+MAX_ENTRIES = 12  # of a list or table that fit on a screen
 
 
 def print_json(result: Mapping[str, Any]) -> None:
@@ -38,7 +38,7 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
 
 
 def interval(figure: Mapping[str, Any], show: Callable[[float], str] = "{:.3f}".format) -> str:
-    """A figure with its interval, as far as it has one."""
+    """Return a figure with its interval, as far as it has one."""
     if figure["value"] is None:
         return "undefined"
     if figure["low"] is None:
@@ -47,14 +47,14 @@ def interval(figure: Mapping[str, Any], show: Callable[[float], str] = "{:.3f}".
 
 
 def counted(counts: Mapping[str, int]) -> str:
-    """Names with their numbers of rows, the first few of many."""
+    """Return the names with their numbers of rows, the first few of many."""
     shown_counts = [f"{printable(name, 40)} {n:,}" for name, n in counts.items()]
     rest = len(shown_counts) - MAX_ENTRIES
     return ", ".join(shown_counts[:MAX_ENTRIES]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def shown(value: Any) -> str:
-    """A value of any kind as short text."""
+    """Return a value of any kind as short text."""
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "-"}[value]
     if isinstance(value, float):
@@ -70,8 +70,8 @@ def _plain(value: Any) -> Any:
 
 
 HOW_TO_LABEL = (
-    "Let covshift diagnose --to-label FILE write rows of NEW, fill in their labels, and adapt with "
-    "--labels FILE"
+    "Write rows of NEW with covshift diagnose --to-label FILE, fill in their labels, and adapt "
+    "with --labels FILE"
 )
 
 
@@ -120,7 +120,7 @@ def restore_assessment(stored: Any) -> Any:
         return float("nan") if value is None else float(value)  # JSON has no NaN
 
     try:
-        later = Assessment._field_defaults  # which cards of earlier versions do not have
+        later = Assessment._field_defaults  # cards of earlier versions lack these fields
         fields = {name: stored[name] for name in Assessment._fields if name not in later}
         for name in later:
             error = stored.get(name)

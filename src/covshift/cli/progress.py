@@ -13,13 +13,13 @@ from time import monotonic
 from typing import Any
 
 Tell = Callable[..., object]  # update(text, share=None)
-STREAMS = (1, 2)  # numbers of standard output and standard error
+STREAMS = (1, 2)  # file descriptors of standard output and error
 FIRST_ESTIMATE = 2.0  # seconds of work, before which an estimate jumps
 
 
 @contextmanager
 def working(message: str, quiet: bool = False) -> Iterator[Tell]:
-    """Show what goes on, on a terminal only; yield what changes the text and the share done.
+    """Show the progress on terminals; yield a function that changes the text and the share done.
 
     Parameters
     ----------

@@ -46,9 +46,9 @@ def show(
         middle = [name for name in card if name not in FIRST + LAST]
         for name in [name for name in (*FIRST, *middle, *LAST) if name in card]:
             if name == "decision" and restore_assessment(card.get("assessment")) is not None:
-                continue  # it is the advice, with which the assessment begins
+                continue  # the assessment begins with the advice
             if name == "classes" and card[name] is None:
-                continue  # of a regression
+                continue  # field of a regression
             if name != "assessment" or not print_assessment(card[name]):
                 _print(name, card[name], 0)
 
@@ -77,7 +77,7 @@ def _print(name: str, value: Any, depth: int) -> None:
 
 
 def _is_table(value: Any) -> bool:
-    """Whether a list has rows with the same columns of plain values."""
+    """Return whether a list has rows with the same columns of plain values."""
     return (
         isinstance(value, list)
         and bool(value)

@@ -63,7 +63,7 @@ def trial_progress(console: Console, unit: str = "trials") -> Iterator[Report]:
     ------
     callable
         The ``progress`` of `covshift.studies.runner.run_experiment`. Work that the first
-        call reports as done is from an earlier run, which says nothing about the speed.
+        call reports as done is from an earlier run, and does not count for the speed.
     """
     bar = Progress(
         BarColumn(),
@@ -95,7 +95,7 @@ def trial_progress(console: Console, unit: str = "trials") -> Iterator[Report]:
 def run_study(
     command: str, console: Console, study: Study, *, out: Path, jobs: int, fresh: bool
 ) -> None:
-    """Run a study, or what is left of it, and write its report."""
+    """Run a study, or the rest of it, and write its report."""
     check_output(command, out, jobs)
     try:
         # Now, not after the trials: missing parts should not cost a minute.

@@ -27,7 +27,7 @@ LABELS = {"negative": 0, "positive": 1}
 SHORT_NAMES = {"kitchen_&_housewares": "kitchen"}
 COUNTS_FILE, META_FILE = "amazon_counts5000.npz", "amazon_meta.npz"
 N_LOG_WORDS = 400
-MOST_DIGITS = 9  # of a count
+MOST_DIGITS = 9  # digits of a count, at most
 WORD = re.compile(r"[a-z][a-z']+")
 # Not `split` alone: in latin-1 it takes the bytes of other encodings for spaces and ends of lines.
 SPACE = re.compile(r"[ \t\r]+")
@@ -121,7 +121,7 @@ def load_amazon_reviews(
 
 
 def _most_common_single(counts: Any, words: Sequence[str]) -> list[int]:
-    """Positions of the most common words that are not pairs, in the order of the columns."""
+    """Return positions of the most common words that are not pairs, in the order of the columns."""
     totals = np.asarray(counts.sum(axis=0)).ravel()
     single = [i for i, word in enumerate(words) if " " not in word]
     return sorted(sorted(single, key=lambda i: (-totals[i], words[i]))[:N_LOG_WORDS])

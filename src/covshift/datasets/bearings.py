@@ -349,7 +349,7 @@ def read_recording(path: Path, variable: str = "") -> tuple[Any, float]:
 
 
 def _named_samples(path: Path, arrays: dict[str, Any], variable: str) -> Any:
-    """Samples of one array of a file, or of several as channels."""
+    """Return the samples of one array of a file, or of several as channels."""
     if not variable:
         arrays = {name: one for name, one in arrays.items() if np.size(one) > 1}
         if len(arrays) != 1:
@@ -377,7 +377,7 @@ def _named_samples(path: Path, arrays: dict[str, Any], variable: str) -> Any:
 
 
 def _read_text(path: Path) -> FloatArray:
-    """Numbers of a text, one row per sample; a first line of names is skipped.
+    """Return the numbers of a text, one row per sample; a first line of names is skipped.
 
     A first column that never falls is the time of the samples and is skipped as well.
     """
@@ -403,7 +403,7 @@ def _read_text(path: Path) -> FloatArray:
 
 
 def _read_arrays(path: Path) -> dict[str, Any]:
-    """Arrays of a file .mat or .npz by name."""
+    """Return the arrays of a file .mat or .npz by name."""
     try:
         if path.suffix.lower() == ".npz":
             with np.load(path, allow_pickle=False) as file:

@@ -92,7 +92,7 @@ def load_office_caltech(folder: str | os.PathLike[str]) -> Bunch:
 
 
 def _read(path: Path) -> tuple[FloatArray, IntArray]:
-    """Counts and labels of one domain."""
+    """Return the counts and labels of one domain."""
     try:
         arrays = loadmat(path, variable_names=["fts", "labels"])
     # SciPy raises many errors for bytes that are not a file of MATLAB, or end too soon.
@@ -107,10 +107,10 @@ def _read(path: Path) -> tuple[FloatArray, IntArray]:
     if counts.ndim != 2 or counts.shape[0] != len(labels) or not len(labels):
         raise damaged(path, f"has fts {counts.shape} and labels {arrays['labels'].shape}")
     if counts.dtype.kind not in "uif" or labels.dtype.kind not in "uif":
-        raise damaged(path, "holds something else than numbers")
+        raise damaged(path, "holds values that are not numbers")
     counts = counts.astype(np.float64)  # before any sum: the files hold single bytes
     if not np.isfinite(counts).all() or (counts < 0).any():
         raise damaged(path, "holds counts below zero or not finite")
     if not np.isin(labels, np.arange(1, len(CLASSES) + 1)).all():
-        raise damaged(path, f"holds labels that are none of 1 to {len(CLASSES)}")
+        raise damaged(path, f"holds labels outside 1 to {len(CLASSES)}")
     return counts, labels.astype(np.int64)

@@ -57,7 +57,7 @@ def default_cache_folder() -> Path:
 
 
 def open_cache(cache: Any) -> Path | None:
-    """Folder of the entries for the parameter ``cache``; None for no cache at all."""
+    """Return the folder of the entries for the parameter ``cache``; None for no cache at all."""
     if cache is False:
         return None
     if cache is not None and not isinstance(cache, str | os.PathLike):
@@ -85,7 +85,7 @@ def entry_key(contents: bytes, settings: str) -> str:
 
 
 def read_entry(folder: Path, key: str, n_features: int) -> FloatArray | None:
-    """Features (n, n_features) of an entry, or None if it is missing or damaged."""
+    """Return the features (n, n_features) of an entry, or None if it is missing or damaged."""
     try:
         contents = (folder / key).read_bytes()
     except OSError:
@@ -97,7 +97,7 @@ def read_entry(folder: Path, key: str, n_features: int) -> FloatArray | None:
 
 
 def write_entry(folder: Path, key: str, features: FloatArray) -> None:
-    """Keep the features; the entry is whole or not there."""
+    """Keep the features; the entry is written atomically."""
     values = features.astype("<f8").tobytes()
     with _naming(folder):
         write_whole(folder / key, lambda file: file.write(hashlib.sha256(values).digest() + values))
@@ -145,7 +145,7 @@ def extract_all(
                 progress(done, len(paths))
     finally:
         with warnings.catch_warnings():
-            # After a stop joblib warns of work that is not fetched: that is what was asked for.
+            # After a stop joblib warns of results that are not fetched: this is intended.
             warnings.simplefilter("ignore")
             outcomes.close()
     return extractions
@@ -154,7 +154,7 @@ def extract_all(
 def _extract(
     place: int, path: Path, backend: str, bandwidth: str, cache: Path | None, settings: str
 ) -> tuple[int, Extraction]:
-    """Features of one file, from the cache if they are there."""
+    """Return the features of one file, from the cache if they are there."""
     nothing = np.empty((0, len(FEATURE_NAMES)))
     try:
         contents = path.read_bytes()

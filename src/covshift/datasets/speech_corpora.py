@@ -233,7 +233,7 @@ CORPORA = {
 # --- The recordings in a folder: who speaks in each, how, and which files are none ---
 
 
-OWN_TABLE = "table"  # in place of a corpus: labels are the targets as they are
+OWN_TABLE = "table"  # instead of a corpus: labels are used unchanged
 COLUMNS = ("file", "speaker", "label")
 MAX_NAMES = 5  # names in a message
 
@@ -321,7 +321,7 @@ class Recording(NamedTuple):
 def find_recordings(
     folder: Path, corpus: str, labels: Any
 ) -> tuple[list[Recording], list[tuple[str, str]]]:
-    """Recordings whose speaker and target are known, by name, and the other sound files."""
+    """Return recordings whose speaker and target are known, by name, and the other sound files."""
     paths = {
         path.relative_to(folder).as_posix(): path
         for path in folder.rglob("*")
@@ -353,7 +353,7 @@ def find_recordings(
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except PermissionError:  # in a folder that can be listed only: reading it will say so
+    except PermissionError:  # the folder can only be listed; reading reports the error
         return True
 
 

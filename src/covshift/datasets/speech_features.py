@@ -27,7 +27,7 @@ from covshift.kernels.arrays import FloatArray, Rows
 
 
 AUDIO_SUFFIXES = (".flac", ".wav")
-LOWEST_RATE = 8000  # that of telephones; with less, speech is no longer there to be described
+LOWEST_RATE = 8000  # rate of telephones; lower rates lose the speech
 
 LARGEST_SAMPLE = 1e30  # times full scale; files of floats may hold any, and spectra are squared
 
@@ -48,7 +48,7 @@ def require_soundfile() -> None:
 
 
 def sampling_rate(contents: bytes) -> int:
-    """Samples per second that the head of a file promises."""
+    """Return the samples per second that the head of a file promises."""
     import soundfile  # an extra
 
     if not contents:
@@ -65,7 +65,7 @@ def sampling_rate(contents: bytes) -> int:
 
 
 def decode(contents: bytes) -> tuple[FloatArray, int]:
-    """Samples (n,) of a WAV or FLAC file, full scale being one, and their rate per second.
+    """Return samples (n,) of a WAV or FLAC file, full scale being one, and their rate per second.
 
     Channels are averaged. A WAV file that was cut off is read as far as it goes; a FLAC file
     says of every block whether it is whole, and is refused.
@@ -84,7 +84,7 @@ def decode(contents: bytes) -> tuple[FloatArray, int]:
         raise UnusableRecordingError(f"damaged or cut off ({_cause(error)})") from error
     except (MemoryError, ValueError) as error:  # FLAC files that were streamed have no length
         raise UnusableRecordingError(
-            "its head does not say how long it is, or says too much: convert it to WAV"
+            "its header does not state a valid length: convert it to WAV"
         ) from error
     if not (np.abs(channels) < LARGEST_SAMPLE).all():
         raise UnusableRecordingError(
@@ -94,7 +94,7 @@ def decode(contents: bytes) -> tuple[FloatArray, int]:
 
 
 def _cause(error: Exception) -> str:
-    """Reason that the decoder gives, without the memory address of what it read."""
+    """Return the reason that the decoder gives, without the memory address of what it read."""
     return str(getattr(error, "error_string", error)).rstrip(".")
 
 
@@ -142,7 +142,7 @@ def mfccs(
     lifter: float,
     floor: float,
 ) -> FloatArray:
-    r"""Coefficients c_1 to c_n of frames (t, K): (t, n_coefficients).
+    r"""Return the coefficients c_1 to c_n of frames (t, K): (t, n_coefficients).
 
     A frame :math:`x_0, \dots, x_{K-1}` is pre-emphasized, windowed and turned into a power
     spectrum,
@@ -245,7 +245,7 @@ def segment_features(
     Returns
     -------
     ndarray of shape (n // rate, 72)
-        Columns in the order of ``FEATURE_NAMES``; what is left of the last second is dropped.
+        Columns in the order of ``FEATURE_NAMES``; the rest of the last second is dropped.
     """
     n_segments = len(signal) // rate
     segments = _resampled(signal, rate)[: n_segments * RATE].reshape(n_segments, RATE)

@@ -108,7 +108,7 @@ class Diagnosis:
         self.skipped = list(choice.table.skipped)
         self._findings, self._rows, self._bench = findings, rows, bench
         self._model, self._recommended = model, recommended
-        self._weights = choice.recommended  # of the candidates, in the recommended model
+        self._weights = choice.recommended  # weights of the candidates in the recommended model
 
     @property
     def recommended(self) -> Any:
@@ -255,7 +255,7 @@ class Diagnosis:
         return of_target
 
     def _locate(self, rows: Any) -> IntArray:
-        """Places, among the rows in memory, of target rows by position in X."""
+        """Return the places, among the rows in memory, of target rows by position in X."""
         rows, numbers = np.atleast_1d(rows).astype(int), self._rows.numbers
         places: IntArray = np.searchsorted(numbers, rows).clip(max=len(numbers) - 1)
         wrong = (numbers[places] != rows) | ~self._of_target[places]
@@ -273,8 +273,8 @@ class Diagnosis:
         unknown = [label for label in labels.tolist() if label not in number_of]
         if unknown:
             raise ValueError(
-                f"No row had the label {unknown[0]!r} so far. Call diagnose again and give all "
-                "labels by label_mask: with another class, all candidates must be scored anew."
+                f"Label {unknown[0]!r} is new. Call diagnose again and give all labels by "
+                "label_mask: a new class changes the scores of all candidates."
             )
         return np.array([number_of[label] for label in labels.tolist()], dtype=np.int64)
 
@@ -342,13 +342,13 @@ def diagnose(
     max_risk : float, default=MAX_RISK
         Accepted probability that the recommended model loses more than .01 against the plain one.
     max_rows : int, default=600
-        Rows of each role that are looked at, drawn in proportion to domains and classes.
+        Rows of each role that are examined, drawn in proportion to domains and classes.
     time_budget : float, default=None
         Seconds for the scores of candidates: those not begun by then are left out.
     n_jobs : int, default=None
         Processes, as in joblib. The result does not depend on it.
     random_state : int, RandomState or None, default=0
-        Seed of everything that is drawn.
+        Seed of all random draws.
     verbose : int, default=0
         1 prints a line for each stage as it begins.
     progress : callable or None, default=None

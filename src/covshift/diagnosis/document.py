@@ -36,6 +36,7 @@ from covshift.selection.candidates import Candidate
 from covshift.selection.problem import Problem, target_scene
 from covshift.selection.words import (
     HOW_TO_LABEL,
+    REHEARSALS,
     capitalized,
     name_objective,
     score_rows,
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 
 
 GAINS = "expected gain over the plain model, by adapter"
-MAX_FEATURES = 50  # above which two axes show too little to be worth a picture
+MAX_FEATURES = 50  # two axes cannot represent more
 MAX_CLASSES = 2  # shown in different colors
 MAX_NAME = 30  # letters of a class in the legend; longer ones are numbered
 
@@ -116,7 +117,7 @@ def _adapted(adapter: Any, problem: Problem) -> tuple[FloatArray, FloatArray]:
 
 
 def _plane(A: FloatArray, B: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Both samples in two dimensions: as they are, or on their first two principal axes."""
+    """Return both samples in two dimensions: as they are, or on their first two principal axes."""
     if A.shape[1] > 2:
         rows = np.concatenate([A, B])
         spread = rows.std(axis=0)
@@ -128,7 +129,7 @@ def _plane(A: FloatArray, B: FloatArray) -> tuple[FloatArray, FloatArray]:
 def _kinds(
     A: FloatArray, B: FloatArray, problem: Problem, classes: Sequence[str]
 ) -> dict[str, FloatArray]:
-    """Source rows by class, if these are two, and target rows."""
+    """Return the source rows by class, if these are two, and target rows."""
     if problem.n_classes > MAX_CLASSES or problem.values is not None:
         return {"source": A, "target": B}
     if any(len(name) > MAX_NAME or not name.strip() for name in classes):
@@ -138,8 +139,8 @@ def _kinds(
 
 
 REHEARSED = (
-    "In rehearsals source rows play the target, so that their labels are known. The expected gain "
-    "of an adapter is that of its best candidate over the plain model."
+    "In these tests, source rows play the target, so that their labels are known. The expected "
+    "gain of an adapter is that of its best candidate over the plain model."
 )
 
 
@@ -247,7 +248,9 @@ def _domains(diagnosis: "Diagnosis") -> Table:
     columns = [
         make_column("domain", "target domain"),
         make_column("rows", "rows", numeric=True),
-        make_column("effect", "effect size", numeric=True, help="0: as the source; 1: all apart"),
+        make_column(
+            "effect", "effect size", numeric=True, help="0: like the source; 1: completely separate"
+        ),
         make_column("p", "p-value", numeric=True),
         make_column("overlap", "where the source has rows", numeric=True),
     ]
@@ -259,19 +262,23 @@ def _rehearsals(diagnosis: "Diagnosis") -> list[Table]:
         return []
     rows = [
         {
-            "rehearsal": row["rehearsal"],
+            "rehearsal": REHEARSALS[row["rehearsal"]],
             "plain": _number(row["plain"]),
             "vote": _number(row["vote"]),
         }
         for row in diagnosis.assessment.rehearsals
     ]
     columns = [
-        make_column("rehearsal", "source rows play the target"),
+        make_column("rehearsal", "test"),
         make_column("plain", "plain model", numeric=True),
         make_column("vote", "ensemble", numeric=True),
     ]
     name = capitalized(name_objective(diagnosis.objective))
-    return [make_table("rehearsals", f"{name} in rehearsals", columns, rows)]
+    return [
+        make_table(
+            "rehearsals", f"{name} in tests on source rows that play the target", columns, rows
+        )
+    ]
 
 
 def _adapters(diagnosis: "Diagnosis") -> Table:

@@ -41,8 +41,8 @@ from covshift.selection.importance_weights import MIN_ROWS, class_share_weights,
 from covshift.selection.problem import Problem
 from covshift.warning_filters import ignored_warnings
 
-LEVEL = 0.05  # of the tests; over both tests, over features and over domains by Holm
-MAX_ROWS = 1000  # of a role: kernel and classifier tests tell no more with more
+LEVEL = 0.05  # of the tests, with Holm's correction over tests, features, domains
+MAX_ROWS = 1000  # of a role; more rows make no test sharper
 N_PERMUTATIONS = 299
 MAX_FEATURES = 10  # listed
 # Source rows for each row of a small target domain: more of them make no test sharper.
@@ -80,13 +80,13 @@ class Movement(NamedTuple):
     n_target: int
     mmd: float  # MMD², features in units of the source
     mmd_pvalue: float
-    share_lost: float  # the same from 0 to 1: see the module
+    share_lost: float  # the distance scaled to 0 to 1: see the module
     auc: float
     auc_interval: tuple[float, float]
     auc_pvalue: float
     n_features: int
     n_features_moved: int
-    features: list[FeatureMovement]  # those that moved most, at most 10
+    features: list[FeatureMovement]  # the features that moved most, at most 10
     source_shares: FloatArray
     target_shares: FloatArray  # if class shares alone had changed
     auc_left_by_shares: float
@@ -109,7 +109,7 @@ def measure_movement(
     Parameters
     ----------
     bench : Bench
-        Its first unadapted candidate is what class shares are estimated with.
+        Its first unadapted candidate estimates the class proportions.
     feature_names : sequence of str, default=None
         None: x0, x1, ...
     domain_names : dict of int to str, default=None
@@ -174,7 +174,7 @@ def _kernel_distance(
 def _tell_apart(
     X: FloatArray, T: FloatArray, rng: np.random.RandomState
 ) -> tuple[float, tuple[float, float], float]:
-    """AUC of a classifier of source against target, its interval and p-value."""
+    """Return the AUC of a classifier of source against target, its interval and p-value."""
     if min(len(X), len(T)) < MIN_ROWS:
         return np.nan, (np.nan, np.nan), np.nan
     test = classifier_two_sample_test(X, T, random_state=rng, n_importance_repeats=0)
@@ -184,7 +184,7 @@ def _tell_apart(
 def _features(
     X: FloatArray, T: FloatArray, names: Sequence[str] | None
 ) -> tuple[list[FeatureMovement], int]:
-    """The features that moved most, and how many moved."""
+    """Return the features that moved most, and how many moved."""
     test = ks_test(X, T)
     scale = _scale(X)
     before, after = X.mean(axis=0) / scale, T.mean(axis=0) / scale
@@ -207,7 +207,7 @@ def _features(
 
 
 def _class_shares(bench: Bench) -> tuple[FloatArray, FloatArray, float]:
-    """Shares of the source, those estimated for the target, and the AUC that they leave."""
+    """Return shares of the source, those estimated for the target, and the AUC that they leave."""
     codes, n_classes = bench.problem.codes, bench.problem.n_classes
     weights = class_share_weights(bench)
     shares = np.bincount(codes, minlength=n_classes) / len(codes)
@@ -220,7 +220,7 @@ def _class_shares(bench: Bench) -> tuple[FloatArray, FloatArray, float]:
 def _domains(
     problem: Problem, names: dict[int, str], rng: np.random.RandomState
 ) -> list[DomainMovement]:
-    """One row for each target domain."""
+    """Return one row for each target domain."""
     outside = np.full(len(problem.X_target), np.nan)
     support = fit_support(problem.X_source)
     if support is not None:

@@ -1,6 +1,6 @@
 """Whether P(y | x) is the same in all source domains.
 
-If it is, a row's domain says nothing of its class that the row itself does not say: y and the
+If it is, the domain of a row adds no information about its class: y and the
 domain are independent given x (`covshift.diagnosis.stability`). That can be tested only
 where domains overlap; where every row gives its domain away, x and the domain are one, and nothing
 can be known. If it is not, one rule for all rows, weighted or not, cannot be right everywhere.
@@ -51,7 +51,7 @@ from covshift.warning_filters import ignored_warnings
 
 
 def residual_products(R: FloatArray, D: FloatArray, W: FloatArray) -> FloatArray:
-    """Products (n, K M J) of residuals (n, K), (n, M) and functions of x (n, J)."""
+    """Return the products (n, K M J) of residuals (n, K), (n, M) and functions of x (n, J)."""
     products: FloatArray = np.einsum("ik,im,ij->ikmj", R, D, W).reshape(len(R), -1)
     return products
 

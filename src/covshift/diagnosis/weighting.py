@@ -2,8 +2,8 @@
 
 Weights need source rows wherever the target has some, in numbers that carry the estimate, and they
 must take the difference away. Each of the four figures has a threshold below; one that fails is
-named in ``obstacles``. That weighting can work says nothing of P(y | x): if it differs between
-source and target, weights are of no use and no figure here shows it.
+named in ``obstacles``. These figures do not test P(y | x): if it differs between
+source and target, weights cannot help, and no figure here shows it.
 """
 
 from typing import Any, NamedTuple
@@ -18,13 +18,13 @@ from covshift.selection.bench import Bench
 from covshift.selection.importance_weights import MIN_ROWS, importance_weights, left_unexplained
 from covshift.warning_filters import ignored_warnings
 
-# No source row speaks for a target row outside the support. Where more than a fifth of the target
-# is there, what is learned from the others is no longer about the target.
+# No source row represents a target row outside the support. With more than a fifth of the target
+# there, a model of the other rows is no longer a model of the target.
 MIN_OVERLAP = 0.8
 # An accuracy estimated from n rows is known to within 1 / sqrt(n), that is .18 for 30; and with a
 # tenth of the rows, an unweighted fit that ignores the shift usually is the better one.
 MIN_EFFECTIVE_SIZE, MIN_EFFECTIVE_SHARE = 30, 0.1
-MAX_PARETO_K = 0.7  # above it weighted means are not to be trusted (Vehtari et al.)
+MAX_PARETO_K = 0.7  # above this, weighted means are unreliable (Vehtari et al.)
 # Two normal samples that differ by .35 standard deviations have this AUC: less is hard to see.
 MAX_AUC_LEFT = 0.6
 
@@ -37,12 +37,12 @@ class Weighting(NamedTuple):
     n_source: int
     n_target: int
     overlap: float  # share of the target rows inside the support of the source
-    effective_size: float  # of the weighted source rows
+    effective_size: float  # effective sample size of the weighted source rows
     effective_share: float
     pareto_k: float  # infinite: too few rows carry weight to tell
-    auc_left: float  # of telling weighted source rows from target rows
+    auc_left: float  # AUC between weighted source rows and target rows
     outside: BoolArray  # target rows outside the support
-    weights: FloatArray  # of the source rows
+    weights: FloatArray  # weights of the source rows
     support: SourceSupport | None  # judges new rows; None: fewer than two source rows
 
     def to_dict(self) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def measure_weighting(bench: Bench) -> Weighting:
 def find_obstacles(
     overlap: float, size: float, share: float, tail: float, auc_left: float
 ) -> list[str]:
-    """Names of the figures that are beyond their thresholds; a NaN is beyond any."""
+    """Return the names of the figures that are beyond their thresholds; a NaN is beyond any."""
     holds = {
         "overlap": overlap >= MIN_OVERLAP,
         "effective size": size >= MIN_EFFECTIVE_SIZE and share >= MIN_EFFECTIVE_SHARE,

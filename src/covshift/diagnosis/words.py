@@ -32,14 +32,15 @@ TITLES = {
     "keep": "Keep the plain model",
 }
 NO_ASSESSMENT = (
-    "No score can be expected: the plain model could not be fitted. The leaderboard has the errors."
+    "Expected scores cannot be given: the plain model failed to fit. "
+    "The leaderboard has the errors."
 )
 # How a shift of the label alone is called, and the end of a sentence about it.
 LABEL_SHIFT = {
     "classification": ("Different class proportions", "they do"),
     "regression": ("A different distribution of the label (label shift)", "it does"),
 }
-MANY_EXPLAINED = 0.8  # share of the AUC above .5
+MANY_EXPLAINED = 0.8  # share of the AUC above .5 that counts as explained by one cause
 
 
 def title_of(diagnosis: "Diagnosis") -> str:
@@ -126,12 +127,12 @@ def show_expected_gain(row: dict[str, Any]) -> str:
 
 
 def say_rows(diagnosis: "Diagnosis") -> str:
-    """Return how many rows there are, and how many of them were looked at."""
+    """Return the number of rows, and how many of them were examined."""
     n_source, n_target = diagnosis.n_rows
     sentence = f"Diagnosis of {n_source:,} source and {n_target:,} target rows"
     if diagnosis.n_rows_looked_at != diagnosis.n_rows:
         source, target = diagnosis.n_rows_looked_at
-        sentence += f", of which {source:,} and {target:,} were drawn and looked at"
+        sentence += f", of which {source:,} and {target:,} were drawn at random and examined"
     return sentence
 
 
@@ -185,4 +186,4 @@ def say_skipped(diagnosis: "Diagnosis") -> list[str]:
     """Return what there was no time for."""
     if not diagnosis.skipped:
         return []
-    return [f"There was no time for these scores: {', '.join(diagnosis.skipped)}."]
+    return [f"Skipped for lack of time: {', '.join(diagnosis.skipped)}."]

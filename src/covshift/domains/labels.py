@@ -1,4 +1,4 @@
-"""Which labels may be read, and what stands in for those that may not."""
+"""Which labels may be read, and the placeholder for the others."""
 
 from numbers import Real
 from typing import Any, Literal, TypeAlias
@@ -17,7 +17,7 @@ Labels: TypeAlias = npt.NDArray[Any]
 def known_labels(
     y: Any, label_mask: BoolArray, *, kind: Literal["class", "number", "any"]
 ) -> Labels:
-    """Return the labels that may be read, validated; no other entry of y is looked at."""
+    """Return the labels that may be read, validated; other entries of y are ignored."""
     if isinstance(y, np.ma.MaskedArray) and len(y) == len(label_mask):
         advice = "Say by label_mask which rows have no label."
         check_unmasked(y[label_mask], "y", advice)
@@ -72,7 +72,7 @@ def placeholder_label(labels: Labels) -> Any:
 
     NaN for floats, None for objects; -1 for integers (one below all labels, if -1 is one of
     them); the empty string, or underscores if that is a label, for strings. Booleans have no
-    spare value: False stands in.
+    spare value: False is used.
     """
     kind = labels.dtype.kind
     if kind == "f":
@@ -117,7 +117,7 @@ def check_no_placeholders(y: Any, sample_domain: IntArray | None, classes: Label
 
 
 def is_missing(label: Any) -> bool:
-    """Whether an object is None, NaN or the missing value of pandas."""
+    """Return whether an object is None, NaN or the missing value of pandas."""
     is_nan = isinstance(label, float | np.floating) and bool(np.isnan(label))
     return label is None or is_nan or type(label).__name__ == "NAType"
 
@@ -142,7 +142,7 @@ def _pick(y: Any, label_mask: BoolArray) -> Labels:
 
 
 def _is_frame(y: Any) -> bool:
-    """Whether y is a series or frame of pandas or polars."""
+    """Return whether y is a series or frame of pandas or polars."""
     return hasattr(y, "iloc") or type(y).__module__.startswith("polars.")
 
 

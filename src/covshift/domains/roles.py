@@ -94,7 +94,7 @@ def check_sample_domain(sample_domain: Any, n_samples: int) -> IntArray:
             f"sample_domain must hold one integer per row: expected shape ({n_samples},), "
             f"got {domain.shape}."
         )
-    # Whole numbers stored as floats or objects are what frames make of integer columns.
+    # Frames turn integer columns into floats or objects that hold whole numbers.
     whole = domain.dtype.kind in "iuf" or (domain.dtype == object and all(map(_is_integer, domain)))
     if whole:
         inside = (domain > SOME_TARGET) & (domain < SOME_SOURCE)  # false for NaN, too
@@ -179,7 +179,7 @@ def pooling_units(
 
 
 def role_of(unit: Unit) -> str:
-    """Role of a unit: of a domain by its sign; a role is its own."""
+    """Return the role of a unit: of a domain by its sign; a role is its own."""
     if isinstance(unit, str):
         return unit
     return "source" if unit >= 0 else "target"

@@ -114,7 +114,7 @@ class SourceOnlySplit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is u
 
 
 def _can_stratify(labels: Any, cv: Any) -> bool:
-    """Whether some label is frequent enough for every fold; that of a regression is not."""
+    """Return whether some label is frequent enough for every fold; that of a regression is not."""
     n_folds = 5 if cv is None else cv  # scikit-learn's default
     if labels is None or not isinstance(n_folds, Integral):
         return False

@@ -60,7 +60,7 @@ def to_onnx(
         (which leave rows alone), scikit-learn's ``StandardScaler``, ``MinMaxScaler``,
         ``MaxAbsScaler`` and ``PCA``.
     path : str or path, default=None
-        File to write, whole or not at all; None: none.
+        File to write, atomically. None: no file is written.
     domain : int or str, default=None
         Domain whose statistics are exported, as ``sample_domain`` in ``predict``. None: the target
         of rows of which nothing is said.
@@ -151,7 +151,7 @@ def _decision_of(model: Any) -> FloatArray | None:
 
 
 def _number_of(model: Any, domain: Any) -> Any:
-    """A domain by its number, where the model knows its name."""
+    """Return a domain by its number, where the model knows its name."""
     if domain is None:
         return None
     if isinstance(model, AdaptedEstimator):
@@ -159,8 +159,7 @@ def _number_of(model: Any, domain: Any) -> Any:
         return int(number)
     if not any(isinstance(s, AdaptedEstimator) or knows_domains(s) for s in steps_of(model)):
         raise ValueError(
-            f"{type(model).__name__} knows no domains, so domain={domain!r} makes no difference to "
-            "it: leave domain out."
+            f"{type(model).__name__} does not use domains: leave out domain={domain!r}."
         )
     return domain
 

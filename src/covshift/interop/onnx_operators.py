@@ -307,7 +307,7 @@ def _probabilities(graph: Graph, decision: str, model: Any, binary: bool) -> str
 
 
 def _linear(graph: Graph, rows: str, coef: Any, intercept: Any) -> str:
-    """Rows times coefficients, one vector or one per output, plus the intercept."""
+    """Return the rows times coefficients, one vector or one per output, plus the intercept."""
     product = graph.add("MatMul", rows, graph.constant(_dense(coef).T))
     return graph.add("Add", product, graph.constant(np.asarray(intercept, dtype=np.float64)))
 

@@ -83,7 +83,7 @@ def activate_block(
 
 @cache
 def half_angle_is_cheaper(dtype: Any) -> bool:
-    """Whether one tangent costs clearly less than a sine and a cosine.
+    """Return whether one tangent costs clearly less than a sine and a cosine.
 
     True in double precision where NumPy has a vectorized tangent (AVX-512): its sine and cosine
     are not vectorized. The rule reads no clock, since the same seed must round alike in every

@@ -27,7 +27,7 @@ CONVERGED_SHARES = 1e-8  # change of the shares
 
 
 def estimate_shares(P: FloatArray, shares: FloatArray, prior: float = 0.0) -> FloatArray:
-    """Shares (K,) of the rows with probabilities P (n, K) made for ``shares`` (K,).
+    """Return the shares (K,) of the rows with probabilities P (n, K) made for ``shares`` (K,).
 
     ``prior`` is the weight of ``shares`` as a part of the number of rows. A class whose share is
     zero keeps it.
@@ -43,7 +43,7 @@ def estimate_shares(P: FloatArray, shares: FloatArray, prior: float = 0.0) -> Fl
 
 
 def reweigh_classes(P: FloatArray, ratios: FloatArray) -> FloatArray:
-    """Probabilities (n, K) with each class weighed by a ratio (K,)."""
+    """Return the probabilities (n, K) with each class weighed by a ratio (K,)."""
     products = P * ratios
     totals = products.sum(axis=1, keepdims=True)
     reweighed: FloatArray = np.divide(products, totals, out=P.astype(np.float64), where=totals > 0)

@@ -56,7 +56,7 @@ class DeviceProblems(NamedTuple):
     phase: Array
 
     def keep(self, which: Array, xp: Any) -> "DeviceProblems":
-        """Some of the problems."""
+        """Return some of the problems."""
         own = (self.groups, self.label_reward, self.there, self.alpha, self.phase)
         return DeviceProblems(self.X, self.codes, *(xp.take(part, which, axis=0) for part in own))
 
@@ -103,7 +103,7 @@ def device_losses(problems: DeviceProblems, passes: Passes, xp: Any) -> Any:
 def eager_passes(
     loss: str, activation: DeviceActivation, epsilon: float, norm_epsilon: float, xp: Any
 ) -> Passes:
-    """Passes over all rows for one of the two losses."""
+    """Return the passes over all rows for one of the two losses."""
     factors_of = {"joint": _joint_factors, "blockwise": _blockwise_factors}[loss]
 
     def passes(W: Array, problems: DeviceProblems) -> tuple[Array, Array]:
@@ -151,12 +151,12 @@ def upstream_table(problems: DeviceProblems, xp: Any) -> Array:
 
 
 def inverse_roots_on_device(squares: Array, xp: Any) -> Array:
-    """One over each norm; a norm of zero divides by one."""
+    """Return one over each norm; a norm of zero divides by one."""
     return 1 / xp.sqrt(xp.where(squares > 0, squares, xp.ones_like(squares)))
 
 
 def _indicators(problems: DeviceProblems, n_classes: int, xp: Any) -> Array:
-    """Which rows are of which class, (n_classes, n)."""
+    """Return which rows are of which class, (n_classes, n)."""
     classes = xp.arange(n_classes, device=problems.codes.device)
     return xp.astype(problems.codes[None, :] == classes[:, None], problems.X.dtype)
 

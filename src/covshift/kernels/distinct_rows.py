@@ -11,7 +11,7 @@ from covshift.kernels.arrays import FloatArray, IntArray
 
 
 def merge_rows(X: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Distinct rows (m, d), sorted, and the number among them of each row (n,)."""
+    """Return the distinct rows (m, d), sorted, and the number among them of each row (n,)."""
     rows, number = np.unique(X, axis=0, return_inverse=True)
     return rows, number.reshape(-1)  # NumPy 2.0 gives it another shape
 
@@ -26,7 +26,7 @@ def sum_by_class(
 
 
 def deal_folds(strata: IntArray, n_folds: int, rng: np.random.RandomState) -> IntArray:
-    """Fold of each row (m,): each stratum is shuffled and dealt out evenly."""
+    """Return the fold of each row (m,): each stratum is shuffled and dealt out evenly."""
     order = _shuffled_strata(strata, rng)
     folds = np.empty(len(strata), dtype=np.int64)
     # Dealt on from stratum to stratum: small ones must not all start with the first fold.
@@ -35,7 +35,7 @@ def deal_folds(strata: IntArray, n_folds: int, rng: np.random.RandomState) -> In
 
 
 def draw_rows(strata: IntArray, n_rows: int, rng: np.random.RandomState) -> IntArray:
-    """Numbers of drawn rows, sorted: of each stratum about its share."""
+    """Return the numbers of drawn rows, sorted: of each stratum about its share."""
     order = _shuffled_strata(strata, rng)
     _, start, size = np.unique(strata[order], return_index=True, return_counts=True)
     # Where in its stratum a row stands, from 0 to 1: the first ones of all strata are drawn.
@@ -44,6 +44,6 @@ def draw_rows(strata: IntArray, n_rows: int, rng: np.random.RandomState) -> IntA
 
 
 def _shuffled_strata(strata: IntArray, rng: np.random.RandomState) -> IntArray:
-    """Row numbers, stratum after stratum, each in random order."""
+    """Return the row numbers, stratum after stratum, each in random order."""
     shuffled = rng.permutation(len(strata))
     return shuffled[np.argsort(strata[shuffled], kind="stable")]

@@ -150,7 +150,7 @@ def filter_loss(
     norm_epsilon: float,
     alpha: float,
 ) -> tuple[float, FloatArray]:
-    """Loss and gradient (L, m) of one problem at W (L, m), evaluated once."""
+    """Return the loss and gradient (L, m) of one problem at W (L, m), evaluated once."""
     evaluate = filter_losses(
         X,
         np.full(X.shape[0], -1) if codes is None else codes,
@@ -204,6 +204,6 @@ def _sparse(X: Rows) -> bool:
 def _gram_pays(
     shape: tuple[int, ...], is_sparse: bool, loss: Loss, activation: Activation, epsilon: float
 ) -> bool:
-    """Whether X'X is possible, and saves more than it costs."""
+    """Return whether X'X is possible, and saves more than it costs."""
     possible = loss == "joint" and activation == "abs" and epsilon > 0 and not is_sparse
     return possible and 2 * shape[-1] <= shape[-2]

@@ -145,7 +145,7 @@ def choose_steps(loss: FilterLoss, rule: ActivationRule) -> Steps:
 
 
 def numpy_steps(loss: FilterLoss, rule: ActivationRule) -> Steps:
-    """The steps by NumPy, which are the reference."""
+    """Return the steps by NumPy, which are the reference."""
 
     def activate(
         block: Block,
@@ -194,7 +194,7 @@ def numpy_steps(loss: FilterLoss, rule: ActivationRule) -> Steps:
 
 
 def compiled_steps(loss: FilterLoss, rule: ActivationRule) -> Steps:
-    """The steps by compiled code, as far as there is any.
+    """Return the steps by compiled code, as far as there is any.
 
     The loss that normalizes blocks of classes again (`psf_blockwise_loss`) has its activations
     alone computed so.
@@ -256,7 +256,7 @@ def compiled_steps(loss: FilterLoss, rule: ActivationRule) -> Steps:
 
 
 def sum_by_class(squares: FloatArray, classes: FloatArray) -> FloatArray:
-    """Sums of (K, L, b) over the rows of each class present, (K, L, p)."""
+    """Return the sums of (K, L, b) over the rows of each class present, (K, L, p)."""
     if classes.ndim == 2:  # one product for all problems
         flat: FloatArray = squares.reshape(-1, squares.shape[-1]) @ classes.T
         return flat.reshape(*squares.shape[:2], -1)
@@ -277,7 +277,7 @@ def three_passes(
     *,
     run: Run = map,
 ) -> tuple[FloatArray, FloatArray]:
-    """Losses (K,) and gradients (K, L, m) at W (K, L, m)."""
+    """Return the losses (K,) and gradients (K, L, m) at W (K, L, m)."""
     steps = choose_steps(loss, rule)
     scaled = W if steps.scale == 1 else W * W.dtype.type(steps.scale)
 
@@ -338,7 +338,7 @@ def gram_matrix(X: FloatArray) -> FloatArray:
 
 
 def is_accurate(W: FloatArray, gram: FloatArray, squares: FloatArray) -> bool:
-    """Whether squares (K, L), the w'Cw of W (K, L, m), kept most of their digits."""
+    """Return whether squares (K, L), the w'Cw of W (K, L, m), kept most of their digits."""
     scales = np.sqrt(np.diagonal(gram, axis1=-2, axis2=-1))  # (m,) or (K, m)
     summed = np.square(np.matmul(np.abs(W), scales[..., None])[..., 0])
     return bool((summed <= MAX_CANCELLATION * squares).all())
@@ -353,7 +353,7 @@ def one_pass(
     *,
     run: Run = map,
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Losses (K,) and gradients (K, L, m) of `psf_loss` at W; None, where not accurate."""
+    """Return losses (K,) and gradients (K, L, m) of `psf_loss` at W; None, where not accurate."""
     W_gram = np.matmul(W.astype(np.float64, copy=False), gram)
     squares_of_filters = np.einsum("klm,klm->kl", W_gram, W)
     if not is_accurate(W, gram, squares_of_filters):

@@ -57,7 +57,7 @@ Gram: TypeAlias = tuple[FloatArray, int]
 def two_passes(
     W: FloatArray, sums: Sums, loss: FilterLoss, rule: ActivationRule, gram: Gram | None
 ) -> tuple[FloatArray, FloatArray]:
-    """Losses (K,) and gradients (K, L, m) at W (K, L, m).
+    """Return the losses (K,) and gradients (K, L, m) at W (K, L, m).
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def two_passes(
 def first_sums(
     rows: Rows, codes: IntArray, W: FloatArray, rule: ActivationRule, loss: FilterLoss
 ) -> tuple[FloatArray, FloatArray]:
-    """Squared activations by class (K, L, C + 1), and D (K, P, L, m).
+    """Return the squared activations by class (K, L, C + 1), and D (K, P, L, m).
 
     The last of D is of all rows; those before, if the loss has any, of the rows of each class.
     """
@@ -97,7 +97,7 @@ def first_sums(
 def first_sums_from_gram(
     W: FloatArray, gram: Gram, epsilon: float
 ) -> tuple[FloatArray, FloatArray] | None:
-    """The same for the soft absolute value from X'X; None, where that loses digits."""
+    """Return the same for the soft absolute value from X'X; None, where that loses digits."""
     products, n_rows = gram
     D = np.matmul(W.astype(np.float64, copy=False), products)
     squares = np.einsum("klm,klm->kl", D, W)
@@ -114,7 +114,7 @@ def second_sums(
     loss: FilterLoss,
     norms: Norms,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Losses (K,), the terms of s (K, P, L), and the gradient without D (K, L, m)."""
+    """Return the losses (K,), the terms of s (K, P, L), and the gradient without D (K, L, m)."""
     steps = choose_steps(loss, rule)
     # Without the sums, which are known only after this pass: their term is the one with D.
     factors = steps.factors(norms, np.zeros((*W.shape[:1], loss.n_parts, W.shape[1])))
@@ -138,7 +138,7 @@ def squares_by_code(
     epsilon: float,
     n_codes: int,
 ) -> tuple[FloatArray, IntArray]:
-    """Squared activations (U, L) of the rows of each code, and their numbers (U,).
+    """Return the squared activations (U, L) of the rows of each code, and their numbers (U,).
 
     W is (1, L, m); rows with a code of U belong to none.
     """
@@ -173,7 +173,7 @@ def activated_blocks(
 def projected_blocks(
     rows: Rows, codes: IntArray, W: FloatArray, *, by_class: bool = False
 ) -> Iterator[tuple[Block, FloatArray, FloatArray]]:
-    """Blocks that stay in the cache, their products with W (K, L, b), and three buffers.
+    """Yield the blocks that stay in the cache, their products with W (K, L, b), and three buffers.
 
     ``by_class`` sorts the rows of each block by class.
     """

@@ -179,7 +179,7 @@ def try_out(device: Any) -> None:
 
 
 def takes(X: Array, n_filters: int, loss: str) -> bool:
-    """Whether these kernels do what is asked."""
+    """Return whether these kernels do what is asked."""
     single = X.is_cuda and X.dtype == torch.float32
     return loss == "joint" and single and n_filters <= MAX_FILTERS
 
@@ -187,7 +187,7 @@ def takes(X: Array, n_filters: int, loss: str) -> bool:
 def fused_passes(
     activation: DeviceActivation, epsilon: float, norm_epsilon: float, xp: Any
 ) -> Passes:
-    """Passes over all rows for the joint loss, in single precision on CUDA."""
+    """Return the passes over all rows for the joint loss, in single precision on CUDA."""
 
     def passes(W: Array, problems: DeviceProblems) -> tuple[Array, Array]:
         (K, L, m), n = W.shape, problems.X.shape[0]
@@ -228,7 +228,7 @@ def fused_passes(
 
 
 def _share_out(n: int, n_programs: int, block: int) -> tuple[int, int]:
-    """Parts into which the rows are cut, and rows of each, whole blocks of them."""
+    """Return the parts into which the rows are cut, and rows of each, whole blocks of them."""
     n_blocks = ceil(n / block)
     parts = max(1, min(n_blocks, ceil(PROGRAMS / n_programs)))
     rows_each = ceil(n_blocks / parts) * block

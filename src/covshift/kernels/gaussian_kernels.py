@@ -72,7 +72,7 @@ def apply_kernel(rows: FloatArray, V: FloatArray, kernel: Kernel) -> tuple[Float
 
 
 def _within(A: FloatArray, kernel: Kernel, unbiased: bool) -> float:
-    """Mean of k over the pairs of rows of A; tiles above the diagonal count twice."""
+    """Return the mean of k over the pairs of rows of A; tiles above the diagonal count twice."""
     n = len(A)
     total = 0.0
     for row, column, tile in _tiles(A, A, kernel, symmetric=True):
@@ -99,7 +99,7 @@ def _tiles(
 
 
 def squares_to_bases(rows: FloatArray, bases: FloatArray) -> FloatArray:
-    """Squared distances of rows (n, d) to bases (b, d), shape (n, b), in double precision.
+    """Return squared distances of rows (n, d) to bases (b, d), shape (n, b), in double precision.
 
     Both are moved to around zero first, where squares lose no digits.
     """
@@ -108,7 +108,7 @@ def squares_to_bases(rows: FloatArray, bases: FloatArray) -> FloatArray:
 
 
 def gaussian(squares: FloatArray, bandwidth: float) -> FloatArray:
-    """Basis functions of squared distances, of any shape."""
+    """Return the basis functions of squared distances, of any shape."""
     # Divided twice: the square of a tiny bandwidth would be zero. Overflow means far away.
     with np.errstate(over="ignore"):
         values: FloatArray = squares / bandwidth

@@ -33,7 +33,7 @@ def ks_statistics(
 
 
 def mean_ks_distance(A: FloatArray, B: FloatArray) -> float:
-    """Mean of D_j over the features: the distance that the paper watches to stop early."""
+    """Return mean of D_j over the features: the distance that the paper watches to stop early."""
     return float(ks_statistics(A, B).mean())
 
 
@@ -93,7 +93,7 @@ def _weighted(
 
 
 def _in_safe_range(weights: FloatArray) -> FloatArray:
-    """Weights times the power of two that brings the largest near one.
+    """Return the weights times the power of two that brings the largest near one.
 
     No product of their sums overflows then, and powers of two keep whole numbers exact.
     """

@@ -45,7 +45,7 @@ from covshift.kernels.arrays import FloatArray, IntArray
 # Losses (..., k) of rows from their probabilities (..., k, C) and class weights (k, C).
 Criterion: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 
-# Share of the weight: in what is left after taking the rest away, rounding would be all.
+# Share of the weight: a smaller remainder of a difference is rounding error.
 NEGLIGIBLE = 1e-12
 
 
@@ -64,7 +64,7 @@ class Fold(NamedTuple):
 
 
 def fit_coefficients(P: FloatArray, class_weights: FloatArray, regularization: float) -> FloatArray:
-    """Coefficients (b, C) from basis functions (n, b)."""
+    """Return the coefficients (b, C) from basis functions (n, b)."""
     H, h = _sums(P, class_weights)
     total = class_weights.sum()
     H /= total
@@ -92,7 +92,7 @@ def cross_validation_scores(
     regularizations: FloatArray,
     criterion: Criterion,
 ) -> FloatArray:
-    r"""Weighted mean loss on held-out rows, one for each :math:`\lambda`; less is better."""
+    r"""Return weighted mean loss on held-out rows, one for each :math:`\lambda`; less is better."""
     H, h = _sums(P, class_weights)
     class_totals = class_weights.sum(axis=0)
     losses, tested_weight = np.zeros(len(regularizations)), 0.0
@@ -118,7 +118,7 @@ def misclassification(p: FloatArray, class_weights: FloatArray) -> FloatArray:
 
 
 def squared_error(p: FloatArray, class_weights: FloatArray) -> FloatArray:
-    r"""Squared distance of p to the true class (Brier score), less a constant, halved.
+    r"""Return the squared distance of p to the true class (Brier score), less a constant, halved.
 
     :math:`\frac12 \sum_c p_c^2 - p_y`, times the weight.
     """

@@ -18,18 +18,18 @@ from covshift.kernels.arrays import FloatArray, IntArray
 
 
 def row_norms(A: FloatArray, norm_epsilon: float) -> FloatArray:
-    """Norm r_i of each row over the features, shape (n, 1)."""
+    """Return the norm r_i of each row over the features, shape (n, 1)."""
     return _safe_root(np.einsum("ij,ij->i", A, A) + A.dtype.type(norm_epsilon))[:, None]
 
 
 def inverse_roots(squares: FloatArray, out: FloatArray | None = None) -> FloatArray:
-    """One over each norm, from squares of norms of any shape."""
+    """Return one over each norm, from squares of norms of any shape."""
     root = _safe_root(squares, out)
     return np.reciprocal(root, out=root)
 
 
 def root_mean_squares(F: FloatArray) -> FloatArray:
-    """Root mean square of each feature over the rows, shape (L,)."""
+    """Return the root mean square of each feature over the rows, shape (L,)."""
     # In double precision: the sum may have millions of terms.
     squares = np.einsum("ij,ij->j", F, F, dtype=np.float64)
     root_means: FloatArray = np.sqrt(squares / F.shape[0])
@@ -37,7 +37,7 @@ def root_mean_squares(F: FloatArray) -> FloatArray:
 
 
 def stored_norms(root_means: FloatArray, counts: IntArray, norm_epsilon: float) -> FloatArray:
-    """Norms t (U, L) from root mean squares (U, L) over ``counts`` rows (U,).
+    """Return the norms t (U, L) from root mean squares (U, L) over ``counts`` rows (U,).
 
     Scaled back to that many rows, so that the rows from which they were computed get exactly
     the Z they have as a batch, whatever ``norm_epsilon`` is.

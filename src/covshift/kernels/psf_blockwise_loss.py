@@ -43,7 +43,7 @@ class BlockNorms(NamedTuple):
 def psf_blockwise_loss(
     groups: BoolArray, label_reward: FloatArray, norm_epsilon: float
 ) -> FilterLoss:
-    """The formula above without its penalty, for groups (K, C, L) and lambda (K, C)."""
+    """Return the formula above without its penalty, for groups (K, C, L) and lambda (K, C)."""
     ones = np.ones((len(groups), 1), label_reward.dtype)
     upstream = np.concatenate([-label_reward, ones], axis=1)[..., None]
     norms = partial(block_norms, groups=groups, upstream=upstream, norm_epsilon=norm_epsilon)
@@ -82,7 +82,7 @@ def row_factors(norms: BlockNorms, F: FloatArray, squares: FloatArray, block: Bl
 
 
 def filter_factors(norms: BlockNorms, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """A has 1 / t of each block, times its gradient; B has 1 / t^2 and s / t^3 likewise."""
+    """Return A and B: 1 / t of each block, 1 / t^2 and s / t^3, times its gradient."""
     inverse = norms.inverse
     signed = norms.upstream * inverse
     s = sums.astype(inverse.dtype)

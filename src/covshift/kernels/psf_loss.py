@@ -48,7 +48,7 @@ class JointNorms(NamedTuple):
 
 
 def psf_loss(groups: BoolArray, label_reward: FloatArray, norm_epsilon: float) -> FilterLoss:
-    """The formula above without its penalty, for groups (K, C, L) and lambda (K, C)."""
+    """Return the formula above without its penalty, for groups (K, C, L) and lambda (K, C)."""
     upstream = upstream_gradients(groups, label_reward)
     norms = partial(joint_norms, upstream=upstream, norm_epsilon=norm_epsilon)
     return FilterLoss(groups.shape[1], norms, row_factors, filter_factors, n_parts=1)
@@ -93,7 +93,7 @@ def row_factors(norms: JointNorms, F: FloatArray, squares: FloatArray, block: Bl
 
 
 def filter_factors(norms: JointNorms, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """A has G / t of each class; B has 1 / t^2 and s / t^3."""
+    """Return A and B: A has G / t of each class; B has 1 / t^2 and s / t^3."""
     s = sums.astype(norms.inverse.dtype)
     B = np.concatenate([norms.squared, s * norms.squared * norms.inverse], axis=1)
     return norms.scaled.swapaxes(-1, -2), B.swapaxes(-1, -2)

@@ -100,7 +100,7 @@ Run: TypeAlias = Callable[[Callable[[Lane], Any], list[Lane]], Iterable[Any]]
 
 
 def sort_by_class(X: Rows, codes: IntArray) -> tuple[Rows, IntArray]:
-    """Rows (n, m) or (K, n, m) and their codes (n,) or (K, n) in the order of the codes.
+    """Return the rows (n, m) or (K, n, m) and their codes (n,) or (K, n) in the order of the codes.
 
     Most blocks then hold rows of one class, and few need a column for more.
     """
@@ -145,20 +145,20 @@ def cut_rows(
 
 
 def block_width(row_bytes: int, n_features: int) -> int:
-    """Rows of a block, given the bytes of a row's activations."""
+    """Return the rows of a block, given the bytes of a row's activations."""
     # Each block adds to the gradient, which costs as much as a product over few rows.
     return max(MIN_BLOCK_ROWS, BLOCK_BYTES // row_bytes, n_features)
 
 
 def are_kept(row_bytes: int, n_rows: int) -> bool:
-    """Whether activations and slopes are few enough to be kept between the passes."""
+    """Return whether activations and slopes are few enough to be kept between the passes."""
     return 2 * row_bytes * n_rows <= KEPT_BYTES
 
 
 def make_block(
     rows: Rows, codes: IntArray, n_problems: int, dtype: Any, factors: FloatArray | None = None
 ) -> Block:
-    """A block of these rows, whose activations are not kept.
+    """Return a block of these rows, whose activations are not kept.
 
     ``factors`` is used again if it is large enough.
     """
@@ -192,7 +192,7 @@ def _cut_evenly(codes: IntArray, width: int) -> IntArray:
 
 
 def keep_problems(rows: BlockedRows, which: Any) -> BlockedRows:
-    """The rows of some of the problems, where these have their own."""
+    """Return the rows of some of the problems, where these have their own."""
     block = rows.lanes[0].blocks[0]
     if block.rows.ndim == block.classes.ndim == 2:
         return rows
@@ -211,12 +211,12 @@ def keep_problems(rows: BlockedRows, which: Any) -> BlockedRows:
 
 
 def room(buffer: FloatArray, *shape: int) -> FloatArray:
-    """The beginning of a buffer as a contiguous array of that shape."""
+    """Return the beginning of a buffer as a contiguous array of that shape."""
     return buffer[: prod(shape)].reshape(shape)
 
 
 def rooms(buffer: FloatArray, *shapes: tuple[int, ...]) -> list[FloatArray]:
-    """Parts of a buffer, one after the other, as contiguous arrays of these shapes."""
+    """Return the parts of a buffer, one after the other, as contiguous arrays of these shapes."""
     parts, start = [], 0
     for shape in shapes:
         parts.append(buffer[start : start + prod(shape)].reshape(shape))
@@ -264,7 +264,7 @@ def view_rows(X: Rows, start: int, stop: int, dtype: Any = None) -> Rows:
 
 
 def look_at(rows: Rows, codes: IntArray, dtype: Any, limit: float) -> tuple[int, int, int]:
-    """Numbers of entries that are NaN, infinite, or of a magnitude above the limit."""
+    """Return the numbers of entries that are NaN, infinite, or of a magnitude above the limit."""
     n_nan = n_infinite = n_large = 0
     step = max(1, TILE_BYTES // (rows.shape[1] * np.dtype(dtype).itemsize))
     for start in range(0, rows.shape[0], step):

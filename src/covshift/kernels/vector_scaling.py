@@ -70,6 +70,6 @@ def fit_scaling(
 
 
 def scaled_probabilities(scores: FloatArray, scaling: Scaling) -> FloatArray:
-    """Probabilities (n, K) of scores (n, K)."""
+    """Return the probabilities (n, K) of scores (n, K)."""
     p: FloatArray = softmax(scaling.slope * scores + scaling.offsets, axis=1)
     return p

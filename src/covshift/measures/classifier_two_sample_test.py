@@ -168,8 +168,8 @@ class _Fold(NamedTuple):
     scores: FloatArray
     n_pairs: int
     auc: float
-    variances: tuple[float, float]  # of the AUC: under the null hypothesis, and DeLong's
-    drops: FloatArray  # of the AUC, per permuted feature
+    variances: tuple[float, float]  # of the AUC: under the null hypothesis, and by DeLong
+    drops: FloatArray  # decrease of the AUC for each permuted feature
 
 
 def _test_fold(
@@ -194,7 +194,7 @@ def _test_fold(
 
 
 def _scores(classifier: Any, X: FloatArray) -> FloatArray:
-    """How much each row looks like one of B."""
+    """Return how much each row looks like one of B."""
     if hasattr(classifier, "predict_proba"):
         return np.asarray(classifier.predict_proba(X)[:, 1])
     if hasattr(classifier, "decision_function"):

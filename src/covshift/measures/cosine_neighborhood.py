@@ -41,7 +41,7 @@ LARGEST_DISTANCE = np.sqrt(2)
 def neighborhood_bounds(
     X1: FloatArray, X2: FloatArray, W: FloatArray, t: FloatArray, epsilon: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Both bounds for the pairs of rows of X1 and X2 (P, m), and their condition, each (P,).
+    """Return both bounds for the pairs of rows of X1 and X2 (P, m), and their condition, each (P,).
 
     The condition, ||D W|| over the larger length of a, is the factor by which rounding
     grows. All are infinite where a row, or its projection, is zero.
@@ -81,10 +81,10 @@ class CosineNeighborhood:
     largest_ratio : float
         Largest of distance / sharper bound, up to rounding: one where it is met exactly.
     informative_share : float
-        Share of pairs whose sharper bound is below √2, further apart than which no two
-        representations are: for the others it says nothing.
+        Share of pairs whose sharper bound is below √2, the largest possible distance. For the
+        other pairs the bound has no effect.
     n_pairs : int
-        Pairs looked at.
+        Pairs examined.
     """
 
     holds: bool
@@ -221,13 +221,13 @@ def _check_norms(norms: Any, n_components: int) -> FloatArray:
 
 
 def _choose_pairs(pairs: Any, n_rows: int, max_pairs: int, random_state: Any) -> IntArray:
-    """Row numbers (P, 2): those given, all, or random ones of two different rows."""
+    """Return the row numbers (P, 2): those given, all, or random ones of two different rows."""
     if pairs is not None:
         given = np.asarray(pairs)
         if given.ndim != 2 or given.shape[1] != 2 or not len(given) or given.dtype.kind not in "iu":
             raise ValueError("pairs must hold row numbers, in an array of shape (n_pairs, 2).")
         if given.min() < 0 or given.max() >= n_rows:
-            raise ValueError(f"pairs names rows outside 0 to {n_rows - 1}.")
+            raise ValueError(f"pairs holds row numbers outside 0 to {n_rows - 1}.")
         return given.astype(np.int64)
     if max_pairs < 1:
         raise ValueError(f"max_pairs must be at least 1, got {max_pairs}.")

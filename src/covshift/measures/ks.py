@@ -43,7 +43,7 @@ class KSTest:
 
 
 def ks_distance(A: Any, B: Any, *, weights_A: Any = None, weights_B: Any = None) -> float:
-    r"""Mean over the features of the two-sample Kolmogorov-Smirnov statistic.
+    r"""Return the mean over the features of the two-sample Kolmogorov-Smirnov statistic.
 
     The distance that the paper watches to stop the filters early.
 
@@ -152,7 +152,7 @@ def ks_test(A: Any, B: Any, *, weights_A: Any = None, weights_B: Any = None) -> 
 
 
 def _exact_pvalues(A: FloatArray, B: FloatArray) -> FloatArray:
-    """p-values by counting the orders of the pooled rows."""
+    """Return the p-values by counting the orders of the pooled rows."""
     # SciPy warns, and approximates, where rounding takes a p-value of 1 above 1.
     with ignored_warnings(RuntimeWarning, message="ks_2samp: Exact calculation unsuccessful"):
         pvalues: FloatArray = ks_2samp(A, B, axis=0, method="exact").pvalue
@@ -166,7 +166,7 @@ def _approximate_pvalues(
     weights_A: FloatArray | None,
     weights_B: FloatArray | None,
 ) -> FloatArray:
-    """p-values by Smirnov's limit, as in the notes of `ks_test`."""
+    """Return the p-values by Smirnov's limit, as in the notes of `ks_test`."""
     n = len(A) if weights_A is None else effective_sizes(A, weights_A)
     k = len(B) if weights_B is None else effective_sizes(B, weights_B)
     if weights_A is not None or weights_B is not None:
@@ -178,7 +178,7 @@ def _approximate_pvalues(
 def _check(
     A: Any, B: Any, weights_A: Any, weights_B: Any
 ) -> tuple[FloatArray, FloatArray, FloatArray | None, FloatArray | None]:
-    """Both samples with the rows and weights that count."""
+    """Return both samples with the rows and weights that count."""
     A, B = check_two_samples(A, B)
     A, weights_A = _rows_that_count(A, weights_A, "weights_A")
     B, weights_B = _rows_that_count(B, weights_B, "weights_B")
@@ -188,7 +188,7 @@ def _check(
 def _rows_that_count(
     rows: FloatArray, weights: Any, name: str
 ) -> tuple[FloatArray, FloatArray | None]:
-    """Rows of positive weight; equal weights count as none, so that both ways agree."""
+    """Return the rows of positive weight; equal weights count as none, so that both ways agree."""
     if weights is None:
         return rows, None
     weights = check_weights(weights, len(rows), name)

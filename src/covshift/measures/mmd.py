@@ -14,7 +14,7 @@ from covshift.measures.samples import check_distances, check_two_samples
 
 Bandwidth = Literal["median"] | float | Sequence[float]
 
-MEDIAN_ROWS = 2000  # rows whose distances give the median: it varies by about 1 % among them
+MEDIAN_ROWS = 2000  # rows for the median distance, which varies by 1 % between samples
 # Permuted statistics this close to the observed one, relative to their spread, count as
 # ties: a permutation that leaves the samples as they are must not miss by rounding.
 TIE = 1e-9
@@ -43,7 +43,7 @@ def mmd(
     bandwidth: Bandwidth = "median",
     unbiased: bool = True,
 ) -> float:
-    r"""Squared maximum mean discrepancy between two samples of rows.
+    r"""Return the squared maximum mean discrepancy between two samples of rows.
 
     .. math:: \mathrm{MMD}^2 = \mathbb{E}\,k(a, a') + \mathbb{E}\,k(b, b') - 2\,\mathbb{E}\,k(a, b)
 
@@ -97,7 +97,7 @@ def approximate_mmd(
     block_size: int = 500,
     random_state: Any = None,
 ) -> Estimate:
-    """Unbiased estimate of MMD² in time linear in the rows, with its standard error.
+    """Return the unbiased estimate of MMD² in time linear in the rows, with its standard error.
 
     Both samples are shuffled and cut into blocks; the result is the mean of the blocks'
     unbiased estimates, whose spread gives the standard error (Zaremba et al., 2013).
@@ -154,7 +154,7 @@ def approximate_mmd(
 
 
 def median_bandwidth(A: Any, B: Any, *, max_rows: int = MEDIAN_ROWS) -> float:
-    """Median distance between two different rows of the pooled sample.
+    """Return the median distance between two different rows of the pooled sample.
 
     Above ``max_rows`` rows, evenly spaced ones of each sample, in its share, stand for all.
     Where more than half of the distances are zero, the mean of the others is taken; where

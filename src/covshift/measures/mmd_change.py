@@ -50,7 +50,7 @@ def mmd_change(
     confidence: float = 0.95,
     random_state: Any = None,
 ) -> MMDChange:
-    """Percentage change of MMD² from a space to a representation of the same rows.
+    """Return the percentage change of MMD² from a space to a representation of the same rows.
 
     Parameters
     ----------

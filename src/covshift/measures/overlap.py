@@ -82,7 +82,7 @@ class SourceSupport(BaseEstimator):  # type: ignore[misc]  # scikit-learn is unt
         return means
 
     def outside(self, X: Any) -> BoolArray:
-        """Whether each of the rows (n, d) lies outside."""
+        """Return whether each of the rows (n, d) lies outside."""
         outside: BoolArray = self.distances(X) > self.threshold_
         return outside
 
@@ -142,7 +142,7 @@ def _given_theta(theta: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArr
 
 
 def effective_sample_size(weights: Any) -> float:
-    r"""Number of equally weighted rows that would be worth as much (Kish).
+    r"""Return the number of equally weighted rows that would be worth as much (Kish).
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def effective_sample_size(weights: Any) -> float:
 
 
 def pareto_k(weights: Any) -> float:
-    r"""Tail shape of importance weights: how many of their moments exist.
+    r"""Return the tail shape of importance weights: how many of their moments exist.
 
     Parameters
     ----------
@@ -253,9 +253,9 @@ class SupportOverlap:
 def support_overlap(
     X_source: Any, X_target: Any, *, n_neighbors: int = 5, quantile: float = 0.99
 ) -> SupportOverlap:
-    """Which target rows lie outside the support of the source.
+    """Return which target rows lie outside the support of the source.
 
-    No weighting of source rows can speak for them.
+    No weights of source rows can represent them.
 
     Parameters
     ----------
@@ -303,7 +303,7 @@ def support_overlap(
 
 
 def _relative_weights(weights: Any) -> FloatArray:
-    """Checked weights, relative to the largest: sums and squares stay in range."""
+    """Return the checked weights, relative to the largest: sums and squares stay in range."""
     array = np.asarray(weights)
     checked = check_weights(array, array.shape[0] if array.ndim else 0)
     relative: FloatArray = checked / checked.max()

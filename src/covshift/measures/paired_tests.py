@@ -51,7 +51,7 @@ def check_trial_labels(labels: Any, name: str) -> Any:
 
 
 def cluster_means(values: Any, groups: Any) -> FloatArray:
-    """Mean value of each group, shape (G,), with G at least two."""
+    """Return the mean value of each group, shape (G,), with G at least two."""
     numbers = check_trial_values(values, "differences")
     labels = check_trial_labels(groups, "groups")
     check_consistent_length(numbers, labels)
@@ -69,7 +69,7 @@ def cluster_means(values: Any, groups: Any) -> FloatArray:
 
 
 def block_sizes(n_rows: int, n_clusters: int) -> Iterator[int]:
-    """Rows of each block: at most ``BLOCK_ENTRIES`` entries, at least one row."""
+    """Yield the rows of each block: at most ``BLOCK_ENTRIES`` entries, at least one row."""
     most = max(1, BLOCK_ENTRIES // n_clusters)
     for start in range(0, n_rows, most):
         yield min(most, n_rows - start)
@@ -157,7 +157,7 @@ def paired_wilcoxon(a: Any, b: Any, *, alternative: Alternative = "two-sided") -
     far too small: use `clustered_permutation_test`.
 
     Zeros: pairs without a difference are dropped before ranking, as Wilcoxon did. They
-    favor neither side, what is left is an exact test given which pairs differ, and the
+    favor neither side, the test is exact given which pairs differ, and the
     effect size is defined on the same ranks. Ties share their mean rank.
 
     Method: ``scipy.stats.wilcoxon`` is exact only without ties, or by enumeration up to 13
@@ -297,7 +297,7 @@ def clustered_permutation_test(
 
     Notes
     -----
-    Trials of one speaker share what is peculiar to the speaker, so their signs are flipped
+    Trials of one speaker share the speaker's peculiarities, so their signs are flipped
     together: under the null the means of the clusters are symmetric about zero and
     independent of each other, and nothing is assumed within a cluster. Every cluster counts
     once. How often a speaker was drawn is an accident of the protocol, and a mean over rows
@@ -349,7 +349,7 @@ def clustered_permutation_test(
 
 
 def _distance_out(statistics: Any, alternative: Alternative) -> Any:
-    """How far out statistics are in the direction of the alternative."""
+    """Return how far out statistics are in the direction of the alternative."""
     if alternative == "two-sided":
         return np.abs(statistics)
     return statistics if alternative == "greater" else -statistics
@@ -364,7 +364,7 @@ def _effect_size(means: FloatArray) -> float:
 
 
 def _all_signs(n_clusters: int) -> Iterator[IntArray]:
-    """Blocks (rows, G) of all 2^G sign patterns: the bits of the row's number."""
+    """Yield the blocks (rows, G) of all 2^G sign patterns: the bits of the row's number."""
     start = 0
     for size in block_sizes(2**n_clusters, n_clusters):
         numbers = np.arange(start, start + size)[:, None]
@@ -456,7 +456,7 @@ def clustered_bootstrap_interval(
 
 
 def holm(pvalues: Any) -> FloatArray:
-    r"""p-values adjusted by Holm's step-down procedure.
+    r"""Return the p-values adjusted by Holm's step-down procedure.
 
     Rejecting where the adjusted p-value is at most :math:`\alpha` rejects one or more true
     hypotheses with probability at most :math:`\alpha`, however the tests depend on each other.

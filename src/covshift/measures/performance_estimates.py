@@ -40,7 +40,7 @@ from covshift.shared_docs import documented_like
 Metric: TypeAlias = Literal["accuracy", "balanced_accuracy"]
 Confidence: TypeAlias = Literal["max_confidence", "negative_entropy"]
 
-SUM_TOLERANCE = 0.01  # of the probabilities of a row: those of files are rounded
+SUM_TOLERANCE = 0.01  # of a row's sum of probabilities, which files round
 SMALLEST_PROBABILITY = 1e-13  # has a finite logarithm
 
 
@@ -535,11 +535,11 @@ def _check_shares(class_shares: Any, counts: IntArray) -> FloatArray:
 
 
 def _estimate_present_shares(P: FloatArray, counts: IntArray) -> FloatArray:
-    """Class shares (K,) of the rows of P (n, K), over the classes with source rows."""
+    """Return the class shares (K,) of the rows of P (n, K), over the classes with source rows."""
     present = counts > 0
     source_shares = counts[present] / counts.sum()
     P_present = P[:, present]
-    # A row with no probability for any known class says nothing of their shares.
+    # A row with no probability for any known class cannot contribute to their shares.
     P_present = P_present[P_present.sum(axis=1) > 0]
     shares = np.zeros(len(counts))
     shares[present] = estimate_shares(P_present, source_shares) if len(P_present) else source_shares
@@ -557,7 +557,7 @@ def _confidence(P: FloatArray, score: Confidence) -> FloatArray:
 
 
 def _expected_shares(P: FloatArray, predicted: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Shares A (K,) of rows of each class and predicted so, B (K,) of rows of each class."""
+    """Return shares A (K,) of rows of each class and predicted so, B (K,) of rows of each class."""
     return (P * np.eye(P.shape[1])[predicted]).mean(axis=0), P.mean(axis=0)
 
 
@@ -576,7 +576,7 @@ def _corrected_shares(
 
 
 def _score(A: FloatArray, B: FloatArray, n_target: int, metric: Metric) -> float:
-    """Accuracy or balanced accuracy of shares A, B (K,), clipped to 0 to 1."""
+    """Return the accuracy or balanced accuracy of shares A, B (K,), clipped to 0 to 1."""
     if metric == "accuracy":
         return float(np.clip(A.sum(), 0, 1))
     there = n_target * B >= 1  # a row of the class is expected

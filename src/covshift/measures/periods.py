@@ -126,7 +126,7 @@ def check_period(W: Any, delta: Any, *, tolerance: float = PERIOD_TOLERANCE) -> 
 
 
 def period_shifts(W: Any, k: Any, *, tolerance: float = PERIOD_TOLERANCE) -> PeriodShifts:
-    r"""Shifts by whole turns of the filters: :math:`\delta = 2 \pi W^+ k`.
+    r"""Return the shifts by whole turns of the filters: :math:`\delta = 2 \pi W^+ k`.
 
     Parameters
     ----------

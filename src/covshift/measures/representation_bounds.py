@@ -70,7 +70,7 @@ def check_representation_bounds(Z: Any, *, epsilon: float = 1e-8) -> Representat
     -----
     The first three hold because the last step divides non-negative rows by their lengths;
     the last follows from :math:`z^2 \le z`. They hold for any filters and any data, and so
-    say nothing about how close two domains are: test that on held-out rows. They fail for a
+    do not show how close two domains are: test that on held-out rows. They fail for a
     row without any activation (``epsilon=0``), which stays zero, and with a ``norm_epsilon``
     above zero, which shortens rows.
 

@@ -20,7 +20,7 @@ from covshift.measures.paired_tests import (
 
 
 def unweighted_average_recall(y_true: Any, y_pred: Any) -> float:
-    r"""Unweighted average recall (UAR): the mean recall over the true classes.
+    r"""Return the unweighted average recall (UAR): the mean recall over the true classes.
 
     .. math::
 
@@ -81,8 +81,8 @@ def percentage_change(before: Any, after: Any) -> float | FloatArray:
     Notes
     -----
     The unbiased estimate of MMD² may be negative where two samples do not differ: ``after``
-    can then fall below -100 %. With a negative ``before`` the sign of the change turns
-    round; there was nothing to reduce, and the percentage says nothing.
+    can then fall below -100 %. With a negative ``before`` the sign of the change is
+    reversed, and the percentage has no meaning.
 
     **Cost**: O(n) time and memory.
 
@@ -105,7 +105,7 @@ def percentage_change(before: Any, after: Any) -> float | FloatArray:
 
 
 def mean_and_standard_error(values: Any) -> tuple[float, float]:
-    r"""Mean of independent values, and its standard error.
+    r"""Return the mean of independent values, and its standard error.
 
     .. math::
 
@@ -122,7 +122,7 @@ def mean_and_standard_error(values: Any) -> tuple[float, float]:
     mean : float
         Mean.
     standard_error : float
-        Standard error; NaN for a single value, which tells nothing of its spread.
+        Standard error; NaN for a single value, which has no spread.
 
     Notes
     -----
@@ -170,7 +170,7 @@ def mean_and_standard_error(values: Any) -> tuple[float, float]:
 
 
 CONFIDENCE = 0.95
-MIN_DOMAINS = 4  # for an interval over domains
+MIN_DOMAINS = 4  # needed for an interval over domains
 
 
 def score_predictions(y_true: Any, y_pred: Any, domain: Any = None) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def demo(
 ) -> None:
     """Adapt to the shifts of the paper's four data sets, and show where that helps.
 
-    The quick form of `covshift reproduce synthetic`, and like it goes on where it was stopped.
+    The quick form of `covshift reproduce synthetic`, and like it resumes after a stop.
     """
     _run_draws("demo", "synthetic", trials, seed, out, jobs, fresh)
 

@@ -45,7 +45,7 @@ from covshift.predictors import LSPClassifier
 from covshift.weights import ULSIFWeights, UnreliableWeightsWarning
 
 Setting: TypeAlias = Mapping[str, Any]
-Representation: TypeAlias = tuple[FloatArray, FloatArray]  # of the source rows, of the new rows
+Representation: TypeAlias = tuple[FloatArray, FloatArray]  # of source rows and of new rows
 
 SYSTEMS = ("SVM", "SF", "PSF", "LSPC", "IW+LSPC", "SSA", "DAE")
 BASELINES = {"SF": "SVM", "PSF": "SVM", "IW+LSPC": "LSPC", "SSA": "SVM", "DAE": "SVM"}
@@ -54,7 +54,7 @@ BASELINES = {"SF": "SVM", "PSF": "SVM", "IW+LSPC": "LSPC", "SSA": "SVM", "DAE": 
 WITHOUT_TARGET = ("SF", "PSF", "DAE")
 WITHOUT_COST = ("LSPC", "IW+LSPC")  # they have no SVM on top
 
-UNLABELLED_FEATURES = 10  # of PSF, beside its L
+UNLABELLED_FEATURES = 10  # of PSF for unlabeled rows, beyond its L
 # Of both filters: standard normal draws as the start, and the KS stop.
 FILTER: dict[str, Any] = {
     "init_scale": 1.0,
@@ -86,7 +86,7 @@ class TrainingRows(NamedTuple):
 
 
 def declare_settings(axes: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """Every combination of the values of the axes, the last axis running fastest.
+    """Return every combination of the values of the axes, the last axis running fastest.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def predict_settings(
         Seed of every start.
     without_target : bool, default=False
         Leave the target rows out of the fit: the control. Only for ``WITHOUT_TARGET``; filters
-        then run all iterations, for there is no distance to stop them by.
+        then run all iterations, because there is no distance to stop them by.
 
     Returns
     -------
@@ -141,7 +141,7 @@ def predict_settings(
         Predicted classes; of ``WITHOUT_COST`` n_costs is one.
     """
     if system not in SYSTEMS:
-        raise ValueError(f"there is no system {system!r}; there are {', '.join(SYSTEMS)}.")
+        raise ValueError(f"Unknown system {system!r}. Choose from: {', '.join(SYSTEMS)}.")
     if without_target and system not in WITHOUT_TARGET:
         raise ValueError(f"{system} cannot be fitted without target rows.")
     with warnings.catch_warnings():
@@ -163,7 +163,7 @@ def predict_settings(
 
 
 def average_recalls(predicted: Any, y_true: Any) -> FloatArray:
-    """UAR of many predictions at once: (..., n_rows) against (n_rows,) gives (...).
+    """Return the UAR of many predictions at once: (..., n_rows) against (n_rows,) gives (...).
 
     The same as `covshift.measures.unweighted_average_recall` of each.
     """
@@ -175,7 +175,7 @@ def average_recalls(predicted: Any, y_true: Any) -> FloatArray:
 
 
 def best_setting(scores: Any) -> tuple[int, int]:
-    """Number of the setting and of the C with the largest score; of several the first."""
+    """Return number of the setting and of the C with the largest score; of several the first."""
     setting, cost = np.unravel_index(np.argmax(scores), np.shape(scores))
     return int(setting), int(cost)
 
@@ -271,7 +271,7 @@ def _predict_lspc(
     rows: FloatArray,
     random_state: int,
 ) -> Any:
-    """Both have their bases at the target rows, up to MAX_BASES of them."""
+    """Return both estimators, with at most MAX_BASES bases at the target rows."""
     X, labels, target = split_domains(*training)
     if len(target) > MAX_BASES:
         drawn = np.random.RandomState(random_state).choice(len(target), MAX_BASES, replace=False)
@@ -292,7 +292,7 @@ def _predict_lspc(
             bases=target,
             sigmas=setting["sigma"],
             lambdas=setting["lambda"],
-            cv=2,  # of a single candidate: nothing is chosen by it
+            cv=2,  # with a single candidate, folds do not matter
             random_state=random_state,
         )
         model.fit(X, labels, sample_weight=weights)

@@ -149,5 +149,5 @@ def _read_corpora(
 
 
 def _without_failures(report: Progress) -> Callable[[int, int], object]:
-    """A counter of trials that counts files, none of which fails."""
+    """Return a counter of trials that counts files, none of which fails."""
     return lambda done, total: report(done, total, 0)

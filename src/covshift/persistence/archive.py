@@ -73,7 +73,7 @@ def check_members(archive: ZipFile, max_bytes: int, names: re.Pattern[str] = MEM
     for member in archive.infolist():
         name = member.filename
         if not names.fullmatch(name):
-            raise ModelFileError(f"It has a member {name[:100]!r}, which no model file has.")
+            raise ModelFileError(f"It has an unexpected member {name[:100]!r}.")
         if name in seen:
             raise ModelFileError(f"It has two members named {name}.")
         seen.add(name)
@@ -142,7 +142,7 @@ def check_array(archive: ZipFile, name: str) -> tuple[int, ...]:
         n_bytes = archive.getinfo(name).file_size - file.tell()
     # An itemsize of zero would allow any number of items.
     if dtype.hasobject or dtype.itemsize == 0:
-        raise ModelFileError(f"Its array {name} is of type {dtype}, which no model file has.")
+        raise ModelFileError(f"Its array {name} has an unexpected type, {dtype}.")
     if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != n_bytes:
         raise ModelFileError(
             f"Its array {name} declares shape {shape} of {dtype}, but {n_bytes} bytes follow."
@@ -151,7 +151,7 @@ def check_array(archive: ZipFile, name: str) -> tuple[int, ...]:
 
 
 def check_sparse(archive: ZipFile, name: str, max_bytes: int) -> int:
-    """The same for a sparse matrix, an archive of arrays; return their bytes."""
+    """Return the same for a sparse matrix, an archive of arrays; return their bytes."""
     with ZipFile(io.BytesIO(archive.read(name))) as inner:
         check_members(inner, max_bytes, SPARSE_MEMBER)
         for part in inner.namelist():

@@ -62,7 +62,7 @@ class Library(NamedTuple):
     class_names: Sequence[str]  # the classifier first
     import_it: Callable[[], Any]
     write: Callable[[Any], str]
-    read: Callable[[Any, str], Any]  # of the module and the text
+    read: Callable[[Any, str], Any]  # (module, text) -> model
     is_sound: Callable[[str], bool]
     records: Sequence[str]
 

@@ -100,7 +100,7 @@ def read_document(content: bytes) -> dict[str, Any]:
     document = json.loads(content)
     version = document["format"]
     if type(version) is not int or version < 1:
-        raise ModelFileError(f"Its format is {version!r}, which no covshift writes.")
+        raise ModelFileError(f"Unknown format version {version!r}.")
     if version > FORMAT:
         raise ModelFileError(
             f"It is of format {version}, written by covshift {document['covshift']!s:.50}; this is "
@@ -114,7 +114,7 @@ def read_document(content: bytes) -> dict[str, Any]:
 
 
 def describe(model: Any) -> dict[str, Any]:
-    """Facts about a fitted model; None where they are unknown."""
+    """Return the facts about a fitted model; None where they are unknown."""
     return {
         "class_name": f"{type(model).__module__.partition('.')[0]}.{type(model).__name__}",
         "model": repr(model),
@@ -142,7 +142,7 @@ def _as_list(values: Any) -> list[Any] | None:
 
 
 def _plain(value: Any) -> Any:
-    """Arrays and NumPy's scalars, as JSON has them."""
+    """Return arrays and NumPy's scalars as JSON values."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     raise TypeError(f"{value!r:.100} is of type {type(value).__name__}")

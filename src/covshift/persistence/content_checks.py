@@ -93,13 +93,13 @@ OURS_BY_CLASS: dict[str, Shapes] = {
     "KLIEPWeights": {"bases_": "b m", "coefficients_": "b"},
     "LSPClassifier": {"bases_": "b m", "coefficients_": "b k"},
     "RuLSIFWeights": {"bases_": "b m", "coefficients_": "b"},
-    "SegmentSparseFiltering": {"components_": "p *"},  # of segments, shorter than rows
+    "SegmentSparseFiltering": {"components_": "p *"},  # filters of segments, shorter than rows
     "ULSIFWeights": {"bases_": "b m", "coefficients_": "b"},
 }
 # Common estimators of scikit-learn; the first that fits counts.
 THEIRS: list[tuple[Any, Shapes]] = [
     ((LinearDiscriminantAnalysis, LinearClassifierMixin), {"coef_": "q m", "intercept_": "q"}),
-    (LinearModel, {"coef_": "m"}),  # of one output
+    (LinearModel, {"coef_": "m"}),  # with one output
     (PCA, {"components_": "p m", "mean_": "m", "explained_variance_": "p"}),
     (GaussianNB, {"theta_": "k m", "var_": "k m", "class_prior_": "k"}),
     (NeighborsBase, {"_fit_X": "n m"}),
@@ -120,7 +120,7 @@ MAY_BE_MISSING = frozenset(
 
 
 def attributes_agree(model: Any) -> bool:
-    """Whether classes are in order, shapes agree, and coefficients are numbers."""
+    """Return whether classes are in order, shapes agree, and coefficients are numbers."""
     classes = vars(model).get("classes_")
     if isinstance(classes, np.ndarray) and is_classifier(model) and not _in_order(classes):
         return False
@@ -145,7 +145,7 @@ def _shapes_of(model: Any) -> Shapes:
     shapes = next((shapes for kinds, shapes in THEIRS if isinstance(model, kinds)), {})
     coef = vars(model).get("coef_")
     if isinstance(model, LinearModel) and not is_classifier(model) and np.ndim(coef) == 2:
-        return {"coef_": "o m", "intercept_": "o"}  # of several outputs
+        return {"coef_": "o m", "intercept_": "o"}  # with several outputs
     return shapes
 
 
@@ -196,7 +196,7 @@ def check_contents(model: Any, trusted: Collection[str] = ()) -> None:
         for kinds, is_sound in CHECKS:
             if isinstance(part, kinds) and not is_sound(part):
                 raise ModelFileError(
-                    f"Its {type(part).__name__} does not fit together: forged, or damaged."
+                    f"Its {type(part).__name__} is inconsistent: the file is forged or damaged."
                 )
         if TREE not in trusted and (
             isinstance(part, UNCHECKED) or holds_loose_trees(part, children_of(part))
@@ -235,7 +235,7 @@ def machine_is_sound(model: Any) -> bool:
 
 
 def sparse_is_sound(matrix: Any) -> bool:
-    """Compressed rows or columns, whose indices are inside of the shape."""
+    """Return the compressed rows or columns, whose indices are inside of the shape."""
     if matrix.format not in ("csr", "csc"):
         return False
     matrix.check_format(full_check=True)  # raises ValueError
@@ -243,7 +243,7 @@ def sparse_is_sound(matrix: Any) -> bool:
 
 
 def random_state_is_sound(state: Any) -> bool:
-    """The Mersenne twister's position is inside of its words."""
+    """Return whether the position of a Mersenne twister lies inside its words."""
     generator = getattr(state, "bit_generator", None) or state._bit_generator
     inside = generator.state
     if inside["bit_generator"] != "MT19937":

@@ -68,7 +68,7 @@ def save(
         A fitted estimator of covshift or scikit-learn, or a pipeline of them. Classifiers of
         LightGBM and XGBoost may be among its parts.
     path : str or path
-        File to write, by custom ``*.skops``. It is whole or not there; an old one is replaced.
+        File to write, by custom ``*.skops``. It is written atomically; an old one is replaced.
     card : dict, default=None
         Facts about the model to keep: data, diagnosis, metrics, as texts, numbers, lists and
         dictionaries. Class, features, classes, domains, versions and date are filled in.
@@ -157,7 +157,7 @@ def load(
         Largest size of the file, and of its contents decompressed.
     key : bytes, default=None
         Secret that the file must be signed with by `save`. A file without a signature, or with
-        another, is refused before any of it is interpreted. None: a signature is not looked at.
+        another, is refused before any of it is interpreted. None: a signature is ignored.
 
     Returns
     -------
@@ -267,7 +267,7 @@ def read_card(path: str | PathLike[str], *, max_bytes: int = MAX_UNPACKED_BYTES)
 
 
 def _open(path: Path, max_bytes: int) -> tuple[io.BytesIO, dict[str, Any]]:
-    """Contents of a file whose members are checked, and its card."""
+    """Return the contents of a file whose members are checked, and its card."""
     content = read_file(path, max_bytes)
     with ZipFile(content) as archive:
         check_members(archive, max_bytes)
@@ -369,7 +369,7 @@ def is_model_file(path: str | PathLike[str]) -> bool:
         with ZipFile(path) as archive:
             return not {CARD, SCHEMA}.isdisjoint(archive.namelist())
     except OSError:
-        return False  # its reader reports what is wrong
+        return False  # `load` reports the error
     except (BadZipFile, NotImplementedError, ValueError):
         return True  # cut off or damaged; `load` says so
 

@@ -30,7 +30,7 @@ def parts_of(model: Any) -> Iterator[Any]:
 
 
 def children_of(part: Any) -> list[Any]:
-    """Parts that an object contains itself."""
+    """Return the parts that an object contains itself."""
     if isinstance(part, dict):
         return list(part.values())
     if isinstance(part, list | tuple | set):

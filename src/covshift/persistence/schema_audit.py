@@ -206,7 +206,7 @@ class SchemaAudit:
         schema = json.loads(self._archive.read(SCHEMA))
         if schema["protocol"] != PROTOCOL:
             raise ModelFileError(
-                f"It is of skops' protocol {schema['protocol']!r}; {PROTOCOL} is what is read here."
+                f"It is of skops' protocol {schema['protocol']!r}; expected {PROTOCOL}."
             )
         # Before anything is built: once skops makes objects, a bad part is found too late.
         self._check_node(schema)
@@ -218,7 +218,7 @@ class SchemaAudit:
         # Numbers stand for objects that occur several times. skops gives the address in memory,
         # which is positive; True would be taken for 1.
         if type(number) is not int or number <= 0:
-            raise ModelFileError(f"It numbers {module}.{name} by {number!r}.")
+            raise ModelFileError(f"Its object {module}.{name} has an invalid number, {number!r}.")
         # skops takes what it read first for all that has this number.
         if number in self._described:
             if not self._alike(self._described[number], state):
@@ -298,7 +298,7 @@ class SchemaAudit:
         return type(ours) is type(theirs) and bool(ours == theirs)
 
     def _same_contents(self, ours: str, theirs: str) -> bool:
-        """Whether two members are the same; each is read once, however often it is named."""
+        """Return whether two members are the same; each is read once, however often it is named."""
         for name in (ours, theirs):
             if name not in self._digests:
                 self._digests[name] = hashlib.sha256(self._archive.read(name)).digest()

@@ -38,7 +38,7 @@ UNCHECKED = (
 
 
 def tree_is_sound(model: Any) -> bool:
-    """Whether a decision tree's nodes are those of a tree over its features."""
+    """Return whether a decision tree's nodes are those of a tree over its features."""
     if not hasattr(model, "tree_"):
         return True  # not fitted
     tree = model.tree_
@@ -53,7 +53,7 @@ def tree_is_sound(model: Any) -> bool:
 
 
 def forest_is_sound(model: Any) -> bool:
-    """Whether the members of a forest are trees over its features."""
+    """Return whether the members of a forest are trees over its features."""
     return all(
         isinstance(tree, DECISION_TREES) and tree.n_features_in_ == model.n_features_in_
         for tree in getattr(model, "estimators_", [])
@@ -61,7 +61,7 @@ def forest_is_sound(model: Any) -> bool:
 
 
 def boosted_trees_are_sound(model: Any) -> bool:
-    """The same for boosted trees on binned features; those on categories are not read."""
+    """Return the same for boosted trees on binned features; those on categories are not read."""
     if not hasattr(model, "_predictors"):
         return True
     categorical = np.asarray(model._bin_mapper.is_categorical_)
@@ -83,7 +83,7 @@ def boosted_trees_are_sound(model: Any) -> bool:
 
 
 def holds_loose_trees(part: Any, children: Iterable[Any]) -> bool:
-    """Whether something other than a decision tree would hand rows to compiled nodes."""
+    """Return whether something other than a decision tree would hand rows to compiled nodes."""
     return not isinstance(part, DECISION_TREES) and any(type_name(one) == TREE for one in children)
 
 

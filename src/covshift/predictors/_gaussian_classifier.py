@@ -105,10 +105,10 @@ class GaussianClassifier(ScoredClassifier, BaseEstimator):
 
     @abstractmethod
     def _scores_of(self, values: FloatArray) -> FloatArray:
-        """Scores or probabilities (n, C) of rows, from their sums of kernels (n, C)."""
+        """Return the scores or probabilities (n, C) of rows, from their sums of kernels (n, C)."""
 
     def _represent(self, X: Any) -> FloatArray:
-        """Rows as the kernel sees them, in double precision."""
+        """Return the rows as the kernel sees them, in double precision."""
         rows: FloatArray = X.astype(np.float64)
         return rows
 
@@ -129,7 +129,7 @@ class GaussianClassifier(ScoredClassifier, BaseEstimator):
         return X
 
     def _domains_of(self, sample_domain: Any, n_samples: int) -> Any:
-        """Domains of rows to predict, checked; None, where nothing was said."""
+        """Return the checked domains of rows to predict, or None."""
         if sample_domain is None:
             return None
         return check_new_domains(sample_domain, n_samples, has_target=True, domain_names={})

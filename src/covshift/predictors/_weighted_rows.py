@@ -48,7 +48,7 @@ class WeightedRows:
         return self.class_weights.argmax(axis=1)
 
     def deal_folds(self, n_folds: int, rng: np.random.RandomState) -> list[Fold]:
-        """Folds of distinct rows, stratified by class; none, if there is a single row."""
+        """Return folds of distinct rows, stratified by class; none for a single row."""
         n_folds = min(n_folds, len(self.rows))
         if n_folds < 2:
             return []
@@ -57,7 +57,7 @@ class WeightedRows:
         return [Fold(left_out=part, tested=part) for part in parts]
 
     def ready_made_folds(self, splits: Iterable[Split]) -> list[Fold]:
-        """Folds from positions among the rows of ``fit``; those not used are left out."""
+        """Return folds from positions among the rows of ``fit``; those not used are left out."""
         folds = []
         for train, test in splits:
             left_out = self.class_weights - self._count(train)

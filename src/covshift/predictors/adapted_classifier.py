@@ -49,7 +49,7 @@ def _has_logarithms(self):
 
 
 def _has_margins(self):
-    # Margins know nothing of class proportions: the most probable class may have a smaller one.
+    # Margins ignore class proportions: the most probable class may have a smaller margin.
     return self.class_shares != ESTIMATED and _estimator_has("decision_function")(self)
 
 
@@ -71,7 +71,7 @@ class AdaptedClassifier(SetPredictor, ScoredClassifier, AdaptedEstimator):
     adapter : transformer, weight estimator, pipeline, str or None, default=None
         How to adapt; None: not at all. A name of `covshift.registry`, such as "coral", means that
         adapter with its preprocessing and settings for automatic use. A pipeline hands
-        ``sample_domain`` to the steps that ask for it. A transformer that knows no domains is
+        ``sample_domain`` to the steps that ask for it. A transformer that ignores domains is
         fitted on all rows, without labels.
     estimator : classifier, default=None
         What to fit on the adapted rows; None: a logistic regression.
@@ -84,7 +84,7 @@ class AdaptedClassifier(SetPredictor, ScoredClassifier, AdaptedEstimator):
         Class proportions that ``predict_proba`` is made for. "source": the estimator's own
         probabilities. "estimated": probabilities calibrated on held-out source rows, for class
         proportions estimated for each target domain (see Notes); ``predict`` returns the most
-        probable class. It assumes that nothing but class proportions differs between the adapted
+        probable class. It assumes that only class proportions differ between the adapted
         source and target, and harms where that is wrong: on real tasks with a shift it lost .01 to
         .03 accuracy with most models (docs/results/selection.md).
     keep_rows : bool, default=False
@@ -187,17 +187,17 @@ class AdaptedClassifier(SetPredictor, ScoredClassifier, AdaptedEstimator):
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any, *, sample_domain: Any = None) -> Any:
-        """Class probabilities of rows; parameters as in ``predict``."""
+        """Return the class probabilities of rows; parameters as in ``predict``."""
         return self._predict_by("predict_proba", X, sample_domain)
 
     @available_if(_has_logarithms)
     def predict_log_proba(self, X: Any, *, sample_domain: Any = None) -> Any:
-        """Logarithms of the class probabilities; parameters as in ``predict``."""
+        """Return the logarithms of the class probabilities; parameters as in ``predict``."""
         return self._predict_by("predict_log_proba", X, sample_domain)
 
     @available_if(_has_margins)
     def decision_function(self, X: Any, *, sample_domain: Any = None) -> Any:
-        """Margins of rows; parameters as in ``predict``."""
+        """Return the margins of rows; parameters as in ``predict``."""
         return self._predict_by("decision_function", X, sample_domain)
 
     def _predict_by(self, method, X, sample_domain):
@@ -247,7 +247,7 @@ class AdaptedClassifier(SetPredictor, ScoredClassifier, AdaptedEstimator):
         return share_ratios(P, self._source_shares, SHARE_PRIOR)
 
     def _calibrated(self, X, domain):
-        """Probabilities for the class proportions of the source."""
+        """Return the probabilities for the class proportions of the source."""
         return scaled_probabilities(class_logits(self, X, self.classes_, domain), self._scaling)
 
     def _reweighed(self, X, domain):

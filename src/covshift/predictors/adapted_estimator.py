@@ -255,7 +255,7 @@ class AdaptedEstimator(DomainRequests, BaseEstimator):
         return find_record(self.adapter).build(Size(n_source=100, n_target=100, n_features=2))
 
     def _predict_by(self, method, X, sample_domain):
-        """Output of a method of the estimator for the adapted rows."""
+        """Return the output of a method of the estimator for the adapted rows."""
         if is_streamed(X):
             return self._in_blocks(method, X, sample_domain)
         X, domain = self._check_rows(X, sample_domain)
@@ -273,7 +273,7 @@ class AdaptedEstimator(DomainRequests, BaseEstimator):
         return represent(self.adapter_, X, **where)
 
     def _check_rows(self, X, sample_domain):
-        """Rows to predict and their domains, validated."""
+        """Return the rows to predict and their domains, validated."""
         check_is_fitted(self)
         X = _as_rows(X)
         validate_data(self, X, reset=False, skip_check_array=True)
@@ -342,7 +342,7 @@ class AdaptedEstimator(DomainRequests, BaseEstimator):
         self.held_out_scores_ = {ONE_MODEL: self._held_out_scores(said)}
 
     def _domains_of(self, sample_domain, n_samples):
-        """Domains of rows to predict; None, where nothing was said, is for the adapter."""
+        """Return the domains of rows to predict; None leaves the choice to the adapter."""
         if sample_domain is None:
             return None
         return check_new_domains(

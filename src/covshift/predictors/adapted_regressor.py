@@ -24,7 +24,7 @@ class AdaptedRegressor(IntervalPredictor, RegressorMixin, AdaptedEstimator):
     adapter : transformer, weight estimator, pipeline, str or None, default=None
         How to adapt; None: not at all. A name of `covshift.registry`, such as "coral", means that
         adapter with its preprocessing and settings for automatic use. A pipeline hands
-        ``sample_domain`` to the steps that ask for it. A transformer that knows no domains is
+        ``sample_domain`` to the steps that ask for it. A transformer that ignores domains is
         fitted on all rows.
     estimator : regressor, default=None
         What to fit on the adapted rows; None: a ridge regression.
@@ -83,7 +83,7 @@ class AdaptedRegressor(IntervalPredictor, RegressorMixin, AdaptedEstimator):
     def score(
         self, X: Any, y: Any, *, sample_domain: Any = None, sample_weight: Any = None
     ) -> float:
-        """Coefficient of determination R² on labeled rows; parameters as in ``predict``.
+        """Return the coefficient of determination R² on labeled rows; parameters as in ``predict``.
 
         The placeholders of unlabeled rows are an error.
         """

@@ -22,7 +22,7 @@ TARGET = "target"
 # Without it, shares are mostly noise where classes hardly depend on the features
 # (docs/design/0025-expected-gains.md).
 SHARE_PRIOR = 0.3
-MIN_SHARE_ROWS = 30  # of a target domain with shares of its own
+MIN_SHARE_ROWS = 30  # in a target domain, for class proportions of its own
 
 
 def share_ratios(P: FloatArray, shares: FloatArray, prior: float = 0.0) -> FloatArray:
@@ -37,7 +37,7 @@ def share_ratios(P: FloatArray, shares: FloatArray, prior: float = 0.0) -> Float
 def ratios_by_domain(
     domain: IntArray, estimate: Callable[[BoolArray], FloatArray]
 ) -> dict[str, FloatArray]:
-    """Ratios of all target rows, and of each domain with enough rows.
+    """Return the ratios of all target rows, and of each domain with enough rows.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def ratios_by_domain(
 def ratios_of_rows(
     ratios: Mapping[str, FloatArray], domain: Any, n_samples: int, n_classes: int
 ) -> FloatArray | None:
-    """Ratios (n, K) for rows of these domains, or (K,) for all; None: there are none.
+    """Return the ratios (n, K) for rows of these domains, or (K,) for all; None: there are none.
 
     Source rows have ratios of 1; ``domain`` None: all rows are of the target.
     """

@@ -43,7 +43,7 @@ from covshift.weights import scale_to_mean_one
 ESTIMATOR_BYTES = 2**28
 BLOCK_BYTES = 2**26
 NEGLIGIBLE_WEIGHT = 1e-9  # weights have mean one
-SMALLEST_LOGIT = -30.0  # of a class the classifier has never seen: a probability of 1e-13
+SMALLEST_LOGIT = -30.0  # for classes unknown to the classifier: a probability of 1e-13
 
 
 class AdaptedRows(NamedTuple):
@@ -241,7 +241,7 @@ def problem_size(X: Any, n_classes: int, sample_domain: IntArray) -> Size:
 
 def _measure_spread(X: Any, sample_domain: IntArray) -> float:
     """Return the mean standard deviation of a feature within a source domain, or 1."""
-    if is_streamed(X) or sparse.issparse(X):  # it would take a pass
+    if is_streamed(X) or sparse.issparse(X):  # a check would need a pass over the rows
         return 1.0
     try:
         rows = np.asarray(check_array(X, dtype=np.float64, ensure_all_finite=False))
@@ -252,7 +252,7 @@ def _measure_spread(X: Any, sample_domain: IntArray) -> float:
 
 
 def does_adapt(adapter: Any, estimator: Any = None) -> bool:
-    """Whether a candidate does anything about the target: scaling by the source does not."""
+    """Return whether a candidate does anything about the target: scaling by the source does not."""
     scales = all(isinstance(step, SourceStandardScaler) for step in steps_of(adapter))
     return not scales or uses_target_rows(estimator)
 
@@ -445,12 +445,12 @@ def last_step(adapter: Any) -> Any:
 
 
 def knows_domains(step: Any) -> bool:
-    """Whether a step asks for ``sample_domain`` at fit."""
+    """Return whether a step asks for ``sample_domain`` at fit."""
     return bool(get_routing_for_object(step).consumes("fit", ["sample_domain"]))
 
 
 def weighs(step: Any) -> bool:
-    """Whether a step weighs the source rows instead of changing their representation."""
+    """Return whether a step weighs the source rows instead of changing their representation."""
     return hasattr(step, "score_weights")
 
 

@@ -78,7 +78,7 @@ def kept_features(X: Any) -> FloatArray:
 
 
 def draw_kept(strata: IntArray, seed: int = 0) -> IntArray:
-    """Numbers of at most `MAX_KEPT` rows, of each stratum about its share."""
+    """Return the numbers of at most `MAX_KEPT` rows, of each stratum about its share."""
     if len(strata) <= MAX_KEPT:
         return np.arange(len(strata))
     return draw_rows(strata, MAX_KEPT, np.random.RandomState(seed))

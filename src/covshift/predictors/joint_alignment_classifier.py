@@ -99,9 +99,9 @@ from covshift.predictors._gaussian_classifier import GaussianClassifier
 
 EXACT_ROWS = 2000  # distinct rows up to which "auto" solves for a coefficient of each
 AUTO_LANDMARKS = 1000  # above; a fit then takes about as long as an exact one of 2,000 rows
-MEDIAN_ROWS = 500  # whose distances give the bandwidth
-SMALLEST_VARIANCE = 1e-12  # of an axis, as a share of the largest: below, it is rounding
-LARGEST_LEVERAGE = 1 - 1e-10  # of a row whose label alone decides its score
+MEDIAN_ROWS = 500  # rows for the median distance, which gives the bandwidth
+SMALLEST_VARIANCE = 1e-12  # relative variance below which an axis is rounding error
+LARGEST_LEVERAGE = 1 - 1e-10  # a row above this decides its score by its own label
 
 
 class Entries(NamedTuple):
@@ -134,7 +134,7 @@ def merge_entries(
 
 
 def unit_length(rows: FloatArray) -> FloatArray:
-    """Rows divided by their length; zero rows stay zero."""
+    """Return the rows divided by their length; zero rows stay zero."""
     # In units of the largest value first: squares of tiny ones would underflow.
     largest = np.abs(rows).max(axis=1, keepdims=True)
     scaled = rows / np.where(largest > 0, largest, 1)
@@ -228,7 +228,7 @@ class Aligned(NamedTuple):
 
 
 def align(design: Design, start: FloatArray, U: FloatArray) -> Aligned:
-    """Coefficients with alignment, from those without, ``start`` (q, C)."""
+    """Return the coefficients with alignment, from those without, ``start`` (q, C)."""
     V = design.fit(U)
     UK = U.T @ design.functions
     correction = solve(np.eye(U.shape[1]) + UK @ V, UK)
@@ -387,7 +387,7 @@ class JointAlignmentClassifier(GaussianClassifier):
         return self.alignment_weight > 0 or self.graph_weight > 0
 
     def decision_function(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
-        """Scores f(x) of rows; parameters as in ``predict``.
+        """Return the scores f(x) of rows; parameters as in ``predict``.
 
         Returns
         -------
@@ -411,7 +411,7 @@ class JointAlignmentClassifier(GaussianClassifier):
         return p.astype(dtype, copy=False)
 
     def predict_log_proba(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
-        """Logarithms of the class probabilities; parameters as in ``predict``."""
+        """Return the logarithms of the class probabilities; parameters as in ``predict``."""
         dtype, scores = self._scores(X, sample_domain)
         log_p: FloatArray = log_softmax(self.slope_ * scores, axis=1)
         return log_p.astype(dtype, copy=False)
@@ -476,7 +476,7 @@ class JointAlignmentClassifier(GaussianClassifier):
         return low_rank_design(Phi, loss, self.ridge), root
 
     def _align(self, design: Design, start: FloatArray, entries: Entries) -> Aligned:
-        """Rounds of pseudo-labels and coefficients, until pseudo-labels repeat."""
+        """Return the rounds of pseudo-labels and coefficients, until pseudo-labels repeat."""
         n_classes, target, weights = len(self.classes_), entries.target, entries.weights
         marginal = mean_differences(target, None, weights, n_classes)
         marginal *= np.sqrt(self.alignment_weight * (1 - self.class_alignment))

@@ -142,7 +142,7 @@ class LSPClassifier(GaussianClassifier):
         return probabilities.astype(dtype, copy=False)
 
     def predict_log_proba(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
-        """Logarithms of the class probabilities; minus infinity where they are zero."""
+        """Return the logarithms of the class probabilities; minus infinity where they are zero."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X, sample_domain=sample_domain))
 

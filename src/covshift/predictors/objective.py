@@ -45,7 +45,7 @@ def decide_classes(P: FloatArray, objective: Any, shares: FloatArray) -> IntArra
 
 
 def is_balanced(objective: Any) -> bool:
-    """Whether the objective is balanced accuracy; a user's function is not."""
+    """Return whether the objective is balanced accuracy; a user's function is not."""
     return isinstance(objective, str) and objective == BALANCED_ACCURACY
 
 
@@ -64,5 +64,5 @@ def class_shares(codes: IntArray, n_classes: int, weights: FloatArray | None = N
 
 
 def is_unbalanced(shares: FloatArray) -> bool:
-    """Whether a class has less than half of an equal share."""
+    """Return whether a class has less than half of an equal share."""
     return bool(np.min(shares) < UNBALANCED / len(shares))

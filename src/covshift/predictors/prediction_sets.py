@@ -333,7 +333,7 @@ def decide(evidence: Evidence, alpha: float) -> tuple[Promise, list[str]]:
 
 
 def separation_pvalue(spaces: list[tuple[FloatArray, FloatArray]]) -> float:
-    """Smallest p-value of tests that the samples of a pair are alike, times their number."""
+    """Return the smallest p-value of tests that paired samples are alike, times their number."""
     pvalues = []
     with ignored_warnings(ConvergenceWarning):  # expected where rows separate easily
         for A, B in spaces:
@@ -345,7 +345,7 @@ def separation_pvalue(spaces: list[tuple[FloatArray, FloatArray]]) -> float:
 def density_ratios(
     A: FloatArray, B: FloatArray
 ) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
-    """Density of B over that of A: at the rows of A, cross-fitted, and as a function."""
+    """Return the density of B over that of A: at the rows of A, cross-fitted, and as a function."""
     estimator = ClassifierWeights(random_state=0)
     where = np.repeat([0, -1], [len(A), len(B)])
     with ignored_warnings(UnreliableWeightsWarning, ConvergenceWarning):
@@ -359,7 +359,7 @@ def density_ratios(
 
 
 def without_gaps(*samples: FloatArray) -> list[FloatArray]:
-    """Rows with the median of the first sample in place of missing values."""
+    """Return the rows with the median of the first sample in place of missing values."""
     if not any(np.isnan(X).any() for X in samples):
         return list(samples)
     with np.errstate(invalid="ignore"), ignored_warnings(RuntimeWarning):

@@ -1,1 +1,1 @@
-"""Plain data -> figures and pages; computes nothing and knows no diagnosis."""
+"""Plain data -> figures and pages, without computation; independent of the diagnosis."""

@@ -1,6 +1,6 @@
 """Documents: what studies and diagnoses say, as data, what builds and checks it, and its cells.
 
-Pieces are plain dicts, whose types say what they hold; builders fill in what is left out.
+Pieces are plain dicts, whose types say what they hold; builders fill in omitted parts.
 `make_document` checks the whole, `make_figure` a figure where it is drawn.
 
 Examples
@@ -218,7 +218,7 @@ def evidence_cited(rows: Iterable[Row]) -> Iterator[str]:
 
 
 def is_number(value: Any) -> bool:
-    """Whether ``value`` is a number of Python or NumPy; truth values are none."""
+    """Return whether ``value`` is a number of Python or NumPy; truth values are none."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
@@ -391,7 +391,7 @@ def format_number(value: Number, digits: int | None = None) -> str:
 
 
 def to_plain(value: Any) -> Any:
-    """Numbers, texts, lists and dictionaries for a value made of records and arrays.
+    """Return the numbers, texts, lists and dictionaries for a value made of records and arrays.
 
     A number that is not finite becomes None: JSON has no other name for it. A field that holds
     anything else (a fitted object) is left out of its record.
@@ -408,7 +408,7 @@ def to_plain(value: Any) -> Any:
         return {str(key): to_plain(one) for key, one in value.items() if _can_be_plain(one)}
     if isinstance(value, list | tuple):
         return [to_plain(one) for one in value]
-    raise TypeError(f"{type(value).__name__} has no plain form.")
+    raise TypeError(f"{type(value).__name__} cannot be converted to plain types.")
 
 
 def _can_be_plain(value: Any) -> bool:

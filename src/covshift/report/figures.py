@@ -172,7 +172,7 @@ def draw_waveforms(waveforms: npt.NDArray[Any], rate: float) -> Figure:
 
 
 def png_bytes(figure: Figure) -> bytes:
-    """A figure as the contents of a PNG file."""
+    """Return a figure as the contents of a PNG file."""
     file = BytesIO()
     save_png(figure, file)
     return file.getvalue()
@@ -195,7 +195,7 @@ def save_png(figure: Figure, file: IO[bytes]) -> None:
 
 
 def as_written(name: str) -> str:
-    """A name for Matplotlib, which takes what stands between two dollars for a formula."""
+    """Return a name for Matplotlib, which takes what stands between two dollars for a formula."""
     return name.replace("$", r"\$")
 
 
@@ -412,7 +412,7 @@ STYLES: tuple[dict[str, Any], ...] = (
     {"color": "#009E73", "marker": "s"},
     {"color": "#CC79A7", "marker": "D"},
 )
-SPREAD = 0.5  # of the space between two systems, over which the points of one lie
+SPREAD = 0.5  # share of the space between systems used for a system's points
 
 
 def draw_scores(

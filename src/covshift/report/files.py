@@ -31,7 +31,7 @@ def write_document(
 ) -> list[Path]:
     """Write ``name.html``, ``name.json``, ``name.md`` and ``name-<table id>.csv`` for each table.
 
-    Each file is whole or not there. The data come first: a page that is too large does not
+    Each file is written atomically. The data come first: a page that is too large does not
     cost them. Files of the same names are replaced.
 
     Parameters
@@ -153,7 +153,7 @@ def _with_mark(text: str, cell: FullCell) -> str:
     mark = cell.get("mark")
     if mark is None:
         return text
-    # Alone in its cell a mark is a word: a sign there would say nothing.
+    # Alone in its cell a mark is a word: a sign alone would be unclear.
     sign = SIGNS.get(mark, mark) if text else mark
     return f"{text} {sign}".strip()
 

@@ -1,8 +1,8 @@
 """A document -> one HTML page that needs nothing else: no network, no other file.
 
 The template escapes all text. A content security policy in the page lets the browser run and
-style only what is inlined here, by its hash, and load nothing but pictures inside the page: text
-that slipped through could still not run, nor call home.
+style only what is inlined here, by its hash, and load only pictures inside the page: text
+that slipped through could not run or contact a server.
 """
 
 import base64
@@ -253,9 +253,9 @@ def _too_large(document: Document, size: int, max_bytes: int) -> str:
 # escaped by the template.
 
 
-WIDTH, HEIGHT = 720, 320  # of the view box
+WIDTH, HEIGHT = 720, 320  # size of the view box
 LEFT, RIGHT, TOP, BOTTOM = 46, 14, 14, 58
-MAX_NAMES = 8  # below the axis
+MAX_NAMES = 8  # labels below the axis
 MAX_NAME = 14  # characters of each
 STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5)
 RADIUS = 4.5

@@ -28,10 +28,10 @@ is recommended, that it does not gain more than .01 where it is not. High from .
 .75. Without labels both this and the probability of a loss come from how often real tasks like this
 one lost or gained (`covshift.selection.expectations.chances`).
 
-**Whether the data can tell.** Source rows show what continues in the target in two ways: the target
-lies where the source has rows, or several source domains differ from each other about as far as the
-target differs from them. Where neither holds, two rules may fit the source alike and differ in the
-target. The estimates are then those of real tasks in that situation, and no more.
+**Whether the data can show which model is right.** Source rows show what continues in the target in
+two ways: the target lies where the source has rows, or several source domains differ from each
+other about as far as the target differs from them. Where neither holds, two rules may fit the
+source alike and differ in the target. The estimates are then those of real tasks in that situation.
 """
 
 from collections.abc import Sequence
@@ -84,8 +84,8 @@ MAX_RISK = 0.5  # a vote that more likely than not loses is not recommended
 HIGH, MODERATE = 0.9, 0.75  # probability that the action is right
 MIN_OVERLAP = 0.8  # share of the target rows inside the support of the source
 MIN_DOMAINS = 3  # source domains
-MIN_RATIO = 0.3  # of the shift between source domains to that of the target
-MIN_ROWS = 10  # of either role, to tell whether the target lies where the source has rows
+MIN_RATIO = 0.3  # shift between source domains, relative to the target's shift
+MIN_ROWS = 10  # of each role, to measure their overlap
 
 
 class Determinability(NamedTuple):
@@ -298,7 +298,7 @@ def assess(
     if n_labels:
         certainty = 1 - expected[GAIN].below(0.0) if follow else expected[GAIN].below(margin)
     determinability = judge_determinability(problem)
-    # Where every candidate is degenerate on the target, their agreement says nothing.
+    # Where every candidate is degenerate on the target, their agreement has no meaning.
     tells = determinability.determinable and bool(table.allowed.any())
     assessment = Assessment(
         objective=objective,
@@ -383,13 +383,13 @@ def grade(certainty: float, determinable: bool) -> Confidence:
 
 
 def _moved(estimate: Estimate, value: float, least: float = 0.0, most: float = 1.0) -> Estimate:
-    """An estimate about another value, its interval as wide, within bounds."""
+    """Return an estimate about another value, its interval as wide, within bounds."""
     shift = value - estimate.value
     return Estimate(value, estimate.low + shift, estimate.high + shift).clipped(least, most)
 
 
 def _rehearsals(quantities: dict[str, float], kinds: Sequence[str]) -> list[dict[str, Any]]:
-    """Scores of plain model and vote by kind of rehearsal."""
+    """Return the scores of plain model and vote by kind of rehearsal."""
     return [
         {
             "rehearsal": kind,
@@ -447,7 +447,7 @@ def score_labeled_numbers(views: Views, values: FloatArray) -> LabelScores:
 def sample_score(
     values: FloatArray, codes: IntArray, objective: str, least: float
 ) -> tuple[float, float]:
-    """Mean of values between ``least`` and 1, over rows or over classes, and its variance.
+    """Return mean of values between ``least`` and 1, over rows or over classes, and its variance.
 
     Each group counts one row more at either end, so that few equal values are not taken for
     certainty.
@@ -502,7 +502,7 @@ def judge_determinability(problem: Problem) -> Determinability:
 
 
 def shift_between(A: FloatArray, B: FloatArray, scale: FloatArray) -> float:
-    """Root mean square, over the features, of the differences of means and of spreads."""
+    """Return root mean square, over the features, of the differences of means and of spreads."""
     means = (B.mean(axis=0) - A.mean(axis=0)) / scale
     spreads = (B.std(axis=0) - A.std(axis=0)) / scale
     return float(np.sqrt(np.mean(means**2 + spreads**2)))

@@ -148,7 +148,7 @@ class AutoAdapted(BaseEstimator):
     ) -> tuple[Bench, FitData, Problem]:
         """Validate rows in memory; return the bench, all rows, and the problem that they are.
 
-        `covshift.diagnose` takes this way too, so that its advice is what ``fit`` follows.
+        `covshift.diagnose` uses it too, so that ``fit`` follows its advice.
         """
         if isinstance(X, list | tuple) and not X:
             raise ValueError("X is empty: it needs rows of source and target.")
@@ -244,8 +244,8 @@ class AutoAdapted(BaseEstimator):
             self._learn_target(X, None if domain is None else unit)
         if left:
             warnings.warn(
-                "No longer in the vote, since they cannot learn a new target: "
-                f"{', '.join(one.candidate.name for one in left)}. Refit to have them vote.",
+                "Left the ensemble, because they cannot learn a new target: "
+                f"{', '.join(one.candidate.name for one in left)}. Refit to include them.",
                 FewerMembersWarning,
                 stacklevel=2,
             )
@@ -256,7 +256,7 @@ class AutoAdapted(BaseEstimator):
         raise NotImplementedError
 
     def _settings_of_choice(self) -> dict[str, Any]:
-        """Arguments of `choose` that depend on the label."""
+        """Return the arguments of `choose` that depend on the label."""
         return {}
 
     @property
@@ -336,7 +336,7 @@ class AutoAdapted(BaseEstimator):
     def _problem(self, X: FloatArray, labels: Labels, domains: FitDomains) -> Problem:
         codes = labels.codes
         source = domains.source & domains.label_mask & (codes >= 0)
-        # Without a target the source stands in: unadapted candidates look at it for nothing else.
+        # Without a target the source is used: unadapted candidates only compare with it.
         target = domains.target if domains.has_target else source
         target_domain = np.where(domains.target, domains.sample_domain, -1)[target]
         return Problem(
@@ -369,7 +369,7 @@ class AutoAdapted(BaseEstimator):
         print(f"[{type(self).__name__}] score {number + 1} of {total}: {name}")
 
     def _domains_of(self, sample_domain: Any, n_samples: int) -> Any:
-        """Domains of rows to predict; None, where nothing was said, is for the adapters."""
+        """Return the domains of rows to predict; None leaves the choice to the adapters."""
         if sample_domain is None:
             return None
         return check_new_domains(

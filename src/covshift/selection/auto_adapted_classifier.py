@@ -70,7 +70,7 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
     class_shares : {"auto", "source", "estimated"}, default="auto"
         Class proportions that ``predict_proba`` is made for. "source": those of the source.
         "estimated": those of the target, estimated by expectation and maximization, which assumes
-        that nothing but class proportions is left of the shift. "auto": estimated for each target
+        that only class proportions still differ. "auto": estimated for each target
         domain with a prior that keeps them near the source's, and for the members that adapt
         only; the source's for ``objective="balanced_accuracy"``, whose decision does not depend on
         them.
@@ -83,7 +83,7 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
     n_jobs : int, default=None
         Processes, as in joblib. The result does not depend on it.
     random_state : int, RandomState or None, default=None
-        Seed of everything that is drawn.
+        Seed of all random draws.
     verbose : int, default=0
         1 prints a line for each score as it begins.
     scores_from : str or path, default=None
@@ -248,7 +248,7 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
         return self.classes_[decide_classes(P, self.objective_, self.class_shares_)]
 
     def predict_proba(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
-        """Class probabilities, calibrated on the source; parameters as in ``predict``."""
+        """Return class probabilities, calibrated on the source; parameters as in ``predict``."""
         check_is_fitted(self)
         if is_streamed(X):
             return self._in_blocks("predict_proba", X, sample_domain)
@@ -261,7 +261,7 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
         return P if ratios is None else reweigh_classes(P, ratios)
 
     def predict_log_proba(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
-        """Logarithms of the class probabilities; parameters as in ``predict``."""
+        """Return the logarithms of the class probabilities; parameters as in ``predict``."""
         if is_streamed(X):
             return self._in_blocks("predict_log_proba", X, sample_domain)
         P = self.predict_proba(X, sample_domain=sample_domain)
@@ -334,7 +334,7 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
         return adapts and not is_balanced(self.objective_)
 
     def _estimate_ratios(self, X: FloatArray, domain: Any) -> FloatArray:
-        """Class shares of target rows, estimated with a prior, over those of the source."""
+        """Return class shares of target rows, estimated with a prior, over those of the source."""
         adapting = [member for member in self.members_ if member.candidate.adapts]
         if not adapting:
             return np.ones(len(self.classes_))

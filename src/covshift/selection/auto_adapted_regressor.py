@@ -61,7 +61,7 @@ class AutoAdaptedRegressor(IntervalPredictor, RegressorMixin, DomainRequests, Au
     n_jobs : int, default=None
         Processes, as in joblib. The result does not depend on it.
     random_state : int, RandomState or None, default=None
-        Seed of everything that is drawn.
+        Seed of all random draws.
     verbose : int, default=0
         1 prints a line for each score as it begins.
     scores_from : str or path, default=None
@@ -187,7 +187,7 @@ class AutoAdaptedRegressor(IntervalPredictor, RegressorMixin, DomainRequests, Au
     def score(
         self, X: Any, y: Any, *, sample_domain: Any = None, sample_weight: Any = None
     ) -> float:
-        """Coefficient of determination R² on labeled rows; parameters as in ``predict``.
+        """Return the coefficient of determination R² on labeled rows; parameters as in ``predict``.
 
         The placeholders of unlabeled rows are an error.
         """

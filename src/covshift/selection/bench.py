@@ -23,8 +23,8 @@ from covshift.selection.problem import Problem, Scene, make_scene, target_scene
 from covshift.solvers.threads import one_blas_thread, one_openmp_thread
 from covshift.warning_filters import ignored_warnings
 
-N_FOLDS = 3  # of the source
-MIN_ROWS = 10  # of either role, to tell how separate they are
+N_FOLDS = 3  # folds of the source
+MIN_ROWS = 10  # of each role, to measure their separation
 
 
 class Bench:
@@ -125,7 +125,7 @@ class Bench:
         return found.hexdigest()
 
     def rng(self, name: str) -> np.random.RandomState:
-        """The stream of random numbers of this name."""
+        """Return the stream of random numbers of this name."""
         return np.random.RandomState([self.seed, zlib.crc32(name.encode())])
 
     @property
@@ -193,11 +193,11 @@ class Bench:
         ]
 
     def has_run(self, name: str) -> bool:
-        """Whether the scene of this name has been run."""
+        """Return whether the scene of this name has been run."""
         return name in self._outputs
 
     def run(self, scenes: Mapping[str, Scene]) -> dict[str, list[Output]]:
-        """Outputs of every candidate in each of the named scenes."""
+        """Return the outputs of every candidate in each of the named scenes."""
         new = {name: scene for name, scene in scenes.items() if not self._has(name, scene)}
         groups = self._groups()
         tasks = [(group, scene) for scene in new.values() for group in groups]
@@ -210,7 +210,7 @@ class Bench:
         return {name: self._outputs[name] for name in scenes}
 
     def run_tasks(self, tasks: Sequence[tuple[Sequence[int], Scene]]) -> list[list[Output]]:
-        """Outputs of some candidates, by number, in the scene that goes with them."""
+        """Return the outputs of some candidates, by number, in the scene that goes with them."""
         calls = [
             delayed(_run)([self.candidates[i] for i in group], scene, self.problem.n_classes)
             for group, scene in tasks
@@ -219,7 +219,7 @@ class Bench:
         return results
 
     def score(self, outputs: Sequence[Output], truth: Any) -> FloatArray:
-        """The metric of each candidate's output; NaN where it has none."""
+        """Return the metric of each candidate's output; NaN where it has none."""
         return np.array(
             [
                 np.nan if output.logits is None else self.metric(truth, self._predicted(output))
@@ -228,7 +228,7 @@ class Bench:
         )
 
     def _predicted(self, output: Output) -> Any:
-        """Class numbers, or numbers."""
+        """Return the class numbers, or numbers."""
         if self.problem.values is None:
             return output.codes
         assert output.logits is not None
@@ -243,7 +243,7 @@ class Bench:
         )
 
     def _groups(self) -> list[list[int]]:
-        """Numbers of the candidates that share an adapter."""
+        """Return the numbers of the candidates that share an adapter."""
         groups: dict[int, list[int]] = {}
         for number, one in enumerate(self.candidates):
             groups.setdefault(id(one.adapter), []).append(number)
@@ -251,7 +251,7 @@ class Bench:
 
 
 def _join(folds: Sequence[Output], fold_of: IntArray) -> FloatArray | None:
-    """Logits of all rows from those of each fold; None, if a fold has none."""
+    """Return the logits of all rows from those of each fold; None, if a fold has none."""
     logits = [output.logits for output in folds if output.logits is not None]
     if len(logits) < len(folds):
         return None

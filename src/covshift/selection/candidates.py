@@ -46,7 +46,7 @@ N_TREES = 100
 # Rows in a leaf of a forest, at least; for many rows in proportion to these, so that a saved model
 # keeps its size.
 MIN_LEAF, MAX_LEAVES = 3, 1000
-PENALTIES = tuple(10.0**power for power in range(-2, 5))  # of a ridge regression
+PENALTIES = tuple(10.0**power for power in range(-2, 5))  # penalties of a ridge regression
 
 
 def logistic_regression() -> Any:
@@ -174,7 +174,7 @@ def model_name(estimator: Any) -> str:
 
 
 Label: TypeAlias = Literal["class", "number"]
-PLAIN_MODEL = {"class": "logistic", "number": "ridge"}  # beside a user's list that only adapts
+PLAIN_MODEL = {"class": "logistic", "number": "ridge"}  # added to lists that only adapt
 
 
 class Candidate(NamedTuple):
@@ -199,7 +199,7 @@ class Candidate(NamedTuple):
         return does_adapt(self.adapter, self.estimator)
 
     def model(self) -> AdaptedClassifier | AdaptedRegressor:
-        """An unfitted predictor of its own."""
+        """Return an unfitted predictor of its own."""
         if is_regressor(self.estimator):
             return AdaptedRegressor(self.adapter, self.estimator)
         return AdaptedClassifier(self.adapter, self.estimator)
@@ -240,7 +240,7 @@ def default_candidates(size: Size, label: Label = "class") -> list[Candidate]:
 
 
 def candidates_around(estimator: Any, size: Size, label: Label = "class") -> list[Candidate]:
-    """Every adapter around the user's own model; first no adaptation."""
+    """Return every adapter around the user's own model; first no adaptation."""
     name = model_name(estimator)
     around = [
         Candidate(record.name, name, adapter, estimator)
@@ -335,7 +335,7 @@ def _candidate(entry: Any, number: int, size: Size, label: Label) -> Candidate:
 
 
 def describe(estimator: Any) -> str:
-    """A short name: the class, or those of a pipeline's steps."""
+    """Return a short name: the class, or those of a pipeline's steps."""
     if estimator is None:
         return RAW
     if isinstance(estimator, Pipeline):

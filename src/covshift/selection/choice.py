@@ -107,7 +107,7 @@ def choose(
 
 
 def _run_labeled(bench: Bench, labeled: Labeled) -> list[Output]:
-    """Outputs of labeled target rows by candidates that are fitted without their labels."""
+    """Return outputs of labeled target rows by candidates that are fitted without their labels."""
     X, domain, _ = labeled
     scene = make_scene(*bench.problem[:5], test=(X, domain), values=bench.problem.values)
     name = f"labeled {zlib.crc32(np.ascontiguousarray(X).tobytes())}"
@@ -157,7 +157,7 @@ def held_out_weights(
 
 
 def _can_predict(bench: Bench, number: int) -> bool:
-    """Whether a candidate has outputs of the target and of all left-out source rows."""
+    """Return whether a candidate has outputs of the target and of all left-out source rows."""
     left_out = bench.probabilities_left_out()[number]
     return bench.target[number].logits is not None and left_out is not None
 

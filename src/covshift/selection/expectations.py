@@ -94,10 +94,10 @@ from covshift.selection.metrics import METRICS
 from covshift.selection.rehearsals import KINDS, SOURCE_CV, pseudo_targets
 
 PLAIN, ADAPTED, GAIN = MODELS = ("plain", "adapted", "gain")
-LEVEL = 0.9  # of intervals
+LEVEL = 0.9  # coverage of intervals
 MARGIN = 0.01  # a loss above it is harm
 DISAGREEMENT, LOG_COMMITTEE, EXPECTED_GAIN = "disagreement", "log committee", "expected gain"
-MIN_CHANGED = 0.02  # share of changed rows: smaller ones say nothing of how good changes are
+MIN_CHANGED = 0.02  # share of changed rows: smaller ones do not show how good changes are
 METRIC_NAMES: dict[str, Literal["accuracy", "balanced_accuracy"]] = {
     "accuracy": "accuracy",
     "balanced_accuracy": "balanced_accuracy",
@@ -113,7 +113,7 @@ class Estimate(NamedTuple):
     high: float
 
     def clipped(self, least: float, most: float) -> "Estimate":
-        """The estimate within bounds."""
+        """Return the estimate within bounds."""
         return Estimate(*(float(np.clip(one, least, most)) for one in self))
 
 
@@ -125,13 +125,13 @@ class Predictive(NamedTuple):
     quantiles: FloatArray
 
     def interval(self) -> Estimate:
-        """The expected value with its central 90 % interval."""
+        """Return the expected value with its central 90 % interval."""
         tail = (1 - LEVEL) / 2
         low, high = np.interp([tail, 1 - tail], self.probabilities, self.quantiles)
         return Estimate(self.value, float(low), float(high))
 
     def below(self, bound: float) -> float:
-        """Probability of a value below a bound."""
+        """Return the probability of a value below a bound."""
         return float(np.interp(bound, self.quantiles, self.probabilities))
 
     @property
@@ -304,7 +304,7 @@ def quantities_of(
 
 
 def _credited(P: FloatArray, predicted: Sequence[IntArray], shares: FloatArray | None) -> float:
-    """Mean probability of the vote's class less that of the plain model's.
+    """Return the mean probability of the vote's class less that of the plain model's.
 
     With class shares, probabilities are those for equal shares, as balanced accuracy counts.
     """

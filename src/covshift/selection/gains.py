@@ -205,7 +205,7 @@ def target_quantities(
 
 
 def _filled(scores: FloatArray | None, n_candidates: int) -> FloatArray:
-    """Scores; those of failed fits are the lowest, and where none is known all are 0."""
+    """Return the scores; those of failed fits are the lowest, and where none is known all are 0."""
     if scores is None or np.isnan(scores).all():
         return np.zeros(n_candidates)
     return np.where(np.isnan(scores), np.nanmin(scores), scores)

@@ -27,7 +27,7 @@ from covshift.selection.label_tasks import NumberTask
 from covshift.warning_filters import ignored_warnings
 from covshift.weights import ClassifierWeights, UnreliableWeightsWarning
 
-MIN_ROWS = 10  # of either role, to tell anything
+MIN_ROWS = 10  # of each role, needed for a test
 
 
 def class_share_weights(bench: Bench) -> FloatArray:
@@ -54,7 +54,7 @@ def class_share_weights(bench: Bench) -> FloatArray:
 def _class_probabilities(
     bench: Bench, number: int, on_source: FloatArray, on_target: FloatArray
 ) -> FloatArray:
-    """Probabilities of the classes of target rows, or of the groups of a number."""
+    """Return the probabilities of the classes of target rows, or of the groups of a number."""
     task = bench.task
     if not isinstance(task, NumberTask):
         return task.apply(on_target, bench.scalings[number])
@@ -70,7 +70,7 @@ def importance_weights(bench: Bench) -> FloatArray:
         return np.full(len(problem.X_source), np.nan)
     domain = np.concatenate([np.zeros(len(problem.X_source)), np.full(len(problem.X_target), -1.0)])
     estimator = ClassifierWeights(random_state=bench.rng("weights"))
-    # That few rows carry the weight is what these scores suffer from, and known for.
+    # These scores are known to suffer where few rows carry the weight.
     with ignored_warnings(UnreliableWeightsWarning, ConvergenceWarning):
         estimator.fit(np.concatenate([problem.X_source, problem.X_target]), sample_domain=domain)
     weights: FloatArray = estimator.weights_

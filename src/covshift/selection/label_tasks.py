@@ -43,7 +43,7 @@ from covshift.selection.metrics import (
     r2,
 )
 
-ROOM = 0.1  # of the range of the known labels
+ROOM = 0.1  # extension of the range of known labels, on either side
 N_GROUPS = 5  # groups by the label, for drawing and dealing rows
 LARGEST_LABEL = 1e150  # its square is a number of double precision, and so is a sum of many
 
@@ -118,7 +118,7 @@ class NumberTask(NamedTuple):
         return np.searchsorted(np.array(self.edges), values, side="right")
 
     def calibrate(self, predictions: FloatArray, values: FloatArray) -> None:
-        """Predictions need no calibration beyond the limits."""
+        """Return predictions, limited to the range but not calibrated."""
 
     def apply(self, predictions: FloatArray, scaling: Scaling | None = None) -> FloatArray:
         """Return predictions (n, 1) within the limits."""

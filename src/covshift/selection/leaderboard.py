@@ -77,12 +77,12 @@ def _check_objective(bench: Bench, scores: Mapping[str, FloatArray]) -> None:
 # fit on a handful of weighted rows can look well by luck.
 
 
-MIN_EFFECTIVE_ROWS = 10.0  # of the source, behind weights
+MIN_EFFECTIVE_ROWS = 10.0  # effective source rows needed by weights
 MIN_EFFECTIVE_SHARE = 0.01
 
 
 def disqualify(outputs: Sequence[Output], n_source: int, n_classes: int) -> list[str | None]:
-    """Reason why a candidate may not be ranked, from its output on the target; None: it may.
+    """Return the reason to disqualify a candidate, from its output on the target, or None.
 
     One class means that the label is a number.
     """
@@ -126,7 +126,7 @@ class Leaderboard(Sequence[dict[str, Any]]):
 
     @classmethod
     def of(cls, table: ScoreTable, gains: FloatArray, weights: FloatArray) -> "Leaderboard":
-        """The leaderboard of a table of scores."""
+        """Return the leaderboard of a table of scores."""
         rows = [
             {
                 "candidate": one.name,
@@ -155,7 +155,7 @@ class Leaderboard(Sequence[dict[str, Any]]):
         return iter(self._rows)
 
     def to_frame(self) -> Any:
-        """A pandas frame; needs pandas."""
+        """Return a pandas frame; needs pandas."""
         try:
             import pandas as pd
         except ImportError:

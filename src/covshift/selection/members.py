@@ -18,7 +18,7 @@ from covshift.selection.candidates import Candidate
 from covshift.selection.outputs import class_logits, predicted_numbers
 from covshift.solvers.threads import one_blas_thread
 
-MIN_WEIGHT_KEPT = 0.5  # of the vote, by members that can learn a new target
+MIN_WEIGHT_KEPT = 0.5  # weight that members able to learn a new target must have
 
 
 class FewerMembersWarning(UserWarning):
@@ -42,7 +42,7 @@ class Member(NamedTuple):
         return scaled_probabilities(logits, self.scaling)
 
     def numbers(self, X: Any, sample_domain: Any) -> FloatArray:
-        """Predictions (n, 1), where the label is a number in units of the source."""
+        """Return the predictions (n, 1), where the label is a number in units of the source."""
         return predicted_numbers(self.model, X, sample_domain)
 
     def adapt_target(self, X: Any, domain: Any) -> "Member":
@@ -92,10 +92,10 @@ def fit_members(
 def adapt_members(
     members: Sequence[Member], X: Any, domain: Any
 ) -> tuple[list[Member], list[Member]]:
-    """Members that have learned a new target, with weights that sum to one, and the others.
+    """Return members that have learned a new target, with weights that sum to one, and the others.
 
     One that adapts to nothing stays. It is an error if none that adapts can learn the target, or
-    if those that stay have less than half of the weight: what is left was not chosen then.
+    if those that stay have less than half of the weight: that would be another model.
     """
     kept: list[Member] = []
     left: list[Member] = []
@@ -109,7 +109,7 @@ def adapt_members(
     if left and (total < MIN_WEIGHT_KEPT or not any(one.candidate.adapts for one in kept)):
         raise RefitNeededError(
             f"Members that have {1 - total:.2f} of the vote's weight cannot learn a new target, "
-            f"and what is left would be another model. {reason}"
+            f"and the others alone would be another model. {reason}"
         )
     return [member._replace(weight=member.weight / total) for member in kept], left
 
@@ -134,7 +134,7 @@ def mix_probabilities(
     adapts: BoolArray,
     ratios: FloatArray | None = None,
 ) -> FloatArray:
-    """Weighted mean of probabilities (n, n_classes), one for each candidate.
+    """Return the weighted mean of probabilities (n, n_classes), one for each candidate.
 
     Candidates without probabilities (None) have no say. ``ratios`` (n, n_classes) or (n_classes,):
     class shares of the rows over those of the source, for the candidates that adapt. Those that do

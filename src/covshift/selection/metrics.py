@@ -22,12 +22,12 @@ def balanced_accuracy(codes: IntArray, predicted: IntArray) -> float:
 
 
 def accuracy(codes: IntArray, predicted: IntArray) -> float:
-    """Share of the rows that are predicted right."""
+    """Return the share of the rows that are predicted right."""
     return float(np.mean(codes == predicted))
 
 
 def r2(values: FloatArray, predicted: FloatArray) -> float:
-    """Coefficient of determination, as scikit-learn's ``r2_score`` without its checks."""
+    """Return coefficient of determination, as scikit-learn's ``r2_score`` without its checks."""
     error, spread = mean_squared_error(values, predicted), float(values.var())
     if spread > 0:
         return 1 - error / spread
@@ -35,12 +35,12 @@ def r2(values: FloatArray, predicted: FloatArray) -> float:
 
 
 def negative_mae(values: FloatArray, predicted: FloatArray) -> float:
-    """Mean absolute error with a minus sign, so that larger is better."""
+    """Return the mean absolute error with a minus sign, so that larger is better."""
     return -float(np.mean(np.abs(values - predicted)))
 
 
 def mean_squared_error(values: FloatArray, predicted: FloatArray) -> float:
-    """Mean squared error."""
+    """Return the mean squared error."""
     return float(np.mean((values - predicted) ** 2))
 
 
@@ -70,7 +70,7 @@ def resolve_number_metric(objective: Any, restore: Callable[[FloatArray], FloatA
     ----------
     objective : {"r2", "mae"}, str, scorer or callable
         A name of scikit-learn's scorers, or one of these; or a function of true and predicted
-        labels, where larger is better. A scorer must need nothing but ``predict``.
+        labels, where larger is better. A scorer must need only ``predict``.
     restore : callable
         Brings labels back to their own units, in which a scorer sees them.
     """

@@ -55,9 +55,9 @@ from covshift.selection.expectations import (
 from covshift.selection.metrics import mean_squared_error, negative_mae, r2
 from covshift.selection.rehearsals import NUMBER_KINDS, SOURCE_CV, SOURCE_DOMAINS, pseudo_targets
 
-ERROR, ADAPTED_ERROR = "error", "adapted error"  # of the plain model and of the vote
-NUMBER_MARGIN = 0.02  # of R²: a loss above it is harm
-SMALLEST = 1e-3  # of u: a perfect fit says nothing about how much larger an error may be
+ERROR, ADAPTED_ERROR = "error", "adapted error"  # errors of the plain model and of the ensemble
+NUMBER_MARGIN = 0.02  # a loss of R² above it is harm
+SMALLEST = 1e-3  # of u: a perfect fit does not limit a larger error
 MAX_GAIN = 0.5  # of R² in a rehearsal
 MAX_EXPECTED = 0.25  # gain in R²: coefficients are fitted to gains that are clipped to it
 AVERAGING = "averaging"

@@ -84,7 +84,7 @@ def _adapt(adapter: Any, scene: Scene, keep_all: bool) -> _Adapted:
             labels = scene.labels if scene.values is None else None  # adapters read classes only
             rows = adapt_rows(adapter, scene.X, labels, domains, keep_all=keep_all)
             Z_test = represent(rows.adapter, scene.X_test, sample_domain=scene.test_domain)
-        except Exception as error:  # whatever a user's adapter raises: the others go on
+        except Exception as error:  # a user's adapter may raise anything: the others continue
             return _Adapted(error=_in_a_line(error), seconds=perf_counter() - start)
     return _Adapted(rows, Z_test, None, perf_counter() - start, _messages(caught))
 
@@ -116,7 +116,7 @@ def _run(estimator: Any, adapted: _Adapted, scene: Scene, n_classes: int) -> Out
 
 
 def predicted_numbers(model: Any, X: Any, sample_domain: Any = None) -> FloatArray:
-    """Predictions (n, 1) of rows by a fitted candidate or `AdaptedRegressor`."""
+    """Return the predictions (n, 1) of rows by a fitted candidate or `AdaptedRegressor`."""
     if not isinstance(model, FittedCandidate):
         model = FittedCandidate(model.adapter_, model.estimator_)
     found = predict_candidate(model, "predict", X, sample_domain)

@@ -97,7 +97,7 @@ class Scored(NamedTuple):
 
 
 def compare_rows(A: FloatArray, B: FloatArray) -> tuple[float, float, FloatArray]:
-    """Separation and share outside of new rows B, and density ratios at held-out rows A."""
+    """Return separation and share outside of new rows B, and density ratios at held-out rows A."""
     if min(len(A), len(B)) < MIN_ROWS:
         return 0.0, 0.0, np.ones(len(A))
     A, B = without_gaps(A, B)
@@ -300,7 +300,7 @@ def _objective_of(model: Any) -> str:
 
 
 def _score_rows(model: Any, X: Any, sample_domain: Any, objective: str) -> Scored:
-    """Outputs of the model for its held-out rows and for new ones."""
+    """Return the outputs of the model for its held-out rows and for new ones."""
     held = getattr(model, "held_out_", None)
     if held is None:
         raise NoHeldOutRowsError
@@ -324,7 +324,7 @@ def domain_drop(assessment: Any, n_members: int) -> float:
 
 
 def known_codes(y_known: Any, classes: Any, n_rows: int) -> tuple[IntArray, IntArray]:
-    """Numbers of the rows whose labels are known, and their class numbers."""
+    """Return the numbers of the rows whose labels are known, and their class numbers."""
     labels = np.asarray(y_known, dtype=object)
     if labels.shape != (n_rows,):
         raise ValueError(

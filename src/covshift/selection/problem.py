@@ -56,12 +56,12 @@ class Problem(NamedTuple):
         return self.take(*self.draw_rows(max_rows, rng))
 
     def draw_rows(self, max_rows: int, rng: np.random.RandomState) -> tuple[IntArray, IntArray]:
-        """Numbers of the source rows and of the target rows that `thinned` keeps."""
+        """Return the numbers of the source rows and of the target rows that `thinned` keeps."""
         source = _draw(self.source_domain * self.n_classes + self.codes, max_rows, rng)
         return source, _draw(self.target_domain, max_rows, rng)
 
     def take(self, source: IntArray, target: IntArray) -> "Problem":
-        """The problem of some of the rows."""
+        """Return the problem of some of the rows."""
         return self._replace(
             X_source=self.X_source[source],
             codes=self.codes[source],
@@ -122,7 +122,7 @@ def make_scene(
 
 
 def target_scene(problem: Problem) -> Scene:
-    """The problem itself: learn from the source, adapt to the target, predict the target."""
+    """Return the problem itself: learn from the source, adapt to the target, predict the target."""
     return make_scene(*problem[:5], values=problem.values)
 
 

@@ -45,10 +45,10 @@ from covshift.selection.problem import Problem, Scene, make_scene
 # (`resampled`), or like the source moved by the shift that is seen in the rows (`moved`).
 
 
-MIN_ROWS = 10  # of a pseudo-target
+MIN_ROWS = 10  # rows of a pseudo-target, at least
 MAX_DOMAINS = 4  # source domains that play the target, one after the other
 N_CLUSTERS = 3
-TARGET_LIKE_SHARES = (0.3, 0.5)  # of each class, in one scene each
+TARGET_LIKE_SHARES = (0.3, 0.5)  # class proportions, one rehearsal each
 N_QUANTILES = 100
 PSEUDO_TARGET = -1
 
@@ -81,7 +81,7 @@ def source_domains(
 
 
 def residual_clusters(problem: Problem, rng: np.random.RandomState) -> Iterator[PseudoTarget]:
-    """Clusters of rows about the means of their classes: groups without names."""
+    """Yield the clusters of rows about the means of their classes: groups without names."""
     means = np.stack([problem.X_source[problem.codes == k].mean(axis=0) for k in _classes(problem)])
     position = np.searchsorted(_classes(problem), problem.codes)
     residuals = _standardized(problem.X_source) - _standardized(problem.X_source, means)[position]
@@ -94,7 +94,7 @@ def residual_clusters(problem: Problem, rng: np.random.RandomState) -> Iterator[
 
 
 def target_like(problem: Problem, rng: np.random.RandomState) -> Iterator[PseudoTarget]:
-    """The source rows of each class that a classifier most takes for target rows."""
+    """Yield the source rows of each class that a classifier most takes for target rows."""
     if min(len(problem.X_source), len(problem.X_target)) < MIN_ROWS:
         return
     test = classifier_two_sample_test(
@@ -113,7 +113,7 @@ def target_like(problem: Problem, rng: np.random.RandomState) -> Iterator[Pseudo
 def moved(
     problem: Problem, rng: np.random.RandomState, move: Move, halves: Sequence[int] = (0, 1)
 ) -> Iterator[PseudoTarget]:
-    """Halves of the source, moved as the source must be moved to become like the target."""
+    """Yield halves of the source, moved as the source must be moved to become like the target."""
     half_of = deal_folds(problem.codes, 2, rng)
     for half in halves:
         played = half_of == half
@@ -125,7 +125,7 @@ def moved(
 def resampled(
     problem: Problem, rng: np.random.RandomState, weights: FloatArray
 ) -> Iterator[PseudoTarget]:
-    """Each half of the source, its rows drawn with replacement by their weights."""
+    """Yield each half of the source, its rows drawn with replacement by their weights."""
     if np.isnan(weights).any():
         return
     halves = deal_folds(problem.codes, 2, rng)
@@ -183,7 +183,7 @@ def _played_by(
     rows: IntArray | None = None,
     X: FloatArray | None = None,
 ) -> PseudoTarget:
-    """The scene in which some source rows play the target, and the others stay the source.
+    """Return the scene in which some source rows play the target, and the others stay the source.
 
     The target gets the rows by number (None: all of them), or with other features X.
     """

@@ -26,7 +26,7 @@ from covshift.selection.bench import Bench
 
 ABOUT, FACTS, CANDIDATES = "about", "facts", "candidates"
 FORMAT = 1
-MAX_BYTES = 1 << 30  # of all arrays
+MAX_BYTES = 1 << 30  # size of all arrays, at most
 MAX_MEMBERS = 100_000
 WHAT_TO_DO = "Run diagnose again, or leave out --from."
 
@@ -43,7 +43,7 @@ def write_scores(bench: Bench, path: str | PathLike[str]) -> None:
     bench : Bench
         After `covshift.selection.choice.choose`.
     path : str or path
-        File to write, by custom ``*.npz``. It is whole or not there; an old one is replaced.
+        File to write, by custom ``*.npz``. It is written atomically; an old one is replaced.
     """
     arrays = bench.to_arrays()
     about = _about(bench) | {"digest": _digest(arrays)}

@@ -63,7 +63,7 @@ from covshift.selection.rehearsals import (
 
 
 def one_hot(codes: IntArray, n_classes: int) -> FloatArray:
-    """Indicators (..., n_classes) of class numbers (...)."""
+    """Return the indicators (..., n_classes) of class numbers (...)."""
     indicators: FloatArray = (codes[..., None] == np.arange(n_classes)).astype(np.float64)
     return indicators
 
@@ -85,7 +85,7 @@ def pairwise_kappa(predictions: IntArray, n_classes: int) -> FloatArray:
 
 
 def committee_shares(predictions: IntArray, weights: FloatArray, n_classes: int) -> FloatArray:
-    """Share (n, n_classes) of the weight (c,) that votes for each class of each row."""
+    """Return the share (n, n_classes) of the weight (c,) that votes for each class of each row."""
     H = one_hot(predictions, n_classes)
     shares: FloatArray = np.einsum("c,cnk->nk", weights / weights.sum(), H)
     return shares
@@ -120,7 +120,7 @@ CONVERGED_DIAGONAL = 1e-10  # change of the diagonal, relative to its largest en
 
 
 def spectral_weights(predictions: IntArray, n_classes: int) -> FloatArray:
-    """Weights (c,) of c predictions (c, n), larger for those that agree like better ones."""
+    """Return weights (c,) of c predictions (c, n), larger for those that agree like better ones."""
     signs = 2 * one_hot(predictions, n_classes) - 1
     columns = [1] if n_classes == 2 else range(n_classes)
     weights: FloatArray = np.mean([_leading(np.cov(signs[:, :, k])) for k in columns], axis=0)
@@ -143,7 +143,7 @@ def _leading(Q: FloatArray) -> FloatArray:
     return leading
 
 
-# --- Scores of predicted probabilities that know no label: how sure, how diverse, how clustered ---
+# --- Scores of predicted probabilities without labels: confidence, diversity, clustering ---
 #
 # With probabilities p_i (K classes) of n rows and H the entropy in nats,
 #
@@ -164,12 +164,12 @@ def _leading(Q: FloatArray) -> FloatArray:
 
 
 def mean_entropy(P: FloatArray) -> float:
-    """Mean entropy of the rows of P (n, K)."""
+    """Return the mean entropy of the rows of P (n, K)."""
     return float(entr(P).sum(axis=1).mean())
 
 
 def mutual_information(P: FloatArray) -> float:
-    """Entropy of the mean row of P (n, K), less the mean entropy of its rows."""
+    """Return the entropy of the mean row of P (n, K), less the mean entropy of its rows."""
     return float(entr(P.mean(axis=0)).sum()) - mean_entropy(P)
 
 
@@ -217,13 +217,13 @@ WEIGHT_ROUNDING = 1e-12
 
 
 def weighted_mean(losses: FloatArray, weights: FloatArray) -> float:
-    """Mean of losses (n,) weighted by weights (n,); NaN, if no row has weight."""
+    """Return the mean of losses (n,) weighted by weights (n,); NaN, if no row has weight."""
     total = weights.sum()
     return float(weights @ losses / total) if total > 0 else np.nan
 
 
 def deep_embedded_validation(losses: FloatArray, weights: FloatArray) -> float:
-    """Mean weighted loss with the control variate of the weights."""
+    """Return the mean weighted loss with the control variate of the weights."""
     products = weights * losses
     eta = 0.0
     if np.ptp(weights) > WEIGHT_ROUNDING * weights.max():
@@ -236,7 +236,7 @@ TEMPERATURE = 0.05  # of the soft neighborhood density, as its authors set it
 
 
 def rehearse(bench: Bench, name: str, make: Callable[..., Iterable[PseudoTarget]]) -> FloatArray:
-    """Mean score over the pseudo-targets of a kind."""
+    """Return the mean score over the pseudo-targets of a kind."""
     played = list(make(bench.problem, bench.rng(name)))
     scenes = {f"{name} {number}": one.scene for number, one in enumerate(played)}
     outputs = bench.run(scenes)
@@ -247,19 +247,19 @@ def rehearse(bench: Bench, name: str, make: Callable[..., Iterable[PseudoTarget]
 
 
 def rehearse_moved_by_class(bench: Bench) -> FloatArray:
-    """The source moved class by class; the committee says of which class target rows are."""
+    """Return the source moved class by class; the committee says of which class target rows are."""
     move = partial(move_by_class, target_codes=_committee(bench).argmax(axis=1))
     return rehearse(bench, "moved: by class", partial(moved, move=move))
 
 
 def rehearse_class_shares(bench: Bench) -> FloatArray:
-    """The source with the class shares that the target is estimated to have."""
+    """Return the source with the class shares that the target is estimated to have."""
     make = partial(resampled, weights=class_share_weights(bench))
     return rehearse(bench, "resampled: class shares", make)
 
 
 def rehearse_weighted(bench: Bench) -> FloatArray:
-    """The source with rows like the target's more frequent."""
+    """Return the source with rows like the target's more frequent."""
     make = partial(resampled, weights=importance_weights(bench))
     return rehearse(bench, "resampled: weights", make)
 
@@ -284,7 +284,7 @@ def validate_weighted(bench: Bench) -> FloatArray:
 
 
 def validate_with_control_variate(bench: Bench) -> FloatArray:
-    """One less the estimated risk, classes weighing the same, with DEV's control variate."""
+    """Return one less the estimated risk, classes weighing the same, with DEV's control variate."""
     weights = importance_weights(bench)
     codes = bench.problem.codes
     shares = np.bincount(codes, minlength=bench.problem.n_classes) / len(codes)
@@ -316,14 +316,14 @@ def validate_reverse(bench: Bench) -> FloatArray:
 
 
 def agree_with_committee(bench: Bench) -> FloatArray:
-    """Share of the committee, one vote for each adapter, that agrees on target rows."""
+    """Return the share of the committee, one vote for each adapter, that agrees on target rows."""
     shares = _committee(bench)
     rows = np.arange(len(shares))
     return _each(bench, lambda output: float(shares[rows, output.codes].mean()))
 
 
 def agree_beyond_chance(bench: Bench) -> FloatArray:
-    """Mean kappa with the predictions of the other adapters on target rows."""
+    """Return the mean kappa with the predictions of the other adapters on target rows."""
     able, predictions = _predictions(bench)
     scores = np.full(len(bench.candidates), np.nan)
     if len(able):
@@ -340,23 +340,23 @@ def weigh_by_spectrum(bench: Bench) -> FloatArray:
     """Weight in the rank-one structure of the agreement on target rows."""
     able, predictions = _predictions(bench)
     scores = np.full(len(bench.candidates), np.nan)
-    if len(able) > 2:  # of two, the structure cannot be determined
+    if len(able) > 2:  # two classes do not show a structure
         scores[able] = spectral_weights(predictions, bench.problem.n_classes)
     return scores
 
 
 def be_sure(bench: Bench) -> FloatArray:
-    """Negative mean entropy of the probabilities of target rows."""
+    """Return the negative mean entropy of the probabilities of target rows."""
     return _each(bench, lambda output: -mean_entropy(output.probabilities))
 
 
 def be_sure_and_diverse(bench: Bench) -> FloatArray:
-    """Information about the class in the probabilities of target rows."""
+    """Return the information about the class in the probabilities of target rows."""
     return _each(bench, lambda output: mutual_information(output.probabilities))
 
 
 def be_clustered(bench: Bench) -> FloatArray:
-    """Soft neighborhood density of the probabilities of target rows."""
+    """Return the soft neighborhood density of the probabilities of target rows."""
     return _each(bench, lambda output: soft_neighborhood_density(output.probabilities, TEMPERATURE))
 
 
@@ -371,7 +371,7 @@ def _validate(bench: Bench, score: Callable[[IntArray, IntArray], float]) -> Flo
 
 
 def _committee(bench: Bench) -> FloatArray:
-    """Share of the votes for each class of each target row; every adapter has one vote."""
+    """Return share of the votes for each class of each target row; every adapter has one vote."""
     able, predictions = _predictions(bench)
     if not len(able):
         return np.full(
@@ -383,7 +383,7 @@ def _committee(bench: Bench) -> FloatArray:
 
 
 def _predictions(bench: Bench) -> tuple[IntArray, IntArray]:
-    """Numbers of the candidates that predict the target, and their predictions."""
+    """Return the numbers of the candidates that predict the target, and their predictions."""
     able = [i for i, output in enumerate(bench.target) if output.logits is not None]
     codes = [bench.target[i].codes for i in able]
     return np.array(able, dtype=int), np.array(codes, dtype=int)

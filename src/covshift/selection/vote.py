@@ -42,7 +42,7 @@ SCORE_ERROR = 0.04
 def vote_weights(
     combined: FloatArray, allowed: BoolArray, n_members: int, plain: int | None = None
 ) -> FloatArray:
-    """Weights that sum to one, zero for all but the best and the plain model.
+    """Return the weights that sum to one, zero for all but the best and the plain model.
 
     Ties go to the earlier candidate. ``plain`` is the number of the plain model; None: it has no
     weight but its own.
@@ -70,7 +70,7 @@ def combine_with_labels(
     allowed: BoolArray,
     variances: FloatArray | None = None,
 ) -> FloatArray:
-    """Average expected gains with the scores on labeled target rows, by precision.
+    """Return the average expected gains with the scores on labeled target rows, by precision.
 
     ``variances`` of the scores (candidates,); None: those of shares of right predictions.
     """

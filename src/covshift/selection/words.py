@@ -15,7 +15,7 @@ PLAIN_ROW, RECOMMENDED_ROW = "plain model", "recommended model"
 VOTE_ROW = "ensemble, not recommended"
 HOW_TO_LABEL = "label the target rows of rows_to_label() and call update()"
 N_TO_LABEL = 20
-DIGITS = 2  # of scores and gains
+DIGITS = 2  # digits of scores and gains
 # Kinds of rehearsals, as `covshift.selection.rehearsals` names them, in words.
 REHEARSALS = {
     "source CV": "cross-validation",
@@ -129,11 +129,11 @@ def say_kept(assessment: Assessment) -> str:
         gain = np.floor(1000 * assessment.vote_gain.value) / 1000
         return (
             f"It is not recommended because its expected gain, {gain:.3f}, is below "
-            f"{assessment.min_gain:g}, the least that was asked for."
+            f"{assessment.min_gain:g}, the smallest gain that was asked for."
         )
     return (
         "It is not recommended because the probability of a loss is above "
-        f"{percent(assessment.max_risk)}, the most that was accepted."
+        f"{percent(assessment.max_risk)}, the largest risk that was accepted."
     )
 
 
@@ -176,7 +176,7 @@ def say_basis(assessment: Assessment) -> list[str]:
 
 
 def say_determinable(assessment: Assessment) -> str:
-    """Return whether the data can tell what continues in the target, and why."""
+    """Return whether these data can show what continues in the target, and why."""
     found = assessment.determinability
     inside = f"{percent(found.overlap)} of the target rows lie where the source has rows"
     if found.by_overlap:
@@ -184,8 +184,8 @@ def say_determinable(assessment: Assessment) -> str:
     if found.by_domains:
         return (
             f"These data can show which model is right: {found.n_domains} source domains differ "
-            f"from each other about as far as the target differs from them "
-            f"({found.domain_shift:.2f} and {found.target_shift:.2f} standard deviations)."
+            f"from each other by {found.domain_shift:.2f} standard deviations, and the target "
+            f"differs from them by {found.target_shift:.2f}."
         )
     why = "there is one source domain"
     if found.n_domains == 2:
@@ -196,10 +196,12 @@ def say_determinable(assessment: Assessment) -> str:
             f"({found.domain_shift:.2f} against {found.target_shift:.2f} standard deviations)"
         )
     known = "" if found.overlap != found.overlap else f", and only {inside}"
+    if known and percent(found.overlap) == percent(0):
+        known = ", and no target row lies where the source has rows"
     ends = (
         "The labels decide."
         if assessment.n_labels
-        else "The advice is what did best on real data in this situation."
+        else "The advice is the choice that did best on real data in this situation."
     )
     return f"Which model is right cannot be determined from these data: {why}{known}. {ends}"
 
@@ -213,7 +215,7 @@ def say_next(assessment: Assessment, how_to_label: str = HOW_TO_LABEL) -> list[s
         more = f"; {N_TO_LABEL} labels already narrow the intervals"
     domains = assessment.determinability.n_domains < 3
     also = " More source domains would help, too." if domains else ""
-    return [f"To be surer: {how_to_label[:1].lower()}{how_to_label[1:]}{more}.{also}"]
+    return [f"To be more certain: {how_to_label[:1].lower()}{how_to_label[1:]}{more}.{also}"]
 
 
 def say_number(value: float) -> str:

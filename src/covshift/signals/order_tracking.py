@@ -28,7 +28,7 @@ def turns_at_samples(rpm: FloatArray, rate: float, length: int) -> FloatArray:
 
 
 def interpolate_rows(X: FloatArray, positions: FloatArray) -> FloatArray:
-    """Values of X (n, channels, N) at positions (n, P) between samples, by cubic splines."""
+    """Return values of X (n, channels, N) at positions (n, P) between samples, by cubic splines."""
     N = X.shape[-1]
     spline = CubicSpline(np.arange(N), X, axis=-1)  # c: (4, N - 1, n, channels)
     which = np.clip(positions.astype(np.int64), 0, N - 2)

@@ -106,7 +106,7 @@ class WindowTransformer(TransformerMixin, BaseEstimator):
         raise NotImplementedError
 
     def _names(self) -> list[str]:
-        """Names of the outputs of one channel."""
+        """Return the names of the outputs of one channel."""
         raise NotImplementedError
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -134,7 +134,7 @@ def check_rate(rate: Any) -> None:
 
 
 def amplitude_spectrum(X: FloatArray) -> FloatArray:
-    r"""Amplitudes of the last axis, (..., N) to (..., N // 2), without the mean.
+    r"""Return the amplitudes of the last axis, (..., N) to (..., N // 2), without the mean.
 
     .. math::
 
@@ -156,7 +156,7 @@ def prewhiten(coefficients: Any) -> Any:
 
 
 def envelope(X: FloatArray, first: int, last: int, *, whiten: bool = False) -> FloatArray:
-    r"""Envelope of the last axis within a band: the modulus of the analytic signal.
+    r"""Return the envelope of the last axis within a band: the modulus of the analytic signal.
 
     The analytic signal has the positive frequencies only, twice. Of the multiples k / N of the
     lowest one, those with ``first`` <= k <= ``last`` are kept; first is at least 1.
@@ -309,7 +309,7 @@ class EnvelopeSpectrum(WindowTransformer):
             )
 
     def _bins(self) -> tuple[int, int]:
-        """First and last multiple of the lowest frequency in the band."""
+        """Return the first and last multiple of the lowest frequency in the band."""
         highest = self.window_length_ // 2
         if self.band is None:
             return 1, highest
@@ -334,7 +334,7 @@ class EnvelopeSpectrum(WindowTransformer):
 
 
 def bin_names(length: int, rate: float | None) -> list[str]:
-    """Names of the frequencies of a window, the mean left out."""
+    """Return the names of the frequencies of a window, the mean left out."""
     bins = np.arange(1, length // 2 + 1)
     if rate is None:
         return [f"bin {k}" for k in bins]

@@ -19,8 +19,8 @@ class Windows(NamedTuple):
     X : ndarray of shape (n_windows, n_channels * length)
         Samples: all of the first channel, then all of the second, and so on.
     recording : ndarray of shape (n_windows,)
-        Position of the recording of each window. It takes values of recordings to windows,
-        ``labels[recording]``, and is what ``groups`` means in scikit-learn.
+        Position of the recording of each window. It maps values of recordings to windows,
+        ``labels[recording]``, and serves as ``groups`` in scikit-learn.
     start : ndarray of shape (n_windows,)
         First sample of each window in its recording.
     """
@@ -178,7 +178,7 @@ def check_recordings_apart(recording: Any, side: Any) -> None:
 
 
 def window_step(length: int, overlap: float) -> int:
-    """Samples from the start of a window to that of the next."""
+    """Return the samples from the start of a window to that of the next."""
     return max(1, round(length * (1 - overlap)))
 
 

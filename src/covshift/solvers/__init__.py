@@ -1,1 +1,1 @@
-"""Minimizers of a loss with a gradient; they know nothing of filters or networks."""
+"""Minimizers of a loss with a gradient, independent of filters and networks."""

@@ -11,7 +11,7 @@ import numpy as np
 
 
 def namespace_of(x: Any) -> Any:
-    """The module whose functions take arrays like ``x``."""
+    """Return the module whose functions take arrays like ``x``."""
     # NumPy has the standard's own spelling since 2.0; what is used here is older.
     if isinstance(x, np.ndarray):
         return np
@@ -22,7 +22,7 @@ def namespace_of(x: Any) -> Any:
 
 @cache
 def _torch_namespace() -> Any:
-    """The standard's spelling for torch, which has its own."""
+    """Return the standard's spelling for torch, which has its own."""
     from array_api_compat import torch  # an extra
 
     return torch
@@ -53,7 +53,7 @@ def positions_of(x: Any) -> Any:
 
 
 def dot(a: Any, b: Any) -> Any:
-    """Inner product of each row (k, p) with its partner, (k,), in double precision."""
+    """Return the inner product of each row (k, p) with its partner, (k,), in double precision."""
     if isinstance(a, np.ndarray):
         return np.einsum("kp,kp->k", a, b, dtype=np.float64)
     xp = namespace_of(a)
@@ -61,12 +61,12 @@ def dot(a: Any, b: Any) -> Any:
 
 
 def scale_rows(factors: Any, rows: Any) -> Any:
-    """Each row (k, p) times its factor (k,), in the precision of the rows."""
+    """Return each row (k, p) times its factor (k,), in the precision of the rows."""
     return cast(factors, rows.dtype)[:, None] * rows
 
 
 def gather(array: Any, rows: Any, axis: int = 0) -> Any:
-    """Rows of an array, or what is at these positions of another axis."""
+    """Return the rows of an array, or what is at these positions of another axis."""
     xp = namespace_of(array)
     if xp.__name__.endswith(".torch"):
         # Its own operation: the standard's spends three more on positions that may be negative.
@@ -82,7 +82,7 @@ def pick_rows(array: Any, rows: Any) -> Any:
 
 
 def take_rows(arrays: Any, rows: Any) -> Any:
-    """The same tuple of arrays, with these rows of each."""
+    """Return the same tuple of arrays, with these rows of each."""
     picked = (pick_rows(array, rows) for array in arrays)
     return tuple(picked) if type(arrays) is tuple else type(arrays)(*picked)
 
@@ -113,7 +113,7 @@ class Places(NamedTuple):
 
 
 def locate_rows(array: Any, rows: Any) -> Places:
-    """The places of ``rows`` in an array."""
+    """Return the places of ``rows`` in an array."""
     all_rows = rows.shape[0] == array.shape[0]
     if all_rows or rows.shape[0] == 0 or isinstance(rows, np.ndarray):
         return Places(rows, all_rows)

@@ -1,7 +1,7 @@
 r"""L-BFGS on several problems at once, each with its own state, line search and whole path.
 
 Every round evaluates all problems in one call, each at its own next step, whether that begins
-an iteration or goes on with a line search. The result for one problem does not depend on the
+an iteration or continues a line search. The result for one problem does not depend on the
 others. Finished problems leave the batch.
 
 Arrays may come from any library that follows the array API standard, and live on a device: a
@@ -119,7 +119,7 @@ class Curvature:
         return q
 
     def _pair(self, rows: Array, age: int) -> tuple[Array, Array, Array]:
-        """The pairs that these problems added a given number of additions ago."""
+        """Return the pairs that these problems added a given number of additions ago."""
         xp = namespace_of(rows)
         slots = (pick_rows(self.newest, rows) - age) % self.size
         n_problems = self.newest.shape[0]
@@ -331,7 +331,7 @@ def minimize_lbfgs(
             converged = put_rows(converged, places, done)
             new = curvature.directions(rows, now[2])
             slopes = dot(new, now[2])
-            uphill = ~(slopes < 0)  # by rounding
+            uphill = ~(slopes < 0)  # slopes that rounding made non-negative
             if bool(xp.any(uphill)):
                 curvature.forget(locate_rows(which, rows[uphill]))
                 new = xp.where(uphill[:, None], -now[2], new)
@@ -372,7 +372,7 @@ def _assemble(
 
 
 def _join(parts: Any) -> Any:
-    """Arrays of one axis as one array on the host."""
+    """Return the arrays of one axis as one array on the host."""
     if isinstance(parts[0], np.ndarray):
         return np.concatenate(parts)
     return to_numpy(namespace_of(parts[0]).concat(parts))

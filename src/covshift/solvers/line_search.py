@@ -26,7 +26,7 @@ NEAREST, FARTHEST = 0.1, 4.0
 
 
 def search_limits() -> dict[str, float]:
-    """The constants above by name, for a solver in another language."""
+    """Return the constants above by name, for a solver in another language."""
     return {
         "max_evaluations": MAX_EVALUATIONS,
         "sufficient_decrease": SUFFICIENT_DECREASE,
@@ -132,7 +132,7 @@ def _interpolate(a: Array, f_a: Array, d_a: Array, b: Array, f_b: Array, d_b: Ar
 
 
 def _growth(d_low: Array, d: Array) -> Array:
-    """How many times the last move to make next, where the slope would be zero if linear."""
+    """Return the next move, relative to the last, that makes a linear slope zero."""
     xp = namespace_of(d)
     ratio = d / xp.where(d > d_low, d_low - d, xp.full_like(d, -1e-300))
     ratio = xp.where(ratio < 1 + NEAREST, xp.full_like(d, 1 + NEAREST), ratio)

@@ -71,7 +71,7 @@ def one_openmp_thread() -> Iterator[None]:
 
 
 def _find(user_api: str) -> Any:
-    """The libraries of one kind: a limiter restores all that its controller holds."""
+    """Return the libraries of one kind: a limiter restores all that its controller holds."""
     # Finding them takes a millisecond or two, as long as a small fit. They are looked for again
     # when anything was imported since: a library comes with a module.
     if _found.get("n_modules") != len(sys.modules):

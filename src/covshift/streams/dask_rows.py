@@ -66,7 +66,7 @@ class DaskRows(RowStream):
         return keep_at_workers(self._blocks, self._owners) if self._owners else self._blocks
 
     def split(self, codes: Any) -> Any:
-        """Codes of each block, in as few bytes as they need."""
+        """Return the codes of each block, in as few bytes as they need."""
         codes = np.asarray(codes)
         low, high = int(codes.min(initial=0)), int(codes.max(initial=0))
         compact = codes.astype(np.promote_types(np.min_scalar_type(low), np.min_scalar_type(high)))
@@ -100,7 +100,7 @@ class DaskRows(RowStream):
         return stack(picked).astype(self.dtype, copy=False)
 
     def map_parts(self, method: Callable[..., Any], sample_domain: Any, like: Any) -> Any:
-        """A Dask array of what a method returns for each block, yet to be computed."""
+        """Return a Dask array of what a method returns for each block, yet to be computed."""
         shared = dask.delayed(method, pure=False, traverse=False)
         call = dask.delayed(call_on_part, pure=False)
         ends = np.cumsum([0, *self._X.chunks[0]]).tolist()

@@ -14,7 +14,7 @@ from covshift.streams.kinds import Method, OfRows, OfStream, OpenRows, Units, pl
 
 
 def is_tensor(X: Any) -> bool:
-    """Whether X is a tensor of torch, without importing it."""
+    """Return whether X is a tensor of torch, without importing it."""
     return type(X).__module__.partition(".")[0] == "torch"
 
 
@@ -26,7 +26,7 @@ def is_device_array(X: Any) -> bool:
 
 
 def stays_on_device(X: Any) -> bool:
-    """Whether X is computed with where it is, by its own library.
+    """Return whether X is computed with where it is, by its own library.
 
     That takes scikit-learn's ``array_api_dispatch``; without it arrays in the memory of the
     processor are converted to NumPy's.
@@ -77,7 +77,7 @@ class DeviceRows(OpenRows):
         return {unit: of_rows(self.pick(rows), unit) for unit, rows in units.items()}
 
     def draw(self, members: Any, n_rows: int) -> Any:
-        """All rows that a mask holds."""
+        """Return all rows that a mask holds."""
         return self.pick(np.flatnonzero(members))
 
     def pick(self, rows: Any) -> Any:
@@ -89,7 +89,7 @@ class DeviceRows(OpenRows):
         return (of_rows or method)(self._X, *self.bring_home(sample_domain))
 
     def bring_home(self, *values: Any) -> tuple[Any, ...]:
-        """Labels, domains and masks as arrays of NumPy."""
+        """Return the labels, domains and masks as arrays of NumPy."""
         return tuple(bring_to_host(value) for value in values)
 
 
@@ -106,7 +106,7 @@ def put_beside(array: Any, X: Any) -> Any:
 
 
 def bring_to_host(values: Any) -> Any:
-    """Labels, domains and masks on a device as arrays of NumPy; others as they are."""
+    """Return the labels, domains and masks on a device as arrays of NumPy; others as they are."""
     return to_numpy(values) if is_device_array(values) else values
 
 

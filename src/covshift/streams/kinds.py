@@ -74,7 +74,7 @@ class OpenRows(ABC):
 
     @abstractmethod
     def draw(self, members: Any, n_rows: int) -> Any:
-        """The rows that a mask holds, as an array; at most ``n_rows`` of those in parts."""
+        """Return the rows that a mask holds, as an array; at most ``n_rows`` of those in parts."""
 
     @abstractmethod
     def pick(self, rows: Any) -> Any:
@@ -94,7 +94,7 @@ class OpenRows(ABC):
 
     @abstractmethod
     def bring_home(self, *values: Any) -> tuple[Any, ...]:
-        """Labels, domains and masks as arrays in memory: one entry per row fits there."""
+        """Return labels, domains and masks as arrays in memory: one entry per row fits there."""
 
 
 class MemoryRows(OpenRows):
@@ -113,11 +113,11 @@ class MemoryRows(OpenRows):
         return {unit: of_rows(pick_rows(self._X, rows), unit) for unit, rows in units.items()}
 
     def draw(self, members: Any, n_rows: int) -> Any:
-        """A copy of all rows that a mask holds."""
+        """Return a copy of all rows that a mask holds."""
         return self._X[members]
 
     def pick(self, rows: Any) -> Any:
-        """A copy of these rows."""
+        """Return a copy of these rows."""
         return self._X[rows]
 
     def map(self, method: Method, of_rows: Method | None = None, sample_domain: Any = None) -> Any:
@@ -125,7 +125,7 @@ class MemoryRows(OpenRows):
         return (of_rows or method)(self._X, sample_domain)
 
     def bring_home(self, *values: Any) -> tuple[Any, ...]:
-        """Values as they are: their checks make arrays of them."""
+        """Return the values as they are: their checks make arrays of them."""
         return values
 
 
@@ -167,7 +167,7 @@ class RowStream(OpenRows):
 
     @abstractmethod
     def map_parts(self, method: Callable[..., Any], sample_domain: Any, like: Any) -> Any:
-        """Call a method on each part; ``like`` is what it returns for a row of zeros."""
+        """Call a method on each part; ``like`` is its result for a row of zeros."""
 
     def measure(self, units: Units, of_rows: OfRows, of_stream: OfStream) -> dict[Unit, Any]:
         """Learn something of each unit, of those that share no row in the same passes."""
@@ -198,24 +198,24 @@ class RowStream(OpenRows):
         return self.map_parts(method, domain, like)
 
     def bring_home(self, *values: Any) -> tuple[Any, ...]:
-        """Labels, domains and masks as arrays in memory."""
+        """Return the labels, domains and masks as arrays in memory."""
         return tuple(bring_home(value) for value in values)
 
 
 def place_of(array: Any) -> str:
-    """The library of an array and, unless that is NumPy, its device."""
+    """Return the library of an array and, unless that is NumPy, its device."""
     if isinstance(array, np.ndarray):
         return OpenRows.place
     return f"with {type(array).__module__.partition('.')[0]} on {array.device}"
 
 
 def is_dask(X: Any) -> bool:
-    """Whether X is an array or a frame of Dask, without importing it."""
+    """Return whether X is an array or a frame of Dask, without importing it."""
     return type(X).__module__.startswith("dask.")
 
 
 def bring_home(values: Any) -> Any:
-    """Labels, domains or a mask as an array in memory, if Dask has them."""
+    """Return the labels, domains or a mask as an array in memory, if Dask has them."""
     return values.compute() if is_dask(values) else values
 
 
@@ -271,7 +271,7 @@ class ArrayRows(RowStream):
         self._bounds = np.linspace(0, X.shape[0], min(PARTS, X.shape[0]) + 1).astype(int).tolist()
 
     def split(self, codes: Any) -> Any:
-        """Codes as they are."""
+        """Return the codes as they are."""
         return codes
 
     def sums(
@@ -306,12 +306,12 @@ class ArrayRows(RowStream):
 
 
 def domain_of_part(domain: Any, part: slice) -> Any:
-    """The domains of some rows: a part of them, or the one of all rows."""
+    """Return the domains of some rows: a part of them, or the one of all rows."""
     return domain[part] if isinstance(domain, np.ndarray) else domain
 
 
 def call_on_part(rows: Any, domain: Any, method: Callable[..., Any]) -> Any:
-    """Result of a method for some rows, of which there may be none."""
+    """Return the result of a method for some rows, of which there may be none."""
     if rows.shape[0] == 0:
         return np.asarray(method(np.zeros((1, rows.shape[1]))))[:0]
     where = {} if domain is None else {"sample_domain": domain}

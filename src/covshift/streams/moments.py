@@ -22,7 +22,7 @@ from covshift.streams.opening import open_rows
 
 
 def first_moments(rows: Rows, codes: IntArray, n_groups: int) -> tuple[FloatArray, FloatArray]:
-    """Numbers of values that are not missing and their sums, (U, m) each."""
+    """Return the numbers of values that are not missing and their sums, (U, m) each."""
     counts, totals = np.zeros((2, n_groups, rows.shape[1]))
     for code, tile in tiles_by_code(rows, codes, n_groups):
         missing = np.isnan(tile)
@@ -52,7 +52,7 @@ def scatter_about(
 
 
 def tiles_by_code(rows: Rows, codes: IntArray, n_groups: int) -> Iterator[tuple[Any, FloatArray]]:
-    """The rows of each code, some at a time, in double precision."""
+    """Yield the rows of each code, some at a time, in double precision."""
     for start in range(0, rows.shape[0], TILE_ROWS):
         tile = view_rows(rows, start, start + TILE_ROWS, np.float64)
         own = codes[start : start + TILE_ROWS]
@@ -70,7 +70,7 @@ def tiles_by_code(rows: Rows, codes: IntArray, n_groups: int) -> Iterator[tuple[
 
 
 def stream_means(stream: RowStream, codes: Any, n_groups: int) -> tuple[FloatArray, FloatArray]:
-    """Numbers of values and means, (U, m) each; NaN where there is no value."""
+    """Return the numbers of values and means, (U, m) each; NaN where there is no value."""
     counts, totals = stream.sums(first_moments, codes, n_groups)
     with np.errstate(invalid="ignore"):
         return counts, totals / counts

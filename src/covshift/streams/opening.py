@@ -86,12 +86,12 @@ def rows_in_memory(estimator: Any, X: Any, *, reset: bool) -> Any:
 
 
 def is_streamed(X: Any) -> bool:
-    """Whether rows are to be passed over in parts: Dask arrays, and large memory maps."""
+    """Return whether rows are to be passed over in parts: Dask arrays, and large memory maps."""
     return is_dask(X) or (is_mapped(X) and X.nbytes > SMALL_BYTES)
 
 
 def is_mapped(X: Any) -> bool:
-    """Whether an array is a memory map, or a view of one."""
+    """Return whether an array is a memory map, or a view of one."""
     while isinstance(X, np.ndarray):
         if isinstance(X, np.memmap):
             return True
@@ -125,7 +125,7 @@ def _look_through(estimator: Any, stream: RowStream, squared_in: Any, allow_nan:
 
 
 def open_stream(X: Any) -> RowStream:
-    """Rows as a stream, whose values are not looked at."""
+    """Return rows as a stream, without checking their values."""
     check_rows_of(X)
     if is_dask(X):
         from covshift.streams.dask_rows import DaskRows  # needs an extra
@@ -225,7 +225,7 @@ def draw_in_memory(
 
 
 def warn_sampled(what: str, n_drawn: int, n_rows: int, error: str) -> None:
-    """Say what was learned from how many rows, and how far off that may be."""
+    """Warn that ``what`` was learned from a sample, with its size and error."""
     warnings.warn(
         f"{what} from {n_drawn:,} of {n_rows:,} rows, drawn at random: {error}.",
         SampledRowsWarning,

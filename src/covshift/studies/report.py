@@ -27,11 +27,11 @@ from covshift.report.document import (
 )
 from covshift.studies.store import Record
 
-Frame: TypeAlias = Any  # of pandas
+Frame: TypeAlias = Any  # pandas.DataFrame
 Verdict: TypeAlias = Literal["helps", "harms", "unclear"]
 
 VERDICT_LEVEL = 0.05  # chance of calling a difference where there is none, for each verdict
-CLEAR = 0.01  # of balanced accuracy, beyond which a unit counts as helped or harmed
+CLEAR = 0.01  # difference from which a unit counts as helped or harmed
 # Accuracies on 500 rows come in such steps: a few equal differences prove no smaller spread.
 STEP = 1 / 500
 

@@ -35,7 +35,7 @@ _restore = ExitStack()
 
 
 class WorkerDiedError(RuntimeError):
-    """A worker process died; the message says what is left and what to do."""
+    """A worker process died; the message says which trials are stored and how to resume."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Outcome:
             + (record.error or "").partition("\n")[0]
             for record in self.failures
         ]
-        again = "the same run again tries them once more"
+        again = "run the same again to retry them"
         return "\n".join([f"{head}; {len(lines)} failed ({again}):", *lines])
 
 
@@ -97,7 +97,7 @@ def run_experiment(
         ``function(trials) -> results``, given the trials of a task as a list; returns a list
         with a dict for each, of plain data (NaN and infinities allowed). It must be defined at
         the top level of a module, so that workers can find it. If it raises, that is stored for
-        all trials of the task, and the other tasks go on.
+        all trials of the task, and the other tasks continue.
     store_path : path
         File to keep results in; made if missing, see `covshift.studies.store.open_store`.
     n_jobs : int, default=None
@@ -155,9 +155,9 @@ def run_experiment(
                     progress(n_done, n_trials, n_failed)
         except BrokenExecutor as error:
             raise WorkerDiedError(
-                f"a worker process died, often for want of memory. {n_done} of {n_trials} trials "
-                f"are done and stay in {store.path}: run the same again to go on, with a smaller "
-                "n_jobs if it dies again."
+                f"a worker process died, often because memory ran out. {n_done} of {n_trials} "
+                f"trials are done and stay in {store.path}: run the same again to resume, with a "
+                "smaller n_jobs if it dies again."
             ) from error
         finally:
             _drop(outcomes)
@@ -219,7 +219,7 @@ def _save(store: Store, task: Task, outcome: TaskOutcome) -> None:
     try:
         store.save(task, outcome)
     except KeyboardInterrupt:
-        store.save(task, outcome)  # it was computed: keep it; saving twice does no harm
+        store.save(task, outcome)  # keep the computed result; saving twice is harmless
         raise
 
 

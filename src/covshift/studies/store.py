@@ -3,7 +3,7 @@
 The rollback journal is kept, not WAL: results stay in one file, which may lie on a network drive
 and be copied as it is, and a commit of some milliseconds is nothing beside a task. SQLite's
 exclusive lock is held as long as the file is open; the system drops it when the process
-ends, however it ends, and forked workers do not inherit it. Nothing but SQLite opens the
+ends, however it ends, and forked workers do not inherit it. Only SQLite opens the
 file: closing it elsewhere in the process would drop the lock.
 """
 
@@ -484,7 +484,7 @@ def _explaining(path: Path) -> Iterator[None]:
             sqlite3.SQLITE_NOTADB: f"is not a file of results: {WAY_OUT}",
             sqlite3.SQLITE_CORRUPT: f"is damaged ({error}): {WAY_OUT}",
             sqlite3.SQLITE_FULL: "cannot grow, the disk is full: what was stored stays; make room "
-            "and run the same again to go on",
+            "and run the same again to resume",
         }
         default = f"cannot be read or written ({error}): {WAY_OUT}"
         raise StoreError(f"{path} {reasons.get(code, default)}.") from error

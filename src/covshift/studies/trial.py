@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from operator import index
 from typing import Any, TypeAlias
 
-STORED_SEEDS = 2**63 - 1  # that an integer column of SQLite holds
+STORED_SEEDS = 2**63 - 1  # largest integer of SQLite
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -143,7 +143,9 @@ def _plain(value: Any, where: str, finite: bool) -> Any:
         return [_plain(part, f"{where}[{i}]", finite) for i, part in enumerate(value)]
     if isinstance(value, float):
         if finite and not math.isfinite(value):
-            raise ValueError(f"{where} is {value}: it must be finite; None can stand for nothing.")
+            raise ValueError(
+                f"{where} is {value}: it must be finite; use None for a missing value."
+            )
         return float(value)
     if value is None or isinstance(value, str | int):
         return value

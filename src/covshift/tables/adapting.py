@@ -47,10 +47,10 @@ from covshift.tables.table_reader import sample_note
 from covshift.warning_filters import ignored_warnings
 
 LEADERBOARD_HEAD = 10
-FEW_ROWS = 30  # of which means and spreads are uncertain by a fifth of a standard deviation
+FEW_ROWS = 30  # means and spreads of fewer rows are off by a fifth of a deviation
 MAX_LISTED = 50  # classes and domains of a card
 LABELS: dict[str, Literal["class", "number"]] = {CLASSIFICATION: "class", REGRESSION: "number"}
-DEFAULT_MODELS = {CLASSIFICATION: "logistic", REGRESSION: "ridge"}  # of a named adapter
+DEFAULT_MODELS = {CLASSIFICATION: "logistic", REGRESSION: "ridge"}  # paired with a named adapter
 
 
 def check_choice(
@@ -348,8 +348,8 @@ def adapt_model(
     notes = [f"{one_line(Path(path).name)}: {note}" for note in read]
     if not model.adapts_:
         notes.append(
-            "The model adapts to nothing, so that it predicts as before; what batches are "
-            "compared with has changed."
+            "This model does not adapt, so its predictions are unchanged. Later batches are "
+            "compared with these rows."
         )
     try:
         with ignored_warnings(FewerMembersWarning):  # told in the summary
@@ -366,7 +366,7 @@ def adapt_model(
             f"adapters can: {', '.join(one.name for one in records() if one.learns_targets)}."
         ) from error
     if is_automatic(adapted.estimator_):
-        adapted.estimator_.assessment_ = None  # it is of the target that the model was made for
+        adapted.estimator_.assessment_ = None  # the assessment belongs to the earlier target
     summary = {
         "file": one_line(Path(path).name, 200),
         "rows": _counts(names if names is not None else ["(default target)"] * len(frame)),
@@ -382,7 +382,7 @@ def _left_the_vote(before: TableEstimator, after: TableEstimator) -> list[str]:
 
 
 def is_automatic(estimator: Any) -> bool:
-    """Whether a fitted estimator has chosen its members by itself."""
+    """Return whether a fitted estimator has chosen its members by itself."""
     return hasattr(estimator, "members_")
 
 
@@ -420,15 +420,15 @@ def unbalanced_note(tables: MatchedTables, objective: Any) -> list[str]:
 def _few_rows_note(n_new: int) -> list[str]:
     if n_new >= FEW_ROWS:
         return []
-    return [f"There are {n_new} new rows: what can be learned of them is little more than chance."]
+    return [f"Only {n_new} new rows: they are too few to learn about the target."]
 
 
 def _scored_rows_note(max_rows: int, tables: MatchedTables) -> list[str]:
     if max(len(tables.X_train), len(tables.X_new)) <= max_rows:
         return []
     return [
-        f"Candidates were scored with at most {max_rows:,} rows of each table, drawn from these in "
-        "proportion to sites and classes; those chosen then learned from all of them."
+        f"Candidates were scored on at most {max_rows:,} rows of each table, drawn in proportion "
+        "to domains and classes. The chosen candidates were then fitted to all rows."
     ]
 
 

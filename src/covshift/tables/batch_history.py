@@ -196,7 +196,7 @@ def _are_texts(value: Any) -> bool:
 
 
 def _are_features(value: Any) -> bool:
-    """Whether they are names; lines of 0.1 have an object with the name for each."""
+    """Return whether they are names; lines of 0.1 have an object with the name for each."""
     return isinstance(value, list) and all(
         _is_text(one.get("feature") if isinstance(one, dict) else one) for one in value
     )

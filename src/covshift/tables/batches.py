@@ -36,7 +36,7 @@ def open_batches(
     """Return the source of batches that fits what the file is.
 
     Without ``examine_all`` the first reading of a long text may end in an error, since only the
-    beginning of the text was looked at: ``examined`` says so, and it must be opened again.
+    beginning of the text was examined: ``examined`` says so, and it must be opened again.
     """
     file, part = split_part(path)
     kind = identify_file(file)
@@ -165,7 +165,7 @@ class FolderBatches:
         self.path = path
         for file in files:
             if (kind := identify_file(file)) != "parquet":
-                raise table_error(file, f"is named like a Parquet file and is {kind}.")
+                raise table_error(file, f"has the name of a Parquet file but is {kind}.")
         self._files = files
         first = ArrowBatches(files[0], "parquet")
         self.names, self.types, self.nameless = first.names, first.types, first.nameless

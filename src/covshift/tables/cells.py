@@ -38,8 +38,8 @@ MISSING = (
     *("", "NA", "N/A", "n/a", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None"),
     *("#N/A", "#NA", "#N/A N/A", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"),
 )
-# A question mark is what UCI's files and Weka's have; new schemas hold it, those of models made
-# before do not.
+# UCI's and Weka's files mark missing values so. New schemas hold it, those of earlier models do
+# not.
 MARKERS = ("?",)
 # Of a column of numbers or dates these are missing values too. They are not markers, for text
 # may mean something by them: "+" and "-" are results.
@@ -210,7 +210,7 @@ def _dates_or_iso(cells: Any, spelling: str) -> Any:
 
 
 def is_days(spelling: str) -> bool:
-    """Whether numbers of this spelling are written as dates."""
+    """Return whether numbers of this spelling are written as dates."""
     return spelling.partition(" ")[0] == DAYS
 
 
@@ -239,7 +239,7 @@ def drop_numbers(numbers: Any, missing: Sequence[str]) -> Any:
 def finite(numbers: Any) -> Any:
     """Return numbers, those that are infinite or not numbers as missing."""
     usable = pa.compute.is_finite(numbers)
-    if pa.compute.all(usable).as_py() is not False:  # None: nothing but missing values
+    if pa.compute.all(usable).as_py() is not False:  # None: only missing values
         return numbers
     return pa.compute.if_else(usable, numbers, pa.scalar(None, pa.float64()))
 

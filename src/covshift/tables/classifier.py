@@ -92,7 +92,7 @@ class TableClassifier(ScoredClassifier, TableEstimator):
 
     @available_if(_estimator_has("predict_proba"))
     def predict_proba(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
-        """Class probabilities of rows; parameters as in ``predict``."""
+        """Return the class probabilities of rows; parameters as in ``predict``."""
         Z = self.encode(X)
         domain = self._domains_of(sample_domain, len(Z))
         probabilities: FloatArray = self.estimator_.predict_proba(Z, sample_domain=domain)

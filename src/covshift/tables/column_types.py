@@ -22,11 +22,11 @@ from covshift.tables.cells import (
 from covshift.tables.dates import SPELLINGS
 from covshift.tables.extra import pyarrow as pa
 
-LARGE_SHARE = 0.95  # of the cells of a column of numbers, or dates, that must be such
-POSSIBLE_SHARE = 0.5  # below which a kind is not looked for any further
+LARGE_SHARE = 0.95  # of cells that must be numbers, or dates, for a column to be
+POSSIBLE_SHARE = 0.5  # share of fitting cells below which a kind is excluded
 MIN_PACKED = 3  # cells like 20240501 that must be, for whole numbers to be taken for dates
-FIRST_CELLS = 200  # by which the spellings of dates are chosen that are looked for
-MAX_REMEMBERED = 20  # of the cells that are not numbers, and of the units
+FIRST_CELLS = 200  # cells that select which spellings of dates are tried
+MAX_REMEMBERED = 20  # examples kept of other cells, and of units
 CODE = r"^[+-]?0\d+$"
 # Patterns of RE2: a number, whatever its style, and what stands before or behind it.
 CURRENCIES = r"[$€£¥₹]|USD|EUR|GBP|CHF|JPY|CAD|AUD"
@@ -202,7 +202,7 @@ class ColumnTypes:
                 counter[one["values"]] += one["counts"]
 
     def is_number(self, style: NumberStyle) -> bool:
-        """Whether the cells are numbers of this style, except for a few."""
+        """Return whether the cells are numbers of this style, except for a few."""
         share = self.numbers.get(style, 0) / max(self.judged, 1)
         return share >= LARGE_SHARE and not self.codes
 
@@ -283,7 +283,7 @@ def _count_dates(cells: Any, spelling: str) -> int:
 
 
 def _has_codes(cells: Any) -> bool:
-    """Whether some whole number has a zero in front."""
+    """Return whether some whole number has a zero in front."""
     return _any(pa.compute.match_substring_regex(cells, CODE))
 
 

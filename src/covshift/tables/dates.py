@@ -209,6 +209,6 @@ def describe_use(cycles: list[str]) -> str:
 
 
 def _is_time(days: Any) -> bool:
-    """Whether dates are times of day alone, which are those of 1970-01-01."""
+    """Return whether dates are times of day alone, which are those of 1970-01-01."""
     known = days[~np.isnan(days)]
     return bool(len(known)) and bool(known.min() >= 0 and known.max() < 1)

@@ -11,7 +11,7 @@ from covshift.tables.columns import column_text
 from covshift.tables.errors import listed
 
 MISSING_DOMAIN = "(missing)"
-NEW = " (new)"  # of a domain that is in both tables
+NEW = " (new)"  # added to the name of a domain that is in both tables
 
 
 def code_domains(
@@ -21,7 +21,7 @@ def code_domains(
     notes: list[str],
     missing: Sequence[str] = MISSING,
 ) -> tuple[IntArray, IntArray, dict[int, str]]:
-    """Number the domains: sources 0, 1, ..., targets -1, -2, ... as they come."""
+    """Return the number the domains: sources 0, 1, ..., targets -1, -2, ... as they come."""
     sources = np.zeros(len(train), dtype=np.int64)
     targets = np.full(len(new), -1, dtype=np.int64)
     if domain is None:

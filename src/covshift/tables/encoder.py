@@ -53,7 +53,7 @@ from covshift.tables.errors import listed
 from covshift.tables.schema import TableSchema
 
 MISSING_NAME, OTHER_NAME = "(missing)", "(other)"
-MAX_TEXTS = 1000  # of a column that are kept, to tell which texts are new later
+MAX_TEXTS = 1000  # texts kept of a column, to recognize new ones later
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):

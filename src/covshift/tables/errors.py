@@ -48,7 +48,7 @@ def refused_as(path: str | Path, advice: str, *kinds: type[BaseException]) -> It
     except IsADirectoryError:
         raise table_error(path, "is a folder; name a file in it.") from None
     except PermissionError:
-        raise table_error(path, "may not be opened; check its permissions.") from None
+        raise table_error(path, "cannot be opened; check its permissions.") from None
     except Exception as error:
         if not isinstance(error, (*kinds, OSError, MemoryError)):
             raise

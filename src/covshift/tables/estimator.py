@@ -186,7 +186,7 @@ class TableEstimator(DomainRequests, BaseEstimator):
     @property
     def adapts_(self) -> bool:
         """Whether the model does anything about the target; where nothing is known of it: yes."""
-        if hasattr(self.estimator_, "members_"):  # of an automatic choice
+        if hasattr(self.estimator_, "members_"):  # made by an automatic choice
             return any(member.candidate.adapts for member in self.estimator_.members_)
         if isinstance(self.estimator_, AdaptedEstimator):
             return does_adapt(self.estimator_.adapter_, self.estimator_.estimator_)
@@ -268,7 +268,7 @@ class TableEstimator(DomainRequests, BaseEstimator):
         with all_or_nothing(self):
             number = new_target_domain(domain, self.domains_.tolist(), self.domain_names_)
             if self.adapts_:
-                # By number: the model inside knows no names.
+                # By number: the inner model has no names.
                 self.estimator_.adapt_target(Z, domain=None if domain is None else number)
             if domain is None:
                 number = int(min([0, *self.domains_, *self.domain_names_])) - 1
@@ -288,7 +288,7 @@ class TableEstimator(DomainRequests, BaseEstimator):
         if not self.adapts_:
             return self.estimator_
         plain = clone(self._base_estimator()).set_params(adapter=NO_ADAPTATION)
-        if uses_target_rows(plain.estimator):  # it adapts by itself: the default does not
+        if uses_target_rows(plain.estimator):  # it adapts by itself; the plain model must not
             plain.set_params(estimator=None)
         return plain.fit(Z, y, sample_domain=sample_domain, label_mask=label_mask)
 

@@ -43,7 +43,7 @@ from covshift.tables.schema import quoted
 
 MIN_ROWS_TO_JUDGE = 20
 SHARE_OF_DIFFERENT_TEXTS = 0.9
-SHARE_OF_STEPS = 0.95  # of the values of a counter, in order: the next is one more
+SHARE_OF_STEPS = 0.95  # of steps of size one that make a counter
 FREE_TEXT_WORDS, FREE_TEXT_SHARE = 5, 0.5
 IDENTIFIER_NAME = re.compile(
     r"(^|[^a-z])(id|ids|uid|uuid|guid|key|index|row|rownames|identifier"
@@ -59,12 +59,12 @@ REPEATS = "it repeats {}"
 CONSTANT = "it is constant in the training table"
 MANY_TEXTS = "it looks like an identifier (almost every value is unique)"
 COUNTER = "it looks like a row number (whole numbers one after the other)"
-GROWING = "it looks like a row number (whole numbers that grow from row to row)"
-NAMED = "it looks like an identifier (every value is unique, and so says its name)"
+GROWING = "it looks like a row number (whole numbers that increase from row to row)"
+NAMED = "it looks like an identifier (every value is unique, and its name says so)"
 FREE_TEXT = "it holds free text"
 CLOCK = (
-    "its dates span too few days to go round a week or a year, and a date alone only tells when a "
-    "row was made"
+    "its dates span too few days for a weekly or yearly cycle, and a date alone only says when a "
+    "row was recorded"
 )
 
 
@@ -100,7 +100,7 @@ def choose_features(train: Any, new: Any, keep: Sequence[str], notes: list[str])
 
 
 def is_identifier_name(name: str) -> bool:
-    """Whether a name is one that identifiers have."""
+    """Return whether a name is one that identifiers have."""
     return bool(IDENTIFIER_NAME.search(name) or CAMEL_CASE_NAME.search(name))
 
 
@@ -246,16 +246,16 @@ def _plain_values(column: Any, kind: Kind) -> Any:
 
 
 GIVEAWAY_ACCURACY = 0.97  # balanced, on held-out rows
-GIVEAWAY_R2 = 0.98  # the same for numbers
+GIVEAWAY_R2 = 0.98  # R² from which one column gives away a numeric label
 MIN_ROWS_OF_NUMBERS = 40
 GIVEAWAY_ROWS = 2000  # looked at, at most
 MIN_ROWS_OF_A_CLASS = 10
-MAX_COLUMNS = 500  # of wide tables the first are looked at
+MAX_COLUMNS = 500  # of a wide table, only the first ones are examined
 # Numbers that programs and people write for "missing".
 SENTINELS = tuple(sign * int("9" * n) for n in range(1, 8) for sign in (-1, 1))
 MIN_SENTINELS = 2
-MAX_TEXTS = 1000  # of a column, among which those that differ only in case are looked for
-MAX_CATEGORIES = 30  # that get a feature, as in `TableEncoder`
+MAX_TEXTS = 1000  # of a column, compared for differences in case only
+MAX_CATEGORIES = 30  # with a feature each, as in `TableEncoder`
 
 
 def note_suspects(

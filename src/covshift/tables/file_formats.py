@@ -123,7 +123,7 @@ def check_unchanged(path: Path, state: tuple[int, int], shown: Path) -> None:
 # it.
 
 
-MAX_BYTES = 64 << 30  # of what an archive unpacks to
+MAX_BYTES = 64 << 30  # size of an unpacked archive, at most
 COPY_BYTES = 1 << 20
 QUERIES = ("select ", "select\n", "with ", "from ")  # a query begins with one of these
 PART_MARK = "#"  # between a workbook and its sheet, an archive and the file in it

@@ -111,7 +111,7 @@ class _Label(NamedTuple):
     classes: Any
     edges: Sequence[float]
     missing: Sequence[str]
-    spelling: str = ""  # its unit
+    spelling: str = ""  # unit of the label
 
 
 def _read_labels(
@@ -170,7 +170,7 @@ def with_new_labels(tables: MatchedTables, path: Any, **options: Any) -> Matched
 
 
 def _find_rows(tables: MatchedTables, numbers: FloatArray) -> IntArray:
-    """Positions in ``X_new`` of rows by their numbers; -1: not in the table."""
+    """Return the positions in ``X_new`` of rows by their numbers; -1: not in the table."""
     whole = np.where(numbers == np.floor(numbers), numbers, 0).astype(np.int64) - 1
     all_rows = np.arange(len(tables.X_new)) if tables.new_rows is None else tables.new_rows
     places = np.minimum(np.searchsorted(all_rows, whole), len(all_rows) - 1)

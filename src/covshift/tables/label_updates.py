@@ -101,7 +101,7 @@ def update_model(
         why = " ".join(lines) or (
             "A single model has no weights to change, and the batch has not moved."
             if not moved
-            else "A single model that adapts to nothing has nothing to change."
+            else "A single model without adaptation cannot be updated."
         )
         raise TableError(f"Nothing can be learned without the training rows. {why} {REFIT}")
     before, after = (_count_right(one, Z, where, codes) for one in (model, updated))
@@ -111,7 +111,7 @@ def update_model(
             f"on {before}: nothing was written. {REFIT}"
         )
     if isinstance(updated.estimator_, AutoAdaptedClassifier):
-        updated.estimator_.assessment_ = None  # it is of the model before
+        updated.estimator_.assessment_ = None  # the assessment belongs to the earlier model
     card = given_entries(read_card(path))
     if target is not None:
         card["later targets"] = [*card.get("later targets", []), target]

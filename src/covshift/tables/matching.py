@@ -1,6 +1,6 @@
 """Two tables, one with labels and one without -> rows, labels and domains.
 
-The training table decides: its columns, less the label, the domain and what is left out, are
+The training table decides: its columns, less the label, the domain and the ignored ones, are
 the features, in its order and of its kinds. Every decision is a note, a plain sentence.
 """
 
@@ -124,7 +124,7 @@ class MatchedTables:
         return known
 
     def _places(self, rows: IntArray) -> IntArray:
-        """Positions of rows of ``X_new`` among the target rows of ``stack``."""
+        """Return the positions of rows of ``X_new`` among the target rows of ``stack``."""
         order = np.argsort(-self.target_domain, kind="stable")
         places = np.empty_like(order)
         places[order] = np.arange(len(order))

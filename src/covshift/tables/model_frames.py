@@ -34,7 +34,7 @@ from covshift.tables.table_reader import TableReader, default_rows
 # `adapt`, `predict`, `score` and `monitor` report the same.
 
 
-MIN_SHARE_OUTSIDE = 0.05  # of the rows; a few always lie beyond what was seen
+MIN_SHARE_OUTSIDE = 0.05  # of rows outside the range; a few always are
 MAX_REMEMBERED = 1000
 MAX_OUTSIDE = 10  # columns outside their range with a note each; more share one
 
@@ -103,7 +103,7 @@ class Departures:
             if MIN_SHARE_OUTSIDE * self.n_rows <= count < self.n_rows and not usual:
                 notes.append(
                     f"Column {listed([name])}: {_of(count, self.n_rows)} have no value, and all "
-                    "training rows had one; the training median stands in."
+                    "training rows had one; the training median is used."
                 )
         return notes
 
@@ -161,7 +161,7 @@ NO_PLAIN_MODEL = (
     "The model file holds no plain model to compare with: version 0.1 kept none. Run covshift "
     "adapt TRAIN NEW again to have one."
 )
-CHUNK_ROWS = 50_000  # of which some models need a matrix of kernels
+CHUNK_ROWS = 50_000  # read at a time; kernel machines compute a matrix for them
 
 
 class ModelReader:
@@ -214,8 +214,8 @@ class ModelReader:
         notes = [*reader.notes, *self.departures.notes()]
         if empty := [name for name in model.schema_.kinds if name in reader.empty_names]:
             notes.append(
-                f"No row has a value in {listed(empty)}, which the model reads: what is usual in "
-                "the training table stands in for all."
+                f"No row has a value in {listed(empty)}, which the model reads: all rows get the "
+                "usual value of the training table."
             )
         if model.label_ is not None and model.label_ in reader.other_names:
             notes.append(f"The file has a column {listed([model.label_])}: it is not read.")

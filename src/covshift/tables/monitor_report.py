@@ -27,7 +27,7 @@ MAX_POINTS = 200  # of the chart and the table; the latest
 def write_monitor_report(
     path: Any, found: Mapping[str, Any], *, alert: float | None, model: str
 ) -> None:
-    """Write the page of what ``covshift monitor`` found; the file is whole or not there.
+    """Write the page of what ``covshift monitor`` found; the file is written atomically.
 
     Parameters
     ----------

@@ -107,9 +107,9 @@ KINDS = {  # task -> base, word, an example, and examples that a file holds
         "sklearn.ensemble.HistGradientBoostingRegressor",
     ),
 }
-SIMILAR = 0.8  # above which an unknown parameter is taken for a slip
+SIMILAR = 0.8  # similarity from which a misspelled parameter is suggested
 TRIAL_ROWS_OF_CLASS = 30
-TRIAL_ROWS = 60  # of a regression
+TRIAL_ROWS = 60  # rows on which a regressor is tried
 
 
 def make_own_model(
@@ -204,7 +204,7 @@ def check_own_model(model: Any, X: Any, y: Any) -> None:
             reason = one_line(error, 400).rpartition(f"{file}: ")[2]
             _, _, *others = KINDS["regression" if is_regressor(model) else "classification"]
             raise TableError(
-                f"{name} cannot be saved in a model file, so that nothing was fitted. Choose "
+                f"{name} cannot be saved in a model file, so nothing was fitted. Choose "
                 f"another model, such as {others[1]} or {others[0]}. Reason: {reason}"
             ) from error
 

@@ -38,11 +38,11 @@ from covshift.warning_filters import ignored_warnings
 # that is among the columns that account for the difference.
 
 
-MAX_ROWS = 1000  # of either table
+MAX_ROWS = 1000  # drawn from each table
 MIN_ROWS = 20
-MIN_AUC = 0.75  # below which there is little to account for
-MAX_COLUMNS = 3  # that account for it
-MAX_FEATURES = 2000  # with more, nothing is said
+MIN_AUC = 0.75  # below this AUC there is little to explain
+MAX_COLUMNS = 3  # columns named as the explanation
+MAX_FEATURES = 2000  # no explanation is sought above this
 SHARE_BEYOND = 0.95
 GROWTH = 0.95  # rank correlation of a column with the row's number
 CLOCK_NAME = re.compile(

@@ -23,8 +23,8 @@ from covshift.tables.reading import read_rows
 from covshift.tables.writing import write_table
 
 PREDICTION, SET = "prediction", "prediction set"
-LOW, HIGH = "prediction low", "prediction high"  # of intervals
-SET_ROWS = 1000  # of the file, that the shift is estimated from
+LOW, HIGH = "prediction low", "prediction high"  # columns of prediction intervals
+SET_ROWS = 1000  # rows of the file from which the shift is estimated
 
 
 def predict_file(

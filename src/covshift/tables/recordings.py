@@ -27,8 +27,8 @@ from covshift.tables.text_layout import GivenLayout
 
 FILE, VARIABLE, RATE, START = "file", "variable", "rate", "start"
 FEATURES = {"spectrum": Spectrum, "envelope": EnvelopeSpectrum}
-TABLE_BYTES = 4 << 20  # of the table of recordings that are read at a time
-BLOCK_SAMPLES = 2**21  # of the windows that are worked on at a time
+TABLE_BYTES = 4 << 20  # read at a time from the table of recordings
+BLOCK_SAMPLES = 2**21  # samples of windows that are processed at a time
 SAME_RATE = 1e-6  # relative: rates of files are rounded
 NO_TABLES = (".npy", ".npz", ".mat", ".wav")  # recordings, given in place of a table
 
@@ -124,7 +124,7 @@ class RecordingBatches:
     """
 
     typed = True
-    texts_stay = True  # as the table of recordings has them: they name classes and domains
+    texts_stay = True  # labels and domains keep their spelling
     separator = ""
 
     def __init__(self, table: RecordingTable, **options: Any):

@@ -89,7 +89,7 @@ class TableRegressor(RegressorMixin, TableEstimator):
     def score(
         self, X: Any, y: Any, *, sample_domain: Any = None, sample_weight: Any = None
     ) -> float:
-        """Coefficient of determination R² on labeled rows; parameters as in ``predict``.
+        """Return the coefficient of determination R² on labeled rows; parameters as in ``predict``.
 
         The placeholders of unlabeled rows are an error.
         """

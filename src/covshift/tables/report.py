@@ -53,11 +53,11 @@ EXPLAINED = (
     "target can be larger: the expected scores above allow for that. A domain whose mean error is "
     "far from zero has a level of its own, which the columns do not explain."
 )
-MAX_DOMAINS = 30  # with a row of the table each; those with most rows
+MAX_DOMAINS = 30  # in the table, those with the most rows first
 
 
 class HeldOut(NamedTuple):
-    """Source rows looked at: true label, prediction by a fit that left the row out, domain."""
+    """Source rows: true label, prediction by a fit that left the row out, domain."""
 
     truth: FloatArray
     predicted: FloatArray
@@ -160,8 +160,8 @@ def _draw(found: HeldOut, names: Any) -> Figure:
     return make_figure("held-out", caption, alt, png=png_bytes(figure))
 
 
-MAX_COLUMNS = 100  # of the tables, in the section about them
-MAX_TEXTS = 3  # of a column of text
+MAX_COLUMNS = 100  # rows of the section about the tables' columns
+MAX_TEXTS = 3  # examples shown of a text column
 
 
 def write_report(

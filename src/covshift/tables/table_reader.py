@@ -39,7 +39,7 @@ MAX_CELLS = 20_000_000
 
 
 def default_rows(n_columns: int) -> int:
-    """Largest number of rows used of a table with this number of columns, by default."""
+    """Return the largest number of rows used of a table with this number of columns, by default."""
     return max(1, MAX_CELLS // max(1, n_columns))
 
 
@@ -93,7 +93,7 @@ def _thin(frames: list[Any], keys: list[Any], numbers: list[Any], max_rows: int)
 
 
 def sample_note(n_used: int, n_rows: int) -> str:
-    """Rows that were drawn, and how far shares among them may be off.
+    """Return the rows that were drawn, and how far shares among them may be off.
 
     By Hoeffding's inequality, with probability .95, for any one share.
     """

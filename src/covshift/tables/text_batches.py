@@ -61,7 +61,7 @@ def read_ahead(items: Iterable[Any]) -> Iterator[Any]:
 
 
 SAMPLE_BYTES = 1 << 20
-PARSING_THREADS = 2  # which cut text faster than a third thread can use the cells
+PARSING_THREADS = 2  # two cut text faster than a third can use it
 
 
 class TextBatches:
@@ -86,7 +86,7 @@ class TextBatches:
             first_bytes=None if examine_all else SAMPLE_BYTES,
         )
         self._examination: Examination | None = None
-        self.n_repeated = 0  # rows of this pass that repeat the names of the columns
+        self.n_repeated = 0  # rows of this pass that repeat the column names
         self._size = path.stat().st_size
         text, complete = self._read_sample()
         if given.separator is None and is_aligned(text, complete=complete):
@@ -109,7 +109,7 @@ class TextBatches:
         ]
         self.notes += layout.notes
         if not header:
-            self.nameless = []  # no column is left out for want of a name
+            self.nameless = []  # without names, no column is left out
         if len(self.row_names) == len(self.names):
             self.row_names = []
         if given.encoding is None and self.file.encoding in ("cp1252", "latin-1"):
@@ -192,7 +192,7 @@ class TextBatches:
 
     @property
     def examined(self) -> bool:
-        """Whether all of the file was looked at; else the first reading may end in an error."""
+        """Whether the whole file was examined; else the first reading may end in an error."""
         return self.file.examined
 
     def _read_and_examine(self) -> Iterator[Any]:
@@ -201,10 +201,12 @@ class TextBatches:
         read = self._read_stream if self.file.n_quotes else self._read_blocks
         for batch in read({}):
             if examination.n_quotes and not self.file.n_quotes:
-                raise table_error(self.path, "has a quote behind its beginning.")
+                raise table_error(
+                    self.path, "has its first quote after the part that was examined."
+                )
             yield batch
         if examination.n_quotes % 2:
-            raise table_error(self.path, "has a quote without a partner.")
+            raise table_error(self.path, "has an unmatched quote.")
         self.file = replace(self.file, n_quotes=examination.n_quotes, examined=True)
         self._examination = None
 
@@ -230,7 +232,7 @@ class TextBatches:
             stream.read(self.header_bytes)
             while block := stream.read(self.chunk_bytes):
                 if rest.endswith(b"\r") and not block.startswith(b"\n"):
-                    yield rest  # it was a whole line break after all
+                    yield rest  # the carriage return was a whole line break
                     rest, too_long = b"", False
                 if too_long:
                     raise TableError("a row is longer than a block")
@@ -338,7 +340,7 @@ class TextBatches:
 
 
 def _is_typed(column: Any) -> bool:
-    """Whether a column was cut as something else than text."""
+    """Return whether a column was cut as something else than text."""
     return not (pa.types.is_string(column.type) or pa.types.is_dictionary(column.type))
 
 

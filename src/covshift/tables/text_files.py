@@ -3,7 +3,7 @@
 The encoding: a byte-order mark decides; without one, text that is valid UTF-8 is UTF-8, text
 with a zero in every other byte is UTF-16, and the rest is Windows-1252, or Latin-1 where it
 holds a byte that Windows-1252 has not. One name with an accent may stand in the last row. So the
-whole file is looked at first, unless it is long and read twice anyway: then its beginning is taken
+whole file is examined first, unless it is long and read twice anyway: then its beginning is taken
 for the rest, and the first of the two readings checks that (`Examination`).
 """
 
@@ -43,7 +43,7 @@ class TextFile:
     skipped_bytes : length of the byte-order mark.
     n_quotes : number of quotes; odd if one has no partner.
     aligned : whether several spaces stand between cells; one of them is read.
-    examined : whether all of the file was looked at, not only its beginning.
+    examined : whether the whole file was examined, not only its beginning.
     """
 
     path: Path
@@ -87,7 +87,7 @@ class Examination:
             if binary or "\0" in text:
                 raise table_error(
                     self._path,
-                    "holds bytes that no text has (NUL or others); export it again as CSV.",
+                    "holds bytes that text files do not have, such as NUL; export it as CSV.",
                 )
             # To look is faster than to count.
             self.n_quotes += text.count('"') if '"' in text else 0
@@ -120,7 +120,7 @@ def examine_text(
                 return TextFile(path, compressed, encoding, skipped, n_quotes, examined=False)
         n_quotes = _count_quotes(path, compressed, encoding, skipped)
         if n_quotes is None and given is not None:
-            raise table_error(path, f"is not {given.upper()}; name another --encoding.")
+            raise table_error(path, f"is not valid {given.upper()}; give another --encoding.")
         if n_quotes is None and encoding == "utf-8" and not skipped:
             encoding = "cp1252"
             n_quotes = _count_quotes(path, compressed, encoding, skipped)
@@ -129,7 +129,8 @@ def examine_text(
                 n_quotes = _count_quotes(path, compressed, encoding, skipped)
     if n_quotes is None:
         raise table_error(
-            path, f"says that it is {encoding.upper()} and is not; save it again as UTF-8."
+            path,
+            f"declares {encoding.upper()}, but its bytes differ; save it again as UTF-8.",
         )
     return TextFile(path, compressed, encoding, skipped, n_quotes)
 
@@ -264,13 +265,13 @@ class Utf8Stream:
         self.closed = True
 
     def readable(self) -> bool:
-        """Whether it can be read: always."""
+        """Return whether it can be read: always."""
         return True
 
     def writable(self) -> bool:
-        """Whether it can be written: never."""
+        """Return whether it can be written: never."""
         return False
 
     def seekable(self) -> bool:
-        """Whether one can go back: no."""
+        """Return whether one can go back: no."""
         return False

@@ -27,7 +27,7 @@ from covshift.tables.errors import TableError, listed
 SEPARATORS = ("\t", ";", "|", ",")
 SEPARATOR_NAMES = {"\t": "tab", ";": "semicolon", "|": "bar", ",": "comma", " ": "spaces"}
 SAMPLED_ROWS = 200
-MIN_SHARE = 0.5  # of the sampled rows that must agree with the header
+MIN_SHARE = 0.5  # share of sampled rows that must agree with the header
 MAX_COLUMNS = 20_000
 COMMENT = "#"
 MIN_GROUPED = 4  # columns of a table that may have names of groups above its names
@@ -132,7 +132,7 @@ def find_layout(sample: str, given: GivenLayout, *, complete: bool) -> TextLayou
 
 
 def is_aligned(sample: str, *, complete: bool) -> bool:
-    """Whether several spaces stand between cells, so that columns stand below each other."""
+    """Return whether several spaces stand between cells, so that columns stand below each other."""
     if "  " not in sample and "\n " not in sample:
         return False
     if _best_separator(sample, complete) is not None:
@@ -172,7 +172,7 @@ def column_names(header: tuple[str, ...]) -> tuple[list[str], list[int], list[st
 
 
 def is_row_names(position: int, name: str) -> bool:
-    """Whether a column holds row names: R's and pandas' first column, which has no name."""
+    """Return whether a column holds row names: R's and pandas' first column, which has no name."""
     return (position == 0 and not name) or bool(PANDAS_INDEX.match(name))
 
 
@@ -241,7 +241,7 @@ def _count_above(rows: list[list[str]]) -> int:
 
 
 def _is_above(row: list[str], n_used: int, width: int) -> bool:
-    """Whether a row can be a title, a comment or names of groups of columns."""
+    """Return whether a row can be a title, a comment or names of groups of columns."""
     n_filled = sum(bool(cell.strip()) for cell in row)
     if row[0].lstrip().startswith(COMMENT) and len(row) != width:
         return True

@@ -1,4 +1,4 @@
-"""Writing tables of results: CSV, TSV or Parquet by the name, chunk by chunk, whole or not at all.
+"""Writing tables of results: CSV, TSV or Parquet by the name, chunk by chunk, atomically.
 
 A spreadsheet program takes a cell that begins with ``=``, ``+``, ``-`` or ``@`` for a formula and
 runs it. In CSV and TSV a text cell, or a name, that begins with one of these, a tab or a carriage
@@ -66,7 +66,7 @@ def check_output(
         try:
             prepare_folder(path.parent, min_free_bytes)
         except PermissionError:
-            raise table_error(path, "may not be written; check the folder's permissions.") from None
+            raise table_error(path, "cannot be written; check the folder's permissions.") from None
     return path
 
 
@@ -150,7 +150,7 @@ def _only_write_errors(path: Path) -> Iterator[None]:
         except FileNotFoundError:
             raise table_error(path, "its folder is not there; make it first.") from None
         except PermissionError:
-            raise table_error(path, "may not be written; check the folder's permissions.") from None
+            raise table_error(path, "cannot be written; check the folder's permissions.") from None
 
 
 def _close_quietly(writer: Any) -> None:

@@ -30,7 +30,7 @@ from covshift.streams.opening import warn_sampled
 NEGLIGIBLE_MEAN = 1e-6
 # Rows of each role that weights are learned from, where rows come in blocks.
 LEARNED_ROWS = 20_000
-LOW_SHARE = 0.05  # of the source rows: a smaller effective sample is warned about
+LOW_SHARE = 0.05  # effective share of source rows below which fit warns
 
 
 class UnreliableWeightsWarning(UserWarning):
@@ -86,8 +86,8 @@ class WeightEstimator(BaseEstimator):
             self.effective_sample_size_ = effective_sample_size(weights) if weights.any() else 0.0
             if weights.any() and self.effective_sample_size_ < LOW_SHARE * len(weights):
                 self._warn(
-                    f"the weighted source is worth {self.effective_sample_size_:.1f} of its "
-                    f"{len(weights)} rows: what is fitted with these weights will vary much"
+                    f"the weights leave {self.effective_sample_size_:.1f} effective rows of "
+                    f"{len(weights)}: models fitted with them vary strongly"
                 )
         return self
 
@@ -115,7 +115,7 @@ class WeightEstimator(BaseEstimator):
 
     def _weigh(self, rows: OpenRows, domains: FitDomains) -> FloatArray:
         """Learn from the rows of each role, or from a sample of them; weigh every source row."""
-        # Copies: what is learned from never shares memory with the caller's rows.
+        # Copies: the learned rows never share memory with the caller's.
         source, target = (
             rows.draw(role, LEARNED_ROWS).astype(np.float64, copy=False)
             for role in (domains.source, domains.target)
@@ -126,11 +126,11 @@ class WeightEstimator(BaseEstimator):
             return weights
         warn_sampled(
             f"{type(self).__name__} is learned", n_drawn, rows.shape[0],
-            "an average over that many has a standard error of "
-            f"{min(len(source), len(target)) ** -0.5:.1%} of the spread of what is averaged",
+            "an average over these rows has a standard error of "
+            f"{min(len(source), len(target)) ** -0.5:.1%} of a standard deviation",
         )  # fmt: skip
         self._refine(rows.data, domains.target.astype(np.int8))
-        self.weights_ = weights  # those of the sample: what follows asks whether this is fitted
+        self.weights_ = weights  # weights of the sample; the next step needs a fitted state
         (every,) = rows.bring_home(rows.map(self.score_weights, self._score_rows))
         of_source: FloatArray = np.asarray(every)[domains.source]
         return of_source
@@ -161,7 +161,7 @@ class WeightEstimator(BaseEstimator):
 
 
 def scale_to_mean_one(weights: FloatArray) -> FloatArray:
-    """Scale weights to mean one, so that what is fitted with them keeps its regularization.
+    """Scale weights to mean one, so that models fitted with them keep their regularization.
 
     Parameters
     ----------
@@ -185,8 +185,8 @@ def scale_to_mean_one(weights: FloatArray) -> FloatArray:
     """
     if not weights.any():
         raise ValueError(
-            "All weights are zero: no row to be fitted is like the target. Fit without weights, "
-            "or weigh with wider bases (larger sigmas)."
+            "All weights are zero: no source row resembles the target. Fit without weights, "
+            "or use wider bases (larger sigmas)."
         )
     scaled: FloatArray = weights / weights.mean()
     return scaled

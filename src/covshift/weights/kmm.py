@@ -49,10 +49,10 @@ from covshift.kernels.gaussian_kernels import (
 from covshift.measures import median_bandwidth
 from covshift.weights._weight_estimator import NEGLIGIBLE_MEAN, WeightEstimator
 
-FALLBACK_ROWS = 500  # of each role, whose distances give the bandwidth after an underflow
+FALLBACK_ROWS = 500  # of each role, for the bandwidth after an underflow
 EXACT_ROWS = 5000  # largest source for which "auto" is exact, as its kernel matrix is kept
 AUTO_LANDMARKS = 500
-ERROR_ROWS = 200  # whose kernel sums are computed exactly, to tell the error of a low rank
+ERROR_ROWS = 200  # with exact kernel sums, to estimate the low-rank error
 EPS = float(np.finfo(np.float64).eps)
 # Up to this number of rows K is kept (200 MB); above, its tiles are computed for every product,
 # which takes twenty times as long.
@@ -197,14 +197,14 @@ def match_means(
 def mean_multiplier(
     w: FloatArray, product_w: FloatArray, kappa: FloatArray, ridge: float, bound: float
 ) -> float:
-    r"""The multiplier :math:`\nu`, from the entries at neither bound."""
+    r"""Return the multiplier :math:`\nu`, from the entries at neither bound."""
     free = (w > 0) & (w < bound)
     residual = kappa - product_w - ridge * w
     return float(residual[free].mean()) if free.any() else 0.0
 
 
 def _linear_gap(w: FloatArray, gradient: FloatArray, bound: float, epsilon: float) -> float:
-    """Largest decrease of the linear model over the feasible set; at least the true gap."""
+    """Return largest decrease of the linear model over the feasible set; at least the true gap."""
     ordered = np.sort(gradient)
     n = len(w)
     # All total between n (1 - epsilon) and n (1 + epsilon) go to the smallest entries first,
@@ -311,7 +311,7 @@ def _curvature(features: FloatArray, precisions: FloatArray, *, fixed_mean: bool
         H += scaled.T @ scaled
     total = float(precisions.sum())
     # Where the mean is at the end of its interval, the multiplier undoes any common change of the
-    # scores: what is left is the curvature about the mean of the free rows.
+    # scores: only the curvature about the mean of the free rows remains.
     if fixed_mean and total > 0:
         mean = precisions @ features
         H -= np.outer(mean, mean) / total
@@ -387,7 +387,7 @@ class KMMWeights(WeightEstimator):
     A new row weighs what the conditions of optimality say of source rows,
     :math:`(\kappa(x) - \sum_i k(x, x_i) w_i - \nu) / \rho`, cut off at 0 and B, with
     :math:`\nu` the multiplier of the mean; so source rows get ``weights_`` again, up to ``tol``.
-    Without a ridge that says nothing, and a row weighs as much as the nearest source row.
+    Without a ridge this has no solution, and a row weighs as much as the nearest source row.
 
     With landmarks, :math:`\hat K = \Phi \Phi^\top + \operatorname{diag}(d)` with the features
     :math:`\varphi(x)` of the rows projected onto them and :math:`d(x) = 1 - \lVert \varphi(x)
@@ -499,7 +499,7 @@ class KMMWeights(WeightEstimator):
         return landmarks
 
     def _set_up(self) -> tuple[FloatArray | None, FloatArray]:
-        """Features of the source rows, if the kernel is projected, and their kappa."""
+        """Return the features of the source rows, if the kernel is projected, and their kappa."""
         if self.landmarks_ is None:
             return None, self._kappa(self.source_rows_)
         self._root = nystrom_root(self.landmarks_, self.bandwidth_)
@@ -510,7 +510,7 @@ class KMMWeights(WeightEstimator):
         return features, features @ self._goal
 
     def _match(self, kappa: FloatArray) -> tuple[FloatArray, float]:
-        """Weights of the source rows by the exact kernel, and their objective."""
+        """Return the weights of the source rows by the exact kernel, and their objective."""
         weights, product, self.gap_ = match_means(
             kernel_product(self.source_rows_, self.bandwidth_),
             kappa,
@@ -527,7 +527,7 @@ class KMMWeights(WeightEstimator):
     def _match_features(
         self, features: FloatArray, rng: np.random.RandomState
     ) -> tuple[FloatArray, float]:
-        """Weights of the source rows by the projected kernel, and their objective."""
+        """Return the weights of the source rows by the projected kernel, and their objective."""
         lost = lost_diagonal(features)
         weights, self._direction, self._multiplier, objective, self.gap_ = match_feature_means(
             features,

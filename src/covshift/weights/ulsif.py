@@ -70,7 +70,7 @@ def solve_ridge(H: FloatArray, h: FloatArray, regularization: float) -> FloatArr
 def basis_sums(
     rows: Rows, codes: IntArray, bases: FloatArray, bandwidth: float
 ) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Sums of basis functions (2, b), of their products (2, b, b), and numbers of rows (2,).
+    """Return sums of basis functions (2, b), of their products (2, b, b), and numbers of rows (2,).
 
     Of source rows, whose code is 0, and of target rows, whose code is 1.
     """
@@ -94,7 +94,7 @@ def leave_one_out_scores(
     *,
     clip_coefficients: bool = False,
 ) -> FloatArray:
-    r"""Estimates of the unregularized loss, one for each :math:`\lambda`; less is better.
+    r"""Return estimates of the unregularized loss, one for each :math:`\lambda`; less is better.
 
     As many pairs of a source and a target row are left out, one after the other, as the
     smaller sample has rows, evenly spaced in the larger. Negative ratios count as zero, or
@@ -214,7 +214,7 @@ class ULSIFWeights(LeastSquaresWeights):
     taken.
 
     **Assumption**: P(y | x) is the same in both domains and every target row lies where the
-    source has rows too. Where it has none, no weights can speak for the target.
+    source has rows too. Where it has none, weights cannot represent the target.
 
     Parameters
     ----------

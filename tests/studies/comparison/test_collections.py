@@ -99,7 +99,7 @@ def test_files_that_will_not_do(tmp_path):
     for name in ("one", "empty"):
         with pytest.raises(CollectionError, match="does not hold X, y and domain"):
             load_collection("mine", str(tmp_path / f"{name}.npz"))
-    with pytest.raises(CollectionError, match="there is no loader for 'mine': there are reviews"):
+    with pytest.raises(CollectionError, match=r"Unknown collection 'mine'\. Choose from: reviews"):
         load_collection("mine", str(tmp_path))
 
 

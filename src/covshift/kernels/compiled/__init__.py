@@ -290,7 +290,7 @@ def train_networks(
 
 
 def _function(name: str, array: FloatArray) -> Any:
-    """The compiled function of that name, in the precision of an array."""
+    """Return the compiled function of that name, in the precision of an array."""
     return (library() or {})[name, array.dtype.itemsize]
 
 

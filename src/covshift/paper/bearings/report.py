@@ -48,7 +48,7 @@ class ShiftScore(NamedTuple):
 
 
 def shift_scores(records: Sequence[Record]) -> list[ShiftScore]:
-    """Every system on every shift, in the order of the shifts and of the trials.
+    """Return every system on every shift, in the order of the shifts and of the trials.
 
     Intervals (95 %) resample recordings, not windows: those of one recording resemble each other.
     """
@@ -93,7 +93,7 @@ def _task_name(row: dict[str, Any]) -> str:
 
 
 def bearings_document(records: Sequence[Record], facts: Facts) -> Any:
-    """The whole report."""
+    """Return the whole report."""
     scores = shift_scores(records)
     sections = [
         make_section("protocol", "Protocol", paragraphs=_protocol()),
@@ -110,7 +110,7 @@ def bearings_document(records: Sequence[Record], facts: Facts) -> Any:
 
 
 def bearings_table(records: Sequence[Record]) -> TextTable:
-    """Balanced accuracy of every system on every shift."""
+    """Return the balanced accuracy of every system on every shift."""
     scores = {(one.shift, one.system): one for one in shift_scores(records)}
     systems = list(dict.fromkeys(system for _, system in scores))
 

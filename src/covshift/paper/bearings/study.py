@@ -86,7 +86,7 @@ SYSTEMS = {
 
 
 def bearings_study(path: str, seed: int, systems: tuple[str, ...] = tuple(SYSTEMS)) -> Study:
-    """The study on the windows of a folder or file."""
+    """Return the study on the windows of a folder or file."""
     windows = read_windows(path)
     return Study(
         name="bearings",
@@ -100,7 +100,7 @@ def bearings_study(path: str, seed: int, systems: tuple[str, ...] = tuple(SYSTEM
 
 
 def declare(data: str, seed: int, systems: tuple[str, ...] = tuple(SYSTEMS)) -> list[list[Trial]]:
-    """All trials, each a task of its own; ``data`` is the fingerprint of the windows."""
+    """Return all trials, each a task of its own; ``data`` is the fingerprint of the windows."""
     trials = [Trial(EXPERIMENT, {"kind": "filters", "data": data, "n_filters": N_FILTERS}, seed)]
     for system in systems:
         for task in TASKS:
@@ -149,7 +149,7 @@ def run_on_task(
 
 
 def strongest_filters(windows: BearingWindows, seed: int) -> FloatArray:
-    r"""Waveforms that the filters with the strongest responses answer to, largest value one.
+    r"""Return waveforms that the filters with the strongest responses answer to, largest value one.
 
     They are the covariances of segments with responses, :math:`\operatorname{cov}(S) (W V)^\top`.
     The filters themselves make up for what the sensor's own filter takes away: drawn, they would

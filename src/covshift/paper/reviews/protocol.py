@@ -75,7 +75,7 @@ class ReviewPlan:
 
 
 # Of 2,000 + 1,000 rows on an idle core, a setting of PSF takes .9 s, one of DAE 2 s, the weights of
-# IW+LSPC half a second, all else less: PSF and DAE are what a plan has to save on.
+# IW+LSPC half a second, all else less: a plan has to save on PSF and DAE.
 PLANS = {
     "default": ReviewPlan(
         "default",
@@ -105,7 +105,7 @@ FIXED: dict[str, dict[str, Any]] = {
         "L": 70,
         "noise_level": 0.05,
         "learning_rate": 0.001,
-        "mini_batches": MINI_BATCHES // 5,  # those of the grid would take most of the time
+        "mini_batches": MINI_BATCHES // 5,  # the number of the grid would take most of the time
     },
 }
 TAKES_SPARSE = ("SVM", "SF", "PSF")
@@ -197,13 +197,13 @@ def draw_review_trial(
 
 
 def target_half_labels(reviews: Reviews, target: str, seed: int) -> Any:
-    """Labels of the half that was adapted to: for the oracle alone."""
+    """Return the labels of the half that was adapted to: for the oracle alone."""
     unlabeled, _ = halves_of(reviews.collection, target, seed)
     return reviews.collection.y[unlabeled]
 
 
 def draw_review_fold(reviews: Reviews, source: str, fold: int, n_words: int) -> ReviewTrial:
-    """Training rows of which every third plays the target, without its label."""
+    """Return the training rows of which every third plays the target, without its label."""
     collection = reviews.collection
     rows = np.flatnonzero(collection.domain == collection.number_of(source))
     splits = KFold(N_FOLDS, shuffle=True, random_state=0).split(rows)

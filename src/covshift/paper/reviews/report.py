@@ -40,7 +40,7 @@ from covshift.studies.report import (
 from covshift.studies.store import Record
 from covshift.studies.study import Facts, TextTable
 
-WAYS = BY_FOLDS, ORACLE = "by source folds", "oracle"  # of choosing settings
+WAYS = BY_FOLDS, ORACLE = "by source folds", "oracle"  # ways to choose settings
 ARROWS = {"helps": " ↑", "harms": " ↓", "unclear": ""}
 
 
@@ -48,7 +48,7 @@ ARROWS = {"helps": " ↑", "harms": " ↓", "unclear": ""}
 
 
 def choices(records: Sequence[Record]) -> dict[tuple[str, ...], Summary]:
-    """Every system on every target with settings chosen each way, over the draws of halves.
+    """Return every system on every target with settings chosen each way, over the draws of halves.
 
     By target, system and way; those without a trial are not there.
     """
@@ -72,7 +72,7 @@ def choices(records: Sequence[Record]) -> dict[tuple[str, ...], Summary]:
 
 
 def widths(records: Sequence[Record]) -> list[Summary]:
-    """Every system with every number of words and one setting, over all pairs of domains."""
+    """Return every system with every number of words and one setting, over all pairs of domains."""
     frame = tidy(records, kind=None)
     trials = [
         {**trial, "alone" if trial["without_target"] else "adapted": trial["test_uar"]}
@@ -98,7 +98,7 @@ def _picked(trial: Mapping[str, Any], setting: int, cost: int) -> str:
 
 
 def reviews_document(records: Sequence[Record], facts: Facts, plan: ReviewPlan) -> Any:
-    """The whole report."""
+    """Return the whole report."""
     chosen, wide = choices(records), widths(records)
     evidence = {one.id: _choice_evidence(one) for one in chosen.values()}
     evidence |= {one.id: _width_evidence(one) for one in wide}
@@ -116,7 +116,7 @@ def reviews_document(records: Sequence[Record], facts: Facts, plan: ReviewPlan) 
 
 
 def reviews_table(records: Sequence[Record]) -> TextTable:
-    """UAR with hyper-parameters chosen by source folds, and by the oracle."""
+    """Return the UAR with hyper-parameters chosen by source folds, and by the oracle."""
     chosen = choices(records)
 
     def cell(*key: str) -> str:
@@ -142,8 +142,8 @@ def _protocol(plan: ReviewPlan) -> list[str]:
         f"single words most common in {SOURCE}; which words, and their weights, are learnt from "
         "the training rows alone. Half of a target's reviews are adapted to, without labels; the "
         f"other half is scored. {plan.n_draws} draws of the halves; a standard error is over these "
-        "draws of the same reviews, and says nothing of other reviews. Nor are its marks corrected "
-        "for the number of cells.",
+        "draws of the same reviews, not over other reviews. Marks are not corrected for the "
+        "number of cells.",
         f"Settings of each system: {settings}; C: {', '.join(f'{C:g}' for C in plan.costs)}. Under "
         "the default plan settings of PSF and DAE are drawn from their grids with seed 0, and "
         "fewer values of C are taken, by what they cost. By source folds: the setting with the "

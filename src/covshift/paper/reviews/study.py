@@ -48,7 +48,7 @@ EXPERIMENT = "reviews"
 
 
 def reviews_study(folder: str, plan: ReviewPlan, seed: int) -> Study:
-    """The study on the reviews in a folder."""
+    """Return the study on the reviews in a folder."""
     reviews = load_reviews(folder)
     collection = reviews.collection
     domains = collection.domain_names.values()
@@ -76,7 +76,7 @@ def reviews_study(folder: str, plan: ReviewPlan, seed: int) -> Study:
 
 
 def declare(plan: ReviewPlan, data: str, domains: Sequence[str], seed: int) -> list[list[Trial]]:
-    """All trials, each a task of its own; ``data`` is the fingerprint of the reviews."""
+    """Return all trials, each a task of its own; ``data`` is the fingerprint of the reviews."""
     trials = []
     for system in SYSTEMS:
         grid = {
@@ -125,7 +125,7 @@ def run_review_trials(trials: list[Trial], folder: str) -> list[dict[str, Any]]:
 
 
 def run_on_reviews(reviews: Reviews, settings: dict[str, Any], seed: int) -> dict[str, Any]:
-    """The result of one trial."""
+    """Return the result of one trial."""
     return KINDS[settings["kind"]](reviews, settings, seed)
 
 

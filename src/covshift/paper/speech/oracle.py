@@ -1,6 +1,6 @@
 """The oracle: the only code of the speech study that reads labels of a target half.
 
-The paper chooses hyper-parameters on the target set. Its labels are what adaptation does without,
+The paper chooses hyper-parameters on the target set. Adaptation works without its labels,
 so this choice is not available in practice. Results that rest on this are called "oracle"
 wherever they are shown.
 """
@@ -11,14 +11,14 @@ from typing import Any
 from covshift.paper.grid_systems import average_recalls, best_setting
 from covshift.paper.speech.protocol import Halves, SpeechTable
 
-ORACLE_SCORES = "oracle_target_uar"  # in the result of a trial
+ORACLE_SCORES = "oracle_target_uar"  # key in the result of a trial
 
 
 def oracle_scores(predicted: Any, table: SpeechTable, halves: Halves) -> dict[str, Any]:
-    """UAR on the target half of every setting and C, marked as the oracle's."""
+    """Return the UAR on the target half of every setting and C, marked as the oracle's."""
     return {ORACLE_SCORES: average_recalls(predicted, table.y[halves.target]).tolist()}
 
 
 def oracle_choice(result: Mapping[str, Any]) -> tuple[int, int]:
-    """Number of the setting and of the C that are best on the target half."""
+    """Return the number of the setting and of the C that are best on the target half."""
     return best_setting(result[ORACLE_SCORES])

@@ -41,15 +41,15 @@ SETTING_SECONDS = {
     "IW+LSPC": 0.005,
     "SSA": 0.003,
 }
-BATCH_SECONDS = 0.00015  # of one mini-batch of one auto-encoder among several of its shape
-LONE_BATCH_SECONDS = 0.0003  # of one that is trained alone
-SVM_SECONDS = 0.004  # of one C, for 1,000 training rows
+BATCH_SECONDS = 0.00015  # a mini-batch of an auto-encoder fitted beside others
+LONE_BATCH_SECONDS = 0.0003  # a mini-batch of an auto-encoder fitted alone
+SVM_SECONDS = 0.004  # one value of C, for 1,000 training rows
 CONTROL_SHARE = {
     "SF": 0.4,
     "PSF": 0.4,
     "DAE": 1.0,
 }  # without target rows, KS distances cost nothing
-TRIAL_SECONDS = 0.1  # of every trial, whatever is fitted
+TRIAL_SECONDS = 0.1  # fixed part of every trial
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Plan:
         )
 
     def configured(self, setting: Setting) -> Setting:
-        """The setting with the mini-batches of the plan, where it has any."""
+        """Return the setting with the mini-batches of the plan, where it has any."""
         if "mini_batches" not in setting:
             return setting
         return {**setting, "mini_batches": self.mini_batches}
@@ -168,7 +168,7 @@ def _trial_seconds(settings: dict[str, Any], thousands: float) -> float:
 
 
 def _training_rows(tables: Mapping[str, SpeechTable], corpus: str, leave_out: str) -> float:
-    """Rows after balancing, nearly."""
+    """Return the rows after balancing, nearly."""
     sources = source_speakers(tables, corpus, leave_out, without=None).values()
     _, counts = np.unique(np.concatenate([y for _, y in sources]), return_counts=True)
     return float(counts.max() * len(counts))

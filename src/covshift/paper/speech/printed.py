@@ -11,8 +11,8 @@ from covshift.paper.grid_systems import declare_settings
 
 # VAM's classes are too uneven (167 of 2495 positive): the paper tests no speaker of it.
 ONLY_TRAINS = ("vam",)
-N_TRIALS = 10  # for means and standard errors
-N_TEST_TRIALS = 100  # for the tests
+N_TRIALS = 10  # trials for means and standard errors
+N_TEST_TRIALS = 100  # trials for the tests
 N_FOLDS = 3
 
 COSTS = (2.5e-5, 5e-5, 7.5e-5, 1e-4, 2.5e-4, 5e-4, 7.5e-4, 1e-3, 2.5e-3, 5e-3, 7.5e-3, 1e-2, 2.5e-2,
@@ -97,11 +97,11 @@ PRINTED: dict[str, dict[str, Configuration]] = {
         "DAE": _dae(120, 0.01, 0.001, 0.005),
     },
 }
-STANDS_IN = "emodb"  # whose configurations serve a corpus that the table lacks
+STANDS_IN = "emodb"  # its settings are used for corpora that the table lacks
 
 
 def printed_configuration(corpus: str, system: str) -> Configuration:
-    """Printed figures for a corpus, or for EMODB where it lacks the corpus."""
+    """Return the printed figures for a corpus, or for EMODB where it lacks the corpus."""
     return PRINTED.get(corpus, PRINTED[STANDS_IN])[system]
 
 
@@ -141,7 +141,7 @@ TRAINED_ON = "the paper trained on all of EMODB, DES, VAM and eNTERFACE but the 
 
 
 def said_of(system: str, corpus: str) -> str | None:
-    """Statement of the paper's text about a system on a corpus, if there is one."""
+    """Return the statement of the paper's text about a system on a corpus, if there is one."""
     if corpus not in PRINTED:
         return None
     return SAID.get((system, corpus), SAID.get((system, None)))

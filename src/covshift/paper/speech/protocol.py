@@ -30,7 +30,7 @@ from covshift.paper.grid_systems import TrainingRows
 from covshift.paper.speech.printed import ONLY_TRAINS
 
 LEAVE_OUT = ("corpus", "speaker")
-MAX_DRAWS = 1000  # of halves, before a corpus is called impossible to test
+MAX_DRAWS = 1000  # draws of halves before a corpus counts as impossible to test
 
 
 class SpeechTable(NamedTuple):
@@ -79,8 +79,8 @@ def draw_halves(table: SpeechTable, corpus: str, rng: np.random.RandomState) -> 
         if len(target) and len(np.unique(table.y[test])) > 1:
             return Halves(str(speaker), target, test)
     raise ValueError(
-        f"no half of any speaker's recordings in {corpus} has both classes: it can train, but not "
-        "be tested."
+        f"Every half of a speaker's recordings in {corpus} lacks a class: use it to train, not to "
+        "test."
     )
 
 
@@ -103,8 +103,8 @@ def check_corpora(tables: Mapping[str, SpeechTable], leave_out: str, seed: int) 
         classes = np.unique(np.concatenate([y for _, y in source.values()]))
         if len(classes) < 2:
             raise ValueError(
-                f"all that trains for {corpus} is {classes[0]}: give more recordings, of both "
-                "classes."
+                f"The training recordings for {corpus} are all {classes[0]}: give recordings of "
+                "both classes."
             )
 
 
@@ -126,7 +126,7 @@ def draw_trial(
 def source_speakers(
     tables: Mapping[str, SpeechTable], corpus: str, leave_out: str, *, without: str | None
 ) -> dict[str, tuple[FloatArray, Any]]:
-    """Rows and labels of each speaker that trains when a corpus is tested.
+    """Return the rows and labels of each speaker that trains when a corpus is tested.
 
     ``without`` is the tested speaker, who matters for trials of speakers only.
     """
@@ -171,14 +171,14 @@ class Fold(NamedTuple):
     """Source speakers of whom some play the target: their rows to adapt to, and their labels."""
 
     training: TrainingRows
-    y_held_out: Any  # of the target rows of ``training``, in their order
+    y_held_out: Any  # labels of the target rows of ``training``, in their order
     start: int
 
 
 def source_fold(
     source: Mapping[str, tuple[FloatArray, Any]], fold: int, n_folds: int, seed: int
 ) -> Fold:
-    """One of the folds by speaker: those held out play the target, without their labels."""
+    """Return one of the folds by speaker: those held out play the target, without their labels."""
     rng = np.random.RandomState(seed)
     names = list(source)
     speaker = np.repeat(np.arange(len(names)), [len(source[name][1]) for name in names])
@@ -198,7 +198,7 @@ def file_of(folder: Path, digest: str) -> Path:
 
 
 def table_of(bunch: Any) -> SpeechTable:
-    """The table of a corpus as `covshift.datasets.load_speech_corpus` returns it."""
+    """Return the table of a corpus as `covshift.datasets.load_speech_corpus` returns it."""
     names = np.array([bunch.domain_names[number] for number in sorted(bunch.domain_names)])
     numbers = np.array(sorted(bunch.domain_names))
     speaker = names[np.searchsorted(numbers, bunch.domain)]
@@ -210,7 +210,7 @@ def digest_of(tables: Mapping[str, SpeechTable]) -> str:
     digest = hashlib.sha256()
     for corpus in sorted(tables):
         for name, part in tables[corpus]._asdict().items():
-            # Texts by their contents: the width of an array of them tells nothing.
+            # Texts by their contents: the width of a text array does not matter.
             text = part.dtype.kind == "U"
             contents = "\n".join(part).encode() if text else np.ascontiguousarray(part).tobytes()
             digest.update(f"{corpus}/{name} {part.shape} {len(contents)}\n".encode() + contents)

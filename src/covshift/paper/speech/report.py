@@ -93,7 +93,7 @@ def speech_document(
     plan: Plan,
     facts: Sequence[tuple[str, str]],
 ) -> Any:
-    """The whole report of a run."""
+    """Return the whole report of a run."""
     verdicts = [psf_verdict(results, corpus) for corpus in results.corpora]
     corpora = results.corpora
     sections = [
@@ -121,7 +121,7 @@ def speech_document(
         make_section(
             "controls",
             "Controls: without the target half",
-            paragraphs=["Where the control does as well, the merit is not the adaptation's."],
+            paragraphs=["Where the control does as well, adaptation did not help."],
             tables=[_control_table(results, corpus) for corpus in corpora],
         ),
         make_section(
@@ -222,7 +222,7 @@ def _paper_words(corpus: str) -> list[str]:
 
 
 def terminal_table(records: Sequence[Record]) -> TextTable:
-    """UAR of every system with the printed settings, its difference and p-values."""
+    """Return the UAR of every system with the printed settings, its difference and p-values."""
     results = gather(records)
     return TextTable(
         ["corpus", "system", "UAR", "difference", "Wilcoxon p", "clustered p"],
@@ -233,7 +233,7 @@ def terminal_table(records: Sequence[Record]) -> TextTable:
 
 
 def _terminal_rows(results: SpeechResults, corpus: str) -> list[list[str]]:
-    """Rows for a terminal: system, mean over all trials, difference, both p-values."""
+    """Return the rows for a terminal: system, mean over all trials, difference, both p-values."""
     tests = compare_with_baselines(results, corpus)
     rows = []
     for system in SYSTEMS:
@@ -251,7 +251,7 @@ def _terminal_rows(results: SpeechResults, corpus: str) -> list[list[str]]:
 
 
 def mean_uar(scores: Frame) -> Figure | None:
-    """Mean UAR of some trials, and its standard error."""
+    """Return the mean UAR of some trials, and its standard error."""
     return estimate(scores["uar"].tolist())
 
 
@@ -265,7 +265,7 @@ def rank_systems(results: SpeechResults, corpus: str) -> dict[str, int]:
 
 
 def _score_table(results: SpeechResults, corpus: str) -> Any:
-    """UAR of every system, by the way its settings were chosen."""
+    """Return the UAR of every system, by the way its settings were chosen."""
     columns = [text_column("system"), *(number_column(way, WAY_LABELS[way]) for way in WAYS)]
     caption = (
         f"UAR on test halves of {corpus}, mean ± standard error over {len(results.seeds)} trials, "
@@ -275,7 +275,7 @@ def _score_table(results: SpeechResults, corpus: str) -> Any:
 
 
 def _comparison_table(results: SpeechResults, corpus: str) -> Any:
-    """Every system against its baseline, over all trials with the printed settings."""
+    """Return every system against its baseline, over all trials with the printed settings."""
     columns = [
         text_column("system"),
         text_column("baseline"),
@@ -310,7 +310,7 @@ def _comparison_table(results: SpeechResults, corpus: str) -> Any:
 
 
 def _control_table(results: SpeechResults, corpus: str) -> Any:
-    """Adapters fitted with and without the target half."""
+    """Return the adapters fitted with and without the target half."""
     columns = [
         text_column("system"),
         number_column("with", "with target rows"),
@@ -337,7 +337,7 @@ def _control_table(results: SpeechResults, corpus: str) -> Any:
 
 
 def _choice_table(results: SpeechResults, corpus: str) -> Any:
-    """Which settings were chosen each way; of the oracle's the most frequent."""
+    """Return which settings were chosen each way; of the oracle's the most frequent."""
 
     def most_frequent(scores: Frame, *_: str) -> str | None:
         texts = scores["settings"].tolist()
@@ -355,7 +355,7 @@ def _choice_table(results: SpeechResults, corpus: str) -> Any:
 
 
 def _count_table(tables: Mapping[str, SpeechTable]) -> Any:
-    """Segments of each corpus beside the printed counts."""
+    """Return the segments of each corpus beside the printed counts."""
     columns = [text_column("corpus")]
     for name in Counts._fields:
         columns += [number_column(name), number_column(f"printed_{name}", "printed")]
@@ -370,7 +370,7 @@ def _count_table(tables: Mapping[str, SpeechTable]) -> Any:
 
 
 def _by_way(results: SpeechResults, corpus: str, show: Callable[..., Any]) -> list[dict[str, Any]]:
-    """What to show of the scores of every system, by the way its settings were chosen."""
+    """Return what to show of the scores of every system, by the way its settings were chosen."""
 
     def shown(system: str, way: str) -> Any:
         return show(results.scores(corpus, system, way), corpus, system, way)
@@ -387,7 +387,7 @@ def _difference_cell(one: Comparison, evidence: str | None = None) -> Any:
 
 
 def _pvalues(key: str, label: str, help: str = "") -> Shown:
-    """A column of p-values with two digits that count."""
+    """Return a column of p-values with two digits that count."""
 
     def cell(row: Mapping[str, Any]) -> Any:
         return None if row[key] is None else make_cell(f"{row[key]:.2g}", value=row[key])
@@ -396,7 +396,7 @@ def _pvalues(key: str, label: str, help: str = "") -> Shown:
 
 
 def _score_evidence(results: SpeechResults) -> dict[str, Any]:
-    """The trials behind each cell; those of the printed settings are all of them."""
+    """Return the trials behind each cell; those of the printed settings are all of them."""
     evidence = {}
     for corpus, system, way in product(results.corpora, SYSTEMS, WAYS):
         columns = [
@@ -420,7 +420,7 @@ def _id(corpus: str, system: str, way: str) -> str:
 
 
 def _score_figure(results: SpeechResults) -> Any:
-    """Means and standard errors of every system, by the way settings were chosen."""
+    """Return the means and standard errors of every system, by the way settings were chosen."""
     from covshift.report.figures import (
         draw_scores,
         png_bytes,  # needs an extra

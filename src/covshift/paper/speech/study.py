@@ -35,7 +35,7 @@ from covshift.studies.study import Facts, Study
 from covshift.studies.trial import Trial
 
 EXPERIMENT = "speech"
-NO_COST = [1.0]  # for systems without an SVM, whose one column of results has no C
+NO_COST = [1.0]  # systems without an SVM have one column of results
 
 
 def run_speech_trials(folder: str, trials: list[Trial]) -> list[dict[str, Any]]:
@@ -49,7 +49,7 @@ def run_speech_trials(folder: str, trials: list[Trial]) -> list[dict[str, Any]]:
 def run_on_tables(
     tables: dict[str, SpeechTable], settings: dict[str, Any], seed: int
 ) -> dict[str, Any]:
-    """The result of one trial."""
+    """Return the result of one trial."""
     return KINDS[settings["kind"]](tables, settings, seed)
 
 
@@ -129,7 +129,7 @@ KINDS = {"grid": _run_grid, "printed": _run_printed, "fold": _run_fold}
 def speech_study(
     tables: Mapping[str, SpeechTable], plan: Plan, leave_out: str, seed: int, folder: Path
 ) -> Study:
-    """The study of a plan; ``folder`` is where `save_tables` puts the features."""
+    """Return the study of a plan; ``folder`` is where `save_tables` puts the features."""
     check_corpora(tables, leave_out, seed)
     digest = digest_of(tables)
 
@@ -155,7 +155,7 @@ def speech_study(
 def declare(
     tables: Mapping[str, SpeechTable], plan: Plan, leave_out: str, seed: int, digest: str
 ) -> list[list[Trial]]:
-    """The trials of a plan, each a task of its own, in an order in which long and short mix.
+    """Return the trials of a plan, each a task of its own, in an order in which long and short mix.
 
     So the time left follows from the trials done.
     """
@@ -198,7 +198,7 @@ def declare(
 def _folds(
     tables: Mapping[str, SpeechTable], plan: Plan, corpus: str, leave_out: str, seed: int
 ) -> dict[str | None, int]:
-    """Number of folds of each set of source speakers, by the speaker it leaves out.
+    """Return the number of folds of each set of source speakers, by the speaker it leaves out.
 
     Trials of corpora have one and the same source, trials of speakers one for each speaker drawn.
     A single source speaker has no folds.

@@ -23,9 +23,9 @@ from covshift.studies.store import Record
 ORACLE, FOLDS, PRINTED_WAY = "oracle", "source folds", "printed"
 WAYS = (ORACLE, FOLDS, PRINTED_WAY)
 CHANCE = 0.5  # UAR of guesses, of two classes
-TEST_LEVEL = 0.05  # of both tests, after Holm's correction over the systems
+TEST_LEVEL = 0.05  # level of both tests, after Holm's correction over the systems
 SYMBOLS = {"label_reward": "λ", "lambda": "λ", "noise_level": "noise", "learning_rate": "rate"}
-NOT_SHOWN = ("mini_batches",)  # the same for all
+NOT_SHOWN = ("mini_batches",)  # settings that all systems share
 COLUMNS = ("corpus", "system", "way", "seed", "speaker", "uar", "settings", "control", "trial")
 
 
@@ -56,12 +56,12 @@ class SpeechResults(NamedTuple):
         return make_frame([], COLUMNS) if found is None else found
 
     def scores(self, corpus: str, system: str, way: str) -> Frame:
-        """Scores of the trials on which settings are chosen; fewer where trials failed."""
+        """Return scores of the trials on which settings are chosen; fewer where trials failed."""
         found = self.all_scores(corpus, system, way)
         return found[found["seed"].isin(self.seeds)]
 
     def printed_scores(self, corpus: str, system: str) -> Frame:
-        """Scores of all trials with the printed configuration."""
+        """Return the scores of all trials with the printed configuration."""
         return self.all_scores(corpus, system, PRINTED_WAY)
 
 
@@ -98,7 +98,7 @@ def gather(records: Sequence[Record]) -> SpeechResults:
 
 
 def _fold_choices(trials: Sequence[Mapping[str, Any]]) -> dict[Any, tuple[int, int]]:
-    """The best setting by the mean over the folds, where none of them is missing.
+    """Return the best setting by the mean over the folds, where none of them is missing.
 
     By corpus, system and the speaker left out (None: the source is the same for all trials).
     """
@@ -123,7 +123,7 @@ def _score(trial: Mapping[str, Any], way: str, uar: float, chosen: Configuration
 
 
 def shown_configuration(configuration: Configuration) -> str:
-    """A configuration as the paper writes it: "cos, L 80, λ 1.8, C 7.5e-05"."""
+    """Return a configuration as the paper writes it: "cos, L 80, λ 1.8, C 7.5e-05"."""
     parts = [
         value if isinstance(value, str) else f"{SYMBOLS.get(name, name)} {value:g}"
         for name, value in configuration.setting.items()
@@ -141,7 +141,7 @@ class Comparison(NamedTuple):
     difference: float
     wilcoxon: float
     clustered: float | None  # None with a single speaker
-    smallest_clustered: float  # that this number of speakers allows
+    smallest_clustered: float  # smallest p-value possible with so few speakers
     n_speakers: int
     one_way: bool  # whether the means over trials and over speakers and the ranks agree in sign
 
@@ -205,7 +205,7 @@ class Tested(NamedTuple):
 
 
 def compare_with_baselines(results: SpeechResults, corpus: str) -> dict[str, Tested]:
-    """Every system against its baseline, with Holm's correction over the systems."""
+    """Return every system against its baseline, with Holm's correction over the systems."""
     comparisons = {
         system: compare(
             results.printed_scores(corpus, system), results.printed_scores(corpus, baseline)

@@ -25,7 +25,7 @@ GRID_POINTS = 200
 
 
 def draw_figures(seed: int) -> list[Any]:
-    """Figures of the trial with this seed, for the report."""
+    """Return the figures of the trial with this seed, for the report."""
     from covshift.report import figures  # needs an extra
 
     fitted = {
@@ -106,7 +106,7 @@ def _fit(data_set: str, system: str, seed: int) -> tuple[ShiftedData, Any]:
 
 
 def _bank(data_set: str, system: str, data: ShiftedData, adapter: Any) -> Any:
-    """One block of the figure of filters."""
+    """Return one block of the figure of filters."""
     rows = np.concatenate([data.X_source, data.X_test])
     low, high = rows.min(axis=0), rows.max(axis=0)
     margin = 0.05 * (high - low)
@@ -141,7 +141,7 @@ def _before_and_after(
 
 
 def _main_plane(source: FloatArray, test: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Both along the two main directions of all of them together."""
+    """Return both along the two main directions of all of them together."""
     rows = np.concatenate([source, test])
     center = rows.mean(axis=0)
     _, _, directions = np.linalg.svd(rows - center, full_matrices=False)

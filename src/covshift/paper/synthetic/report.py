@@ -59,7 +59,7 @@ VARIANTS = ("reconstructed", "printed")
 ARROWS = {"helps": "↑", "harms": "↓", "unclear": " "}
 NO_CHANGE = make_cell("no change", value=None)
 LARGEST_DIFFERENCE = 3  # standard errors of the difference, within which two figures agree
-RESULTS = ("mmd_after", "mmd_before", "with", "without", "without_target")  # of a trial
+RESULTS = ("mmd_after", "mmd_before", "with", "without", "without_target")  # keys of a trial
 CHANGES = {"change": ("without", "with"), "mmd_change": ("mmd_before", "mmd_after")}  # per cent
 
 
@@ -92,13 +92,13 @@ Trials: TypeAlias = dict[Cell, Frame]
 
 
 def gather(records: Iterable[Record]) -> Trials:
-    """Trials that did not fail, by cell, in the order of their seeds."""
+    """Return the trials that did not fail, by cell, in the order of their seeds."""
     groups = group_rows(tidy(records, **Cell._field_defaults), Cell._fields)
     return {Cell(*key): rows.sort_values("seed", kind="stable") for key, rows in groups.items()}
 
 
 def values(trials: Frame | None, name: str) -> list[float]:
-    """One result of each trial: a stored one, or a change in per cent made of two."""
+    """Return one result of each trial: a stored one, or a change in per cent made of two."""
     if name not in CHANGES:
         return report.values(trials, name)
     both = zip(*(report.values(trials, part) for part in CHANGES[name]), strict=True)
@@ -106,19 +106,19 @@ def values(trials: Frame | None, name: str) -> list[float]:
 
 
 def verdict(trials: Frame | None) -> Verdict:
-    """Whether adapting is better or worse than not adapting, or neither for sure."""
+    """Return whether adapting is better or worse than not adapting, or neither for sure."""
     both = zip(values(trials, "with"), values(trials, "without"), strict=True)
     return verdict_of(compare_pairs([with_ - without for with_, without in both], STEP))
 
 
 def agree(ours: Figure, other: Figure) -> bool:
-    """Whether two figures are within three standard errors of their difference."""
+    """Return whether two figures are within three standard errors of their difference."""
     error = np.hypot(ours.standard_error or 0.0, other.standard_error or 0.0)
     return bool(abs(ours.mean - other.mean) <= LARGEST_DIFFERENCE * error)
 
 
 def agreement_with_paper(cell: Cell, trials: Frame | None) -> Agreement | None:
-    """Whether the accuracy with adaptation agrees with the printed one."""
+    """Return whether the accuracy with adaptation agrees with the printed one."""
     ours = estimate(values(trials, "with"))
     printed = PRINTED_ACCURACY.get(cell[:2])
     if ours is None or printed is None:
@@ -127,7 +127,7 @@ def agreement_with_paper(cell: Cell, trials: Frame | None) -> Agreement | None:
 
 
 def agreement_with_rebuild(cell: Cell, trials: Frame | None) -> Agreement | None:
-    """Whether the accuracy with adaptation agrees with that of the independent rebuild."""
+    """Return whether the accuracy with adaptation agrees with that of the independent rebuild."""
     with_ = values(trials, "with")
     ours, rebuilt = estimate(with_), REBUILT_ACCURACY.get(cell[:2])
     if ours is not None and cell.system in REBUILT_WITHOUT_CHANGE:
@@ -146,7 +146,7 @@ class Agreements(NamedTuple):
     """How many of the accuracies that the rebuild could reproduce come out here."""
 
     agreeing: int
-    compared: int  # those of which there are trials enough
+    compared: int  # cells with enough trials
     reproducible: int
 
 
@@ -188,7 +188,7 @@ class Columns:
     def value(
         self, key: str, label: str | None, name: str, help: str = "", digits: int = 3, **where: Any
     ) -> Shown:
-        """Mean and standard error of one result of the trials."""
+        """Return the mean and standard error of one result of the trials."""
 
         def shown(cell: Cell) -> Any:
             cell = self._at(cell, where)
@@ -197,7 +197,7 @@ class Columns:
         return number_column(key, label, shown, help)
 
     def mark(self, key: str, label: str, agreement: Callable[..., Any], help: str) -> Shown:
-        """Whether our figure agrees with another."""
+        """Return whether our figure agrees with another."""
 
         def shown(cell: Cell) -> Any:
             mark = agreement(cell, self.trials.get(cell))
@@ -213,7 +213,7 @@ class Columns:
 def _known(
     key: str, figures: Mapping[Any, Any], label: str | None = None, help: str = "", digits: int = 3
 ) -> Shown:
-    """Figures by data set and system that are not ours, pairs of them, or whole cells."""
+    """Return figures by data set and system that are not ours, pairs of them, or whole cells."""
 
     def shown(cell: Cell) -> Any:
         known = figures.get(cell[:2])
@@ -239,7 +239,7 @@ def _cells(
 def synthetic_document(
     trials: Trials, facts: Sequence[tuple[str, str]], figures: Sequence[Any] = ()
 ) -> Any:
-    """The whole report of the study, from its trials and its figures."""
+    """Return the whole report of the study, from its trials and its figures."""
     show = Columns(trials)
     sections = [
         _accuracy_section(show),
@@ -262,7 +262,7 @@ def synthetic_document(
 
 
 def accuracy_table(records: Sequence[Record]) -> TextTable:
-    """Accuracies beside the printed ones, for a terminal."""
+    """Return the accuracies beside the printed ones, for a terminal."""
     trials = gather(records)
 
     def row(cell: Cell) -> list[str]:
@@ -286,7 +286,7 @@ def _shown(trials: Frame | None) -> str:
 
 
 def _trial_evidence(trials: Trials) -> dict[str, Any]:
-    """The trials behind each cell."""
+    """Return the trials behind each cell."""
     evidence = {}
     for cell, rows in trials.items():
         first = rows.iloc[0]
@@ -329,7 +329,7 @@ def _lead(trials: Trials) -> str:
 
 
 def _help_here_and_harm_there(trials: Trials) -> list[str]:
-    """Readings with systems that do both: "SF, PSF as released"."""
+    """Return the readings with systems that do both: "SF, PSF as released"."""
     found = []
     for reading in (RELEASED, WELL):
         systems = []
@@ -343,7 +343,7 @@ def _help_here_and_harm_there(trials: Trials) -> list[str]:
 
 
 def _accuracy_section(show: Columns) -> Any:
-    """Accuracies beside the printed and the rebuilt ones."""
+    """Return the accuracies beside the printed and the rebuilt ones."""
     rebuilt: dict[Any, Any] = {
         **REBUILT_ACCURACY,
         **{key: (without, REBUILT_ACCURACY[key]) for key, without in REBUILT_BASELINE.items()},
@@ -381,7 +381,7 @@ def _accuracy_section(show: Columns) -> Any:
 
 
 def _controls_section(show: Columns) -> Any:
-    """Accuracies of both readings, each with its controls."""
+    """Return the accuracies of both readings, each with its controls."""
     columns = [
         *show.KEYS,
         show.accuracy("released", RELEASED, reading=RELEASED),
@@ -404,13 +404,13 @@ def _controls_section(show: Columns) -> Any:
             "Two controls stand beside each reading: the same adapter fitted without the target "
             "rows, and the simplest model of the right family, fitted to the source labels ("
             + "; ".join(f"{data_set}: {name}" for data_set, name in FAMILY_NAMES.items())
-            + "). Where a control does as well, the merit is the family's, not the adaptation's.",
+            + "). Where a control does as well, the family helps, not the adaptation.",
         ],
     )
 
 
 def _variants_section(show: Columns) -> Any:
-    """Both variants of the data sets that were reconstructed."""
+    """Return both variants of the data sets that were reconstructed."""
     columns = [
         show.accuracy(
             f"{variant} {reading}", f"{variant}, {reading}", variant=variant, reading=reading
@@ -433,7 +433,7 @@ def _variants_section(show: Columns) -> Any:
 
 
 def _identifiability_section(show: Columns) -> Any:
-    """Both variants of periodic without the rows in which they differ."""
+    """Return both variants of periodic without the rows in which they differ."""
 
     def sums(cell: Cell) -> list[float]:
         """Accuracies on both twins of a draw added up, for the draws of which both are known."""
@@ -479,7 +479,7 @@ def _identifiability_section(show: Columns) -> Any:
 
 
 def _change_sections(show: Columns) -> list[Any]:
-    """Changes in per cent: of accuracy, and of MMD^2 between source and test rows."""
+    """Return the changes in per cent: of accuracy, and of MMD^2 between source and test rows."""
 
     def ours(name: str) -> list[Shown]:
         return [
@@ -512,14 +512,14 @@ def _change_sections(show: Columns) -> list[Any]:
             _cells(systems=("SF", "PSF", "SSA", "DAE")),
             [
                 "Unbiased MMD², Gaussian kernel with the median distance in each space, in per "
-                "cent. A smaller distance says nothing about accuracy: compare the tables."
+                "cent. A smaller distance does not imply a better accuracy: compare the tables."
             ],
         ),
     ]
 
 
 def _supplement_section(show: Columns) -> Any:
-    """The supplement's variants of the filters."""
+    """Return the supplement's variants of the filters."""
     ours = show.accuracy("released", RELEASED)
     return build_section(
         "supplement",
@@ -531,7 +531,7 @@ def _supplement_section(show: Columns) -> Any:
 
 
 def _statements_section(trials: Trials) -> Any:
-    """How often the paper's statements hold."""
+    """Return how often the paper's statements hold."""
     checked = [held for rows in trials.values() for held in report.values(rows, "statements")]
     found = {name: [held[name] for held in checked if name in held] for name in STATEMENTS}
 
@@ -554,7 +554,7 @@ def _statements_section(trials: Trials) -> Any:
 
 
 def readings_document(trials: Trials, facts: Facts) -> Any:
-    """The whole report of the readings that were tried."""
+    """Return the whole report of the readings that were tried."""
     return make_document(
         "Readings of the paper's systems",
         "Where the paper leaves open how a system was run, every way that was tried, beside the "

@@ -29,7 +29,7 @@ TRIALS_TOGETHER = 30
 
 
 def synthetic_study(n_trials: int, seed: int) -> Study:
-    """The synthetic study on draws of consecutive seeds."""
+    """Return the synthetic study on draws of consecutive seeds."""
 
     def document(records: Sequence[Record], facts: Facts) -> Any:
         return synthetic_document(gather(records), facts, draw_figures(seed))
@@ -45,7 +45,7 @@ def synthetic_study(n_trials: int, seed: int) -> Study:
 
 
 def readings_study(n_trials: int, seed: int) -> Study:
-    """Every way to read what the paper leaves open, on draws of consecutive seeds."""
+    """Return every way to read what the paper leaves open, on draws of consecutive seeds."""
     return Study(
         name="readings",
         tasks=declare_readings(n_trials, seed),
@@ -58,7 +58,7 @@ def readings_study(n_trials: int, seed: int) -> Study:
 def declare(
     n_trials: int, seed: int = 0, readings: Sequence[str] = tuple(READINGS)
 ) -> list[list[Trial]]:
-    """Trials of the whole study, in the groups that are computed together.
+    """Return the trials of the whole study, in the groups that are computed together.
 
     The supplement's systems are run where it has figures: on the reconstructed variants.
     """
@@ -77,7 +77,7 @@ def declare(
                 if system in SYSTEMS or variant == "reconstructed":
                     settings = {**where, "system": system, "reading": reading, "recipe": recipe}
                     tasks += group_trials(EXPERIMENT, settings, n_trials, seed)
-    for reading in readings:  # the same with the few rows left out that tell the two apart
+    for reading in readings:  # without the few rows that differ between the twins
         for system in SYSTEMS:
             recipe = READINGS[reading][system]
             for variant in ("reconstructed", "printed"):
@@ -102,7 +102,7 @@ def declare_readings(n_trials: int, seed: int = 0) -> list[list[Trial]]:
 def group_trials(
     experiment: str, settings: dict[str, Any], n_trials: int, seed: int
 ) -> list[list[Trial]]:
-    """Trials of consecutive seeds, in the groups that are computed together."""
+    """Return the trials of consecutive seeds, in the groups that are computed together."""
     seeds = range(seed, seed + n_trials)
     return [
         [Trial(experiment, settings, one) for one in seeds[first : first + TRIALS_TOGETHER]]

@@ -30,7 +30,7 @@ ESTIMATORS: dict[str, Any] = {
     "LSPClassifier": LSPClassifier,
     "LinearSVC": LinearSVC,
 }
-TARGET_ROWS = "target rows"  # as a parameter: the unlabeled rows themselves
+TARGET_ROWS = "target rows"  # stands for the unlabeled rows in parameters
 
 
 def build(part: Part, data: ShiftedData, random_state: int) -> Any:
@@ -223,7 +223,7 @@ N_SOURCE = 500  # rows over which H is summed, in one of the readings
 
 
 def _changed(system: str, adapter: Params, estimator: Params | None = None) -> Recipe:
-    """The released recipe of a system with some parameters changed."""
+    """Return the released recipe of a system with some parameters changed."""
     recipe = AS_RELEASED[system]
     parts: list[Part] = []
     for part, changes in ((recipe["adapter"], adapter), (recipe["estimator"], estimator or {})):

@@ -44,8 +44,8 @@ from covshift.weights import UnreliableWeightsWarning
 
 # --- The simplest model of the family that labels come from, for each synthetic data set ---
 #
-# Fitted to the source labels alone, it shows what knowing the family is worth without adapting to
-# anything: where it does as well as an adapter, the merit is the family's, not the adaptation's.
+# Fitted to the source labels alone, it shows the value of knowing the family without adaptation.
+# Where it does as well as an adapter, the family helps, not the adaptation.
 
 
 # Candidates of the sine: from a period wider than the source to one of a few rows.
@@ -54,7 +54,7 @@ N_PHASES = 64
 
 
 def family_accuracy(data_set: str, data: ShiftedData) -> float:
-    """Accuracy on the test rows of the simplest model of the data set's family."""
+    """Return the accuracy on the test rows of the simplest model of the data set's family."""
     predict = FAMILIES[data_set](data.X_source, np.asarray(data.y_source, dtype=bool))
     return float(np.mean(predict(data.X_test) == np.asarray(data.y_test, dtype=bool)))
 
@@ -106,7 +106,7 @@ def fit_band(X: FloatArray, y: BoolArray) -> Callable[[FloatArray], BoolArray]:
 
 
 def best_threshold(values: FloatArray, y: BoolArray) -> float:
-    """Threshold above which calling rows positive gives the most accurate labels.
+    """Return the threshold above which calling rows positive gives the most accurate labels.
 
     Halfway between two values that are there; -inf where all rows are best called positive, the
     largest value where none is.
@@ -142,11 +142,11 @@ MAKERS = {
     "smooth": make_smooth_shift,
     "diagonal": make_diagonal_shift,
 }
-FAMILY = "family"  # in place of a system: the simplest model of the right family
+FAMILY = "family"  # the simplest model of the right family, instead of a system
 # Scores of data as they are, which every system on the same data is compared with.
 _before: dict[tuple[str, str], float] = {}
 MOST_KEPT = 1000
-PAIRS = 5000  # of rows, for the cosine neighborhood
+PAIRS = 5000  # of rows checked for the cosine neighborhood
 
 # What is checked, and on which filters it can be.
 STATEMENTS: dict[str, str] = {
@@ -190,7 +190,7 @@ def draw_trial(
 
 
 def run_trials(trials: list[Trial]) -> list[dict[str, Any]]:
-    """Run trials that differ in nothing but their seed; one result for each.
+    """Run trials that differ only in their seed; one result for each.
 
     A result holds the accuracies ``without`` and ``with`` adaptation and, for representations,
     that of the same adapter fitted without the target (``without_target``), MMD^2 between source
@@ -210,7 +210,7 @@ def run_trials(trials: list[Trial]) -> list[dict[str, Any]]:
         return [{"with": family_accuracy(settings["data_set"], draw.data)} for draw in draws]
     with warnings.catch_warnings():
         # The paper's numbers of iterations, converged or not; a few rows that carry most of
-        # the weight; two directions of two features: all of it is what is being measured.
+        # the weight; two directions of two features: the study measures all of these.
         for category in (ConvergenceWarning, UnreliableWeightsWarning, NothingToAdaptWarning):
             warnings.simplefilter("ignore", category)
         if settings["recipe"]["adapter"]["name"].endswith("Weights"):
@@ -305,7 +305,7 @@ def _accuracy(model: Any, X: Any, y: Any) -> float:
 
 
 def check_statements(filter_: Any, X: FloatArray) -> dict[str, bool]:
-    """Which statements hold for a fitted filter and the rows X of its target.
+    """Return which statements hold for a fitted filter and the rows X of its target.
 
     Those that do not apply to it are left out.
     """

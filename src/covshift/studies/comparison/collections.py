@@ -23,8 +23,8 @@ from covshift.datasets.collection import UNREADABLE_ARRAYS, make_collection
 from covshift.kernels.arrays import IntArray
 from covshift.studies.comparison.systems import FOLDS
 
-MAX_ROWS = 1000  # of the source, and of each half of the target: seeded draws of larger domains
-MAX_PAIRS = 12  # of a collection, drawn by the seed where there are more
+MAX_ROWS = 1000  # drawn at most from the source and from each half of the target
+MAX_PAIRS = 12  # used at most of a collection, drawn by the seed
 
 
 class CollectionError(ValueError):
@@ -71,7 +71,7 @@ class Collection(NamedTuple):
         return digest.hexdigest()[:16]
 
     def number_of(self, domain: str) -> int:
-        """The integer of a domain."""
+        """Return the integer of a domain."""
         return next(number for number, name in self.domain_names.items() if name == domain)
 
 
@@ -98,8 +98,8 @@ def load_collection(name: str, path: str) -> Collection:
         found = load(Path(path))
     else:
         raise CollectionError(
-            f"there is no loader for {name!r}: there are {', '.join(LOADERS)}; arrays of your own "
-            "come as NAME=FILE.npz with X, y and domain."
+            f"Unknown collection {name!r}. Choose from: {', '.join(LOADERS)}; or give arrays of "
+            "your own as NAME=FILE.npz with X, y and domain."
         )
     held = {number: name for number, name in found.domain_names.items() if number in found.domain}
     if len(held) < 2:
@@ -176,12 +176,12 @@ def _load_arrays(path: Path) -> Bunch:
 
 
 def _as_text(part: Any) -> Any:
-    """Bytes as text, and other values unchanged."""
+    """Return the bytes as text, and other values unchanged."""
     return part.astype(str) if part.dtype.kind == "S" else part
 
 
 def domain_pairs(collection: Collection, seed: int) -> list[tuple[str, str]]:
-    """Ordered pairs of domains: all, or a number of them."""
+    """Return the ordered pairs of domains: all, or a number of them."""
     names = [collection.domain_names[number] for number in sorted(collection.domain_names)]
     pairs = list(permutations(names, 2))
     if len(pairs) <= MAX_PAIRS:
@@ -233,7 +233,7 @@ def draw_pair(
 
 
 def halves_of(collection: Collection, target: str, seed: int) -> tuple[IntArray, IntArray]:
-    """Rows of a target to adapt to, and rows to score."""
+    """Return the rows of a target to adapt to, and rows to score."""
     number = collection.number_of(target)
     rng = np.random.RandomState([seed, 1, number])
     rows = rng.permutation(np.flatnonzero(collection.domain == number))

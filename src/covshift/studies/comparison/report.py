@@ -43,8 +43,8 @@ TERMINAL_NOTE = (
 PROTOCOL = [
     "Every ordered pair of domains is a problem: one is the labeled source; half of the other's "
     "rows are the unlabeled target, and the other half is scored, by balanced accuracy. Rows of "
-    "one speaker are in one half. Target labels are read to score the second half, and for nothing "
-    f"else. Of larger domains {MAX_ROWS} rows of the source and of each half are drawn, and of "
+    "one speaker are in one half. Target labels are read only to score the second half. "
+    f"Of larger domains {MAX_ROWS} rows of the source and of each half are drawn, and of "
     f"more than {MAX_PAIRS} pairs that many.",
     "All systems share one estimator: logistic regression on features standardized by the adapted "
     f"source rows, whose C (one of {', '.join(f'{C:g}' for C in C_VALUES)}) is chosen on unadapted "
@@ -62,7 +62,7 @@ PROTOCOL = [
 
 
 def comparison_document(records: Sequence[Record], facts: Facts) -> Any:
-    """The whole report, from the records of `covshift.studies.comparison.study.declare`."""
+    """Return the whole report, from the records of `covshift.studies.comparison.study.declare`."""
     summaries = summarize_systems(records)
     return make_document(
         "Adapters side by side",
@@ -81,7 +81,7 @@ def comparison_document(records: Sequence[Record], facts: Facts) -> Any:
 
 
 def comparison_table(records: Sequence[Record]) -> TextTable:
-    """One table of all collections, narrow enough for a terminal."""
+    """Return one table of all collections, narrow enough for a terminal."""
     groups = [
         [[name, *[""] * (len(HEADINGS) - 1)], *map(_texts, found)]
         for name, found in summarize_systems(records).items()
@@ -90,7 +90,7 @@ def comparison_table(records: Sequence[Record]) -> TextTable:
 
 
 def summarize_systems(records: Sequence[Record]) -> dict[str, list[Summary]]:
-    """Summaries of all systems by collection, in the order of the records."""
+    """Return the summaries of all systems by collection, in the order of the records."""
     names = dict.fromkeys(record.trial.settings["collection"] for record in records)
     found: dict[str, list[Summary]] = {name: [] for name in names}
     for one in summarize(tidy(records), ("collection", "system"), PAIR, "score", _baseline):

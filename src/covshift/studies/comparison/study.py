@@ -45,7 +45,7 @@ EXPERIMENT = "compare"
 
 
 def comparison_study(paths: Mapping[str, str], n_trials: int, seed: int) -> Study:
-    """Every adapter on every pair of domains of the collections that lie at ``paths``."""
+    """Return every adapter on every pair of domains of the collections that lie at ``paths``."""
     collections = [load_collection(name, path) for name, path in paths.items()]
     return Study(
         name="adapters",
@@ -59,7 +59,7 @@ def comparison_study(paths: Mapping[str, str], n_trials: int, seed: int) -> Stud
 
 
 def declare(collections: Sequence[Collection], n_trials: int, seed: int = 0) -> list[list[Trial]]:
-    """Trials of all systems on all pairs, in the groups that are computed together.
+    """Return the trials of all systems on all pairs, in the groups that are computed together.
 
     Each is one of its own, but those of the best model without adapting on the targets of one
     source, for which the model is the same.
@@ -103,7 +103,7 @@ def run_comparison(trials: list[Trial], paths: Mapping[str, str]) -> list[dict[s
     collection = load_declared(name, paths[name], trials[0].settings["data"])
     with warnings.catch_warnings():
         # Fixed numbers of iterations, few rows with most of the weight, nothing to adapt to in a
-        # control: all of it is what is being measured.
+        # control: the study measures all of these.
         for category in (ConvergenceWarning, UnreliableWeightsWarning, NothingToAdaptWarning):
             warnings.simplefilter("ignore", category)
         # The regression that all share is to converge: where it does not, the record says so.
@@ -156,7 +156,7 @@ def choose_c(draw: Draw) -> float:
 
 
 def source_score(model: Any, draw: Draw) -> float:
-    """Balanced accuracy in folds of the source rows; groups are held out as a whole."""
+    """Return the balanced accuracy in folds of the source rows; groups are held out as a whole."""
     data, groups = draw.data, draw.source_groups
     folds: Any = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
     if groups is not None and len(set(groups)) >= FOLDS:

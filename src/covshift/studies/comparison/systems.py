@@ -16,7 +16,7 @@ BEST_UNADAPTED = "best without adapting"
 C_VALUES = [1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0, 100.0]
 FOLDS = 3
 WIDE = 60  # features above which a linear SVM of a larger C takes minutes
-NOMINAL = {"n_source": 1000, "n_target": 500}  # rows that settings are recorded for
+NOMINAL = {"n_source": 1000, "n_target": 500}  # sizes for which settings are recorded
 
 
 class System(TypedDict):
