@@ -29,6 +29,7 @@ def write_share(path: Path, first: int, last: int) -> None:
         name = f"batch {number}"
         line = {
             "kind": "batch", "key": make_key(name), "name": name, "digest": str(number),
+            "rows": 10, "moved": False, "what_moved": [], "features": [],
             "features": ["x" * (number % 97)] * (number % 53), "moved": False,
         }  # fmt: skip
         append_history(path, [line])
