@@ -29,7 +29,8 @@ def write_share(path: Path, first: int, last: int) -> None:
         name = f"batch {number}"
         line = {
             "kind": "batch", "key": make_key(name), "name": name, "digest": str(number),
-            "features": ["x" * (number % 97)] * (number % 53), "moved": False,
+            "rows": 10, "moved": False, "what_moved": [],
+            "features": ["x" * (number % 97)] * (number % 53),
         }  # fmt: skip
         append_history(path, [line])
 

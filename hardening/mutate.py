@@ -7,8 +7,8 @@ copies of the project below ``--out``, one for each of ``--jobs`` processes; the
 read. First the tests that mirror the packages run once, and coverage says which of them execute
 which line. A mutant is then put into a copy, and the tests that execute its line run, the fastest
 first, in a child process with a time limit; if all pass, the other tests of its module run, too.
-``--by-name`` saves that first run and takes the test files that name the module instead: for
-samples of a few mutants. Run the same command again to resume.
+``--by-name`` saves that first run and takes the test files that name the module instead, then all
+that mirror its package: for samples of a few mutants. Run the same command again to resume.
 """
 
 import argparse
@@ -38,12 +38,23 @@ TESTS = [
     *(f"src/covshift/{package}" for package in PACKAGES),
     "tests/adapters",
     "tests/predictors",
+    "tests/diagnosis",
     "tests/streams/test_measures.py",
     "tests/streams/test_moments.py",
     "tests/streams/test_weights.py",
     "tests/cli/test_file_stories.py",
     "tests/cli/test_user_files.py",
+    "tests/cli/test_snapshots.py",
 ]
+# Packages whose tests follow, by name, where those of a mutant's own package do not notice it.
+USERS = {
+    "kernels": ("solvers", "adapters", "weights"),
+    "solvers": ("kernels", "adapters"),
+    "weights": ("predictors",),
+    "measures": ("predictors", "selection"),
+    "selection": ("diagnosis", "cli"),
+    "tables": ("cli",),
+}
 NEEDS_A_GPU = ("kernels/fused_filters.py",)
 COPIED = ("src", "tests", "docs", "examples", "benchmarks", "hardening")
 SECONDS = 15.0  # of tests for one mutant, at most, as they took without a fault
@@ -196,7 +207,10 @@ def dotted_name(module: str) -> str:
 
 
 class SelectionByName:
-    """Test files for each mutant: those that import its module, or name what it defines."""
+    """Test files for each mutant: those that import its module, or name what it defines.
+
+    If these do not notice it, the others that mirror its package and its users follow.
+    """
 
     def __init__(self, tree: Path, targets: list[str]):
         self.tree, self.texts = tree, {}
@@ -206,9 +220,11 @@ class SelectionByName:
                 self.texts[path.relative_to(tree).as_posix()] = path.read_text(encoding="utf-8")
 
     def tests_of(self, mutant: Mutant, *, whole_module: bool) -> list[str]:
-        """Return the files, those that mirror the package first; there is no second choice."""
+        """Return the files, those that mirror the package first."""
         if whole_module:
-            return []
+            package = mutant.module.partition("/")[0]
+            near = tuple(f"tests/{name}/" for name in (package, *USERS[package]))
+            return sorted(test for test in self.texts if test.startswith(near))
         modules = [mutant.module]
         if not (found := self.files_naming(modules)):
             # A module that only its package uses: the tests are those of its users.
@@ -238,7 +254,7 @@ class SelectionByName:
 
     def limit(self, tests: list[str]) -> float:
         """Return the seconds after which tests are ended."""
-        return SECONDS_BY_NAME
+        return SECONDS_BY_NAME * max(1.0, len(tests) / FILES_BY_NAME)
 
 
 def judge(mutant: Mutant, folder: Path, selection: Any) -> dict[str, Any]:

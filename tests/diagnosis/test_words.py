@@ -17,6 +17,7 @@ from covshift.diagnosis.words import (
     say_weighting,
     title_of,
 )
+from covshift.selection.words import capitalized
 
 
 def moved(**changes):
@@ -76,3 +77,9 @@ def test_a_plain_model_that_could_not_be_fitted():
     without = SimpleNamespace(assessment=None)
     assert say_advised(without) == [NO_ASSESSMENT]
     assert title_of(without) == "Diagnosis"
+
+
+def test_only_the_first_letter_becomes_a_capital():
+    assert capitalized("balanced accuracy, R2") == "Balanced accuracy, R2"
+    assert capitalized("mAE") == "MAE"
+    assert capitalized("") == ""

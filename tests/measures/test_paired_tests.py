@@ -11,7 +11,9 @@ from scipy import stats
 
 from covshift.measures import paired_tests as trials
 from covshift.measures.paired_tests import (
+    BLOCK_ENTRIES,
     MAX_EXACT_PAIRS,
+    block_sizes,
     clustered_bootstrap_interval,
     clustered_permutation_test,
     doubled_rank_sum_probabilities,
@@ -89,7 +91,7 @@ def test_exact_and_normal_meet_where_the_method_changes(alternative):
     d = np.round(rng.normal(0.08, 1, MAX_EXACT_PAIRS + 1), 1)
     d[d == 0] = 0.1
     normal = paired_wilcoxon(d, 0 * d, alternative=alternative)
-    expected = stats.wilcoxon(d, alternative=alternative, method="asymptotic", correction=True)
+    expected = stats.wilcoxon(d, alternative=alternative, method="approx", correction=True)
     assert normal.pvalue == pytest.approx(expected.pvalue)
     # One zero pair more is the same data with one pair less to rank: exact.
     d[np.argmin(np.abs(d))] = 0
@@ -101,7 +103,7 @@ def test_exact_and_normal_meet_where_the_method_changes(alternative):
 def test_the_normal_approximation_would_be_far_off_in_the_tail():
     """Why small samples are not left to SciPy's normal approximation."""
     d = np.repeat(np.arange(1.0, 11.0), 2)
-    normal = stats.wilcoxon(d, method="asymptotic").pvalue
+    normal = stats.wilcoxon(d, method="approx").pvalue
     assert paired_wilcoxon(d, 0 * d).pvalue == pytest.approx(2.0**-19)
     assert normal > 40 * 2.0**-19
 
@@ -558,3 +560,15 @@ def test_what_is_no_pvalue_is_an_error(bad):
 def test_a_table_is_an_error():
     with pytest.raises(ValueError, match="one-dimensional"):
         holm([[0.1, 0.2]])
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_clusters", "expected"),
+    [
+        (10, 4, [10]),
+        (3, BLOCK_ENTRIES + 1, [1, 1, 1]),
+        (5, BLOCK_ENTRIES // 2, [2, 2, 1]),
+    ],
+)
+def test_blocks_hold_so_many_entries_and_one_row_at_least(n_rows, n_clusters, expected):
+    assert list(block_sizes(n_rows, n_clusters)) == expected

@@ -307,6 +307,12 @@ def test_intervals_cover_about_as_often_as_they_say():
     assert 0.90 < covered < 0.99  # binomial error .0126
 
 
+def test_an_absolute_error_is_not_below_zero():
+    found = score_numbers([0.0] * 9, [0.0] * 8 + [9.0])["mae"]
+    assert found["value"] == 1.0
+    assert found["low"] == 0.0
+
+
 def test_where_scores_are_undefined():
     constant = score_numbers([2.5, 2.5, 2.5], [1.0, 2.0, 3.0])
     assert constant["r2"] == {"value": None, "low": None, "high": None}

@@ -357,9 +357,9 @@ def test_another_version_of_scikit_learn_is_told_once(tmp_path):
     for name in ("covshift.json", "schema.json"):
         text = contents[name].decode()
         assert sklearn.__version__ in text
-        contents[name] = text.replace(sklearn.__version__, "1.6.0").encode()
+        contents[name] = text.replace(sklearn.__version__, "1.5.0").encode()
     write_members(path, contents)
-    with pytest.warns(ModelVersionWarning, match=r"with scikit-learn 1\.6\.0") as told:
+    with pytest.warns(ModelVersionWarning, match=r"with scikit-learn 1\.5\.0") as told:
         loaded = load(path)
     assert len(told) == 1
     assert_same(loaded, model, X_NEW)

@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import norm
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import r2_score
 
 import covshift.selection.assessment as assessing
 from covshift.predictors.objective import OBJECTIVES
@@ -19,6 +20,7 @@ from covshift.selection.assessment import (
     assess,
     grade,
     judge_determinability,
+    score_labeled_numbers,
     score_labels,
     with_labels,
 )
@@ -291,6 +293,25 @@ def test_scores_on_labeled_rows(objective):
         assert sampled[0] == pytest.approx(sum(means) / len(means))
         assert sampled[1] == pytest.approx(sum(variances) / len(means) ** 2)
     assert found.n_labels == 60
+
+
+def test_scores_on_labeled_rows_of_numbers():
+    rng = np.random.RandomState(0)
+    values = rng.standard_normal(30)
+    P = [values + 0.5 * rng.standard_normal(30), values + 0.2 * rng.standard_normal(30)]
+    found = score_labeled_numbers(Views(*(one[:, None] for one in P)), values)
+    total = sum((v - sum(values) / 30) ** 2 for v in values)
+    errors = [[(v - p) ** 2 / (total / 30) for v, p in zip(values, one, strict=True)] for one in P]
+    differences = [a - b for a, b in zip(*errors, strict=True)]
+    for sampled, mean, padded in (
+        (found.plain, r2_score(values, P[0]), [*errors[0], 0.0, 1.0]),
+        (found.vote, r2_score(values, P[1]), [*errors[1], 0.0, 1.0]),
+        (found.gain, r2_score(values, P[1]) - r2_score(values, P[0]), [*differences, -1.0, 1.0]),
+    ):
+        center = sum(padded) / 32
+        assert sampled[0] == pytest.approx(mean)
+        assert sampled[1] == pytest.approx(sum((v - center) ** 2 for v in padded) / 32 / 30)
+    assert found.n_labels == 30
 
 
 def test_one_right_label_is_not_certainty():

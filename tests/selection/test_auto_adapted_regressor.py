@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import LinearRegression, Ridge
-from sklearn.metrics import make_scorer, mean_absolute_error, median_absolute_error
+from sklearn.metrics import make_scorer, mean_absolute_error, median_absolute_error, r2_score
 
 from covshift import (
     AdaptedRegressor,
@@ -16,7 +16,9 @@ from covshift import (
     save,
     stack_domains,
 )
+from covshift.selection.expectations import DISAGREEMENT
 from covshift.selection.label_tasks import ROOM
+from covshift.selection.number_expectations import number_quantities
 
 FEW = [("standardize", Ridge()), ("coral", Ridge())]
 
@@ -244,3 +246,21 @@ def test_labels_whose_squares_overflow_are_refused(sites):
         model.fit(X, y * 1e299, sample_domain=sample_domain)
     model.fit(X, y * 1e145, sample_domain=sample_domain)
     assert np.isfinite(model.predict(X_new)).all()
+
+
+def test_the_committee_is_all_candidates_that_may_be_ranked(sites):
+    """How far they are from the plain model, in units of what it leaves: a naive twin."""
+    X, y, sample_domain, _, _ = sites
+    model = AutoAdaptedRegressor(candidates=FEW, max_rows=60, random_state=0)
+    bench = model._prepare(X, y, sample_domain, None)[0]
+    plain, other = 0, 1
+    assert [one.adapts for one in bench.candidates] == [False, True, True]
+    P = [one[:, 0] for one in bench.calibrated(bench.target)]
+    squares = [np.mean((one - P[plain]) ** 2) for one in P]
+    u = 1 - r2_score(bench.problem.truth, bench.probabilities_left_out()[plain][:, 0])
+    for allowed, counted in (([True, True, True], squares), ([True, True, False], squares[:2])):
+        found = number_quantities(bench, np.array([0.3, 0.7, 0.0]), plain, np.array(allowed))
+        expected = (sum(counted) / len(counted)) ** 0.5 / u**0.5
+        assert found["committee"] == pytest.approx(np.log1p(expected))
+        vote = 0.3 * P[plain] + 0.7 * P[other]
+        assert found[DISAGREEMENT] == pytest.approx(np.mean((vote - P[plain]) ** 2) ** 0.5)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from covshift.tables import TableError, TableSchema, open_table, read_table
+from covshift.tables.cells import DAYS
 
 
 @pytest.fixture
@@ -479,3 +480,11 @@ def test_names_of_cells_cannot_break_a_message(write):
     assert "\n" not in str(raised.value)
     assert "\x1b" not in str(raised.value)
     assert len(str(raised.value)) < 500
+
+
+@pytest.mark.parametrize("kinds", [{"a": "date"}, {"a": "number"}], ids=str)
+def test_a_schema_refuses_an_unknown_spelling_of_dates(kinds):
+    spelling = "ydm" if kinds["a"] == "date" else f"{DAYS} ydm"
+    with pytest.raises(TableError, match=r"Dates of column 'a' are spelled in one of .*got 'ydm'"):
+        TableSchema(kinds, spellings={"a": spelling})
+    TableSchema({"a": "number"}, spellings={"a": "kg"})  # a unit

@@ -76,6 +76,26 @@ def test_another_unit_is_named(tmp_path):
     assert any(said in note for note in tables.notes)
 
 
+def test_each_date_is_named_with_those_it_has_a_distance_to(tmp_path):
+    """Not with those it has none to: the third date is a fixed time after the first."""
+
+    def with_dates(frame, seed):
+        order = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(len(frame)), "D")
+        waits = np.random.default_rng(seed).integers(1, 9, len(frame))
+        return frame.assign(
+            order=order, delivery=order + pd.to_timedelta(waits, "D"),
+            reminder=order + pd.Timedelta("30D"),
+        )  # fmt: skip
+
+    train, new = with_dates(people(), 0), with_dates(people(20, 1), 1)
+    notes = read_pair(*write_pair(tmp_path, train, new), label="churned").notes
+    for name, others in (
+        ("order", "'delivery'"), ("delivery", "'order', 'reminder'"), ("reminder", "'delivery'")
+    ):  # fmt: skip
+        (said,) = [note for note in notes if note.startswith(f"Used the dates in '{name}' as")]
+        assert f"the days between it and {others}. " in said
+
+
 def test_one_file_given_twice_is_mentioned(tmp_path):
     path = write(tmp_path / "table.csv", people())
     said = "Both tables are the same file: no row of it can have moved."

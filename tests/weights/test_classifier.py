@@ -63,6 +63,14 @@ def test_other_classifiers_are_calibrated(classifier):
     assert not hasattr(classifier, "classes_")  # the caller's stays unfitted
 
 
+def test_a_classifier_is_calibrated_on_as_many_folds_as_the_smaller_role_has_rows():
+    rows = np.random.default_rng(0).standard_normal((23, 2))
+    model = ClassifierWeights(DecisionTreeClassifier(random_state=0), random_state=0)
+    model.fit(rows, sample_domain=np.repeat([0, -1], [20, 3]))
+    assert [one.cv for one in model.classifiers_] == [2, 2, 2]  # two of the three are left
+    assert np.isfinite(model.weights_).all()
+
+
 def test_cross_fitting_keeps_a_memorising_classifier_honest():
     source, target, ratio = several_dimensions(2, n=600)
     X, sample_domain = stack(source, target)
