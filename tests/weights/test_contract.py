@@ -248,7 +248,7 @@ def test_few_effective_rows_are_warned_about(estimator):
     rng = np.random.default_rng(0)
     source, target = rng.normal(size=(2000, 1)), rng.normal(3.5, 0.1, size=(100, 1))
     rows, sample_domain = stack(source, target)
-    with pytest.warns(UnreliableWeightsWarning, match="is worth"):
+    with pytest.warns(UnreliableWeightsWarning, match="effective rows of 2000"):
         model = clone(estimator).fit(rows, sample_domain=sample_domain)
     assert model.effective_sample_size_ < 100
 

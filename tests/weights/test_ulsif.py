@@ -96,7 +96,7 @@ def test_relative_weights_are_bounded(alpha):
     X, sample_domain = stack(np.append(source, [[3.0]], axis=0), target)
     weights = {"n_bases": 50, "sigmas": 0.05, "lambdas": 1e-6, "random_state": 0}
     model = RuLSIFWeights(alpha=alpha, **weights)
-    with pytest.warns(UnreliableWeightsWarning, match="is worth"):
+    with pytest.warns(UnreliableWeightsWarning, match="effective rows of"):
         model.fit(X, sample_domain=sample_domain)
     assert 0.5 / alpha < model.weights_[-1] <= 1 / alpha
     assert model.score_weights(np.linspace(2, 4, 999)[:, None]).max() <= 1 / alpha
