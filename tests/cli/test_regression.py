@@ -323,7 +323,7 @@ def test_monitor_compares_numbers_and_estimates_no_score(files, tmp_path):
     assert_refused(refused, "monitor", "--labels is for models of classes", "covshift score")
     refused = run("label", model, new, "--out", tmp_path / "labels.csv")
     assert_refused(refused, "label", "predicts numbers", "diagnose --to-label")
-    with pytest.raises(ValueError, match="models of classes only"):
+    with pytest.raises(TypeError, match="takes a fitted AdaptedClassifier"):
         estimate_performance(load(model), TABLES["new"])
 
 

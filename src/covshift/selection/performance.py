@@ -46,7 +46,6 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import is_regressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -82,11 +81,6 @@ SEPARATED = ("confidence", "calibrated confidence", "transport")  # also times 2
 ASSUMPTION = (
     "The score falls as far as on real data in which confidence, class proportions and features "
     "moved as they did here. A rule P(y | x) that changed while the rows did not cannot be seen."
-)
-OF_CLASSES_ONLY = (
-    "Without labels, scores are estimated for models of classes only, and this model predicts "
-    "numbers. With labels, covshift score states its error; intervals of single predictions come "
-    "from predict_interval, or covshift predict --sets."
 )
 
 
@@ -271,8 +265,6 @@ def estimate_performance(
     True
     """
     check_is_fitted(model)
-    if is_regressor(model):
-        raise ValueError(OF_CLASSES_ONLY)
     if objective is not None:
         check_option("objective", objective, OBJECTIVES)
     while hasattr(model, "unwrap"):  # a model of tables

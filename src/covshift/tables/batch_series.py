@@ -60,6 +60,11 @@ MOVED_NOT_BELOW = (
     "misses losses in which the model stays sure, such as a noisy sensor or a new group of rows. "
     "To check: label some rows with covshift label."
 )
+OF_CLASSES_ONLY = (
+    "Without labels, scores are estimated for models of classes only, and this model predicts "
+    "numbers. With labels, covshift score states its error; intervals of single predictions come "
+    "from predict_interval, or covshift predict --sets."
+)
 LABELS_DIFFER = (
     "The score on the labeled rows is outside the interval that was expected without labels: the "
     "labels of such rows may have changed (P(y|x)), or the estimate's assumptions do not hold."
@@ -246,6 +251,8 @@ def estimate_score(
     ValueError
         If the model keeps no held-out rows, or predicts numbers.
     """
+    if is_regressor(model):
+        raise ValueError(OF_CLASSES_ONLY)
     where = None if (domain == TARGET).all() else domain
     return estimate_performance(
         model.estimator_, Z, sample_domain=where, objective=objective_of(model), y_known=y_known
