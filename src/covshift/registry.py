@@ -170,6 +170,7 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         before=(),
         automatic=_PLAIN,
         automatic_numbers=_NUMBER_PLAIN,
+        min_domains=1,
     ),
     AdapterRecord(
         name="standardize",

@@ -330,7 +330,7 @@ def test_monitor_compares_numbers_and_estimates_no_score(files, tmp_path):
 def test_three_rows(tmp_path):
     three = TABLES["train"].head(3)
     printed = succeed("adapt", *write(tmp_path, three, TABLES["new"].head(3)))
-    assert "There are 3 new rows" in printed
+    assert "Only 3 new rows: they are too few to learn about the target." in printed
     scores = json.loads(succeed("score", tmp_path / "m.skops", tmp_path / "train.csv", "--json"))
     assert scores["n_rows"] == 3
 

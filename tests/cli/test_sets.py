@@ -90,7 +90,7 @@ def test_intervals_of_numbers_are_written_as_two_columns(tmp_path):
     assert_refused(
         run("predict", tmp_path / "model.skops", tmp_path / "new.csv", "--sets", "2",
             "--out", tmp_path / "r.csv"),
-        "predict", "alpha",
+        "predict", "--sets is a probability between 0 and 1; got 2",
     )  # fmt: skip
 
 

@@ -200,7 +200,9 @@ def test_few_new_rows_are_said(tmp_path):
     paths = write_tables(tmp_path)
     make_tables()["new"].head(12).to_csv(paths["new"], index=False)
     options = ["--label", "churned", *QUICK, "--out", tmp_path / "m"]
-    assert "There are 12 new rows" in succeed("adapt", paths["train"], paths["new"], *options)
+    assert "Only 12 new rows: they are too few" in succeed(
+        "adapt", paths["train"], paths["new"], *options
+    )
 
 
 def test_columns_to_keep_are_repeated_as_they_are(made, tmp_path):

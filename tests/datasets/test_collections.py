@@ -149,7 +149,7 @@ def test_an_image_without_words_stays_zero(tmp_path):
         ({"fts": np.ones((2, 12)), "labels": [[0], [2]]}, "outside 1 to 10"),
         ({"fts": -np.ones((2, 12)), "labels": [[1], [2]]}, "below zero"),
         ({"fts": np.full((2, 12), np.nan), "labels": [[1], [2]]}, "not finite"),
-        ({"fts": [["a", "b"]], "labels": [[1]]}, "else than numbers"),
+        ({"fts": [["a", "b"]], "labels": [[1]]}, "values that are not numbers"),
         ({"fts": sparse.csc_matrix(np.eye(12)), "labels": np.ones((12, 1))}, "sparse"),
     ],
 )

@@ -42,11 +42,11 @@ def test_what_moved():
 def test_weights():
     possible = SimpleNamespace(weighting=SimpleNamespace(possible=True, overlap=0.93))
     assert say_weighting(possible) == (
-        "Weights can work: 93 % of the target rows lie where the source has rows."
+        "Weighting the source rows can work: 93 % of the target rows lie where the source has rows."
     )
     obstacles = SimpleNamespace(possible=False, overlap=np.nan, obstacles=["rows", "tail"])
     assert say_weighting(SimpleNamespace(weighting=obstacles)) == (
-        "Weights cannot work: there are too few rows; a few source rows would carry nearly all of "
+        "Weighting the source rows cannot work: there are too few rows; a few source rows would carry nearly all of "
         "the weight."
     )
 

@@ -281,6 +281,14 @@ def test_without_domains_unadapted_candidates_vote():
     assert model.score(X[:150], y[:150]) > 0.85
 
 
+def test_without_domains_the_default_candidates_are_unadapted_ones():
+    X, y, *_ = make_data()
+    with pytest.warns(NothingToAdaptWarning, match="unadapted candidates vote"):
+        model = AutoAdaptedClassifier(random_state=0).fit(X[:150], y[:150])
+    assert {row["adapter"] for row in model.leaderboard_} == {"none"}
+    assert model.score(X[:150], y[:150]) > 0.85
+
+
 def test_a_new_target_without_the_training_data():
     data = make_data()
     model = fit([(DomainStandardScaler(), LogisticRegression())], data=data)

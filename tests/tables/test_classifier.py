@@ -191,7 +191,7 @@ def test_the_card_tells_of_rows_that_were_not_scored():
         auto = AutoAdaptedClassifier(candidates=candidates, max_rows=max_rows, random_state=0)
         model = TableClassifier(auto).fit_tables(MATCHED)
         notes = describe_model(model, MATCHED, ["train.csv", "new.csv"])["notes"]
-        assert any("scored with at most 100 rows" in note for note in notes) == told
+        assert any("scored on at most 100 rows" in note for note in notes) == told
 
 
 def test_bad_input(model):

@@ -139,8 +139,8 @@ def test_names_of_identifiers():
     matched = match(train, NEW.assign(customer_id=1, shopId=1), domain="site")
     assert matched.names == ["age", "city", "shopId"]
     assert matched.notes == [
-        "Ignored 'customer_id': it looks like an identifier (every value is unique, and so says "
-        "its name). To use it: --use customer_id.",
+        "Ignored 'customer_id': it looks like an identifier (every value is unique, and its "
+        "name says so). To use it: --use customer_id.",
         "Kept 'shopId', though named like an identifier. If it is one: --ignore shopId.",
     ]
     ignored = match(train, NEW.assign(customer_id=1), domain="site", ignore=["shopId"])

@@ -160,9 +160,9 @@ def say_weighting(diagnosis: "Diagnosis") -> str:
     if weighting.overlap == weighting.overlap:
         inside = f"{percent(weighting.overlap)} of the target rows lie where the source has rows"
     if weighting.possible:
-        return f"Weights can work: {inside}."
+        return f"Weighting the source rows can work: {inside}."
     reasons = "; ".join(OBSTACLES[name] for name in weighting.obstacles)
-    return f"Weights cannot work: {reasons}{f' ({inside})' if inside else ''}."
+    return f"Weighting the source rows cannot work: {reasons}{f' ({inside})' if inside else ''}."
 
 
 def say_stability(diagnosis: "Diagnosis") -> list[str]:

@@ -17,7 +17,6 @@ from covshift.domains.labels import (
     blank_labels,
     check_no_placeholders,
     encode_classes,
-    is_missing,
     known_labels,
     placeholder_label,
 )
@@ -51,7 +50,6 @@ __all__ = [
     "check_new_domains",
     "check_no_placeholders",
     "encode_classes",
-    "is_missing",
     "known_labels",
     "locate_units",
     "new_target_domain",

@@ -50,7 +50,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from covshift.base import check_option
-from covshift.domains import is_missing
+from covshift.domains.labels import is_missing
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.measures import (
     SourceSupport,

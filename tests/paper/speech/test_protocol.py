@@ -56,7 +56,7 @@ def test_a_corpus_that_cannot_be_tested():
     table = make_table(2, 0)
     # Every speaker has one class: no half has both.
     table = table._replace(y=np.where(table.speaker == "00", "positive", "negative"))
-    with pytest.raises(ValueError, match="speaker's recordings in emodb has both classes"):
+    with pytest.raises(ValueError, match="speaker's recordings in emodb lacks a class"):
         draw_halves(table, "emodb", np.random.RandomState(0))
 
 
