@@ -46,8 +46,8 @@ def test_weights():
     )
     obstacles = SimpleNamespace(possible=False, overlap=np.nan, obstacles=["rows", "tail"])
     assert say_weighting(SimpleNamespace(weighting=obstacles)) == (
-        "Weighting the source rows cannot work: there are too few rows; a few source rows would carry nearly all of "
-        "the weight."
+        "Weighting the source rows cannot work: there are too few rows; a few source rows would "
+        "carry nearly all of the weight."
     )
 
 
