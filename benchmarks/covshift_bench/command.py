@@ -99,7 +99,9 @@ def _add_choice(parser):
 
 def _add_results(parser):
     parser.add_argument("results", type=Path, nargs="+", help="files that `run` wrote")
-    parser.add_argument("--list", default="design", help="design, fresh, held-out, or a path")
+    lists = "design, fresh, held-out, simulated, skada, drift, or a path"
+    parser.add_argument("--list", default="design", help=lists)
+    parser.add_argument("--data", type=Path, help="folder with the collections, for --list skada")
     parser.add_argument("--size", default="standard")
     parser.add_argument("--methods", nargs="+", default=["*"], help="names or patterns to show")
     parser.add_argument(
@@ -196,7 +198,7 @@ def run_methods(options):
 def read_scores(options):
     """Return the scores of the results that the options name."""
     lines = read_results(options.results, options.size, every_seed=True)
-    tasks = summary.tasks_of(lines, LISTS.get(options.list, options.list))
+    tasks = tasks_of_results(lines, options)
     names = {task.name for task in tasks}
     lines = [line for line in lines if line["task"] in names]
     if options.complete:
@@ -209,6 +211,15 @@ def read_scores(options):
         print(f"{scored['task'].nunique()} of {n_tasks} tasks have a result of every method.\n")
     shown = [any(fnmatchcase(name, one) for one in options.methods) for name in scored["method"]]
     return scored[shown]
+
+
+def tasks_of_results(lines, options):
+    """Return the tasks of the list that results are of."""
+    if options.list not in published.GROUNDS:
+        return summary.tasks_of(lines, LISTS.get(options.list, options.list))
+    if options.list != "simulated" and options.data is None:
+        sys.exit(f"--list {options.list} needs --data FOLDER, the folder with the collections.")
+    return published.published_tasks(options.list, options.data)
 
 
 def print_summary(options):

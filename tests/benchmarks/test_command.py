@@ -2,13 +2,14 @@
 
 import csv
 import shutil
+from argparse import Namespace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from covshift_bench import methods
-from covshift_bench.command import main, sample_tasks
+from covshift_bench.command import main, sample_tasks, tasks_of_results
 from covshift_bench.methods import all_methods
 from covshift_bench.results import read_lines
 from covshift_bench.tasks import read_tasks
@@ -73,6 +74,12 @@ def test_random_methods_have_three_seeds_and_the_others_one(tmp_path):
         assert line["status"] == "ok"
         seeds.setdefault(line["method"], []).append(line["seed"])
     assert seeds == {"plain logistic": [0], "sf + logistic": [0, 1, 2]}
+
+
+def test_results_of_published_protocols_find_their_tasks():
+    assert len(tasks_of_results([], Namespace(list="simulated", data=None))) == 100
+    with pytest.raises(SystemExit, match="--list skada needs --data FOLDER"):
+        tasks_of_results([], Namespace(list="skada", data=None))
 
 
 def test_nothing_to_run_is_said(tmp_path):
