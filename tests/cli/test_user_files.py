@@ -196,13 +196,15 @@ def test_classes_are_written_as_they_stood(classes, tmp_path):
     assert (predicted == truth).mean() == scores["accuracy"]["value"]
 
 
-def test_few_new_rows_are_said(tmp_path):
+@pytest.mark.parametrize(
+    ("n", "told"), [(12, "12 new rows: they are"), (1, "one new row: that is")]
+)
+def test_few_new_rows_are_said(n, told, tmp_path):
     paths = write_tables(tmp_path)
-    make_tables()["new"].head(12).to_csv(paths["new"], index=False)
+    make_tables()["new"].head(n).to_csv(paths["new"], index=False)
     options = ["--label", "churned", *QUICK, "--out", tmp_path / "m"]
-    assert "Only 12 new rows: they are too few" in succeed(
-        "adapt", paths["train"], paths["new"], *options
-    )
+    printed = succeed("adapt", paths["train"], paths["new"], *options)
+    assert f"Only {told} too few to learn about the target." in printed
 
 
 def test_columns_to_keep_are_repeated_as_they_are(made, tmp_path):

@@ -180,10 +180,10 @@ def say_determinable(assessment: Assessment) -> str:
     found = assessment.determinability
     inside = f"{percent(found.overlap)} of the target rows lie where the source has rows"
     if found.by_overlap:
-        return f"These data can show which model is right: {inside}."
+        return f"Tests on source rows apply to the target: {inside}."
     if found.by_domains:
         return (
-            f"These data can show which model is right: {found.n_domains} source domains differ "
+            f"Tests on source rows apply to the target: {found.n_domains} source domains differ "
             f"from each other by {found.domain_shift:.2f} standard deviations, and the target "
             f"differs from them by {found.target_shift:.2f}."
         )

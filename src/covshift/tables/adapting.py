@@ -421,7 +421,8 @@ def unbalanced_note(tables: MatchedTables, objective: Any) -> list[str]:
 def _few_rows_note(n_new: int) -> list[str]:
     if n_new >= FEW_ROWS:
         return []
-    return [f"Only {n_new} new rows: they are too few to learn about the target."]
+    rows = "one new row: that is" if n_new == 1 else f"{n_new} new rows: they are"
+    return [f"Only {rows} too few to learn about the target."]
 
 
 def _scored_rows_note(max_rows: int, tables: MatchedTables) -> list[str]:
