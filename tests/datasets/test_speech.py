@@ -339,7 +339,7 @@ def test_wrong_folders(tmp_path):
         ({"corpus": "iemocap"}, ValueError, "corpus must be one of 'emodb', .*'table'"),
         ({"corpus": None}, ValueError, "corpus must be one of"),
         ({"corpus": "table"}, ValueError, "needs labels=.*file, speaker, label"),
-        ({"labels": "missing.csv"}, FileNotFoundError, "no file missing.csv"),
+        ({"labels": "missing.csv"}, FileNotFoundError, "missing.csv does not exist"),
         ({"labels": {}}, TypeError, "labels must be the path of a CSV file"),
         ({"backend": "librosa"}, ValueError, "backend must be one of"),
         ({"bandwidth": "full"}, ValueError, "bandwidth must be one of"),

@@ -362,7 +362,9 @@ def _check_table(labels: Any) -> Path:
         raise TypeError(f"labels must be the path of a CSV file, got {labels!r}.")
     table = Path(labels)
     if not table.is_file():
-        raise FileNotFoundError(f"There is no file {table}, which labels should name.")
+        raise FileNotFoundError(
+            f"The file {table} does not exist; labels= names the table of labels."
+        )
     return table
 
 

@@ -19,7 +19,7 @@ from covshift.selection.importance_weights import importance_weights, left_unexp
 from covshift.warning_filters import ignored_warnings
 
 # No source row represents a target row outside the support. With more than a fifth of the target
-# there, a model of the other rows is no longer a model of the target.
+# there, a model of the other rows does not describe the target.
 MIN_OVERLAP = 0.8
 # An accuracy estimated from n rows is known to within 1 / sqrt(n), that is .18 for 30; and with a
 # tenth of the rows, an unweighted fit that ignores the shift usually is the better one.

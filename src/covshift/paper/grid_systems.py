@@ -133,7 +133,7 @@ def predict_settings(
         Seed of every start.
     without_target : bool, default=False
         Leave the target rows out of the fit: the control. Only for ``WITHOUT_TARGET``; filters
-        then run all iterations, because there is no distance to stop them by.
+        then run all iterations: without a target, the distance that stops them is unknown.
 
     Returns
     -------
