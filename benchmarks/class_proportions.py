@@ -21,7 +21,7 @@ from covshift_bench.runner import arrays_path
 from covshift_bench.tasks import read_tasks
 from label_queries import calibrated, fold_scaling
 
-from covshift.kernels.class_shares import reweigh_classes
+from covshift.kernels.probabilities import reweigh_classes
 from covshift.predictors.class_proportions import share_ratios
 
 CANDIDATES = (

@@ -26,7 +26,7 @@ from scipy.special import softmax
 from sklearn.cluster import KMeans
 from sklearn.preprocessing import StandardScaler
 
-from covshift.kernels.vector_scaling import fit_scaling, scaled_probabilities
+from covshift.kernels.probabilities import fit_scaling, scaled_probabilities
 
 COUNTS = (20, 80)
 REPEATS = 20

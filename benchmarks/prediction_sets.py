@@ -33,7 +33,7 @@ from stored_votes import MODELS, OBJECTIVES, VOTE, model_of, read_all
 from threadpoolctl import threadpool_limits
 
 import covshift.selection
-from covshift.kernels.class_shares import reweigh_classes
+from covshift.kernels.probabilities import reweigh_classes
 from covshift.predictors.class_proportions import SHARE_PRIOR, share_ratios
 from covshift.predictors.held_out import HeldOutRows
 from covshift.predictors.objective import class_shares, decide_classes

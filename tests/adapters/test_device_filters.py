@@ -25,7 +25,7 @@ from covshift import (
     save,
     to_numpy,
 )
-from covshift.adapters import _filter_minimization, _unit_norms
+from covshift.adapters import _filter_minimization
 from covshift.solvers.array_api import to_numpy as array_to_numpy
 from tests.array_libraries import LIBRARIES, ON_GPU, ON_PROCESSOR, to_torch, without_torch
 from tests.shifted import make_problem
@@ -148,7 +148,7 @@ def test_batches_are_cut_by_their_size(asarray, dispatch, monkeypatch):
 @every_library
 def test_norms_are_measured_some_rows_at_a_time(asarray, dispatch, monkeypatch):
     whole = clone(SETTINGS[0]).fit(asarray(X), y, sample_domain=SAMPLE_DOMAIN)
-    monkeypatch.setattr(_unit_norms, "DEVICE_ACTIVATIONS", 43)
+    monkeypatch.setattr(_filter_minimization, "DEVICE_ACTIVATIONS", 43)
     parts = clone(SETTINGS[0]).fit(asarray(X), y, sample_domain=SAMPLE_DOMAIN)
     norms = (array_to_numpy(model.feature_norms_) for model in (whole, parts))
     assert_allclose(*norms, rtol=1e-12)

@@ -1,14 +1,25 @@
+""""""
+
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
 
 from covshift.kernels.activations import (
     ACTIVATIONS,
     activate,
     activate_block,
     half_angle_is_cheaper,
+    inverse_roots,
+    normalize_by,
+    root_mean_squares,
+    row_norms,
+    stored_norms,
 )
+from tests.kernels.problems import FIXED
 from tests.twins import naive
 
 H = np.linspace(-9.0, 9.0, 61).reshape(-1, 1) * [1.0, 0.1]
@@ -86,3 +97,66 @@ def test_half_angles_where_numpy_has_a_wide_tangent(loop, expected, monkeypatch)
 def test_half_angles_are_not_used_where_numpy_does_not_tell(monkeypatch):
     monkeypatch.delattr(np.lib, "introspect", raising=False)
     assert half_angle_is_cheaper.__wrapped__(np.dtype(np.float64)) is False
+
+
+NORM_EPSILONS = [0.0, 1e-8, 0.1]
+
+# Entries are zero or far enough from it for their squares to be ordinary numbers.
+activations = arrays(
+    float,
+    array_shapes(min_dims=2, max_dims=2, max_side=6),
+    elements=st.just(0.0) | st.floats(1e-6, 1e3),
+)
+
+
+@pytest.mark.parametrize("norm_epsilon", NORM_EPSILONS)
+def test_row_norms_equal_the_definition(norm_epsilon):
+    A = np.random.default_rng(0).uniform(size=(7, 3))
+    expected = [[np.sqrt(sum(a * a for a in row) + norm_epsilon)] for row in A]
+    np.testing.assert_allclose(row_norms(A, norm_epsilon), expected, rtol=1e-14)
+
+
+def test_a_norm_of_zero_divides_by_one():
+    np.testing.assert_array_equal(row_norms(np.array([[0.0, 0.0], [3.0, 4.0]]), 0.0), [[1], [5]])
+    np.testing.assert_array_equal(inverse_roots(np.array([[0.0, 4.0]])), [[1.0, 0.5]])
+
+
+@FIXED
+@given(F=activations, norm_epsilon=st.sampled_from(NORM_EPSILONS))
+def test_stored_norms_give_their_own_rows_what_the_batch_gives(F, norm_epsilon):
+    stored = root_mean_squares(F)
+    np.testing.assert_allclose(stored, naive.root_mean_squares(F), rtol=1e-12)
+    expected = naive.normalize(F, norm_epsilon)
+    norms = stored_norms(stored[None], np.array([len(F)]), norm_epsilon)
+    assert norms.shape == (1, F.shape[1])
+    Z = F.copy()
+    assert normalize_by(Z, norms[0], norm_epsilon) is Z
+    np.testing.assert_allclose(Z, expected, rtol=1e-9, atol=1e-14)
+    one = normalize_by(F[:1].copy(), norms, norm_epsilon)
+    np.testing.assert_allclose(one, expected[:1], rtol=1e-9, atol=1e-14)
+
+
+@pytest.mark.parametrize("norm_epsilon", NORM_EPSILONS)
+def test_stored_norms_may_differ_from_row_to_row(norm_epsilon):
+    F = np.random.default_rng(2).uniform(size=(9, 3))
+    parts = [F[:2], F[2:]]
+    expected = np.concatenate([naive.normalize(part, norm_epsilon) for part in parts])
+    root_means = np.stack([root_mean_squares(part) for part in parts])
+    norms = stored_norms(root_means, np.array([2, 7]), norm_epsilon)
+    result = normalize_by(F.copy(), np.repeat(norms, [2, 7], axis=0), norm_epsilon)
+    np.testing.assert_allclose(result, expected, rtol=1e-12)
+
+
+def test_single_precision_stays_single():
+    F = np.random.default_rng(3).uniform(size=(9, 3)).astype(np.float32)
+    kept = F.copy()
+    norms = root_mean_squares(F)
+    results = [norms, row_norms(F, 1e-8), normalize_by(F.copy(), norms, 1e-8)]
+    assert {result.dtype for result in results} == {np.dtype(np.float32)}
+    np.testing.assert_array_equal(F, kept)
+
+
+def test_single_precision_norms_of_many_rows_do_not_drift():
+    """Summed in single precision these would be off by 2e-4."""
+    F = np.full((1_000_000, 1), 0.1, dtype=np.float32)
+    np.testing.assert_allclose(root_mean_squares(F), np.float32(0.1), rtol=1e-6)

@@ -12,9 +12,8 @@ from covshift.adapters import _filter_minimization as minimization
 from covshift.datasets import make_periodic_shift
 from covshift.kernels import compiled
 from covshift.kernels.activations import ACTIVATIONS
-from covshift.kernels.filter_losses import LOSSES, filter_losses
-from covshift.kernels.small_filters import minimize_small_filters
-from covshift.solvers.line_search import search_limits
+from covshift.kernels.filter_losses import LOSSES, filter_losses, minimize_small_filters
+from covshift.solvers.lbfgs import search_limits
 from tests.kernels.conftest import COMPILED
 
 pytestmark = pytest.mark.skipif(COMPILED is None, reason="no compiled kernels here")

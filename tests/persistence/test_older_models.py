@@ -3,6 +3,7 @@
 import csv
 import json
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -15,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from covshift import load, save
 from covshift.persistence import read_card
 from covshift.persistence.archive import SCHEMA
-from covshift.persistence.schema_audit import MOVED
+from covshift.persistence.schema_audit import MOVED, TRUSTED
 from tests.cli.user_files import succeed
 
 FOLDERS = sorted(Path(__file__).parents[1].glob("fixtures/models_*"))
@@ -91,9 +92,32 @@ def test_the_card_of_an_older_model(path):
     assert card["class_name"] in succeed("show", path)
 
 
-@pytest.mark.parametrize(("old", "name"), MOVED)
+# Every type that a model file may name, by the module that it had then.
+OLD_NAMES = {
+    "covshift.kernels.vector_scaling": ["Scaling"],
+    "covshift.predictors.numbered_classes": ["NumberedClasses"],
+    "covshift.selection.source_standard_scaler": ["SourceStandardScaler"],
+}
+
+
+def test_old_modules_are_gone_and_their_types_are_trusted_where_they_are_now():
+    assert OLD_NAMES.keys() == MOVED.keys()
+    for old, names in OLD_NAMES.items():
+        assert find_spec(old) is None
+        for name in names:
+            assert f"{MOVED[old]}.{name}" in TRUSTED
+            assert getattr(import_module(MOVED[old]), name).__module__ == MOVED[old]
+
+
+@pytest.mark.parametrize(
+    ("old", "name"),
+    [
+        ("covshift.predictors.numbered_classes", "NumberedClasses"),
+        ("covshift.selection.source_standard_scaler", "SourceStandardScaler"),
+    ],
+)
 def test_a_class_that_moved_is_found_where_it_is_now(old, name, tmp_path, monkeypatch):
-    cls = getattr(import_module(MOVED[old, name]), name)
+    cls = getattr(import_module(MOVED[old]), name)
     model = cls(LogisticRegression()) if name == "NumberedClasses" else cls()
     model.fit(np.eye(4), list("abab"))
     with monkeypatch.context() as then:

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from covshift import AdaptedClassifier, DomainStandardScaler, NothingToAdaptWarning, load, save
-from covshift.kernels.vector_scaling import fit_scaling
+from covshift.kernels.probabilities import fit_scaling
 from covshift.predictors.class_proportions import SHARE_PRIOR
 from covshift.predictors.held_out import N_FOLDS
 

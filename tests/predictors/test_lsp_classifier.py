@@ -18,15 +18,166 @@ from covshift import (
     ULSIFWeights,
     stack_domains,
 )
+from covshift.kernels.distinct_rows import deal_folds, draw_rows, merge_rows, sum_by_class
+from covshift.kernels.gaussian_kernels import gaussian, gaussian_mixture, squares_to_bases
+from covshift.predictors.lsp_classifier import (
+    Fold,
+    Part,
+    class_probabilities,
+    cross_validation_scores,
+    fit_coefficients,
+    misclassification,
+    squared_error,
+)
 from tests.shifted import make_problem
 from tests.twins import lspc_twins
 
-X, Y, SAMPLE_DOMAIN, X_NEW = make_problem()
+# --- The least-squares probabilistic classifier against its twin, row by row and refit by refit ---
+
+RNG = np.random.default_rng(0)
+N, N_CLASSES = 40, 3
+X = RNG.normal(size=(N, 2))
+CODES = RNG.integers(0, N_CLASSES, N)
+WEIGHTS = RNG.uniform(0.1, 3, N)
+BASES, SIGMA = X[:7] + 0.1, 0.8
+P = gaussian(squares_to_bases(X, BASES), SIGMA)
+CLASS_WEIGHTS = np.eye(N_CLASSES)[CODES] * WEIGHTS[:, None]
+LAMBDAS = np.array([1e-4, 0.1, 2.0])
+CRITERIA = {"misclassification": misclassification, "squared_error": squared_error}
+
+
+def folds_of(splits):
+    everything = set(range(N))
+    folds = []
+    for train, test in splits:
+        left_out = np.array(sorted(everything - set(train)), dtype=int)
+        parts = [Part(rows, CLASS_WEIGHTS[rows]) for rows in (left_out, np.asarray(test))]
+        folds.append(Fold(*parts))
+    return folds
+
+
+def complements(fold_of):
+    return [
+        (np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold))
+        for fold in np.unique(fold_of)
+    ]
+
+
+@pytest.mark.parametrize("lam", LAMBDAS)
+def test_coefficients(lam):
+    expected = lspc_twins.coefficients(X, CODES, WEIGHTS, N_CLASSES, BASES, SIGMA, lam)
+    assert_allclose(fit_coefficients(P, CLASS_WEIGHTS, lam), expected, rtol=1e-9)
+
+
+def test_probabilities():
+    theta = fit_coefficients(P, CLASS_WEIGHTS, 1e-3)
+    shares = CLASS_WEIGHTS.sum(axis=0) / CLASS_WEIGHTS.sum()
+    rows = np.concatenate([X, RNG.normal(0, 4, (50, 2)), [[99.0, 0.0]]])  # some far from all bases
+    ours = class_probabilities(gaussian_mixture(rows, BASES, theta, SIGMA), shares)
+    naive = [lspc_twins.probabilities(x, theta, BASES, SIGMA, shares) for x in rows]
+    assert_allclose(ours, naive, rtol=1e-9, atol=1e-12)
+    assert_allclose(ours[-1], shares, rtol=1e-14)
+    assert_allclose(ours.sum(axis=1), 1, rtol=1e-14)
+
+
+def test_probabilities_of_tiny_values():
+    values = np.array([[3e-320, 1e-320], [0.0, -1.0], [-2.0, 5e-324], [1e308, 1e308]])
+    ours = class_probabilities(values, np.array([0.2, 0.8]))
+    assert_allclose(ours, [[0.75, 0.25], [0.2, 0.8], [0, 1], [0.5, 0.5]], rtol=1e-2)
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize(
+    "splits",
+    [
+        complements(np.arange(N) % 5),
+        complements(CODES),  # the class tested is missing from training
+        [(np.arange(0, 20), np.arange(30, 40)), (np.arange(5, 40), np.arange(0, 25))],
+    ],
+    ids=["folds", "missing class", "ready-made"],
+)
+def test_cross_validation_equals_refitting(criterion, splits):
+    ours = cross_validation_scores(P, CLASS_WEIGHTS, folds_of(splits), LAMBDAS, CRITERIA[criterion])
+    data = X, CODES, WEIGHTS, splits, N_CLASSES, BASES, SIGMA
+    naive = [lspc_twins.cross_validation(*data, lam, criterion) for lam in LAMBDAS]
+    assert_allclose(ours, naive, rtol=1e-9)
+
+
+def test_nothing_to_learn_from_or_to_test_on():
+    everything, nothing = np.arange(N), np.arange(0)
+    for train, test in ((nothing, everything), (everything, nothing)):
+        fold = folds_of([(train, test)])
+        assert_array_equal(
+            cross_validation_scores(P, CLASS_WEIGHTS, fold, LAMBDAS, squared_error), 0
+        )
+
+
+def test_rows_of_which_several_are_alike():
+    """A merged row of two classes loses as its copies do."""
+    p = np.array([[0.7, 0.2, 0.1]])
+    merged = np.array([[2.0, 0.0, 1.5]])
+    for criterion in CRITERIA.values():
+        copies = [criterion(p, row) for row in (merged * [1, 0, 0], merged * [0, 0, 1])]
+        assert_allclose(criterion(p, merged), sum(copies))
+
+
+def test_merging_rows():
+    rows = np.array([[2.0, 1.0], [0.0, 3.0], [2.0, 1.0], [0.0, -3.0], [-0.0, 3.0]])
+    merged, number = merge_rows(rows)
+    assert_array_equal(merged, [[0, -3], [0, 3], [2, 1]])
+    assert_array_equal(number, [2, 1, 2, 0, 1])
+    table = sum_by_class(number, np.array([0, 1, 1, 0, 1]), np.array([1.0, 2, 4, 8, 16]), (3, 2))
+    assert_array_equal(table, [[8, 0], [0, 18], [1, 4]])
+
+
+@pytest.mark.parametrize("n_folds", [2, 3, 5])
+def test_folds_hold_every_class_in_its_share(n_folds):
+    strata = np.repeat([0, 1, 2], [31, 14, 2])
+    folds = deal_folds(strata, n_folds, np.random.RandomState(0))
+    for stratum in range(3):
+        counts = np.bincount(folds[strata == stratum], minlength=n_folds)
+        assert counts.max() - counts.min() <= 1
+    counts = np.bincount(folds)
+    assert counts.max() - counts.min() <= 1
+    assert not np.array_equal(folds, deal_folds(strata, n_folds, np.random.RandomState(1)))
+
+
+def test_draws_hold_every_class_in_its_share():
+    strata = np.random.RandomState(0).permutation(np.repeat([0, 1, 2], [600, 300, 100]))
+    for seed in range(5):
+        drawn = draw_rows(strata, 50, np.random.RandomState(seed))
+        assert len(np.unique(drawn)) == 50
+        assert_array_equal(drawn, np.sort(drawn))
+        assert_array_equal(np.bincount(strata[drawn]), [30, 15, 5])
+    assert_array_equal(draw_rows(strata, 9999, np.random.RandomState(0)), np.arange(1000))
+    # within a class every row has its chance
+    often = sum(np.isin(np.arange(1000), draw_rows(strata, 200, np.random.RandomState(seed)))
+                for seed in range(100))  # fmt: skip
+    assert often.min() >= 3
+    assert often.max() <= 40
+
+
+def test_rows_out_of_reach_get_the_shares_of_the_training_part():
+    """Each basis reaches one row, so that a row that is left out meets no basis."""
+    classes = np.array([0, 0, 0, 1])
+    class_weights = np.eye(2)[classes]
+    folds = [
+        Fold(*(Part(np.array([row]), class_weights[[row]]) for _ in range(2))) for row in range(4)
+    ]
+    scores = cross_validation_scores(
+        np.eye(4), class_weights, folds, np.array([0.1]), squared_error
+    )
+    shares = [np.array(pair) / 3 for pair in ([2, 1], [2, 1], [2, 1], [3, 0])]  # of the others
+    losses = [(p**2).sum() / 2 - p[c] for p, c in zip(shares, classes, strict=True)]
+    np.testing.assert_allclose(scores, np.mean(losses))
+
+
+X_ALL, Y, SAMPLE_DOMAIN, X_NEW = make_problem()
 SOURCE = SAMPLE_DOMAIN >= 0
 FITTED = ("bandwidth_", "regularization_", "bases_", "score_table_", "coefficients_")
 
 
-def fit(model=None, rows=X, y=Y, **params):
+def fit(model=None, rows=X_ALL, y=Y, **params):
     model = LSPClassifier(random_state=0) if model is None else clone(model)
     return model.fit(rows, y, **{"sample_domain": SAMPLE_DOMAIN, **params})
 
@@ -45,18 +196,18 @@ def test_what_is_stored():
     assert model.bandwidth_ == LSPClassifier.PAPER_SIGMAS[row]
     assert model.regularization_ == LSPClassifier.PAPER_LAMBDAS[column]
     assert model.bases_.shape == (10, 3)
-    assert set(map(tuple, model.bases_)) <= set(map(tuple, X[SOURCE]))
+    assert set(map(tuple, model.bases_)) <= set(map(tuple, X_ALL[SOURCE]))
     assert_allclose(model.class_shares_, np.bincount(Y[SOURCE]) / SOURCE.sum())
     assert_array_equal(model.domains_, [-2, -1, 0, 1])
     chosen = model.bases_, model.bandwidth_, model.regularization_
-    expected = lspc_twins.coefficients(X[SOURCE], Y[SOURCE], np.ones(SOURCE.sum()), 3, *chosen)
+    expected = lspc_twins.coefficients(X_ALL[SOURCE], Y[SOURCE], np.ones(SOURCE.sum()), 3, *chosen)
     assert_allclose(model.coefficients_, expected, rtol=1e-8)
 
 
 def test_the_table_is_that_of_refits():
     """With ready-made splits, of which unlabeled rows are left out."""
-    splits = list(ShuffleSplit(3, test_size=0.3, train_size=0.5, random_state=0).split(X))
-    weights = np.random.RandomState(0).uniform(0, 2, len(X))
+    splits = list(ShuffleSplit(3, test_size=0.3, train_size=0.5, random_state=0).split(X_ALL))
+    weights = np.random.RandomState(0).uniform(0, 2, len(X_ALL))
     for criterion in ("squared_error", "misclassification"):
         model = LSPClassifier(
             n_bases=8, sigmas=[0.7, 2.0], lambdas=[1e-3, 0.3], cv=splits, criterion=criterion,
@@ -67,7 +218,7 @@ def test_the_table_is_that_of_refits():
         naive = [
             [
                 lspc_twins.cross_validation(
-                    X, Y, weights, known, 3, model.bases_, sigma, lam, criterion
+                    X_ALL, Y, weights, known, 3, model.bases_, sigma, lam, criterion
                 )
                 for lam in model.lambdas_
             ]
@@ -129,8 +280,8 @@ def test_weighing_equals_repeating(criterion, n_bases):
 
 
 def test_the_order_of_rows_is_nothing():
-    order = np.random.RandomState(0).permutation(len(X))
-    again = fit(rows=X[order], y=Y[order], sample_domain=SAMPLE_DOMAIN[order])
+    order = np.random.RandomState(0).permutation(len(X_ALL))
+    again = fit(rows=X_ALL[order], y=Y[order], sample_domain=SAMPLE_DOMAIN[order])
     for name in FITTED:
         assert_array_equal(getattr(again, name), getattr(fit(), name))
 
@@ -171,9 +322,9 @@ def test_importance_weighted_fit_is_better_where_it_must_be(seed):
 
 
 def test_behind_weights_it_is_the_weighted_fit():
-    weights = RuLSIFWeights(random_state=0).fit(X, sample_domain=SAMPLE_DOMAIN).weights_
+    weights = RuLSIFWeights(random_state=0).fit(X_ALL, sample_domain=SAMPLE_DOMAIN).weights_
     ours = fit(AdaptedClassifier(RuLSIFWeights(random_state=0), LSPClassifier(random_state=0)))
-    by_hand = LSPClassifier(random_state=0).fit(X[SOURCE], Y[SOURCE], sample_weight=weights)
+    by_hand = LSPClassifier(random_state=0).fit(X_ALL[SOURCE], Y[SOURCE], sample_weight=weights)
     assert_allclose(ours.predict_proba(X_NEW), by_hand.predict_proba(X_NEW), rtol=1e-9)
     assert not np.allclose(fit().predict_proba(X_NEW), by_hand.predict_proba(X_NEW))
 
@@ -181,7 +332,7 @@ def test_behind_weights_it_is_the_weighted_fit():
 def test_bases():
     target = fit(LSPClassifier(n_bases=12, bases="target", random_state=0))
     assert target.bases_.shape == (12, 3)
-    assert set(map(tuple, target.bases_)) <= set(map(tuple, X[~SOURCE]))
+    assert set(map(tuple, target.bases_)) <= set(map(tuple, X_ALL[~SOURCE]))
     given = fit(LSPClassifier(n_bases=2, bases=X_NEW.tolist()))
     assert_array_equal(given.bases_, X_NEW)
     with pytest.raises(ValueError, match=r"bases='target' needs target rows .* bases=X_target"):
@@ -199,7 +350,7 @@ def test_bandwidths_far_too_small(sigmas):
 def test_each_basis_by_itself():
     """So narrow that no basis meets another row, wide enough to meet its own."""
     model = fit(LSPClassifier(sigmas=1e-5, random_state=0))
-    assert_array_equal(model.predict(X[SOURCE]), Y[SOURCE])
+    assert_array_equal(model.predict(X_ALL[SOURCE]), Y[SOURCE])
     assert_array_equal(model.predict_proba(X_NEW)[0], model.class_shares_)
 
 
@@ -213,7 +364,7 @@ def test_no_basis_within_reach_is_a_warning():
 
 def test_logarithms_of_zero_probabilities(recwarn):
     model = fit()
-    p, logarithms = model.predict_proba(X), model.predict_log_proba(X)
+    p, logarithms = model.predict_proba(X_ALL), model.predict_log_proba(X_ALL)
     assert (p == 0).any()
     assert_array_equal(np.isneginf(logarithms), p == 0)
     assert_allclose(np.exp(logarithms), p)
@@ -226,11 +377,11 @@ def test_labels_of_any_type(names):
     model = fit(y=names[Y])
     assert_array_equal(model.classes_, np.unique(names))
     assert model.predict(X_NEW).dtype == names.dtype
-    assert model.score(X[SOURCE], names[Y[SOURCE]], sample_domain=0) > 0.8
+    assert model.score(X_ALL[SOURCE], names[Y[SOURCE]], sample_domain=0) > 0.8
 
 
 def test_single_precision():
-    rows = X.astype(np.float32)
+    rows = X_ALL.astype(np.float32)
     p = fit(rows=rows).predict_proba(X_NEW.astype(np.float32))
     assert p.dtype == fit(rows=rows).predict_log_proba(X_NEW.astype(np.float32)).dtype == np.float32
     assert (p >= 0).all()
@@ -241,24 +392,24 @@ def test_single_precision():
 def test_a_class_without_weight_is_never_predicted():
     model = fit(sample_weight=(Y != 1).astype(float))
     assert_array_equal(model.classes_, [0, 1, 2])
-    assert_array_equal(model.predict_proba(X)[:, 1], 0)
+    assert_array_equal(model.predict_proba(X_ALL)[:, 1], 0)
     only = fit(sample_weight=(Y == 1).astype(float))
-    assert_array_equal(only.predict(X), 1)
+    assert_array_equal(only.predict(X_ALL), 1)
 
 
 @pytest.mark.parametrize("scale", [2.0**1020, 2.0**-1000])
 def test_only_ratios_of_weights_matter(scale):
-    weights = np.random.RandomState(0).uniform(1, 2, len(X))
+    weights = np.random.RandomState(0).uniform(1, 2, len(X_ALL))
     ours, theirs = fit(sample_weight=weights), fit(sample_weight=scale * weights)
     assert_array_equal(ours.coefficients_, theirs.coefficients_)
 
 
 def test_a_row_that_has_all_the_weight():
-    weights = np.ones(len(X))
+    weights = np.ones(len(X_ALL))
     weights[np.flatnonzero(SOURCE)[3]] = 1e20
     model = fit(sample_weight=weights)
     assert np.isfinite(model.score_table_).all()
-    assert np.isfinite(model.predict_proba(X)).all()
+    assert np.isfinite(model.predict_proba(X_ALL)).all()
 
 
 def test_weights_of_unlabeled_rows_have_no_effect():
@@ -279,7 +430,7 @@ def test_in_pipelines_and_searches():
         pipeline = make_pipeline(StandardScaler(), LSPClassifier(random_state=0))
         grid = {"lspclassifier__n_bases": [3, 20], "lspclassifier__lambdas": [1e-3, 10.0]}
         search = GridSearchCV(pipeline, grid, cv=SourceOnlySplit(3), error_score="raise")
-        search.fit(X, Y, sample_domain=SAMPLE_DOMAIN)
+        search.fit(X_ALL, Y, sample_domain=SAMPLE_DOMAIN)
         scores = search.cv_results_["mean_test_score"]
         assert np.isfinite(scores).all()
         assert len(np.unique(scores)) > 1
@@ -288,7 +439,7 @@ def test_in_pipelines_and_searches():
 
 def test_unlabeled_rows_are_not_scored():
     with pytest.raises(ValueError, match="placeholder"):
-        fit().score(X, np.where(SOURCE, Y, -1), sample_domain=SAMPLE_DOMAIN)
+        fit().score(X_ALL, np.where(SOURCE, Y, -1), sample_domain=SAMPLE_DOMAIN)
 
 
 @pytest.mark.parametrize(
@@ -325,7 +476,7 @@ def test_bad_parameters(params, match):
     model = LSPClassifier(**params)
     before = set(vars(model))
     with pytest.raises((ValueError, TypeError), match=match):
-        model.fit(X, Y, sample_domain=SAMPLE_DOMAIN)
+        model.fit(X_ALL, Y, sample_domain=SAMPLE_DOMAIN)
     assert set(vars(model)) == before
 
 
@@ -346,6 +497,6 @@ def test_bad_weights(sample_weight, match):
 
 def test_magnitudes_that_overflow():
     with pytest.raises(ValueError, match="Scale the features"):
-        fit(rows=1e150 * X)
+        fit(rows=1e150 * X_ALL)
     with pytest.raises(ValueError, match="Scale the features"):
-        fit().predict(1e150 * X)
+        fit().predict(1e150 * X_ALL)

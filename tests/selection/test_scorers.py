@@ -10,9 +10,14 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC, LinearSVC
 
 from covshift import CorrelationAlignment, DomainStandardScaler, ULSIFWeights
-from covshift.kernels.class_shares import estimate_shares, reweigh_classes
 from covshift.kernels.distinct_rows import deal_folds
-from covshift.kernels.vector_scaling import Scaling, fit_scaling, scaled_probabilities
+from covshift.kernels.probabilities import (
+    Scaling,
+    estimate_shares,
+    fit_scaling,
+    reweigh_classes,
+    scaled_probabilities,
+)
 from covshift.selection.candidates import Candidate
 from covshift.selection.importance_weights import (
     class_share_weights,

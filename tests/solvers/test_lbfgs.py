@@ -3,16 +3,18 @@ import pytest
 from scipy.optimize import minimize, rosen, rosen_der
 
 from covshift.solvers.array_api import Places, to_numpy
-from covshift.solvers.lbfgs import MAX_DENSE, Curvature, DenseCurvature
-from covshift.solvers.lbfgs import minimize_lbfgs as minimize_all
-from covshift.solvers.line_search import (
+from covshift.solvers.lbfgs import (
     FARTHEST,
+    MAX_DENSE,
     NEAREST,
+    Curvature,
+    DenseCurvature,
     _growth,
     _interpolate,
     begin_search,
     judge_steps,
 )
+from covshift.solvers.lbfgs import minimize_lbfgs as minimize_all
 from tests.array_libraries import LIBRARIES
 
 START = np.array([-1.2, 1.0])

@@ -24,8 +24,8 @@ from covshift import (
     diagnose,
 )
 from covshift.streams import ArrayRows, MemoryRows, open_rows, opening, rows_in_memory
-from covshift.streams.kinds import sample_rows
 from covshift.streams.opening import draw_in_memory
+from covshift.streams.rows import sample_rows
 from tests.shifted import make_problem
 
 QUESTIONS = {"is_streamed", "stays_on_device"}

@@ -17,7 +17,7 @@ from covshift.domains import Unit, check_fit_domains, check_new_domains
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.shared_docs import documented_like
 from covshift.streams import OpenRows, RowStream, open_rows
-from covshift.streams.kinds import Units
+from covshift.streams.rows import Units
 
 
 def _scales_of(X: FloatArray, unit: Unit) -> tuple[FloatArray, FloatArray]:

@@ -10,10 +10,10 @@ from sklearn.utils.validation import validate_data
 from covshift.adapters._filter_minimization import (
     FilterProblem,
     Reward,
+    UnitNorms,
     check_filter_parameters,
     minimize_filters,
 )
-from covshift.adapters._unit_norms import UnitNorms
 from covshift.base import RefitNeededError, TargetLearner, UnitAdapter, all_or_nothing
 from covshift.domains import (
     check_fit_domains,
@@ -26,7 +26,7 @@ from covshift.kernels.row_blocks import are_kept
 from covshift.shared_docs import documented_like
 from covshift.solvers.array_api import cast, namespace_of
 from covshift.streams import ArrayRows, RowStream, open_rows
-from covshift.streams.device_rows import bring_to_host, is_device_array
+from covshift.streams.rows import bring_to_host, is_device_array
 
 
 class SparseFilter(TargetLearner):

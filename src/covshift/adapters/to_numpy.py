@@ -5,7 +5,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from covshift.streams.device_rows import bring_to_host
+from covshift.streams.rows import bring_to_host
 
 
 def to_numpy(model: Any) -> Any:

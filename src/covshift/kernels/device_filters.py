@@ -1,6 +1,6 @@
 r"""Losses and gradients of filters whose rows live on a device, in eager array operations.
 
-The formulas are those of `filter_passes`, `psf_loss` and `psf_blockwise_loss`, with all rows at
+The formulas are those of `filter_passes` and `filter_losses`, with all rows at
 once in place of blocks: activations F (K, L, n) of K problems by one product,
 
 .. math::
@@ -17,7 +17,7 @@ every term that it has a part in, its own gradient included, then vanishes. Sine
 together as the activation "periodic", :math:`g(h) = 1 + \epsilon + \sin(h + \phi_k)` with a phase
 of each problem.
 
-Representations of rows are those of `activations` and `normalization`: :math:`F = g(X W^\top)` of
+Representations of rows are those of `activations`: :math:`F = g(X W^\top)` of
 shape (n, L), divided by the norms of its features, then each row by its own norm; a norm of zero
 divides by one.
 

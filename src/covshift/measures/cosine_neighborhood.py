@@ -25,9 +25,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array, check_random_state
 
-from covshift.kernels.activations import activate
+from covshift.kernels.activations import activate, row_norms
 from covshift.kernels.arrays import FloatArray, IntArray
-from covshift.kernels.normalization import row_norms
 from covshift.row_checks import check_rows
 
 # Pairs whose rows are held at once.

@@ -59,7 +59,7 @@ ESTIMATORS = {
 # Types of attributes of estimators.
 PARTS = {
     "covshift.domains.source_only_split": ["SourceOnlySplit"],
-    "covshift.kernels.vector_scaling": ["Scaling"],
+    "covshift.kernels.probabilities": ["Scaling"],
     "covshift.persistence.boosted_models": ["StoredModel"],
     "covshift.selection.assessment": ["Assessment", "Determinability"],
     "covshift.selection.candidates": ["Candidate"],
@@ -93,13 +93,11 @@ TRUSTED = (
     ),
 )
 
-# Old module and class -> the module that has the class now.
+# Modules that are no more -> those that have their classes now.
 MOVED = {
-    (
-        "covshift.selection.source_standard_scaler",
-        "SourceStandardScaler",
-    ): "covshift.adapters.source_standard_scaler",
-    ("covshift.predictors.numbered_classes", "NumberedClasses"): "covshift.tables.own_models",
+    "covshift.kernels.vector_scaling": "covshift.kernels.probabilities",
+    "covshift.predictors.numbered_classes": "covshift.tables.own_models",
+    "covshift.selection.source_standard_scaler": "covshift.adapters.source_standard_scaler",
 }
 
 
@@ -122,10 +120,10 @@ def _rename(schema: Any) -> bool:
     """Rename types in a description, in place; return whether there were any."""
     found = False
     for part in _dictionaries_in(schema):
-        module, name = part.get("__module__"), part.get("__class__")
+        module = part.get("__module__")
         # A dictionary of the user's may have such keys, too, with values that are not text.
-        if isinstance(module, str) and isinstance(name, str) and (module, name) in MOVED:
-            part["__module__"], found = MOVED[module, name], True
+        if isinstance(module, str) and isinstance(part.get("__class__"), str) and module in MOVED:
+            part["__module__"], found = MOVED[module], True
     return found
 
 

@@ -9,8 +9,7 @@ from sklearn.utils.metaestimators import available_if
 
 from covshift.base import ScoredClassifier, check_option
 from covshift.kernels.arrays import FloatArray
-from covshift.kernels.class_shares import reweigh_classes
-from covshift.kernels.vector_scaling import fit_scaling, scaled_probabilities
+from covshift.kernels.probabilities import fit_scaling, reweigh_classes, scaled_probabilities
 from covshift.predictors.adapted_estimator import AdaptedEstimator
 from covshift.predictors.class_proportions import (
     SHARE_PRIOR,
@@ -122,7 +121,7 @@ class AdaptedClassifier(SetPredictor, ScoredClassifier, AdaptedEstimator):
     0.3 rows of the source's proportions for each target row. Target domains of 30 rows or more have
     proportions of their own; others, and rows without ``sample_domain``, have those of all target
     rows. Source rows keep the proportions of the source. Formulas and references:
-    ``covshift/kernels/vector_scaling.py`` and ``covshift/kernels/class_shares.py``.
+    ``covshift/kernels/probabilities.py`` and ``covshift/kernels/probabilities.py``.
 
     **Cost**: the fits of adapter and estimator; beside theirs, memory for one adapted copy of
     the rows. ``class_shares="estimated"`` fits both three more times, to two thirds of the source

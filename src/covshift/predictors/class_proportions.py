@@ -12,8 +12,7 @@ import numpy as np
 
 from covshift.domains import FitDomains
 from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
-from covshift.kernels.class_shares import estimate_shares
-from covshift.kernels.vector_scaling import Scaling, fit_scaling
+from covshift.kernels.probabilities import Scaling, estimate_shares, fit_scaling
 from covshift.predictors.fitting import class_logits
 from covshift.predictors.held_out import cross_fit
 
@@ -28,7 +27,7 @@ MIN_SHARE_ROWS = 30  # in a target domain, for class proportions of its own
 def share_ratios(P: FloatArray, shares: FloatArray, prior: float = 0.0) -> FloatArray:
     """Ratios (K,) of the class shares of rows to ``shares`` (K,), which P (n, K) is made for.
 
-    1 for a class whose share is zero. See `covshift.kernels.class_shares` for ``prior``.
+    1 for a class whose share is zero. See `covshift.kernels.probabilities` for ``prior``.
     """
     estimate = estimate_shares(P, shares, prior)
     return np.divide(estimate, shares, out=np.ones_like(shares), where=shares > 0)

@@ -93,7 +93,7 @@ from covshift.kernels.gaussian_kernels import (
     nystrom_root,
     squares_to_bases,
 )
-from covshift.kernels.vector_scaling import fit_scaling
+from covshift.kernels.probabilities import fit_scaling
 from covshift.measures import median_bandwidth
 from covshift.predictors._gaussian_classifier import GaussianClassifier
 

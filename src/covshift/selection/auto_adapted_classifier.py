@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from covshift.base import ScoredClassifier, check_option
 from covshift.domains import FitDomains, encode_classes
 from covshift.kernels.arrays import FloatArray
-from covshift.kernels.class_shares import reweigh_classes
+from covshift.kernels.probabilities import reweigh_classes
 from covshift.predictors.class_proportions import (
     SHARE_PRIOR,
     TARGET,

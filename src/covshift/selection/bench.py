@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.kernels.distinct_rows import deal_folds
-from covshift.kernels.vector_scaling import Scaling
+from covshift.kernels.probabilities import Scaling
 from covshift.measures import classifier_two_sample_test
 from covshift.selection.candidates import Candidate
 from covshift.selection.label_tasks import ClassTask, NumberTask

@@ -80,7 +80,7 @@ import numpy as np
 from scipy.special import expit
 
 from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
-from covshift.kernels.class_shares import reweigh_classes
+from covshift.kernels.probabilities import reweigh_classes
 from covshift.measures import (
     average_thresholded_confidence,
     calibrated_confidence,

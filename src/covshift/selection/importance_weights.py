@@ -3,7 +3,7 @@ r"""Shifts that weighing the source rows would explain, and how much they leave 
 Two explanations move no row, they only make some rows more frequent:
 
 - **class shares**: the target is the source with other shares of the classes. The shares are
-  estimated by expectation and maximization (`covshift.kernels.class_shares`) from the calibrated
+  estimated by expectation and maximization (`covshift.kernels.probabilities`) from the calibrated
   probabilities of the first unadapted candidate. Of a number, the classes are groups by its
   quantiles, and their probabilities those of a normal distribution about the prediction, as wide as
   the errors on left-out source rows;
@@ -20,7 +20,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from covshift.kernels.arrays import FloatArray
-from covshift.kernels.class_shares import estimate_shares
+from covshift.kernels.probabilities import estimate_shares
 from covshift.measures import classifier_two_sample_test
 from covshift.selection.bench import MIN_ROLE_ROWS, Bench
 from covshift.selection.label_tasks import NumberTask

@@ -31,7 +31,7 @@ import numpy as np
 from scipy.special import ndtr, softmax
 
 from covshift.kernels.arrays import FloatArray, IntArray
-from covshift.kernels.vector_scaling import Scaling, fit_scaling, scaled_probabilities
+from covshift.kernels.probabilities import Scaling, fit_scaling, scaled_probabilities
 from covshift.predictors.objective import decide_classes
 from covshift.selection.metrics import (
     METRICS,

@@ -10,8 +10,7 @@ from scipy.special import softmax
 
 from covshift.base import RefitNeededError
 from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
-from covshift.kernels.class_shares import reweigh_classes
-from covshift.kernels.vector_scaling import Scaling, scaled_probabilities
+from covshift.kernels.probabilities import Scaling, reweigh_classes, scaled_probabilities
 from covshift.predictors import AdaptedClassifier, AdaptedRegressor
 from covshift.selection.bench import Bench
 from covshift.selection.candidates import Candidate

@@ -15,7 +15,7 @@ The score is the mean probability of the true class, which is the accuracy of a 
 from the probabilities. It ranks candidates by fewer rows than the share of correct predictions
 does, because a row near the boundary counts for a part. For balanced accuracy, probabilities are
 those for equal class proportions, and classes weigh the same. Probabilities are calibrated on
-source rows left out (`covshift.kernels.vector_scaling`).
+source rows left out (`covshift.kernels.probabilities`).
 
 Where the label is a number, its shares are those of groups between its quantiles ("label shares"),
 and the score is that of `covshift.selection.label_tasks`.

@@ -1,14 +1,5 @@
 """Rows in memory, and rows that are passed over in parts: of a file on disk, or of a cluster."""
 
-from covshift.streams.kinds import (
-    ArrayRows,
-    MemoryRows,
-    OpenRows,
-    RowStream,
-    bring_home,
-    release,
-    sample_rows,
-)
 from covshift.streams.opening import (
     SampledRowsWarning,
     is_streamed,
@@ -16,6 +7,15 @@ from covshift.streams.opening import (
     open_rows,
     open_stream,
     rows_in_memory,
+)
+from covshift.streams.rows import (
+    ArrayRows,
+    MemoryRows,
+    OpenRows,
+    RowStream,
+    bring_home,
+    release,
+    sample_rows,
 )
 
 __all__ = [

@@ -22,7 +22,7 @@ import numpy as np
 from scipy import sparse
 
 from covshift.solvers.threads import one_blas_thread
-from covshift.streams.kinds import (
+from covshift.streams.rows import (
     RowStream,
     Run,
     add_up,

@@ -17,8 +17,8 @@ from scipy import sparse
 from covshift.kernels.arrays import FloatArray, IntArray, Rows
 from covshift.kernels.gaussian_kernels import TILE_ROWS
 from covshift.kernels.row_blocks import view_rows
-from covshift.streams.kinds import RowStream
 from covshift.streams.opening import open_rows
+from covshift.streams.rows import RowStream
 
 
 def first_moments(rows: Rows, codes: IntArray, n_groups: int) -> tuple[FloatArray, FloatArray]:

@@ -11,8 +11,17 @@ from sklearn.utils.validation import validate_data
 from covshift.kernels.arrays import IntArray
 from covshift.kernels.row_blocks import look_at
 from covshift.row_checks import check_magnitude, largest_magnitude, validate_rows
-from covshift.streams.device_rows import DeviceRows, check_device_rows, stays_on_device
-from covshift.streams.kinds import ArrayRows, MemoryRows, OpenRows, RowStream, is_dask, sample_rows
+from covshift.streams.rows import (
+    ArrayRows,
+    DeviceRows,
+    MemoryRows,
+    OpenRows,
+    RowStream,
+    check_device_rows,
+    is_dask,
+    sample_rows,
+    stays_on_device,
+)
 
 # A memory map of at most this size is read like any array. (joblib maps whatever is larger than
 # a megabyte: results must not depend on that.)

@@ -1,5 +1,5 @@
 /* BFGS on one problem of few variables: what minimize_lbfgs does where it keeps whole inverse
-   Hessians (solvers/lbfgs.py, curvature.py and line_search.py have the formulas). */
+   Hessians (solvers/lbfgs.py has the formulas). */
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* What a pass does with the activations of a block, in one precision.
 
-   The formulas are those of filter_passes.py, activations.py and psf_loss.py. Included once for
+   The formulas are those of filter_passes.py, activations.py and filter_losses.py. Included once for
    each precision, with these defined:
      REAL          double or float
      NAME(x)       the name of x in that precision
