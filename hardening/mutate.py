@@ -107,8 +107,9 @@ def run_in_copy(work: Callable[[], int], folder: Path, log: Path, limit: float) 
 class _Coverage:
     """Say which test runs which line. What fixtures run belongs to all tests of their file."""
 
-    def __init__(self, measured: Any):
-        self.measured, self.seconds, self.good = measured, {}, set()
+    def __init__(self, measured: Any, limit: float):
+        self.measured, self.limit = measured, limit
+        self.seconds, self.good = {}, set()
 
     def pytest_runtest_logstart(self, nodeid, location):
         self.measured.switch_context(nodeid.partition("::")[0])
@@ -116,6 +117,8 @@ class _Coverage:
 
     def pytest_runtest_call(self, item):
         self.measured.switch_context(item.nodeid)
+        if time.process_time() > self.limit:
+            item.session.shouldstop = "the time for this file is up"
 
     def pytest_runtest_logreport(self, report):
         if report.when == "call" and report.passed:
@@ -145,13 +148,13 @@ def run_pytest(tests: list[str], plugin: Any) -> int:
     return int(pytest.main([*options, *tests], plugins=[plugin]))
 
 
-def measure_tests(tests: list[str], folder: Path, path: Path) -> int:
+def measure_tests(tests: list[str], folder: Path, path: Path, limit: float) -> int:
     """Run the tests without a fault and write down which of them runs which line."""
     import coverage
 
     package = folder / "src" / "covshift"
     measured = coverage.Coverage(source=[str(package)], data_file=None, config_file=False)
-    plugin = _Coverage(measured)
+    plugin = _Coverage(measured, limit)
     measured.start()
     status = run_pytest(tests, plugin)
     measured.stop()
@@ -384,12 +387,12 @@ def copy_once(out: Path) -> None:
         (out / "copied").touch()
 
 
-def measure_file(target: str) -> dict[str, Any]:
+def measure_file(limit: float, target: str) -> dict[str, Any]:
     """Measure the tests of a file in the copy of this process."""
     tree = _worker["tree"]
     path, log = tree / "measured.json", tree / "log.txt"
     path.unlink(missing_ok=True)
-    status = run_in_copy(lambda: measure_tests([target], tree, path), tree, log, 1800)
+    status = run_in_copy(lambda: measure_tests([target], tree, path, limit), tree, log, 1800)
     if not path.exists():
         return {"status": status, "seconds": {}, "lines": {}, "log": log.read_text()[-2000:]}
     return dict(json.loads(path.read_text()))
@@ -408,7 +411,9 @@ def merge_measured(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
     return {"seconds": seconds, "lines": lines}
 
 
-def choose_selection(out: Path, jobs: int, tests: list[str], *, by_name: bool) -> Any:
+def choose_selection(
+    out: Path, jobs: int, tests: list[str], limit: float = math.inf, *, by_name: bool
+) -> Any:
     """Return which tests belong to a mutant; what an earlier run measured is used again."""
     source, path = out / "source", out / "tests.json"
     if by_name:
@@ -426,7 +431,7 @@ def choose_selection(out: Path, jobs: int, tests: list[str], *, by_name: bool) -
             sys.exit(f"There are no tests in {', '.join(tests)}.")
         print(f"Running the tests of {len(files)} files without a fault.", flush=True)
         with start_workers(out, jobs) as pool:
-            parts = pool.map(measure_file, files, chunksize=1)
+            parts = pool.map(partial(measure_file, limit), files, chunksize=1)
         for part in parts:
             if "log" in part:
                 print(f"Tests could not be run (status {part['status']}):\n{part['log']}")
@@ -452,6 +457,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--packages", nargs="+", default=list(PACKAGES), choices=PACKAGES)
     parser.add_argument("--tests", nargs="+", default=TESTS, help="tests that may notice")
     parser.add_argument("--by-name", action="store_true", help="do not measure coverage first")
+    parser.add_argument(
+        "--file-seconds", type=float, default=math.inf, help="of each file's tests to measure"
+    )
     parser.add_argument("--again", action="store_true", help="run survivors of earlier runs again")
     parser.add_argument("--out", type=Path, default=ROOT / "hardening-output" / "mutants")
     options = parser.parse_args(arguments)
@@ -462,7 +470,9 @@ def main(arguments: list[str] | None = None) -> int:
     end = time.monotonic() + 60 * options.minutes
     load_libraries()
     copy_once(out)
-    selection = choose_selection(out, options.jobs, options.tests, by_name=options.by_name)
+    selection = choose_selection(
+        out, options.jobs, options.tests, options.file_seconds, by_name=options.by_name
+    )
     package = out / "source" / "src" / "covshift"
     sample = sample_mutants(package, options.packages, options.count, options.seed, NEEDS_A_GPU)
     path = out / "results.jsonl"
