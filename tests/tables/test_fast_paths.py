@@ -1,6 +1,7 @@
 """Two ways to the same rows, and to the same features, held against each other."""
 
 import tempfile
+import time
 import warnings
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from covshift.tables import TableEncoder, TableError, TableSchema, open_table
 from covshift.tables.columns import READ_TYPES, to_frame
 from covshift.tables.text_batches import TextBatches, map_ahead, read_ahead
+from covshift.tables.text_files import TextFile
 from covshift.tables.text_layout import GivenLayout
 
 NUMBERS = ["1", "-2.5", "1e3", " 7 ", "1,5", "007", "inf", "-1e400"]
@@ -64,6 +66,24 @@ def test_blocks_are_the_stream(lines, last, chunk_bytes):
         types = {name: READ_TYPES[kind] for name, kind in KINDS.items()}
         for wanted in (types, {}):
             assert outcome(source._read_blocks(wanted)) == outcome(source._read_stream(wanted))
+
+
+@pytest.mark.parametrize("ragged_row", ["1;2", "1;2;3;4;5"])
+def test_a_refused_file_is_closed_while_its_error_is_kept(tmp_path, ragged_row, monkeypatch):
+    path = written(tmp_path, ["1;x;;true\n"] * 20 + [f"{ragged_row}\n"] + ["1;x;;true\n"] * 200)
+    source = TextBatches(path, False, GivenLayout(";"), 1)
+    source.chunk_bytes = 20
+    opened, open_file = [], TextFile.open
+    monkeypatch.setattr(
+        TextFile, "open", lambda *given: opened.append(open_file(*given)) or opened[-1]
+    )
+    with pytest.raises(TableError) as caught:
+        list(source.read({}))
+    assert caught.tb is not None
+    end = time.monotonic() + 60
+    while not all(stream.closed for stream in opened) and time.monotonic() < end:
+        time.sleep(0.001)  # a thread that still reads closes its stream afterwards
+    assert [stream.closed for stream in opened] == [True, True]
 
 
 @settings(max_examples=150, deadline=None, database=None)

@@ -55,3 +55,19 @@ def test_an_end_before_the_last_item_does_not_wait_for_work_in_progress(read):
     assert not waited
     if read is read_ahead:
         assert closed.wait(60)  # with the work in progress
+
+
+def test_an_error_closes_the_items_while_its_traceback_is_kept():
+    """The traceback may be part of a cycle, which only the garbage collector would end."""
+    closed = threading.Event()
+
+    def items():
+        try:
+            yield from range(100)
+        finally:
+            closed.set()
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        list(map_ahead(lambda item: 6 // item, read_ahead(items()), 2))
+    assert caught.tb is not None
+    assert closed.wait(60)

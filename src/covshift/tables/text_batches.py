@@ -4,6 +4,7 @@ import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,8 +34,7 @@ def map_ahead(
 ) -> Iterator[Any]:
     """Yield the function's result for each item; the next ones are computed meanwhile.
 
-    Where not all results are used, calls in progress end by themselves, and what their items hold
-    open is closed with them.
+    Where not all results are used, calls in progress end by themselves, and the items are closed.
     """
     threads = ThreadPoolExecutor(n_threads)
     coming: deque[Any] = deque()
@@ -51,13 +51,44 @@ def map_ahead(
         # in a thread that holds the lock which the end of another thread needs (seen with
         # Python 3.12, in a thread that was just starting).
         threads.shutdown(wait=False, cancel_futures=True)
+        # Not left to the garbage collector: the traceback of an error keeps the items alive.
+        _close(items)
 
 
 def read_ahead(items: Iterable[Any]) -> Iterator[Any]:
     """Yield items, none of them None; the next ones are made meanwhile."""
-    source = iter(items)
-    coming = map_ahead(lambda _: next(source, None), itertools.count(), n_threads=1)
-    return itertools.takewhile(lambda item: item is not None, coming)
+    source = _SharedSource(items)
+    coming = map_ahead(lambda _: source.next(), itertools.count(), n_threads=1)
+    try:
+        yield from itertools.takewhile(lambda item: item is not None, coming)
+    finally:
+        source.give_up()
+
+
+class _SharedSource:
+    """Items that one thread makes and another may give up; neither waits for the other."""
+
+    def __init__(self, items: Iterable[Any]):
+        self.items, self.given_up = iter(items), False
+
+    def next(self) -> Any:
+        """Return the next item, or None behind the last one."""
+        item = next(self.items, None)
+        if self.given_up:  # while the item was made
+            _close(self.items)
+        return item
+
+    def give_up(self) -> None:
+        """Close the items now, or once the item in progress is made."""
+        self.given_up = True
+        _close(self.items)
+
+
+def _close(items: Any) -> None:
+    """Close a generator that no other thread runs."""
+    if hasattr(items, "close"):
+        with suppress(ValueError):  # it runs: who runs it closes it afterwards
+            items.close()
 
 
 SAMPLE_BYTES = 1 << 20
