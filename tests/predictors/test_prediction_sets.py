@@ -140,6 +140,8 @@ EVIDENCE = Evidence(
         ({"n_target": 19}, UNWEIGHTED, "19 target rows are too few"),
         ({"n_held": 49}, UNWEIGHTED, "49 held-out rows are too few"),
         ({"inside": 0.89}, UNWEIGHTED, "11% of the target rows lie where the source has none"),
+        ({"repeated": 0.5, "pvalue": 0.06}, UNWEIGHTED, "50% of the target rows are rows that"),
+        ({"repeated": 0.49, "pvalue": 0.06}, EXCHANGEABLE, "cannot be distinguished"),
         ({"confidence_drop": 0.06}, UNWEIGHTED, "less confident"),
         ({"effective": {**EVIDENCE.effective, DENSITY_RATIOS: 49.0}}, UNWEIGHTED, "49 effective"),
         ({"effective": {UNWEIGHTED: 200.0, DENSITY_RATIOS: 80.0}}, DENSITY_RATIOS, "P(y | x)"),
@@ -211,6 +213,16 @@ def test_rows_like_the_source_are_exchangeable():
     assert sets.included.shape == (2000, 2)
     assert sets.included.dtype == bool
     assert abs(sets.included[np.arange(2000), y_new].mean() - 0.9) < 0.04
+
+
+def test_the_rows_that_a_model_learned_from_get_no_promise():
+    rng = np.random.default_rng(0)
+    X, y, _ = draw_classes(rng, 300)
+    rows, labels, domain = stack_domains(X, y, X + 0.1)
+    model = AdaptedClassifier(keep_rows=True).fit(rows, labels, sample_domain=domain)
+    sets = model.predict_set(X[:100], ALPHA)
+    assert not sets.promised
+    assert "100% of the target rows are rows that the model learned from" in sets.reason
 
 
 def test_covariate_shift_is_covered_by_density_ratios():

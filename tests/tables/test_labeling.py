@@ -149,14 +149,20 @@ def test_labels_of_other_rows_in_the_file_stay(model, new):
         ("something", "is another file"),
         ("row_to_label,label\n1,maybe\n", "is not a number of a row and one of 'no', 'yes'"),
         ("row_to_label,label\nx,yes\n", "is not a number of a row"),
+        ("row_to_label,label\n3,yes\n4,no\n3,no\n", "row 3 has two labels, 'yes', 'no': remove"),
     ],
 )
-def test_other_files_are_not_touched(model, new, text, words):
+def test_files_that_cannot_be_gone_on_with_are_not_touched(model, new, text, words):
     out = new.parent / "labels.csv"
     out.write_text(text)
     with pytest.raises(TableError, match=words):
         start(model, new)
     assert out.read_text() == text
+
+
+def test_a_label_that_is_in_the_file_twice_counts_once(model, new):
+    (new.parent / "labels.csv").write_text("row_to_label,label\n3,yes\n3,yes\n")
+    assert start(model, new).labels == {3: "yes"}
 
 
 def test_models_whose_labels_are_ranges_are_refused(new):

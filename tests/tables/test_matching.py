@@ -184,6 +184,26 @@ def test_unseen_categories_are_said():
     ]
 
 
+def notes_of_repeated_rows(train, new):
+    notes = match(train, new, domain="site").notes
+    return [note for note in notes if "training table, too" in note]
+
+
+@pytest.mark.parametrize(("share", "said"), [(1.0, ["100"]), (0.5, ["50"]), (0.4, [])])
+def test_new_rows_that_are_training_rows_are_said(share, said):
+    n = int(share * N)
+    train = TRAIN.assign(day=pd.Timestamp("2024-01-01"), age=TRAIN["age"].mask(TRAIN.index == 1))
+    others = train.assign(age=train["age"] + 0.05)
+    new = pd.concat([train[:n], others[n:]]).drop(columns="churned").sample(frac=1, random_state=0)
+    assert [note.partition(" ")[0] for note in notes_of_repeated_rows(train, new)] == said
+
+
+def test_rows_of_few_values_repeat_by_chance():
+    train, new = TRAIN.drop(columns="age"), NEW.drop(columns="age")
+    assert not notes_of_repeated_rows(train, new)
+    assert not notes_of_repeated_rows(TRAIN, TRAIN[:9])
+
+
 def test_a_domain_in_both_tables():
     matched = match(new=NEW.assign(site=["C", "A", None] * 10), domain="site")
     assert matched.domain_names == {0: "A", 1: "B", -1: "C", -2: "A (new)", -3: "(missing)"}

@@ -152,6 +152,11 @@ def _print_sets(sets: dict[str, Any]) -> None:
     intervals = "mean width" in sets
     name = "Intervals" if intervals else "Sets"
     typer.echo(f"{name}: {verdict} ({sets['method']}). {sets['reason']}")
+    if sets["alpha"] > 0.5:
+        typer.echo(
+            f"--sets {sets['alpha']:g} accepts that {sets['alpha']:.0%} of the rows miss their "
+            f"label. For coverage of {sets['alpha']:.0%} give --sets {1 - sets['alpha']:.3g}."
+        )
     if not intervals:
         typer.echo(f"Mean size of a set: {sets['mean size']:.2f} classes.")
         return

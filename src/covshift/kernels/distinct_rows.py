@@ -5,6 +5,8 @@ cannot stand on both sides of a fold, and neither the order of the rows nor the 
 their weight is spread over copies makes a difference.
 """
 
+from collections import Counter
+
 import numpy as np
 
 from covshift.kernels.arrays import FloatArray, IntArray
@@ -47,3 +49,18 @@ def _shuffled_strata(strata: IntArray, rng: np.random.RandomState) -> IntArray:
     """Return the row numbers, stratum after stratum, each in random order."""
     shuffled = rng.permutation(len(strata))
     return shuffled[np.argsort(strata[shuffled], kind="stable")]
+
+
+def share_repeated(known: FloatArray, X: FloatArray) -> float:
+    """Return the share of the rows X that are rows of ``known``, bit for bit.
+
+    0 where that says nothing: rows of few different values repeat by chance. They do so among
+    ``known``, too, of which then at least half as many have a twin.
+    """
+    if not len(known) or not len(X):
+        return 0.0
+    texts = [np.ascontiguousarray(rows, dtype=np.float64) + 0.0 for rows in (known, X)]  # no -0.0
+    counts = Counter(row.tobytes() for row in texts[0])
+    share = sum(row.tobytes() in counts for row in texts[1]) / len(X)
+    by_chance = sum(n for n in counts.values() if n > 1) / len(known)
+    return share if by_chance <= share / 2 else 0.0

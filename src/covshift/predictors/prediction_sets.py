@@ -28,6 +28,7 @@ few dimensions keep many effective rows. Intervals, which have no probabilities,
 Tests decide **the promise**, in this order:
 
 1. Fewer than 20 target rows to compare with, or fewer than 5 / alpha held-out rows: no promise.
+   Nor where half of the target rows are held-out rows themselves: the model has seen their labels.
 2. No classifier separates target rows from held-out rows, by features or by probabilities, at the
    level .05: "exchangeable".
 3. At least .9 of the target rows lie where the source has rows, the mean confidence of the model
@@ -70,6 +71,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from covshift.base import check_number
 from covshift.kernels.arrays import BoolArray, FloatArray
+from covshift.kernels.distinct_rows import share_repeated
 from covshift.measures import (
     SourceSupport,
     classifier_two_sample_test,
@@ -90,6 +92,7 @@ UNWEIGHTED = "unweighted, coverage not promised"
 MIN_TARGET_ROWS = 20  # to compare with the source
 MIN_TAIL = 5  # effective rows beyond the quantile
 LEVEL = 0.05  # of the tests
+MAX_REPEATED = 0.5  # share of the target rows that are held-out rows themselves
 MIN_INSIDE = 0.9  # share of the target rows inside the support of the source
 MARGIN = 0.6  # of alpha, that is left to the rules where a shift was detected
 MAX_DROP = 0.05  # of the mean confidence, from held-out rows to target rows
@@ -178,6 +181,7 @@ class Evidence(NamedTuple):
     confidence_drop: float  # of the model's mean confidence; 0 where labels are numbers
     inside: float  # share of the target rows where the source has rows
     effective: dict[str, float]  # sample sizes, by method
+    repeated: float = 0.0  # share of the target rows that are held-out rows themselves
 
 
 class Rule(NamedTuple):
@@ -285,6 +289,7 @@ def gather_evidence(
         drop,
         float(1 - SourceSupport().fit(A).outside(B).mean()),
         {name: one.effective_sample_size for name, one in weightings.items()},
+        share_repeated(A, B),
     ), weightings
 
 
@@ -302,6 +307,11 @@ def decide(evidence: Evidence, alpha: float) -> tuple[Promise, list[str]]:
         )
     if n < least:
         return refuse(f"{n:.0f} held-out rows are too few; at least {least:g} are needed.")
+    if evidence.repeated >= MAX_REPEATED:
+        return refuse(
+            f"{evidence.repeated:.0%} of the target rows are rows that the model learned from; "
+            "give rows that are new to it."
+        )
     if evidence.pvalue >= LEVEL:
         reason = "Target rows cannot be distinguished from held-out source rows."
         return Promise(True, EXCHANGEABLE, reason, n), [UNWEIGHTED]

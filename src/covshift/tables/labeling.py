@@ -215,7 +215,13 @@ class LabelingSession:
                     f"the line {one_line(','.join(line))!r} is not a number of a row and one of "
                     f"{listed(self.classes)}: correct it, or name another file with --out.",
                 )
-            self.labels[int(line[0])] = line[1]
+            row, label = int(line[0]), line[1]
+            if self.labels.setdefault(row, label) != label:
+                raise table_error(
+                    self.out,
+                    f"row {row} has two labels, {listed([self.labels[row], label])}: remove the "
+                    "line that is wrong.",
+                )
         return n_whole, b""
 
     def _not_ours(self) -> TableError:

@@ -5,6 +5,7 @@ the features, in its order and of its kinds. Every decision is a note, a plain s
 """
 
 import difflib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -29,6 +30,12 @@ ROLES = {
     "ignore": "to ignore",
     "keep": "to use",
 }
+
+
+# To find out whether new rows are training rows.
+MIN_COMPARED, MAX_COMPARED = 10, 500  # rows
+MAX_COMPARED_COLUMNS = 50
+MIN_REPEATED = 0.5
 
 
 @dataclass(frozen=True)
@@ -257,6 +264,7 @@ def match_frames(
     X_train = train[list(kinds)]
     # At once: a frame that grows column by column takes time with the square of their number.
     X_new = pd.DataFrame(columns, index=new.index)[list(kinds)]
+    notes.extend(_repeated_note(X_train, X_new, kinds))
     return MatchedTables(
         X_train,
         y,
@@ -272,6 +280,42 @@ def match_frames(
         domain=domain,
         task=task,
     )
+
+
+def _repeated_note(train: Any, new: Any, kinds: Mapping[str, Kind]) -> list[str]:
+    """Return a note if most new rows are training rows, and these do not repeat each other."""
+    if len(new) < MIN_COMPARED:
+        return []
+    some, others = (
+        one.iloc[np.linspace(0, len(one) - 1, min(len(one), MAX_COMPARED)).astype(int)]
+        for one in (new, train)
+    )
+    share, by_chance = _share_found(some, train, kinds, 1), _share_found(others, train, kinds, 2)
+    if share < MIN_REPEATED or by_chance > share / 2:
+        return []
+    return [
+        f"{100 * share:.0f} % of the new rows are rows of the training table, too. Expected scores "
+        "are of rows that a model has not seen: check that the new table is the right file."
+    ]
+
+
+def _share_found(rows: Any, table: Any, kinds: Mapping[str, Kind], least: int) -> float:
+    """Return the share of some rows that a table has, each ``least`` times or more."""
+    # Numbers first: they are compared fastest and leave the fewest rows to look at.
+    names = sorted(kinds, key=lambda name: kinds[name] != "number")[:MAX_COMPARED_COLUMNS]
+
+    def cells(frame: Any, name: str, places: Any) -> Any:
+        return frame[name].iloc[places].astype(np.float64 if kinds[name] == "number" else str)
+
+    left, everywhere = np.arange(len(table)), np.arange(len(rows))
+    for name in names:
+        left = left[cells(table, name, left).isin(cells(rows, name, everywhere)).to_numpy()]
+    found, wanted = (
+        list(zip(*(map(str, cells(frame, name, places).tolist()) for name in names), strict=True))
+        for frame, places in ((table, left), (rows, everywhere))
+    )
+    counts = Counter(found)
+    return float(np.mean([counts[row] >= least for row in wanted]))
 
 
 def _named_frame(X: Any, which: str) -> Any:

@@ -37,6 +37,7 @@ from sklearn.utils import check_random_state
 
 from covshift.base import check_number
 from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.distinct_rows import share_repeated
 from covshift.measures import SourceSupport, classifier_two_sample_test, holm, ks_test
 from covshift.tables.classifier import TableClassifier
 from covshift.tables.columns import to_frame
@@ -153,11 +154,11 @@ def compare_batch(
     raw = [found["auc_pvalue"], found["ks_pvalue"], spread, *_compare_predictions(old, new)]
     adjusted = dict(zip(ASKED, holm(raw).tolist(), strict=True))
     found["pvalue"] = min(adjusted.values())
-    n_kept = _count_kept(Z_old, Z_new)
-    if found["auc_high"] < 0.5 and n_kept >= MIN_SHARE_KEPT * len(Z_new):
+    if (kept := share_repeated(Z_old, Z_new)) >= MIN_SHARE_KEPT:
+        below = " That is why the AUC is below .5." if found["auc_high"] < 0.5 else ""
         notes.append(
-            f"The batch holds {n_kept} rows that the model keeps to compare with, each once as old "
-            "and once as new: that is why the AUC is below .5. Compare it with rows that are new "
+            f"The model keeps {100 * kept:.0f} % of the compared rows of the batch to compare "
+            f"with: rows compared with themselves cannot have moved.{below} Give rows that are new "
             "to the model."
         )
     return {
@@ -371,13 +372,6 @@ def _reference(model: TableClassifier, names: Iterable[str], notes: list[str]) -
             return np.flatnonzero(same)
         notes.append("The model keeps no rows of these domains: compared with all that it keeps.")
     return np.arange(len(model.reference_))
-
-
-def _count_kept(reference: FloatArray, rows: FloatArray) -> int:
-    """Return how many rows of a batch are among those that the model keeps."""
-    kept = {row.tobytes() for row in np.ascontiguousarray(reference)}
-    same_type = np.ascontiguousarray(rows, dtype=reference.dtype)
-    return sum(row.tobytes() in kept for row in same_type)
 
 
 def _compare(
