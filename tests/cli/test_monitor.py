@@ -76,7 +76,7 @@ def test_what_is_said_of_one_batch(made):
     assert "Observed accuracy on 200 labeled rows" in shown
     assert "inside the interval" in shown
     assert "cannot show" not in shown
-    assert "covered the accuracy of 1 of 1 batches" in shown
+    assert "held the accuracy on labeled rows in 1 of 1 batches" in shown
 
 
 def test_json_of_one_batch_and_of_several(made):
