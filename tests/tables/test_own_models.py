@@ -32,9 +32,7 @@ def test_parameters_and_what_stands_in_for_them():
 )  # fmt: skip
 def test_others_are_refused_and_not_imported(path):
     before = set(sys.modules)
-    with pytest.raises(
-        TableError, match="is not a model that --estimator takes. It takes lightgbm"
-    ):
+    with pytest.raises(TableError, match=r"--estimator takes\. It takes lightgbm"):
         make_own_model(path)
     assert set(sys.modules) == before
 
