@@ -34,16 +34,12 @@ from covshift.cli.options import (
     column_names,
     grouped,
 )
-from covshift.cli.printing import print_json, print_notes, print_table
+from covshift.cli.printing import HOW_TO_LABEL, print_json, print_notes, print_table
 from covshift.cli.progress import working
 
 COMMAND = "diagnose"
 N_STAGES = 7  # stages that `diagnose` reports
 MIN_FREE_BYTES = 8 << 20  # generous size of a report
-HOW_TO_LABEL = (
-    "write rows of NEW with --to-label FILE, fill in their labels, and return the file with "
-    "--labels FILE"
-)
 MODEL_FILE = "model.skops"  # output of the command that is printed last
 MAX_ADAPTERS = 12  # printed, and those in use
 
@@ -220,9 +216,9 @@ def _say_rows(name: str, rows: list[int], places: list[dict[str, Any]]) -> str:
 def _print(found: Any) -> None:
     """Print what was found, the advice, expected scores and adapters."""
     # Imported here: --help stays fast.
-    from covshift.diagnosis.words import say_advised, say_findings, score_heading
+    from covshift.diagnosis.words import say_advised, say_findings
     from covshift.predictors.objective import WORDS
-    from covshift.selection.words import score_rows, show_estimate
+    from covshift.selection.words import score_heading, score_rows, show_estimate
 
     typer.echo(f"Objective: {WORDS[found.objective]}.")
     for sentence in say_findings(found):

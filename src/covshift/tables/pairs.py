@@ -26,7 +26,7 @@ from covshift.tables.splits import Split
 from covshift.tables.table_reader import AS_WRITTEN, TableReader, default_rows
 from covshift.warning_filters import ignored_warnings
 
-# --- Which columns tell training rows from new rows, and which of them are clocks ---
+# --- Which columns separate training rows from new rows, and which of them are clocks ---
 #
 # A classifier separates the rows with all columns; without the column that separates them best
 # alone; without the best two; and so on. The columns that account for the difference are those
