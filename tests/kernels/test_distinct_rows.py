@@ -29,3 +29,10 @@ def test_draws_are_spread_evenly_over_the_strata():
     strata = np.repeat([0, 1], [30, 10])
     drawn = draw_rows(strata, 4, np.random.RandomState(0))
     assert_array_equal(np.bincount(strata[drawn]), [3, 1])
+
+
+def test_a_small_stratum_is_drawn_from_in_its_middle():
+    """Of strata of 4 rows and of 1 the single row comes third."""
+    strata = np.array([0, 0, 0, 0, 1])
+    for n_rows, drawn in [(2, False), (3, True)]:
+        assert (4 in draw_rows(strata, n_rows, np.random.RandomState(0))) == drawn

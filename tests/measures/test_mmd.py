@@ -1,5 +1,6 @@
 """Maximum mean discrepancy: estimates, test and change, against loops over pairs."""
 
+import itertools
 import math
 
 import numpy as np
@@ -332,3 +333,12 @@ def test_two_rows_of_each_sample_are_enough():
     assert value == pytest.approx(mmd(A, B, kernel=linear_kernel))
     with pytest.raises(ValueError, match="minimum of 2 is required"):
         approximate_mmd(A[:1], B)
+
+
+def test_where_the_median_distance_is_zero_the_others_have_the_mean():
+    rows = np.zeros((12, 1))
+    rows[0], rows[1] = 0.25, 0.5
+    distances = [abs(a - b) for a, b in itertools.combinations(rows[:, 0], 2)]
+    assert np.median(distances) == 0
+    expected = np.mean([one for one in distances if one])
+    assert median_bandwidth(rows[:6], rows[6:]) == pytest.approx(expected)

@@ -437,3 +437,10 @@ def test_bad_options_are_a_clear_error():
     for max_rows in (0, 2.5):
         with pytest.raises(ValueError, match="max_rows must be a positive integer"):
             transported_confidence(codes, P_target, max_rows=max_rows)
+
+
+@pytest.mark.parametrize(("codes", "named"), [([0, 3, 1], 3), ([0, -1, 1], -1), ([-2, 5, 1], -2)])
+def test_the_class_number_that_is_outside_is_named(codes, named):
+    P = np.full((3, 3), 1 / 3)
+    with pytest.raises(ValueError, match=f"0 to 2, got {named}\\."):
+        difference_of_confidences(P, np.array(codes), P)

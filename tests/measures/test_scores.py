@@ -11,6 +11,7 @@ from sklearn.metrics import balanced_accuracy_score, mean_absolute_error, r2_sco
 from covshift.measures.scores import (
     mean_and_standard_error,
     number_gain,
+    paired_gain,
     percentage_change,
     score_numbers,
     score_predictions,
@@ -352,3 +353,15 @@ def test_domains_of_numbers():
 def test_bad_input(truth, predicted, message):
     with pytest.raises(ValueError, match=message):
         score_numbers(truth, predicted)
+
+
+def test_a_gain_in_balanced_accuracy_is_the_mean_over_classes():
+    truth = np.array([0] * 6 + [1] * 2)
+    predicted, other = truth.copy(), truth.copy()
+    other[:3] = 1  # half of one class is gained
+    predicted[7] = 0  # half of the other is lost, and lost again below
+    found = paired_gain(truth, predicted, other, "balanced_accuracy")
+    assert found["value"] == pytest.approx((0.5 - 0.5) / 2)
+    predicted[7] = 1
+    found = paired_gain(truth, predicted, other, "balanced_accuracy")
+    assert found["value"] == pytest.approx(0.25)

@@ -466,3 +466,14 @@ def test_all_pairs_are_taken_where_they_are_few_enough(max_pairs, n_pairs):
     assert (chosen[:, 0] != chosen[:, 1]).all()
     if max_pairs >= 10:
         assert {tuple(pair) for pair in chosen.tolist()} == set(itertools.combinations(range(5), 2))
+
+
+def test_rows_of_single_precision_are_computed_in_double():
+    X = make_radial_shift(random_state=0).X_source[:30].astype(np.float32)
+    sf = SparseFiltering(3, n_restarts=1, max_iter=0, random_state=0).fit(X)
+    W, norms = sf.components_, sf.feature_norms_[0]
+    found, exact = (
+        check_cosine_neighborhood(W, norms, rows, epsilon=sf.epsilon)
+        for rows in (X, X.astype(np.float64))
+    )
+    assert found == exact

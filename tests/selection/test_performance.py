@@ -16,6 +16,7 @@ from covshift import (
 )
 from covshift.measures import calibrated_confidence, difference_of_confidences
 from covshift.predictors.held_out import NoHeldOutRowsError
+from covshift.selection import performance
 from covshift.selection.performance import coefficients, domain_drop, known_codes, predict_score
 
 NAMES = np.array(["no", "yes"])
@@ -177,3 +178,27 @@ def test_an_automatic_choice_keeps_the_rows_of_its_scores(tmp_path):
     assert (again.predict_set(new).included == model.predict_set(new).included).all()
     bare = AutoAdaptedClassifier(candidates=candidates, random_state=0, keep_rows=False)
     assert bare.fit(rows, labels, sample_domain=domain).held_out_ is None
+
+
+def scored_rows(model, X):
+    held = model.held_out_
+    P = model.predict_proba(X)
+    return performance.Scored(held, held.scores.argmax(axis=1), X, P, P.argmax(axis=1), "accuracy")
+
+
+def test_what_counts_where_rows_are_separate_is_in_proportion_to_the_auc(model):
+    scored = scored_rows(model, draw(100, 3)[0])
+    weights = np.ones(len(scored.held.X))
+    found, _ = performance.quantities_of(scored, (0.36, 0.0, weights))  # (2 A - 1)² = .36
+    for name in performance.SEPARATED:
+        assert found[f"{name}, separated"] == pytest.approx(0.6 * found[name])
+        assert found[name] != 0
+
+
+def test_all_rows_are_compared_where_they_are_few(model, monkeypatch):
+    seen = []
+    compare = performance.compare_rows
+    monkeypatch.setattr(performance, "compare_rows", lambda A, B: seen.append(B) or compare(A, B))
+    X = draw(50, 3)[0]
+    performance.quantities_of(scored_rows(model, X))
+    np.testing.assert_array_equal(seen[0], X)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize, rosen, rosen_der
 
-from covshift.solvers.array_api import Places, to_numpy
+from covshift.solvers.array_api import Places, dot, to_numpy
 from covshift.solvers.lbfgs import (
     FARTHEST,
     MAX_DENSE,
@@ -125,6 +125,22 @@ def test_a_start_at_the_minimum_has_converged():
     assert path.converged
     assert len(recorder.evaluated) == 1
     assert path.n_iter == 0
+
+
+def test_a_gradient_of_zero_is_not_above_a_tolerance_of_zero():
+    path = minimize_lbfgs(quadratic, np.arange(3.0), max_iter=10, tol=0.0)
+    assert (path.converged, path.n_iter, path.iteration) == (True, 0, 0)
+
+
+def test_a_forgotten_problem_begins_anew():
+    curvature = DenseCurvature(np.zeros((2, 3)))
+    steps, changes = np.ones((2, 3)), np.array([[1.0, 2.0, 3.0], [3.0, 1.0, 1.0]])
+    curvature.add(Places(np.arange(2), all_rows=True), steps, changes)
+    other = curvature.inverse[1].copy()
+    curvature.forget(Places(np.array([0]), all_rows=False))
+    np.testing.assert_array_equal(curvature.inverse[0], np.eye(3))
+    np.testing.assert_array_equal(curvature.inverse[1], other)
+    assert curvature.known.tolist() == [False, True]
 
 
 def test_stops_at_the_first_gradient_below_the_tolerance():
@@ -442,18 +458,22 @@ def naive_direction(pairs, gradient):
     return -inverse @ gradient
 
 
+@pytest.mark.parametrize("size", [1.0, 0.01])
 @pytest.mark.parametrize("bad", [(), (0,), (2,), (3,)], ids=["all of use", "0", "2", "the newest"])
-def test_directions_are_those_of_the_updated_matrix(bad):
+@pytest.mark.parametrize("which", [0, slice(None)], ids=["of one", "of both"])
+def test_directions_are_those_of_the_updated_matrix(which, bad, size):
     """Two problems; pairs along which the gradient falls are of no use and have no effect."""
     rng = np.random.RandomState(0)
     factor = rng.standard_normal((2, 6, 6))
-    hessians = factor @ factor.swapaxes(1, 2) + np.eye(6)
+    hessians = size * (factor @ factor.swapaxes(1, 2) + np.eye(6))
     curvature = Curvature(np.zeros((2, 6)))
     assert curvature.size == 10
     places, kept = Places(np.arange(2), all_rows=True), [[], []]
     for number in range(4):
         steps = rng.standard_normal((2, 6))
-        changes = np.einsum("kij,kj->ki", hessians, steps) * (-1 if number in bad else 1)
+        changes = np.einsum("kij,kj->ki", hessians, steps)
+        if number in bad:
+            changes[which] *= -1
         curvature.add(places, steps, changes)
         for problem in range(2):
             kept[problem].append((steps[problem], changes[problem]))
@@ -497,3 +517,10 @@ def test_steps_are_interpolated_by_the_cubic_through_values_and_slopes(seed):
 def test_moves_grow_to_where_the_slope_would_be_zero(d_low, d, expected):
     growth = _growth(np.array([d_low]), np.array([d]))
     assert growth[0] == pytest.approx(min(max(expected, 1 + NEAREST), FARTHEST))
+
+
+@pytest.mark.parametrize("asarray", LIBRARIES)
+def test_products_of_single_precision_are_summed_in_double(asarray):
+    a = np.array([[1e8, 1.0, -1e8]], dtype=np.float32)
+    found = dot(asarray(a), asarray(np.ones_like(a)))
+    assert to_numpy(found).tolist() == [1.0]

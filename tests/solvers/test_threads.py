@@ -1,11 +1,18 @@
 import time
-from threading import Event, Thread
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event, Thread, get_ident
 
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from covshift.solvers.threads import one_blas_thread, one_openmp_thread, run_tasks
+from covshift.solvers.threads import (
+    _run_alone,
+    one_blas_thread,
+    one_openmp_thread,
+    run_tasks,
+    share_parts,
+)
 
 
 def blas_threads():
@@ -135,3 +142,15 @@ def test_openmp_has_one_thread_inside_and_its_own_number_after():
         with one_openmp_thread():
             assert set(threads()) == {1}
         assert threads() == before
+
+
+def test_the_caller_works_on_parts_itself():
+    """Also where the pool has no thread to spare."""
+    with ThreadPoolExecutor(1) as pool:
+        assert share_parts(pool, 0, lambda part: part**2, [1, 2, 3]) == [1, 4, 9]
+        callers = share_parts(pool, 0, lambda part: get_ident(), [1, 2])
+    assert callers == [get_ident()] * 2
+
+
+def test_a_task_of_another_process_is_not_told_to_stop():
+    assert _run_alone(lambda run, should_stop: [should_stop(), *run(abs, [-1])]) == [False, 1]

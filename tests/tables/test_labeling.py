@@ -176,3 +176,14 @@ def test_models_whose_labels_are_ranges_are_refused(new):
 def test_a_table_with_fewer_rows_than_asked_for(model, tmp_path):
     new = write(tmp_path / "new.csv", pd.DataFrame({"a": [1.0, 2], "b": [0.0, 1]}))
     assert sorted(start(model, new, 20).rows) == [1, 2]
+
+
+def test_cells_are_those_of_their_row_wherever_the_file_is_cut(tmp_path):
+    path = tmp_path / "table.csv"
+    n_rows = 200_000  # more than one part
+    path.write_text("a,label\n" + "".join(f"{1.5 * row},\n" for row in range(1, n_rows + 1)))
+    numbers = [1, 3, 150_000, n_rows]
+    found = labeling._read_cells(path, numbers, "label", {})
+    assert {row: float(cells[0][1]) for row, cells in found.items()} == {
+        row: 1.5 * row for row in numbers
+    }

@@ -15,6 +15,7 @@ from covshift.tables import (
     read_pair,
     read_table,
 )
+from covshift.tables.features import is_identifier_name
 from covshift.tables.pairs import note_moved_columns
 
 N = 60
@@ -387,3 +388,26 @@ def test_a_model_from_files(files):
     model = make_pipeline(TableEncoder(), LogisticRegression())
     model.fit(X.iloc[: len(matched.y)], y[: len(matched.y)])
     assert len(model.predict(matched.X_new)) == len(NEW)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [("id", True), ("customer_id", True), ("customerId", True), ("row number", True),
+     ("paid", False), ("humidity", False), ("PAID", False)],
+)  # fmt: skip
+def test_names_that_identifiers_have(name, is_one):
+    assert is_identifier_name(name) == is_one
+
+
+def test_infinite_labels_are_said():
+    train = TRAIN.assign(churned=np.where(np.arange(N) < 3, np.inf, np.arange(N) % 2))
+    found = match(train)
+    assert "The label 'churned' is infinite in 3 rows: read as missing." in found.notes
+    assert len(found.y) == N - 3
+
+
+def test_dates_in_words_are_dates_again():
+    days = pd.date_range("2024-01-01", periods=N, freq="7D")
+    train, new = TRAIN.assign(day=days), NEW.assign(day=days[:30].astype(str))
+    assert str(match(train, new).X_new["day"].dtype).startswith("datetime64")
+    assert "day" not in match(train, NEW.assign(day=1.0)).kinds

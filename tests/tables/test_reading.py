@@ -11,6 +11,7 @@ import pytest
 
 from covshift.tables import TableError, TableSchema, open_table, read_table
 from covshift.tables.cells import DAYS
+from covshift.tables.text_files import BLOCK_BYTES, Examination
 
 
 @pytest.fixture
@@ -488,3 +489,26 @@ def test_a_schema_refuses_an_unknown_spelling_of_dates(kinds):
     with pytest.raises(TableError, match=r"Dates of column 'a' are spelled in one of .*got 'ydm'"):
         TableSchema(kinds, spellings={"a": spelling})
     TableSchema({"a": "number"}, spellings={"a": "kg"})  # a unit
+
+
+def test_standard_input_is_not_read():
+    with pytest.raises(TableError, match="standard input is not read; save the table to a file"):
+        open_table("-")
+
+
+@pytest.mark.parametrize(("row", "advice"), [("1", "complete it"), ("1,2,3", "in quotes")])
+def test_what_to_do_about_a_row_of_another_length(tmp_path, row, advice):
+    path = tmp_path / "table.csv"
+    path.write_text(f"a,b\n1,x\n{row}\n" + "2,x\n" * 50)
+    with pytest.raises(TableError, match=advice):
+        list(open_table(path, schema=TableSchema({"a": "number", "b": "text"})))
+
+
+def test_a_character_cut_at_the_end_of_the_last_piece_is_noticed(tmp_path):
+    last = b"1" * (BLOCK_BYTES - 1) + b"\xc3"
+    for block in (last, b"1" * BLOCK_BYTES + last):
+        with pytest.raises(UnicodeDecodeError):
+            Examination(tmp_path, "utf-8").look(block, final=True)
+    examination = Examination(tmp_path, "utf-8")
+    examination.look(last, final=False)
+    examination.look(b"\xa9", final=True)

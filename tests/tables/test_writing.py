@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from covshift.tables import TableError, check_output, read_table, write_table
+from covshift.tables import TableError, check_output, read_table, write_table, writing
 
 FRAME = pd.DataFrame(
     {
@@ -181,3 +181,12 @@ def test_gzip_holds_the_same_text(tmp_path):
     write_table(tmp_path / "a.csv.gz", [FRAME])
     content = gzip.decompress((tmp_path / "a.csv.gz").read_bytes())
     assert content == (tmp_path / "a.csv").read_bytes()
+
+
+def test_a_folder_without_permission_is_said(tmp_path, monkeypatch):
+    def refuse(*arguments):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(writing, "write_whole", refuse)
+    with pytest.raises(TableError, match="cannot be written; check the folder's permissions"):
+        writing.write_table(tmp_path / "out.csv", [pd.DataFrame({"a": [1]})])

@@ -94,3 +94,10 @@ def test_bad_parameters(params, match):
     X, sample_domain = stack(*several_dimensions(2, n=20)[:2])
     with pytest.raises((ValueError, TypeError), match=match):
         ClassifierWeights(**params).fit(X, sample_domain=sample_domain)
+
+
+def test_two_folds_are_enough():
+    X, sample_domain = stack(*several_dimensions(2, n=20)[:2])
+    assert len(ClassifierWeights(cv=2).fit(X, sample_domain=sample_domain).classifiers_) == 2
+    with pytest.raises(ValueError, match="cv"):
+        ClassifierWeights(cv=1).fit(X, sample_domain=sample_domain)

@@ -7,7 +7,8 @@ from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from covshift import KLIEPWeights
-from covshift.weights.kliep import fit_coefficients
+from covshift.weights import kliep
+from covshift.weights.kliep import _newton_point, _step_length, fit_coefficients
 from tests.twins.weight_twins import basis_functions, one_dimension, several_dimensions, stack
 
 
@@ -111,3 +112,45 @@ def test_bad_parameters(params):
     X, sample_domain = stack(*several_dimensions(2, n=20)[:2])
     with pytest.raises((ValueError, TypeError), match=next(iter(params))):
         KLIEPWeights(**params).fit(X, sample_domain=sample_domain)
+
+
+def naive_step_length(mixture, change):
+    slope = np.mean([c / m for c, m in zip(change, mixture, strict=True)])
+    for halvings in range(34 if slope > 0 else 0):
+        step = 0.5**halvings
+        ratios = [1 + step * c / m for c, m in zip(change, mixture, strict=True)]
+        if min(ratios) > 0 and np.mean(np.log(ratios)) >= 0.01 * step * slope:
+            return step
+    return 0.0
+
+
+def test_steps_are_the_first_that_raise_the_objective_enough():
+    rng = np.random.default_rng(0)
+    found = set()
+    for spread in np.repeat([0.1, 0.5, 1, 1.5, 2, 3, 8, 20], 25):
+        mixture, change = rng.uniform(0.5, 2, size=6), rng.normal(spread / 3, spread, size=6)
+        found.add(step := _step_length(mixture, change))
+        assert step == naive_step_length(mixture, change)
+    assert {0.0, 0.25, 0.5, 1.0} <= found
+
+
+def test_no_step_is_taken_without_a_slope_or_to_a_density_of_zero():
+    assert _step_length(np.ones(3), np.zeros(3)) == 0.0
+    assert _step_length(np.ones(2), np.array([-1.0, 3.0])) == 0.5
+
+
+def test_a_step_that_cannot_be_computed_goes_to_the_best_base(monkeypatch):
+    def fails(*arguments, **options):
+        raise RuntimeError("Maximum number of iterations reached.")
+
+    monkeypatch.setattr(kliep, "nnls", fails)
+    scores = np.array([1.0, 3.0, 2.0])
+    point = _newton_point(np.random.default_rng(0).uniform(1, 2, (5, 3)), np.ones(5), scores)
+    assert_array_equal(point, [0, 1, 0])
+
+
+@pytest.mark.parametrize("bad", [{"n_bases": 0}, {"sigmas": []}, {"cv": 1}, {"tol": -1.0}])
+def test_every_parameter_is_checked(bad):
+    X, sample_domain = stack(*one_dimension(n=60)[:2])
+    with pytest.raises((ValueError, TypeError), match=next(iter(bad))):
+        KLIEPWeights(**bad).fit(X, sample_domain=sample_domain)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.optimize import LinearConstraint, minimize
+from scipy.optimize import LinearConstraint, linprog, minimize
 from scipy.stats import spearmanr
 from sklearn.exceptions import ConvergenceWarning
 
@@ -16,7 +16,7 @@ from covshift.kernels.gaussian_kernels import (
 )
 from covshift.weights import kmm
 from covshift.weights import kmm as estimator_module
-from covshift.weights.kmm import clip_to_mean
+from covshift.weights.kmm import _linear_gap, clip_to_mean
 from tests.twins.weight_twins import nystrom_kernel, one_dimension, several_dimensions, stack
 
 
@@ -308,3 +308,54 @@ def test_clipping_to_a_mean(epsilon, bound, shift):
     assert abs(w.mean() - 1) <= epsilon + 1e-12
     theirs = -general_solver(np.diag(diagonal), scores, 0.0, bound, epsilon)
     assert scores @ w - diagonal @ w**2 / 2 >= theirs - 1e-6 * max(1, abs(theirs))
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.2])
+@pytest.mark.parametrize("bound", [1.3, 3.0, 50.0])
+def test_the_gap_is_the_decrease_that_a_linear_program_finds(bound, epsilon):
+    rng = np.random.default_rng(0)
+    n = 9
+    w = clip_to_mean(rng.normal(1, 1, size=n), np.ones(n), bound, epsilon)[0]
+    for shift in (-1.0, 0.0, 1.0):
+        gradient = rng.normal(shift, 1, size=n)
+        rows = np.ones((1, n))
+        best = linprog(
+            gradient, np.vstack([rows, -rows]), [n * (1 + epsilon), -n * (1 - epsilon)],
+            bounds=(0, bound),
+        )  # fmt: skip
+        gap = _linear_gap(w, gradient, bound, epsilon)
+        assert gap == pytest.approx(gradient @ w - best.fun, abs=1e-9)
+
+
+def test_the_objective_is_that_of_the_weights():
+    X, sample_domain = stack(*several_dimensions(3, n=40)[:2])
+    model = KMMWeights(ridge=0.1).fit(X, sample_domain=sample_domain)
+    source, target, w = X[sample_domain >= 0], X[sample_domain < 0], model.weights_
+    K, ratio = kmm.kernel_product(source, model.bandwidth_), len(source) / len(target)
+    kappa = ratio * kmm.kernel_sums(source, target, model.bandwidth_, np.ones(len(target)))
+    expected = w @ (K(w) + 0.1 * w) / 2 - kappa @ w
+    assert model._match(kappa)[1] == pytest.approx(expected)
+
+
+def low_rank(tol):
+    rng = np.random.default_rng(0)
+    features, goal = rng.uniform(0, 1, size=(12, 4)), rng.uniform(2, 8, size=4)
+    diagonal = rng.uniform(0.5, 1, size=12)
+    found = kmm.match_feature_means(
+        features, goal, diagonal, bound=3.0, epsilon=0.1, tol=tol, max_iter=50
+    )
+    return features, goal, diagonal, found
+
+
+def test_the_objective_at_low_rank_is_that_of_the_weights():
+    features, goal, diagonal, (w, _, _, objective, gap) = low_rank(tol=1e-9)
+    reached = features.T @ w
+    expected = reached @ reached / 2 + w @ (diagonal * w) / 2 - goal @ reached
+    assert objective == pytest.approx(expected)
+    assert gap <= 1e-9 * abs(objective)
+    assert np.ptp(w) > 0.1
+
+
+def test_a_gap_within_the_tolerance_is_good_enough():
+    v = low_rank(tol=1e6)[-1][1]
+    assert not v.any()  # the search ended where it began

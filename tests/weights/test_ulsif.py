@@ -130,3 +130,8 @@ def test_bad_parameters(params, match):
     X, sample_domain = stack(SOURCE, TARGET)
     with pytest.raises((ValueError, TypeError), match=match):
         RuLSIFWeights(**params).fit(X, sample_domain=sample_domain)
+
+
+def test_the_grids_of_the_paper():
+    assert ULSIFWeights.PAPER_LAMBDAS == (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10)
+    assert ULSIFWeights.PAPER_SIGMAS == (0.1, 0.2, 0.5, 1, 2, 3)
