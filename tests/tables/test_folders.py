@@ -8,7 +8,7 @@ import pytest
 
 from covshift.tables import TableError, open_table, read_pair, read_table
 from covshift.tables.diagnosing import diagnose_tables, rows_to_label
-from covshift.tables.table_reader import default_rows, sample_frames
+from covshift.tables.reading import default_rows, sample_frames
 
 
 def make_frame(n_rows, seed=0):

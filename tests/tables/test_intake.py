@@ -12,7 +12,7 @@ from covshift.tables import (
     TableEncoder,
     TableError,
     TableSchema,
-    features,
+    column_choice,
     match_tables,
     open_table,
     read_pair,
@@ -350,9 +350,9 @@ def test_ranges_of_a_numeric_label(tmp_path):
 
 @pytest.mark.parametrize(("most", "n_notes"), [(1, 0), (2, 1)])
 def test_case_is_looked_at_in_columns_of_few_texts(most, n_notes, monkeypatch):
-    monkeypatch.setattr(features, "MAX_SEARCHED_TEXTS", most)
+    monkeypatch.setattr(column_choice, "MAX_SEARCHED_TEXTS", most)
     counts = pd.Series(["Yes", "yes", "Yes"]).value_counts()
-    assert len(features._case_note("member", counts)) == n_notes
+    assert len(column_choice._case_note("member", counts)) == n_notes
 
 
 def test_text_of_arrow_is_read_as_numbers():

@@ -15,7 +15,7 @@ from covshift.tables import (
     read_pair,
     read_table,
 )
-from covshift.tables.pairs import note_moved_columns
+from covshift.tables.file_pairs import note_moved_columns
 
 N = 60
 rng = np.random.RandomState(0)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from covshift.tables import TableError, read_pair, read_table, text_batches, text_files
+from covshift.tables import TableError, read_pair, read_table, text_files
 
 BEGINNING = "name,size\n" + "Rome,1.5\n" * 50
 RESTS = {
@@ -38,7 +38,7 @@ def test_a_long_file_is_read_as_if_all_of_it_had_been_looked_at_first(
     path = tmp_path / "long.csv"
     path.write_bytes(beginning.encode() + rest)
     expected = outcome(path)  # all of the file is its beginning
-    monkeypatch.setattr(text_batches, "SAMPLE_BYTES", 200)
+    monkeypatch.setattr(text_files, "SAMPLE_BYTES", 200)
     assert str(outcome(path)) == str(expected)
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from covshift.tables import TableError, TableSchema, open_table, read_table
-from covshift.tables.cells import DAYS
+from covshift.tables.columns import DAYS
 
 
 @pytest.fixture

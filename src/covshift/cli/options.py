@@ -327,7 +327,7 @@ class Splitting:
         """Return the `Split` of `read_pair`; None where no option says so."""
         if self.target_domain is None and self.time is None and self.train_before is None:
             return None
-        from covshift.tables.splits import Split  # here: --help stays fast
+        from covshift.tables.file_pairs import Split  # here: --help stays fast
 
         return Split(column_names(self.target_domain), self.time, self.train_before)
 

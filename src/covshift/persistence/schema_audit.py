@@ -51,9 +51,8 @@ ESTIMATORS = {
     "covshift.selection.auto_adapted_regressor": ["AutoAdaptedRegressor"],
     "covshift.signals.order_tracking": ["OrderTracking"],
     "covshift.signals.spectra": ["EnvelopeSpectrum", "Spectrum"],
-    "covshift.tables.classifier": ["TableClassifier"],
     "covshift.tables.encoder": ["TableEncoder"],
-    "covshift.tables.regressor": ["TableRegressor"],
+    "covshift.tables.table_models": ["TableClassifier", "TableRegressor"],
 }
 
 # Types of attributes of estimators.
@@ -98,6 +97,8 @@ MOVED = {
     "covshift.kernels.vector_scaling": "covshift.kernels.probabilities",
     "covshift.predictors.numbered_classes": "covshift.tables.own_models",
     "covshift.selection.source_standard_scaler": "covshift.adapters.source_standard_scaler",
+    "covshift.tables.classifier": "covshift.tables.table_models",
+    "covshift.tables.regressor": "covshift.tables.table_models",
 }
 
 

@@ -29,22 +29,20 @@ from covshift.selection.candidates import describe, named_model
 from covshift.selection.members import FewerMembersWarning
 from covshift.selection.models import find_model, make_model, model_name
 from covshift.solvers.threads import one_blas_thread
-from covshift.tables.classifier import TableClassifier
-from covshift.tables.domain_codes import domain_texts
+from covshift.tables.columns import domain_texts
 from covshift.tables.encoder import TableEncoder
 from covshift.tables.errors import TableError, one_line
-from covshift.tables.estimator import TableEstimator
 from covshift.tables.label_column import CLASSIFICATION, REGRESSION
 from covshift.tables.matching import MatchedTables
-from covshift.tables.model_frames import open_for_model, read_most
+from covshift.tables.model_reader import open_for_model, read_most
 from covshift.tables.own_models import (
     check_own_model,
     inner_model,
     trial_rows,
     with_any_labels,
 )
-from covshift.tables.regressor import TableRegressor
-from covshift.tables.table_reader import sample_note
+from covshift.tables.reading import sample_note
+from covshift.tables.table_models import TableClassifier, TableEstimator, TableRegressor
 from covshift.warning_filters import ignored_warnings
 
 LEADERBOARD_HEAD = 10

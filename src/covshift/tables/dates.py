@@ -35,9 +35,9 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from covshift.kernels.arrays import FloatArray
-from covshift.tables.extra import pyarrow as pa
 
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 LONG_MONTHS = (

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 
 from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
 from covshift.predictors.objective import describe_objective
@@ -15,11 +17,9 @@ from covshift.selection.words import say_number
 from covshift.solvers.threads import one_blas_thread
 from covshift.tables.columns import to_frame
 from covshift.tables.errors import TableError, listed
-from covshift.tables.estimator import TableEstimator
-from covshift.tables.extra import pandas as pd
-from covshift.tables.extra import pyarrow as pa
-from covshift.tables.model_frames import open_for_model
+from covshift.tables.model_reader import open_for_model
 from covshift.tables.reading import read_rows
+from covshift.tables.table_models import TableEstimator
 from covshift.tables.writing import write_table
 
 PREDICTION, SET = "prediction", "prediction set"

@@ -38,11 +38,11 @@ from sklearn.utils import check_random_state
 from covshift.base import check_number
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.measures import SourceSupport, classifier_two_sample_test, holm, ks_test
-from covshift.tables.classifier import TableClassifier
 from covshift.tables.columns import to_frame
 from covshift.tables.errors import TableError, table_error
-from covshift.tables.model_frames import open_for_model
+from covshift.tables.model_reader import open_for_model
 from covshift.tables.recordings import FILE, START, RecordingTable
+from covshift.tables.table_models import TableClassifier
 from covshift.tables.writing import write_table
 from covshift.warning_filters import ignored_warnings
 

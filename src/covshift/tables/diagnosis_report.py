@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from covshift.diagnosis import Diagnosis
-from covshift.diagnosis.document import make_report
+from covshift.diagnosis.report import make_report
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.measures import ks_test
 from covshift.measures.scores import score_numbers
@@ -31,11 +32,9 @@ from covshift.report.document import (
 )
 from covshift.selection.label_tasks import NumberTask
 from covshift.selection.words import say_number
-from covshift.tables.cells import is_days
-from covshift.tables.columns import column_categories, column_days, column_numbers
+from covshift.tables.columns import column_categories, column_days, column_numbers, is_days
 from covshift.tables.encoder import TableEncoder
 from covshift.tables.errors import one_line
-from covshift.tables.extra import pandas as pd
 from covshift.tables.matching import MatchedTables
 
 if TYPE_CHECKING:

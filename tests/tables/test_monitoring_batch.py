@@ -6,7 +6,7 @@ import pytest
 
 from covshift import AdaptedClassifier, DomainStandardScaler
 from covshift.tables import TableClassifier, TableError, match_tables, monitor_batch
-from covshift.tables.monitoring import Sample, _compare, spread_pvalues
+from covshift.tables.monitoring_batch import Sample, _compare, spread_pvalues
 
 rng = np.random.RandomState(0)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from covshift import diagnose
-from covshift.diagnosis.document import GAINS, MAX_CLASS_NAME, draw_rows
+from covshift.diagnosis.report import GAINS, MAX_CLASS_NAME, draw_rows
 from covshift.selection.problem import Problem
 from tests.diagnosis.made_domains import CANDIDATES, few_candidates, shifted_sites
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from covshift.tables import TableError
-from covshift.tables.batch_history import append_history, make_key, read_history
+from covshift.tables.monitoring_history import append_history, make_key, read_history
 
 
 def batch(name, digest="d", model="m", **more):

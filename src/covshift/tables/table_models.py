@@ -1,4 +1,8 @@
-"""Parts shared by `TableClassifier` and `TableRegressor`: encoder, adapted model, rows kept."""
+"""Models of frames with mixed columns: encoder, adapted model, and target rows kept for later.
+
+`TableClassifier` and `TableRegressor` are what ``covshift adapt`` saves; `TableEstimator` holds what
+they share.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -6,22 +10,46 @@ from copy import copy
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from covshift.base import DomainRequests, all_or_nothing, check_count
-from covshift.domains import check_fit_domains, check_new_domains, new_target_domain
+from covshift.base import DomainRequests, ScoredClassifier, all_or_nothing, check_count
+from covshift.domains import (
+    check_fit_domains,
+    check_new_domains,
+    check_no_placeholders,
+    new_target_domain,
+)
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.predictors.adapted_estimator import AdaptedEstimator
 from covshift.predictors.fitting import does_adapt, uses_target_rows
 from covshift.predictors.held_out import HeldOutRows
+from covshift.predictors.objective import R2
+from covshift.predictors.prediction_sets import PredictionIntervals, PredictionSets
 from covshift.registry import NO_ADAPTATION
 from covshift.row_checks import check_magnitude
-from covshift.tables.domain_codes import known_numbers
+from covshift.selection import AutoAdaptedClassifier, AutoAdaptedRegressor
 from covshift.tables.encoder import TableEncoder
-from covshift.tables.matching import MatchedTables
+from covshift.tables.matching import NEW, MatchedTables
 from covshift.tables.schema import TableSchema
+
+
+def known_numbers(domain_names: Mapping[int, str]) -> dict[str, int]:
+    """Return the domain that a name in a later table stands for.
+
+    A target before a source: rows of today are not those of the training table.
+    """
+    sources = {name: number for number, name in domain_names.items() if number >= 0}
+    targets = {name: number for number, name in domain_names.items() if number < 0}
+    returned = {
+        name.removesuffix(NEW): number
+        for name, number in targets.items()
+        if name.endswith(NEW) and name.removesuffix(NEW) in sources
+    }
+    return {**sources, **returned, **targets}
 
 
 @contextmanager
@@ -335,3 +363,200 @@ class TableEstimator(DomainRequests, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
+
+
+def _estimator_has(method):
+    def check(self):
+        return hasattr(getattr(self, "estimator_", None) or self._base_estimator(), method)
+
+    return check
+
+
+class TableClassifier(ScoredClassifier, TableEstimator):
+    """Classifier of frames with mixed columns; what ``covshift adapt`` saves.
+
+    Parameters
+    ----------
+    estimator : AdaptedClassifier, AutoAdaptedClassifier or None, default=None
+        Model of the encoded rows; None: an `AutoAdaptedClassifier`.
+    encoder : TableEncoder or None, default=None
+        How columns become features; None: a `TableEncoder` as it comes.
+    max_reference_rows : int, default=1000
+        Encoded rows of each target that are kept in the model, drawn at random, for later
+        batches to be compared with (`covshift.tables.monitor_batch`). 0: none.
+    random_state : int, RandomState or None, default=0
+        Which rows are kept.
+
+    Attributes
+    ----------
+    encoder_, estimator_ : the fitted parts.
+    classes_ : ndarray of shape (n_classes,)
+    label_ : str or None
+        Name of the label column, from ``fit_tables``.
+    label_edges_ : list
+        Where a numeric label was cut into the ranges that are the classes; empty: it was not.
+    domain_ : str or None
+        Name of the domain column, from ``fit_tables``.
+    decimal_ : {".", ","}
+        Decimal sign of the training file, from ``fit_tables``.
+    label_spelling_ : str
+        Unit of a numeric label that is cut into ranges, as in `TableSchema`; empty: none.
+    objective_ : str, callable or None
+        Objective that ``predict`` maximizes; None: the estimator decides in its own way.
+    plain_ : TableClassifier or None
+        The plain model beside the adapted one: for an `AutoAdaptedClassifier` its ``plain_``, for
+        an `AdaptedClassifier` the same estimator without adaptation (a logistic regression, if
+        the estimator uses target rows itself). None in models saved by version 0.1.
+    domains_, domain_names_ : domains known, and integer -> name.
+    reference_ : ndarray of shape (n_kept, n_features)
+        Encoded target rows that were kept, and ``reference_domain_``, the domain of each.
+    feature_names_in_, n_features_in_
+        Columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from covshift import AdaptedClassifier, DomainStandardScaler
+    >>> from covshift.tables import TableClassifier, match_tables
+    >>> rng = np.random.default_rng(0)
+    >>> train = pd.DataFrame({"age": rng.normal(40, 9, 200), "city": ["Oslo", "Rome"] * 100})
+    >>> train["ill"] = np.where(train["age"] > 40, "yes", "no")
+    >>> new = pd.DataFrame({"age": rng.normal(60, 9, 100), "city": ["Rome", "Oslo"] * 50})
+    >>> model = TableClassifier(AdaptedClassifier(DomainStandardScaler()))
+    >>> model = model.fit_tables(match_tables(train, new, label="ill"))
+    >>> model.predict(pd.DataFrame({"city": ["Rome", "Rome"], "age": [50, 70]})).tolist()
+    ['no', 'yes']
+    """
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Models saved by version 0.1 have no plain model and forgot their domain column.
+        super().__setstate__({"domain_": None, "plain_estimator_": None, **state})
+
+    @property
+    def classes_(self) -> Any:
+        """Classes, in the order of the columns of ``predict_proba``."""
+        return self.estimator_.classes_
+
+    @available_if(_estimator_has("decide"))
+    def decide(self, P: Any) -> Any:
+        """Return the classes that ``predict`` chooses for rows with these probabilities."""
+        return self.estimator_.decide(P)
+
+    @available_if(_estimator_has("predict_proba"))
+    def predict_proba(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
+        """Return the class probabilities of rows; parameters as in ``predict``."""
+        Z = self.encode(X)
+        domain = self._domains_of(sample_domain, len(Z))
+        probabilities: FloatArray = self.estimator_.predict_proba(Z, sample_domain=domain)
+        return probabilities
+
+    @available_if(_estimator_has("predict_set"))
+    def predict_set(
+        self, X: Any, alpha: float = 0.1, *, sample_domain: Any = None, X_target: Any = None
+    ) -> PredictionSets:
+        """Predict sets of classes of frames; parameters as in `AdaptedClassifier`."""
+        estimator, Z, domain = self.unwrap(X, sample_domain)
+        Z_target = None if X_target is None else self.encode(X_target)
+        sets: PredictionSets = estimator.predict_set(
+            Z, alpha, sample_domain=domain, X_target=Z_target
+        )
+        return sets
+
+    def _keep_label_facts(self, tables: MatchedTables) -> None:
+        self.label_edges_ = list(tables.label_edges)
+
+    @staticmethod
+    def _default_estimator() -> Any:
+        return AutoAdaptedClassifier(random_state=0)
+
+
+class TableRegressor(RegressorMixin, TableEstimator):
+    """Regressor of frames with mixed columns; what ``covshift adapt --task regression`` saves.
+
+    Parameters
+    ----------
+    estimator : AdaptedRegressor, AutoAdaptedRegressor or None, default=None
+        Model of the encoded rows; None: an `AutoAdaptedRegressor`.
+    encoder : TableEncoder or None, default=None
+        How columns become features; None: a `TableEncoder` as it comes.
+    max_reference_rows : int, default=1000
+        Encoded rows of each target that are kept in the model, as in `TableClassifier`.
+    random_state : int, RandomState or None, default=0
+        Which rows are kept.
+
+    Attributes
+    ----------
+    encoder_, estimator_ : the fitted parts.
+    label_ : str or None
+        Name of the label column, from ``fit_tables``.
+    label_range_ : list of two floats, or empty
+        Smallest and largest label of the training table, from ``fit_tables``.
+    label_spelling_ : str
+        Unit of the label, as in `TableSchema`; empty: none.
+    domain_, decimal_, domains_, domain_names_, reference_, reference_domain_
+        As in `TableClassifier`.
+    objective_ : str or callable
+        Objective of the choice of a model; named adapters minimize squared errors: "r2".
+    plain_ : TableRegressor
+        The plain model beside the adapted one: that of an automatic choice, or the same estimator
+        without adaptation.
+    feature_names_in_, n_features_in_
+        Columns.
+
+    Notes
+    -----
+    **Cost**: that of the encoder and of the estimator.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from covshift import AdaptedRegressor, DomainStandardScaler
+    >>> from covshift.tables import TableRegressor, match_tables
+    >>> rng = np.random.default_rng(0)
+    >>> train = pd.DataFrame({"area": rng.normal(80, 9, 200), "city": ["Oslo", "Rome"] * 100})
+    >>> train["price"] = 3 * train["area"] + 20
+    >>> new = pd.DataFrame({"area": rng.normal(800, 90, 100), "city": ["Rome", "Oslo"] * 50})
+    >>> model = TableRegressor(AdaptedRegressor(DomainStandardScaler()))
+    >>> model = model.fit_tables(match_tables(train, new, label="price", task="regression"))
+    >>> flats = pd.DataFrame({"city": ["Rome", "Rome"], "area": [800, 1000]})
+    >>> model.predict(flats).round().tolist()
+    [264.0, 315.0]
+    """
+
+    label_range_: list[float] = []
+
+    @property
+    def objective_(self) -> Any:
+        """Objective of the choice of a model; named adapters minimize squared errors."""
+        return super().objective_ or R2
+
+    def predict_interval(
+        self, X: Any, alpha: float = 0.1, *, sample_domain: Any = None, X_target: Any = None
+    ) -> PredictionIntervals:
+        """Predict intervals of frames; parameters as in `AdaptedRegressor`."""
+        estimator, Z, domain = self.unwrap(X, sample_domain)
+        Z_target = None if X_target is None else self.encode(X_target)
+        intervals: PredictionIntervals = estimator.predict_interval(
+            Z, alpha, sample_domain=domain, X_target=Z_target
+        )
+        return intervals
+
+    def score(
+        self, X: Any, y: Any, *, sample_domain: Any = None, sample_weight: Any = None
+    ) -> float:
+        """Return the coefficient of determination R² on labeled rows; parameters as in ``predict``.
+
+        The placeholders of unlabeled rows are an error.
+        """
+        prediction = self.predict(X, sample_domain=sample_domain)
+        y = check_no_placeholders(y, self._domains_of(sample_domain, len(prediction)), None)
+        return float(r2_score(y, prediction, sample_weight=sample_weight))
+
+    def _keep_label_facts(self, tables: MatchedTables) -> None:
+        self.label_range_ = [float(np.min(tables.y)), float(np.max(tables.y))]
+
+    @staticmethod
+    def _default_estimator() -> Any:
+        return AutoAdaptedRegressor(random_state=0)

@@ -9,16 +9,16 @@ from scipy.stats import chi2_contingency
 
 from covshift import AdaptedClassifier, DomainStandardScaler, estimate_performance
 from covshift.selection.expectations import Predictive
-from covshift.tables import TableClassifier, TableError, batch_series, match_tables
-from covshift.tables.batch_history import append_history, read_history
-from covshift.tables.batch_series import (
+from covshift.tables import TableClassifier, TableError, match_tables, monitoring_series
+from covshift.tables.monitoring_batch import class_proportions_pvalue
+from covshift.tables.monitoring_history import append_history, read_history
+from covshift.tables.monitoring_series import (
     coverage,
     history_lines,
     is_below,
     monitor_series,
     name_periods,
 )
-from covshift.tables.monitoring import class_proportions_pvalue
 
 
 def rows(n, moved=0.0, seed=0):
@@ -51,7 +51,7 @@ def say_estimate(model, Z, domain, y_known=None):
 
 @pytest.fixture
 def estimated(monkeypatch):
-    monkeypatch.setattr(batch_series, "estimate_score", say_estimate)
+    monkeypatch.setattr(monitoring_series, "estimate_score", say_estimate)
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def not_estimated(monkeypatch):
     def refuse(*_):
         raise ValueError("The model keeps no held-out rows.")
 
-    monkeypatch.setattr(batch_series, "estimate_score", refuse)
+    monkeypatch.setattr(monitoring_series, "estimate_score", refuse)
 
 
 @pytest.fixture(scope="module")

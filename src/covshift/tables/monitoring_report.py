@@ -18,8 +18,8 @@ from covshift.report.document import (
     make_table,
 )
 from covshift.report.page import render_page
-from covshift.tables.batch_series import CANNOT_SEE, coverage, is_below
 from covshift.tables.errors import one_line
+from covshift.tables.monitoring_series import CANNOT_SEE, coverage, is_below
 
 MAX_POINTS = 200  # of the chart and the table; the latest
 
@@ -34,7 +34,7 @@ def write_monitor_report(
     path : path
         The page.
     found : mapping
-        From `covshift.tables.batch_series.monitor_series`, with ``past``, the batches of the
+        From `covshift.tables.monitoring_series.monitor_series`, with ``past``, the batches of the
         history.
     alert : float or None
         Least score that is fine.

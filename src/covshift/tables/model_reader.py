@@ -11,19 +11,16 @@ from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
+import pyarrow as pa
 
 from covshift.kernels.arrays import IntArray
-from covshift.tables.cells import Kind
-from covshift.tables.columns import as_columns, column_categories
-from covshift.tables.domain_codes import domain_texts, known_numbers
+from covshift.tables.column_choice import case_hint
+from covshift.tables.columns import Kind, as_columns, column_categories, domain_texts
 from covshift.tables.encoder import OTHER_NAME
 from covshift.tables.errors import TableError, listed, table_error
-from covshift.tables.estimator import TableEstimator
-from covshift.tables.extra import pyarrow as pa
-from covshift.tables.features import case_hint
 from covshift.tables.label_column import label_kind
-from covshift.tables.reading import Table, open_table, read_rows
-from covshift.tables.table_reader import TableReader, default_rows
+from covshift.tables.reading import Table, TableReader, default_rows, open_table, read_rows
+from covshift.tables.table_models import TableEstimator, known_numbers
 
 # --- Values in the rows of a file that a model does not know, counted while they are read ---
 #

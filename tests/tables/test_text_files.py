@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from covshift.tables.text_batches import map_ahead, read_ahead
+from covshift.tables.text_files import map_ahead, read_ahead
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])

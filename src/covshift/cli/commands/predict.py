@@ -81,7 +81,7 @@ def predict(
     with one_line_errors(COMMAND, debug) as warned:
         # Imported here: --help stays fast, and a missing extra becomes a one-line error.
         from covshift.tables import check_output, predict_file
-        from covshift.tables.model_frames import plain_model
+        from covshift.tables.model_reader import plain_model
         from covshift.tables.recordings import FILE, START, RecordingTable
         from covshift.tables.writing import write_table
 

@@ -21,25 +21,25 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.metrics import balanced_accuracy_score, r2_score
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from covshift.domains import Labels
 from covshift.kernels.arrays import FloatArray
-from covshift.tables.cells import Kind, to_dates
 from covshift.tables.columns import (
+    Kind,
     column_categories,
     column_days,
     column_kind,
     column_numbers,
     column_text,
     column_truth,
+    to_dates,
 )
 from covshift.tables.dates import describe_use, find_cycles, find_pairs
-from covshift.tables.errors import listed
-from covshift.tables.extra import pandas as pd
-from covshift.tables.schema import quoted
+from covshift.tables.errors import listed, quoted
 
 MIN_ROWS_TO_JUDGE = 20
 SHARE_OF_DIFFERENT_TEXTS = 0.9

@@ -27,12 +27,12 @@ from covshift.selection.leaderboard import GAIN
 from covshift.selection.metrics import METRICS
 from covshift.selection.vote import combine_with_labels, vote_weights
 from covshift.tables.adapting import adapt_model, list_members
-from covshift.tables.batch_series import objective_of
-from covshift.tables.classifier import TableClassifier
 from covshift.tables.errors import TableError, one_line
 from covshift.tables.label_files import read_batch_labels
-from covshift.tables.model_frames import open_for_model
-from covshift.tables.monitoring import TARGET, predict_encoded
+from covshift.tables.model_reader import open_for_model
+from covshift.tables.monitoring_batch import TARGET, predict_encoded
+from covshift.tables.monitoring_series import objective_of
+from covshift.tables.table_models import TableClassifier
 
 MIN_LABELS = 10  # fewer weigh the members by chance
 REFIT = "To learn from the labels, refit: covshift adapt TRAIN NEW --label COL --labels FILE."
@@ -58,7 +58,7 @@ def update_model(
     model : TableClassifier
         From that file; stays as it is.
     batch, labels : paths
-        Rows, and labels of some of them, as in `covshift.tables.batch_series.monitor_series`.
+        Rows, and labels of some of them, as in `covshift.tables.monitoring_series.monitor_series`.
     out : Path
         File to write.
     moved : bool

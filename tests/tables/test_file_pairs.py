@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from covshift.tables import match_tables
-from covshift.tables.pairs import note_moved_columns
+from covshift.tables.file_pairs import note_moved_columns
 
 N = 300
 

@@ -118,7 +118,7 @@ def diagnose(
         measured_in = check_objective(objective, task or CLASSIFICATION)
         inputs = [one for one in (train, new, labels) if one is not None]
         if report is not None:
-            from covshift.tables.report import write_report
+            from covshift.tables.diagnosis_report import write_report
 
             import_report()
             check_output(report, inputs=inputs, any_name=True, min_free_bytes=MIN_FREE_BYTES)
@@ -261,7 +261,7 @@ def adapt_command(tables: tuple[Path, Path | None], options: dict[str, Any]) -> 
 
     Examples
     --------
-    >>> from covshift.cli.diagnose import adapt_command
+    >>> from covshift.cli.commands.diagnose import adapt_command
     >>> adapt_command(("a b.csv", None), {"label": "y", "missing": ["-9"], "no_header": True})
     "covshift adapt 'a b.csv' --label y --missing=-9 --no-header --out model.skops"
     """

@@ -1,8 +1,6 @@
-"""Files as batches of Arrow columns: text cut into cells, Parquet and Arrow as they are.
+"""Parquet and Arrow files, and folders of Parquet files, as sources of batches.
 
-Each source has ``names`` (no two alike), ``row_names`` (columns that only number or name the
-rows), ``nameless`` and ``notes``; ``read`` yields its batches, from the first, and ``share_read``
-says how far that is. Memory is bounded by the size of a batch.
+`covshift.tables.reading` says what a source has.
 """
 
 import re
@@ -10,62 +8,21 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from covshift.tables.errors import TableError, listed, one_line, refused_as, table_error
-from covshift.tables.extra import pyarrow as pa
+import pyarrow as pa
+
+from covshift.tables.errors import listed, one_line, refused_as, table_error
 from covshift.tables.file_formats import (
-    ConvertedFile,
     Format,
     check_unchanged,
     file_state,
     identify_file,
-    read_workbook,
-    split_part,
-    unzip,
 )
-from covshift.tables.text_batches import TextBatches, read_ahead
-from covshift.tables.text_layout import GivenLayout, column_names, is_row_names
+from covshift.tables.text_files import read_ahead
+from covshift.tables.text_layout import column_names, is_row_names
 
 ROWS_PER_BATCH = 1 << 15
 # Read ahead of each column of a Parquet file: a thousand columns take 64 MB.
 COLUMN_BUFFER_BYTES = 1 << 16
-
-
-def open_batches(
-    path: Path, given: GivenLayout, chunk_bytes: int, *, examine_all: bool = True
-) -> Any:
-    """Return the source of batches that fits what the file is.
-
-    Without ``examine_all`` the first reading of a long text may end in an error, since only the
-    beginning of the text was examined: ``examined`` says so, and it must be opened again.
-    """
-    file, part = split_part(path)
-    kind = identify_file(file)
-    if kind in ("zip", "xlsx"):
-        converted = unzip(file, part) if kind == "zip" else read_workbook(file, part)
-        return open_converted(converted, path, given, chunk_bytes, examine_all=examine_all)
-    if kind in ("text", "gzip"):
-        return TextBatches(path, kind == "gzip", given, chunk_bytes, examine_all)
-    return ArrowBatches(path, kind)
-
-
-def open_converted(
-    converted: ConvertedFile,
-    path: Path,
-    given: GivenLayout,
-    chunk_bytes: int,
-    *,
-    examine_all: bool = True,
-) -> Any:
-    """Return the batches of a converted file, which speak of the file that the user named."""
-    try:
-        batches = open_batches(converted.path, given, chunk_bytes, examine_all=examine_all)
-    except TableError as error:
-        raise table_error(path, str(error).removeprefix(f"{converted.path}: ")) from None
-    # Files stay as long as their batches: a workbook in an archive is converted twice.
-    batches.converted = [converted, *getattr(batches, "converted", [])]
-    batches.path = path
-    batches.notes = [*converted.notes, *batches.notes]
-    return batches
 
 
 class ArrowBatches:
@@ -156,9 +113,9 @@ def _by_numbers(path: Path) -> list[Any]:
 
 
 class FolderBatches:
-    """Parquet files with the same columns; see `covshift.tables.batches`."""
+    """Parquet files with the same columns."""
 
-    typed = True
+    typed = examined = True
     separator = ""
 
     def __init__(self, path: Path, files: list[Path]):

@@ -144,7 +144,7 @@ def monitor(
                 alert=alert, seed=seed, **reading.layout,
             )  # fmt: skip
             if report is not None:
-                from covshift.tables.monitor_report import write_monitor_report
+                from covshift.tables.monitoring_report import write_monitor_report
 
                 write_monitor_report(report, found, alert=alert, model=model.name)
                 found["report"] = str(report)
@@ -173,8 +173,13 @@ def _monitor(
     **settings: Any,
 ) -> dict[str, Any]:
     # Imported here: --help stays fast.
-    from covshift.tables.batch_history import append_history, read_history
-    from covshift.tables.batch_series import CANNOT_SEE, coverage, history_lines, monitor_series
+    from covshift.tables.monitoring_history import append_history, read_history
+    from covshift.tables.monitoring_series import (
+        CANNOT_SEE,
+        coverage,
+        history_lines,
+        monitor_series,
+    )
 
     digest = sha256(model.read_bytes()).hexdigest()
     fitted = load_model(model, trust)
@@ -197,7 +202,7 @@ def _monitor(
     found["past"] = past
     found["coverage"] = coverage(past)
     if update is not None:
-        from covshift.tables.label_updates import update_model
+        from covshift.tables.model_updates import update_model
 
         with working("updating", quiet):
             found["update"] = update_model(
@@ -233,7 +238,7 @@ def _monitor_recordings(
 ) -> dict[str, Any]:
     # Imported here: --help stays fast.
     from covshift.tables import check_output
-    from covshift.tables.monitoring import monitor_recordings
+    from covshift.tables.monitoring_batch import monitor_recordings
 
     table = signals.table_for(model, reading.file_of(batch))
     if out is not None:

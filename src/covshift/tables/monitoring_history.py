@@ -40,7 +40,7 @@ def make_key(*parts: str) -> str:
 
     Examples
     --------
-    >>> from covshift.tables.batch_history import make_key
+    >>> from covshift.tables.monitoring_history import make_key
     >>> make_key("a", "bc") == make_key("ab", "c")
     False
     """

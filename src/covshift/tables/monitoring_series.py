@@ -2,7 +2,7 @@
 
 A batch is a file, or the rows of a day, week or month of one or several files. For each one:
 
-- whether it has moved (`covshift.tables.monitoring`), at the level of a series;
+- whether it has moved (`covshift.tables.monitoring_batch`), at the level of a series;
 - the expected score with its 90 % interval, beside the score on held-out rows of training;
 - with labels of some rows: the score observed on them, whether the interval covered it, and the
   expected score that the labels improve.
@@ -29,13 +29,11 @@ from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.measures.scores import score_predictions
 from covshift.predictors.objective import ACCURACY, BALANCED_ACCURACY
 from covshift.selection.performance import PerformanceEstimate, estimate_performance
-from covshift.tables.batch_history import BATCH, LABELS, make_key
-from covshift.tables.classifier import TableClassifier
 from covshift.tables.columns import column_days, to_frame
 from covshift.tables.errors import TableError, listed, one_line, table_error
 from covshift.tables.label_files import read_batch_labels, same_file
-from covshift.tables.model_frames import open_for_model
-from covshift.tables.monitoring import (
+from covshift.tables.model_reader import open_for_model
+from covshift.tables.monitoring_batch import (
     MIN_ROWS,
     SERIES_LEVEL,
     TARGET,
@@ -43,7 +41,9 @@ from covshift.tables.monitoring import (
     compare_batch,
     predict_encoded,
 )
+from covshift.tables.monitoring_history import BATCH, LABELS, make_key
 from covshift.tables.reading import open_table
+from covshift.tables.table_models import TableClassifier
 
 PERIODS = ("day", "week", "month")
 MAX_ESTIMATE_ROWS = 10_000  # of a batch, drawn at random, that its score is estimated on
@@ -326,7 +326,7 @@ def name_periods(days: FloatArray, by: str) -> list[str | None]:
     Examples
     --------
     >>> import numpy as np
-    >>> from covshift.tables.batch_series import name_periods
+    >>> from covshift.tables.monitoring_series import name_periods
     >>> [name_periods(np.array([19723.5]), by)[0] for by in ("day", "week", "month")]
     ['2024-01-01', '2024-W01', '2024-01']
     """

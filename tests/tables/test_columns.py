@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from covshift.tables.cells import guess_style, to_booleans, to_dates, to_numbers, trim
-from covshift.tables.column_types import ColumnTypes, choose_style
+from covshift.tables.columns import guess_style, to_booleans, to_dates, to_numbers, trim
+from covshift.tables.schema_detection import ColumnTypes, choose_style
 
 DIGITS = "0123456789"
 DASHES = "\u2212\u2013"  # minus sign and en dash
