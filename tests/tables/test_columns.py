@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from covshift.tables.columns import guess_style, to_booleans, to_dates, to_numbers, trim
-from covshift.tables.schema_detection import ColumnTypes, choose_style
+from covshift.tables.columns import guess_number_style, to_booleans, to_dates, to_numbers, trim
+from covshift.tables.schema_detection import ColumnTypes, choose_number_style
 
 DIGITS = "0123456789"
 DASHES = "\u2212\u2013"  # minus sign and en dash
@@ -123,7 +123,7 @@ def columns(*lists):
     ],
 )
 def test_style_of_a_file(lists, separator, style):
-    assert choose_style(columns(*lists), separator) == style
+    assert choose_number_style(columns(*lists), separator) == style
 
 
 def test_kinds_over_several_chunks():
@@ -139,10 +139,10 @@ def test_kinds_over_several_chunks():
 
 
 def test_the_usual_style_decides_only_where_both_serve():
-    assert guess_style([pa.array(["12,345", None])], "point") == "point"
-    assert guess_style([pa.array(["12,345", "x"])], "comma") == "comma"
-    assert guess_style([pa.array(["1,5", "x", "y"])], "point") == "comma"
-    assert guess_style([], "point") == "point"
+    assert guess_number_style([pa.array(["12,345", None])], "point") == "point"
+    assert guess_number_style([pa.array(["12,345", "x"])], "comma") == "comma"
+    assert guess_number_style([pa.array(["1,5", "x", "y"])], "point") == "comma"
+    assert guess_number_style([], "point") == "point"
 
 
 @pytest.mark.parametrize(("n_others", "kind"), [(0, "number"), (5, "number"), (6, "text")])

@@ -224,7 +224,7 @@ def _too_large(document: Document, size: int, max_bytes: int) -> str:
 # escaped by the template.
 
 
-WIDTH, HEIGHT = 720, 340  # size of the view box
+CHART_WIDTH, CHART_HEIGHT = 720, 340  # size of the view box
 LEFT, RIGHT, TOP, BOTTOM = 46, 14, 14, 78
 MAX_NAMES = 8  # labels below the axis
 MAX_NAME = 14  # characters of each
@@ -236,7 +236,7 @@ def draw_series(chart: Chart) -> SimpleNamespace:
     """Return where everything of a chart stands in the view box, for the template."""
     points = chart["points"]
     low, high = _range(chart)
-    inner = WIDTH - LEFT - RIGHT
+    inner = CHART_WIDTH - LEFT - RIGHT
 
     def place_x(number: int) -> float:
         return round(LEFT + inner * (number + 0.5) / max(1, len(points)), 1)
@@ -245,7 +245,7 @@ def draw_series(chart: Chart) -> SimpleNamespace:
         if value is None:
             return None
         share = (min(max(value, low), high) - low) / (high - low)
-        return round(TOP + (HEIGHT - TOP - BOTTOM) * (1 - share), 1)
+        return round(TOP + (CHART_HEIGHT - TOP - BOTTOM) * (1 - share), 1)
 
     marks = [
         SimpleNamespace(
@@ -258,11 +258,11 @@ def draw_series(chart: Chart) -> SimpleNamespace:
     shown = [one for one in marks if None not in (one.y, one.low, one.high)]
     ends = [(one.x, one.high) for one in shown] + [(one.x, one.low) for one in reversed(shown)]
     return SimpleNamespace(
-        width=WIDTH,
-        height=HEIGHT,
+        width=CHART_WIDTH,
+        height=CHART_HEIGHT,
         left=LEFT,
-        right=WIDTH - RIGHT,
-        bottom=HEIGHT - BOTTOM,
+        right=CHART_WIDTH - RIGHT,
+        bottom=CHART_HEIGHT - BOTTOM,
         marks=marks,
         band=_joined(ends) if len(shown) > 1 else "",  # polygon between the ends of the intervals
         line=_joined([(one.x, one.y) for one in shown]) if len(shown) > 1 else "",

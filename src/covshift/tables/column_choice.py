@@ -60,9 +60,9 @@ CONSTANT = "it is constant in the training table"
 MANY_TEXTS = "it looks like an identifier (almost every value is unique)"
 COUNTER = "it looks like a row number (whole numbers one after the other)"
 GROWING = "it looks like a row number (whole numbers that increase from row to row)"
-NAMED = "it looks like an identifier (every value is unique, and its name says so)"
+NAMED_IDENTIFIER = "it looks like an identifier (every value is unique, and its name says so)"
 FREE_TEXT = "it holds free text"
-CLOCK = (
+ONLY_A_CLOCK = (
     "its dates span too few days for a weekly or yearly cycle, and a date alone only says when a "
     "row was recorded"
 )
@@ -179,7 +179,7 @@ def _reason_to_leave_out(name: str, kind: Kind, train: Any, new: Any) -> str | N
         return COUNTER
     if np.all(np.diff(values) > 0):
         return GROWING
-    return NAMED if is_identifier_name(name) else None
+    return NAMED_IDENTIFIER if is_identifier_name(name) else None
 
 
 def _repetitions(train: Any, new: Any) -> dict[str, str]:
@@ -225,7 +225,7 @@ def _use_dates(
             )
         elif name not in keep:
             del kinds[name]
-            reasons.setdefault(CLOCK, []).append(name)
+            reasons.setdefault(ONLY_A_CLOCK, []).append(name)
     return notes
 
 

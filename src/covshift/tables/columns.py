@@ -1,7 +1,7 @@
-r"""What the cells of a column mean: text, frames and Arrow -> numbers, truth values, dates, text.
+r"""Columns of text, of Arrow and of frames -> numbers, truth values, dates or text.
 
 Columns come as text, from text files; as columns of Arrow, from files with types; or as those of a
-frame. Whatever they are, they become one of four kinds. Arrays of Arrow go in and out where a file
+frame. All become one of four kinds. Arrays of Arrow go in and out where a file
 is read (`as_kind`), NumPy's where rows become features (`column_numbers` and its siblings).
 
 Numbers are written in one of two styles, one per file. Optional parts in brackets:
@@ -70,7 +70,7 @@ ODD_SIGN = rf"^[{DASHES}]|^\(.*\)$|[\d.,]-$"
 WITH_PLAIN_SIGN: dict[NumberStyle, str] = {
     style: rf"^[+-]?{number}(?:[eE][+-]?\d+)?$" for style, number in UNSIGNED.items()
 }
-PATTERNS: dict[NumberStyle, str] = {
+NUMBER_PATTERNS: dict[NumberStyle, str] = {
     style: rf"^(?:[+{DASHES}-]?{number}(?:[eE][+-]?\d+)?|\({number}\)|{number}-)$"
     for style, number in UNSIGNED.items()
 }
@@ -251,7 +251,7 @@ def finite(numbers: Any) -> Any:
     return pa.compute.if_else(usable, numbers, pa.scalar(None, pa.float64()))
 
 
-def guess_style(columns: list[Any], usual: NumberStyle) -> NumberStyle:
+def guess_number_style(columns: list[Any], usual: NumberStyle) -> NumberStyle:
     """Return the style under which more cells of columns known to be numbers can be read.
 
     Where both serve alike it is the ``usual`` one, that of the training table.
@@ -267,7 +267,7 @@ def guess_style(columns: list[Any], usual: NumberStyle) -> NumberStyle:
 def count_numbers(cells: Any, style: NumberStyle) -> int:
     """Return how many cells, trimmed, are numbers of this style."""
     return int(
-        pa.compute.sum(pa.compute.match_substring_regex(cells, PATTERNS[style])).as_py() or 0
+        pa.compute.sum(pa.compute.match_substring_regex(cells, NUMBER_PATTERNS[style])).as_py() or 0
     )
 
 

@@ -90,13 +90,13 @@ def write_rows_to_label(
     names = open_table(new_path, **options).schema.kinds if columns is None else columns
     # As text, so that cells come out as they went in.
     reader = open_table(new_path, schema=TableSchema(dict.fromkeys(names, "text")), **options)
-    found = pd.concat(_numbered(reader, rows)).set_index(ROW).loc[list(rows)].reset_index()
+    found = pd.concat(_with_row_numbers(reader, rows)).set_index(ROW).loc[list(rows)].reset_index()
     found = found.drop(columns=label, errors="ignore")
     found.insert(1, label, pd.array([pd.NA] * len(found), dtype="string"))
     write_table(out, [found])
 
 
-def _numbered(reader: Any, rows: Sequence[int]) -> Iterator[Any]:
+def _with_row_numbers(reader: Any, rows: Sequence[int]) -> Iterator[Any]:
     start = 1
     for frame in reader:
         numbered = frame.drop(columns=ROW, errors="ignore")

@@ -395,11 +395,12 @@ def note_moved_columns(tables: MatchedTables, seed: int = 0) -> list[str]:
         encoder.transform(frame.iloc[np.sort(rng.permutation(len(frame))[:MAX_COMPARED_ROWS])])
         for frame in (tables.X_train, tables.X_new)
     )
-    auc = _separate(A, B, seed)
+    auc = _rows_auc(A, B, seed)
     if auc < MIN_AUC:
         return []
     alone = {
-        name: _alone(A[:, owners == name], B[:, owners == name]) for name in dict.fromkeys(owners)
+        name: _column_auc(A[:, owners == name], B[:, owners == name])
+        for name in dict.fromkeys(owners)
     }
     ranked = sorted(alone, key=lambda name: -alone[name])
     top, without = _top_columns(A, B, owners, ranked, auc, seed)
@@ -433,19 +434,19 @@ def _top_columns(
         others = ~np.isin(owners, top)
         if not others.any():
             return (top, None) if len(ranked) > 1 or n_columns == 1 else ([], None)
-        without = _separate(A[:, others], B[:, others], seed)
+        without = _rows_auc(A[:, others], B[:, others], seed)
         if without <= enough:
             return top, without
     return [], None
 
 
-def _separate(A: FloatArray, B: FloatArray, seed: int) -> float:
+def _rows_auc(A: FloatArray, B: FloatArray, seed: int) -> float:
     with ignored_warnings(ConvergenceWarning):  # of rows that are easily separated
         test = classifier_two_sample_test(A, B, cv=3, random_state=seed, n_importance_repeats=0)
     return float(test.statistic)
 
 
-def _alone(A: FloatArray, B: FloatArray) -> float:
+def _column_auc(A: FloatArray, B: FloatArray) -> float:
     """Return the AUC of one column: of its number, or of the best linear score of its features."""
     both = np.concatenate([A, B])
     if both.shape[1] > 1:

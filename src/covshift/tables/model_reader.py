@@ -32,7 +32,7 @@ from covshift.tables.table_models import TableEstimator, known_numbers
 
 
 MIN_SHARE_OUTSIDE = 0.05  # of rows outside the range; a few always are
-MAX_REMEMBERED = 1000
+MAX_REMEMBERED_TEXTS = 1000
 MAX_OUTSIDE = 10  # columns outside their range with a note each; more share one
 
 
@@ -79,7 +79,7 @@ class Departures:
         self.n_unseen[name] += sum(counts.values())
         remembered = self.unseen[name]
         for text, count in counts.items():
-            if count and (text in remembered or len(remembered) < MAX_REMEMBERED):
+            if count and (text in remembered or len(remembered) < MAX_REMEMBERED_TEXTS):
                 remembered[text] += count
 
     def notes(self) -> list[str]:

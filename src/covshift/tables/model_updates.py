@@ -34,7 +34,7 @@ from covshift.tables.monitoring_batch import TARGET, predict_encoded
 from covshift.tables.monitoring_series import objective_of
 from covshift.tables.table_models import TableClassifier
 
-MIN_LABELS = 10  # fewer weigh the members by chance
+MIN_LABELS_TO_UPDATE = 10  # fewer weigh the members by chance
 REFIT = "To learn from the labels, refit: covshift adapt TRAIN NEW --label COL --labels FILE."
 
 
@@ -81,10 +81,10 @@ def update_model(
         rows.
     """
     Z, where, codes = _labeled_rows(model, batch, labels, domain, options)
-    if len(codes) < MIN_LABELS:
+    if len(codes) < MIN_LABELS_TO_UPDATE:
         raise TableError(
-            f"--update needs at least {MIN_LABELS} labels of classes that the model knows; there "
-            f"are {len(codes)}."
+            f"--update needs at least {MIN_LABELS_TO_UPDATE} labels of classes that the model "
+            f"knows; there are {len(codes)}."
         )
     updated, lines, target = deepcopy(model), [], None
     if moved and model.adapts_:

@@ -23,7 +23,7 @@ from covshift.output_files import append_locked
 from covshift.tables.errors import TableError
 
 FORMAT = 1
-START = b'{"covshift_history"'  # of every line
+LINE_START = b'{"covshift_history"'  # of every line
 BATCH, LABELS = "batch", "labels"
 LABEL_FIELDS = ("n_labels", "observed", "updated", "covered")  # of a line of labels
 
@@ -152,7 +152,7 @@ def _parse(path: Any, contents: bytes) -> tuple[list[dict[str, Any]], int, int]:
     if (last := _read_line(rest)) is not None:
         lines.append(last)
         n_whole = len(contents)
-    is_torn = n_whole < len(contents) and rest.startswith(START[: len(rest)])
+    is_torn = n_whole < len(contents) and rest.startswith(LINE_START[: len(rest)])
     if not lines and (n_damaged or (n_whole < len(contents) and not is_torn)):
         raise TableError(
             f"{path} is not a history of covshift monitor: name another file with --history."

@@ -50,7 +50,7 @@ MAX_ESTIMATE_ROWS = 10_000  # of a batch, drawn at random, that its score is est
 # Probability of a score below --alert that gives an alert if the batch moved: see
 # docs/results/monitoring.md.
 MIN_CHANCE = 0.3
-MIN_LABELS = 30  # to say whether an interval covered the score: fewer are mostly noise
+MIN_LABELS_TO_JUDGE = 30  # to say whether an interval covered the score: fewer are mostly noise
 CANNOT_SEE = (
     "Rows without labels cannot show whether the labels of such rows have changed (P(y|x) changed, "
     "x did not). To check: label some rows with covshift label."
@@ -419,14 +419,14 @@ def _use_labels(
         notes.append(f"Classes that the model has never seen count as errors: {listed(strangers)}.")
     if estimate is None:
         return found
-    if len(labels) >= MIN_LABELS:
+    if len(labels) >= MIN_LABELS_TO_JUDGE:
         found["covered"] = bool(estimate["low"] <= observed["value"] <= estimate["high"])
         if not found["covered"]:
             notes.append(LABELS_DIFFER)
     else:
         notes.append(
-            f"{len(labels)} labels: {MIN_LABELS} are needed to say whether the interval covered "
-            "the score."
+            f"{len(labels)} labels: {MIN_LABELS_TO_JUDGE} are needed to say whether the interval "
+            "covered the score."
         )
     # The labeled rows, then those of the sample that are not among them.
     known = np.isin(labels, model.classes_)

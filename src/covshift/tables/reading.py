@@ -42,7 +42,7 @@ from covshift.tables.columns import (
     arrow_kind,
     as_kind,
     as_text,
-    guess_style,
+    guess_number_style,
     is_days,
     plain_column,
     to_frame,
@@ -281,7 +281,7 @@ class TableReader:
         self._filled.clear()
         self.n_rows = self._n_dropped = 0
         empty: list[Any] = []  # rows that are left out if nothing follows
-        for batch in self._batches.read(self._fast_types(), self.schema.missing):
+        for batch in self._batches.read(self._types_to_parse(), self.schema.missing):
             n_filled = _last_filled_row(batch)
             if n_filled:
                 for piece in (*empty, batch.slice(0, n_filled)):
@@ -303,7 +303,7 @@ class TableReader:
 
     def _to_kinds(self, batch: Any) -> Any:
         if self._style is None:
-            self._style = self._guess_style(batch)
+            self._style = self._guess_number_style(batch)
         arrays = []
         for name, kind in self.schema.kinds.items():
             column = plain_column(batch.column(name))
@@ -331,7 +331,7 @@ class TableReader:
         if len(cells):
             self._first_unreadable.setdefault(name, cells[0].as_py())
 
-    def _fast_types(self) -> dict[str, Any] | None:
+    def _types_to_parse(self) -> dict[str, Any] | None:
         """Return types that cells can be read as while they are cut, or None."""
         if self._style == "comma" or (self._style is None and self.schema.decimal == ","):
             return None
@@ -344,7 +344,7 @@ class TableReader:
             and name != self.spelled
         }  # fmt: skip
 
-    def _guess_style(self, batch: Any) -> NumberStyle:
+    def _guess_number_style(self, batch: Any) -> NumberStyle:
         """Return the style of the numbers that came as text; none came so if all are plain."""
         spellings = self.schema.spellings
         texts = [
@@ -354,7 +354,7 @@ class TableReader:
             and not is_days(spellings.get(name, ""))
         ]  # fmt: skip
         usual = self.schema.decimal == "," and bool(texts)
-        return guess_style(texts, "comma" if usual else "point")
+        return guess_number_style(texts, "comma" if usual else "point")
 
     def _take_schema(self, schema: TableSchema, allow_absent: bool) -> TableSchema:
         absent = [name for name in schema.kinds if name not in self._batches.names]

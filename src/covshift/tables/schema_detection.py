@@ -17,7 +17,7 @@ from covshift.tables.columns import (
     DAYS,
     KINDS,
     MISSING,
-    PATTERNS,
+    NUMBER_PATTERNS,
     PLACEHOLDERS,
     Kind,
     NumberStyle,
@@ -37,7 +37,7 @@ LARGE_SHARE = 0.95  # of cells that must be numbers, or dates, for a column to b
 POSSIBLE_SHARE = 0.5  # share of fitting cells below which a kind is excluded
 MIN_PACKED = 3  # cells like 20240501 that must be, for whole numbers to be taken for dates
 FIRST_CELLS = 200  # cells that select which spellings of dates are tried
-MAX_REMEMBERED = 20  # examples kept of other cells, and of units
+MAX_EXAMPLES = 20  # examples kept of other cells, and of units
 CODE = r"^[+-]?0\d+$"
 # Patterns of RE2: a number, whatever its style, and what stands before or behind it.
 CURRENCIES = r"[$€£¥₹]|USD|EUR|GBP|CHF|JPY|CAD|AUD"
@@ -85,7 +85,7 @@ class ColumnTypes:
         self.filled = self.judged = 0
         self.marked: Counter[str] = Counter()
         self.placeholders: Counter[str] = Counter()
-        self.numbers: dict[NumberStyle, int] = dict.fromkeys(PATTERNS, 0)
+        self.numbers: dict[NumberStyle, int] = dict.fromkeys(NUMBER_PATTERNS, 0)
         self.unit = ""
         self.units: Counter[str] = Counter()
         self.others_than_numbers: Counter[str] = Counter()
@@ -187,7 +187,7 @@ class ColumnTypes:
             self.numbers[style] += count
         if max(counts.values()) < len(cells):
             best = max(counts, key=lambda style: counts[style])
-            odd = pa.compute.invert(pa.compute.match_substring_regex(cells, PATTERNS[best]))
+            odd = pa.compute.invert(pa.compute.match_substring_regex(cells, NUMBER_PATTERNS[best]))
             self._remember(self.others_than_numbers, cells.filter(odd))
         self.has_comma |= _any(pa.compute.match_substring(cells, ","))
         self.has_point |= _any(pa.compute.match_substring(cells, "."))
@@ -208,8 +208,8 @@ class ColumnTypes:
     @staticmethod
     def _remember(counter: Counter[str], texts: Any) -> None:
         counts = pa.compute.value_counts(texts).to_pylist()
-        for one in sorted(counts, key=lambda one: -one["counts"])[:MAX_REMEMBERED]:
-            if one["values"] in counter or len(counter) < MAX_REMEMBERED:
+        for one in sorted(counts, key=lambda one: -one["counts"])[:MAX_EXAMPLES]:
+            if one["values"] in counter or len(counter) < MAX_EXAMPLES:
                 counter[one["values"]] += one["counts"]
 
     def is_number(self, style: NumberStyle) -> bool:
@@ -261,13 +261,13 @@ class ColumnTypes:
         return sorted(fit, key=lambda one: (-dates[one], place.get(one, len(order))))
 
 
-def choose_style(columns: list[ColumnTypes], separator: str) -> NumberStyle:
+def choose_number_style(columns: list[ColumnTypes], separator: str) -> NumberStyle:
     """Return the style under which more cells of columns of numbers can be read.
 
     Where both serve alike, as for ``12,345``, commas are decimal only in a file that has a reason
     to separate its cells by semicolons, and no number with a point.
     """
-    numeric = [column for column in columns if any(map(column.is_number, PATTERNS))]
+    numeric = [column for column in columns if any(map(column.is_number, NUMBER_PATTERNS))]
     n_point = sum(column.numbers.get("point", 0) for column in numeric)
     n_comma = sum(column.numbers.get("comma", 0) for column in numeric)
     if n_point != n_comma:
@@ -418,7 +418,7 @@ def _text_kinds(
     notes: list[str],
 ) -> tuple[dict[str, Kind], dict[str, str], NumberStyle]:
     if style is None:
-        style = choose_style(list(columns.values()), source.separator)
+        style = choose_number_style(list(columns.values()), source.separator)
     kinds = {name: column.kind(style) for name, column in columns.items()}
     spellings = {name: column.spelling(style) for name, column in columns.items()}
     # Nothing is said of what the user has decided.

@@ -1,7 +1,7 @@
 """Models of frames with mixed columns: encoder, adapted model, and target rows kept for later.
 
-`TableClassifier` and `TableRegressor` are what ``covshift adapt`` saves; `TableEstimator` holds what
-they share.
+`TableClassifier` and `TableRegressor` are what ``covshift adapt`` saves; `TableEstimator` holds
+what they share.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -34,7 +34,7 @@ from covshift.tables.text_layout import (
     find_layout,
     is_aligned,
     is_row_names,
-    squeeze,
+    squeeze_spaces,
 )
 
 BLOCK_BYTES = 1 << 16  # a block and its text stay in the processor's cache
@@ -253,7 +253,7 @@ class Utf8Stream:
             if self._decoder is not None:
                 block = self._decoder.decode(block, final=self._ended).encode("utf-8")
             if self._aligned:
-                block = self._squeeze(block)
+                block = self._squeeze_spaces(block)
             parts.append(block)
             wanted -= len(block)
         data = b"".join(parts)
@@ -265,14 +265,14 @@ class Utf8Stream:
             self._examination.look(block, final=not block)
         return block
 
-    def _squeeze(self, block: bytes) -> bytes:
+    def _squeeze_spaces(self, block: bytes) -> bytes:
         block = self._spaces + block
         if not self._started:  # spaces in front of the first cell end none
             block = block.lstrip(SPACES)
             self._started = bool(block)
         text = block if self._ended else block.rstrip(SPACES)
         self._spaces = block[len(text) :]
-        return squeeze(text)
+        return squeeze_spaces(text)
 
     def give_back(self, data: bytes) -> None:
         """Put bytes in front of what comes next."""
@@ -338,7 +338,22 @@ PARSING_THREADS = 2  # two cut text faster than a third can use it
 
 
 class TextBatches:
-    """CSV, TSV and their kin; see `covshift.tables.arrow_files`. Every column is text."""
+    """CSV, TSV and their kin as a source of batches (`covshift.tables.reading`).
+
+    **Two ways to cut.** Without quotes, every line break ends a row: the text is cut at line breaks
+    into blocks, which threads parse while others are used (`_read_blocks`). With quotes, a cell may
+    hold a line break, and whether one ends a row depends on all the text before it: pyarrow parses
+    one stream from its beginning (`_read_stream`).
+
+    **Types or text.** Numbers that pyarrow parses while it cuts take a fraction of the time of text
+    that is converted afterwards. But one cell of another kind ends such a pass with an error. The
+    file is then read once more as text, from its beginning; both passes cut batches at the same
+    places, so that rows that were yielded before are skipped (`_read`).
+
+    **Examined or not.** A long text that is read twice anyway is not examined before. Its first
+    pass looks at every block for what the beginning did not show, another encoding or the first
+    quote, and ends in an error; the caller opens the file again, with all of it examined.
+    """
 
     typed = False
 

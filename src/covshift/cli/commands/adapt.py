@@ -33,11 +33,11 @@ from covshift.cli.options import (
     Use,
     check_jobs,
     check_seed,
-    column_names,
     grouped,
     load_model,
     own_model,
     say_trust,
+    split_at_commas,
 )
 from covshift.cli.printing import (
     MAX_TEXT,
@@ -52,7 +52,7 @@ from covshift.registry import MODEL_NAMES, NUMBER_MODEL_NAMES
 from covshift.registry import names as adapter_names
 
 COMMAND = "adapt"
-MIN_FREE_BYTES = 32 << 20  # generous size of a model file
+MODEL_BYTES = 32 << 20  # generous size of a model file
 with one_line_warnings():  # plug-ins are loaded here
     ADAPTERS_HELP = (
         "auto: tries all adapters, scores them without labels of the new rows, and averages the "
@@ -159,7 +159,7 @@ def adapt(
             out,
             inputs=[one for one in (first, new, labels, scores_from) if one],
             any_name=True,
-            min_free_bytes=MIN_FREE_BYTES,
+            min_free_bytes=MODEL_BYTES,
         )
         if is_model_file(first):
             given = {
@@ -198,7 +198,7 @@ def adapt(
                 "time_budget": time_budget, "keep_rows": not keep_no_rows,
             } | _automatic(adapter, min_gain, max_risk, scores_from)  # fmt: skip
             columns = {
-                "ignore": column_names(ignore), "keep": column_names(use),
+                "ignore": split_at_commas(ignore), "keep": split_at_commas(use),
                 "split": splitting.to_split(), "intake": cells.to_intake(),
             }  # fmt: skip
             first, new = reading.file_of(first), new and reading.file_of(new)

@@ -31,16 +31,16 @@ from covshift.cli.options import (
     Use,
     check_jobs,
     check_seed,
-    column_names,
     grouped,
+    split_at_commas,
 )
 from covshift.cli.printing import print_json, print_notes, print_table
 from covshift.cli.progress import working
 
 COMMAND = "diagnose"
 N_STAGES = 7  # stages that `diagnose` reports
-MIN_FREE_BYTES = 8 << 20  # generous size of a report
-HOW_TO_LABEL = (
+REPORT_BYTES = 8 << 20  # generous size of a report
+HERE_TO_LABEL = (
     "write rows of NEW with --to-label FILE, fill in their labels, and return the file with "
     "--labels FILE"
 )
@@ -121,11 +121,11 @@ def diagnose(
             from covshift.tables.diagnosis_report import write_report
 
             import_report()
-            check_output(report, inputs=inputs, any_name=True, min_free_bytes=MIN_FREE_BYTES)
+            check_output(report, inputs=inputs, any_name=True, min_free_bytes=REPORT_BYTES)
         if to_label is not None:
-            check_output(to_label, inputs=inputs, min_free_bytes=MIN_FREE_BYTES)
+            check_output(to_label, inputs=inputs, min_free_bytes=REPORT_BYTES)
         if save_scores is not None:
-            check_output(save_scores, inputs=inputs, any_name=True, min_free_bytes=MIN_FREE_BYTES)
+            check_output(save_scores, inputs=inputs, any_name=True, min_free_bytes=REPORT_BYTES)
         command = adapt_command(
             (train, new),
             {
@@ -139,7 +139,7 @@ def diagnose(
             },
         )  # fmt: skip
         train, new = reading.file_of(train), new and reading.file_of(new)
-        left_out, keep = column_names(ignore), column_names(use)
+        left_out, keep = split_at_commas(ignore), split_at_commas(use)
         if (windows := signals.settings()) is not None:
             train, new, others = as_windows(train, new, windows, (label, domain, *keep))
             left_out += [one for one in others if one not in left_out]
@@ -171,7 +171,7 @@ def diagnose(
             notes.append(f"{say_rows(found)}.")
         rows = rows_to_label(found, tables, ask) if ask else []
         places = [] if windows is None else window_places(new or train, rows)
-        result = found.to_dict() | {"summary": summarize(found, HOW_TO_LABEL), "command": command}
+        result = found.to_dict() | {"summary": summarize(found, HERE_TO_LABEL), "command": command}
         if to_label is not None:
             if not rows:
                 fail(COMMAND, "there is no row to label: all rows of NEW have labels.")
@@ -183,7 +183,7 @@ def diagnose(
             files = f"{train.name}, {new.name}" if new else train.name
             write_report(
                 report, found, tables, facts=[("files", files), ("to follow the advice", command)],
-                notes=notes, how_to_label=HOW_TO_LABEL,
+                notes=notes, how_to_label=HERE_TO_LABEL,
             )  # fmt: skip
     result |= {"notes": notes, "rows to label": rows, "warnings": warned}
     if windows is not None:
@@ -227,7 +227,7 @@ def _print(found: Any) -> None:
     typer.echo(f"Objective: {WORDS[found.objective]}.")
     for sentence in say_findings(found):
         typer.echo(printable(sentence, 600))
-    advice, *others = say_advised(found, HOW_TO_LABEL)
+    advice, *others = say_advised(found, HERE_TO_LABEL)
     typer.echo(printable(advice, 600))
     if found.assessment is not None:
         scores = [

@@ -15,9 +15,9 @@ from covshift.cli.options import (
     Reading,
     Signals,
     Trust,
-    column_names,
     grouped,
     load_model,
+    split_at_commas,
 )
 from covshift.cli.printing import MAX_RECORDINGS, counted, print_json, print_notes, print_table
 from covshift.cli.progress import working
@@ -91,7 +91,7 @@ def predict(
         check_output(out, inputs=[model, new], min_free_bytes=(1 << 20) + size // ROOM)
         if sets is not None and not 0 < sets < 1:
             fail(COMMAND, f"--sets is a probability between 0 and 1; got {sets:g}.")
-        kept, table = column_names(keep), signals.table_for(model, new)
+        kept, table = split_at_commas(keep), signals.table_for(model, new)
         recordings = isinstance(table, RecordingTable)
         if recordings:
             kept = [FILE, START, *(one for one in kept if one not in (FILE, START))]
