@@ -117,8 +117,8 @@ _ALIGNED: dict[str, Any] = {
 }
 _WEIGHTS: dict[str, Any] = {
     "kind": "weights",
-    "assumption": "P(y | x) is the same in all domains and smooth, and source rows lie wherever "
-    "target rows do.",
+    "assumption": "The label depends on the features in the same smooth way in all domains, and "
+    "source rows lie wherever target rows do.",
     "fixes": "A model that spends its capacity where the target has few rows.",
     "harms": "The source has no rows in parts of the target: a few rows then carry all the weight.",
     "needs_target": True,
@@ -160,10 +160,11 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
         name=NO_ADAPTATION,
         path=SCALED_PATH,
         title="no adaptation: all rows in units of the source",
-        assumption="P(y | x) is the same in all domains, and the model has learned it wherever the "
-        "target lies.",
+        assumption="The label depends on the features in the same way in all domains, and the "
+        "model has learned this wherever the target lies.",
         fixes="Nothing: every adapter is compared with it.",
-        harms="The model extrapolates badly, or P(y | x) differs between domains.",
+        harms="The model extrapolates badly, or the label depends on the features in different "
+        "ways in the domains.",
         learns_targets=True,
         streams=True,
         exports_to_onnx=True,

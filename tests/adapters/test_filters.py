@@ -388,7 +388,7 @@ def test_adapt_target_refuses_what_it_cannot_do():
     for domain in (0, 3, 1.5, True, ["a"]):
         with pytest.raises(ValueError, match="negative integer, a name"):
             sf.adapt_target(X, domain=domain)
-    with pytest.raises(ValueError, match="names no domain"):
+    with pytest.raises(ValueError, match="is not a domain"):
         sf.transform(X, sample_domain="nowhere")
 
 

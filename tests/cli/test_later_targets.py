@@ -63,5 +63,7 @@ def test_a_vote_that_would_be_another_is_refused(tmp_path):
     paths = save_vote(tmp_path, CorrelationAlignment())
     second = tmp_path / "second.skops"
     result = run("adapt", paths["model"], paths["later"], "--out", second)
-    assert_refused(result, "adapt", "0.70 of the vote's weight", "To refit: covshift adapt TRAIN")
+    assert_refused(
+        result, "adapt", "0.70 of the ensemble's weight", "To refit: covshift adapt TRAIN"
+    )
     assert not second.exists()

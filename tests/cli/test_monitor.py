@@ -70,13 +70,13 @@ def test_what_is_said_of_one_batch(made):
     shown = succeed("monitor", made.model, made.fine)
     assert "Expected accuracy: 0.900 (0.800 to 0.990), 90 % interval" in shown
     assert "held-out training rows it was 0.950" in shown
-    assert "Rows without labels cannot show whether the labels of such rows have changed" in shown
+    assert "Rows without labels cannot show whether rows like these now have other labels" in shown
     labeled = write(made.folder / "labeled.csv", rows(200, seed=2))
     shown = succeed("monitor", made.model, labeled, "--labels", labeled)
     assert "Observed accuracy on 200 labeled rows" in shown
     assert "inside the interval" in shown
     assert "cannot show" not in shown
-    assert "covered the accuracy of 1 of 1 batches" in shown
+    assert "held the accuracy on labeled rows in 1 of 1 batches" in shown
 
 
 def test_json_of_one_batch_and_of_several(made):
@@ -117,7 +117,7 @@ def test_periods_and_a_page(made, tmp_path):
         "--alert", 0.5,
     )  # fmt: skip
     assert "2024-01-02" in shown
-    assert "at most 5% false alarms in 20 batches" in shown
+    assert "the probability of a false alarm is at most 5%" in shown
     page = report.read_text(encoding="utf-8")
     # 200 rows, twelve a day; the last eight are too few for a batch.
     assert page.count('<g class="mark-fine"') == 16
@@ -231,7 +231,7 @@ def test_updates_that_cannot_be_right_are_refused(made, voted, tmp_path):
     assert_refused(result, "monitor", "at least 10 labels")
     single = write(tmp_path / "single.csv", rows(200, seed=2))
     result = run("monitor", made.model, single, "--labels", single, "--update", new)
-    assert_refused(result, "monitor", "Nothing can be learned without the training rows", "refit")
+    assert_refused(result, "monitor", "cannot be updated without the training rows", "refit")
     assert not new.exists()
 
 
@@ -243,4 +243,4 @@ def test_an_adapter_that_cannot_learn_targets_is_named(tmp_path):
     result = run(
         "monitor", tmp_path / "model.skops", moved, "--labels", moved, "--update", tmp_path / "n"
     )
-    assert_refused(result, "monitor", "could not become the target")
+    assert_refused(result, "monitor", "could not adapt to the batch")

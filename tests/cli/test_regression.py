@@ -125,7 +125,7 @@ def test_score(files):
     assert [one["name"] for one in scores["domains"]] == ["Rome"]
     lines = succeed("score", files["model"], files["labeled"]).splitlines()
     assert any("R²" in line and "mean absolute error" in line for line in lines)
-    assert any(line.startswith("Gain of the model over the plain one: +") for line in lines)
+    assert any(line.startswith("Gain over the plain model: +") for line in lines)
 
 
 def test_show_and_monitor(files):

@@ -51,7 +51,7 @@ def test_predictions_of_windows_and_recordings(made, tmp_path):
         "predict", made["model"], made["all"], "--signals", "--rate", RATE, "--out", out,
         "--by-recording", each, "--proba", "--keep", "rpm",
     )  # fmt: skip
-    assert f"Of each recording: {each}" in text
+    assert f"Predictions of whole recordings: {each}" in text
     windows, recordings = pd.read_csv(out), pd.read_csv(each)
     assert list(windows)[:4] == ["file", "start", "rpm", "prediction"]
     assert windows["start"].tolist() == [WINDOW * k for k in range(N_WINDOWS)] * 6

@@ -212,7 +212,7 @@ def test_one_class():
 
 
 def test_bad_updates(shifted):
-    with pytest.raises(ValueError, match="2 rows but 1 labels"):
+    with pytest.raises(ValueError, match="1 labels for 2 rows"):
         shifted.update([120, 121], [1])
     for row in (0, 10**6):
         with pytest.raises(ValueError, match=f"Row {row} is not a target row"):

@@ -44,7 +44,7 @@ def test_labels_update_the_advice(diagnosis, sites):
     assert updated.assessment.plain != diagnosis.assessment.plain
     with pytest.raises(ValueError, match="finite"):
         diagnosis.update(rows[:1], [np.nan])
-    with pytest.raises(ValueError, match="1 rows but 2 labels"):
+    with pytest.raises(ValueError, match="2 labels for 1 rows"):
         diagnosis.update(rows[:1], [1.0, 2.0])
 
 

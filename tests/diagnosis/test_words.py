@@ -49,6 +49,11 @@ def test_weights():
         "Weighting the source rows cannot work: there are too few rows; a few source rows would "
         "carry nearly all of the weight."
     )
+    obstacles = SimpleNamespace(possible=False, overlap=0.4, obstacles=["overlap"])
+    assert say_weighting(SimpleNamespace(weighting=obstacles)) == (
+        "Weighting the source rows cannot work: only 40 % of the target rows lie where the source "
+        "has rows."
+    )
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,7 @@ def test_new_rows_with_a_domain(sample_domain, expected):
 @pytest.mark.parametrize(
     ("sample_domain", "message"),
     [
-        ("site D", r"'site D' names no domain.*\['site B', 'site C'\]"),
+        ("site D", r"'site D' is not a domain.*\['site B', 'site C'\]"),
         ([-1, -1], r"expected shape \(3,\), got \(2,\)"),
         (["site C"] * 3, "must hold integers"),
         (True, "must hold one integer per row"),

@@ -194,7 +194,7 @@ def test_a_target_learned_later_by_name():
     assert_same(to_onnx(model, domain="new clinic"), model, expected, sample_domain="new clinic")
     there = run(to_onnx(model, domain="new clinic"))["probabilities"]
     assert np.abs(there - run(to_onnx(model))["probabilities"]).max() > 0.01
-    with pytest.raises(ValueError, match="names no domain"):
+    with pytest.raises(ValueError, match="is not a domain"):
         to_onnx(model, domain="old clinic")
 
 

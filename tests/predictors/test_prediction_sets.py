@@ -142,7 +142,11 @@ EVIDENCE = Evidence(
         ({"inside": 0.89}, UNWEIGHTED, "11% of the target rows lie where the source has none"),
         ({"confidence_drop": 0.06}, UNWEIGHTED, "less confident"),
         ({"effective": {**EVIDENCE.effective, DENSITY_RATIOS: 49.0}}, UNWEIGHTED, "49 effective"),
-        ({"effective": {UNWEIGHTED: 200.0, DENSITY_RATIOS: 80.0}}, DENSITY_RATIOS, "P(y | x)"),
+        (
+            {"effective": {UNWEIGHTED: 200.0, DENSITY_RATIOS: 80.0}},
+            DENSITY_RATIOS,
+            "in the same way",
+        ),
     ],
 )
 def test_what_is_promised_by_which_evidence(changes, method, words):

@@ -350,6 +350,15 @@ def test_no_risk_keeps_the_plain_model():
     np.testing.assert_array_equal(choice.recommended, np.eye(3)[choice.plain])
 
 
+def test_a_printed_assessment_has_a_sentence_on_each_line():
+    found = assessed()[0].assessment
+    advice, *lines = str(found).splitlines()
+    assert advice.startswith("Advice: ")
+    assert lines[0].startswith("Expected accuracy (90 % interval), plain model: ")
+    assert len(lines) >= 5
+    assert all(line.endswith(".") for line in lines)
+
+
 def test_the_vote_is_recommended_where_the_risk_is_accepted():
     found = assessed(max_risk=1.0, min_gain=0.0)[0].assessment
     assert found.action == ("adapt" if found.vote_gain.value > 0 else "keep")

@@ -298,16 +298,14 @@ def test_a_new_target_without_the_training_data():
     assert model.adapt_target(-X_new, domain="new clinic") is model
     assert model.score(-X_new, y_new, sample_domain="new clinic") > 0.8
     np.testing.assert_array_equal(model.predict(data[3]), before)
-    with pytest.raises(ValueError, match="names no domain"):
+    with pytest.raises(ValueError, match="is not a domain"):
         model.predict(X_new, sample_domain="old clinic")
 
 
 def test_a_member_that_cannot_learn_a_new_target_says_so_and_nothing_changes():
     model = fit([(CorrelationAlignment(), LogisticRegression())])
     before = model.members_
-    with pytest.raises(
-        ValueError, match=r"CorrelationAlignment \+ LogisticRegression, which votes"
-    ):
+    with pytest.raises(ValueError, match=r"CorrelationAlignment \+ LogisticRegression: "):
         model.adapt_target(make_data()[3])
     assert model.members_ is before
 

@@ -197,7 +197,7 @@ def test_without_a_target_unadapted_models_are_averaged(sites):
 def test_equal_labels_are_predicted():
     X, y, sample_domain, X_new, _ = make_sites(30)
     model = AutoAdaptedRegressor(estimator=LinearRegression(), random_state=0)
-    with pytest.warns(UserWarning, match="No candidate may be ranked"):
+    with pytest.warns(UserWarning, match="No candidate can be scored"):
         model.fit(X, np.full(len(y), 3.0), sample_domain=sample_domain)
     assert_allclose(model.predict(X_new), 3.0)
 

@@ -235,7 +235,7 @@ def test_nobody_left_is_an_error_that_says_why():
 
 
 def test_only_degenerate_candidates_are_used_with_a_warning():
-    with pytest.warns(NoRankedCandidateWarning, match="No candidate may be ranked"):
+    with pytest.warns(NoRankedCandidateWarning, match="No candidate can be scored"):
         choice = choose(make_bench([plain(Constant())]), "rehearsals", n_members=3)
     assert choice.weights.tolist() == [1]
 

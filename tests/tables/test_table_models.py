@@ -199,7 +199,7 @@ def test_bad_input(model):
         make_model().predict(TABLES["new"])
     with pytest.raises(ValueError, match="absent: 'age'"):
         model.predict(TABLES["new"].drop(columns="age"))
-    with pytest.raises(ValueError, match="names no domain"):
+    with pytest.raises(ValueError, match="is not a domain"):
         model.predict(TABLES["new"], sample_domain="Z")
     with pytest.raises(ValueError, match="max_reference_rows"):
         make_model(max_reference_rows=-1).fit_tables(MATCHED)

@@ -108,10 +108,10 @@ class Handler(BaseHTTPRequestHandler):
             elif path == "/undo":
                 state = session.undo()
             else:
-                self._refuse(HTTPStatus.NOT_FOUND, "Unknown step.")
+                self._refuse(HTTPStatus.NOT_FOUND, "Unknown address.")
                 return
         except (KeyError, TypeError, ValueError, OverflowError) as error:
-            self._refuse(HTTPStatus.BAD_REQUEST, f"The request is not understood: {error}")
+            self._refuse(HTTPStatus.BAD_REQUEST, f"The request cannot be read: {error}")
         except OSError as error:
             self._refuse(
                 HTTPStatus.INTERNAL_SERVER_ERROR,
@@ -124,7 +124,7 @@ class Handler(BaseHTTPRequestHandler):
         """Return whether the request comes from the page; if not, it is refused."""
         host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
         if host not in self.server.hosts:
-            self._refuse(HTTPStatus.FORBIDDEN, "Another host was asked for.")
+            self._refuse(HTTPStatus.FORBIDDEN, "The request names another host.")
             return False
         if (origin is None and needs_origin) or (origin is not None and origin != f"http://{host}"):
             self._refuse(HTTPStatus.FORBIDDEN, "The request comes from another page.")

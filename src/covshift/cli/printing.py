@@ -71,8 +71,8 @@ def _plain(value: Any) -> Any:
 
 
 HOW_TO_LABEL = (
-    "Write rows of NEW with covshift diagnose --to-label FILE, fill in their labels, and adapt "
-    "with --labels FILE"
+    "write rows of NEW with covshift diagnose --to-label FILE, fill in their labels, and give the "
+    "file to diagnose and adapt with --labels FILE"
 )
 
 

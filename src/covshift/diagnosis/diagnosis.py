@@ -147,7 +147,8 @@ class Diagnosis:
         Parameters
         ----------
         rows : array-like of int
-            Positions in X, of `rows_to_label` or of other target rows.
+            Rows of X, source rows included, as `rows_to_label` returns them: the first target
+            row has the number of source rows before it, not 0.
         labels : array-like
             Their labels.
 
@@ -261,14 +262,15 @@ class Diagnosis:
         wrong = (numbers[places] != rows) | ~self._of_target[places]
         if wrong.any():
             raise ValueError(
-                f"Row {rows[wrong][0]} is not a target row of this diagnosis. Use rows_to_label()."
+                f"Row {rows[wrong][0]} is not a target row of this diagnosis. Rows are counted in "
+                "X, source rows included; rows_to_label() returns such numbers."
             )
         return places
 
     def _encode(self, labels: Any, n_rows: int) -> IntArray:
         labels = np.atleast_1d(labels)
         if labels.shape != (n_rows,):
-            raise ValueError(f"There are {n_rows} rows but {len(labels)} labels.")
+            raise ValueError(f"Got {len(labels)} labels for {n_rows} rows: give one for each.")
         number_of = {label: number for number, label in enumerate(self.classes.tolist())}
         unknown = [label for label in labels.tolist() if label not in number_of]
         if unknown:
@@ -283,7 +285,7 @@ def _check_numbers(labels: Any, n_rows: int) -> FloatArray:
     """Return finite numbers, one for each row."""
     numbers: FloatArray = np.atleast_1d(np.asarray(labels, dtype=np.float64))
     if numbers.shape != (n_rows,):
-        raise ValueError(f"There are {n_rows} rows but {len(numbers)} labels.")
+        raise ValueError(f"Got {len(numbers)} labels for {n_rows} rows: give one for each.")
     if not np.isfinite(numbers).all():
         raise ValueError("Labels must be finite numbers.")
     return numbers

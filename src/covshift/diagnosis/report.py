@@ -12,7 +12,6 @@ from covshift.diagnosis.words import (
     say_skipped,
     say_stability,
     say_weighting,
-    score_heading,
     show_expected_gain,
     title_of,
 )
@@ -39,6 +38,7 @@ from covshift.selection.words import (
     REHEARSALS,
     capitalized,
     name_objective,
+    score_heading,
     score_rows,
     show_estimate,
 )

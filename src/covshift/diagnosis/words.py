@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from covshift.selection.words import (
     HOW_TO_LABEL,
     describe_assessment,
-    name_objective,
     percent,
+    score_heading,
+    score_lines,
     score_rows,
     show_estimate,
 )
@@ -80,17 +81,8 @@ def describe(diagnosis: "Diagnosis") -> str:
     """Return the sentences and the expected scores as a text of several lines."""
     lines = [say_rows(diagnosis), *(f"- {one}" for one in summarize(diagnosis))]
     if diagnosis.assessment is not None:
-        name = score_heading(diagnosis.objective)
-        lines += [
-            f"- {name}, {model}: {show_estimate(score, diagnosis.objective)}."
-            for model, score in score_rows(diagnosis.assessment)
-        ]
+        lines += [f"- {one}" for one in score_lines(diagnosis.assessment)]
     return "\n".join(lines)
-
-
-def score_heading(objective: str) -> str:
-    """Return what expected scores are called."""
-    return f"Expected {name_objective(objective)} (90 % interval)"
 
 
 def describe_html(diagnosis: "Diagnosis") -> str:
@@ -161,8 +153,9 @@ def say_weighting(diagnosis: "Diagnosis") -> str:
         inside = f"{percent(weighting.overlap)} of the target rows lie where the source has rows"
     if weighting.possible:
         return f"Weighting the source rows can work: {inside}."
-    reasons = "; ".join(OBSTACLES[name] for name in weighting.obstacles)
-    return f"Weighting the source rows cannot work: {reasons}{f' ({inside})' if inside else ''}."
+    obstacles = OBSTACLES | ({"overlap": f"only {inside}"} if inside else {})
+    reasons = "; ".join(obstacles[name] for name in weighting.obstacles)
+    return f"Weighting the source rows cannot work: {reasons}."
 
 
 def say_stability(diagnosis: "Diagnosis") -> list[str]:

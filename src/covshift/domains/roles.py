@@ -77,8 +77,8 @@ def check_new_domains(
         numbers = {name: number for number, name in domain_names.items()}
         if sample_domain not in numbers:
             raise ValueError(
-                f"sample_domain={sample_domain!r} names no domain of this model; "
-                f"names it learned by adapt_target: {sorted(numbers)}."
+                f"sample_domain={sample_domain!r} is not a domain of this model. Names that it "
+                f"learned by adapt_target: {sorted(numbers)}."
             )
         sample_domain = numbers[sample_domain]
     if _is_integer(sample_domain) and SOME_TARGET < sample_domain < SOME_SOURCE:

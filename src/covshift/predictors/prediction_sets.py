@@ -308,12 +308,12 @@ def decide(evidence: Evidence, alpha: float) -> tuple[Promise, list[str]]:
     if evidence.inside < MIN_INSIDE:
         return refuse(
             f"{1 - evidence.inside:.0%} of the target rows lie where the source has none; at most "
-            f"{1 - MIN_INSIDE:.0%} may."
+            f"{1 - MIN_INSIDE:.0%} is allowed."
         )
     if evidence.confidence_drop > MAX_DROP:
         return refuse(
-            f"The model is less confident on the target rows than on held-out source rows by "
-            f"{evidence.confidence_drop:.2f}; by at most {MAX_DROP} it may be."
+            "The model is less confident on the target rows than on held-out source rows by "
+            f"{evidence.confidence_drop:.2f}; at most {MAX_DROP} is allowed."
         )
     n_effective = evidence.effective[DENSITY_RATIOS]
     if n_effective < least:
@@ -322,7 +322,10 @@ def decide(evidence: Evidence, alpha: float) -> tuple[Promise, list[str]]:
         )
     where = f"{evidence.inside:.0%} of the target rows lie where the source has rows."
     if CLASS_PROPORTIONS not in evidence.effective:
-        reason = f"Target rows differ from the source; P(y | x) is assumed to be the same. {where}"
+        reason = (
+            "Target rows differ from the source. It is assumed that the label depends on the "
+            f"features in the same way. {where}"
+        )
         return Promise(True, DENSITY_RATIOS, reason, n_effective), [UNWEIGHTED, DENSITY_RATIOS]
     reason = (
         "Target rows differ from the source. It is assumed that class proportions alone, or the "

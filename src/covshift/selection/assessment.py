@@ -182,6 +182,13 @@ class Assessment(NamedTuple):
     plain_error: Estimate | None = None
     recommended_error: Estimate | None = None
 
+    def __str__(self) -> str:
+        """Return the advice and the expected scores in sentences, one on each line."""
+        # Imported here: the sentences are made from assessments.
+        from covshift.selection.words import assessment_text
+
+        return assessment_text(self)
+
 
 class LabeledRows(NamedTuple):
     """Target rows whose labels are known.

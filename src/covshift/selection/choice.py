@@ -189,7 +189,7 @@ def _check_some_allowed(table: ScoreTable) -> None:
     if all(output.logits is None for output in table.outputs):
         raise ValueError(f"No candidate could be fitted. {told}")
     warnings.warn(
-        f"No candidate may be ranked, so the first is used. {told}",
+        f"No candidate can be scored, so the first one is used. {told}",
         NoRankedCandidateWarning,
         stacklevel=5,
     )

@@ -103,12 +103,12 @@ def adapt_members(
             kept.append(member.adapt_target(X, domain))
         except RefitNeededError as error:
             left.append(member)
-            reason = f"{member.candidate.name}, which votes: {error}"
+            reason = f"{member.candidate.name}: {error}"
     total = sum(member.weight for member in kept)
     if left and (total < MIN_WEIGHT_KEPT or not any(one.candidate.adapts for one in kept)):
         raise RefitNeededError(
-            f"Members that have {1 - total:.2f} of the vote's weight cannot learn a new target, "
-            f"and the others alone would be another model. {reason}"
+            f"Models with {1 - total:.2f} of the ensemble's weight cannot learn a new target, and "
+            f"the rest alone would be another model. {reason}"
         )
     return [member._replace(weight=member.weight / total) for member in kept], left
 
@@ -141,7 +141,7 @@ def mix_probabilities(
     """
     used = {i: one for i, one in enumerate(P) if one is not None and weights[i]}
     if not used:
-        raise ValueError("None of the candidates with a weight has probabilities.")
+        raise ValueError("None of the models in the ensemble has probabilities.")
     mean: FloatArray = np.zeros(next(iter(used.values())).shape)
     for flag in (False, True):
         some = [i for i in used if adapts[i] == flag]

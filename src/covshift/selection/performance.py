@@ -80,7 +80,7 @@ ESTIMATORS = (
 SEPARATED = ("confidence", "calibrated confidence", "transport")  # also times 2 A - 1
 ASSUMPTION = (
     "The score falls as far as on real data in which confidence, class proportions and features "
-    "moved as they did here. A rule P(y | x) that changed while the rows did not cannot be seen."
+    "moved as they did here. A change of the labels alone, while rows stay alike, cannot be seen."
 )
 
 

@@ -41,6 +41,26 @@ def describe_assessment(assessment: Assessment, how_to_label: str = HOW_TO_LABEL
     ]
 
 
+def assessment_text(assessment: Assessment) -> str:
+    """Return an assessment as a text of several lines, the expected scores below the advice."""
+    advice, *sentences = describe_assessment(assessment)
+    return "\n".join([advice, *score_lines(assessment), *sentences])
+
+
+def score_lines(assessment: Assessment) -> list[str]:
+    """Return a line with the expected score of each model."""
+    heading = score_heading(assessment.objective)
+    return [
+        f"{heading}, {model}: {show_estimate(score, assessment.objective)}."
+        for model, score in score_rows(assessment)
+    ]
+
+
+def score_heading(objective: str) -> str:
+    """Return what expected scores are called."""
+    return f"Expected {name_objective(objective)} (90 % interval)"
+
+
 def say_advice(assessment: Assessment) -> str:
     """Return the action with its confidence."""
     sure = f"{assessment.confidence} confidence"

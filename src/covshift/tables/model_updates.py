@@ -91,24 +91,24 @@ def update_model(
         try:
             updated, target = adapt_model(model, batch, domain=domain, **options)
         except TableError as error:
-            lines.append(one_line(f"The batch could not become the target. {error}", 500))
+            lines.append(one_line(f"The model could not adapt to the batch. {error}", 500))
         else:
             lines.append("The batch has moved and is now the target that the model adapts to.")
     weights = reweigh_members(updated, Z, where, codes)
     if weights is not None:
-        lines.append(f"The members were weighed anew with {len(codes)} labels.")
+        lines.append(f"The weights of the ensemble were fitted again with {len(codes)} labels.")
     if target is None and weights is None:
         why = " ".join(lines) or (
             "A single model has no weights to change, and the batch has not moved."
             if not moved
             else "A single model without adaptation cannot be updated."
         )
-        raise TableError(f"Nothing can be learned without the training rows. {why} {REFIT}")
+        raise TableError(f"The model cannot be updated without the training rows. {why} {REFIT}")
     before, after = (_count_right(one, Z, where, codes) for one in (model, updated))
     if after < before:
         raise TableError(
-            f"The updated model is right on {after} of {len(codes)} labeled rows, the model before "
-            f"on {before}: nothing was written. {REFIT}"
+            f"The updated model is right on {after} of {len(codes)} labeled rows, the present "
+            f"model on {before}: nothing was written. {REFIT}"
         )
     if isinstance(updated.estimator_, AutoAdaptedClassifier):
         updated.estimator_.assessment_ = None  # the assessment belongs to the earlier model
@@ -124,8 +124,8 @@ def update_model(
     card.pop("assessment", None)
     save(updated, out, card=card)
     lines += [
-        f"Right on {after} of {len(codes)} labeled rows, {before} before (the weights were learned "
-        "from these rows).",
+        f"The updated model is right on {after} of {len(codes)} labeled rows, the model before it "
+        f"on {before}. New rows may do worse: the weights were learned from these.",
         f"Model: {out}",
     ]
     return {

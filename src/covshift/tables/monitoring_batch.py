@@ -143,8 +143,8 @@ def compare_batch(
     if min(len(Z_old), len(Z_new)) < MIN_ROWS:
         raise table_error(
             path,
-            f"{len(Z_new)} rows against {len(Z_old)} kept in the model: {MIN_ROWS} of "
-            "either are needed to tell.",
+            f"{len(Z_new)} rows, and {len(Z_old)} kept in the model to compare with: at least "
+            f"{MIN_ROWS} of each are needed.",
         )
     found = _compare(Z_old, Z_new, model.encoder_.get_feature_names_out(), rng)
     old = predict_encoded(model, Z_old, model.reference_domain_[reference])

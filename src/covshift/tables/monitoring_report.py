@@ -96,7 +96,7 @@ def monitor_document(
     if told["batches"]:
         paragraphs.insert(
             0,
-            f"With labels, the 90 % interval covered the observed {measure} of {told['covered']} "
+            f"The 90 % interval held the {measure} on labeled rows in {told['covered']} "
             f"of {told['batches']} batches.",
         )
     if len(past) > len(shown):
@@ -122,8 +122,8 @@ def _say_test(shown: Sequence[Mapping[str, Any]]) -> str:
     level = float(shown[-1]["level"])
     return (
         "Features together, each feature, its spread, predictions and predicted class proportions, "
-        f"with Holm's correction, at level {level:g} for each batch: at most {20 * level:.0%} "
-        "false alarms in 20 batches."
+        f"with Holm's correction, at level {level:g} for each batch. In 20 batches that have not "
+        f"moved, the probability of a false alarm is at most {20 * level:.0%}."
     )
 
 

@@ -52,8 +52,8 @@ MAX_ESTIMATE_ROWS = 10_000  # of a batch, drawn at random, that its score is est
 MIN_CHANCE = 0.3
 MIN_LABELS_TO_JUDGE = 30  # to say whether an interval covered the score: fewer are mostly noise
 CANNOT_SEE = (
-    "Rows without labels cannot show whether the labels of such rows have changed (P(y|x) changed, "
-    "x did not). To check: label some rows with covshift label."
+    "Rows without labels cannot show whether rows like these now have other labels than in "
+    "training. To check: label some rows with covshift label."
 )
 MOVED_NOT_BELOW = (
     "A batch moved and gave no alert. That does not mean that the score is fine: the estimate "
@@ -66,8 +66,9 @@ OF_CLASSES_ONLY = (
     "from predict_interval, or covshift predict --sets."
 )
 LABELS_DIFFER = (
-    "The score on the labeled rows is outside the interval that was expected without labels: the "
-    "labels of such rows may have changed (P(y|x)), or the estimate's assumptions do not hold."
+    "The score on the labeled rows is outside the interval that was expected without labels: rows "
+    "like these may now have other labels than in training, or the estimate's assumptions do not "
+    "hold."
 )
 
 

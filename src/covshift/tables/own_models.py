@@ -217,7 +217,9 @@ def _find_class(path: str, task: str) -> type:
     others = {one for paths in OTHER_LIBRARIES.values() for one in paths}
     ours = parts[0] == "sklearn" and len(parts) > 2 and all(one.isidentifier() for one in parts)
     if path not in others and (not ours or any(one.startswith("_") for one in parts)):
-        raise TableError(f"{listed([path])} is not a model that --estimator takes: {taken}.")
+        raise TableError(
+            f"{listed([path])} is not a model that --estimator takes. It takes {taken}."
+        )
     try:
         kind = getattr(import_module(module), name, None)
     except ImportError as error:
@@ -232,7 +234,9 @@ def _find_class(path: str, task: str) -> type:
         hint = ""
         if task == "classification" and issubclass(kind, RegressorMixin):
             hint = " For a numeric label, add --task regression."
-        raise TableError(f"{path} is not a {word}. --estimator takes {taken}.{hint}")
+        raise TableError(
+            f"{path} is not a {word}, which this label needs. --estimator takes {taken}.{hint}"
+        )
     return kind
 
 

@@ -490,11 +490,16 @@ class TextBatches:
         for batch in read({}):
             if examination.n_quotes and not self.file.n_quotes:
                 raise table_error(
-                    self.path, "has its first quote after the part that was examined."
+                    self.path,
+                    "has its first quotation mark late in the file, after its layout was detected; "
+                    "save the table again, as CSV with all cells quoted or none.",
                 )
             yield batch
         if examination.n_quotes % 2:
-            raise table_error(self.path, "has an unmatched quote.")
+            raise table_error(
+                self.path,
+                "has an opening quotation mark without a closing one; close or remove it.",
+            )
         self.file = replace(self.file, n_quotes=examination.n_quotes, examined=True)
         self._examination = None
 

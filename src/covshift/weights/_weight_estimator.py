@@ -69,8 +69,8 @@ class WeightEstimator(BaseEstimator):
             domains = check_fit_domains(sample_domain, label_mask, rows.shape[0])
             if domains.given and not domains.has_target:
                 raise ValueError(
-                    "sample_domain has no target rows (negative entries) to weigh for. Add the "
-                    "rows of the target, or leave sample_domain out."
+                    "sample_domain has no target rows (negative entries), which weights need. Add "
+                    "the rows of the target, or leave sample_domain out."
                 )
             self.domains_ = domains.domains
             if domains.has_target:
@@ -79,7 +79,7 @@ class WeightEstimator(BaseEstimator):
                 warn_nothing_to_adapt(self, "all weights are one")
                 weights = np.ones(rows.shape[0])
             if not weights.any():
-                self._warn("all weights are zero: no source row is like the target")
+                self._warn("all weights are zero: no source row resembles the target")
             self.weights_ = weights.astype(rows.dtype)
             self.mean_weight_ = float(weights.mean())
             self.share_zero_ = float(np.mean(weights == 0))

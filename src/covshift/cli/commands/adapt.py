@@ -340,7 +340,7 @@ def _print(result: dict[str, Any], quiet: bool) -> None:
         typer.echo(result["decision"])
     if "decision" in result or result["target"]["left the vote"]:
         rows = [(one["candidate"], one["weight"]) for one in result["chosen"]]
-        print_table(["in use", "weight"], rows)
+        print_table(["model in use", "weight"], rows)
     if result.get("objective"):
         from covshift.predictors.objective import WORDS  # imported here: --help stays fast
 

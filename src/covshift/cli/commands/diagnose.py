@@ -34,16 +34,12 @@ from covshift.cli.options import (
     grouped,
     split_at_commas,
 )
-from covshift.cli.printing import print_json, print_notes, print_table
+from covshift.cli.printing import HOW_TO_LABEL, print_json, print_notes, print_table
 from covshift.cli.progress import working
 
 COMMAND = "diagnose"
 N_STAGES = 7  # stages that `diagnose` reports
 REPORT_BYTES = 8 << 20  # generous size of a report
-HERE_TO_LABEL = (
-    "write rows of NEW with --to-label FILE, fill in their labels, and return the file with "
-    "--labels FILE"
-)
 MODEL_FILE = "model.skops"  # output of the command that is printed last
 MAX_ADAPTERS = 12  # printed, and those in use
 
@@ -171,7 +167,7 @@ def diagnose(
             notes.append(f"{say_rows(found)}.")
         rows = rows_to_label(found, tables, ask) if ask else []
         places = [] if windows is None else window_places(new or train, rows)
-        result = found.to_dict() | {"summary": summarize(found, HERE_TO_LABEL), "command": command}
+        result = found.to_dict() | {"summary": summarize(found, HOW_TO_LABEL), "command": command}
         if to_label is not None:
             if not rows:
                 fail(COMMAND, "there is no row to label: all rows of NEW have labels.")
@@ -183,7 +179,7 @@ def diagnose(
             files = f"{train.name}, {new.name}" if new else train.name
             write_report(
                 report, found, tables, facts=[("files", files), ("to follow the advice", command)],
-                notes=notes, how_to_label=HERE_TO_LABEL,
+                notes=notes, how_to_label=HOW_TO_LABEL,
             )  # fmt: skip
     result |= {"notes": notes, "rows to label": rows, "warnings": warned}
     if windows is not None:
@@ -220,14 +216,14 @@ def _say_rows(name: str, rows: list[int], places: list[dict[str, Any]]) -> str:
 def _print(found: Any) -> None:
     """Print what was found, the advice, expected scores and adapters."""
     # Imported here: --help stays fast.
-    from covshift.diagnosis.words import say_advised, say_findings, score_heading
+    from covshift.diagnosis.words import say_advised, say_findings
     from covshift.predictors.objective import WORDS
-    from covshift.selection.words import score_rows, show_estimate
+    from covshift.selection.words import score_heading, score_rows, show_estimate
 
     typer.echo(f"Objective: {WORDS[found.objective]}.")
     for sentence in say_findings(found):
         typer.echo(printable(sentence, 600))
-    advice, *others = say_advised(found, HERE_TO_LABEL)
+    advice, *others = say_advised(found, HOW_TO_LABEL)
     typer.echo(printable(advice, 600))
     if found.assessment is not None:
         scores = [

@@ -263,8 +263,8 @@ def _print_series(found: dict[str, Any], alert: float | None) -> None:
         )
         first = found["batches"][0]
         typer.echo(
-            f"Moved at level {first['level']:g} of each batch: at most "
-            f"{20 * first['level']:.0%} false alarms in 20 batches."
+            f"Level of the test of each batch: {first['level']:g}. In 20 batches that have not "
+            f"moved, the probability of a false alarm is at most {20 * first['level']:.0%}."
         )
         if first["reference"] is not None:
             typer.echo(
@@ -272,13 +272,13 @@ def _print_series(found: dict[str, Any], alert: float | None) -> None:
             )
         if low := [one["name"] for one in found["batches"] if one["below_alert"]]:
             typer.echo(
-                f"Alert, {measure} below {alert:g} expected or likely enough: "
+                f"Alert ({measure} below {alert:g}, expected or likely enough): "
                 f"{printable(', '.join(low), 400)}."
             )
     told = found["coverage"]
     if told["batches"]:
         typer.echo(
-            f"With labels, the 90 % interval covered the {measure} of {told['covered']} of "
+            f"The 90 % interval held the {measure} on labeled rows in {told['covered']} of "
             f"{told['batches']} batches."
         )
     if found["cannot_see"]:

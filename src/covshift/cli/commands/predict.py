@@ -142,7 +142,7 @@ def predict(
             typer.echo(f"({rest:,} more recordings; --by-recording FILE writes all)")
     typer.echo(f"Predictions: {out}")
     if by_recording is not None:
-        typer.echo(f"Of each recording: {by_recording}")
+        typer.echo(f"Predictions of whole recordings: {by_recording}")
 
 
 def _print_sets(sets: dict[str, Any]) -> None:
@@ -159,7 +159,10 @@ def _print_sets(sets: dict[str, Any]) -> None:
 
     typer.echo(f"Mean width of an interval: {say_number(sets['mean width'])}.")
     if sets["infinite"]:
-        typer.echo(f"{sets['infinite']:,} intervals are infinite.")
+        typer.echo(
+            f"{sets['infinite']:,} intervals have an infinite end: too few training rows resemble "
+            "these rows."
+        )
 
 
 def _say_predicted(result: dict[str, Any]) -> str:

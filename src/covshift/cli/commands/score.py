@@ -139,7 +139,7 @@ def say_gain(gain: dict[str, float | None], objective: str | None) -> str:
     from covshift.predictors.objective import NAMES  # here: --help stays fast
 
     if gain["value"] == gain["low"] == gain["high"] == 0:
-        return "The model and the plain one are right on the same rows."
+        return "The model and the plain model are right on the same rows."
     if gain["value"] is None:
         return "The gain over the plain model is undefined on these rows."
     measure = NAMES.get(str(objective), NAMES["accuracy"])
@@ -148,7 +148,7 @@ def say_gain(gain: dict[str, float | None], objective: str | None) -> str:
     if gain["low"] is not None and gain["high"] is not None:
         reach = f"95 % interval {show(gain['low'])} to {show(gain['high'])}"
     less = ", by which it is lower" if objective == "mae" else ""
-    return f"Gain of the model over the plain one: {show(gain['value'])} {measure}{less} ({reach})."
+    return f"Gain over the plain model: {show(gain['value'])} {measure}{less} ({reach})."
 
 
 def _signed(value: float) -> str:

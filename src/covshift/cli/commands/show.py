@@ -25,6 +25,19 @@ FIRST = (
 )  # fmt: skip
 LAST = ("domain_names", "model", "feature_names", "software")  # long, and seldom asked for
 ONE_LINE = 80  # characters of a list that is not taken apart
+# Entries of a card whose names say little to a user, in words.
+IN_WORDS = {
+    "class_name": "class",
+    "chosen": "ensemble",
+    "reference rows": "new rows kept for covshift monitor",
+    "score": "how candidates were scored",
+}
+VALUES_IN_WORDS = {
+    ("score", "rehearsals"): "on source rows that play the target",
+    ("score", "source CV"): "by cross-validation on the source rows",
+}
+# Of a model of tables, "data" says the same with names.
+SAID_BY_DATA = ("n_features", "domains")
 
 
 def show(
@@ -47,10 +60,15 @@ def show(
         for name in [name for name in (*FIRST, *middle, *LAST) if name in card]:
             if name == "decision" and restore_assessment(card.get("assessment")) is not None:
                 continue  # the assessment begins with the advice
-            if name == "classes" and card[name] is None:
-                continue  # field of a regression
+            if (name == "classes" and card[name] is None) or card[name] == []:
+                continue  # a regression has no classes
+            if name in SAID_BY_DATA and "data" in card:
+                continue
             if name != "assessment" or not print_assessment(card[name]):
-                _print(name, card[name], 0)
+                value = card[name]
+                if isinstance(value, str):  # a card may hold anything
+                    value = VALUES_IN_WORDS.get((name, value), value)
+                _print(IN_WORDS.get(name, name), value, 0)
 
 
 def _print(name: str, value: Any, depth: int) -> None:
