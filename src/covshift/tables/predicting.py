@@ -13,7 +13,6 @@ import pyarrow as pa
 from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
 from covshift.predictors.objective import describe_objective
 from covshift.predictors.prediction_sets import PredictionIntervals, PredictionSets, check_held_out
-from covshift.selection.words import say_number
 from covshift.solvers.threads import one_blas_thread
 from covshift.tables.columns import to_frame
 from covshift.tables.errors import TableError, listed
@@ -272,6 +271,8 @@ class _NumberSummary:
         """Say how many predictions lie where no training label does."""
         if not self._n_outside:
             return []
+        from covshift.selection.words import say_number  # here: most models predict classes
+
         low, high = self._model.label_range_
         lie = "lies" if self._n_outside == 1 else "lie"
         return [

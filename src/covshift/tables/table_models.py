@@ -31,7 +31,6 @@ from covshift.predictors.objective import R2
 from covshift.predictors.prediction_sets import PredictionIntervals, PredictionSets
 from covshift.registry import NO_ADAPTATION
 from covshift.row_checks import check_magnitude
-from covshift.selection import AutoAdaptedClassifier, AutoAdaptedRegressor
 from covshift.tables.encoder import TableEncoder
 from covshift.tables.matching import NEW, MatchedTables
 from covshift.tables.schema import TableSchema
@@ -468,6 +467,9 @@ class TableClassifier(ScoredClassifier, TableEstimator):
 
     @staticmethod
     def _default_estimator() -> Any:
+        # Here: a model from a file, which has its estimator, is read without the automatic choice.
+        from covshift.selection import AutoAdaptedClassifier
+
         return AutoAdaptedClassifier(random_state=0)
 
 
@@ -559,4 +561,7 @@ class TableRegressor(RegressorMixin, TableEstimator):
 
     @staticmethod
     def _default_estimator() -> Any:
+        # Here: a model from a file, which has its estimator, is read without the automatic choice.
+        from covshift.selection import AutoAdaptedRegressor
+
         return AutoAdaptedRegressor(random_state=0)
