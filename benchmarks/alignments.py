@@ -51,7 +51,7 @@ def root(C, power=0.5):
 
 
 def floor(method, source, target):
-    """What the method's map is made of."""
+    """Parts of the method's map."""
     C_source, C_target = covariance(source), covariance(target)
     if method == "SubspaceAlignment":
         T, U = (np.linalg.eigh(C)[1][:, ::-1][:, : D // 2] for C in (C_source, C_target))

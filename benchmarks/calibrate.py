@@ -168,7 +168,7 @@ def write_coefficients(path, by_task, without=()):
 
 
 def left_out_lines(stored, cases, betas):
-    """Lines of results of the vote by coefficients that know nothing of the task's cluster."""
+    """Lines of results of the vote by coefficients that were fitted without the task's cluster."""
     line, drawn = stored.line, stored.draw()
     bench, tests = restore(drawn, stored.path, line["seed"])
     classes = np.unique(drawn.y_source)

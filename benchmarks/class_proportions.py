@@ -1,4 +1,4 @@
-"""What estimated class proportions are worth for one adapter and one model.
+"""The gain by estimated class proportions with one adapter and one model.
 
     covshift-bench run DATA --methods auto --out runs/results.jsonl --jobs 2
     python benchmarks/class_proportions.py runs/results.jsonl

@@ -64,7 +64,7 @@ def upstream(groups, label_reward, dtype):
 
 
 def evaluation(n, m, L, activation, dtype, run=map):
-    """Functions of nothing: the floor, our evaluation and the plain one, at the same W."""
+    """Functions of nothing: the floor, our evaluation and one in plain NumPy, at the same W."""
     X, codes = make_rows(n, m, dtype, labels=activation != "abs")
     W = (2 / np.sqrt(m) * np.random.default_rng(1).standard_normal((L, m))).astype(dtype)
     groups = even_groups(L)
@@ -195,7 +195,7 @@ def restarts():
 def grid():
     """170 settings, all of ours on two cores against a sample, one by one, in plain NumPy.
 
-    The baseline of both precisions is the plain one in float64.
+    The baseline of both precisions is plain NumPy in float64.
     """
     double = None
     for dtype, bounds in ((np.float64, (7, 12)), (np.float32, (10, 20))):

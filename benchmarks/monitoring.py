@@ -3,7 +3,7 @@
     python benchmarks/monitoring.py false-alarms --series 1200 --out runs/false_alarms.jsonl
     python benchmarks/monitoring.py detection --repeats 40 --out runs/detection.jsonl
 
-Lines are added to the file as they are computed; a second run goes on from there.
+Lines are added to the file as they are computed; a second run resumes.
 
 **False alarms**: series of 20 batches of 500 rows with the distribution of the rows that the model
 keeps; a new model for each series. An alarm is exit code 3 (a batch has moved). Asked: at most 5 %

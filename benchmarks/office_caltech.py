@@ -69,7 +69,7 @@ def main():
     parser.add_argument("folder", help="folder with the four .mat files")
     names = [*MODELS, AUTOMATIC]
     parser.add_argument("--models", nargs="+", choices=names, default=list(MODELS))
-    parser.add_argument("--pairs", type=int, default=12, help="so many pairs, the smallest first")
+    parser.add_argument("--pairs", type=int, default=12, help="number of pairs, the smallest first")
     arguments = parser.parse_args()
     data = load_office_caltech(arguments.folder)
     n_rows = {one: int(np.sum(data.domain == one)) for one in data.domain_names}

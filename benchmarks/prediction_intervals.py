@@ -5,7 +5,7 @@
 For each task of `regression.py`, an `AutoAdaptedRegressor` is fitted; it and its plain model
 predict intervals of the test rows, for which the target rows speak. Beside them stand unweighted
 intervals, and those of a model whose residuals are calibrated on the test labels (ORACLE), in the
-same run. Lines are added as they are computed; a second run goes on from there.
+same run. Lines are added as they are computed; a second run resumes.
 """
 
 import argparse

@@ -7,7 +7,7 @@
         --cache runs/stored --out runs/sets [--jobs 2] [--write]
 
 Models are the plain model and the vote of `stored_votes.py`, as if they had been saved: held-out
-source rows are those of the bench, the target rows speak for the test rows, which are judged. For
+source rows are those of the bench, the target rows represent the test rows, which are judged. For
 each task, evidence and weights are those of `covshift.predictors.prediction_sets`, and the
 quantities those of `covshift.selection.performance`. ``--write`` writes the coefficients of
 ``performance.json`` from all tasks; all figures are by coefficients fitted without the task's
@@ -57,7 +57,7 @@ from covshift.selection.performance import (
 
 ALPHA = 0.1
 ORACLE, UNION = "ORACLE", "union"
-MARGINS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)  # shares of alpha that were looked at
+MARGINS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)  # shares of alpha that were examined
 PROBABILITIES = (
     0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.975, 0.99, 0.995,
 )  # fmt: skip
@@ -67,7 +67,7 @@ DROPS = (
 )  # fmt: skip
 CALIBRATED = "calibrated confidence"
 AGREEMENT = 0.07
-AGREEMENTS = (0.001, 0.03, 0.05, AGREEMENT, 0.1)  # that were looked at
+AGREEMENTS = (0.001, 0.03, 0.05, AGREEMENT, 0.1)  # that were examined
 DIFFICULTY = (
     "one", "separation", "outside", "few rows", "one domain", "size of confidence", "reference",
 )  # fmt: skip
@@ -249,7 +249,7 @@ def fit_performance(frame, agreement=AGREEMENT):
 
 
 def left_out(frame, agreement=AGREEMENT):
-    """Return the frame with estimates by coefficients that know nothing of the cluster."""
+    """Return the frame with estimates by coefficients that were fitted without the cluster."""
     parts = []
     for cluster in frame["cluster"].unique():
         fitted = fit_performance(frame[frame["cluster"] != cluster], agreement)

@@ -26,7 +26,7 @@ def processor_seconds():
 
 
 def runner(command):
-    """What runs a command in a process of its own, and shows nothing of it."""
+    """Program that runs a command in a process of its own, without its output."""
     return lambda: subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
 
 

@@ -41,7 +41,7 @@ class Outputs(NamedTuple):
 
 
 class StoredTask(NamedTuple):
-    """What a bench says about a task. ``truth`` is read by code marked ORACLE only."""
+    """Answers of a bench about a task. ``truth`` is read by code marked ORACLE only."""
 
     cases: list[Case]  # by objective
     adapts: np.ndarray

@@ -3,8 +3,9 @@
     python docs/check_prose.py              # names each place; exit code 1 if there is one
     python docs/check_prose.py --figures    # sentences, words per sentence, share with a fault
 
-Read are strings, docstrings and comments of the package and the examples, and the pages of the
-documentation. Code, tables and formulas within pages are left out. `CONSTRUCTIONS` is the list.
+Read are strings, docstrings and comments of the package, the examples, the benchmarks and the
+tools, and the pages of the documentation. Code, tables and formulas within pages are left out, and
+the figures are without benchmarks and tools. `CONSTRUCTIONS` is the list.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
+MADE = {"_build", "gallery", "generated", "_templates"}  # folders that the build writes
 
 # A construction, and what to write in its place.
 CONSTRUCTIONS = [
@@ -64,6 +66,16 @@ CONSTRUCTIONS = [
     ),
     (r"(?i)\b(?:goes|go|went) on (?:where|after a stop|from)\b", '"resumes"'),
     (r"(?i)\bwould look so\b|\bto be had\b|\bof its own making\b", "a plain word"),
+    (
+        r"(?i)\b(?:tells?|told|telling) (?:[\w',-]+ ){0,4}from\b|\bto tell(?=[.;,:)]|$)",
+        '"separate", "distinguish", "determine"',
+    ),
+    (r"\b(?:learnt|amongst|whilst|towards|anew)\b", '"learned", "among", "toward", "again"'),
+    (r"(?i)\b(?:whereby|herein|thereby|thereto|albeit|whence|in vain|the like)\b", "a plain word"),
+    (r"(?i)\bha(?:s|ve) (?:no|a) say\b", '"does not count", "counts"'),
+    (r"(?i)\b(?:is|are) of \.?\d", '"95 % intervals", "has a level of"'),
+    (r"(?i)\b(?:is|are|was|were|be|been) looked at\b", '"examined"'),
+    (r"(?i)\bthe plain one\b", '"the plain model"'),
     (
         r"^What (?!(?:if|to)\b)(?:[^\s?]+ ){5,}[^?]*[.;:]$",
         'a subject: not a headless "What ..." clause',
@@ -193,17 +205,24 @@ def _sentences_of_docstring(text):
     return split_sentences(text)
 
 
+def tool_texts(root=ROOT):
+    """Yield the texts of programs that users of the package do not see."""
+    for folder in ("benchmarks", "hardening", "docs"):
+        for path in sorted((root / folder).rglob("*.py")):
+            if not MADE & set(path.parts) and path.name != Path(__file__).name:
+                yield from texts_of_program(path)
+
+
 def all_texts(root=ROOT):
-    """Yield every text of the repository that is read."""
+    """Yield every text that users of the package read."""
     for folder in ("src", "examples"):
         for path in sorted((root / folder).rglob("*.py")):
             yield from texts_of_program(path)
     pages = [root / "README.md", root / "CONTRIBUTING.md", root / "CHANGELOG.md"]
     for pattern in ("*.md", "*.rst"):
         pages += sorted((root / "docs").rglob(pattern))
-    made = {"_build", "gallery", "generated", "_templates"}
     for path in pages:
-        if path.exists() and not made & set(path.parts):
+        if path.exists() and not MADE & set(path.parts):
             yield from texts_of_page(path)
 
 
@@ -247,7 +266,7 @@ def main(arguments=None):
             print(f"| {kind} | {n:,} | {mean:.1f} | {long:.1f} % | {share:.2f} % |")
         return 0
     n_faults = 0
-    for text in all_texts(given.root):
+    for text in [*all_texts(given.root), *tool_texts(given.root)]:
         for sentence in text.sentences:
             for words, advice in find_faults(sentence):
                 n_faults += 1

@@ -16,7 +16,7 @@ from PIL import Image
 
 PICTURE = Path(__file__).parent / "_static" / "report.png"
 SIZE = "1000,1640"
-# A plain process that asks nobody for anything; without a sandbox it also runs as root.
+# A plain process that sends no requests; without a sandbox it also runs as root.
 FLAGS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",

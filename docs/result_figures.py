@@ -64,7 +64,7 @@ def draw_rows(axes, names, series, *, ours=(), zero=False):
     axes : Axes
     names : sequence of str
     series : dict
-        Points for each name, by the name of the series. With two series, they are told by color
+        Points for each name, by the name of the series. With two series, they differ in color
         and shape.
     ours : sequence of str
         Names to highlight where there is one series.

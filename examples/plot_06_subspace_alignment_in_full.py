@@ -18,7 +18,7 @@ from covshift import AdaptedClassifier, NothingToAdaptWarning, SubspaceAlignment
 rng = np.random.default_rng(0)
 n, m = 400, 6
 scales = np.array([4.0, 3.0, 1.0, 0.5, 0.3, 0.2])
-turn = np.eye(m)  # the two main axes turn by 75 degrees, each towards one of small variance
+turn = np.eye(m)  # the two main axes turn by 75 degrees, each toward one of small variance
 c, s = np.cos(np.deg2rad(75)), np.sin(np.deg2rad(75))
 for large, small in ((0, 2), (1, 3)):
     turn[np.ix_([large, small], [large, small])] = [[c, s], [-s, c]]

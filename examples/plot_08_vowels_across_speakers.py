@@ -8,15 +8,14 @@ it draws a table of :doc:`/results/collections`, which ``covshift compare --data
 `load_vowels` says where the data come from.
 """
 
+import csv
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 
-page = Path("..", "docs", "results", "collections.md")  # from the folder of this program
-text = page.read_text(encoding="utf-8")
-table = text.split("<!-- table vowels-systems -->")[1].split("<!-- end -->")[0]
-rows = [line.strip("|").split("|") for line in table.splitlines() if line.startswith("| ")]
-rows = [[cell.strip() for cell in row] for row in rows]
+# From the folder of this program.
+table = Path("..", "docs", "results", "collections-vowels-systems.csv")
+rows = list(csv.reader(table.read_text(encoding="utf-8").splitlines()))
 measured = {}
 for name, _, difference, interval, *_ in rows[1:]:
     if interval and name != "best without adapting":

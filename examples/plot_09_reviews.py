@@ -8,16 +8,14 @@ kitchen ware. This page shows recorded data: it draws a table of :doc:`/results/
 `load_amazon_reviews` says where the data come from.
 """
 
+import csv
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-page = Path("..", "docs", "results", "reviews.md")  # from the folder of this program
-text = page.read_text(encoding="utf-8")
-table = text.split("<!-- table targets -->")[1].split("<!-- end -->")[0]
-rows = [line.strip("|").split("|") for line in table.splitlines() if line.startswith("| ")][1:]
-rows = [[cell.strip() for cell in row] for row in rows]
+table = Path("..", "docs", "results", "reviews-targets.csv")  # from the folder of this program
+rows = list(csv.reader(table.read_text(encoding="utf-8").splitlines()))[1:]
 targets = list(dict.fromkeys(row[0] for row in rows))
 systems = list(dict.fromkeys(row[1] for row in rows))
 

@@ -23,7 +23,7 @@ def draw(number):
 
 
 def make_block(block_info=None):
-    """Rows of one block, made anew whenever they are asked for."""
+    """Rows of one block, made again whenever they are asked for."""
     data = draw(block_info[None]["chunk-location"][0])
     return np.concatenate([data.X_source, data.X_target]).astype(np.float32)
 

@@ -167,7 +167,7 @@ def run_torch(options: argparse.Namespace) -> bool:
     asked = "import sysconfig; print(sysconfig.get_paths()['purelib'])"
     packages = Path(subprocess.check_output([inside, "-c", asked], text=True).strip())
     (packages / "rest.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
-    # Torch is asked for: a test that is skipped for want of it would say nothing.
+    # Torch is asked for: a test that is skipped without it shows nothing.
     subprocess.run([inside, "-c", "import torch; print('torch', torch.__version__)"], check=True)
     return run_suite(inside, "torch", options.pytest or list(TORCH_TESTS))
 

@@ -154,7 +154,7 @@ def many_rows(folder: Path, options: argparse.Namespace) -> Iterator[tuple[str, 
     count_predictions(folder, ended, options.rows)
     yield f"{what}, `predict`", ended
     ended = run(folder, "monitor", "model", "long.csv")
-    # What the rows say comes before what they cannot say.
+    # Of the notes, the one on what moved is kept: the others vary.
     said = [line for line in ended.output.splitlines() if "oved: " in line]
     ended.output = "\n".join(said) or ended.output
     yield f"{what}, `monitor`", ended
@@ -168,7 +168,7 @@ def nul_bytes(folder: Path, options: argparse.Namespace) -> Iterator[tuple[str, 
         "NUL bytes in one cell": good.replace(b".", b"\0", 1),
         "NUL bytes in 50 cells": good.replace(b".", b"\0", 50),
         "NUL bytes in the names": good.replace(b"x1", b"x\0", 1),
-        "nothing but NUL bytes": b"\0" * 10_000,
+        "only NUL bytes": b"\0" * 10_000,
         "a hole at the end, as after a loss of power": good + b"\0" * 4096,
     }
     for what, content in contents.items():

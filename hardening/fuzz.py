@@ -193,7 +193,7 @@ VALUES = [None, -1, 0, 1, 2, 0.5, -0.5, 1e300, 1e-300, float("nan"), float("inf"
 
 
 class Problem:
-    """What every case starts from, made once."""
+    """Files that every case starts from, made once."""
 
     def __init__(self):
         sys.path.insert(0, str(ROOT))

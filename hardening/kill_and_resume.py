@@ -41,7 +41,7 @@ def count_stored(out: Path) -> int:
 
 
 def run_until(command: list[str], out: Path, n_stored: int) -> bool:
-    """Run the command, kill it once so many results are stored; return whether it ended first."""
+    """Run the command, kill it once ``n_stored`` results exist; return whether it ended first."""
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True) as process:
         while process.poll() is None:
             if count_stored(out) >= n_stored:

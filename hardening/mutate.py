@@ -105,7 +105,7 @@ def run_in_copy(work: Callable[[], int], folder: Path, log: Path, limit: float) 
 
 
 class _Coverage:
-    """Say which test runs which line. What fixtures run belongs to all tests of their file."""
+    """Say which test runs which line. Lines that fixtures run belong to all tests of their file."""
 
     def __init__(self, measured: Any):
         self.measured, self.seconds, self.good = measured, {}, set()
@@ -262,7 +262,7 @@ def judge(mutant: Mutant, folder: Path, selection: Any) -> dict[str, Any]:
     path = folder / "src" / "covshift" / mutant.module
     failure, log = folder / "failure.txt", folder / "log.txt"
     source = path.read_text(encoding="utf-8")
-    # A compiled file is told from a stale one by seconds and size, which may both agree.
+    # A compiled file is distinguished from a stale one by seconds and size, which may both agree.
     compiled = Path(py_compile.compile(str(path)) or "")
     compiled.unlink()
     start, done, status = time.monotonic(), [], "not run"

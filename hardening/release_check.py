@@ -68,7 +68,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=ROOT / "dist")
     parser.add_argument("--pythons", nargs="*", help="versions to try; default: all that are found")
-    parser.add_argument("--rehearsal", action="store_true", help="missing statements are no fault")
+    parser.add_argument(
+        "--rehearsal", action="store_true", help="missing statements are not a fault"
+    )
     options = parser.parse_args(arguments)
     texts = ["src/covshift/_version.py", "CHANGELOG.md", "CITATION.cff", "conda/recipe.yaml"]
     about, *others = [(ROOT / name).read_text(encoding="utf-8") for name in texts]

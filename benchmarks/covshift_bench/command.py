@@ -70,7 +70,7 @@ def _parser():
     _add_results(shown)
     shown.add_argument("--out", type=Path, default=Path("leaderboard.html"))
     shown.add_argument("--picture", type=Path, help="also draw the gains: an SVG or PNG file")
-    tasks = _command(commands, "tasks", show_tasks, "check a list of tasks, or write it anew")
+    tasks = _command(commands, "tasks", show_tasks, "check a list of tasks, or write it again")
     tasks.add_argument("data", type=Path, help="folder with the collections")
     tasks.add_argument("--list", default="design", help="design, fresh, held-out, or a path")
     tasks.add_argument("--write", action="store_true", help="measure all tasks, write the list")
@@ -248,7 +248,7 @@ def write_page(options):
 
 
 def show_tasks(options):
-    """Check a list against the files, or write it anew."""
+    """Check a list against the files, or write it again."""
     path = LISTS.get(options.list, Path(options.list))
     if options.write:
         write_list(options.data, path, lambda text: print(text, flush=True))

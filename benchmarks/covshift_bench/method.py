@@ -1,4 +1,4 @@
-"""What a method is: a function of a task without target labels.
+"""Methods: a method is a function of a task without target labels.
 
 A method gets a `tasks.DrawnTask` whose ``y_test`` and ``y_target`` are None, and a seed. It returns
 labels of the test rows, a `Prediction`, or several of these by name, if they share most of the
@@ -12,7 +12,7 @@ import numpy as np
 
 
 class Prediction(NamedTuple):
-    """What a method says about the test rows.
+    """Answers of a method about the test rows.
 
     ``probabilities`` have a column for each class of the source, in sorted order. ``extras`` are
     plain data to keep with the result; ``arrays`` are kept in a file beside it.

@@ -80,7 +80,7 @@ def cliques(ranks, difference):
     Returns
     -------
     list of tuple
-        First and last number of each run of two or more that is no part of another.
+        First and last number of each run of two or more that is not a part of another.
     """
     runs, reached = [], -1
     for first, rank in enumerate(ranks):
@@ -114,7 +114,7 @@ def leaderboard(scored, title="Adaptation without target labels"):
 
 
 def _view(chosen, metric, part):
-    """What the page shows of one metric and part of the tasks."""
+    """Figures of the page for one metric and part of the tasks."""
     summary = with_costs(summarize(chosen, metric))
     clusters = chosen.groupby(["cluster", "method"])[["score", "gain"]].mean()
     gains = clusters["gain"].unstack("method").sort_index()

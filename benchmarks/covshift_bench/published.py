@@ -156,7 +156,7 @@ def _draw_simulated(task):
 
 
 def _split(X, y, sample_domain, number):
-    """One of SKADA's stratified splits: what is fitted on, and the target's test rows."""
+    """One of SKADA's stratified splits: rows to fit on, and the target's test rows."""
     from skada.model_selection import StratifiedDomainShuffleSplit
 
     splitter = StratifiedDomainShuffleSplit(n_splits=N_SPLITS, test_size=TEST_SHARE, random_state=0)

@@ -21,7 +21,8 @@ from covshift.datasets import (
 
 EMODB_MEN = ("03", "10", "11", "12", "15")
 BOTH_KINDS = ("pair", "left out")
-# What the publisher of `student_performance` suggests to find a pupil again in the other course.
+# Columns by which a pupil is found in the other course, as the publisher of `student_performance`
+# suggests.
 PUPIL = ("sex", "age", "address", "famsize", "Pstatus", "Medu", "Fedu", "Mjob", "Fjob", "reason",
          "nursery", "internet")  # fmt: skip
 

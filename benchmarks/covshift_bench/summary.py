@@ -7,13 +7,13 @@ so the share of harm is that among tasks with at least 200 test rows. The *regre
 to the best of all methods on the task.
 
 Gains and their intervals are those of `covshift.measures.scores.paired_gain`. Rows count
-as independent: with several rows of one unit, the intervals are too short. What was run with
-several seeds is compared with the plain model of the same seed, and averaged over seeds.
+as independent: with several rows of one unit, the intervals are too short. A method that was run
+with several seeds is compared with the plain model of the same seed, and averaged over seeds.
 
-Where a method failed or ran out of time, a user is left with the plain model: its predictions stand
-in, and the failure is counted. Only tasks that every method has a result of are compared. A
-prediction that comes with a method may be missing on some tasks (a candidate that needs more
-features): it counts as failed there.
+Where a method failed or ran out of time, a user is left with the plain model: its predictions are
+used instead, and the failure is counted. Only tasks that every method has a result of are
+compared. A prediction that comes with a method may be missing on some tasks (a candidate that needs
+more features): it counts as failed there.
 """
 
 from typing import NamedTuple
@@ -165,7 +165,7 @@ def _score_task(task, found, methods, plain):
 
 
 def _score_line(line, plain, truth, metric):
-    """Scores of one prediction beside the plain one."""
+    """Scores of one prediction beside the plain model."""
     failed = line["status"] != OK
     shown = plain if failed else line
     predicted, of_plain = decode_codes(shown["predicted"]), decode_codes(plain["predicted"])

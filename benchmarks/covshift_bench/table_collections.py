@@ -29,7 +29,7 @@ class Table(NamedTuple):
 
     ``label`` is the name of a column; ``cuts`` are the values that it is cut at, and a number of
     ``quantiles`` cuts it into as many classes of equal size. ``domain`` is the name of a column;
-    with ``blocks`` its order is cut into so many domains. ``prepare`` adds columns first.
+    with ``blocks`` its order is cut into that number of domains. ``prepare`` adds columns first.
     """
 
     name: str

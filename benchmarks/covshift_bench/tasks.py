@@ -1,7 +1,7 @@
 """The tasks: real ones from a fixed list (``tasks.csv``), and made-up ones.
 
     covshift-bench tasks DATA            # check that the list can be reproduced
-    covshift-bench tasks DATA --write    # write it anew
+    covshift-bench tasks DATA --write    # write it again
     covshift-bench tasks FOLDER --list my_tasks.csv --write    # a list of other collections
 
 A task has labeled source rows in one or more domains, target rows to adapt to and test rows of the
@@ -259,7 +259,7 @@ def _deal(y, unit, rng):
 
 
 def thin(rows, domain, y, max_rows, rng):
-    """Return at most so many rows: as many of each domain, classes in proportion.
+    """Return at most this number of rows: as many of each domain, classes in proportion.
 
     With the same seed, the rows of a smaller number are among those of a larger one.
     """

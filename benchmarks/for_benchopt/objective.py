@@ -7,7 +7,7 @@ from covshift_bench.tasks import DrawnTask
 
 
 class Objective(BaseObjective):
-    """What a solver may see, and how its labels are judged."""
+    """Data that a solver may see, and how its labels are judged."""
 
     name = "Adaptation without target labels"
     min_benchopt_version = "1.6"

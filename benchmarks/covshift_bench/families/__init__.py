@@ -77,7 +77,7 @@ N_TEST = 2000  # of large tasks
 
 
 def draw_made_up(group, family, seed, size="standard"):
-    """Draw a task, anew while a class is missing where it is needed.
+    """Draw a task, and again while a class is missing where it is needed.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def _rarest(y, domain, n_classes, single):
 def _draw_of_paper(family, seed):
     make, variant = PAPER[family]
     data = make(random_state=seed, variant=variant)
-    # Half of the test rows play the target: their labels are known to whoever is asked.
+    # Half of the test rows play the target: their labels can be asked for.
     half = len(data.X_test) // 2
     target, test = zip(
         *(np.split(part, [half]) for part in (data.X_test, data.y_test)), strict=True

@@ -108,7 +108,7 @@ def nothing_but_opinions(world):
 
 
 def nothing_but_own_signs(world):
-    """The same findings count everywhere, but for or against by every site's own signs."""
+    """The same findings count everywhere, for or against by every site's own signs."""
     rng, d, strength = world.rng, int(world.rng.randint(6, 13)), world.rng.uniform(0, 1.2)
     world.n_classes, world.n_noise = int(rng.choice([2, 2, 3])), min(world.n_noise, 5)
     worth = rng.uniform(0.5, 1.5, size=d)

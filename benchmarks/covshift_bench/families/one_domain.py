@@ -1,7 +1,7 @@
 """Families with one source domain and a target elsewhere.
 
-In those beyond a gap nobody can know: one of several stories, drawn by chance, gives the target's
-labels. Rows and source labels are drawn in the same way whichever it is.
+In those beyond a gap it cannot be known: one of several stories, drawn by chance, gives the
+target's labels. Rows and source labels are drawn in the same way whichever it is.
 """
 
 import numpy as np

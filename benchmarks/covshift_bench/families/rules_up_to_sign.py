@@ -96,7 +96,7 @@ def fibre_orientations(world):
     """Fibres are traced as arrows; the class is a sector of their orientation, whichever the end.
 
     Every slide has its own magnification, favors an orientation, and is traced from a side of its
-    own, mostly. There may be depths, which say nothing of the class.
+    own, mostly. There may be depths, which do not depend on the class.
     """
     rng, d = world.rng, int(world.rng.randint(2, 6))
     choose_classes(world)

@@ -169,7 +169,7 @@ def regional_amounts(world):
 def outlets_subjects(world):
     """Counts of words: some tell the tone, alike in all outlets; the others tell the subjects.
 
-    Outlets have subjects of their own, which say nothing of the tone: nothing needs to be done.
+    Outlets have subjects of their own, which do not depend on the tone: nothing needs to be done.
     """
     rng, n_tone, n_subject = world.rng, *(int(n) for n in world.rng.randint([4, 4], [11, 21]))
     choose_classes(world)

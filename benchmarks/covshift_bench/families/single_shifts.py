@@ -130,7 +130,7 @@ def no_shift(world):
 
 
 def nothing_helps(world):
-    """All classes of the target, or half of them, are elsewhere, as if drawn anew."""
+    """All classes of the target, or half of them, are elsewhere, as if drawn again."""
     rng = world.rng
     centers = rng.permutation(world.centers.reshape(-1, world.n_informative))
     centers = centers.reshape(world.centers.shape) + 0.5 * rng.standard_normal(world.centers.shape)
@@ -149,7 +149,7 @@ def nothing_helps(world):
 
 
 def noise_moves(world):
-    """Only features that say nothing of the class move, and far."""
+    """Only features that do not depend on the class move, and far."""
     rng, extra = world.rng, 8
     move = rng.uniform(1.0, 4.0) * rng.standard_normal(extra)
 

@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
 
-TEMPLATE = "template"  # a method that nobody needs to run
+TEMPLATE = "template"  # a method that need not be run
 
 
 def all_methods(folders=()):

@@ -1,6 +1,6 @@
 r"""Correlation alignment (CORAL): covariances, their roots, and the map between two of them.
 
-The covariance of rows X (n, m) is shrunk towards its own diagonal,
+The covariance of rows X (n, m) is shrunk toward its own diagonal,
 
 .. math::
 
@@ -74,7 +74,7 @@ def mean_and_covariance(X: FloatArray, shrinkage: float | None) -> Moments:
 
 
 def shrink(covariance: FloatArray, shrinkage: float) -> None:
-    """Shrink a covariance (m, m) towards its diagonal, in place."""
+    """Shrink a covariance (m, m) toward its diagonal, in place."""
     if shrinkage > 0:
         variances = np.diagonal(covariance).copy()
         covariance *= 1 - shrinkage
@@ -284,7 +284,7 @@ class CorrelationAlignment(LinearAlignment):
         True: means are aligned too. False: the moving rows keep their own mean, as in the
         publication, whose features were standardized first, so that means agreed already.
     shrinkage : "auto", float in [0, 1] or None, default="auto"
-        How far covariances are shrunk towards their diagonals: by Ledoit and Wolf's formula,
+        How far covariances are shrunk toward their diagonals: by Ledoit and Wolf's formula,
         by a given share, or not at all. Without shrinkage the covariance after alignment is
         exactly that of the other role.
     pooling : {"role", "domain"}, default="role"

@@ -868,7 +868,7 @@ def _still_falls(trained: Trained) -> bool:
         return not trained.stopped and len(trained.losses) > 0
     window = len(trained.losses) // 10
     if window < 2:
-        return False  # too few to tell
+        return False  # too few to determine it
     before, last = trained.losses[-2 * window : -window], trained.losses[-window:]
     fall = before.mean() - last.mean()
     error = np.sqrt((before.var(ddof=1) + last.var(ddof=1)) / window)

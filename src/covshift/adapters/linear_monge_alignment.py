@@ -50,7 +50,7 @@ class LinearMongeAlignment(LinearAlignment):
     direction, pooling, min_domain_size
         As in `CorrelationAlignment`.
     shrinkage : "auto", float in [0, 1] or None, default="auto"
-        How far covariances are shrunk towards their diagonals: by Ledoit and Wolf's formula,
+        How far covariances are shrunk toward their diagonals: by Ledoit and Wolf's formula,
         by a given share, or not at all. Without shrinkage a Gaussian is mapped exactly onto
         the other.
 

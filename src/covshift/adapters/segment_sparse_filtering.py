@@ -212,7 +212,7 @@ class SegmentSparseFiltering(DomainTransformer):
     References
     ----------
     Y. Lei, F. Jia, J. Lin, S. Xing, S. X. Ding, "An intelligent fault diagnosis method using
-    unsupervised feature learning towards mechanical big data", IEEE Transactions on Industrial
+    unsupervised feature learning toward mechanical big data", IEEE Transactions on Industrial
     Electronics 63 (5), 2016: segments, whitening, averages.
     W. Qian, S. Li, J. Wang, Z. An, X. Jiang, "An intelligent fault diagnosis method of rotating
     machinery using L1-regularized sparse filtering", Journal of Vibroengineering 20 (8), 2018: the

@@ -75,7 +75,7 @@ def stream_scatter(
 
 
 class SubspaceAlignment(UnitAdapter):
-    r"""Subspace alignment (SA): turn the source's principal subspace towards the target's.
+    r"""Subspace alignment (SA): turn the source's principal subspace toward the target's.
 
     .. math::
 

@@ -35,8 +35,8 @@ from covshift.output_files import prepare_folder, write_whole
 #
 # Features are kept on disk, by what they were computed from. An entry's name is the hash of the
 # file's contents and of the settings, so it never grows stale: renamed or copied files are found,
-# changed ones are not. It holds the hash of its own contents, so that a damaged entry is told from
-# a good one, and is computed anew.
+# changed ones are not. It holds the hash of its own contents, so that a damaged entry is detected
+# and computed again.
 
 
 WAY_OUT = (

@@ -142,7 +142,7 @@ class Diagnosis:
         """Return a diagnosis that uses the labels of some target rows, too.
 
         The same as `diagnose` with these labels and a ``label_mask``, without scoring the
-        candidates anew.
+        candidates again.
 
         Parameters
         ----------
@@ -342,7 +342,7 @@ def diagnose(
         Expected gain over the plain model from which adapting is recommended; None: that of the
         recommended model's class.
     max_risk : float, default=MAX_RISK
-        Accepted probability that the recommended model loses more than .01 against the plain one.
+        Accepted probability that the recommended model loses more than .01 against the plain model.
     max_rows : int, default=600
         Rows of each role that are examined, drawn in proportion to domains and classes.
     time_budget : float, default=None

@@ -66,7 +66,7 @@ class FeatureMovement(NamedTuple):
 
 
 class DomainMovement(NamedTuple):
-    """How far one target domain is from the source; NaN: too few rows to tell."""
+    """How far one target domain is from the source; NaN: too few rows to determine it."""
 
     domain: int
     name: str
@@ -77,7 +77,7 @@ class DomainMovement(NamedTuple):
 
 
 class Movement(NamedTuple):
-    """Result of `measure_movement`; NaN where there are too few rows to tell."""
+    """Result of `measure_movement`; NaN where there are too few rows to determine it."""
 
     moved: bool
     n_source: int

@@ -30,7 +30,7 @@ MAX_AUC_LEFT = 0.6
 
 
 class Weighting(NamedTuple):
-    """Result of `measure_weighting`; NaN where there are too few rows to tell."""
+    """Result of `measure_weighting`; NaN where there are too few rows to determine it."""
 
     possible: bool
     obstacles: list[str]  # "rows", "overlap", "effective size", "tail", "left over"
@@ -39,7 +39,7 @@ class Weighting(NamedTuple):
     overlap: float  # share of the target rows inside the support of the source
     effective_size: float  # effective sample size of the weighted source rows
     effective_share: float
-    pareto_k: float  # infinite: too few rows carry weight to tell
+    pareto_k: float  # infinite: too few rows carry weight to determine it
     auc_left: float  # AUC between weighted source rows and target rows
     outside: BoolArray  # target rows outside the support
     weights: FloatArray  # weights of the source rows

@@ -26,7 +26,7 @@ normalization, with norms :math:`t_j = \sqrt{\sum_i F_{ji}^2 + e}` of the filter
 Hence the passes: activations and their squared norms, by class; then the factors; then
 :math:`\partial L / \partial W = (\partial L / \partial F \odot g'(W X^\top)) X`. All sums are
 products of matrices; no array of rows by filters is made beside F and g', which are kept
-between the passes while they are small and computed anew where they are not.
+between the passes while they are small and computed again where they are not.
 
 **One pass.** For :math:`g(h) = \sqrt{h^2 + \epsilon}` activations and slopes undo each other,
 :math:`g(h)\,g'(h) = h`. So with the Gram matrix :math:`C = X^\top X`, computed once for all

@@ -1,7 +1,7 @@
 r"""The passes of `device_filters` for the joint loss, fused into three Triton kernels.
 
 Between its two matrix products an evaluation reads :math:`H = W X^\top` three times and writes it
-once; activations and slopes are computed anew from H each time and never stored:
+once; activations and slopes are computed again from H each time and never stored:
 
 1. ``square_sums``: :math:`\sum_i F_{ji}^2` of each filter, hence :math:`t_j`;
 2. ``row_factors``: of each row :math:`1 / r_i` and :math:`v_i = q_i / r_i^2`, and of each filter

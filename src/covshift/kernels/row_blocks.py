@@ -35,7 +35,7 @@ MIN_BLOCK_ROWS = 32
 # More lanes than most machines have cores to spare, and few enough gradients to add up.
 LANES = 8
 # Activations and slopes of all blocks are kept between the passes up to this size; above it
-# every pass computes them anew.
+# every pass computes them again.
 KEPT_BYTES = 2**28
 
 
@@ -52,7 +52,7 @@ class Block:
     classes : (p, b) or (K, p, b) indicators of the class of each row.
     codes : (b,) or (K, b) the class of each row.
     factors : buffer for the factors of the rows, (K, 2 p + 3, b) in all. Arrays of this size
-        that were made anew in every pass would cost more than what is done with them.
+        that were made again in every pass would cost more than what is done with them.
     kept : two buffers, in which activations and slopes (K, L, b) last from one pass to the
         next; None where they would be too large.
     """

@@ -93,7 +93,7 @@ def classifier_two_sample_test(
 
     **The variance of the mean is twice that of independent folds.** Each fold tests a classifier
     trained on the others. If by chance A and B differ in the same direction in folds f and g, then
-    f scores well with what was learnt from g, and g with what was learnt from f: one accident,
+    f scores well with a model of g, and g with a model of f: one accident,
     counted twice. For scores linear in the training labels (:math:`\sum_{f \ne g} \delta_f^\top
     \delta_g` for the folds' mean differences) the factor is exactly 2. In null simulations (40 to
     200 rows, 2 to 20 features) logistic regression's standard deviation was 1.3 to 1.5 times that

@@ -60,7 +60,7 @@ def mmd_change(
         Their representations. If they were learned from these very rows they look closer
         than they are: use other rows, or `held_out_mmd_change`.
     kernel, bandwidth
-        As in `mmd`; the median bandwidth is estimated anew in each space.
+        As in `mmd`; the median bandwidth is estimated again in each space.
     n_resamples : int, default=999
         Bootstrap resamples. A row drawn twice makes no pair with itself.
     confidence : float, default=0.95

@@ -125,7 +125,7 @@ def fit_generalized_pareto(excesses: FloatArray) -> tuple[float, float]:
 
 
 def shrink_shape(shape: float, n: int) -> float:
-    """Shape moved towards .5 as if by ten more excesses: the prior of Vehtari et al.
+    """Shape moved toward .5 as if by ten more excesses: the prior of Vehtari et al.
 
     It steadies short tails and hardly touches long ones.
     """
@@ -193,7 +193,7 @@ def pareto_k(weights: Any) -> float:
     Notes
     -----
     A generalized Pareto distribution is fitted to what the :math:`\min(n / 5, 3 \sqrt n)` largest
-    weights exceed the next one by; its shape is moved towards .5 with the force of ten weights.
+    weights exceed the next one by; its shape is moved toward .5 with the force of ten weights.
 
     **Cost**: O(n log n) time and O(n) memory.
 

@@ -294,7 +294,7 @@ class SchemaAudit:
         """Whether two descriptions are the same, except for numbers and names made each time."""
         if isinstance(ours, dict) and isinstance(theirs, dict):
             keys = ours.keys() | theirs.keys()
-            # A text there tells a node from a dictionary of the user's that has such a key.
+            # A text there distinguishes a node from a dictionary of the user's that has such a key.
             if isinstance(ours.get("__loader__"), str):
                 keys -= {"__id__", "file"}
                 names = [str(one.get("file")) for one in (ours, theirs)]

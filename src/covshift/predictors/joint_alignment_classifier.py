@@ -257,7 +257,7 @@ class JointAlignmentClassifier(GaussianClassifier):
 
     with :math:`d_0` the distance between the mean scores of source and target, :math:`d_c` that
     within class c, each in units that make it a sum over rows, and L the normalized Laplacian of
-    the graph of nearest neighbors. Target rows have pseudo-labels, which are predicted anew for a
+    the graph of nearest neighbors. Target rows have pseudo-labels, which are predicted again for a
     few rounds. This is the family of ARTL and MEDA; the module has the whole formula.
 
     It uses the rows of the target by itself. An adapter aligns features, this classifier aligns

@@ -121,9 +121,9 @@ class Assessment(NamedTuple):
         Expected score on the target of the plain model and of the model that is recommended, each
         with a 90 % interval for the score on the rows of the target.
     gain : Estimate
-        Expected gain of the recommended model over the plain one; zeros where that is kept.
+        Expected gain of the recommended model over the plain model; zeros where that is kept.
     loss_probability : float
-        Probability that the recommended model loses more than .01 against the plain one.
+        Probability that the recommended model loses more than .01 against the plain model.
     vote : Estimate
         Expected score of the vote, recommended or not.
     vote_gain : Estimate

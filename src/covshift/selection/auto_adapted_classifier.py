@@ -135,7 +135,7 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
     -----
     Labels of target rows that ``label_mask`` declares known are used twice: to score candidates,
     which are fitted without them for that, and to fit the members. Which structure continues in
-    the target cannot always be told from rows without labels; the vote hedges, no more.
+    the target cannot always be determined from rows without labels; the vote hedges, no more.
     Probabilities are calibrated on the source; how far that carries to the target is unknown.
 
     **Cost**: each candidate is fitted once for every scene in which source rows play the

@@ -324,7 +324,7 @@ def view(
 ) -> Views:
     """Return the probabilities of rows by the plain model and by the vote.
 
-    ``P``: of each candidate; one without output has no say in the vote.
+    ``P``: of each candidate; one without output does not vote.
     """
     of_plain = P[plain]
     assert of_plain is not None  # the plain model was chosen among those that could be fitted

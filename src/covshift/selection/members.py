@@ -135,7 +135,7 @@ def mix_probabilities(
 ) -> FloatArray:
     """Return the weighted mean of probabilities (n, n_classes), one for each candidate.
 
-    Candidates without probabilities (None) have no say. ``ratios`` (n, n_classes) or (n_classes,):
+    Candidates without probabilities (None) do not count. ``ratios`` (n, n_classes) or (n_classes,):
     class shares of the rows over those of the source, for the candidates that adapt. Those that do
     not are left alone: what they say of class shares is part of the shift.
     """

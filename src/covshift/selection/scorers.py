@@ -17,7 +17,7 @@ entropy, ...      how sure, diverse and clustered its own predictions are
 
 References
 ----------
-E. Zhong, W. Fan, Q. Yang, O. Verscheure, J. Ren, "Cross validation framework to choose amongst
+E. Zhong, W. Fan, Q. Yang, O. Verscheure, J. Ren, "Cross validation framework to choose among
 models and datasets for transfer learning", ECML PKDD 2010 (reverse validation). The others: below.
 """
 

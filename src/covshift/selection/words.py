@@ -106,7 +106,7 @@ def _rounded(estimate: Estimate, value: float | None = None) -> Estimate:
 
 
 def score_rows(assessment: Assessment) -> list[tuple[str, Estimate]]:
-    """Return the expected scores by model as they are printed: the plain one, and the vote."""
+    """Return the expected scores by model as they are printed: plain model, then vote."""
     shown = as_shown(assessment)
     rows = [(PLAIN_ROW, shown.plain)]
     if assessment.action != "keep":

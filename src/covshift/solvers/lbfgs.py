@@ -205,7 +205,7 @@ class Curvature:
         self.newest = gather(self.newest, rows)
 
     def forget(self, places: Places) -> None:
-        """Begin anew with these problems."""
+        """Begin again with these problems."""
         for slot in range(self.size):
             nothing = 0 * gather(self.inverse[slot, ...], places.rows)
             self.inverse[slot, ...] = put_rows(self.inverse[slot, ...], places, nothing)
@@ -296,7 +296,7 @@ class DenseCurvature:
         self.known = gather(self.known, rows)
 
     def forget(self, places: Places) -> None:
-        """Begin anew with these problems."""
+        """Begin again with these problems."""
         fresh = pick_rows(self.inverse, places.rows) * 0 + self.identity
         self.inverse = put_rows(self.inverse, places, fresh)
         self.known = put_rows(self.known, places, pick_rows(self.known, places.rows) & False)

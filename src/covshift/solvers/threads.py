@@ -92,7 +92,7 @@ def run_tasks(tasks: Sequence[Task], n_jobs: int | None) -> list[Any]:
 
     Several tasks share the threads; a single one gets them for its parts. BLAS sums in
     another order when it uses another number of threads, so it is held at one here. Tasks are
-    told to stop when another fails or the call is interrupted, so that they do not run in vain.
+    told to stop when another fails or the call is interrupted, so that they do not run for nothing.
 
     Inside ``joblib.parallel_config("dask")`` several tasks are sent to the cluster.
     """

@@ -1,8 +1,8 @@
 """Rows of a Dask array: each block is summed where it lies, and the sums travel.
 
-A pass sends out the argument of the sums, of the size of the filters; the result is
-the like, added up as a tree on the way. A worker that is lost costs its blocks: Dask has the graph
-and computes them anew. Nothing is scattered, for what is scattered is lost with its worker.
+A pass sends out the argument of the sums, of the size of the filters; the result has the same
+size, added up as a tree on the way. A worker that is lost costs its blocks: Dask has the graph and
+computes them again. Nothing is scattered, for what is scattered is lost with its worker.
 
 Left to itself, Dask gives a block to the worker that is free first. Shares then differ, and in
 every pass blocks are moved to the worker that would be idle. So they are dealt out like cards.

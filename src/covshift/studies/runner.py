@@ -92,7 +92,7 @@ def run_experiment(
     ----------
     tasks : iterable of sequences of Trial
         Tasks to run: each task is one or more trials computed together. A task with other
-        trials, or in another order, is another task, and run anew.
+        trials, or in another order, is another task, and run again.
     function : callable
         ``function(trials) -> results``, given the trials of a task as a list; returns a list
         with a dict for each, of plain data (NaN and infinities allowed). It must be defined at

@@ -221,7 +221,7 @@ def _use_dates(
         if uses:
             notes.append(
                 f"Used the dates in {listed([name])} as: {uses}. A date as a number would only "
-                f"tell old rows from new ones; to use it so: --as {quoted(f'{name}=days')}."
+                f"separate old rows from new ones; to use it so: --as {quoted(f'{name}=days')}."
             )
         elif name not in keep:
             del kinds[name]

@@ -340,7 +340,7 @@ def _read(
     return read_rows(reader, max_rows or default_rows(len(reader.schema.kinds)), tell)
 
 
-# --- Which columns tell training rows from new rows, and which of them are clocks ---
+# --- Which columns separate training rows from new rows, and which of them are clocks ---
 #
 # A classifier separates the rows with all columns; without the column that separates them best
 # alone; without the best two; and so on. The columns that account for the difference are those

@@ -4,7 +4,7 @@ A model file holds no training rows, so nothing is fitted again. Two things can 
 
 - **a batch that has moved** becomes the target, if the adapters can learn one from new rows alone
   (`TableClassifier.adapt_target`); this needs no labels;
-- **an ensemble** weighs its members anew: the score of each on the labeled rows is one more
+- **an ensemble** weighs its members again: the score of each on the labeled rows is one more
   measurement beside its expected gain (`covshift.selection.vote.combine_with_labels`, the rule by
   which ``covshift adapt --labels`` weighs all candidates).
 

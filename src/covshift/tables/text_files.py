@@ -117,8 +117,8 @@ def examine_text(
 ) -> TextFile:
     """Read a file through once, a block at a time, and detect its encoding.
 
-    An ``encoding`` that the user names is only checked. With ``first_bytes``, only these are looked
-    at where the file is longer and they are UTF-8.
+    An ``encoding`` that the user names is only checked. With ``first_bytes``, only these are
+    examined where the file is longer and they are UTF-8.
     """
     given = None if encoding is None else _codec_name(encoding)
     kinds = GZIP_ERRORS if compressed else ()

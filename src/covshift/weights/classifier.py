@@ -37,7 +37,7 @@ class ClassifierWeights(WeightEstimator):
     Parameters
     ----------
     classifier : classifier or None, default=None
-        Tells target rows from source rows. None: logistic regression on the standardized
+        Separates target rows from source rows. None: logistic regression on the standardized
         features and their squares. Any other is calibrated (sigmoid, by
         ``CalibratedClassifierCV``) unless it is so already: logistic regression,
         ``CalibratedClassifierCV``, or a pipeline that ends in one.

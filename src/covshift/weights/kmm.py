@@ -396,7 +396,7 @@ class KMMWeights(WeightEstimator):
     true ratio: where many features carry no shift, what 500 leave out is mostly noise.
 
     **Cost**: exact: O(n_source²) time for an iteration (m times as much above 5,000 rows,
-    where the kernel is computed anew) and O(n_source²) memory up to 5,000 rows; with r
+    where the kernel is computed again) and O(n_source²) memory up to 5,000 rows; with r
     landmarks O(n r (m + r)) time and O(n r) memory.
 
     References

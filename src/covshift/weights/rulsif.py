@@ -22,7 +22,7 @@ class RuLSIFWeights(LeastSquaresWeights):
     mixture; bandwidth and regularization are those of the best leave-one-out score.
 
     **Assumption**: P(y | x) is the same in both domains. Where the source has no rows the
-    weights stay moderate, at the price of a bias towards no adaptation: with
+    weights stay moderate, at the price of a bias toward no adaptation: with
     :math:`\alpha = 1` all weights would be one.
 
     Parameters

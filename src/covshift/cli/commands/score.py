@@ -43,8 +43,8 @@ def score(
 
     Of a model made with --task regression: R² and the mean absolute error, per domain.
 
-    Intervals are of 95 %, for rows that are independent of each other. Windows of one recording
-    are not: for a model that was learned with --signals, intervals are too narrow.
+    Intervals have a confidence of 95 %, for rows that are independent of each other. Windows of one
+    recording are not: for a model that was learned with --signals, intervals are too narrow.
     """
     with one_line_errors(COMMAND, debug) as warned:
         # Imported here: --help stays fast, and a missing extra becomes a one-line error.
@@ -135,7 +135,7 @@ def _print_classes(classes: list[dict[str, Any]]) -> None:
 
 
 def say_gain(gain: dict[str, float | None], objective: str | None) -> str:
-    """Return how the model compares with the plain one."""
+    """Return how the model compares with the plain model."""
     from covshift.predictors.objective import NAMES  # here: --help stays fast
 
     if gain["value"] == gain["low"] == gain["high"] == 0:

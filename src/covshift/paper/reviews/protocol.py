@@ -154,7 +154,7 @@ def load_declared_reviews(folder: str, fingerprint: str) -> Reviews:
 def weigh_words(
     counts: list[Any], n_words: int, single: BoolArray | None, *, dense: bool
 ) -> list[Any]:
-    """TF-IDF of the most common words, all learnt from the first of the blocks of rows.
+    """TF-IDF of the most common words, all learned from the first of the blocks of rows.
 
     Parameters
     ----------

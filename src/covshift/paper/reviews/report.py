@@ -139,7 +139,7 @@ def _protocol(plan: ReviewPlan) -> list[str]:
     settings = ", ".join(f"{system} {len(plan.grids[system])}" for system in SYSTEMS)
     return [
         f"Trained on {SOURCE}, adapted to {', '.join(TARGETS)}. Features: TF-IDF of the {N_WORDS} "
-        f"single words most common in {SOURCE}; which words, and their weights, are learnt from "
+        f"single words most common in {SOURCE}; which words, and their weights, are learned from "
         "the training rows alone. Half of a target's reviews are adapted to, without labels; the "
         f"other half is scored. {plan.n_draws} draws of the halves; a standard error is over these "
         "draws of the same reviews, not over other reviews. Marks are not corrected for the "

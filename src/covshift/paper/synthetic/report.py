@@ -306,7 +306,7 @@ def _lead(trials: Trials) -> str:
     lead = [
         f"{agreeing} of the {reproducible} accuracies that an independent rebuild of the paper "
         "could reproduce come out here too"
-        + (f" (too few trials to tell: {untold})." if untold else ".")
+        + (f" (too few trials to decide: {untold})." if untold else ".")
     ]
     well, mirrored = (
         estimate(values(trials.get(Cell("periodic", "PSF", WELL, variant)), "with"))
