@@ -9,7 +9,7 @@ from covshift.report.figures import draw_differences, draw_planes, draw_scores, 
 
 def test_missing_matplotlib_names_the_extra(monkeypatch):
     monkeypatch.delitem(sys.modules, "covshift.report.figures")
-    monkeypatch.setitem(sys.modules, "matplotlib.axes", None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r'pip install "covshift\[report\]"'):
         import covshift.report.figures  # noqa: F401
 

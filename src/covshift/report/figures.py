@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 try:
+    import matplotlib  # noqa: F401 - the error names it, not a module of it
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 except ImportError as error:
