@@ -40,8 +40,8 @@ from covshift import AdaptedClassifier, DomainStandardScaler
 from covshift.predictors.objective import ACCURACY
 from covshift.selection.performance import coefficients, predict_score
 from covshift.tables import TableClassifier, match_tables
-from covshift.tables.batch_series import estimate_score
-from covshift.tables.monitoring import MAX_ROWS, SERIES_LEVEL, Sample, compare_batch
+from covshift.tables.monitoring_batch import MAX_ROWS, SERIES_LEVEL, Sample, compare_batch
+from covshift.tables.monitoring_series import estimate_score
 
 BATCH_ROWS, N_BATCHES, N_KEPT = 500, 20, 1000
 DROP, TOLERANCE, ORACLE_ROWS = 0.1, 0.005, 20_000

@@ -301,10 +301,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--only", nargs="+", choices=list(CASES), default=list(CASES))
     parser.add_argument("--out", type=Path, help="file for the table, in Markdown")
     options = parser.parse_args(arguments)
-    import covshift.cli.adapt
-    import covshift.cli.monitor
-    import covshift.cli.predict
-    import covshift.cli.show
+    import covshift.cli.commands.adapt
+    import covshift.cli.commands.monitor
+    import covshift.cli.commands.predict
+    import covshift.cli.commands.show
     import covshift.tables  # noqa: F401
 
     lines = ["| case | what happens | processor s | peak MB |", "|---|---|---|---|"]

@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from covshift.tables.batch_history import append_history, make_key, read_history
+from covshift.tables.monitoring_history import append_history, make_key, read_history
 
 PAUSE = 0.02  # seconds, at most, between kills
 

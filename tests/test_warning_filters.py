@@ -12,8 +12,8 @@ from sklearn.linear_model import LogisticRegression
 
 from covshift import AdaptedClassifier, AutoAdaptedClassifier, DomainStandardScaler, load, save
 from covshift.measures import classifier_two_sample_test, ks_test
-from covshift.tables.monitoring import _compare
-from covshift.tables.pairs import _separate
+from covshift.tables.file_pairs import _separate
+from covshift.tables.monitoring_batch import _compare
 from covshift.warning_filters import ignored_warnings, recorded_warnings
 from tests.persistence.test_hostile_files import edit_schema
 from tests.shifted import make_problem

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from covshift import load
-from covshift.cli.diagnose import MODEL_FILE, adapt_command
+from covshift.cli.commands.diagnose import MODEL_FILE, adapt_command
 from covshift.report.document import to_plain
 from covshift.tables import diagnose_tables
 from tests.cli.user_files import LAYOUTS, assert_refused, customers, run, succeed, write_tables

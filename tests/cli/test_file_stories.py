@@ -94,8 +94,8 @@ def test_dates(write, adapt, spelling):
     shown = adapt(*paths)
     assert "separates" not in shown
     assert (
-        "- Used the dates in 'visit' as: time of year, weekday. A date as a number would only tell "
-        "old rows from new ones; to use it so: --as visit=days.\n"
+        "- Used the dates in 'visit' as: time of year, weekday. A date as a number would only "
+        "separate old rows from new ones; to use it so: --as visit=days.\n"
     ) in shown
     clock = succeed("diagnose", *paths, "--label", "ill", "--as", "visit=days", "--ask", "0")
     assert "mostly by 'visit' (alone 1.00)" in clock

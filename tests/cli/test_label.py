@@ -17,7 +17,7 @@ from covshift.cli.label_server import LabelServer
 from covshift.tables import TableClassifier, match_tables
 from covshift.tables.labeling import LabelingSession
 from tests.cli.user_files import assert_refused, run
-from tests.tables.test_batch_series import rows, write
+from tests.tables.test_monitoring_series import rows, write
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 PHONE = {"width": 360, "height": 740}

@@ -20,20 +20,20 @@ from covshift.persistence import read_card
 from covshift.tables import (
     TableClassifier,
     adapt_tables,
-    batch_series,
     match_tables,
+    monitoring_series,
     read_pair,
     read_table,
 )
 from covshift.tables.adapting import describe_model
-from covshift.tables.label_updates import reweigh_members
+from covshift.tables.model_updates import reweigh_members
 from tests.cli.user_files import assert_refused, run, succeed, write_tables
-from tests.tables.test_batch_series import rows, say_estimate, write
+from tests.tables.test_monitoring_series import rows, say_estimate, write
 
 
 @pytest.fixture(autouse=True)
 def estimated(monkeypatch):
-    monkeypatch.setattr(batch_series, "estimate_score", say_estimate)
+    monkeypatch.setattr(monitoring_series, "estimate_score", say_estimate)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from covshift.cli.diagnose import _say_rows, adapt_command
+from covshift.cli.commands.diagnose import _say_rows, adapt_command
 from tests.cli.user_files import assert_refused, run, succeed
 
 RATE, WINDOW, N_WINDOWS = 2000, 64, 40

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from covshift._version import __version__
 from covshift.cli import COMMANDS, build_app
 from covshift.cli.app import load_command
-from covshift.cli.compare import COLLECTIONS
+from covshift.cli.commands.compare import COLLECTIONS
 from covshift.cli.front_page import OPTIONS
 from covshift.datasets import speech_corpora
 from covshift.paper import commands

@@ -16,6 +16,7 @@ from covshift import __version__, cli, report
 from covshift.cli import build_app, main, study
 from covshift.cli import study as module
 from covshift.cli.study import trial_progress
+from covshift.paper.synthetic import figures as synthetic_figures
 from covshift.paper.synthetic import study as synthetic_study
 from covshift.paper.synthetic.study import declare
 from covshift.paper.synthetic.systems import DATA_SETS, SYSTEMS
@@ -46,7 +47,7 @@ def instant(monkeypatch):
     made_records.calls.clear()
     monkeypatch.setattr(synthetic_study, "declare", declare_radial)
     monkeypatch.setattr(synthetic_study, "run_trials", instant_trials)
-    monkeypatch.setattr(synthetic_study, "draw_figures", lambda seed: [])
+    monkeypatch.setattr(synthetic_figures, "draw_figures", lambda seed: [])
     monkeypatch.setenv("COLUMNS", "80")
 
 

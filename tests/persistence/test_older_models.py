@@ -97,6 +97,8 @@ OLD_NAMES = {
     "covshift.kernels.vector_scaling": ["Scaling"],
     "covshift.predictors.numbered_classes": ["NumberedClasses"],
     "covshift.selection.source_standard_scaler": ["SourceStandardScaler"],
+    "covshift.tables.classifier": ["TableClassifier"],
+    "covshift.tables.regressor": ["TableRegressor"],
 }
 
 

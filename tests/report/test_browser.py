@@ -236,7 +236,7 @@ def test_policy_stops_scripts_that_come_later(browser, folder):
 def test_pictures_are_drawn(visit):
     page = visit()
     widths = page.evaluate("[...document.images].map((image) => image.naturalWidth)")
-    assert widths == [1200, 400]
+    assert widths == [1200, 1200]
 
 
 @pytest.mark.parametrize("name", ["example", "sorting"])

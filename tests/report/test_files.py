@@ -71,8 +71,8 @@ def test_json_is_the_document_without_pictures(folder):
 
 
 def test_only_figures_lose_their_pictures():
-    columns = [make_column("png"), make_column("svg")]
-    rows = [{"png": "a", "svg": "b"}]
+    columns = [make_column("png"), make_column("chart")]
+    rows = [{"png": "a", "chart": "b"}]
     document = make_document(
         "T",
         "",

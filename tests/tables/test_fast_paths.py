@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from covshift.tables import TableEncoder, TableError, TableSchema, open_table
 from covshift.tables.columns import READ_TYPES, to_frame
-from covshift.tables.text_batches import TextBatches, map_ahead, read_ahead
-from covshift.tables.text_files import TextFile
+from covshift.tables.text_files import TextBatches, TextFile, map_ahead, read_ahead
 from covshift.tables.text_layout import GivenLayout
 
 NUMBERS = ["1", "-2.5", "1e3", " 7 ", "1,5", "007", "inf", "-1e400"]

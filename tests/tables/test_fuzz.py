@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from covshift.tables import TableEncoder, TableError, match_tables, read_table, write_table
-from covshift.tables.cells import MISSING
+from covshift.tables.columns import MISSING
 
 QUICK, WHOLE = 60, 700  # of each of the four tests; the whole are 2,800
 

@@ -6,10 +6,10 @@ import pytest
 
 from covshift import AdaptedClassifier, DomainStandardScaler
 from covshift.tables import TableClassifier, TableError, labeling, match_tables
-from covshift.tables.batch_series import monitor_series
 from covshift.tables.label_files import read_new_labels
 from covshift.tables.labeling import LabelingSession
-from tests.tables.test_batch_series import rows, say_estimate, write
+from covshift.tables.monitoring_series import monitor_series
+from tests.tables.test_monitoring_series import rows, say_estimate, write
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +63,7 @@ def test_monitor_reads_the_file(model, new, monkeypatch):
     session = start(model, new)
     for row in session.rows:
         session.give(row, 0)
-    monkeypatch.setattr("covshift.tables.batch_series.estimate_score", say_estimate)
+    monkeypatch.setattr("covshift.tables.monitoring_series.estimate_score", say_estimate)
     (one,) = monitor_series(model, [new], labels=session.out)["batches"]
     assert one["n_labels"] == 6
 

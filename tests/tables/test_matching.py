@@ -15,8 +15,9 @@ from covshift.tables import (
     read_pair,
     read_table,
 )
-from covshift.tables.features import is_identifier_name
-from covshift.tables.pairs import note_moved_columns
+from covshift.tables.column_choice import is_identifier_name
+from covshift.tables.file_pairs import note_moved_columns
+from covshift.tables.matching import code_domains
 
 N = 60
 rng = np.random.RandomState(0)
@@ -411,3 +412,20 @@ def test_dates_in_words_are_dates_again():
     train, new = TRAIN.assign(day=days), NEW.assign(day=days[:30].astype(str))
     assert str(match(train, new).X_new["day"].dtype).startswith("datetime64")
     assert "day" not in match(train, NEW.assign(day=1.0)).kinds
+
+
+def test_too_many_domains_are_said():
+    def notes_of(names):
+        notes = []
+        train, new = pd.DataFrame({"site": names}), pd.DataFrame({"site": ["new"]})
+        code_domains(train, new, "site", notes)
+        return notes
+
+    assert "has 4 values in 6 training rows: too few rows" in notes_of(list("abcdda"))[0]
+    assert notes_of(list("abccba")) == []
+
+
+def test_without_a_domain_column_all_new_rows_are_one_target():
+    sources, targets, names = code_domains([1, 2], [3], None, [])
+    assert (sources.tolist(), targets.tolist()) == ([0, 0], [-1])
+    assert names == {0: "training", -1: "new"}

@@ -7,11 +7,15 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
-from covshift.tables import TableError, TableSchema, open_table, read_table
-from covshift.tables.cells import DAYS
+from covshift.tables import TableError, TableSchema, open_table, read_pair, read_table
+from covshift.tables.columns import DAYS
+from covshift.tables.diagnosing import diagnose_tables, rows_to_label
+from covshift.tables.reading import default_rows, sample_frames
 from covshift.tables.text_files import BLOCK_BYTES, Examination
+from tests.tables.test_arrow_files import make_frame, write_folder
 
 
 @pytest.fixture
@@ -33,6 +37,8 @@ def values(table):
 
 
 PLAIN = "age,city\n30,Oslo\n40.5,Rome\n"
+
+
 READ = {"age": [30.0, 40.5], "city": ["Oslo", "Rome"]}
 
 
@@ -512,3 +518,61 @@ def test_a_character_cut_at_the_end_of_the_last_piece_is_noticed(tmp_path):
     examination = Examination(tmp_path, "utf-8")
     examination.look(last, final=False)
     examination.look(b"\xa9", final=True)
+
+
+def test_a_sample_is_drawn_while_reading(tmp_path):
+    path = tmp_path / "rows.csv"
+    frame = make_frame(50_000)
+    frame.to_csv(path, index=False)
+    table = read_table(path, max_rows=1000)
+    assert len(table.frame) == 1000
+    assert table.frame["number"].tolist() == table.rows.tolist()  # in their order
+    assert (np.diff(table.rows) > 0).all()
+    # Uniform over the file: the mean of 1000 of its numbers has a standard error of 456.
+    assert abs(table.rows.mean() - 25_000) < 4 * 456
+    (note,) = [note for note in table.notes if "drawn at random" in note]
+    assert note.startswith("1,000 of 50,000 rows are used")
+    assert "within 0.0429" in note
+    again = read_table(path, max_rows=1000)
+    assert again.rows.tolist() == table.rows.tolist()
+
+
+def test_every_row_is_equally_likely():
+    counts = np.zeros(40)
+
+    class Reader(list):
+        """Three frames."""
+
+    frames = Reader(pd.DataFrame({"x": np.arange(a, b)}) for a, b in ((0, 5), (5, 30), (30, 40)))
+    for seed in range(2000):
+        frame, rows = sample_frames(frames, 4, seed=seed)
+        assert frame["x"].tolist() == rows.tolist()
+        counts[rows] += 1
+    expected = 2000 * 4 / 40
+    assert ((counts - expected) ** 2 / expected).sum() < 72  # chi-squared of 39, p = .001
+
+
+def test_a_table_that_fits_is_not_sampled(tmp_path):
+    path = tmp_path / "rows.csv"
+    make_frame(100).to_csv(path, index=False)
+    assert read_table(path, max_rows=100).rows is None
+    assert default_rows(17) == 1_176_470
+    with pytest.raises(ValueError, match="max_rows"):
+        read_table(path, max_rows=0)
+
+
+def test_rows_of_a_sampled_pair_keep_their_numbers(tmp_path):
+    train = write_folder(tmp_path / "train", make_frame(3000))
+    new = make_frame(4000, seed=1).drop(columns="ill")
+    new[["a", "b"]] += 5
+    new = write_folder(tmp_path / "new", new)
+    lines = []
+    tables = read_pair(train, new, label="ill", domain="site", keep=["number"], max_rows=300,
+                       progress=lambda *told: lines.append(told))  # fmt: skip
+    assert tables.X_train["number"].tolist() == tables.train_rows.tolist()
+    assert tables.X_new["number"].tolist() == tables.new_rows.tolist()
+    assert lines[-1] == ("reading new: 4,000 rows", 1.0)
+    assert any("300 of 4,000 rows are used" in note for note in tables.notes)
+    found = diagnose_tables(tables, max_rows=60, time_budget=0.0)
+    rows = rows_to_label(found, tables, 5)
+    assert set(rows) <= set((tables.new_rows + 1).tolist())

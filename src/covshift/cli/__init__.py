@@ -16,35 +16,35 @@ INTERRUPTED = 130  # what shells report for a program that Ctrl-C ended: 128 + S
 # first, in the order in which they are used; the studies come after.
 COMMANDS = {
     "diagnose": (
-        "covshift.cli.diagnose:diagnose",
+        "covshift.cli.commands.diagnose:diagnose",
         "Report what moved from TRAIN to NEW, and advise a model with its expected score.",
     ),
     "adapt": (
-        "covshift.cli.adapt:adapt",
+        "covshift.cli.commands.adapt:adapt",
         "Learn from TRAIN a model for the rows of NEW, and save it.",
     ),
     "predict": (
-        "covshift.cli.predict:predict",
+        "covshift.cli.commands.predict:predict",
         "Predict the rows of NEW: one line each, in the same order, in bounded memory.",
     ),
     "score": (
-        "covshift.cli.score:score",
+        "covshift.cli.commands.score:score",
         "Compare predictions with known labels: accuracy, per class, per domain, with intervals.",
     ),
     "monitor": (
-        "covshift.cli.monitor:monitor",
+        "covshift.cli.commands.monitor:monitor",
         "Check BATCH against the model. Exit code 0: fine, 3: moved, 4: score below --alert.",
     ),
     "label": (
-        "covshift.cli.label:label",
+        "covshift.cli.commands.label:label",
         "Label rows of NEW on a local page, one by one; each label is saved at once.",
     ),
     "show": (
-        "covshift.cli.show:show",
+        "covshift.cli.commands.show:show",
         "Print a summary of a model file: task, advice, expected scores, members.",
     ),
     "sample-data": (
-        "covshift.cli.sample_data:sample_data",
+        "covshift.cli.commands.sample_data:sample_data",
         "Write small made-up tables to try the commands on: train.csv, new.csv, checked.csv.",
     ),
     "demo": (
@@ -52,7 +52,7 @@ COMMANDS = {
         "Adapt to the shifts of the paper's four data sets, and show where that helps.",
     ),
     "compare": (
-        "covshift.cli.compare:compare",
+        "covshift.cli.commands.compare:compare",
         "Try every adapter on every pair of domains, and report where it helps and where it harms.",
     ),
     "reproduce": (

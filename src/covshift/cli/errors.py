@@ -48,7 +48,7 @@ def one_line_errors(command: str, debug: bool) -> Iterator[list[str]]:
             yield told
         plugins = [one for one in caught if issubclass(one.category, PluginWarning)]
         _print_warnings(plugins)
-        others = [one for one in caught if one not in plugins and _is_for_users(one)]
+        others = [one for one in caught if one not in plugins and _is_user_warning(one)]
         texts = [printable(one.message, 200) for one in others]
         told += list(dict.fromkeys(texts))[:MAX_WARNINGS]
     except KeyboardInterrupt:
@@ -93,10 +93,10 @@ def _message(error: Exception) -> str:
 
 def _print_warnings(caught: list[warnings.WarningMessage]) -> None:
     for one in caught:
-        if _is_for_users(one):
+        if _is_user_warning(one):
             typer.echo(f"covshift: {printable(one.message, MAX_LENGTH)}", err=True)
 
 
-def _is_for_users(warning: warnings.WarningMessage) -> bool:
+def _is_user_warning(warning: warnings.WarningMessage) -> bool:
     developers = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning)
     return not issubclass(warning.category, (*developers, ResourceWarning))

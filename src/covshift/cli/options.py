@@ -228,7 +228,7 @@ def parse_paths(command: str, option: str, form: str, texts: Sequence[str]) -> d
     return paths
 
 
-def column_names(texts: list[str] | None) -> list[str]:
+def split_at_commas(texts: list[str] | None) -> list[str]:
     """Take lists of columns apart: commas between names, a name with a comma in quotes."""
     names = [name for text in texts or [] for name in next(csv.reader([text]), [])]
     return [name.strip() for name in names if name.strip()]
@@ -312,7 +312,7 @@ class Cells:
         from covshift.tables.schema import Intake, parse_kinds
 
         kinds = parse_kinds(self.as_kind or [])
-        return Intake(column_names(self.missing), column_names(self.not_missing), kinds)
+        return Intake(split_at_commas(self.missing), split_at_commas(self.not_missing), kinds)
 
 
 @dataclass(frozen=True)
@@ -327,9 +327,9 @@ class Splitting:
         """Return the `Split` of `read_pair`; None where no option says so."""
         if self.target_domain is None and self.time is None and self.train_before is None:
             return None
-        from covshift.tables.splits import Split  # here: --help stays fast
+        from covshift.tables.file_pairs import Split  # here: --help stays fast
 
-        return Split(column_names(self.target_domain), self.time, self.train_before)
+        return Split(split_at_commas(self.target_domain), self.time, self.train_before)
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _get_feature_names
 
 from covshift.base import check_count, check_option
-from covshift.diagnosis.document import draw_expected, make_report
 from covshift.diagnosis.movement import Movement, measure_movement
+from covshift.diagnosis.report import draw_expected, make_report
 from covshift.diagnosis.stability import Stability, measure_stability
 from covshift.diagnosis.weighting import Weighting, measure_weighting
 from covshift.diagnosis.words import describe, describe_html, summarize

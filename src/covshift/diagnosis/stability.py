@@ -22,6 +22,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
+from covshift.diagnosis.movement import LEVEL
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.kernels.distinct_rows import deal_folds
 from covshift.report.document import to_plain
@@ -72,7 +73,6 @@ def largest_covariance(
     return statistic, float((1 + np.sum(drawn >= statistic)) / (1 + n_resamples))
 
 
-LEVEL = 0.05
 N_RESAMPLES = 499
 N_LANDMARKS = 100
 # How bent a rule may be, C and width of the kernel times the features: whatever fits rows left out.

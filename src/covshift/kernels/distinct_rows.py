@@ -54,7 +54,7 @@ def _shuffled_strata(strata: IntArray, rng: np.random.RandomState) -> IntArray:
 def share_repeated(known: FloatArray, X: FloatArray) -> float:
     """Return the share of the rows X that are rows of ``known``, bit for bit.
 
-    0 where that says nothing: rows of few different values repeat by chance. They do so among
+    0 where that has no meaning: rows of few different values repeat by chance. They do so among
     ``known``, too, of which then at least half as many have a twin.
     """
     if not len(known) or not len(X):

@@ -77,7 +77,7 @@ def check_members(archive: ZipFile, max_bytes: int, names: re.Pattern[str] = MEM
         if name in seen:
             raise ModelFileError(f"It has two members named {name}.")
         seen.add(name)
-        if _is_odd(member):
+        if _is_odd_member(member):
             raise ModelFileError(
                 f"Its member {name} is a link, encrypted, or compressed in an unusual way."
             )
@@ -159,7 +159,7 @@ def check_sparse(archive: ZipFile, name: str, max_bytes: int) -> int:
         return sum(part.file_size for part in inner.infolist())
 
 
-def _is_odd(member: ZipInfo) -> bool:
+def _is_odd_member(member: ZipInfo) -> bool:
     kind = stat.S_IFMT(member.external_attr >> 16)
     return (
         kind not in (0, stat.S_IFREG)

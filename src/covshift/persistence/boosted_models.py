@@ -16,8 +16,7 @@ import numpy as np
 
 from covshift.kernels.arrays import IntArray
 from covshift.persistence.archive import ModelFileError
-from covshift.persistence.model_parts import parts_of
-from covshift.persistence.tree_checks import nodes_are_sound
+from covshift.persistence.content_checks import forged, nodes_are_sound, parts_of
 
 BOOSTER = "_Booster"
 # Offsets into the text, which LightGBM would follow unchecked. It reads the text without them.
@@ -77,10 +76,16 @@ def pack_boosted(model: Any) -> Any:
 
 
 def unpack_boosted(model: Any) -> Any:
-    """Return the model, or a copy in which every `StoredModel` is the model again."""
+    """Return the model, or a copy in which every `StoredModel` is the model again.
+
+    All are checked before the first is handed to its library.
+    """
     found = [one for one in parts_of(model) if isinstance(one, StoredModel)]
     if not found:
         return model
+    for stored in found:
+        if not stored_is_sound(stored):
+            raise forged(stored)
     return deepcopy(model, {id(one): _restore(one) for one in found})
 
 

@@ -1,13 +1,14 @@
 """Numbers in a model file, checked once they are loaded: indices, shapes, coefficients.
 
-An allow-list knows types, not contents. Where scikit-learn, SciPy or NumPy would follow an index
-without a look at the bounds, a forged file could read or write outside of arrays. Checked here are
-those places in what models of this package are commonly made of: trees (those of LightGBM and
-XGBoost included), kernel machines, sparse matrices, random states. Other estimators are taken as
-skops takes them, by type. Each check returns whether all is well.
+An allow-list (`covshift.persistence.schema_audit`) knows types, not contents. Where scikit-learn,
+SciPy or NumPy would follow an index without a look at the bounds, a forged file could read or write
+outside of arrays. Checked here are those places in what models of this package are commonly made
+of: trees, kernel machines, sparse matrices, random states, and shapes of fitted attributes. Models
+of LightGBM and XGBoost are checked in `covshift.persistence.boosted_models`. Other estimators are
+taken as skops takes them, by type.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,27 +16,170 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    IsolationForest,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    RandomTreesEmbedding,
+)
 from sklearn.linear_model._base import LinearClassifierMixin, LinearModel
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors._base import NeighborsBase
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from sklearn.svm._base import BaseLibSVM
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from covshift.kernels.arrays import BoolArray
 from covshift.persistence.archive import ModelFileError
-from covshift.persistence.boosted_models import StoredModel, stored_is_sound
-from covshift.persistence.model_parts import children_of, parts_of
-from covshift.persistence.tree_checks import (
-    BOOSTED,
-    DECISION_TREES,
-    FORESTS,
-    TREE,
-    UNCHECKED,
-    boosted_trees_are_sound,
-    forest_is_sound,
-    holds_loose_trees,
-    tree_is_sound,
-)
+
+# --- Trees of scikit-learn ---
+#
+# Compiled code goes from node to node by the numbers of its children, and looks into a row by the
+# number of a feature, all unchecked: a forged child sends it to any place in memory, or round in a
+# circle for ever. A tree is sound if every inner node's children come after it, which excludes
+# circles, and its feature is one that rows have. A caller of a tree must have as many
+# features as the tree: forests do not look again.
+
+
+TREE = "sklearn.tree._tree.Tree"
+
+DECISION_TREES = (DecisionTreeClassifier, DecisionTreeRegressor)
+
+FORESTS = (
+    RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier, ExtraTreesRegressor,
+)  # fmt: skip
+
+BOOSTED = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
+
+# Their compiled code takes more from a file on trust than is checked here.
+UNCHECKED = (
+    GradientBoostingClassifier, GradientBoostingRegressor, IsolationForest, RandomTreesEmbedding,
+)  # fmt: skip
+
+
+def tree_is_sound(model: Any) -> bool:
+    """Return whether a decision tree's nodes are those of a tree over its features."""
+    if not hasattr(model, "tree_"):
+        return True  # not fitted
+    tree = model.tree_
+    if type_name(tree) != TREE or tree.capacity != tree.node_count or tree.node_count < 1:
+        return False
+    return tree.n_features == model.n_features_in_ and nodes_are_sound(
+        tree.children_left != -1,
+        (tree.children_left, tree.children_right),
+        tree.feature,
+        tree.n_features,
+    )
+
+
+def forest_is_sound(model: Any) -> bool:
+    """Return whether the members of a forest are trees over its features."""
+    return all(
+        isinstance(tree, DECISION_TREES) and tree.n_features_in_ == model.n_features_in_
+        for tree in getattr(model, "estimators_", [])
+    )
+
+
+def boosted_trees_are_sound(model: Any) -> bool:
+    """Return the same for boosted trees on binned features; those on categories are not read."""
+    if not hasattr(model, "_predictors"):
+        return True
+    categorical = np.asarray(model._bin_mapper.is_categorical_)
+    if model._preprocessor is not None or categorical.any():
+        return False
+    return all(
+        tree.nodes.ndim == 1
+        and len(tree.nodes) > 0
+        and not tree.nodes["is_categorical"].any()
+        and nodes_are_sound(
+            tree.nodes["is_leaf"] == 0,
+            (tree.nodes["left"], tree.nodes["right"]),
+            tree.nodes["feature_idx"],
+            model.n_features_in_,
+        )
+        for stage in model._predictors
+        for tree in stage
+    )
+
+
+def holds_loose_trees(part: Any, children: Iterable[Any]) -> bool:
+    """Return whether something other than a decision tree would hand rows to compiled nodes."""
+    return not isinstance(part, DECISION_TREES) and any(type_name(one) == TREE for one in children)
+
+
+def type_name(value: Any) -> str:
+    """Name of a value's type, as the allow-list has it."""
+    return f"{type(value).__module__}.{type(value).__qualname__}"
+
+
+def nodes_are_sound(
+    inner: BoolArray, sides: tuple[Any, Any], features: Any, n_features: int
+) -> bool:
+    """Whether every inner node's children come after it, and its feature is one that rows have."""
+    parents = np.flatnonzero(inner)
+    return all(
+        bool(((side[inner] > parents) & (side[inner] < len(inner))).all()) for side in sides
+    ) and bool(((features[inner] >= 0) & (features[inner] < n_features)).all())
+
+
+# --- Kernel machines, sparse matrices and random states ---
+#
+# libsvm, SciPy's sparse products and the Mersenne twister follow numbers in these objects, too.
+
+
+TWISTER_WORDS = 624
+
+
+def machine_is_sound(model: Any) -> bool:
+    """As many coefficients, offsets and numbers of support vectors as libsvm will read."""
+    if not hasattr(model, "support_vectors_"):
+        return True
+    if np.ndim(model.support_vectors_) != 2:
+        return False
+    n_vectors, n_columns = model.support_vectors_.shape
+    classifies = isinstance(model, SVC | NuSVC)
+    n_support = np.asarray(model._n_support)
+    n_classes = len(n_support) if classifies else 2
+    n_pairs = n_classes * (n_classes - 1) // 2
+    n_probabilities = {np.shape(model._probA), np.shape(model._probB)}
+    return (
+        # Of a kernel that is computed elsewhere, columns are rows of the fit.
+        model.kernel in ("linear", "poly", "rbf", "sigmoid")
+        and n_columns == model.n_features_in_
+        and n_classes >= 2
+        and bool((n_support >= 0).all())
+        and (not classifies or int(n_support.sum()) == n_vectors)
+        and model.support_.shape == (n_vectors,)
+        and model._dual_coef_.shape == (n_classes - 1, n_vectors)
+        and np.shape(model._intercept_) == (n_pairs,)
+        and len(n_probabilities) == 1
+        and n_probabilities <= {(0,), (n_pairs,), (n_pairs + 1,)}
+    )
+
+
+def sparse_is_sound(matrix: Any) -> bool:
+    """Return the compressed rows or columns, whose indices are inside of the shape."""
+    if matrix.format not in ("csr", "csc"):
+        return False
+    matrix.check_format(full_check=True)  # raises ValueError
+    return True
+
+
+def random_state_is_sound(state: Any) -> bool:
+    """Return whether the position of a Mersenne twister lies inside its words."""
+    generator = getattr(state, "bit_generator", None) or state._bit_generator
+    inside = generator.state
+    if inside["bit_generator"] != "MT19937":
+        return True
+    return bool(0 <= inside["state"]["pos"] <= TWISTER_WORDS)
+
 
 # --- Fitted attributes that must agree: shapes with numbers of features and classes, values ---
 #
@@ -87,6 +231,7 @@ OURS: Shapes = {
     "_share_ratios": "k",
     "_source_shares": "k",
 }
+
 OURS_BY_CLASS: dict[str, Shapes] = {
     "AdaptedRegressor": {"held_out_scores_": "h"},
     "JointAlignmentClassifier": {"bases_": "b *", "coefficients_": "b k", "center_": "m"},
@@ -96,6 +241,7 @@ OURS_BY_CLASS: dict[str, Shapes] = {
     "SegmentSparseFiltering": {"components_": "p *"},  # filters of segments, shorter than rows
     "ULSIFWeights": {"bases_": "b m", "coefficients_": "b"},
 }
+
 # Common estimators of scikit-learn; the first that fits counts.
 THEIRS: list[tuple[Any, Shapes]] = [
     ((LinearDiscriminantAnalysis, LinearClassifierMixin), {"coef_": "q m", "intercept_": "q"}),
@@ -109,6 +255,7 @@ THEIRS: list[tuple[Any, Shapes]] = [
     ),
     (BaseLibSVM, {"support_vectors_": "s m", "_dual_coef_": "* s", "_intercept_": "*"}),
 ]
+
 # Of a feature without any value these are NaN, and so are the rows that they scale: the caller
 # reports them.
 MAY_BE_MISSING = frozenset(
@@ -184,7 +331,18 @@ def _in_order(classes: Any) -> bool:
     return classes.ndim == 1 and bool(np.array_equal(np.unique(classes), classes))
 
 
-TWISTER_WORDS = 624
+# --- A whole model: all of its parts, each by the checks of its type ---
+
+
+CHECKS: list[tuple[Any, Callable[[Any], bool]]] = [
+    (DECISION_TREES, tree_is_sound),
+    (FORESTS, forest_is_sound),
+    (BOOSTED, boosted_trees_are_sound),
+    ((SVC, NuSVC, SVR, NuSVR, OneClassSVM), machine_is_sound),
+    ((sparse.spmatrix, sparse.sparray), sparse_is_sound),
+    ((np.random.RandomState, np.random.Generator), random_state_is_sound),
+    (BaseEstimator, attributes_agree),
+]
 
 
 def check_contents(model: Any, trusted: Collection[str] = ()) -> None:
@@ -195,9 +353,7 @@ def check_contents(model: Any, trusted: Collection[str] = ()) -> None:
     for part in parts_of(model):
         for kinds, is_sound in CHECKS:
             if isinstance(part, kinds) and not is_sound(part):
-                raise ModelFileError(
-                    f"Its {type(part).__name__} is inconsistent: the file is forged or damaged."
-                )
+                raise forged(part)
         if TREE not in trusted and (
             isinstance(part, UNCHECKED) or holds_loose_trees(part, children_of(part))
         ):
@@ -207,57 +363,32 @@ def check_contents(model: Any, trusted: Collection[str] = ()) -> None:
             )
 
 
-def machine_is_sound(model: Any) -> bool:
-    """As many coefficients, offsets and numbers of support vectors as libsvm will read."""
-    if not hasattr(model, "support_vectors_"):
-        return True
-    if np.ndim(model.support_vectors_) != 2:
-        return False
-    n_vectors, n_columns = model.support_vectors_.shape
-    classifies = isinstance(model, SVC | NuSVC)
-    n_support = np.asarray(model._n_support)
-    n_classes = len(n_support) if classifies else 2
-    n_pairs = n_classes * (n_classes - 1) // 2
-    n_probabilities = {np.shape(model._probA), np.shape(model._probB)}
-    return (
-        # Of a kernel that is computed elsewhere, columns are rows of the fit.
-        model.kernel in ("linear", "poly", "rbf", "sigmoid")
-        and n_columns == model.n_features_in_
-        and n_classes >= 2
-        and bool((n_support >= 0).all())
-        and (not classifies or int(n_support.sum()) == n_vectors)
-        and model.support_.shape == (n_vectors,)
-        and model._dual_coef_.shape == (n_classes - 1, n_vectors)
-        and np.shape(model._intercept_) == (n_pairs,)
-        and len(n_probabilities) == 1
-        and n_probabilities <= {(0,), (n_pairs,), (n_pairs + 1,)}
+def forged(part: Any) -> ModelFileError:
+    """Return the error for a part that is not as `save` writes it."""
+    return ModelFileError(
+        f"Its {type(part).__name__} is inconsistent: the file is forged or damaged."
     )
 
 
-def sparse_is_sound(matrix: Any) -> bool:
-    """Return the compressed rows or columns, whose indices are inside of the shape."""
-    if matrix.format not in ("csr", "csc"):
-        return False
-    matrix.check_format(full_check=True)  # raises ValueError
-    return True
+def parts_of(model: Any) -> Iterator[Any]:
+    """Yield the model and everything in it, each object once."""
+    waiting, seen = [model], set()
+    while waiting:
+        part = waiting.pop()
+        if id(part) not in seen:
+            seen.add(id(part))
+            yield part
+            waiting.extend(children_of(part))
 
 
-def random_state_is_sound(state: Any) -> bool:
-    """Return whether the position of a Mersenne twister lies inside its words."""
-    generator = getattr(state, "bit_generator", None) or state._bit_generator
-    inside = generator.state
-    if inside["bit_generator"] != "MT19937":
-        return True
-    return bool(0 <= inside["state"]["pos"] <= TWISTER_WORDS)
-
-
-CHECKS: list[tuple[Any, Callable[[Any], bool]]] = [
-    (DECISION_TREES, tree_is_sound),
-    (FORESTS, forest_is_sound),
-    (BOOSTED, boosted_trees_are_sound),
-    (StoredModel, stored_is_sound),
-    ((SVC, NuSVC, SVR, NuSVR, OneClassSVM), machine_is_sound),
-    ((sparse.spmatrix, sparse.sparray), sparse_is_sound),
-    ((np.random.RandomState, np.random.Generator), random_state_is_sound),
-    (BaseEstimator, attributes_agree),
-]
+def children_of(part: Any) -> list[Any]:
+    """Return the parts that an object contains itself."""
+    if isinstance(part, dict):
+        return list(part.values())
+    if isinstance(part, list | tuple | set):
+        return list(part)
+    if isinstance(part, np.ndarray):
+        return list(part.flat) if part.dtype == object else []
+    if hasattr(part, "__dict__") and not isinstance(part, type):
+        return list(vars(part).values())
+    return []

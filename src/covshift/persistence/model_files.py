@@ -4,6 +4,7 @@ import io
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,9 @@ from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 import sklearn
 from sklearn.base import BaseEstimator
+from sklearn.neighbors import BallTree, KDTree
+from sklearn.neighbors._base import NeighborsBase
+from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.validation import check_is_fitted
 
 from covshift.output_files import write_whole
@@ -31,8 +35,7 @@ from covshift.persistence.boosted_models import (
     unpack_boosted,
 )
 from covshift.persistence.card import check_key, check_seal, make_document, read_document
-from covshift.persistence.content_checks import check_contents
-from covshift.persistence.model_parts import build_trees, without_cycles, without_trees
+from covshift.persistence.content_checks import check_contents, parts_of
 from covshift.persistence.schema_audit import TRUSTED, SchemaAudit, follow_moves
 from covshift.registry import plugin_records
 
@@ -383,3 +386,60 @@ def import_skops() -> Any:
             'Saved models need skops, which is not installed: pip install "covshift[models]"'
         ) from error
     return skops
+
+
+# --- What a file does without: references in circles, and search trees ---
+#
+# Search trees of nearest-neighbor models are not written to files, but built again from the rows:
+# compiled code follows the numbers inside of such a tree without a look at bounds, so a tree from a
+# file could not be trusted. The model keeps the rows that it was built from, and the same rows give
+# the same tree and the same predictions.
+
+
+TREES = {"kd_tree": KDTree, "ball_tree": BallTree}
+
+
+def without_cycles(model: Any) -> Any:
+    """Return the model, or a copy whose requests for metadata do not point back at their owners.
+
+    A file is a tree. Since scikit-learn 1.8 an estimator whose ``set_fit_request`` was called holds
+    requests that hold the estimator; the name of its class serves as well, as it did before.
+    """
+    if not any(isinstance(part, MetadataRequest) for part in parts_of(model)):
+        return model
+    model = deepcopy(model)
+    requests = [part for part in parts_of(model) if isinstance(part, MetadataRequest)]
+    for request in requests:
+        for part in (request, *vars(request).values()):
+            owner = getattr(part, "owner", None)
+            if owner is not None and not isinstance(owner, str):
+                part.owner = type(owner).__name__
+    return model
+
+
+def without_trees(model: Any) -> Any:
+    """Return the model, or a copy of it whose nearest-neighbor parts have no search tree."""
+    if not _with_trees(model):
+        return model
+    model = deepcopy(model)
+    for part in _with_trees(model):
+        part._tree = None
+    return model
+
+
+def build_trees(model: Any) -> None:
+    """Give nearest-neighbor parts of a loaded model their search trees back, in place."""
+    for part in parts_of(model):
+        if isinstance(part, NeighborsBase) and getattr(part, "_fit_method", None) in TREES:
+            part._tree = TREES[part._fit_method](
+                part._fit_X, part.leaf_size, metric=part.effective_metric_,
+                **part.effective_metric_params_,
+            )  # fmt: skip
+
+
+def _with_trees(model: Any) -> list[Any]:
+    return [
+        part
+        for part in parts_of(model)
+        if isinstance(part, NeighborsBase) and getattr(part, "_tree", None) is not None
+    ]

@@ -1,7 +1,19 @@
 """Checks of ``schema.json`` before skops reads it: of types, of names, of the tree itself.
 
-skops describes objects as a tree of nodes; each names a loader, a type and, for an object that
-occurs several times, its number. skops checks the types. Here the tree itself is checked:
+skops describes objects as a tree of nodes, nested dictionaries of JSON. The keys of a node:
+
+``__loader__``
+    The class of skops that builds the object, such as ``ObjectNode`` or ``NdArrayNode``.
+``__module__``, ``__class__``
+    The type of the object.
+``__id__``
+    Its number, its address in the memory that wrote it. An object that occurs several times has one
+    number, and skops builds it once.
+``content``, ``file``
+    The nodes of its parts, or the member of the archive that holds its array.
+
+skops checks the types. A file whose types are all trusted can still make its loaders do harm. So
+the tree itself is checked here:
 
 - only loaders that put values into place; none that calls a method, a function or a constructor
   of the file's choice;
@@ -51,9 +63,8 @@ ESTIMATORS = {
     "covshift.selection.auto_adapted_regressor": ["AutoAdaptedRegressor"],
     "covshift.signals.order_tracking": ["OrderTracking"],
     "covshift.signals.spectra": ["EnvelopeSpectrum", "Spectrum"],
-    "covshift.tables.classifier": ["TableClassifier"],
     "covshift.tables.encoder": ["TableEncoder"],
-    "covshift.tables.regressor": ["TableRegressor"],
+    "covshift.tables.table_models": ["TableClassifier", "TableRegressor"],
 }
 
 # Types of attributes of estimators.
@@ -98,6 +109,8 @@ MOVED = {
     "covshift.kernels.vector_scaling": "covshift.kernels.probabilities",
     "covshift.predictors.numbered_classes": "covshift.tables.own_models",
     "covshift.selection.source_standard_scaler": "covshift.adapters.source_standard_scaler",
+    "covshift.tables.classifier": "covshift.tables.table_models",
+    "covshift.tables.regressor": "covshift.tables.table_models",
 }
 
 

@@ -31,24 +31,8 @@ def write_document(
 ) -> list[Path]:
     """Write ``name.html``, ``name.json``, ``name.md`` and ``name-<table id>.csv`` for each table.
 
-    Each file is written atomically. The data come first: a page that is too large does not
-    cost them. Files of the same names are replaced.
-
-    Parameters
-    ----------
-    document : Document
-        From `covshift.report.document.make_document`.
-    folder : str or Path
-        Made if missing.
-    name : str
-        Start of the names of the files, without a folder.
-    max_bytes : int
-        Size of the page above which it is an error.
-
-    Returns
-    -------
-    list of Path
-        The page first.
+    Returns their paths, the page first. Each file is written atomically; files of the same names
+    are replaced. The data come first: a page of more than ``max_bytes`` does not cost them.
     """
     validate_document(document)
     _check_name(name)
@@ -174,7 +158,7 @@ def _main_part(cell: FullCell) -> Any:
 
 
 def _without_picture(figure: Figure) -> dict[str, Any]:
-    return {key: part for key, part in figure.items() if key not in ("png", "svg")}
+    return {key: part for key, part in figure.items() if key != "png"}
 
 
 def _as_data(value: Any) -> Any:

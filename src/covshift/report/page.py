@@ -12,6 +12,7 @@ import struct
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from covshift.report.document import (
@@ -56,15 +57,6 @@ def unique_slugs(ids: Iterable[str]) -> dict[str, str]:
 
     Names that differ in capitals alone are equal, as on some file systems.
 
-    Parameters
-    ----------
-    ids : iterable of str
-        Unique, any text.
-
-    Returns
-    -------
-    dict of str to str
-
     Examples
     --------
     >>> unique_slugs(["accuracy", "radial, SF", "radial: sf", "<b>", "猫"])
@@ -100,24 +92,7 @@ class ShownCell(NamedTuple):
 
 
 def render_page(document: Document, *, max_bytes: int = MAX_PAGE_BYTES) -> str:
-    """Return the document as one self-contained HTML page.
-
-    Parameters
-    ----------
-    document : Document
-        From `covshift.report.document.make_document`.
-    max_bytes : int
-        Size of the page, in UTF-8, above which it is an error.
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    PageTooLargeError
-        With what takes the most room.
-    """
+    """Return the document as one self-contained HTML page; `PageTooLargeError` above a size."""
     validate_document(document)
     sections = document["sections"]
     anchors = {
@@ -167,16 +142,12 @@ def show_cell(cell: Cell, column: Column) -> ShownCell:
 
 
 def picture_uri(figure: Figure) -> str:
-    """Return the picture as a data URI; as an image even SVG runs no script and loads nothing."""
-    if "svg" in figure:
-        return "data:image/svg+xml;base64," + _base64(figure["svg"].encode("utf-8", "replace"))
+    """Return the picture as a data URI."""
     return "data:image/png;base64," + _base64(figure["png"])
 
 
-def picture_size(figure: Figure) -> tuple[int, int] | None:
+def picture_size(figure: Figure) -> tuple[int, int]:
     """Return width and height of a PNG, which keep its place free while it is read."""
-    if "png" not in figure:
-        return None
     width, height = struct.unpack(">II", figure["png"][16:24])
     return width, height
 
@@ -253,7 +224,7 @@ def _too_large(document: Document, size: int, max_bytes: int) -> str:
 # escaped by the template.
 
 
-WIDTH, HEIGHT = 720, 340  # size of the view box
+CHART_WIDTH, CHART_HEIGHT = 720, 340  # size of the view box
 LEFT, RIGHT, TOP, BOTTOM = 46, 14, 14, 78
 MAX_NAMES = 8  # labels below the axis
 MAX_NAME = 14  # characters of each
@@ -261,50 +232,11 @@ STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5)
 RADIUS = 4.5
 
 
-class Tick(NamedTuple):
-    """A batch in the chart."""
-
-    x: float
-    y: float | None
-    low: float | None
-    high: float | None
-    observed: float | None
-    kind: str  # "fine", "moved" or "alert"
-    title: str
-
-
-class Drawing(NamedTuple):
-    """Places of everything in the view box, for the template."""
-
-    width: int
-    height: int
-    left: int
-    right: int
-    bottom: int
-    marks: list[Tick]
-    band: str  # points of the polygon between the ends of the intervals
-    line: str  # points of the line through the scores
-    ticks: list[tuple[float, str]]
-    names: list[tuple[float, str]]
-    rules: list[tuple[float, str, str]]  # y, class, label
-    radius: float
-
-
-def draw_series(chart: Chart) -> Drawing:
-    """Return where everything of a chart stands.
-
-    Parameters
-    ----------
-    chart : Chart
-        Points in their order, and levels to compare them with.
-
-    Returns
-    -------
-    Drawing
-    """
+def draw_series(chart: Chart) -> SimpleNamespace:
+    """Return where everything of a chart stands in the view box, for the template."""
     points = chart["points"]
     low, high = _range(chart)
-    inner = WIDTH - LEFT - RIGHT
+    inner = CHART_WIDTH - LEFT - RIGHT
 
     def place_x(number: int) -> float:
         return round(LEFT + inner * (number + 0.5) / max(1, len(points)), 1)
@@ -313,34 +245,32 @@ def draw_series(chart: Chart) -> Drawing:
         if value is None:
             return None
         share = (min(max(value, low), high) - low) / (high - low)
-        return round(TOP + (HEIGHT - TOP - BOTTOM) * (1 - share), 1)
+        return round(TOP + (CHART_HEIGHT - TOP - BOTTOM) * (1 - share), 1)
 
     marks = [
-        Tick(
-            place_x(number),
-            place_y(one.get("value")),
-            place_y(one.get("low")),
-            place_y(one.get("high")),
-            place_y(one.get("observed")),
-            one["kind"],
-            one["title"],
+        SimpleNamespace(
+            x=place_x(number), y=place_y(one.get("value")), low=place_y(one.get("low")),
+            high=place_y(one.get("high")), observed=place_y(one.get("observed")),
+            kind=one["kind"], title=one["title"],
         )
         for number, one in enumerate(points)
-    ]
+    ]  # fmt: skip
     shown = [one for one in marks if None not in (one.y, one.low, one.high)]
-    band = [(one.x, one.high) for one in shown] + [(one.x, one.low) for one in reversed(shown)]
-    rules = [
-        (y, kind, label)
-        for kind, label, value in chart["levels"]
-        if (y := place_y(value)) is not None
-    ]
-    return Drawing(
-        WIDTH, HEIGHT, LEFT, WIDTH - RIGHT, HEIGHT - BOTTOM, marks,
-        _joined(band) if len(shown) > 1 else "",
-        _joined([(one.x, one.y) for one in shown]) if len(shown) > 1 else "",
-        [(place_y(value) or 0.0, f"{value:.2f}") for value in _ticks(low, high)],
-        _names(points, place_x), rules, RADIUS,
-    )  # fmt: skip
+    ends = [(one.x, one.high) for one in shown] + [(one.x, one.low) for one in reversed(shown)]
+    return SimpleNamespace(
+        width=CHART_WIDTH,
+        height=CHART_HEIGHT,
+        left=LEFT,
+        right=CHART_WIDTH - RIGHT,
+        bottom=CHART_HEIGHT - BOTTOM,
+        marks=marks,
+        band=_joined(ends) if len(shown) > 1 else "",  # polygon between the ends of the intervals
+        line=_joined([(one.x, one.y) for one in shown]) if len(shown) > 1 else "",
+        ticks=[(place_y(value), f"{value:.2f}") for value in _ticks(low, high)],
+        names=_names(points, place_x),
+        rules=[(place_y(value), kind, label) for kind, label, value in chart["levels"]],
+        radius=RADIUS,
+    )
 
 
 def _range(chart: Chart) -> tuple[float, float]:

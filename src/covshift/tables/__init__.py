@@ -3,27 +3,72 @@
 Needs the extra ``cli`` (pandas and pyarrow).
 """
 
-from covshift.tables.adapting import adapt_model, adapt_tables, choose_estimator, describe_model
-from covshift.tables.batch_history import append_history, read_history
-from covshift.tables.batch_series import monitor_series
-from covshift.tables.classifier import TableClassifier
-from covshift.tables.diagnosing import diagnose_tables
-from covshift.tables.encoder import TableEncoder
-from covshift.tables.errors import TableError
-from covshift.tables.label_updates import update_model
-from covshift.tables.labeling import LabelingSession
-from covshift.tables.matching import MatchedTables, match_tables
-from covshift.tables.monitoring import monitor_batch
-from covshift.tables.pairs import read_pair
-from covshift.tables.predicting import predict_file
-from covshift.tables.reading import Table, open_table, read_table
-from covshift.tables.regressor import TableRegressor
-from covshift.tables.schema import Intake, TableSchema
-from covshift.tables.scoring import score_file
-from covshift.tables.splits import Split
-from covshift.tables.table_reader import TableReader
-from covshift.tables.writing import check_output, write_table
+from importlib import import_module
+from typing import TYPE_CHECKING
 
+try:
+    import pandas  # noqa: F401
+    import pyarrow.compute
+    import pyarrow.csv
+    import pyarrow.parquet  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        f"Tables need {error.name or 'pandas and pyarrow'}, which is not installed: "
+        'pip install "covshift[cli]"'
+    ) from error
+
+# Names are imported on first use: predicting needs neither diagnosis nor monitoring.
+# Type checkers and editors read this block.
+if TYPE_CHECKING:
+    from covshift.tables.adapting import adapt_model, adapt_tables, choose_estimator, describe_model
+    from covshift.tables.diagnosing import diagnose_tables
+    from covshift.tables.encoder import TableEncoder
+    from covshift.tables.errors import TableError
+    from covshift.tables.file_pairs import Split, read_pair
+    from covshift.tables.labeling import LabelingSession
+    from covshift.tables.matching import MatchedTables, match_tables
+    from covshift.tables.model_updates import update_model
+    from covshift.tables.monitoring_batch import monitor_batch
+    from covshift.tables.monitoring_history import append_history, read_history
+    from covshift.tables.monitoring_series import monitor_series
+    from covshift.tables.predicting import predict_file
+    from covshift.tables.reading import Table, TableReader, open_table, read_table
+    from covshift.tables.schema import Intake, TableSchema
+    from covshift.tables.scoring import score_file
+    from covshift.tables.table_models import TableClassifier, TableRegressor
+    from covshift.tables.writing import check_output, write_table
+
+_MODULE_OF = {
+    "Intake": "schema",
+    "LabelingSession": "labeling",
+    "MatchedTables": "matching",
+    "Split": "file_pairs",
+    "Table": "reading",
+    "TableClassifier": "table_models",
+    "TableEncoder": "encoder",
+    "TableError": "errors",
+    "TableReader": "reading",
+    "TableRegressor": "table_models",
+    "TableSchema": "schema",
+    "adapt_model": "adapting",
+    "adapt_tables": "adapting",
+    "append_history": "monitoring_history",
+    "check_output": "writing",
+    "choose_estimator": "adapting",
+    "describe_model": "adapting",
+    "diagnose_tables": "diagnosing",
+    "match_tables": "matching",
+    "monitor_batch": "monitoring_batch",
+    "monitor_series": "monitoring_series",
+    "open_table": "reading",
+    "predict_file": "predicting",
+    "read_history": "monitoring_history",
+    "read_pair": "file_pairs",
+    "read_table": "reading",
+    "score_file": "scoring",
+    "update_model": "model_updates",
+    "write_table": "writing",
+}
 __all__ = [
     "Intake",
     "LabelingSession",
@@ -55,3 +100,17 @@ __all__ = [
     "update_model",
     "write_table",
 ]
+
+# Hidden from type checkers, which would accept any misspelled name otherwise.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Import a name of the package on first use (PEP 562)."""
+        if name not in _MODULE_OF:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+        value = globals()[name] = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULE_OF})

@@ -29,28 +29,26 @@ from covshift.selection.candidates import describe, named_model
 from covshift.selection.members import FewerMembersWarning
 from covshift.selection.models import find_model, make_model, model_name
 from covshift.solvers.threads import one_blas_thread
-from covshift.tables.classifier import TableClassifier
-from covshift.tables.domain_codes import domain_texts
+from covshift.tables.columns import domain_texts
 from covshift.tables.encoder import TableEncoder
 from covshift.tables.errors import TableError, one_line
-from covshift.tables.estimator import TableEstimator
 from covshift.tables.label_column import CLASSIFICATION, REGRESSION
 from covshift.tables.matching import MatchedTables
-from covshift.tables.model_frames import open_for_model, read_most
+from covshift.tables.model_reader import open_for_model, read_most
 from covshift.tables.own_models import (
     check_own_model,
     inner_model,
     trial_rows,
     with_any_labels,
 )
-from covshift.tables.regressor import TableRegressor
-from covshift.tables.table_reader import sample_note
+from covshift.tables.reading import sample_note
+from covshift.tables.table_models import TableClassifier, TableEstimator, TableRegressor
 from covshift.warning_filters import ignored_warnings
 
 LEADERBOARD_HEAD = 10
 FEW_ROWS = 30  # means and spreads of fewer rows are off by a fifth of a deviation
 MAX_LISTED = 50  # classes and domains of a card
-LABELS: dict[str, Literal["class", "number"]] = {CLASSIFICATION: "class", REGRESSION: "number"}
+LABEL_KIND: dict[str, Literal["class", "number"]] = {CLASSIFICATION: "class", REGRESSION: "number"}
 DEFAULT_MODELS = {CLASSIFICATION: "logistic", REGRESSION: "ridge"}  # paired with a named adapter
 
 
@@ -67,7 +65,7 @@ def check_choice(
     if plus and model is not None:
         raise TableError("Name the model once: in --adapter, --model or --estimator.")
     model = after if plus else model
-    model = find_model(model, LABELS[task]) if isinstance(model, str) else model
+    model = find_model(model, LABEL_KIND[task]) if isinstance(model, str) else model
     adapter = adapter.strip().lower()
     if adapter != AUTO:
         record = find_record(adapter)
@@ -84,7 +82,7 @@ def check_choice(
             "and the mean absolute error."
         )
     used = DEFAULT_MODELS[task] if model is None else model
-    used = make_model(used, 100, 2, LABELS[task]) if isinstance(used, str) else used
+    used = make_model(used, 100, 2, LABEL_KIND[task]) if isinstance(used, str) else used
     if objective == BALANCED_ACCURACY and adapter != AUTO and not hasattr(used, "predict_proba"):
         raise TableError(
             f"The objective {BALANCED_ACCURACY} needs probabilities, and {model_name(used)} has "
@@ -160,7 +158,9 @@ def choose_estimator(
     encoder = TableEncoder().fit(tables.X_train, schema=tables.schema)
     n_features = len(encoder.get_feature_names_out())
     around = (
-        make_model(model, n_source, n_features, LABELS[task]) if isinstance(model, str) else model
+        make_model(model, n_source, n_features, LABEL_KIND[task])
+        if isinstance(model, str)
+        else model
     )
     if not (model is None or isinstance(model, str)):
         rows = trial_rows(tables.y, task)
@@ -181,7 +181,7 @@ def choose_estimator(
         return chosen if min_gain is None else chosen.set_params(min_gain=min_gain)
     if model is None or isinstance(model, str):
         name = model or DEFAULT_MODELS[task]
-        chosen = named_model(adapter, name, n_source, n_features, LABELS[task])
+        chosen = named_model(adapter, name, n_source, n_features, LABEL_KIND[task])
     elif task == REGRESSION:
         chosen = AdaptedRegressor(adapter, model)
     else:
@@ -287,7 +287,7 @@ def describe_model(
         card["score"] = estimator.score_kind_
         card["leaderboard"] = [
             {
-                key: _finite(row[key])
+                key: to_plain(row[key])
                 for key in ("candidate", "expected gain", "weight", "disqualified")
             }
             for row in estimator.leaderboard_[:LEADERBOARD_HEAD]
@@ -455,10 +455,6 @@ def _counts(names: list[Any]) -> dict[str, int]:
         rest = counts[MAX_LISTED:]
         shown[f"({len(rest)} more)"] = sum(count for _, count in rest)
     return shown
-
-
-def _finite(value: Any) -> Any:
-    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def _short(error: Exception) -> str:

@@ -35,9 +35,9 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from covshift.kernels.arrays import FloatArray
-from covshift.tables.extra import pyarrow as pa
 
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 LONG_MONTHS = (
@@ -45,25 +45,25 @@ LONG_MONTHS = (
     *("october", "november", "december"),
 )
 # Patterns of RE2.
-CLOCK = (
+CLOCK_PATTERN = (
     r"(?P<H>\d{1,2}):(?P<M>\d\d)(?::(?P<S>\d\d(?:[.,]\d{1,6})?))?"
     r"(?:\s*(?P<P>[AaPp])\.?[Mm]\.?)?"
 )
-AFTER = rf"(?:[T,\s]+{CLOCK})?"
-DAY, YEAR = r"(?P<d>\d{1,2})", r"(?P<y>\d{4}|\d{2})"
+AFTER = rf"(?:[T,\s]+{CLOCK_PATTERN})?"
+DAY_PART, YEAR = r"(?P<d>\d{1,2})", r"(?P<y>\d{4}|\d{2})"
 WEEKDAY = r"(?:[A-Za-z]{2,9}\.?,?\s+)?"
-NAMED = r"(?P<b>[A-Za-z]{3,9})\.?"
-PATTERNS = {
-    "ymd": rf"^(?P<y>\d{{4}})[./-](?P<m>\d{{1,2}})[./-]{DAY}{AFTER}$",
-    "dmy": rf"^{DAY}[./-](?P<m>\d{{1,2}})[./-]{YEAR}{AFTER}$",
-    "mdy": rf"^(?P<m>\d{{1,2}})[./-]{DAY}[./-]{YEAR}{AFTER}$",
-    "dby": rf"^{WEEKDAY}{DAY}(?:st|nd|rd|th)?\.?[\s/-]*{NAMED}[\s,/-]*{YEAR}{AFTER}$",
-    "bdy": rf"^{WEEKDAY}{NAMED}[\s-]*{DAY}(?:st|nd|rd|th)?[\s,-]+(?P<y>\d{{4}}){AFTER}$",
+MONTH_NAME = r"(?P<b>[A-Za-z]{3,9})\.?"
+SPELLING_PATTERNS = {
+    "ymd": rf"^(?P<y>\d{{4}})[./-](?P<m>\d{{1,2}})[./-]{DAY_PART}{AFTER}$",
+    "dmy": rf"^{DAY_PART}[./-](?P<m>\d{{1,2}})[./-]{YEAR}{AFTER}$",
+    "mdy": rf"^(?P<m>\d{{1,2}})[./-]{DAY_PART}[./-]{YEAR}{AFTER}$",
+    "dby": rf"^{WEEKDAY}{DAY_PART}(?:st|nd|rd|th)?\.?[\s/-]*{MONTH_NAME}[\s,/-]*{YEAR}{AFTER}$",
+    "bdy": rf"^{WEEKDAY}{MONTH_NAME}[\s-]*{DAY_PART}(?:st|nd|rd|th)?[\s,-]+(?P<y>\d{{4}}){AFTER}$",
     "packed": r"^(?P<y>(?:19|20)\d\d)(?P<m>\d\d)(?P<d>\d\d)$",
     "month": r"^(?:(?P<y>(?:19|20)\d\d)[-/](?P<m>\d\d)|(?P<b>[A-Za-z]{3,9})\.?[\s-](?P<z>\d{4}))$",
-    "time": rf"^{CLOCK}$",
+    "time": rf"^{CLOCK_PATTERN}$",
 }
-SPELLINGS = tuple(PATTERNS)
+SPELLINGS = tuple(SPELLING_PATTERNS)
 MEANINGS = {
     "": "ISO 8601",
     "ymd": "year, month, day",
@@ -80,7 +80,7 @@ MEANINGS = {
 def read_spelling(cells: Any, spelling: str) -> Any:
     """Return text as timestamps; what is not a date of this spelling is missing."""
     trimmed = pa.compute.utf8_trim_whitespace(cells)
-    parts = pa.compute.extract_regex(trimmed, PATTERNS[spelling])
+    parts = pa.compute.extract_regex(trimmed, SPELLING_PATTERNS[spelling])
     fields = {field.name: pa.compute.struct_field(parts, field.name) for field in parts.type}
     fits = np.asarray(parts.is_valid())
 

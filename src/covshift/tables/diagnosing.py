@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from covshift.diagnosis import Diagnosis, diagnose
 from covshift.solvers.threads import one_blas_thread
@@ -35,8 +36,6 @@ def diagnose_tables(tables: MatchedTables, **options: Any) -> Diagnosis:
     Diagnosis
         Its features are the encoded columns; rows are in the order of ``tables.stack()``.
     """
-    import pandas as pd
-
     stacked = tables.stack()
     encoder = TableEncoder().fit(
         stacked.X, sample_domain=stacked.sample_domain, schema=tables.schema
@@ -88,18 +87,16 @@ def write_rows_to_label(
     **options
         ``separator`` and ``decimal``, as in `open_table`.
     """
-    import pandas as pd
-
     names = open_table(new_path, **options).schema.kinds if columns is None else columns
     # As text, so that cells come out as they went in.
     reader = open_table(new_path, schema=TableSchema(dict.fromkeys(names, "text")), **options)
-    found = pd.concat(_numbered(reader, rows)).set_index(ROW).loc[list(rows)].reset_index()
+    found = pd.concat(_with_row_numbers(reader, rows)).set_index(ROW).loc[list(rows)].reset_index()
     found = found.drop(columns=label, errors="ignore")
     found.insert(1, label, pd.array([pd.NA] * len(found), dtype="string"))
     write_table(out, [found])
 
 
-def _numbered(reader: Any, rows: Sequence[int]) -> Iterator[Any]:
+def _with_row_numbers(reader: Any, rows: Sequence[int]) -> Iterator[Any]:
     start = 1
     for frame in reader:
         numbered = frame.drop(columns=ROW, errors="ignore")

@@ -31,8 +31,9 @@ from sklearn.utils.validation import check_is_fitted
 from covshift.base import all_or_nothing, check_count
 from covshift.domains import check_fit_domains
 from covshift.kernels.arrays import FloatArray
-from covshift.tables.cells import MISSING, Kind, is_days
 from covshift.tables.columns import (
+    MISSING,
+    Kind,
     as_columns,
     as_frame,
     column_categories,
@@ -41,6 +42,7 @@ from covshift.tables.columns import (
     column_numbers,
     column_text,
     column_truth,
+    is_days,
 )
 from covshift.tables.dates import (
     cycle_features,

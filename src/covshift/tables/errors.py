@@ -54,3 +54,10 @@ def refused_as(path: str | Path, advice: str, *kinds: type[BaseException]) -> It
             raise
         reason = one_line(getattr(error, "strerror", None) or error or type(error).__name__, 160)
         raise table_error(path, f"{advice} ({reason})") from error
+
+
+def quoted(text: str) -> str:
+    """Return text as an argument for a shell to paste, on one line."""
+    shown = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    plain = shown and all(c.isalnum() or c in "_-.=:/+%" for c in shown)
+    return shown if plain else f'"{shown}"'

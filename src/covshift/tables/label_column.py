@@ -17,10 +17,8 @@ import numpy as np
 from covshift.base import check_option
 from covshift.domains import Labels
 from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
-from covshift.tables.cells import MISSING, Kind
-from covshift.tables.columns import column_kind, column_numbers, column_text
-from covshift.tables.errors import TableError, listed
-from covshift.tables.schema import quoted
+from covshift.tables.columns import MISSING, Kind, column_kind, column_numbers, column_text
+from covshift.tables.errors import TableError, listed, quoted
 
 # More different numbers than this are a quantity, unless whole and each in many rows.
 MAX_NUMERIC_CLASSES = 20

@@ -9,13 +9,13 @@ import numpy as np
 
 from covshift.domains import Labels
 from covshift.kernels.arrays import FloatArray, IntArray
-from covshift.tables.cells import Kind
-from covshift.tables.classifier import TableClassifier
+from covshift.tables.columns import Kind
 from covshift.tables.errors import TableError, listed, table_error
 from covshift.tables.label_column import label_kind, read_known_labels
 from covshift.tables.matching import MatchedTables
 from covshift.tables.reading import read_table
 from covshift.tables.schema import TableSchema
+from covshift.tables.table_models import TableClassifier
 
 ROW = "row_to_label"  # column with the number of a row in the new table; the first is 1
 

@@ -22,14 +22,14 @@ from sklearn.utils import check_random_state
 from covshift.base import check_count
 from covshift.measures.scores import score_predictions
 from covshift.output_files import append_locked
-from covshift.tables.batch_series import MAX_ESTIMATE_ROWS, estimate_score, objective_of
-from covshift.tables.classifier import TableClassifier
 from covshift.tables.errors import TableError, listed, one_line, table_error
 from covshift.tables.label_files import ROW
-from covshift.tables.model_frames import open_for_model
-from covshift.tables.monitoring import TARGET, Sample, predict_encoded
+from covshift.tables.model_reader import open_for_model
+from covshift.tables.monitoring_batch import TARGET, Sample, predict_encoded
+from covshift.tables.monitoring_series import MAX_ESTIMATE_ROWS, estimate_score, objective_of
 from covshift.tables.reading import open_table
 from covshift.tables.schema import TableSchema
+from covshift.tables.table_models import TableClassifier
 
 MAX_CELL = 300  # characters of a cell that are shown
 N_ROWS = 20

@@ -11,17 +11,29 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from covshift.domains import Labels, StackedDomains, stack_domains
 from covshift.kernels.arrays import BoolArray, IntArray
-from covshift.tables.cells import MISSING, Kind
-from covshift.tables.columns import as_frame, column_kind
-from covshift.tables.domain_codes import code_domains
+from covshift.tables.column_choice import (
+    choose_features,
+    convert_column,
+    note_suspects,
+    unseen_note,
+)
+from covshift.tables.columns import (
+    MISSING,
+    MISSING_DOMAIN,
+    Kind,
+    as_frame,
+    column_kind,
+    column_text,
+)
 from covshift.tables.errors import TableError, listed
-from covshift.tables.extra import pandas as pd
-from covshift.tables.features import choose_features, convert_column, note_suspects, unseen_note
 from covshift.tables.label_column import check_task, find_edges, read_labels
 from covshift.tables.schema import TableSchema
+
+# --- Two tables matched ---
 
 # Purpose of a column that a parameter names.
 ROLES = {
@@ -32,7 +44,7 @@ ROLES = {
 }
 
 
-# To find out whether new rows are training rows.
+# To detect new rows that are training rows.
 MIN_COMPARED, MAX_COMPARED = 10, 500  # rows
 MAX_COMPARED_COLUMNS = 50
 MIN_REPEATED = 0.5
@@ -164,7 +176,7 @@ def match_tables(
     ignore : sequence of str
         Columns to leave out.
     keep : sequence of str
-        Columns to keep that the rules of `covshift.tables.features` would leave out.
+        Columns to keep that the rules of `covshift.tables.column_choice` would leave out.
     task : {"classification", "regression"}
         Kind of the labels.
     bins : int or None, default=None
@@ -367,3 +379,64 @@ def _note_unmatched(train_names: list[str], new_names: list[str], notes: list[st
                 f"Is {listed([twin])} of the new table {listed([name])} of the training table? "
                 "Rename it."
             )
+
+
+# --- The domain column of both tables -> the integers of the domain contract ---
+#
+# Sources are 0, 1, ... and targets -1, -2, ..., as they come. A domain that is in both tables is a
+# source in the one and a target of its own in the other: its rows of today need not be distributed
+# as those of the training table.
+
+
+NEW = " (new)"  # added to the name of a domain that is in both tables
+
+
+def code_domains(
+    train: Any,
+    new: Any,
+    domain: str | None,
+    notes: list[str],
+    missing: Sequence[str] = MISSING,
+) -> tuple[IntArray, IntArray, dict[int, str]]:
+    """Return the domain of each training row and of each new row, and the name of each domain."""
+    sources = np.zeros(len(train), dtype=np.int64)
+    targets = np.full(len(new), -1, dtype=np.int64)
+    if domain is None:
+        return sources, targets, {0: "training", -1: "new"}
+    sources, source_names = _number(train[domain], missing)
+    names = dict(enumerate(source_names))
+    if len(source_names) > max(2, len(train) // 2):
+        notes.append(
+            f"The domain column {listed([domain])} has {len(source_names)} values in {len(train)} "
+            "training rows: too few rows of each to use them as domains."
+        )
+    if domain not in new.columns:
+        notes.append(f"The new table has no column {listed([domain])}: its rows are one domain.")
+        return sources, targets, {**names, -1: _free_name("new", source_names)}
+    positions, target_names = _number(new[domain], missing)
+    both = [name for name in target_names if name in source_names]
+    if both:
+        whose = "Domain" if len(both) == 1 else "Domains"
+        verb = "is" if len(both) == 1 else "are"
+        first = _free_name(both[0] + NEW, source_names)
+        notes.append(
+            f"{whose} {listed(both)} {verb} in both tables: its new rows are a target of their "
+            f"own, {listed([first])}."
+        )
+    for i, name in enumerate(target_names):
+        new_name = name + NEW if name in both else name
+        names[-1 - i] = _free_name(new_name, list(names.values()))
+    return sources, -1 - positions, names
+
+
+def _number(column: Any, missing: Sequence[str]) -> tuple[IntArray, list[str]]:
+    """Return each row's position among the distinct values, and these, as they come."""
+    encoded = column_text(column, missing).fill_null(MISSING_DOMAIN).dictionary_encode()
+    positions = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return positions, encoded.dictionary.to_pylist()
+
+
+def _free_name(name: str, taken: Sequence[str]) -> str:
+    while name in taken:
+        name += NEW
+    return name

@@ -93,7 +93,7 @@ OTHER_LIBRARIES: dict[str, dict[str, dict[str, Any]]] = {
     },
 }
 NEEDS_NUMBERS = ("xgboost.XGBClassifier",)  # 0, 1, ... as labels
-KINDS = {  # task -> base, word, an example, and examples that a file holds
+TASK_BASES = {  # task -> base, word, an example, and examples that a file holds
     "classification": (
         ClassifierMixin,
         "classifier",
@@ -202,7 +202,7 @@ def check_own_model(model: Any, X: Any, y: Any) -> None:
             load(file)
         except (TypeError, ModelFileError) as error:
             reason = one_line(error, 400).rpartition(f"{file}: ")[2]
-            _, _, *others = KINDS["regression" if is_regressor(model) else "classification"]
+            _, _, *others = TASK_BASES["regression" if is_regressor(model) else "classification"]
             raise TableError(
                 f"{name} cannot be saved in a model file, so nothing was fitted. Choose "
                 f"another model, such as {others[1]} or {others[0]}. Reason: {reason}"
@@ -212,7 +212,7 @@ def check_own_model(model: Any, X: Any, y: Any) -> None:
 def _find_class(path: str, task: str) -> type:
     module, _, name = path.rpartition(".")
     parts = path.split(".")
-    base, word, example, _ = KINDS[task]
+    base, word, example, _ = TASK_BASES[task]
     taken = f"{', '.join(OTHER_LIBRARIES[task])}, and {word}s of scikit-learn, such as {example}"
     others = {one for paths in OTHER_LIBRARIES.values() for one in paths}
     ours = parts[0] == "sklearn" and len(parts) > 2 and all(one.isidentifier() for one in parts)

@@ -7,19 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 
 from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
 from covshift.predictors.objective import describe_objective
 from covshift.predictors.prediction_sets import PredictionIntervals, PredictionSets, check_held_out
-from covshift.selection.words import say_number
 from covshift.solvers.threads import one_blas_thread
 from covshift.tables.columns import to_frame
 from covshift.tables.errors import TableError, listed
-from covshift.tables.estimator import TableEstimator
-from covshift.tables.extra import pandas as pd
-from covshift.tables.extra import pyarrow as pa
-from covshift.tables.model_frames import open_for_model
+from covshift.tables.model_reader import open_for_model
 from covshift.tables.reading import read_rows
+from covshift.tables.table_models import TableEstimator
 from covshift.tables.writing import write_table
 
 PREDICTION, SET = "prediction", "prediction set"
@@ -272,6 +271,8 @@ class _NumberSummary:
         """Say how many predictions lie where no training label does."""
         if not self._n_outside:
             return []
+        from covshift.selection.words import say_number  # here: most models predict classes
+
         low, high = self._model.label_range_
         lie = "lies" if self._n_outside == 1 else "lie"
         return [

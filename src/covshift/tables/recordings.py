@@ -7,22 +7,21 @@ which windows belong together.
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from covshift.base import check_count, check_number, check_option
 from covshift.datasets.bearings import TABLE, named_twice, read_recording
 from covshift.signals import EnvelopeSpectrum, Spectrum, iter_windows
 from covshift.signals.windows import window_step
-from covshift.tables.batches import open_batches
-from covshift.tables.cells import Kind
+from covshift.tables.columns import Kind
 from covshift.tables.errors import TableError, listed, one_line, table_error
-from covshift.tables.extra import pyarrow as pa
-from covshift.tables.table_reader import TableReader
+from covshift.tables.reading import TableReader, open_batches
 from covshift.tables.text_layout import GivenLayout
 
 FILE, VARIABLE, RATE, START = "file", "variable", "rate", "start"
@@ -30,6 +29,7 @@ FEATURES = {"spectrum": Spectrum, "envelope": EnvelopeSpectrum}
 TABLE_BYTES = 4 << 20  # read at a time from the table of recordings
 BLOCK_SAMPLES = 2**21  # samples of windows that are processed at a time
 SAME_RATE = 1e-6  # relative: rates of files are rounded
+PLAIN_LAYOUT = GivenLayout()  # everything is detected
 NO_TABLES = (".npy", ".npz", ".mat", ".wav")  # recordings, given in place of a table
 
 
@@ -108,28 +108,34 @@ class RecordingTable:
         """Name of the table's file."""
         return self.path.name
 
+    def open_batches(self, given: GivenLayout) -> "RecordingBatches":
+        """Return the windows as a source of batches; ``given`` are facts about the table."""
+        return RecordingBatches(self, given)
+
     def holds_numbers(self, column: str) -> bool:
         """Return whether all recordings have a number in a column, whose cells stay text."""
         try:
-            return all(np.isfinite(float(row[column])) for row in _read_rows(self.path, {})[0])
+            return all(
+                np.isfinite(float(row[column])) for row in _read_rows(self.path, PLAIN_LAYOUT)[0]
+            )
         except (KeyError, TypeError, ValueError):
             return False
 
 
 class RecordingBatches:
-    """Windows of the recordings of a table; see `covshift.tables.batches`.
+    """Windows of the recordings of a table; a source, as `covshift.tables.reading` says.
 
     Recordings are opened one after the other, and windows are read in blocks: memory is bounded
     by a block, or by the largest file that is not ``.npy`` or ``.wav``.
     """
 
-    typed = True
+    typed = examined = True
     texts_stay = True  # labels and domains keep their spelling
     separator = ""
 
-    def __init__(self, table: RecordingTable, **options: Any):
+    def __init__(self, table: RecordingTable, given: GivenLayout = PLAIN_LAYOUT):
         self.path = table.path
-        self._rows, self._dates = _read_rows(table.path, options)
+        self._rows, self._dates = _read_rows(table.path, given)
         self.described = list(self._rows[0])
         self._check_files()
         samples, rate = self._open(0)
@@ -311,7 +317,7 @@ def window_places(table: Any, rows: Sequence[int]) -> list[dict[str, Any]]:
     return RecordingBatches(table).places(np.array(rows, dtype=int) - 1)
 
 
-def _read_rows(path: Path, options: Mapping[str, Any]) -> tuple[list[dict[str, Any]], set[str]]:
+def _read_rows(path: Path, given: GivenLayout) -> tuple[list[dict[str, Any]], set[str]]:
     """Return the rows of the user's table as text, and which columns are dates."""
     if path.suffix.lower() in NO_TABLES and path.is_file():
         raise table_error(
@@ -319,7 +325,6 @@ def _read_rows(path: Path, options: Mapping[str, Any]) -> tuple[list[dict[str, A
             f"is a recording. Name it in a table, a text file with a line {FILE!r} and a line "
             f"{path.name!r}, and give that.",
         )
-    given = GivenLayout(options.get("separator"), options.get("header", True))
     found = TableReader(open_batches(path, given, TABLE_BYTES), None, None, False)
     kinds = found.schema.kinds
     if FILE not in kinds:

@@ -17,12 +17,11 @@ from covshift.predictors.objective import (
 )
 from covshift.selection.expectations import Estimate
 from covshift.selection.words import as_shown
-from covshift.tables.classifier import TableClassifier
 from covshift.tables.columns import to_frame
 from covshift.tables.errors import TableError, listed, table_error
-from covshift.tables.estimator import TableEstimator
 from covshift.tables.label_column import read_known_labels
-from covshift.tables.model_frames import NO_PLAIN_MODEL, open_for_model
+from covshift.tables.model_reader import NO_PLAIN_MODEL, open_for_model
+from covshift.tables.table_models import TableClassifier, TableEstimator
 
 
 def score_file(

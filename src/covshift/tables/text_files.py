@@ -1,4 +1,7 @@
-"""Text files of any encoding, as a stream of UTF-8.
+"""Text files of any encoding, cut into cells: batches of columns of text, for `reading`.
+
+A file is examined (`examine_text`), decoded to a stream of UTF-8 (`Utf8Stream`), and cut by pyarrow
+(`TextBatches`), several blocks at a time where no cell is quoted.
 
 The encoding: a byte-order mark decides; without one, text that is valid UTF-8 is UTF-8, text
 with a zero in every other byte is UTF-16, and the rest is Windows-1252, or Latin-1 where it
@@ -9,14 +12,31 @@ for the rest, and the first of the two readings checks that (`Examination`).
 
 import codecs
 import gzip
+import itertools
 import zlib
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
-from covshift.tables.errors import TableError, refused_as, table_error
-from covshift.tables.file_formats import refuse_other_formats
-from covshift.tables.text_layout import squeeze
+import pyarrow as pa
+
+from covshift.tables.columns import MISSING
+from covshift.tables.errors import TableError, one_line, refused_as, table_error
+from covshift.tables.file_formats import check_unchanged, file_state, refuse_other_formats
+from covshift.tables.text_layout import (
+    SEPARATOR_NAMES,
+    SEPARATORS,
+    GivenLayout,
+    column_names,
+    find_layout,
+    is_aligned,
+    is_row_names,
+    squeeze_spaces,
+)
 
 BLOCK_BYTES = 1 << 16  # a block and its text stay in the processor's cache
 GZIP_ERRORS = (EOFError, zlib.error)
@@ -234,7 +254,7 @@ class Utf8Stream:
             if self._decoder is not None:
                 block = self._decoder.decode(block, final=self._ended).encode("utf-8")
             if self._aligned:
-                block = self._squeeze(block)
+                block = self._squeeze_spaces(block)
             parts.append(block)
             wanted -= len(block)
         data = b"".join(parts)
@@ -246,14 +266,14 @@ class Utf8Stream:
             self._examination.look(block, final=not block)
         return block
 
-    def _squeeze(self, block: bytes) -> bytes:
+    def _squeeze_spaces(self, block: bytes) -> bytes:
         block = self._spaces + block
         if not self._started:  # spaces in front of the first cell end none
             block = block.lstrip(SPACES)
             self._started = bool(block)
         text = block if self._ended else block.rstrip(SPACES)
         self._spaces = block[len(text) :]
-        return squeeze(text)
+        return squeeze_spaces(text)
 
     def give_back(self, data: bytes) -> None:
         """Put bytes in front of what comes next."""
@@ -275,3 +295,383 @@ class Utf8Stream:
     def seekable(self) -> bool:
         """Return whether one can go back: no."""
         return False
+
+
+# --- Work done in threads ahead of the one that uses its results, in the order of the items ---
+#
+# Worth it where both sides let other threads run, as Arrow and NumPy do. The queue is bounded.
+
+
+def map_ahead(
+    function: Callable[[Any], Any], items: Iterable[Any], n_threads: int
+) -> Iterator[Any]:
+    """Yield the function's result for each item; the next ones are computed meanwhile.
+
+    Where not all results are used, calls in progress end by themselves, and the items are closed.
+    """
+    threads = ThreadPoolExecutor(n_threads)
+    coming: deque[Any] = deque()
+    try:
+        for item in items:
+            coming.append(threads.submit(function, item))
+            # Twice as many as threads: none stands still while a result is in use.
+            if len(coming) > 2 * n_threads:
+                yield coming.popleft().result()
+        while coming:
+            yield coming.popleft().result()
+    finally:
+        # Without waiting: the garbage collector may be what closes this generator, and it may run
+        # in a thread that holds the lock which the end of another thread needs (seen with
+        # Python 3.12, in a thread that was just starting).
+        threads.shutdown(wait=False, cancel_futures=True)
+        # Not left to the garbage collector: the traceback of an error keeps the items alive.
+        _close(items)
+
+
+def read_ahead(items: Iterable[Any]) -> Iterator[Any]:
+    """Yield items, none of them None; the next ones are made meanwhile."""
+    source = _SharedSource(items)
+    coming = map_ahead(lambda _: source.next(), itertools.count(), n_threads=1)
+    try:
+        yield from itertools.takewhile(lambda item: item is not None, coming)
+    finally:
+        source.give_up()
+
+
+class _SharedSource:
+    """Items that one thread makes and another may give up; neither waits for the other."""
+
+    def __init__(self, items: Iterable[Any]):
+        self.items, self.given_up = iter(items), False
+
+    def next(self) -> Any:
+        """Return the next item, or None behind the last one."""
+        item = next(self.items, None)
+        if self.given_up:  # while the item was made
+            _close(self.items)
+        return item
+
+    def give_up(self) -> None:
+        """Close the items now, or once the item in progress is made."""
+        self.given_up = True
+        _close(self.items)
+
+
+def _close(items: Any) -> None:
+    """Close a generator that no other thread runs."""
+    if hasattr(items, "close"):
+        with suppress(ValueError):  # it runs: who runs it closes it afterwards
+            items.close()
+
+
+SAMPLE_BYTES = 1 << 20
+PARSING_THREADS = 2  # two cut text faster than a third can use it
+
+
+class TextBatches:
+    """CSV, TSV and their kin as a source of batches (`covshift.tables.reading`).
+
+    **Two ways to cut.** Without quotes, every line break ends a row: the text is cut at line breaks
+    into blocks, which threads parse while others are used (`_read_blocks`). With quotes, a cell may
+    hold a line break, and whether one ends a row depends on all the text before it: pyarrow parses
+    one stream from its beginning (`_read_stream`).
+
+    **Types or text.** Numbers that pyarrow parses while it cuts take a fraction of the time of text
+    that is converted afterwards. But one cell of another kind ends such a pass with an error. The
+    file is then read once more as text, from its beginning; both passes cut batches at the same
+    places, so that rows that were yielded before are skipped (`_read`).
+
+    **Examined or not.** A long text that is read twice anyway is not examined before. Its first
+    pass looks at every block for what the beginning did not show, another encoding or the first
+    quote, and ends in an error; the caller opens the file again, with all of it examined.
+    """
+
+    typed = False
+
+    def __init__(
+        self,
+        path: Path,
+        compressed: bool,
+        given: GivenLayout,
+        chunk_bytes: int,
+        examine_all: bool = True,
+    ):
+        self.path = self._source = path
+        self._state = file_state(path)
+        self.file = examine_text(
+            path,
+            compressed=compressed,
+            encoding=given.encoding,
+            first_bytes=None if examine_all else SAMPLE_BYTES,
+        )
+        self._examination: Examination | None = None
+        self.n_repeated = 0  # rows of this pass that repeat the column names
+        self._size = path.stat().st_size
+        text, complete = self._read_sample()
+        if given.separator is None and is_aligned(text, complete=complete):
+            self.file = replace(self.file, aligned=True)
+            text, complete = self._read_sample()
+        header = given.header
+        try:
+            layout = find_layout(text, given, complete=complete)
+        except TableError as error:
+            raise table_error(path, str(error)) from None
+        self.separator = layout.separator
+        # Of one column, a word that is its name may be a value.
+        self._header = layout.names if header and len(layout.names) > 1 else None
+        self.header_bytes = len(text[: layout.header_length].encode("utf-8"))
+        self.chunk_bytes = max(chunk_bytes, SAMPLE_BYTES)
+        self._missing: Sequence[str] = MISSING
+        self.names, self.nameless, self.notes = column_names(layout.names)
+        self.row_names = [
+            self.names[i] for i, name in enumerate(layout.names) if header and is_row_names(i, name)
+        ]
+        self.notes += layout.notes
+        if not header:
+            self.nameless = []  # without names, no column is left out
+        if len(self.row_names) == len(self.names):
+            self.row_names = []
+        if given.encoding is None and self.file.encoding in ("cp1252", "latin-1"):
+            shown = {"cp1252": "Windows-1252", "latin-1": "Latin-1"}[self.file.encoding]
+            self.notes.append(
+                f"The text is not UTF-8: it is read as {shown}. If it is another encoding: "
+                "--encoding NAME, such as cp1251."
+            )
+        if (
+            given.separator is None
+            and self.separator in (*SEPARATORS[:3], " ")
+            and len(self.names) > 1
+        ):
+            self.notes.append(f"Cells are separated by {SEPARATOR_NAMES[self.separator]}.")
+
+    def _read_sample(self) -> tuple[str, bool]:
+        """Return the beginning of the text, and whether it is all of it."""
+        self._stream = stream = self.file.open()
+        try:
+            sample = stream.read(SAMPLE_BYTES)
+            complete = not stream.read(1)
+        finally:
+            stream.close()
+        # A character may be cut at the end of the sample.
+        return sample.decode("utf-8", errors="strict" if complete else "ignore"), complete
+
+    @property
+    def share_read(self) -> float:
+        """Share of the file that was read in this pass; batches made ahead count."""
+        return min(1.0, self._stream.position / max(self._size, 1))
+
+    def read(
+        self, types: dict[str, Any] | None = None, missing: Sequence[str] = MISSING
+    ) -> Iterator[Any]:
+        """Yield batches with columns of these types of Arrow, the others as text.
+
+        From the first batch on that holds a cell of another type, all columns come as text.
+        ``missing``: texts that stand for nothing.
+        """
+        self._missing = missing
+        self.n_repeated = 0
+        batches = self._read(types) if self.examined else self._read_and_examine()
+        try:
+            yield from map(self._without_names, batches)
+        except TableError:
+            check_unchanged(self._source, self._state, self.path)  # says more
+            raise
+        check_unchanged(self._source, self._state, self.path)
+
+    def _without_names(self, batch: Any) -> Any:
+        """Return a batch without rows that repeat the names: files were put behind each other."""
+        if self._header is None or any(map(_is_typed, batch.columns)):
+            return batch  # a cell of a name is not a number
+        repeated: Any = True
+        for column, name in zip(batch.columns, self._header, strict=True):
+            repeated = pa.compute.and_(repeated, pa.compute.equal(column.cast(pa.string()), name))
+            if not pa.compute.any(repeated).as_py():
+                return batch
+        repeated = pa.compute.fill_null(repeated, False)
+        self.n_repeated += pa.compute.sum(repeated).as_py()
+        return batch.filter(pa.compute.invert(repeated))
+
+    def _read(self, types: dict[str, Any] | None) -> Iterator[Any]:
+        wanted = [types, {}] if types else [{}]
+        if self.file.n_quotes:
+            attempts = [self._read_stream(columns) for columns in wanted]
+        else:
+            # Whatever stops the blocks, the stream knows what to say.
+            attempts = [*map(self._read_blocks, wanted), self._read_stream({})]
+        n_rows = 0
+        for attempt in attempts:
+            try:
+                for batch in _without_first(attempt, n_rows):
+                    n_rows += batch.num_rows
+                    yield batch
+                return
+            except TableError:
+                if attempt is attempts[-1]:
+                    raise
+
+    @property
+    def examined(self) -> bool:
+        """Whether the whole file was examined; else the first reading may end in an error."""
+        return self.file.examined
+
+    def _read_and_examine(self) -> Iterator[Any]:
+        """Yield batches as text, and refuse the file if the rest is not as its beginning was."""
+        self._examination = examination = Examination(self.path, "utf-8")
+        read = self._read_stream if self.file.n_quotes else self._read_blocks
+        for batch in read({}):
+            if examination.n_quotes and not self.file.n_quotes:
+                raise table_error(
+                    self.path,
+                    "has its first quotation mark late in the file, after its layout was detected; "
+                    "save the table again, as CSV with all cells quoted or none.",
+                )
+            yield batch
+        if examination.n_quotes % 2:
+            raise table_error(
+                self.path,
+                "has an opening quotation mark without a closing one; close or remove it.",
+            )
+        self.file = replace(self.file, n_quotes=examination.n_quotes, examined=True)
+        self._examination = None
+
+    def _read_blocks(self, types: dict[str, Any]) -> Iterator[Any]:
+        """Yield batches, of which several are made at a time: without quotes a line is a row."""
+        options = self._options(types)
+
+        def parse(block: bytes) -> list[Any]:
+            read_options = self._read_options(len(block) + 1)
+            source = pa.BufferReader(block)
+            return pa.csv.read_csv(source, read_options=read_options, **options).to_batches()
+
+        with self._refusing():
+            yield from itertools.chain.from_iterable(
+                map_ahead(parse, read_ahead(self._blocks()), PARSING_THREADS)
+            )
+
+    def _blocks(self) -> Iterator[bytes]:
+        """Yield bytes of whole rows, cut where `_read_stream` cuts its batches."""
+        self._stream = stream = self.file.open(self._examination)
+        rest, too_long = b"", False
+        try:
+            stream.read(self.header_bytes)
+            while block := stream.read(self.chunk_bytes):
+                if rest.endswith(b"\r") and not block.startswith(b"\n"):
+                    yield rest  # the carriage return was a whole line break
+                    rest, too_long = b"", False
+                if too_long:
+                    raise TableError("a row is longer than a block")
+                # A carriage return at the very end may be half of a line break.
+                end = 1 + max(block.rfind(b"\n"), block.rfind(b"\r", 0, -1))
+                too_long = not end and bool(rest)
+                if end:
+                    yield b"".join((rest, memoryview(block)[:end]))
+                    rest = block[end:]
+                else:
+                    rest += block
+            if rest:
+                yield rest
+        finally:
+            stream.close()
+
+    def _read_stream(self, types: dict[str, Any]) -> Iterator[Any]:
+        """Yield batches, one after the other: where a row ends depends on all before it."""
+        last = None
+        self._refused_row: Any = None
+        try:
+            with self._refusing():
+                for batch in read_ahead(self._stream_batches(types)):
+                    last = batch
+                    yield batch
+        except TableError as error:
+            if self._refused_row is not None:
+                raise self._ragged_error(self._refused_row) from None
+            if "straddling" in str(error):
+                limit = self.chunk_bytes >> 20
+                raise table_error(
+                    self.path, f"a row is longer than {limit} MiB; is a quote left open?"
+                ) from None
+            raise
+        if last is not None and last.num_rows and self.file.n_quotes % 2:
+            self._check_last_row(last)
+
+    def _stream_batches(self, types: dict[str, Any]) -> Iterator[Any]:
+        """Yield what pyarrow makes of the stream, which stays open as long as that is read."""
+        self._stream = stream = self.file.open(self._examination)
+        try:
+            stream.read(self.header_bytes)
+            first = stream.read(1)
+            if not first:
+                return
+            stream.give_back(first)
+            options = self._options(types, invalid_row_handler=self._refuse_row)
+            source = pa.PythonFile(stream, mode="r")
+            yield from pa.csv.open_csv(
+                source, read_options=self._read_options(self.chunk_bytes), **options
+            )
+        finally:
+            stream.close()
+
+    def _refusing(self) -> Any:
+        advice = DAMAGED_GZIP if self.file.compressed else "cannot be read as a table; check it."
+        return refused_as(self.path, advice, *GZIP_ERRORS, UnicodeError, pa.ArrowException)
+
+    def _read_options(self, block_size: int) -> Any:
+        # One thread: rows are then numbered, and batches come one at a time.
+        return pa.csv.ReadOptions(column_names=self.names, block_size=block_size, use_threads=False)
+
+    def _options(self, types: dict[str, Any], **parse_options: Any) -> dict[str, Any]:
+        return {
+            "parse_options": pa.csv.ParseOptions(
+                delimiter=self.separator,
+                # Without quotes no cell holds a line break, and cutting is simpler.
+                quote_char='"' if self.file.n_quotes else False,
+                newlines_in_values=bool(self.file.n_quotes),
+                # In a table of one column an empty line is a row.
+                ignore_empty_lines=len(self.names) > 1,
+                **parse_options,
+            ),
+            "convert_options": pa.csv.ConvertOptions(
+                column_types=dict.fromkeys(self.names, pa.string()) | types,
+                null_values=list(self._missing),
+                strings_can_be_null=True,
+            ),
+        }
+
+    def _refuse_row(self, row: Any) -> str:
+        self._refused_row = row  # an exception raised here would not get through
+        return "error"
+
+    def _ragged_error(self, row: Any) -> TableError:
+        number = "a row" if row.number is None else f"row {row.number + 1}"
+        advice = (
+            "put cells that hold the separator in quotes, or name the separator."
+            if row.actual_columns > row.expected_columns
+            else "complete it, or remove the line if it is not a row of the table."
+        )
+        return table_error(
+            self.path,
+            f"{number} has {row.actual_columns} cells where the first row has "
+            f"{row.expected_columns} ('{one_line(row.text)}'): {advice}",
+        )
+
+    def _check_last_row(self, batch: Any) -> None:
+        """Refuse a quote that was opened and never closed: it would swallow rows unseen."""
+        cells = [column[-1].as_py() for column in batch.columns]
+        if any(isinstance(cell, str) and "\n" in cell for cell in cells):
+            raise table_error(
+                self.path, "a quote is opened and not closed before the end; close or remove it."
+            )
+
+
+def _is_typed(column: Any) -> bool:
+    """Return whether a column was cut as something else than text."""
+    return not (pa.types.is_string(column.type) or pa.types.is_dictionary(column.type))
+
+
+def _without_first(batches: Iterable[Any], n_rows: int) -> Iterator[Any]:
+    """Yield batches without their first rows."""
+    for batch in batches:
+        n_skipped = min(n_rows, batch.num_rows)
+        n_rows -= n_skipped
+        if n_skipped < batch.num_rows:
+            yield batch.slice(n_skipped)

@@ -137,10 +137,10 @@ def is_aligned(sample: str, *, complete: bool) -> bool:
         return False
     if _best_separator(sample, complete) is not None:
         return False
-    return _is_separated_by_spaces(squeeze(sample.encode()).decode().lstrip(), complete)
+    return _is_separated_by_spaces(squeeze_spaces(sample.encode()).decode().lstrip(), complete)
 
 
-def squeeze(data: bytes) -> bytes:
+def squeeze_spaces(data: bytes) -> bytes:
     """Return text with one space in place of several, and none at the ends of lines."""
     return re.sub(rb" ?([\r\n]) ?", rb"\1", re.sub(rb"[ \t]+", b" ", data))
 

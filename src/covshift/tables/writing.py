@@ -13,11 +13,12 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
+import pyarrow as pa
+
 from covshift.base import check_option
 from covshift.output_files import prepare_folder, write_whole
-from covshift.tables.cells import from_start
+from covshift.tables.columns import from_start
 from covshift.tables.errors import refused_as, table_error
-from covshift.tables.extra import pyarrow as pa
 
 SEPARATOR_BY_SUFFIX = {".csv": ",", ".tsv": "\t"}
 SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")

@@ -22,6 +22,7 @@ from covshift.paper.bearings.protocol import (
     BearingWindows,
     read_windows,
 )
+from covshift.paper.bearings.report import draw_waveforms
 from covshift.paper.bearings.study import SYSTEMS, declare, run_on_task, strongest_filters
 from covshift.warning_filters import ignored_warnings
 
@@ -215,3 +216,18 @@ def test_refused(tmp_path):
 def test_declared_trials_have_keys_of_their_own():
     trials = [trial for task in declare("data", 0) for trial in task]
     assert len({trial.key for trial in trials}) == len(trials) == 1 + len(SYSTEMS) * len(TASKS)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+def test_waveforms_in_time_and_frequency(n):
+    waveforms = np.sin(2 * np.pi * 3 * np.arange(100) / 100 * np.arange(1, n + 1)[:, None])
+    figure = draw_waveforms(waveforms, rate=1000)
+    shown = [axes for axes in figure.axes if axes.lines]
+    assert len(shown) == 2 * n
+    in_time, in_frequency = (
+        [axes for axes in shown if axes.get_xlabel() == unit] for unit in ("ms", "kHz")
+    )
+    for k, (above, below) in enumerate(zip(in_time, in_frequency, strict=True), start=1):
+        np.testing.assert_allclose(above.lines[0].get_ydata(), waveforms[k - 1])
+        frequencies, amplitudes = below.lines[0].get_data()
+        assert frequencies[np.argmax(amplitudes)] == pytest.approx(0.03 * k)  # 30 Hz and multiples

@@ -1,19 +1,25 @@
 """Figures of the study: pictures of the first trial."""
 
+import io
 import struct
 import sys
+from itertools import combinations
 
 import matplotlib
 import numpy as np
 import pytest
 from matplotlib._pylab_helpers import Gcf
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.image import imread
+from matplotlib.text import Text
 
 from covshift.paper.synthetic import figures as synthetic_figures
-from covshift.paper.synthetic.figures import draw_figures
+from covshift.paper.synthetic.figures import draw_data_sets, draw_figures, draw_filters
 from covshift.paper.synthetic.systems import DATA_SETS, READINGS
 from covshift.paper.synthetic.trials import draw_trial
 from covshift.report import figures
 from covshift.report.document import make_document, make_section
+from covshift.report.figures import save_png
 from covshift.report.files import write_document
 
 
@@ -102,3 +108,104 @@ def test_main_plane_keeps_distances_of_the_plane():
             np.linalg.norm(after[:, None] - after, axis=-1),
             atol=1e-12,
         )
+
+
+@pytest.fixture
+def data():
+    rng = np.random.RandomState(0)
+    return {
+        "X_source": rng.standard_normal((60, 2)),
+        "y_source": rng.randint(2, size=60),
+        "X_test": rng.standard_normal((40, 2)),
+        "y_test": rng.randint(2, size=40),
+    }
+
+
+def make_bank(data, title, n_filters):
+    x1, x2 = np.linspace(-3, 3, 12), np.linspace(-2, 2, 9)
+    Z = np.random.RandomState(1).uniform(size=(9, 12, n_filters))
+    names = [f"{title} {index}" for index in range(n_filters)]
+    return {"title": title, "x1": x1, "x2": x2, "Z": Z, "names": names, "data": data}
+
+
+def pixels(figure):
+    file = io.BytesIO()
+    save_png(figure, file)
+    file.seek(0)
+    return imread(file)
+
+
+def assert_no_text_overlaps(figure):
+    """Compare titles, axis labels and legend; labels of ticks are shorter and left out."""
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    texts = [text for text in figure.findobj(Text) if len(text.get_text()) > 5]
+    assert texts
+    for one, other in combinations(texts, 2):
+        boxes = [text.get_window_extent(renderer) for text in (one, other)]
+        assert not boxes[0].overlaps(boxes[1]), (one, other)
+
+
+def test_one_panel_per_data_set(data):
+    figure = draw_data_sets({"radial": data, "periodic": data, "smooth": data, "diagonal": data})
+    assert [axes.get_title() for axes in figure.axes] == [
+        "radial",
+        "periodic",
+        "smooth",
+        "diagonal",
+    ]
+    assert len(figure.legends) == 1
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [
+        "source, label 0",
+        "source, label 1",
+        "target, true label 0",
+        "target, true label 1",
+    ]
+
+
+def test_every_row_is_drawn_in_the_color_of_its_label(data):
+    (axes,) = draw_data_sets({"one": data}).axes[:1]
+    drawn = [len(points.get_offsets()) for points in axes.collections]
+    assert drawn == [
+        sum(data[f"y_{part}"] == label) for label in (0, 1) for part in ("source", "test")
+    ]
+
+
+def test_odd_number_of_data_sets_leaves_an_empty_place(data):
+    figure = draw_data_sets({"a": data, "b": data, "c": data})
+    assert [axes.axison for axes in figure.axes] == [True, True, True, False]
+
+
+def test_one_panel_per_filter(data):
+    figure = draw_filters([make_bank(data, "first", 2), make_bank(data, "second", 5)])
+    panels = [axes for axes in figure.axes if axes.axison and axes.get_title()]
+    assert [axes.get_title() for axes in panels] == [
+        *(f"first {index}" for index in range(2)),
+        *(f"second {index}" for index in range(5)),
+    ]
+    assert [block.get_suptitle() for block in figure.subfigs] == ["first", "second"]
+    assert len(figure.legends) == 1
+
+
+def test_shading_is_the_response(data):
+    bank = make_bank(data, "bank", 2)
+    for index, axes in enumerate(draw_filters([bank]).axes[:2]):
+        np.testing.assert_array_equal(axes.collections[0].get_array(), bank["Z"][..., index])
+
+
+@pytest.mark.parametrize("kind", ["data sets", "filters"])
+def test_png_is_wide_enough_and_not_blank(kind, data):
+    if kind == "data sets":
+        figure = draw_data_sets({f"data set {index}": data for index in range(4)})
+    else:
+        figure = draw_filters([make_bank(data, "first", 2), make_bank(data, "second", 8)])
+    image = pixels(figure)
+    assert image.shape[1] == 1500
+    for part in np.array_split(image, 4):  # something in every quarter of the height
+        assert part.std() > 0.05
+    assert_no_text_overlaps(figure)
+
+
+def test_pyplot_knows_of_no_figure(data):
+    before = dict(Gcf.figs)
+    pixels(draw_data_sets({"one": data}))
+    assert dict(Gcf.figs) == before

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from covshift.kernels.arrays import FloatArray
 from covshift.measures import clustered_bootstrap_interval
 from covshift.paper.bearings.protocol import RATE, SHIFTS
 from covshift.report.document import make_cell, make_document, make_figure, make_section
@@ -195,18 +196,51 @@ def _filter_section(records: Sequence[Record]) -> list[Any]:
     trials = frame[frame["kind"] == "filters"].to_dict("records")
     if not trials:
         return []
-    from covshift.report import figures  # needs an extra
+    from covshift.report.figures import png_bytes  # needs an extra
 
-    drawn = figures.draw_waveforms(np.array(trials[0]["filters"]), RATE)
+    drawn = draw_waveforms(np.array(trials[0]["filters"]), RATE)
     figure = make_figure(
         "filters",
         "Filters that sparse filtering learns from segments of 100 samples (drive end, 0 hp): the "
         "waveforms that those with the strongest responses answer to (covariances of segments and "
         "responses), in time (above) and in frequency (below).",
         "Six waveforms, and their amplitude spectra below them.",
-        png=figures.png_bytes(drawn),
+        png=png_bytes(drawn),
     )
     return [make_section("filters", "Learned filters", figures=[figure])]
+
+
+def draw_waveforms(waveforms: FloatArray, rate: float) -> Any:
+    """Draw waveforms (n, length) in time, and their amplitude spectra below, three in a row.
+
+    ``rate``: samples per second.
+    """
+    from covshift.report.figures import FONT_SIZE, STYLES, new_figure  # needs an extra
+
+    n_columns = min(3, len(waveforms))
+    n_rows = -(-len(waveforms) // n_columns)
+    figure = new_figure(3.6 * n_rows)
+    panels = figure.subplots(2 * n_rows, n_columns, squeeze=False)
+    length = waveforms.shape[1]
+    milliseconds = 1000 * np.arange(length) / rate
+    kilohertz = np.fft.rfftfreq(length, 1 / rate) / 1000
+    for number in range(n_rows * n_columns):
+        row, column = divmod(number, n_columns)
+        in_time, in_frequency = panels[2 * row, column], panels[2 * row + 1, column]
+        if number >= len(waveforms):
+            in_time.set_axis_off()
+            in_frequency.set_axis_off()
+            continue
+        color = STYLES[1]["color"]
+        in_time.plot(milliseconds, waveforms[number], linewidth=1.0, color=color)
+        spectrum = np.abs(np.fft.rfft(waveforms[number]))
+        in_frequency.plot(kilohertz, spectrum, linewidth=1.0, color=color)
+        in_time.set_title(f"filter {number + 1}", fontsize=FONT_SIZE)
+        for axes, label in ((in_time, "ms"), (in_frequency, "kHz")):
+            axes.set_xlabel(label, fontsize=FONT_SIZE - 2)
+            axes.set_yticks([])
+            axes.tick_params(labelsize=FONT_SIZE - 2)
+    return figure
 
 
 def _chosen(row: dict[str, Any]) -> str:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-from covshift.paper.synthetic.figures import draw_figures
 from covshift.paper.synthetic.report import (
     accuracy_table,
     gather,
@@ -32,6 +31,8 @@ def synthetic_study(n_trials: int, seed: int) -> Study:
     """Return the synthetic study on draws of consecutive seeds."""
 
     def document(records: Sequence[Record], facts: Facts) -> Any:
+        from covshift.paper.synthetic.figures import draw_figures  # needs an extra
+
         return synthetic_document(gather(records), facts, draw_figures(seed))
 
     return Study(
