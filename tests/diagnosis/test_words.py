@@ -62,7 +62,7 @@ def test_weights():
         (Stability(False, "one domain", np.nan, np.nan, np.nan), []),
         (Stability(False, "no overlap", np.nan, np.nan, 3.0), ["cannot be determined"]),
         (Stability(True, "", 9.0, 0.002, 80.0), ["in different ways"]),
-        (Stability(True, "", 1.0, 0.6, 80.0), ["No evidence against this"]),
+        (Stability(True, "", 1.0, 0.6, 80.0), ["No evidence was found that the label"]),
     ],
 )
 def test_stability(stability, said):

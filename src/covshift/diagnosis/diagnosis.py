@@ -423,7 +423,7 @@ def diagnose(
     movement = measure_movement(bench, names, domain_names)
     tell("whether weights could work")
     weighting = measure_weighting(bench)
-    tell("whether P(y | x) is the same in all source domains")
+    tell("whether the label depends on the features alike in all source domains")
     stability = measure_stability(bench)
     return Diagnosis(
         choice,

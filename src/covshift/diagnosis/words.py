@@ -172,7 +172,10 @@ def say_stability(diagnosis: "Diagnosis") -> list[str]:
             f"The label depends on the features in different ways in the source domains ({p}). "
             f"{LABEL_SHIFT[diagnosis.task][0]}, or a non-linear rule, could also explain this."
         ]
-    return [f"No evidence against this was found: {depends} ({p})."]
+    return [
+        "No evidence was found that the label depends on the features in different ways in the "
+        f"source domains ({p})."
+    ]
 
 
 def say_skipped(diagnosis: "Diagnosis") -> list[str]:

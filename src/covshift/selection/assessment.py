@@ -75,6 +75,7 @@ from covshift.selection.number_expectations import (
 )
 from covshift.selection.problem import Problem
 from covshift.selection.rehearsals import kinds_of
+from covshift.selection.words import assessment_text
 
 Action: TypeAlias = Literal["adapt", "combine", "keep"]
 Confidence: TypeAlias = Literal["high", "moderate", "low"]
@@ -185,9 +186,6 @@ class Assessment(NamedTuple):
 
     def __str__(self) -> str:
         """Return the advice and the expected scores in sentences, one on each line."""
-        # Imported here: the sentences are made from assessments.
-        from covshift.selection.words import assessment_text
-
         return assessment_text(self)
 
 

@@ -1,15 +1,17 @@
 """Sentences of an assessment. Every sentence is made from its numbers."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from covshift.predictors.objective import ACCURACY, MAE, NAMES, describe_objective
 from covshift.registry import find_record
-from covshift.selection.assessment import Assessment
 from covshift.selection.expectations import MARGIN, Estimate
 from covshift.selection.number_expectations import NUMBER_MARGIN
+
+if TYPE_CHECKING:  # assessments print these sentences
+    from covshift.selection.assessment import Assessment
 
 PLAIN_ROW, RECOMMENDED_ROW = "plain model", "recommended model"
 VOTE_ROW = "ensemble, not recommended"
@@ -26,7 +28,7 @@ REHEARSALS = {
 }
 
 
-def describe_assessment(assessment: Assessment, how_to_label: str = HOW_TO_LABEL) -> list[str]:
+def describe_assessment(assessment: "Assessment", how_to_label: str = HOW_TO_LABEL) -> list[str]:
     """Return the sentences of an assessment: the advice, its effect, its basis, what would help.
 
     ``how_to_label`` tells the reader how to bring in labels; those of a program differ.
@@ -41,13 +43,13 @@ def describe_assessment(assessment: Assessment, how_to_label: str = HOW_TO_LABEL
     ]
 
 
-def assessment_text(assessment: Assessment) -> str:
+def assessment_text(assessment: "Assessment") -> str:
     """Return an assessment as a text of several lines, the expected scores below the advice."""
     advice, *sentences = describe_assessment(assessment)
     return "\n".join([advice, *score_lines(assessment), *sentences])
 
 
-def score_lines(assessment: Assessment) -> list[str]:
+def score_lines(assessment: "Assessment") -> list[str]:
     """Return a line with the expected score of each model."""
     heading = score_heading(assessment.objective)
     return [
@@ -61,7 +63,7 @@ def score_heading(objective: str) -> str:
     return f"Expected {name_objective(objective)} (90 % interval)"
 
 
-def say_advice(assessment: Assessment) -> str:
+def say_advice(assessment: "Assessment") -> str:
     """Return the action with its confidence."""
     sure = f"{assessment.confidence} confidence"
     names = [name for name, _ in assessment.members]
@@ -85,7 +87,7 @@ class Shown(NamedTuple):
     gain: Estimate
 
 
-def as_shown(assessment: Assessment) -> Shown:
+def as_shown(assessment: "Assessment") -> Shown:
     """Return the scores and the gain to two digits, so that the gain is their difference."""
     plain = _rounded(assessment.plain)
     wanted = plain.value + round(assessment.vote_gain.value, DIGITS)
@@ -105,7 +107,7 @@ def _rounded(estimate: Estimate, value: float | None = None) -> Estimate:
     return Estimate(shown, min(low, shown), max(high, shown))
 
 
-def score_rows(assessment: Assessment) -> list[tuple[str, Estimate]]:
+def score_rows(assessment: "Assessment") -> list[tuple[str, Estimate]]:
     """Return the expected scores by model as they are printed: plain model, then vote."""
     shown = as_shown(assessment)
     rows = [(PLAIN_ROW, shown.plain)]
@@ -116,7 +118,7 @@ def score_rows(assessment: Assessment) -> list[tuple[str, Estimate]]:
     return rows
 
 
-def say_gain(assessment: Assessment) -> str:
+def say_gain(assessment: "Assessment") -> str:
     """Return the expected gain with its interval, and the probability of a loss."""
     metric = name_objective(assessment.objective)
     if assessment.vote == assessment.plain:
@@ -140,7 +142,7 @@ def say_gain(assessment: Assessment) -> str:
     return f"Expected gain in {metric} over the plain model: {gain}. {changed} {loss}"
 
 
-def say_kept(assessment: Assessment) -> str:
+def say_kept(assessment: "Assessment") -> str:
     """Return why the ensemble is not recommended."""
     if assessment.vote_gain.value <= 0:
         return "It is not recommended because no gain is expected."
@@ -157,7 +159,7 @@ def say_kept(assessment: Assessment) -> str:
     )
 
 
-def say_error(assessment: Assessment) -> list[str]:
+def say_error(assessment: "Assessment") -> list[str]:
     """Return the expected absolute error where the label is a number and R² was asked for."""
     error = assessment.recommended_error
     if error is None or assessment.objective == MAE:
@@ -166,7 +168,7 @@ def say_error(assessment: Assessment) -> list[str]:
     return [f"Expected mean absolute error, in units of the label: {shown}, 90 % interval."]
 
 
-def say_basis(assessment: Assessment) -> list[str]:
+def say_basis(assessment: "Assessment") -> list[str]:
     """Return what the advice assumes, and what source rows that played the target say."""
     sentences = []
     adapters = dict.fromkeys(name.partition(" + ")[0] for name, _ in assessment.members)
@@ -195,7 +197,7 @@ def say_basis(assessment: Assessment) -> list[str]:
     return sentences
 
 
-def say_determinable(assessment: Assessment) -> str:
+def say_determinable(assessment: "Assessment") -> str:
     """Return whether these data can show what continues in the target, and why."""
     found = assessment.determinability
     inside = f"{percent(found.overlap)} of the target rows lie where the source has rows"
@@ -226,7 +228,7 @@ def say_determinable(assessment: Assessment) -> str:
     return f"Which model is right cannot be determined from these data: {why}{known}. {ends}"
 
 
-def say_next(assessment: Assessment, how_to_label: str = HOW_TO_LABEL) -> list[str]:
+def say_next(assessment: "Assessment", how_to_label: str = HOW_TO_LABEL) -> list[str]:
     """Return what would settle the matter, unless it is settled."""
     if assessment.confidence == "high":
         return []

@@ -1,8 +1,8 @@
 """The kinds of rows: in memory, and those that are passed over in parts.
 
 `covshift.streams.opening.open_rows` decides of which kind rows are. From there on estimators call
-the methods of `OpenRows`, and none asks again. (Rows on a device are in `device_rows`, those of
-Dask in `dask_rows`: both need libraries that are not always there.)
+the methods of `OpenRows`, and none asks again. (Rows of Dask are in
+`dask_rows`, because Dask is not always installed.)
 """
 
 import mmap
