@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import get_scorer, get_scorer_names
 
 from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.feature_scales import feature_variances
 from covshift.predictors.objective import ACCURACY, BALANCED_ACCURACY, MAE, R2
 
 # Of true and predicted class numbers, or of true and predicted numbers; larger is better.
@@ -28,7 +29,7 @@ def accuracy(codes: IntArray, predicted: IntArray) -> float:
 
 def r2(values: FloatArray, predicted: FloatArray) -> float:
     """Return coefficient of determination, as scikit-learn's ``r2_score`` without its checks."""
-    error, spread = mean_squared_error(values, predicted), float(values.var())
+    error, spread = mean_squared_error(values, predicted), float(feature_variances(values))
     if spread > 0:
         return 1 - error / spread
     return 1.0 if error == 0 else 0.0
