@@ -9,8 +9,8 @@
 Models are the plain model and the vote of `stored_votes.py`, as if they had been saved: held-out
 source rows are those of the bench, the target rows represent the test rows, which are judged. For
 each task, evidence and weights are those of `covshift.predictors.prediction_sets`, and the
-quantities those of `covshift.selection.performance`. ``--write`` writes the coefficients of
-``performance.json`` from all tasks; all figures are by coefficients fitted without the task's
+quantities those of `covshift.selection.performance_estimate`. ``--write`` writes the coefficients
+of ``performance.json`` from all tasks; all figures are by coefficients fitted without the task's
 cluster. Tasks of the fresh collections are tables of their own: nothing of the sets was chosen on
 them. ``--table FILE`` writes a line for each task and model.
 
@@ -35,8 +35,8 @@ from threadpoolctl import threadpool_limits
 import covshift.selection
 from covshift.kernels.probabilities import reweigh_classes
 from covshift.predictors.class_proportions import SHARE_PRIOR, share_ratios
-from covshift.predictors.held_out import HeldOutRows
-from covshift.predictors.objective import class_shares, decide_classes
+from covshift.predictors.held_out_rows import HeldOutRows
+from covshift.predictors.objectives import METRICS, class_shares, decide_classes
 from covshift.predictors.prediction_sets import (
     UNWEIGHTED,
     Evidence,
@@ -44,8 +44,7 @@ from covshift.predictors.prediction_sets import (
     gather_evidence,
     margin_of,
 )
-from covshift.selection.metrics import METRICS
-from covshift.selection.performance import (
+from covshift.selection.performance_estimate import (
     ESTIMATORS,
     SEPARATED,
     Scored,

@@ -14,9 +14,8 @@ from covshift.kernels.arrays import FloatArray
 from covshift.selection import assessment as assessing
 from covshift.selection.assessment import HIGH, MODERATE, Determinability, assess
 from covshift.selection.choice import Choice
-from covshift.selection.expectations import Chances, Predictive, coefficients
-from covshift.selection.members import fit_members
-from covshift.selection.vote import vote_weights
+from covshift.selection.expected_scores import Chances, Predictive, coefficients
+from covshift.selection.vote import fit_members, vote_weights
 from covshift.selection.words import (
     PLAIN_ROW,
     RECOMMENDED_ROW,

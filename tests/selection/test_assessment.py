@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import r2_score
 
 import covshift.selection.assessment as assessing
-from covshift.predictors.objective import OBJECTIVES
+from covshift.predictors.objectives import METRICS, OBJECTIVES
 from covshift.selection.assessment import (
     MAX_RISK,
     MIN_GAIN,
@@ -26,7 +26,7 @@ from covshift.selection.assessment import (
 )
 from covshift.selection.candidates import Candidate
 from covshift.selection.choice import choose, held_out_weights
-from covshift.selection.expectations import (
+from covshift.selection.expected_scores import (
     MODELS,
     Estimate,
     Predictive,
@@ -39,9 +39,8 @@ from covshift.selection.expectations import (
     quantities_of,
 )
 from covshift.selection.leaderboard import score_table
-from covshift.selection.metrics import METRICS
-from covshift.selection.problem import Problem
 from covshift.selection.rehearsals import KINDS, pseudo_targets
+from covshift.selection.scenes import Problem
 from covshift.selection.words import say_gain
 from tests.selection.made_problems import Broken, make_bench, make_moved, plain, standardized
 

@@ -115,7 +115,7 @@ def print_assessment(stored: Any) -> bool:
 def restore_assessment(stored: Any) -> Any:
     """Return the `Assessment` of plain data; None: it is not one."""
     from covshift.selection.assessment import Assessment, Determinability
-    from covshift.selection.expectations import Estimate
+    from covshift.selection.expected_scores import Estimate
 
     def number(value: Any) -> float:
         return float("nan") if value is None else float(value)  # JSON has no NaN

@@ -42,7 +42,7 @@ from covshift.selection.importance_weights import (
     class_share_weights,
     left_unexplained,
 )
-from covshift.selection.problem import Problem
+from covshift.selection.scenes import Problem
 from covshift.warning_filters import ignored_warnings
 
 LEVEL = 0.05  # of the tests, with Holm's correction over tests, features, domains

@@ -16,7 +16,7 @@ from covshift.diagnosis.words import (
     title_of,
 )
 from covshift.kernels.arrays import FloatArray
-from covshift.predictors.fitting import adapt_rows
+from covshift.predictors.fit_and_predict import adapt_rows
 from covshift.registry import NO_ADAPTATION
 from covshift.report.document import (
     Cell,
@@ -32,7 +32,7 @@ from covshift.report.document import (
     make_table,
 )
 from covshift.selection.candidates import Candidate
-from covshift.selection.problem import Problem, target_scene
+from covshift.selection.scenes import Problem, target_scene
 from covshift.selection.words import (
     HOW_TO_LABEL,
     REHEARSALS,

@@ -13,8 +13,8 @@ import numpy as np
 from covshift.domains import FitDomains
 from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
 from covshift.kernels.probabilities import Scaling, estimate_shares, fit_scaling
-from covshift.predictors.fitting import class_logits
-from covshift.predictors.held_out import cross_fit
+from covshift.predictors.fit_and_predict import class_logits
+from covshift.predictors.held_out_rows import cross_fit
 
 TARGET = "target"
 # Weight of the source's class shares in those estimated for a target, as a part of its rows.

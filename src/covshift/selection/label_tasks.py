@@ -32,12 +32,12 @@ from scipy.special import ndtr, softmax
 
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.kernels.probabilities import Scaling, fit_scaling, scaled_probabilities
-from covshift.predictors.objective import decide_classes
-from covshift.selection.metrics import (
+from covshift.predictors.objectives import (
     METRICS,
     Metric,
     accuracy,
     balanced_accuracy,
+    decide_classes,
     mean_squared_error,
     negative_mae,
     r2,

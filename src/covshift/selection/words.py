@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from covshift.predictors.objective import ACCURACY, MAE, NAMES, describe_objective
+from covshift.predictors.objectives import ACCURACY, MAE, NAMES, describe_objective
 from covshift.registry import find_record
-from covshift.selection.expectations import MARGIN, Estimate
-from covshift.selection.number_expectations import NUMBER_MARGIN
+from covshift.selection.expected_scores import MARGIN, NUMBER_MARGIN, Estimate
 
 if TYPE_CHECKING:  # assessments print these sentences
     from covshift.selection.assessment import Assessment

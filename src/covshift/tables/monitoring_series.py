@@ -27,8 +27,8 @@ from sklearn.utils import check_random_state
 from covshift.base import check_option
 from covshift.kernels.arrays import FloatArray, IntArray
 from covshift.measures.scores import score_predictions
-from covshift.predictors.objective import ACCURACY, BALANCED_ACCURACY
-from covshift.selection.performance import PerformanceEstimate, estimate_performance
+from covshift.predictors.objectives import ACCURACY, BALANCED_ACCURACY
+from covshift.selection.performance_estimate import PerformanceEstimate, estimate_performance
 from covshift.tables.columns import column_days, to_frame
 from covshift.tables.errors import TableError, listed, one_line, table_error
 from covshift.tables.label_files import read_batch_labels, same_file

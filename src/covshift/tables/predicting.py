@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 
 from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
-from covshift.predictors.objective import describe_objective
+from covshift.predictors.objectives import describe_objective
 from covshift.predictors.prediction_sets import PredictionIntervals, PredictionSets, check_held_out
 from covshift.solvers.threads import one_blas_thread
 from covshift.tables.columns import to_frame

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from covshift.measures.scores import number_gain, paired_gain, score_numbers, score_predictions
-from covshift.predictors.objective import (
+from covshift.predictors.objectives import (
     ACCURACY,
     BALANCED_ACCURACY,
     MAE,
@@ -15,7 +15,7 @@ from covshift.predictors.objective import (
     REGRESSION_OBJECTIVES,
     describe_objective,
 )
-from covshift.selection.expectations import Estimate
+from covshift.selection.expected_scores import Estimate
 from covshift.selection.words import as_shown
 from covshift.tables.columns import to_frame
 from covshift.tables.errors import TableError, listed, table_error

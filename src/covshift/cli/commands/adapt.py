@@ -342,7 +342,7 @@ def _print(result: dict[str, Any], quiet: bool) -> None:
         rows = [(one["candidate"], one["weight"]) for one in result["chosen"]]
         print_table(["model in use", "weight"], rows)
     if result.get("objective"):
-        from covshift.predictors.objective import WORDS  # imported here: --help stays fast
+        from covshift.predictors.objectives import WORDS  # imported here: --help stays fast
 
         typer.echo(f"Objective: {WORDS[result['objective']]}.")
         if [one["candidate"] for one in result["chosen"]] != [result["plain model"]]:

@@ -217,7 +217,7 @@ def _print(found: Any) -> None:
     """Print what was found, the advice, expected scores and adapters."""
     # Imported here: --help stays fast.
     from covshift.diagnosis.words import say_advised, say_findings
-    from covshift.predictors.objective import WORDS
+    from covshift.predictors.objectives import WORDS
     from covshift.selection.words import score_heading, score_rows, show_estimate
 
     typer.echo(f"Objective: {WORDS[found.objective]}.")

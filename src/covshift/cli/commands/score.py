@@ -111,7 +111,7 @@ def score(
 
 def _measures(task: str) -> dict[str, tuple[str, Any]]:
     """Return the measures of a task: name -> heading, and how its figures are shown."""
-    from covshift.predictors.objective import NAMES, OBJECTIVES  # here: --help stays fast
+    from covshift.predictors.objectives import NAMES, OBJECTIVES  # here: --help stays fast
     from covshift.selection.words import say_number
 
     if task == "regression":
@@ -136,7 +136,7 @@ def _print_classes(classes: list[dict[str, Any]]) -> None:
 
 def say_gain(gain: dict[str, float | None], objective: str | None) -> str:
     """Return how the model compares with the plain model."""
-    from covshift.predictors.objective import NAMES  # here: --help stays fast
+    from covshift.predictors.objectives import NAMES  # here: --help stays fast
 
     if gain["value"] == gain["low"] == gain["high"] == 0:
         return "The model and the plain model are right on the same rows."

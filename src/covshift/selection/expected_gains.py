@@ -41,9 +41,8 @@ from typing import Any
 import numpy as np
 
 from covshift.kernels.arrays import BoolArray, FloatArray
-from covshift.predictors.objective import ACCURACY, OBJECTIVES
+from covshift.predictors.objectives import ACCURACY, METRICS, NUMBER_METRICS, OBJECTIVES
 from covshift.selection.bench import Bench
-from covshift.selection.metrics import METRICS, NUMBER_METRICS
 from covshift.selection.rehearsals import (
     KINDS,
     MOVED,
