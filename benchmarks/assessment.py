@@ -43,7 +43,7 @@ from threadpoolctl import threadpool_limits
 
 import covshift.selection
 from covshift.measures import calibrated_confidence, clustered_bootstrap_interval
-from covshift.measures.scores import paired_gain
+from covshift.measures.labeled_scores import paired_gain
 from covshift.predictors.objectives import METRICS, decide_classes
 from covshift.selection.assessment import (
     MAX_RISK,

@@ -28,7 +28,7 @@ from covshift.domains import (
     pooling_units,
     role_of,
 )
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.measures import median_bandwidth
 from covshift.streams import OpenRows, bring_home, open_rows
 

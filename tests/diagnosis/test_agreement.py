@@ -10,7 +10,7 @@ import pytest
 from covshift import AutoAdaptedClassifier, diagnose
 from covshift.diagnosis.diagnosis import Diagnosis
 from covshift.diagnosis.words import title_of
-from covshift.kernels.arrays import FloatArray
+from covshift.kernels.array_types import FloatArray
 from covshift.selection import assessment as assessing
 from covshift.selection.assessment import HIGH, MODERATE, Determinability, assess
 from covshift.selection.choice import Choice

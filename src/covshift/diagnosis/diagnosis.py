@@ -18,7 +18,7 @@ from covshift.diagnosis.stability import Stability, measure_stability
 from covshift.diagnosis.weighting import Weighting, measure_weighting
 from covshift.diagnosis.words import describe, describe_html, summarize
 from covshift.domains import check_fit_domains, known_labels
-from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
+from covshift.kernels.array_types import BoolArray, FloatArray, IntArray
 from covshift.output_files import write_whole
 from covshift.predictors.objectives import ACCURACY, NUMBER_METRICS, OBJECTIVES, R2
 from covshift.report.document import to_plain
@@ -33,7 +33,7 @@ from covshift.selection.score_files import write_scores
 from covshift.selection.vote import FitData
 from covshift.selection.words import HOW_TO_LABEL, adapter_rows
 from covshift.streams import bring_home, is_streamed
-from covshift.streams.opening import draw_in_memory
+from covshift.streams.rows import draw_in_memory
 
 
 class Findings(NamedTuple):

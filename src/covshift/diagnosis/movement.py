@@ -25,7 +25,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from covshift.diagnosis.weighting import fit_support
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.kernels.gaussian_kernels import rbf_kernel
 from covshift.measures import (
     classifier_two_sample_test,

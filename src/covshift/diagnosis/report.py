@@ -15,7 +15,7 @@ from covshift.diagnosis.words import (
     show_expected_gain,
     title_of,
 )
-from covshift.kernels.arrays import FloatArray
+from covshift.kernels.array_types import FloatArray
 from covshift.predictors.fit_and_predict import adapt_rows
 from covshift.registry import NO_ADAPTATION
 from covshift.report.document import (

@@ -27,7 +27,7 @@ from covshift.domains import (
     check_no_placeholders,
     known_labels,
 )
-from covshift.kernels.arrays import FloatArray
+from covshift.kernels.array_types import FloatArray
 from covshift.kernels.probabilities import fit_scaling, reweigh_classes, scaled_probabilities
 from covshift.predictors.class_proportions import (
     SHARE_PRIOR,

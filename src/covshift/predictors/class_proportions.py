@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from covshift.domains import FitDomains
-from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
+from covshift.kernels.array_types import BoolArray, FloatArray, IntArray
 from covshift.kernels.probabilities import Scaling, estimate_shares, fit_scaling
 from covshift.predictors.fit_and_predict import class_logits
 from covshift.predictors.held_out_rows import cross_fit

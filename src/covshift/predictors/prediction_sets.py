@@ -70,7 +70,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from covshift.base import check_number
-from covshift.kernels.arrays import BoolArray, FloatArray
+from covshift.kernels.array_types import BoolArray, FloatArray
 from covshift.kernels.distinct_rows import share_repeated
 from covshift.measures import (
     SourceSupport,

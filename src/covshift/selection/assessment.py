@@ -40,7 +40,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from scipy.special import ndtri
 
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.measures import SourceSupport
 from covshift.predictors.objectives import ACCURACY, BALANCED_ACCURACY, MAE, decide_classes
 from covshift.selection.bench import Bench

@@ -35,7 +35,7 @@ from covshift.domains import (
     encode_classes,
     known_labels,
 )
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.kernels.probabilities import reweigh_classes
 from covshift.predictors.class_proportions import (
     SHARE_PRIOR,
@@ -82,7 +82,7 @@ from covshift.selection.vote import (
 )
 from covshift.selection.words import say_advice
 from covshift.streams import bring_home, is_streamed, map_rows
-from covshift.streams.opening import draw_in_memory
+from covshift.streams.rows import draw_in_memory
 from covshift.warning_filters import ignored_warnings
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.kernels.distinct_rows import deal_folds
 from covshift.kernels.probabilities import Scaling
 from covshift.measures import classifier_two_sample_test

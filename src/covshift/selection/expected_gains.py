@@ -40,7 +40,7 @@ from typing import Any
 
 import numpy as np
 
-from covshift.kernels.arrays import BoolArray, FloatArray
+from covshift.kernels.array_types import BoolArray, FloatArray
 from covshift.predictors.objectives import ACCURACY, METRICS, NUMBER_METRICS, OBJECTIVES
 from covshift.selection.bench import Bench
 from covshift.selection.rehearsals import (

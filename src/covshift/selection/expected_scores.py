@@ -109,7 +109,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
+from covshift.kernels.array_types import BoolArray, FloatArray, IntArray
 from covshift.kernels.probabilities import reweigh_classes
 from covshift.measures import (
     average_thresholded_confidence,

@@ -27,7 +27,7 @@ from functools import partial
 import numpy as np
 from scipy.special import entr
 
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.kernels.gaussian_kernels import TILE_ROWS
 from covshift.selection.bench import Bench
 from covshift.selection.importance_weights import class_share_weights, importance_weights

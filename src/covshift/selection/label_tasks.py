@@ -30,7 +30,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.special import ndtr, softmax
 
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.kernels.probabilities import Scaling, fit_scaling, scaled_probabilities
 from covshift.predictors.objectives import (
     METRICS,

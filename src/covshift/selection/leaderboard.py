@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from covshift.kernels.arrays import BoolArray, FloatArray
+from covshift.kernels.array_types import BoolArray, FloatArray
 from covshift.predictors.objectives import METRICS, NUMBER_METRICS
 from covshift.selection.bench import Bench
 from covshift.selection.candidates import Candidate

@@ -50,8 +50,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from covshift.base import check_option
-from covshift.domains.labels import is_missing
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.domains.roles_and_labels import is_missing
+from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.measures import (
     SourceSupport,
     accuracy_under_class_shares,

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import softmax
 
 from covshift.domains import FitDomains
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.kernels.distinct_rows import draw_rows
 from covshift.measures import effective_sample_size
 from covshift.predictors.fit_and_predict import (

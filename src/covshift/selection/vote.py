@@ -35,7 +35,7 @@ from joblib import Parallel, delayed
 from scipy.special import softmax
 
 from covshift.base import RefitNeededError
-from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
+from covshift.kernels.array_types import BoolArray, FloatArray, IntArray
 from covshift.kernels.probabilities import Scaling, reweigh_classes, scaled_probabilities
 from covshift.predictors import AdaptedClassifier, AdaptedRegressor
 from covshift.selection.bench import Bench

@@ -13,9 +13,9 @@ import pandas as pd
 
 from covshift.diagnosis import Diagnosis
 from covshift.diagnosis.report import make_report
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.measures import ks_test
-from covshift.measures.scores import score_numbers
+from covshift.measures.labeled_scores import score_numbers
 from covshift.output_files import write_whole
 from covshift.report.document import (
     Cell,

@@ -25,8 +25,8 @@ from sklearn.base import is_regressor
 from sklearn.utils import check_random_state
 
 from covshift.base import check_option
-from covshift.kernels.arrays import FloatArray, IntArray
-from covshift.measures.scores import score_predictions
+from covshift.kernels.array_types import FloatArray, IntArray
+from covshift.measures.labeled_scores import score_predictions
 from covshift.predictors.objectives import ACCURACY, BALANCED_ACCURACY
 from covshift.selection.performance_estimate import PerformanceEstimate, estimate_performance
 from covshift.tables.columns import column_days, to_frame

@@ -5,7 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from covshift.measures.scores import number_gain, paired_gain, score_numbers, score_predictions
+from covshift.measures.labeled_scores import (
+    number_gain,
+    paired_gain,
+    score_numbers,
+    score_predictions,
+)
 from covshift.predictors.objectives import (
     ACCURACY,
     BALANCED_ACCURACY,
@@ -53,8 +58,8 @@ def score_file(
     Returns
     -------
     dict
-        What `covshift.measures.scores.score_predictions` gives, or
-        `covshift.measures.scores.score_numbers` for a regression; ``task``, ``label``,
+        What `covshift.measures.labeled_scores.score_predictions` gives, or
+        `covshift.measures.labeled_scores.score_numbers` for a regression; ``task``, ``label``,
         ``objective`` and ``notes``; ``plain``, the scores of the plain model, and ``gain``, the
         difference by the objective, if the model has one other than itself; ``hurt``, whether
         the whole interval of the gain is below zero; ``expected``, the score that was expected

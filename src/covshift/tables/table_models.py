@@ -23,7 +23,7 @@ from covshift.domains import (
     check_no_placeholders,
     new_target_domain,
 )
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.predictors.adapted import AdaptedEstimator
 from covshift.predictors.fit_and_predict import does_adapt, uses_target_rows
 from covshift.predictors.held_out_rows import HeldOutRows
