@@ -77,7 +77,7 @@ def test_each_feature_is_on_its_own_scale():
 
 
 @pytest.mark.parametrize(("n", "k"), [(1, 1), (3, 7), (7, 3)])
-def test_constants(n, k):
+def test_statistics_of_constants(n, k):
     ones = np.ones((n, 2))
     np.testing.assert_array_equal(ks_statistics(ones, np.ones((k, 2))), [0.0, 0.0])
     np.testing.assert_array_equal(ks_statistics(ones, np.full((k, 2), 1 + 1e-15)), [1.0, 1.0])
