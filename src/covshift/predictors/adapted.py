@@ -15,6 +15,7 @@ from covshift.base import (
     DomainRequests,
     RefitNeededError,
     ScoredClassifier,
+    TargetLearner,
     all_or_nothing,
     check_flag,
     check_option,
@@ -66,6 +67,7 @@ from covshift.predictors.objectives import (
 from covshift.predictors.prediction_sets import IntervalPredictor, SetPredictor
 from covshift.registry import Size, find_record
 from covshift.row_checks import check_readable
+from covshift.shared_docs import documented_like
 from covshift.streams import bring_home, is_streamed, map_rows
 
 MIN_KEPT = 2  # labeled source rows of at least two classes; fewer are not held out
@@ -220,6 +222,7 @@ class AdaptedEstimator(DomainRequests, BaseEstimator):
         return self.transform(X, sample_domain=sample_domain)
 
     @available_if(_adapts)
+    @documented_like(TargetLearner.adapt_target)
     def adapt_target(self, X: Any, domain: int | str | None = None) -> Self:
         """Learn a new target domain without the training data, if the adapter can.
 
@@ -227,14 +230,6 @@ class AdaptedEstimator(DomainRequests, BaseEstimator):
         ----------
         X : array, frame or sparse matrix of shape (n_samples, n_features)
             Rows of the new target.
-        domain : int, str or None, default=None
-            A negative integer or a name, by which ``predict`` will know it; None: it
-            becomes the target of rows without ``sample_domain``, and of target domains that
-            have no statistics of their own.
-
-        Returns
-        -------
-        self : object
         """
         check_is_fitted(self)
         if uses_target_rows(self.estimator_):
@@ -522,7 +517,7 @@ class AdaptedClassifier(SetPredictor, ScoredClassifier, AdaptedEstimator):
     0.3 rows of the source's proportions for each target row. Target domains of 30 rows or more have
     proportions of their own; others, and rows without ``sample_domain``, have those of all target
     rows. Source rows keep the proportions of the source. Formulas and references:
-    ``covshift/kernels/probabilities.py`` and ``covshift/kernels/probabilities.py``.
+    ``covshift/kernels/probabilities.py``.
 
     **Cost**: the fits of adapter and estimator; beside theirs, memory for one adapted copy of
     the rows. ``class_shares="estimated"`` fits both three more times, to two thirds of the source
@@ -699,6 +694,7 @@ class AdaptedClassifier(SetPredictor, ScoredClassifier, AdaptedEstimator):
 # --- Numbers as labels ---
 
 
+@documented_like(AdaptedClassifier)
 class AdaptedRegressor(IntervalPredictor, RegressorMixin, AdaptedEstimator):
     """Regressor that adapts to the target before it learns.
 
@@ -707,11 +703,6 @@ class AdaptedRegressor(IntervalPredictor, RegressorMixin, AdaptedEstimator):
 
     Parameters
     ----------
-    adapter : transformer, weight estimator, pipeline, str or None, default=None
-        How to adapt; None: not at all. A name of `covshift.registry`, such as "coral", means that
-        adapter with its preprocessing and settings for automatic use. A pipeline hands
-        ``sample_domain`` to the steps that ask for it. A transformer that ignores domains is
-        fitted on all rows.
     estimator : regressor, default=None
         What to fit on the adapted rows; None: a ridge regression.
     keep_rows : bool, default=False

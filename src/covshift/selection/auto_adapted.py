@@ -37,6 +37,7 @@ from covshift.domains import (
 )
 from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.kernels.probabilities import reweigh_classes
+from covshift.predictors import AdaptedClassifier
 from covshift.predictors.class_proportions import (
     SHARE_PRIOR,
     TARGET,
@@ -81,6 +82,7 @@ from covshift.selection.vote import (
     mix_probabilities,
 )
 from covshift.selection.words import say_advice
+from covshift.shared_docs import documented_like
 from covshift.streams import bring_home, is_streamed, map_rows
 from covshift.streams.rows import draw_in_memory
 from covshift.warning_filters import ignored_warnings
@@ -618,18 +620,9 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
             return self._in_blocks("predict", X, sample_domain)
         return self.decide(self.predict_proba(X, sample_domain=sample_domain))
 
+    @documented_like(AdaptedClassifier.decide)
     def decide(self, P: Any) -> Any:
-        """Return the classes that ``predict`` chooses for rows with these probabilities.
-
-        Parameters
-        ----------
-        P : array-like of shape (n_samples, n_classes)
-            From ``predict_proba``.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
+        """Return the classes that ``predict`` chooses for rows with these probabilities."""
         check_is_fitted(self)
         P = np.asarray(P, dtype=np.float64)
         return self.classes_[decide_classes(P, self.objective_, self.class_shares_)]
@@ -743,6 +736,7 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
 # --- Numbers as labels ---
 
 
+@documented_like(AutoAdaptedClassifier)
 class AutoAdaptedRegressor(IntervalPredictor, RegressorMixin, DomainRequests, AutoAdapted):
     """Regressor that tries every adapter, scores them without target labels, and averages.
 
@@ -778,17 +772,6 @@ class AutoAdaptedRegressor(IntervalPredictor, RegressorMixin, DomainRequests, Au
     max_rows : int, default=600
         Rows of each role that scores are computed on, drawn in proportion to domains and quantiles
         of the label. The members are fitted to all rows.
-    time_budget : float, default=None
-        Seconds for the scores: those not begun by then are left out, and ``leaderboard_`` has no
-        column for them. Fitting the members comes on top.
-    n_jobs : int, default=None
-        Processes, as in joblib. The result does not depend on it.
-    random_state : int, RandomState or None, default=None
-        Seed of all random draws.
-    verbose : int, default=0
-        1 prints a line for each score as it begins.
-    scores_from : str or path, default=None
-        File of scores, as in `AutoAdaptedClassifier`.
     keep_rows : bool, default=True
         Whether to keep at most 1,000 labeled source rows, with what fits that left them out say of
         them, for ``predict_interval``. They are a part of the model and of its file.
