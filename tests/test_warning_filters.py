@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 from covshift import AdaptedClassifier, AutoAdaptedClassifier, DomainStandardScaler, load, save
 from covshift.measures import classifier_two_sample_test, ks_test
-from covshift.tables.file_pairs import _separate
+from covshift.tables.file_pairs import _rows_auc
 from covshift.tables.monitoring_batch import _compare
 from covshift.warning_filters import ignored_warnings, recorded_warnings
 from tests.persistence.test_hostile_files import edit_schema
@@ -96,7 +96,7 @@ def older_file(tmp_path):
         lambda path: ks_test(A, B),
         lambda path: classifier_two_sample_test(A, B, random_state=0),
         lambda path: _compare(A, B, ["a", "b", "c"], np.random.RandomState(0)),
-        lambda path: _separate(A, B, 0),
+        lambda path: _rows_auc(A, B, 0),
     ],
     ids=["load", "ks_test", "classifier_two_sample_test", "monitoring", "moved_columns"],
 )

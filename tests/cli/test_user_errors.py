@@ -145,7 +145,7 @@ def test_no_probabilities(made, tmp_path):
 def test_monitor_needs_rows_to_compare(made, tmp_path):
     few = tmp_path / "few.csv"
     make_tables()["new"].head(5).to_csv(few, index=False)
-    assert_refused(run("monitor", made["model"], few), "monitor", "5 rows against 120")
+    assert_refused(run("monitor", made["model"], few), "monitor", "5 rows, and 120 kept")
     model = tmp_path / "m"
     options = ["--reference-rows", "0", "--out", model]
     succeed("adapt", made["train"], made["new"], *QUICK, *options)

@@ -27,11 +27,13 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils import check_scalar
 
 from covshift.base import RefitNeededError, UnitAdapter, check_option
 from covshift.domains import Unit, locate_units, role_of
 from covshift.kernels.array_types import FloatArray, IntArray, Rows
+from covshift.kernels.feature_scales import is_constant
 from covshift.kernels.gaussian_kernels import TILE_ROWS
 from covshift.streams import OpenRows, RowStream
 from covshift.streams.moments import scatter_about, stream_means, tiles_by_code
@@ -67,10 +69,17 @@ def mean_and_covariance(X: FloatArray, shrinkage: float | None) -> Moments:
     """Moments of rows in memory, in double precision; ``shrinkage`` None: Ledoit and Wolf's."""
     mean = column_means(X)
     covariance = scatter(X, mean) / len(X)
+    drop_constants(covariance, mean, len(X))
     if shrinkage is None:
         shrinkage = ledoit_wolf_intensity(X, mean, covariance)
     shrink(covariance, shrinkage)
     return Moments(mean, covariance, shrinkage)
+
+
+def drop_constants(covariance: FloatArray, mean: FloatArray, n: npt.ArrayLike) -> None:
+    """Set the covariances (..., m, m) of features to zero that are constant, in place."""
+    constant = is_constant(np.diagonal(covariance, axis1=-2, axis2=-1), mean, n)
+    covariance[constant[..., :, None] | constant[..., None, :]] = 0.0
 
 
 def shrink(covariance: FloatArray, shrinkage: float) -> None:
@@ -146,6 +155,7 @@ def stream_moments(
     ones, each = np.ones_like(means), np.arange(n_groups)
     (scatter,) = stream.sums(scatter_about, codes, means, ones, each, n_groups)
     covariances = scatter / counts[:, :1, None]
+    drop_constants(covariances, means, counts)
     if shrinkage is not None:
         intensities = [shrinkage] * n_groups
     else:

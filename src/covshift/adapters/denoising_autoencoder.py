@@ -43,6 +43,7 @@ from covshift.base import (
 from covshift.domains import check_fit_domains, check_new_domains
 from covshift.kernels import compiled
 from covshift.kernels.array_types import FloatArray
+from covshift.kernels.feature_scales import feature_variances
 from covshift.shared_docs import documented_like
 from covshift.solvers.threads import one_blas_thread
 from covshift.streams import rows_in_memory
@@ -733,7 +734,7 @@ class DenoisingAutoencoder(DomainTransformer):
         low, high = X.min(axis=0), X.max(axis=0)
         spread = high - low
         self.data_center_ = low + spread / 2  # the middle of two numbers, without their sum
-        self.data_range_ = np.where(spread > 0, spread, np.ones_like(spread))
+        self.data_range_ = np.where(feature_variances(X) > 0, spread, np.ones_like(spread))
         return self._scale(X)
 
     def _store(self, trained: Trained) -> None:

@@ -10,6 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from covshift.base import UnitAdapter
 from covshift.domains import Unit
 from covshift.kernels.array_types import FloatArray, IntArray, Rows
+from covshift.kernels.feature_scales import is_constant
 from covshift.streams import OpenRows, RowStream
 from covshift.streams.moments import stream_means, tiles_by_code
 
@@ -56,10 +57,7 @@ def stream_scales(
         (squares,) = stream.sums(squares_about, codes, means)
         with np.errstate(invalid="ignore"):
             variances = squares / counts
-        # Remainder of a constant after rounding, by the bound that StandardScaler has.
-        rounding = np.finfo(np.float64).eps * counts
-        constant = variances <= rounding * variances + (rounding * means) ** 2
-        scales = np.where(constant, 1.0, np.sqrt(variances))
+        scales = np.where(is_constant(variances, means, counts), 1.0, np.sqrt(variances))
     return list(zip(means if with_mean else zeros, scales, strict=True))
 
 

@@ -15,14 +15,15 @@ from covshift.base import (
 )
 from covshift.domains import Unit, check_fit_domains, check_new_domains
 from covshift.kernels.array_types import FloatArray, IntArray
+from covshift.kernels.feature_scales import feature_scales
 from covshift.shared_docs import documented_like
 from covshift.streams import OpenRows, RowStream, open_rows
 from covshift.streams.rows import Units
 
 
 def _scales_of(X: FloatArray, unit: Unit) -> tuple[FloatArray, FloatArray]:
-    spread = X.std(axis=0)
-    return X.mean(axis=0), np.where(spread > 0, spread, 1.0).astype(X.dtype)
+    means = X.mean(axis=0, dtype=np.float64)  # of many rows, float32 would lose digits
+    return means.astype(X.dtype), feature_scales(X).astype(X.dtype)
 
 
 def _scales_of_stream(

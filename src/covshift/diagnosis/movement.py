@@ -26,6 +26,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from covshift.diagnosis.weighting import fit_support
 from covshift.kernels.array_types import FloatArray, IntArray
+from covshift.kernels.feature_scales import feature_scales, feature_variances
 from covshift.kernels.gaussian_kernels import rbf_kernel
 from covshift.measures import (
     classifier_two_sample_test,
@@ -166,7 +167,7 @@ def _kernel_distance(
     """MMD², its p-value and the share lost, with features in units of the source."""
     if min(len(X), len(T)) < 2:
         return np.nan, np.nan, np.nan
-    center, scale = X.mean(axis=0), _scale(X)
+    center, scale = X.mean(axis=0), feature_scales(X)
     X, T = (X - center) / scale, (T - center) / scale
     test = mmd_test(X, T, n_permutations=N_PERMUTATIONS, random_state=rng)
     own = median_bandwidth(X[::2], X[1::2])
@@ -190,9 +191,9 @@ def _features(
 ) -> tuple[list[FeatureMovement], int]:
     """Return the features that moved most, and how many moved."""
     test = ks_test(X, T)
-    scale = _scale(X)
+    scale = feature_scales(X)
     before, after = X.mean(axis=0) / scale, T.mean(axis=0) / scale
-    ratios = np.where(X.std(axis=0) > 0, T.std(axis=0) / scale, np.nan)
+    ratios = np.where(feature_variances(X) > 0, T.std(axis=0) / scale, np.nan)
     # Of equal distances the one with the larger movement of the mean, then the first.
     order = np.lexsort((-np.abs(after - before), -test.statistics))[:MAX_LISTED_FEATURES]
     listed = [
@@ -258,9 +259,3 @@ def _domain_effect(
         X = X[rng.permutation(len(X))[:n_source]]
     auc, _, pvalue = _tell_apart(X, problem.X_target[rows], rng)
     return 2 * auc - 1, pvalue
-
-
-def _scale(X: FloatArray) -> FloatArray:
-    spread = X.std(axis=0)
-    scale: FloatArray = np.where(spread > 0, spread, 1.0)
-    return scale

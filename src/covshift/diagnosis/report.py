@@ -16,6 +16,7 @@ from covshift.diagnosis.words import (
     title_of,
 )
 from covshift.kernels.array_types import FloatArray
+from covshift.kernels.feature_scales import feature_scales
 from covshift.predictors.fit_and_predict import adapt_rows
 from covshift.registry import NO_ADAPTATION
 from covshift.report.document import (
@@ -120,8 +121,7 @@ def _plane(A: FloatArray, B: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return both samples in two dimensions: as they are, or on their first two principal axes."""
     if A.shape[1] > 2:
         rows = np.concatenate([A, B])
-        spread = rows.std(axis=0)
-        rows = PCA(2, random_state=0).fit_transform(rows / np.where(spread > 0, spread, 1.0))
+        rows = PCA(2, random_state=0).fit_transform(rows / feature_scales(rows))
         return rows[: len(A)], rows[len(A) :]
     return A[:, :2], B[:, :2]
 

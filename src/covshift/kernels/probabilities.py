@@ -43,6 +43,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 from covshift.kernels.array_types import FloatArray, IntArray
+from covshift.kernels.feature_scales import EPSILON
 
 LARGEST_LOG = 12.0  # of the temperature and of its inverse: scores of any sane scale
 
@@ -66,7 +67,8 @@ def fit_scaling(
     rows = np.arange(n)
     # In units of their own spread, so that the start, a = 1, is near for scores of any scale.
     spread = float(np.sqrt(shares @ np.square(scores - scores.mean(axis=1, keepdims=True)).mean(1)))
-    scale = 1.0 / spread if spread > 0 else 1.0
+    # Equal scores differ by the rounding of their mean.
+    scale = 1.0 / spread if spread > n_classes * EPSILON * float(np.abs(scores).max()) else 1.0
     scaled = scores * scale
 
     def loss(parameters: FloatArray) -> tuple[float, Any]:

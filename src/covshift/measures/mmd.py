@@ -9,6 +9,7 @@ from scipy.spatial.distance import pdist
 from sklearn.utils import check_random_state
 
 from covshift.kernels.array_types import FloatArray
+from covshift.kernels.feature_scales import feature_variances
 from covshift.kernels.gaussian_kernels import Kernel, apply_kernel, mmd_squared, rbf_kernel
 from covshift.measures.labeled_scores import percentage_change
 from covshift.measures.sample_checks import check_distances, check_two_samples
@@ -186,6 +187,7 @@ def median_bandwidth(A: Any, B: Any, *, max_rows: int = MEDIAN_ROWS) -> float:
     keep = min(1.0, max_rows / (len(A) + len(B)))
     rows = np.concatenate([_evenly(A, keep), _evenly(B, keep)]).astype(np.float64)
     check_distances(rows, rows)
+    rows[:, feature_variances(rows) == 0] = 0.0  # rounding is not a distance
     distances = pdist(rows)
     median = float(np.median(distances)) if len(distances) else 0.0
     if median == 0 and distances.any():

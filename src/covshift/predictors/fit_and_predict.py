@@ -32,6 +32,7 @@ from covshift.adapters.source_standard_scaler import SourceStandardScaler
 from covshift.base import DomainTransformer, RefitNeededError
 from covshift.domains import FitDomains, Labels, blank_labels
 from covshift.kernels.array_types import BoolArray, FloatArray, IntArray
+from covshift.kernels.feature_scales import feature_deviations
 from covshift.registry import Size
 from covshift.streams import is_streamed, map_rows, sample_rows
 from covshift.streams.moments import fit_components
@@ -247,7 +248,8 @@ def _measure_spread(X: Any, sample_domain: IntArray) -> float:
     except (TypeError, ValueError):  # texts, which the first step of an adapter may encode
         return 1.0
     domains = np.unique(sample_domain[sample_domain >= 0])
-    return float(np.mean([rows[sample_domain == one].std(axis=0).mean() for one in domains]))
+    within = [feature_deviations(rows[sample_domain == one]).mean() for one in domains]
+    return float(np.mean(within))
 
 
 def does_adapt(adapter: Any, estimator: Any = None) -> bool:

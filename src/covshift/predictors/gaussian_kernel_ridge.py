@@ -23,6 +23,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from covshift.kernels.array_types import FloatArray
+from covshift.kernels.feature_scales import feature_variances
 
 ALPHAS = tuple(10.0**power for power in range(-4, 3))
 SMALLEST = 1e-8  # eigenvalue, of the largest
@@ -105,5 +106,6 @@ class GaussianKernelRidge(RegressorMixin, BaseEstimator):
 
 def median_gamma(X: FloatArray) -> float:
     """Return 1 / (2 sigma²) for the median distance sigma between rows; 1 where that is 0."""
-    median = float(np.median(pdist(X))) if len(X) > 1 else 0.0
+    varied = np.where(feature_variances(X) > 0, X, 0.0)  # rounding is not a distance
+    median = float(np.median(pdist(varied))) if len(X) > 1 else 0.0
     return 1 / (2 * median**2) if median > 0 else 1.0

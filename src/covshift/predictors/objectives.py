@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import get_scorer, get_scorer_names
 
 from covshift.kernels.array_types import FloatArray, IntArray
+from covshift.kernels.feature_scales import feature_variances
 
 ACCURACY, BALANCED_ACCURACY = OBJECTIVES = ("accuracy", "balanced_accuracy")
 # Of a number as label.
@@ -92,7 +93,7 @@ def accuracy(codes: IntArray, predicted: IntArray) -> float:
 
 def r2(values: FloatArray, predicted: FloatArray) -> float:
     """Return coefficient of determination, as scikit-learn's ``r2_score`` without its checks."""
-    error, spread = mean_squared_error(values, predicted), float(values.var())
+    error, spread = mean_squared_error(values, predicted), float(feature_variances(values))
     if spread > 0:
         return 1 - error / spread
     return 1.0 if error == 0 else 0.0

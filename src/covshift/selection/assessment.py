@@ -41,6 +41,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from covshift.kernels.array_types import FloatArray, IntArray
+from covshift.kernels.feature_scales import feature_variances
 from covshift.measures import SourceSupport
 from covshift.predictors.objectives import ACCURACY, BALANCED_ACCURACY, MAE, decide_classes
 from covshift.selection.bench import Bench
@@ -483,7 +484,7 @@ def with_labels(
 def judge_determinability(problem: Problem) -> Determinability:
     """Return whether source rows can show what continues in the target."""
     X, domain, domains = problem.X_source, problem.source_domain, problem.source_domains
-    within = np.sqrt(np.mean([X[domain == one].var(axis=0) for one in domains], axis=0))
+    within = np.sqrt(np.mean([feature_variances(X[domain == one]) for one in domains], axis=0))
     scale = np.where(within > 0, within, 1.0)
     target_shift = shift_between(X, problem.X_target, scale)
     domain_shift = np.nan

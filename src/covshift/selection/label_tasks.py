@@ -31,6 +31,7 @@ import numpy as np
 from scipy.special import ndtr, softmax
 
 from covshift.kernels.array_types import FloatArray, IntArray
+from covshift.kernels.feature_scales import feature_scales, feature_variances
 from covshift.kernels.probabilities import Scaling, fit_scaling, scaled_probabilities
 from covshift.predictors.objectives import (
     METRICS,
@@ -134,7 +135,7 @@ class NumberTask(NamedTuple):
     ) -> float:
         """Return a score between 0 and 1: see the module. A user's own metric is taken as it is."""
         if metric is r2:
-            error, spread = mean_squared_error(values, P[:, 0]), float(values.var())
+            error, spread = mean_squared_error(values, P[:, 0]), float(feature_variances(values))
         elif metric is negative_mae:
             error = -negative_mae(values, P[:, 0])
             spread = float(np.mean(np.abs(values - np.median(values))))
@@ -171,8 +172,7 @@ def number_task(labels: FloatArray) -> NumberTask:
             "overflow float64. Divide the labels by a power of ten, or remove values that are "
             "errors."
         )
-    mean, scale = float(labels.mean()), float(labels.std())
-    scale = scale if scale > 0 else 1.0
+    mean, scale = float(labels.mean()), float(feature_scales(labels))
     values = (labels - mean) / scale
     low, high = float(values.min()), float(values.max())
     room = ROOM * (high - low)

@@ -32,6 +32,7 @@ from covshift.adapters.domain_quantile_transformer import feature_quantiles, qua
 from covshift.adapters.linear_monge_alignment import monge_matrix
 from covshift.kernels.array_types import BoolArray, FloatArray, IntArray
 from covshift.kernels.distinct_rows import deal_folds
+from covshift.kernels.feature_scales import feature_deviations, feature_scales
 from covshift.measures import classifier_two_sample_test
 from covshift.selection.bench import Bench
 from covshift.selection.importance_weights import class_share_weights
@@ -214,13 +215,12 @@ def _classes(problem: Problem) -> IntArray:
 
 
 def _standardized(X: FloatArray, rows: FloatArray | None = None) -> FloatArray:
-    spread = X.std(axis=0)
-    scaled: FloatArray = (X if rows is None else rows) / np.where(spread > 0, spread, 1.0)
+    scaled: FloatArray = (X if rows is None else rows) / feature_scales(X)
     return scaled
 
 
 def _rescale(X: FloatArray, source: FloatArray, target: FloatArray) -> FloatArray:
-    spread = source.std(axis=0)
+    spread = feature_deviations(source)
     ratio = np.divide(target.std(axis=0), spread, out=np.ones_like(spread), where=spread > 0)
     rescaled: FloatArray = target.mean(axis=0) + ratio * (X - source.mean(axis=0))
     return rescaled

@@ -14,6 +14,7 @@ import pandas as pd
 from covshift.diagnosis import Diagnosis
 from covshift.diagnosis.report import make_report
 from covshift.kernels.array_types import FloatArray, IntArray
+from covshift.kernels.feature_scales import feature_deviations
 from covshift.measures import ks_test
 from covshift.measures.labeled_scores import score_numbers
 from covshift.output_files import write_whole
@@ -321,7 +322,7 @@ def _in_natural_units(section: Section, tables: MatchedTables) -> Section:
     for row in features["rows"]:
         place = places[str(row["feature"])]
         before, after = float(Z[:, place].mean()), float(Z_new[:, place].mean())
-        spread = float(Z[:, place].std())
+        spread = float(feature_deviations(Z[:, place]))
         moved = (after - before) / spread if spread > 0 else None
         natural: dict[str, Cell] = {
             "before": make_cell(say_number(before), value=before),
