@@ -483,10 +483,10 @@ def judge(cases, write):
     if not write:
         return
     facts = {"command": COMMAND, "real tasks": len(cases), "clusters": n_clusters}
-    _write("number_coefficients.json", facts | {"coefficients": rounded(beta)})
+    _write("expected_number_gains.json", facts | {"coefficients": rounded(beta)})
     found = {name: fit_expectation(rows, clusters, name) for name in TERMS}
     more = {"probabilities": list(PROBABILITIES), "rates": rates} | found
-    _write("number_expectations.json", facts | rounded(more))
+    _write("expected_number_scores.json", facts | rounded(more))
 
 
 def _share(flags):

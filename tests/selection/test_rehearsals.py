@@ -169,7 +169,7 @@ def test_separation_is_near_zero_where_rows_overlap():
 def test_coefficients_name_every_quantity_and_the_command_that_wrote_them():
     for objective in OBJECTIVES:
         assert tuple(coefficients()[objective]) == QUANTITIES
-    text = files("covshift.selection").joinpath("coefficients.json").read_text()
+    text = files("covshift.selection").joinpath("expected_gains.json").read_text()
     assert json.loads(text)["command"].startswith("python benchmarks/calibrate.py")
 
 

@@ -90,7 +90,7 @@ def print_assessment(stored: Any) -> bool:
         False, and nothing is printed, where it is not an assessment that this version knows.
     """
     # Imported here: --help stays fast.
-    from covshift.selection.words import (
+    from covshift.selection.assessment_words import (
         describe_assessment,
         name_objective,
         score_rows,

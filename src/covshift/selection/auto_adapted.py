@@ -60,6 +60,7 @@ from covshift.predictors.objectives import (
 from covshift.predictors.prediction_sets import IntervalPredictor, SetPredictor
 from covshift.row_checks import check_magnitude, validate_rows
 from covshift.selection.assessment import MAX_RISK, MIN_GAIN, Assessment
+from covshift.selection.assessment_words import say_advice
 from covshift.selection.bench import Bench
 from covshift.selection.candidates import (
     Candidate,
@@ -81,7 +82,6 @@ from covshift.selection.vote import (
     mean_probabilities,
     mix_probabilities,
 )
-from covshift.selection.words import say_advice
 from covshift.shared_docs import documented_like
 from covshift.streams import bring_home, is_streamed, map_rows
 from covshift.streams.rows import draw_in_memory

@@ -56,7 +56,7 @@ balanced accuracy nothing tells more than the base rate does, so it is a constan
 plain model is right, in this and the expected gain; that the vote, where it is recommended, does
 not lose, a constant. Probabilities by the distributions above were no better than base rates.
 
-The coefficients are in ``expectations.json``, which names the command that wrote it.
+The coefficients are in ``expected_scores.json``, which names the command that wrote it.
 
 **Where the label is a number**, for the plain model and for the vote, with :math:`u = 1 - R^2` (the
 mean squared error over the variance of the labels) and :math:`m` the mean absolute error,
@@ -85,7 +85,7 @@ remainder, in units of :math:`d_v + 0.02`, has the quantiles of real tasks. Few 
 numbers, so there are no more quantities than these.
 
 R² depends on the spread of the target's labels, which is unknown without labels: the expected
-absolute error is the safer figure. The coefficients are in ``number_expectations.json``, which
+absolute error is the safer figure. The coefficients are in ``expected_number_scores.json``, which
 names the command that wrote it.
 
 References
@@ -193,7 +193,7 @@ class Views(NamedTuple):
 @cache
 def coefficients() -> dict[str, Any]:
     """Return the coefficients by objective and model."""
-    text = files("covshift.selection").joinpath("expectations.json").read_text(encoding="utf-8")
+    text = files("covshift.selection").joinpath("expected_scores.json").read_text(encoding="utf-8")
     found: dict[str, Any] = json.loads(text)
     return found
 
@@ -403,7 +403,7 @@ AVERAGING = "averaging"
 def number_coefficients() -> dict[str, Any]:
     """Return the coefficients by what is predicted."""
     folder = files("covshift.selection")
-    text = folder.joinpath("number_expectations.json").read_text(encoding="utf-8")
+    text = folder.joinpath("expected_number_scores.json").read_text(encoding="utf-8")
     found: dict[str, Any] = json.loads(text)
     return found
 

@@ -35,8 +35,8 @@ it: scenes in which source rows move like the target would need fits to the trai
 Difficulty :math:`d`: separation, rows outside, one over the root of the number of new rows, whether
 there is one source domain, the size of the confidence term, and the score on the source.
 
-Coefficients and quantiles :math:`q_p` are in ``performance.json``, which names the command that
-wrote it. They come from real tasks with whole clusters of collections left out.
+Coefficients and quantiles :math:`q_p` are in ``performance_estimate.json``, which names the command
+that wrote it. They come from real tasks with whole clusters of collections left out.
 """
 
 import json
@@ -199,8 +199,8 @@ class PerformanceEstimate(NamedTuple):
 @cache
 def coefficients() -> dict[str, Any]:
     """Return the coefficients by objective."""
-    text = files("covshift.selection").joinpath("performance.json").read_text(encoding="utf-8")
-    found: dict[str, Any] = json.loads(text)
+    file = files("covshift.selection").joinpath("performance_estimate.json")
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return found
 
 

@@ -31,8 +31,8 @@ from covshift.report.document import (
     make_table,
     validate_document,
 )
+from covshift.selection.assessment_words import say_number
 from covshift.selection.label_tasks import NumberTask
-from covshift.selection.words import say_number
 from covshift.tables.columns import column_categories, column_days, column_numbers, is_days
 from covshift.tables.encoder import TableEncoder
 from covshift.tables.errors import one_line

@@ -271,7 +271,8 @@ class _NumberSummary:
         """Say how many predictions lie where no training label does."""
         if not self._n_outside:
             return []
-        from covshift.selection.words import say_number  # here: most models predict classes
+        # Here: most models predict classes.
+        from covshift.selection.assessment_words import say_number
 
         low, high = self._model.label_range_
         lie = "lies" if self._n_outside == 1 else "lie"

@@ -20,8 +20,8 @@ from covshift.predictors.objectives import (
     REGRESSION_OBJECTIVES,
     describe_objective,
 )
+from covshift.selection.assessment_words import as_shown
 from covshift.selection.expected_scores import Estimate
-from covshift.selection.words import as_shown
 from covshift.tables.columns import to_frame
 from covshift.tables.errors import TableError, listed, table_error
 from covshift.tables.label_column import read_known_labels

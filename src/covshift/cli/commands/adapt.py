@@ -312,7 +312,7 @@ def _say_labels(label: str, data: dict[str, Any]) -> str:
     """Return the rows of each class, or what a numeric label is like."""
     if "rows of each class" in data:
         return f"Rows of each class: {counted(data['rows of each class'])}."
-    from covshift.selection.words import say_number  # here: --help stays fast
+    from covshift.selection.assessment_words import say_number  # here: --help stays fast
 
     values = {name: say_number(value) for name, value in data["values of the label"].items()}
     return (

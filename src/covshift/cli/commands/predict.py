@@ -160,7 +160,7 @@ def _print_sets(sets: dict[str, Any]) -> None:
     if not intervals:
         typer.echo(f"Mean size of a set: {sets['mean size']:.2f} classes.")
         return
-    from covshift.selection.words import say_number  # here: --help stays fast
+    from covshift.selection.assessment_words import say_number  # here: --help stays fast
 
     typer.echo(f"Mean width of an interval: {say_number(sets['mean width'])}.")
     if sets["infinite"]:
@@ -176,7 +176,7 @@ def _say_predicted(result: dict[str, Any]) -> str:
         return counted(result["counts"])
     if result["values"] is None:
         return "none"
-    from covshift.selection.words import say_number  # here: --help stays fast
+    from covshift.selection.assessment_words import say_number  # here: --help stays fast
 
     values = {name: say_number(value) for name, value in result["values"].items()}
     return f"{values['smallest']} to {values['largest']}, mean {values['mean']}"

@@ -112,7 +112,7 @@ def score(
 def _measures(task: str) -> dict[str, tuple[str, Any]]:
     """Return the measures of a task: name -> heading, and how its figures are shown."""
     from covshift.predictors.objectives import NAMES, OBJECTIVES  # here: --help stays fast
-    from covshift.selection.words import say_number
+    from covshift.selection.assessment_words import say_number
 
     if task == "regression":
         return {"r2": (NAMES["r2"], "{:.3f}".format), "mae": (NAMES["mae"], say_number)}
@@ -152,14 +152,14 @@ def say_gain(gain: dict[str, float | None], objective: str | None) -> str:
 
 
 def _signed(value: float) -> str:
-    from covshift.selection.words import say_number  # here: --help stays fast
+    from covshift.selection.assessment_words import say_number  # here: --help stays fast
 
     return f"{'+' if value >= 0 else ''}{say_number(value)}"
 
 
 def say_expected(expected: dict[str, Any], objective: str | None) -> str:
     """Return the score that was expected when the model was made, and the one observed."""
-    from covshift.selection.words import show_score  # here: --help stays fast
+    from covshift.selection.assessment_words import show_score  # here: --help stays fast
 
     # The digits of then: two roundings of one score would confuse.
     figures = {**expected, **expected["stated"]}

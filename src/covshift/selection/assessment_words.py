@@ -244,7 +244,7 @@ def say_number(value: float) -> str:
 
     Examples
     --------
-    >>> from covshift.selection.words import say_number
+    >>> from covshift.selection.assessment_words import say_number
     >>> say_number(5060.66), say_number(0.012345), say_number(40.0)
     ('5,061', '0.01235', '40')
     """
