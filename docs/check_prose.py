@@ -1,7 +1,7 @@
 """Find constructions that make texts hard to read, and measure how the texts read.
 
     python docs/check_prose.py              # names each place; exit code 1 if there is one
-    python docs/check_prose.py --figures    # sentences, words per sentence, share with a fault
+    python docs/check_prose.py --figures    # sentences, words per sentence, shares of them
 
 Read are strings, docstrings and comments of the package, the examples, the benchmarks and the
 tools, and the pages of the documentation. Code, tables and formulas within pages are left out, and
@@ -87,6 +87,12 @@ CONSTRUCTIONS = [
 ]
 # A space after a sentence; "x" stands for code.
 SENTENCE_END = r"(?<=[.?!:])(?<!e\.g\.)(?<!i\.e\.)\s+(?=[\"'(]?(?:[A-Z0-9]|x\b))"
+# A form of "to be" before a participle: an estimate, since "is limited" may be an adjective.
+PASSIVE = re.compile(
+    r"(?i)\b(?:is|are|was|were|be|been|being) (?:(?:not|also|then|only|\w+ly) )?"
+    r"(?:[a-z]{2,}ed|known|found|given|made|taken|written|shown|drawn|chosen|kept|held|read|built"
+    r"|seen|set|put|cut|split|lost|said|told|sent|done|run|hidden|thrown|left|understood|begun)\b"
+)
 PATTERNS = [(re.compile(pattern), advice) for pattern, advice in CONSTRUCTIONS]
 
 
@@ -239,17 +245,21 @@ def find_faults(sentence):
 
 
 def measure(texts):
-    """Return, for each kind of text, sentences, words per sentence, long ones and faulty ones."""
-    words, faults = defaultdict(list), defaultdict(int)
+    """Return for each kind of text: sentences, words per sentence, shares of three kinds.
+
+    The shares, in percent, are of sentences over 30 words, passive ones and those with a fault.
+    """
+    words, faults, passive = defaultdict(list), defaultdict(int), defaultdict(int)
     for text in texts:
         for sentence in text.sentences:
             words[text.kind].append(len(sentence.split()))
             faults[text.kind] += bool(find_faults(sentence))
+            passive[text.kind] += bool(PASSIVE.search(sentence))
     rows = []
     for kind, lengths in sorted(words.items()):
         n = len(lengths)
-        long = sum(length > 30 for length in lengths)
-        rows.append((kind, n, sum(lengths) / n, 100 * long / n, 100 * faults[kind] / n))
+        counts = sum(length > 30 for length in lengths), passive[kind], faults[kind]
+        rows.append((kind, n, sum(lengths) / n, *(100 * count / n for count in counts)))
     return rows
 
 
@@ -260,10 +270,14 @@ def main(arguments=None):
     parser.add_argument("--figures", action="store_true", help="print a table of figures")
     given = parser.parse_args(arguments)
     if given.figures:
-        print("| texts | sentences | words per sentence | over 30 words | listed constructions |")
-        print("|---|---:|---:|---:|---:|")
-        for kind, n, mean, long, share in measure(all_texts(given.root)):
-            print(f"| {kind} | {n:,} | {mean:.1f} | {long:.1f} % | {share:.2f} % |")
+        print(
+            "| texts | sentences | words per sentence | over 30 words | passive "
+            "| listed constructions |"
+        )
+        print("|---|---:|---:|---:|---:|---:|")
+        for kind, n, mean, long, passive, share in measure(all_texts(given.root)):
+            shares = f"{long:.1f} % | {passive:.1f} % | {share:.2f} %"
+            print(f"| {kind} | {n:,} | {mean:.1f} | {shares} |")
         return 0
     n_faults = 0
     for text in [*all_texts(given.root), *tool_texts(given.root)]:

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,8 @@ from tests.cli.user_files import run
 # Of these the pages show the beginning, unless a line of dots marks what they leave out.
 LONG = {"show", "diagnose"}
 OMITTED = "..."
+# An excerpt breaks lines that are wider than a page, and indents what belongs to the line above.
+WIDTH, CONTINUED = 96, "    "
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 BLOCK = re.compile(r"^```([\w{}-]*)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
@@ -88,7 +91,8 @@ def excerpt(text, shown):
     After dots the next line like the one shown counts, else the next one.
     """
     lines, found, gap = text.splitlines(), [], False
-    for line in shown.splitlines():
+    for broken in re.split(rf"\n(?!{CONTINUED})", shown.removesuffix("\n")):
+        line = broken.replace(f"\n{CONTINUED}", " ")
         if line == OMITTED:
             found.append(line)
             gap = True
@@ -96,7 +100,10 @@ def excerpt(text, shown):
         wanted = numbers_apart(line)[0].split()
         while gap and lines and numbers_apart(lines[0])[0].split() != wanted:
             del lines[0]
-        found.append(lines.pop(0) if lines else "(the output ends here)")
+        now = lines.pop(0) if lines else "(the output ends here)"
+        if line != broken:
+            now = textwrap.fill(now, WIDTH, subsequent_indent=CONTINUED, break_on_hyphens=False)
+        found.append(now)
         gap = False
     if lines and not gap:
         found.append(f"(and {len(lines)} lines more)")

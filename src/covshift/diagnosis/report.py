@@ -285,21 +285,21 @@ def _adapters(diagnosis: "Diagnosis") -> Table:
     rows = [
         {
             "adapter": row["adapter"],
-            "assumption": row["assumption"],
             "candidate": row["candidate"],
             "gain": make_cell(
                 show_expected_gain(row), value=_finite(row["expected gain"], row["disqualified"])
             ),
             "weight": _number(row["weight"]) if row["weight"] else None,
+            "assumption": row["assumption"],
         }
         for row in diagnosis.table
     ]
     columns = [
         make_column("adapter", "adapter"),
-        make_column("assumption", "assumes"),
         make_column("candidate", "best candidate"),
         make_column("gain", "expected gain", numeric=True),
         make_column("weight", "weight", numeric=True, help="in the recommended model"),
+        make_column("assumption", "assumes"),
     ]
     return make_table("adapters", "Adapters", columns, rows)
 

@@ -32,7 +32,7 @@ from covshift.report.document import (
 
 try:
     from jinja2 import Environment, PackageLoader, StrictUndefined
-    from markupsafe import Markup
+    from markupsafe import Markup, escape
 except ImportError as error:
     raise ImportError(
         'Reports need jinja2, which is not installed: pip install "covshift[report]"'
@@ -49,6 +49,7 @@ SYMBOLS: dict[Mark, str] = {
     "unclear": "~",
     "best": "★",
 }
+OPTION = re.compile(r"(?<!\S)--[a-z][a-z-]*")  # of a command
 LONGEST = 60  # leaves room for a prefix and a number in names of files
 
 
@@ -176,13 +177,26 @@ def _cited_in(document: Document) -> dict[str, list[tuple[str, str]]]:
 
 
 def _environment() -> Environment:
-    return Environment(
+    environment = Environment(
         loader=PackageLoader("covshift.report", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["options"] = mark_options
+    return environment
+
+
+def mark_options(text: str) -> Markup:
+    """Return a text as HTML in which no line ends within an option of a command.
+
+    Examples
+    --------
+    >>> mark_options("To use it: --use <column>")
+    Markup('To use it: <span class="option">--use</span> &lt;column&gt;')
+    """
+    return Markup(OPTION.sub(r'<span class="option">\g<0></span>', str(escape(text))))
 
 
 def _inlined(name: str) -> Markup:

@@ -233,12 +233,12 @@ def _print(found: Any) -> None:
         print_table(["model", f"e{score_heading(found.objective)[1:]}"], scores)
     for sentence in others:
         typer.echo(printable(sentence, 600))
-    rows = [
-        (row["adapter"], row["assumption"], row["expected gain"], row["weight"])
+    rows = [  # the longest text last: where a terminal breaks it, the numbers stay in columns
+        (row["adapter"], row["expected gain"], row["weight"], row["assumption"])
         for number, row in enumerate(found.table)
         if (number < MAX_ADAPTERS and row["disqualified"] is None) or row["weight"] > 0
     ]
-    print_table(["adapter", "assumes", "expected gain", "weight"], rows)
+    print_table(["adapter", "expected gain", "weight", "assumes"], rows)
 
 
 def adapt_command(tables: tuple[Path, Path | None], options: dict[str, Any]) -> str:

@@ -122,7 +122,7 @@ function makeTooltips() {
 }
 
 for (const table of document.querySelectorAll("table")) makeSortable(table);
-for (const box of document.querySelectorAll("figure.table > .scroll")) overflowWatcher.observe(box);
+for (const box of document.querySelectorAll("figure > .scroll")) overflowWatcher.observe(box);
 makeTooltips();
 window.addEventListener("hashchange", openTarget);
 openTarget();
