@@ -34,9 +34,9 @@ from threadpoolctl import threadpool_limits
 
 import covshift.selection
 from covshift.kernels.probabilities import reweigh_classes
-from covshift.predictors.class_proportions import SHARE_PRIOR, share_ratios
+from covshift.predictors.class_proportions import SHARE_PRIOR, class_shares, share_ratios
 from covshift.predictors.held_out_rows import HeldOutRows
-from covshift.predictors.objectives import METRICS, class_shares, decide_classes
+from covshift.predictors.objectives import METRICS, decide_classes
 from covshift.predictors.prediction_sets import (
     UNWEIGHTED,
     Evidence,

@@ -33,6 +33,7 @@ from covshift.kernels.probabilities import fit_scaling, reweigh_classes, scaled_
 from covshift.predictors.class_proportions import (
     SHARE_PRIOR,
     TARGET,
+    class_shares,
     fit_held_out_scaling,
     ratios_by_domain,
     ratios_of_rows,
@@ -61,7 +62,6 @@ from covshift.predictors.held_out_rows import (
 from covshift.predictors.objectives import (
     BALANCED_ACCURACY,
     OBJECTIVES,
-    class_shares,
     decide_classes,
 )
 from covshift.predictors.prediction_sets import IntervalPredictor, SetPredictor

@@ -32,8 +32,6 @@ NAMES = {
     R2: "R²",
     MAE: "mean absolute error",
 }
-# A class with less than this part of an equal share makes the two objectives differ visibly.
-UNBALANCED = 0.5
 
 
 def decide_classes(P: FloatArray, objective: Any, shares: FloatArray) -> IntArray:
@@ -58,18 +56,6 @@ def describe_objective(objective: Any) -> str | None:
     if objective is None or isinstance(objective, str):
         return objective
     return getattr(objective, "__name__", "a function")
-
-
-def class_shares(codes: IntArray, n_classes: int, weights: FloatArray | None = None) -> FloatArray:
-    """Return the shares (K,) of classes among rows, by number or by weight."""
-    counts = np.bincount(codes, weights=weights, minlength=n_classes)
-    shares: FloatArray = counts / counts.sum()
-    return shares
-
-
-def is_unbalanced(shares: FloatArray) -> bool:
-    """Return whether a class has less than half of an equal share."""
-    return bool(np.min(shares) < UNBALANCED / len(shares))
 
 
 # --- Metrics: scores of predicted class numbers, and of predicted numbers ---

@@ -77,9 +77,8 @@ from covshift.measures import (
     classifier_two_sample_test,
     effective_sample_size,
 )
-from covshift.predictors.class_proportions import share_ratios
+from covshift.predictors.class_proportions import class_shares, share_ratios
 from covshift.predictors.held_out_rows import HeldOutRows, NoHeldOutRowsError, kept_features
-from covshift.predictors.objectives import class_shares
 from covshift.warning_filters import ignored_warnings
 from covshift.weights import ClassifierWeights, UnreliableWeightsWarning
 

@@ -62,12 +62,12 @@ from covshift.measures import (
     importance_weighted_calibration,
     transported_confidence,
 )
+from covshift.predictors.class_proportions import class_shares
 from covshift.predictors.held_out_rows import HeldOutRows, NoHeldOutRowsError, kept_features
 from covshift.predictors.objectives import (
     ACCURACY,
     METRICS,
     OBJECTIVES,
-    class_shares,
     decide_classes,
 )
 from covshift.predictors.prediction_sets import SetPredictor, density_ratios, without_gaps

@@ -20,6 +20,7 @@ from covshift.domains import FitDomains
 from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.kernels.distinct_rows import draw_rows
 from covshift.measures import effective_sample_size
+from covshift.predictors.class_proportions import class_shares
 from covshift.predictors.fit_and_predict import (
     AdaptedRows,
     FittedCandidate,
@@ -31,7 +32,6 @@ from covshift.predictors.fit_and_predict import (
     represent,
     uses_target_rows,
 )
-from covshift.predictors.objectives import class_shares
 from covshift.registry import Size
 from covshift.selection.candidates import Candidate
 from covshift.selection.label_tasks import CLASSES, ClassTask, NumberTask

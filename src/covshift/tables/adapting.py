@@ -10,6 +10,7 @@ import numpy as np
 
 from covshift.predictors import AdaptedClassifier, AdaptedRegressor
 from covshift.predictors.adapted import AdaptedEstimator
+from covshift.predictors.class_proportions import class_shares, is_unbalanced
 from covshift.predictors.objectives import (
     ACCURACY,
     BALANCED_ACCURACY,
@@ -17,9 +18,7 @@ from covshift.predictors.objectives import (
     NAMES,
     OBJECTIVES,
     REGRESSION_OBJECTIVES,
-    class_shares,
     describe_objective,
-    is_unbalanced,
 )
 from covshift.registry import AUTO, find_record, records
 from covshift.report.document import to_plain
