@@ -238,6 +238,41 @@ def draw_regression():
     return figure
 
 
+def draw_engine():
+    """Times of an evaluation in units of its two matrix products, where they are one number."""
+    rows = [row for row in read_table("engine-compiled") if "times the floor" in row["case"]]
+    figure = Figure(figsize=(6.5, 3.2), layout="constrained")
+    axes = figure.subplots()
+    series = {label: [read_point(row[label]) for row in rows] for label in ("NumPy", "compiled")}
+    names = []
+    for row in rows:
+        case, system = row["case"].split(": ")
+        parts = re.sub(r"L 110, m 72, n 7,000, |times the floor( of two)?", "", case).split(", ")
+        names.append(", ".join([system, *filter(None, parts)]))
+    draw_rows(axes, names, series)
+    axes.axvline(1, color="#1d2329", linewidth=1, linestyle=":")
+    axes.set_xlim(0, None)
+    axes.set_xlabel("time of an evaluation over that of its matrix products")
+    return figure
+
+
+def draw_larger_than_memory():
+    """Seconds of an evaluation of rows in passes, measured and by the cost model."""
+    rows = read_table("larger-than-memory-model")
+    kinds = ("sine", "soft absolute value")
+    series = {
+        label: [read_point(row[f"{kind}, {column}"]) for kind in kinds for row in rows]
+        for label, column in (("measured", "seconds"), ("cost model", "model"))
+    }
+    figure = Figure(figsize=(6.5, 3.2), layout="constrained")
+    axes = figure.subplots()
+    draw_rows(axes, [f"{kind}: {row['n, m, L']}" for kind in kinds for row in rows], series)
+    axes.set_xlim(0, None)
+    axes.legend(loc="lower right")
+    axes.set_xlabel("seconds of an evaluation, by n, m and L")
+    return figure
+
+
 def draw_speech(name, corpora):
     """UAR of every system with settings that read no target label."""
     figure = Figure(figsize=(6.5, 0.6 + 2.4 * len(corpora)), layout="constrained")
@@ -258,6 +293,8 @@ def draw_speech(name, corpora):
 FIGURES = {
     "assessment": draw_assessment,
     "bearings": draw_bearings,
+    "engine": draw_engine,
+    "larger-than-memory": draw_larger_than_memory,
     "monitoring": draw_monitoring,
     "prediction-sets": draw_prediction_sets,
     "real-tasks": draw_real_tasks,

@@ -1,16 +1,16 @@
 """Output of the commands on users' files: text for people, JSON for programs."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import typer
 
 from covshift.cli.errors import printable
+from covshift.cli.words import HOW_TO_LABEL
 
 MAX_TEXT = 200
 MAX_RECORDINGS = 20  # with a line each
-MAX_ENTRIES = 12  # of a list or table that fit on a screen
 
 
 def print_json(result: Mapping[str, Any]) -> None:
@@ -38,22 +38,6 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         typer.echo(f"  {'  '.join(padded)}".rstrip())
 
 
-def interval(figure: Mapping[str, Any], show: Callable[[float], str] = "{:.3f}".format) -> str:
-    """Return a figure with its interval, as far as it has one."""
-    if figure["value"] is None:
-        return "undefined"
-    if figure["low"] is None:
-        return f"{show(figure['value'])} (no interval)"
-    return f"{show(figure['value'])} ({show(figure['low'])} to {show(figure['high'])})"
-
-
-def counted(counts: Mapping[str, int]) -> str:
-    """Return the names with their numbers of rows, the first few of many."""
-    shown_counts = [f"{printable(name, 40)} {n:,}" for name, n in counts.items()]
-    rest = len(shown_counts) - MAX_ENTRIES
-    return ", ".join(shown_counts[:MAX_ENTRIES]) + (f" and {rest} more" if rest > 0 else "")
-
-
 def shown(value: Any) -> str:
     """Return a value of any kind as short text."""
     if isinstance(value, bool) or value is None:
@@ -68,12 +52,6 @@ def _plain(value: Any) -> Any:
 
 
 # --- The assessment in a model's card, as the commands print it ---
-
-
-HOW_TO_LABEL = (
-    "write rows of NEW with covshift diagnose --to-label FILE, fill in their labels, and give the "
-    "file to diagnose and adapt with --labels FILE"
-)
 
 
 def print_assessment(stored: Any) -> bool:

@@ -41,6 +41,7 @@ from covshift.tables.own_models import (
 )
 from covshift.tables.reading import sample_note
 from covshift.tables.table_models import TableClassifier, TableEstimator, TableRegressor
+from covshift.tables.words import NOT_ADAPTED, say_scored, say_unbalanced
 from covshift.warning_filters import ignored_warnings
 
 LEADERBOARD_HEAD = 10
@@ -346,10 +347,7 @@ def adapt_model(
         read.append(sample_note(len(table.rows), reader.reader.n_rows))
     notes = [f"{one_line(Path(path).name)}: {note}" for note in read]
     if not model.adapts_:
-        notes.append(
-            "This model does not adapt, so its predictions are unchanged. Later batches are "
-            "compared with these rows."
-        )
+        notes.append(NOT_ADAPTED)
     try:
         with ignored_warnings(FewerMembersWarning):  # told in the summary
             if names is None:
@@ -403,17 +401,7 @@ def unbalanced_note(tables: MatchedTables, objective: Any) -> list[str]:
     shares = class_shares(codes, len(names))
     if not is_unbalanced(shares):
         return []
-    rare = f"class {one_line(names[shares.argmin()])!r} has {shares.min():.1%} of the training rows"
-    if objective == BALANCED_ACCURACY:
-        return [
-            f"The classes are unbalanced ({rare}) and the objective is balanced accuracy: rare "
-            "classes are predicted more often than they occur. Use --objective accuracy to "
-            "maximize the share of correct rows."
-        ]
-    return [
-        f"The classes are unbalanced ({rare}) and the objective is accuracy: rare classes may be "
-        "predicted seldom. Use --objective balanced_accuracy to count all classes equally."
-    ]
+    return [say_unbalanced(one_line(names[shares.argmin()]), shares.min(), objective)]
 
 
 def _few_rows_note(n_new: int) -> list[str]:
@@ -426,10 +414,7 @@ def _few_rows_note(n_new: int) -> list[str]:
 def _scored_rows_note(max_rows: int, tables: MatchedTables) -> list[str]:
     if max(len(tables.X_train), len(tables.X_new)) <= max_rows:
         return []
-    return [
-        f"Candidates were scored on at most {max_rows:,} rows of each table, drawn in proportion "
-        "to domains and classes. The chosen candidates were then fitted to all rows."
-    ]
+    return [say_scored(max_rows)]
 
 
 def _one_name(estimator: Any) -> str:

@@ -37,6 +37,7 @@ from covshift.tables.columns import column_categories, column_days, column_numbe
 from covshift.tables.encoder import TableEncoder
 from covshift.tables.errors import one_line
 from covshift.tables.matching import MatchedTables
+from covshift.tables.words import COLUMNS_EXPLAINED, HELD_OUT_ERRORS, HELD_OUT_PICTURE
 
 if TYPE_CHECKING:
     from covshift.diagnosis.diagnosis import Diagnosis
@@ -47,12 +48,6 @@ if TYPE_CHECKING:
 # The recommended model predicts every source row by fits that left it out, three folds, as a row of
 # its own domain. Labels of the target are not needed for that, and the errors there may be larger.
 
-
-EXPLAINED = (
-    "The recommended model predicts each source row by a fit that left it out. Errors on the "
-    "target can be larger: the expected scores above allow for that. A domain whose mean error is "
-    "far from zero has a level of its own, which the columns do not explain."
-)
 MAX_SHOWN_DOMAINS = 30  # in the table, those with the most rows first
 
 
@@ -120,7 +115,7 @@ def held_out_section(diagnosis: "Diagnosis", domain_names: Mapping[int, str]) ->
         make_section(
             "held-out",
             "Predicted against true on held-out source rows",
-            paragraphs=[EXPLAINED],
+            paragraphs=[HELD_OUT_ERRORS],
             tables=[make_table("residuals", caption, columns, rows)],
             figures=[_draw(found, names)],
         )
@@ -152,12 +147,8 @@ def _draw(found: HeldOut, names: Any) -> Figure:
     )
 
     figure = draw_predicted(found.truth, found.predicted, names)
-    caption = (
-        "Left: predicted against true label; on the line both are the same. Right: prediction less "
-        "truth by domain, the middle half in the box."
-    )
     alt = "Scatter of predicted against true labels, and boxes of the errors of each domain."
-    return make_figure("held-out", caption, alt, png=png_bytes(figure))
+    return make_figure("held-out", HELD_OUT_PICTURE, alt, png=png_bytes(figure))
 
 
 MAX_SHOWN_COLUMNS = 100  # rows of the section about the tables' columns
@@ -223,16 +214,10 @@ def look_at_files(tables: MatchedTables, notes: Sequence[str] = ()) -> Section:
         make_column("values new", "values, new"),
         make_column("distance", "distance", numeric=True),
     ]
-    explained = (
-        "Values are medians with the range of the middle 90 %, the first and last date, or the "
-        "most frequent texts. The distance between training and new rows is from 0 (the same "
-        "values as often) to 1 (no value in common): Kolmogorov-Smirnov for numbers and dates, "
-        "total variation for text."
-    )
     return make_section(
         "files",
         "Files",
-        paragraphs=[*notes, explained],
+        paragraphs=[*notes, COLUMNS_EXPLAINED],
         tables=[make_table("columns", caption, columns, [_row(tables, name) for name in names])],
     )
 

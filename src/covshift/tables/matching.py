@@ -32,6 +32,7 @@ from covshift.tables.columns import (
 from covshift.tables.errors import TableError, listed
 from covshift.tables.label_column import check_task, find_edges, read_labels
 from covshift.tables.schema import TableSchema
+from covshift.tables.words import say_repeated
 
 # --- Two tables matched ---
 
@@ -305,10 +306,7 @@ def _repeated_note(train: Any, new: Any, kinds: Mapping[str, Kind]) -> list[str]
     share, by_chance = _share_found(some, train, kinds, 1), _share_found(others, train, kinds, 2)
     if share < MIN_REPEATED or by_chance > share / 2:
         return []
-    return [
-        f"{100 * share:.0f} % of the new rows are rows of the training table, too. Expected scores "
-        "are of rows that a model has not seen: check that the new table is the right file."
-    ]
+    return [say_repeated(share)]
 
 
 def _share_found(rows: Any, table: Any, kinds: Mapping[str, Kind], least: int) -> float:

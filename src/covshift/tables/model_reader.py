@@ -21,6 +21,7 @@ from covshift.tables.errors import TableError, listed, table_error
 from covshift.tables.label_column import label_kind
 from covshift.tables.reading import Table, TableReader, default_rows, open_table, read_rows
 from covshift.tables.table_models import TableEstimator, known_numbers
+from covshift.tables.words import NO_PLAIN_MODEL
 
 # --- Values in the rows of a file that a model does not know, counted while they are read ---
 #
@@ -154,10 +155,6 @@ def _ranges(model: TableEstimator) -> dict[str, tuple[float, float]]:
     return {name: (low, high) for name, (low, high) in ranges.items()}
 
 
-NO_PLAIN_MODEL = (
-    "The model file holds no plain model to compare with: version 0.1 kept none. Run covshift "
-    "adapt TRAIN NEW again to have one."
-)
 CHUNK_ROWS = 50_000  # read at a time; kernel machines compute a matrix for them
 
 

@@ -33,9 +33,9 @@ from covshift.tables.model_reader import open_for_model
 from covshift.tables.monitoring_batch import TARGET, predict_encoded
 from covshift.tables.monitoring_series import objective_of
 from covshift.tables.table_models import TableClassifier
+from covshift.tables.words import REFIT, say_updated
 
 MIN_LABELS_TO_UPDATE = 10  # fewer weigh the members by chance
-REFIT = "To learn from the labels, refit: covshift adapt TRAIN NEW --label COL --labels FILE."
 
 
 def update_model(
@@ -124,8 +124,7 @@ def update_model(
     card.pop("assessment", None)
     save(updated, out, card=card)
     lines += [
-        f"The updated model is right on {after} of {len(codes)} labeled rows, the model before it "
-        f"on {before}. New rows may do worse: the weights were learned from these.",
+        say_updated(after, before, len(codes)),
         f"Model: {out}",
     ]
     return {

@@ -44,6 +44,7 @@ from covshift.tables.errors import TableError, table_error
 from covshift.tables.model_reader import open_for_model
 from covshift.tables.recordings import FILE, START, RecordingTable
 from covshift.tables.table_models import TableClassifier
+from covshift.tables.words import WINDOWS_ALIKE, say_kept
 from covshift.tables.writing import write_table
 from covshift.warning_filters import ignored_warnings
 
@@ -155,12 +156,7 @@ def compare_batch(
     adjusted = dict(zip(ASKED, holm(raw).tolist(), strict=True))
     found["pvalue"] = min(adjusted.values())
     if (kept := share_repeated(Z_old, Z_new)) >= MIN_SHARE_KEPT:
-        below = " That is why the AUC is below .5." if found["auc_high"] < 0.5 else ""
-        notes.append(
-            f"The model keeps {100 * kept:.0f} % of the compared rows of the batch to compare "
-            f"with: rows compared with themselves cannot have moved.{below} Give rows that are new "
-            "to the model."
-        )
+        notes.append(say_kept(kept, low_auc=found["auc_high"] < 0.5))
     return {
         "moved": found["pvalue"] <= level,
         "level": level,
@@ -320,11 +316,7 @@ def monitor_recordings(
         {"recording": name, "windows": n, "outside": outside[name] / n}
         for name, n in windows.items()
     ]
-    note = (
-        "Windows of one recording resemble each other: another recording of an unchanged machine "
-        "can count as moved. Compare batches of several recordings."
-    )
-    return found | {"recordings": rows, "notes": [*found["notes"], note]}
+    return found | {"recordings": rows, "notes": [*found["notes"], WINDOWS_ALIKE]}
 
 
 class Sample:

@@ -19,7 +19,8 @@ from covshift.report.document import (
 )
 from covshift.report.page import render_page
 from covshift.tables.errors import one_line
-from covshift.tables.monitoring_series import CANNOT_SEE, coverage, is_below
+from covshift.tables.monitoring_series import coverage, is_below
+from covshift.tables.words import CANNOT_SEE, say_covered, say_marks, say_tests
 
 MAX_POINTS = 200  # of the chart and the table; the latest
 
@@ -83,22 +84,13 @@ def monitor_document(
     if reference is not None:
         levels.append(("reference", f"held-out training rows {reference:.2f}", float(reference)))
     chart: Chart = {"points": points, "levels": levels}
-    caption = (
-        f"Expected {measure} of each batch with its 90 % interval. Triangles: the batch has moved. "
-        "Diamonds: alert. Crosses: observed on labeled rows."
-    )
-    figure = make_figure(
-        "scores", caption, f"{measure} of {len(shown)} batches over time", chart=chart
-    )
+    alt = f"{measure} of {len(shown)} batches over time"
+    figure = make_figure("scores", say_marks(measure), alt, chart=chart)
     lead = _lead(shown, points, measure)
     paragraphs = [CANNOT_SEE]
     told = coverage(shown)
     if told["batches"]:
-        paragraphs.insert(
-            0,
-            f"The 90 % interval held the {measure} on labeled rows in {told['covered']} "
-            f"of {told['batches']} batches.",
-        )
+        paragraphs.insert(0, say_covered(measure, told["covered"], told["batches"]))
     if len(past) > len(shown):
         paragraphs.append(f"The latest {len(shown)} of {len(past):,} batches are shown.")
     sections = [
@@ -112,19 +104,10 @@ def monitor_document(
     facts = [
         ("Model", one_line(model, 200)),
         ("Batches", f"{len(past):,}"),
-        ("Test", _say_test(shown)),
+        ("Test", say_tests(float(shown[-1]["level"]))),
         ("Version", f"covshift {__version__}"),
     ]
     return make_document("Monitoring", lead, sections=sections, facts=facts)
-
-
-def _say_test(shown: Sequence[Mapping[str, Any]]) -> str:
-    level = float(shown[-1]["level"])
-    return (
-        "Features together, each feature, its spread, predictions and predicted class proportions, "
-        f"with Holm's correction, at level {level:g} for each batch. In 20 batches that have not "
-        f"moved, the probability of a false alarm is at most {20 * level:.0%}."
-    )
 
 
 def _point(one: Mapping[str, Any], measure: str, alert: float | None) -> Point:

@@ -44,6 +44,7 @@ from covshift.tables.monitoring_batch import (
 from covshift.tables.monitoring_history import BATCH, LABELS, make_key
 from covshift.tables.reading import open_table
 from covshift.tables.table_models import TableClassifier
+from covshift.tables.words import LABELS_DIFFER, MOVED_NOT_BELOW, OF_CLASSES_ONLY
 
 PERIODS = ("day", "week", "month")
 MAX_ESTIMATE_ROWS = 10_000  # of a batch, drawn at random, that its score is estimated on
@@ -51,25 +52,6 @@ MAX_ESTIMATE_ROWS = 10_000  # of a batch, drawn at random, that its score is est
 # docs/results/monitoring.md.
 MIN_CHANCE = 0.3
 MIN_LABELS_TO_JUDGE = 30  # to say whether an interval covered the score: fewer are mostly noise
-CANNOT_SEE = (
-    "Rows without labels cannot show whether rows like these now have other labels than in "
-    "training. To check: label some rows with covshift label."
-)
-MOVED_NOT_BELOW = (
-    "A batch moved and gave no alert. That does not mean that the score is fine: the estimate "
-    "misses losses in which the model stays sure, such as a noisy sensor or a new group of rows. "
-    "To check: label some rows with covshift label."
-)
-OF_CLASSES_ONLY = (
-    "Without labels, scores are estimated for models of classes only, and this model predicts "
-    "numbers. With labels, covshift score states its error; intervals of single predictions come "
-    "from predict_interval, or covshift predict --sets."
-)
-LABELS_DIFFER = (
-    "The score on the labeled rows is outside the interval that was expected without labels: rows "
-    "like these may now have other labels than in training, or the estimate's assumptions do not "
-    "hold."
-)
 
 
 @dataclass

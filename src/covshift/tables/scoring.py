@@ -25,8 +25,9 @@ from covshift.selection.expected_scores import Estimate
 from covshift.tables.columns import to_frame
 from covshift.tables.errors import TableError, listed, table_error
 from covshift.tables.label_column import read_known_labels
-from covshift.tables.model_reader import NO_PLAIN_MODEL, open_for_model
+from covshift.tables.model_reader import open_for_model
 from covshift.tables.table_models import TableClassifier, TableEstimator
+from covshift.tables.words import NO_PLAIN_MODEL
 
 
 def score_file(

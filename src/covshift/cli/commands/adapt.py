@@ -41,13 +41,13 @@ from covshift.cli.options import (
 )
 from covshift.cli.printing import (
     MAX_TEXT,
-    counted,
     print_assessment,
     print_json,
     print_notes,
     print_table,
 )
 from covshift.cli.progress import working
+from covshift.cli.words import LEFT_THE_VOTE, say_counts, say_data, say_labels
 from covshift.registry import MODEL_NAMES, NUMBER_MODEL_NAMES
 from covshift.registry import names as adapter_names
 
@@ -58,11 +58,6 @@ with one_line_warnings():  # plug-ins are loaded here
         "auto: tries all adapters, scores them without labels of the new rows, and averages the "
         f"best. Or one by name: {', '.join(adapter_names())}."
     )
-LEFT_THE_VOTE = (
-    "left the ensemble for all targets: they cannot learn a new target without the "
-    "training rows; the others share their weight. To compare all candidates for these rows: "
-    "covshift adapt TRAIN NEW --label COL --out MODEL."
-)
 
 
 @grouped
@@ -308,33 +303,17 @@ def _adapt_model(
     return {"target": target, "notes": target["notes"], "chosen": card["chosen"]}
 
 
-def _say_labels(label: str, data: dict[str, Any]) -> str:
-    """Return the rows of each class, or what a numeric label is like."""
-    if "rows of each class" in data:
-        return f"Rows of each class: {counted(data['rows of each class'])}."
-    from covshift.selection.assessment_words import say_number  # here: --help stays fast
-
-    values = {name: say_number(value) for name, value in data["values of the label"].items()}
-    return (
-        f"Label {printable(label, 60)}: {values['smallest']} to {values['largest']}, median "
-        f"{values['median']}, standard deviation {values['standard deviation']}."
-    )
-
-
 def _print(result: dict[str, Any], quiet: bool) -> None:
     if "target" in result:
         target = result["target"]
-        typer.echo(f"Adapted to {counted(target['rows'])} rows of {target['file']}.")
+        typer.echo(f"Adapted to {say_counts(target['rows'])} rows of {target['file']}.")
         if target["left the vote"]:
             names = printable(", ".join(target["left the vote"]), MAX_TEXT)
             typer.echo(f"{names}: {LEFT_THE_VOTE}", err=True)
     else:
         data = result["data"]
-        typer.echo(
-            f"Training rows: {data['training rows']:,}; new rows: {data['new rows']:,}; "
-            f"columns to learn from: {len(data['columns'])}, as {data['features']} features."
-        )
-        typer.echo(_say_labels(result["label"], data))
+        typer.echo(say_data(data))
+        typer.echo(say_labels(result["label"], data))
     print_notes([*result["notes"], *result["warnings"]], quiet)
     if not print_assessment(result.get("assessment")) and "decision" in result:
         typer.echo(result["decision"])

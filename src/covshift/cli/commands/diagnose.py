@@ -34,8 +34,9 @@ from covshift.cli.options import (
     grouped,
     split_at_commas,
 )
-from covshift.cli.printing import HOW_TO_LABEL, print_json, print_notes, print_table
+from covshift.cli.printing import print_json, print_notes, print_table
 from covshift.cli.progress import working
+from covshift.cli.words import HOW_TO_LABEL
 
 COMMAND = "diagnose"
 N_STAGES = 7  # stages that `diagnose` reports

@@ -23,6 +23,7 @@ from covshift.cli.options import (
 )
 from covshift.cli.printing import MAX_RECORDINGS, print_json, print_notes, print_table
 from covshift.cli.progress import working
+from covshift.cli.words import say_interval, say_moved, say_scores, say_series
 
 COMMAND = "monitor"
 
@@ -174,12 +175,8 @@ def _monitor(
 ) -> dict[str, Any]:
     # Imported here: --help stays fast.
     from covshift.tables.monitoring_history import append_history, read_history
-    from covshift.tables.monitoring_series import (
-        CANNOT_SEE,
-        coverage,
-        history_lines,
-        monitor_series,
-    )
+    from covshift.tables.monitoring_series import coverage, history_lines, monitor_series
+    from covshift.tables.words import CANNOT_SEE
 
     digest = sha256(model.read_bytes()).hexdigest()
     fitted = load_model(model, trust)
@@ -251,36 +248,24 @@ def _monitor_recordings(
 
 
 def _print_series(found: dict[str, Any], alert: float | None) -> None:
+    from covshift.tables.words import say_covered  # imported here: --help stays fast
+
     measure = found["objective"].replace("_", " ")
     if len(found["batches"]) == 1:
         (one,) = found["batches"]
         _print_moved(one)
-        _print_scores(one, measure, alert)
+        sentences = say_scores(one, measure, alert)
     else:
         print_table(
             ["batch", "rows", "moved", "what moved", f"expected {measure}", "observed"],
             [_row(one) for one in found["batches"]],
         )
-        first = found["batches"][0]
-        typer.echo(
-            f"Level of the test of each batch: {first['level']:g}. In 20 batches that have not "
-            f"moved, the probability of a false alarm is at most {20 * first['level']:.0%}."
-        )
-        if first["reference"] is not None:
-            typer.echo(
-                f"{measure.capitalize()} on held-out training rows: {first['reference']:.3f}."
-            )
-        if low := [one["name"] for one in found["batches"] if one["below_alert"]]:
-            typer.echo(
-                f"Alert ({measure} below {alert:g}, expected or likely enough): "
-                f"{printable(', '.join(low), 400)}."
-            )
+        sentences = say_series(found, measure, alert)
     told = found["coverage"]
     if told["batches"]:
-        typer.echo(
-            f"The 90 % interval held the {measure} on labeled rows in {told['covered']} of "
-            f"{told['batches']} batches."
-        )
+        sentences.append(say_covered(measure, told["covered"], told["batches"]))
+    for sentence in sentences:
+        typer.echo(sentence)
     if found["cannot_see"]:
         typer.echo(found["cannot_see"])
     if "history" in found:
@@ -305,50 +290,11 @@ def _row(one: dict[str, Any]) -> tuple[Any, ...]:
     )
 
 
-def _print_scores(one: dict[str, Any], measure: str, alert: float | None) -> None:
-    """Print the expected score of one batch, and the truth where labels are known."""
-    estimate, observed, updated = one["estimate"], one["observed"], one["updated"]
-    if estimate is not None:
-        typer.echo(
-            f"Expected {measure}: {say_interval(estimate)}, 90 % interval; on held-out training "
-            f"rows it was {one['reference']:.3f}."
-        )
-    if observed is not None:
-        inside = {True: ", inside the interval", False: ", outside the interval", None: ""}
-        typer.echo(
-            f"Observed {measure} on {one['n_labels']} labeled rows: {say_interval(observed)}, 95 % "
-            f"interval{inside[one['covered']]}."
-        )
-    if updated is not None:
-        typer.echo(f"Expected {measure} with these labels: {say_interval(updated)}.")
-    if one["below_alert"]:
-        best = updated or estimate
-        typer.echo(
-            f"Alert: the expected {measure} is below {alert:g}."
-            if best["value"] < alert
-            else f"Alert: the batch moved, and its {measure} is below {alert:g} with probability "
-            f"{best['chance_below']:.2f}."
-        )
-
-
-def say_interval(figure: dict[str, float]) -> str:
-    """Return a score with its interval."""
-    return f"{figure['value']:.3f} ({figure['low']:.3f} to {figure['high']:.3f})"
-
-
 def _print_moved(found: dict[str, Any]) -> None:
-    typer.echo(
-        f"{'Moved' if found['moved'] else 'Not moved'}: {found['rows_compared']:,} of "
-        f"{found['rows']:,} rows against {found['reference_rows']:,} kept in the model, "
-        f"p = {found['pvalue']:.2g} at level {found['level']:g}."
-    )
-    typer.echo(
-        f"A classifier separates old from new rows with AUC {found['auc']:.3f} "
-        f"({found['auc_low']:.3f} to {found['auc_high']:.3f}); .5 is chance."
-    )
+    for sentence in say_moved(found):
+        typer.echo(sentence)
     if not found["moved"]:
         return
-    typer.echo(f"Moved by the tests of: {', '.join(found['what_moved'])}.")
     if found["features"]:
         print_table(
             ["feature", "KS distance", "mean before", "mean now"],

@@ -19,8 +19,9 @@ from covshift.cli.options import (
     load_model,
     split_at_commas,
 )
-from covshift.cli.printing import MAX_RECORDINGS, counted, print_json, print_notes, print_table
+from covshift.cli.printing import MAX_RECORDINGS, print_json, print_notes, print_table
 from covshift.cli.progress import working
+from covshift.cli.words import say_predicted, say_sets
 
 COMMAND = "predict"
 ROOM = 50  # predictions take about this part of the table's room; more is not asked for
@@ -127,9 +128,10 @@ def predict(
     print_notes([*result["notes"], *warned], quiet)
     if result["objective"]:
         typer.echo(f"Objective: {result['objective']}.")
-    typer.echo(f"Rows predicted: {result['rows']:,} ({_say_predicted(result)})")
+    typer.echo(f"Rows predicted: {result['rows']:,} ({say_predicted(result)})")
     if "sets" in result:
-        _print_sets(result["sets"])
+        for sentence in say_sets(result["sets"]):
+            typer.echo(sentence)
     if "recordings" in result:
         last = ("share", "share of windows") if "counts" in result else ("spread", "spread")
         first = ("recording", "windows", "prediction", last[0])
@@ -143,43 +145,6 @@ def predict(
     typer.echo(f"Predictions: {out}")
     if by_recording is not None:
         typer.echo(f"Predictions of whole recordings: {by_recording}")
-
-
-def _print_sets(sets: dict[str, Any]) -> None:
-    """Say what is promised of sets or intervals, and how large they are."""
-    covers = f"coverage of {1 - sets['alpha']:.0%}"
-    verdict = f"{covers} is promised" if sets["promised"] else f"{covers} is not promised"
-    intervals = "mean width" in sets
-    name = "Intervals" if intervals else "Sets"
-    typer.echo(f"{name}: {verdict} ({sets['method']}). {sets['reason']}")
-    if sets["alpha"] > 0.5:
-        typer.echo(
-            f"--sets {sets['alpha']:g} accepts that {sets['alpha']:.0%} of the rows miss their "
-            f"label. For coverage of {sets['alpha']:.0%} give --sets {1 - sets['alpha']:.3g}."
-        )
-    if not intervals:
-        typer.echo(f"Mean size of a set: {sets['mean size']:.2f} classes.")
-        return
-    from covshift.selection.assessment_words import say_number  # here: --help stays fast
-
-    typer.echo(f"Mean width of an interval: {say_number(sets['mean width'])}.")
-    if sets["infinite"]:
-        typer.echo(
-            f"{sets['infinite']:,} intervals have an infinite end: too few training rows resemble "
-            "these rows."
-        )
-
-
-def _say_predicted(result: dict[str, Any]) -> str:
-    """Return the rows of each class, or the range of predicted numbers."""
-    if "counts" in result:
-        return counted(result["counts"])
-    if result["values"] is None:
-        return "none"
-    from covshift.selection.assessment_words import say_number  # here: --help stays fast
-
-    values = {name: say_number(value) for name, value in result["values"].items()}
-    return f"{values['smallest']} to {values['largest']}, mean {values['mean']}"
 
 
 def _of_recording(group: dict[str, Any]) -> dict[str, Any]:

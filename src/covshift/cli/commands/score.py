@@ -18,8 +18,9 @@ from covshift.cli.options import (
     grouped,
     load_model,
 )
-from covshift.cli.printing import interval, print_json, print_notes, print_table
+from covshift.cli.printing import print_json, print_notes, print_table
 from covshift.cli.progress import working
+from covshift.cli.words import say_expected, say_gain, say_hurt, say_interval
 
 COMMAND = "score"
 
@@ -86,8 +87,7 @@ def score(
     if "gain" in scores:
         typer.echo(say_gain(scores["gain"], scores["objective"]))
     if scores.get("hurt"):
-        who = "Adapting" if scores["adapts"] else "The ensemble"
-        typer.echo(f"{who} hurt on these rows: the plain model is better. To switch: {switch}")
+        typer.echo(say_hurt(switch, adapts=scores["adapts"]))
     if "expected" in scores:
         typer.echo(say_expected(scores["expected"], scores["objective"]))
     if "classes" in scores:
@@ -106,7 +106,7 @@ def score(
     if "mean_over_domains" in scores:
         show = measures["mae"][1] if "mae" in measures else "{:.3f}".format
         of = " of the mean absolute errors" if "mae" in measures else ""
-        typer.echo(f"Mean over domains{of}: {interval(scores['mean_over_domains'], show)}")
+        typer.echo(f"Mean over domains{of}: {say_interval(scores['mean_over_domains'], show)}")
 
 
 def _measures(task: str) -> dict[str, tuple[str, Any]]:
@@ -121,53 +121,14 @@ def _measures(task: str) -> dict[str, tuple[str, Any]]:
 
 def _figures(scores: dict[str, Any], measures: dict[str, tuple[str, Any]]) -> list[str]:
     """Return each measure with its interval."""
-    return [interval(scores[name], show) for name, (_, show) in measures.items()]
+    return [say_interval(scores[name], show) for name, (_, show) in measures.items()]
 
 
 def _print_classes(classes: list[dict[str, Any]]) -> None:
     print_table(
         ["class", "rows", "predicted", "recall"],
         [
-            (str(one["name"]), one["n_rows"], one["n_predicted"], interval(one["recall"]))
+            (str(one["name"]), one["n_rows"], one["n_predicted"], say_interval(one["recall"]))
             for one in classes
         ],
-    )
-
-
-def say_gain(gain: dict[str, float | None], objective: str | None) -> str:
-    """Return how the model compares with the plain model."""
-    from covshift.predictors.objectives import NAMES  # here: --help stays fast
-
-    if gain["value"] == gain["low"] == gain["high"] == 0:
-        return "The model and the plain model are right on the same rows."
-    if gain["value"] is None:
-        return "The gain over the plain model is undefined on these rows."
-    measure = NAMES.get(str(objective), NAMES["accuracy"])
-    show = _signed if objective == "mae" else "{:+.3f}".format
-    reach = "no interval"
-    if gain["low"] is not None and gain["high"] is not None:
-        reach = f"95 % interval {show(gain['low'])} to {show(gain['high'])}"
-    less = ", by which it is lower" if objective == "mae" else ""
-    return f"Gain over the plain model: {show(gain['value'])} {measure}{less} ({reach})."
-
-
-def _signed(value: float) -> str:
-    from covshift.selection.assessment_words import say_number  # here: --help stays fast
-
-    return f"{'+' if value >= 0 else ''}{say_number(value)}"
-
-
-def say_expected(expected: dict[str, Any], objective: str | None) -> str:
-    """Return the score that was expected when the model was made, and the one observed."""
-    from covshift.selection.assessment_words import show_score  # here: --help stays fast
-
-    # The digits of then: two roundings of one score would confuse.
-    figures = {**expected, **expected["stated"]}
-    value, low, high, observed = (
-        show_score(figures[name], str(objective)) for name in ("value", "low", "high", "observed")
-    )
-    inside = "inside" if expected["covered"] else "outside"
-    return (
-        f"Expected {value} (90 % interval {low} to {high}) when the model was made; observed "
-        f"{observed}, {inside} the interval."
     )

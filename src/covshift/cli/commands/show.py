@@ -9,13 +9,13 @@ import typer
 from covshift.cli.errors import one_line_errors, printable
 from covshift.cli.options import AsJson, Debug
 from covshift.cli.printing import (
-    MAX_ENTRIES,
     print_assessment,
     print_json,
     print_table,
     restore_assessment,
     shown,
 )
+from covshift.cli.words import MAX_ENTRIES
 
 COMMAND = "show"
 MAX_DEPTH = 4

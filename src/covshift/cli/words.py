@@ -1,0 +1,213 @@
+"""Sentences that the commands print, made from their results; help stands beside its option.
+
+The advice is in the words of `covshift.selection.assessment_words`, other texts about tables in those of
+`covshift.tables.words`. Both are imported where they are needed: --help stays fast.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from covshift.cli.errors import printable
+
+MAX_ENTRIES = 12  # of a list or table that fit on a screen
+HOW_TO_LABEL = (
+    "write rows of NEW with covshift diagnose --to-label FILE, fill in their labels, and give the "
+    "file to diagnose and adapt with --labels FILE"
+)
+LEFT_THE_VOTE = (
+    "left the ensemble for all targets: they cannot learn a new target without the "
+    "training rows; the others share their weight. To compare all candidates for these rows: "
+    "covshift adapt TRAIN NEW --label COL --out MODEL."
+)
+
+
+def say_counts(counts: Mapping[str, int]) -> str:
+    """Return the names with their numbers of rows, the first few of many."""
+    shown = [f"{printable(name, 40)} {n:,}" for name, n in counts.items()]
+    rest = len(shown) - MAX_ENTRIES
+    return ", ".join(shown[:MAX_ENTRIES]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def say_interval(figure: Mapping[str, Any], show: Callable[[float], str] = "{:.3f}".format) -> str:
+    """Return a figure with its interval, as far as it has one."""
+    if figure["value"] is None:
+        return "undefined"
+    if figure["low"] is None:
+        return f"{show(figure['value'])} (no interval)"
+    return f"{show(figure['value'])} ({show(figure['low'])} to {show(figure['high'])})"
+
+
+# --- adapt ---
+
+
+def say_labels(label: str, data: Mapping[str, Any]) -> str:
+    """Return the rows of each class, or what a numeric label is like."""
+    if "rows of each class" in data:
+        return f"Rows of each class: {say_counts(data['rows of each class'])}."
+    from covshift.selection.assessment_words import say_number
+
+    values = {name: say_number(value) for name, value in data["values of the label"].items()}
+    return (
+        f"Label {printable(label, 60)}: {values['smallest']} to {values['largest']}, median "
+        f"{values['median']}, standard deviation {values['standard deviation']}."
+    )
+
+
+def say_data(data: Mapping[str, Any]) -> str:
+    """Return the numbers of rows, columns and features."""
+    return (
+        f"Training rows: {data['training rows']:,}; new rows: {data['new rows']:,}; "
+        f"columns to learn from: {len(data['columns'])}, as {data['features']} features."
+    )
+
+
+# --- predict ---
+
+
+def say_predicted(result: Mapping[str, Any]) -> str:
+    """Return the rows of each class, or the range of predicted numbers."""
+    if "counts" in result:
+        return say_counts(result["counts"])
+    if result["values"] is None:
+        return "none"
+    from covshift.selection.assessment_words import say_number
+
+    values = {name: say_number(value) for name, value in result["values"].items()}
+    return f"{values['smallest']} to {values['largest']}, mean {values['mean']}"
+
+
+def say_sets(sets: Mapping[str, Any]) -> list[str]:
+    """Return what is promised of sets or intervals, and how large they are."""
+    covers = f"coverage of {1 - sets['alpha']:.0%}"
+    verdict = f"{covers} is promised" if sets["promised"] else f"{covers} is not promised"
+    intervals = "mean width" in sets
+    name = "Intervals" if intervals else "Sets"
+    sentences = [f"{name}: {verdict} ({sets['method']}). {sets['reason']}"]
+    if sets["alpha"] > 0.5:
+        sentences.append(
+            f"--sets {sets['alpha']:g} accepts that {sets['alpha']:.0%} of the rows miss their "
+            f"label. For coverage of {sets['alpha']:.0%} give --sets {1 - sets['alpha']:.3g}."
+        )
+    if not intervals:
+        return [*sentences, f"Mean size of a set: {sets['mean size']:.2f} classes."]
+    from covshift.selection.assessment_words import say_number
+
+    sentences.append(f"Mean width of an interval: {say_number(sets['mean width'])}.")
+    if sets["infinite"]:
+        sentences.append(
+            f"{sets['infinite']:,} intervals have an infinite end: too few training rows resemble "
+            "these rows."
+        )
+    return sentences
+
+
+# --- score ---
+
+
+def say_gain(gain: Mapping[str, float | None], objective: str | None) -> str:
+    """Return how the model compares with the plain model."""
+    from covshift.predictors.objectives import NAMES
+
+    if gain["value"] == gain["low"] == gain["high"] == 0:
+        return "The model and the plain model are right on the same rows."
+    if gain["value"] is None:
+        return "The gain over the plain model is undefined on these rows."
+    measure = NAMES.get(str(objective), NAMES["accuracy"])
+    show = _signed if objective == "mae" else "{:+.3f}".format
+    reach = "no interval"
+    if gain["low"] is not None and gain["high"] is not None:
+        reach = f"95 % interval {show(gain['low'])} to {show(gain['high'])}"
+    less = ", by which it is lower" if objective == "mae" else ""
+    return f"Gain over the plain model: {show(gain['value'])} {measure}{less} ({reach})."
+
+
+def _signed(value: float) -> str:
+    from covshift.selection.assessment_words import say_number
+
+    return f"{'+' if value >= 0 else ''}{say_number(value)}"
+
+
+def say_hurt(switch: str, *, adapts: bool) -> str:
+    """Return that the plain model is better, and the command that switches to it."""
+    who = "Adapting" if adapts else "The ensemble"
+    return f"{who} hurt on these rows: the plain model is better. To switch: {switch}"
+
+
+def say_expected(expected: Mapping[str, Any], objective: str | None) -> str:
+    """Return the score that was expected when the model was made, and the one observed."""
+    from covshift.selection.assessment_words import show_score
+
+    # The digits of then: two roundings of one score would confuse.
+    figures = {**expected, **expected["stated"]}
+    value, low, high, observed = (
+        show_score(figures[name], str(objective)) for name in ("value", "low", "high", "observed")
+    )
+    inside = "inside" if expected["covered"] else "outside"
+    return (
+        f"Expected {value} (90 % interval {low} to {high}) when the model was made; observed "
+        f"{observed}, {inside} the interval."
+    )
+
+
+# --- monitor ---
+
+
+def say_moved(found: Mapping[str, Any]) -> list[str]:
+    """Return whether a batch has moved, by which tests."""
+    sentences = [
+        f"{'Moved' if found['moved'] else 'Not moved'}: {found['rows_compared']:,} of "
+        f"{found['rows']:,} rows against {found['reference_rows']:,} kept in the model, "
+        f"p = {found['pvalue']:.2g} at level {found['level']:g}.",
+        f"A classifier separates old from new rows with AUC {found['auc']:.3f} "
+        f"({found['auc_low']:.3f} to {found['auc_high']:.3f}); .5 is chance.",
+    ]
+    if found["moved"]:
+        sentences.append(f"Moved by the tests of: {', '.join(found['what_moved'])}.")
+    return sentences
+
+
+def say_scores(one: Mapping[str, Any], measure: str, alert: float | None) -> list[str]:
+    """Return the expected score of a batch, and the one observed where labels are known."""
+    estimate, observed, updated = one["estimate"], one["observed"], one["updated"]
+    sentences = []
+    if estimate is not None:
+        sentences.append(
+            f"Expected {measure}: {say_interval(estimate)}, 90 % interval; on held-out training "
+            f"rows it was {one['reference']:.3f}."
+        )
+    if observed is not None:
+        inside = {True: ", inside the interval", False: ", outside the interval", None: ""}
+        sentences.append(
+            f"Observed {measure} on {one['n_labels']} labeled rows: {say_interval(observed)}, 95 % "
+            f"interval{inside[one['covered']]}."
+        )
+    if updated is not None:
+        sentences.append(f"Expected {measure} with these labels: {say_interval(updated)}.")
+    if one["below_alert"]:
+        best = updated or estimate
+        sentences.append(
+            f"Alert: the expected {measure} is below {alert:g}."
+            if best["value"] < alert
+            else f"Alert: the batch moved, and its {measure} is below {alert:g} with probability "
+            f"{best['chance_below']:.2f}."
+        )
+    return sentences
+
+
+def say_series(found: Mapping[str, Any], measure: str, alert: float | None) -> list[str]:
+    """Return what the level means for several batches, their reference, and which are low."""
+    from covshift.tables.words import say_false_alarms
+
+    first = found["batches"][0]
+    level = first["level"]
+    sentences = [f"Level of the test of each batch: {level:g}. {say_false_alarms(level)}"]
+    if first["reference"] is not None:
+        sentences.append(
+            f"{measure.capitalize()} on held-out training rows: {first['reference']:.3f}."
+        )
+    if low := [one["name"] for one in found["batches"] if one["below_alert"]]:
+        sentences.append(
+            f"Alert ({measure} below {alert:g}, expected or likely enough): "
+            f"{printable(', '.join(low), 400)}."
+        )
+    return sentences

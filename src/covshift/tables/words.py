@@ -1,0 +1,145 @@
+"""Longer sentences about tables: of notes, of monitoring and of reports.
+
+Errors, and notes on how a cell or a column was read, stand where they arise.
+"""
+
+from covshift.predictors.objectives import BALANCED_ACCURACY
+
+# --- Fitting and comparing ---
+
+NOT_ADAPTED = (
+    "This model does not adapt, so its predictions are unchanged. Later batches are compared with "
+    "these rows."
+)
+NO_PLAIN_MODEL = (
+    "The model file holds no plain model to compare with: version 0.1 kept none. Run covshift "
+    "adapt TRAIN NEW again to have one."
+)
+REFIT = "To learn from the labels, refit: covshift adapt TRAIN NEW --label COL --labels FILE."
+
+
+def say_repeated(share: float) -> str:
+    """Return that the new table holds rows of the training table."""
+    return (
+        f"{100 * share:.0f} % of the new rows are rows of the training table, too. Expected scores "
+        "are of rows that a model has not seen: check that the new table is the right file."
+    )
+
+
+def say_unbalanced(name: str, share: float, objective: str) -> str:
+    """Return what the objective means for the rarest class, and how to choose the other one."""
+    rare = f"class {name!r} has {share:.1%} of the training rows"
+    if objective == BALANCED_ACCURACY:
+        return (
+            f"The classes are unbalanced ({rare}) and the objective is balanced accuracy: rare "
+            "classes are predicted more often than they occur. Use --objective accuracy to "
+            "maximize the share of correct rows."
+        )
+    return (
+        f"The classes are unbalanced ({rare}) and the objective is accuracy: rare classes may be "
+        "predicted seldom. Use --objective balanced_accuracy to count all classes equally."
+    )
+
+
+def say_scored(max_rows: int) -> str:
+    """Return that candidates were scored on some of the rows."""
+    return (
+        f"Candidates were scored on at most {max_rows:,} rows of each table, drawn in proportion "
+        "to domains and classes. The chosen candidates were then fitted to all rows."
+    )
+
+
+def say_updated(n_right: int, n_before: int, n_labels: int) -> str:
+    """Return on how many labeled rows the updated model is right, and the one before it."""
+    return (
+        f"The updated model is right on {n_right} of {n_labels} labeled rows, the model before it "
+        f"on {n_before}. New rows may do worse: the weights were learned from these."
+    )
+
+
+# --- Monitoring ---
+
+CANNOT_SEE = (
+    "Rows without labels cannot show whether rows like these now have other labels than in "
+    "training. To check: label some rows with covshift label."
+)
+MOVED_NOT_BELOW = (
+    "A batch moved and gave no alert. That does not mean that the score is fine: the estimate "
+    "misses losses in which the model stays sure, such as a noisy sensor or a new group of rows. "
+    "To check: label some rows with covshift label."
+)
+OF_CLASSES_ONLY = (
+    "Without labels, scores are estimated for models of classes only, and this model predicts "
+    "numbers. With labels, covshift score states its error; intervals of single predictions come "
+    "from predict_interval, or covshift predict --sets."
+)
+LABELS_DIFFER = (
+    "The score on the labeled rows is outside the interval that was expected without labels: rows "
+    "like these may now have other labels than in training, or the estimate's assumptions do not "
+    "hold."
+)
+WINDOWS_ALIKE = (
+    "Windows of one recording resemble each other: another recording of an unchanged machine can "
+    "count as moved. Compare batches of several recordings."
+)
+
+
+def say_kept(share: float, *, low_auc: bool) -> str:
+    """Return that the model keeps rows of the batch; ``low_auc``: the AUC is below .5."""
+    below = " That is why the AUC is below .5." if low_auc else ""
+    return (
+        f"The model keeps {100 * share:.0f} % of the compared rows of the batch to compare with: "
+        f"rows compared with themselves cannot have moved.{below} Give rows that are new to the "
+        "model."
+    )
+
+
+def say_false_alarms(level: float) -> str:
+    """Return what the level of a test means for a series of batches."""
+    return (
+        "In 20 batches that have not moved, the probability of a false alarm is at most "
+        f"{20 * level:.0%}."
+    )
+
+
+def say_covered(measure: str, n_covered: int, n_batches: int) -> str:
+    """Return how often the stated interval held the score that labels showed."""
+    return (
+        f"The 90 % interval held the {measure} on labeled rows in {n_covered} of {n_batches} "
+        "batches."
+    )
+
+
+# --- Reports ---
+
+HELD_OUT_ERRORS = (
+    "The recommended model predicts each source row by a fit that left it out. Errors on the "
+    "target can be larger: the expected scores above allow for that. A domain whose mean error is "
+    "far from zero has a level of its own, which the columns do not explain."
+)
+HELD_OUT_PICTURE = (
+    "Left: predicted against true label; on the line both are the same. Right: prediction less "
+    "truth by domain, the middle half in the box."
+)
+COLUMNS_EXPLAINED = (
+    "Values are medians with the range of the middle 90 %, the first and last date, or the most "
+    "frequent texts. The distance between training and new rows is from 0 (the same values as "
+    "often) to 1 (no value in common): Kolmogorov-Smirnov for numbers and dates, total variation "
+    "for text."
+)
+
+
+def say_tests(level: float) -> str:
+    """Return which tests a batch is put to."""
+    return (
+        "Features together, each feature, its spread, predictions and predicted class proportions, "
+        f"with Holm's correction, at level {level:g} for each batch. {say_false_alarms(level)}"
+    )
+
+
+def say_marks(measure: str) -> str:
+    """Return the caption of the chart of batches over time."""
+    return (
+        f"Expected {measure} of each batch with its 90 % interval. Triangles: the batch has moved. "
+        "Diamonds: alert. Crosses: observed on labeled rows."
+    )
