@@ -1,7 +1,7 @@
 """Sentences that the commands print, made from their results; help stands beside its option.
 
-The advice is in the words of `covshift.selection.assessment_words`, other texts about tables in those of
-`covshift.tables.words`. Both are imported where they are needed: --help stays fast.
+The advice is in the words of `covshift.selection.assessment_words`, other texts about tables in
+those of `covshift.tables.words`. Both are imported where they are needed: --help stays fast.
 """
 
 from collections.abc import Callable, Mapping
