@@ -15,9 +15,14 @@ from covshift import (
     stack_domains,
 )
 from covshift.measures import calibrated_confidence, difference_of_confidences
-from covshift.predictors.held_out import NoHeldOutRowsError
-from covshift.selection import performance
-from covshift.selection.performance import coefficients, domain_drop, known_codes, predict_score
+from covshift.predictors.held_out_rows import NoHeldOutRowsError
+from covshift.selection import performance_estimate
+from covshift.selection.performance_estimate import (
+    coefficients,
+    domain_drop,
+    known_codes,
+    predict_score,
+)
 
 NAMES = np.array(["no", "yes"])
 
@@ -183,22 +188,26 @@ def test_an_automatic_choice_keeps_the_rows_of_its_scores(tmp_path):
 def scored_rows(model, X):
     held = model.held_out_
     P = model.predict_proba(X)
-    return performance.Scored(held, held.scores.argmax(axis=1), X, P, P.argmax(axis=1), "accuracy")
+    return performance_estimate.Scored(
+        held, held.scores.argmax(axis=1), X, P, P.argmax(axis=1), "accuracy"
+    )
 
 
 def test_what_counts_where_rows_are_separate_is_in_proportion_to_the_auc(model):
     scored = scored_rows(model, draw(100, 3)[0])
     weights = np.ones(len(scored.held.X))
-    found, _ = performance.quantities_of(scored, (0.36, 0.0, weights))  # (2 A - 1)² = .36
-    for name in performance.SEPARATED:
+    found, _ = performance_estimate.quantities_of(scored, (0.36, 0.0, weights))  # (2 A - 1)² = .36
+    for name in performance_estimate.SEPARATED:
         assert found[f"{name}, separated"] == pytest.approx(0.6 * found[name])
         assert found[name] != 0
 
 
 def test_all_rows_are_compared_where_they_are_few(model, monkeypatch):
     seen = []
-    compare = performance.compare_rows
-    monkeypatch.setattr(performance, "compare_rows", lambda A, B: seen.append(B) or compare(A, B))
+    compare = performance_estimate.compare_rows
+    monkeypatch.setattr(
+        performance_estimate, "compare_rows", lambda A, B: seen.append(B) or compare(A, B)
+    )
     X = draw(50, 3)[0]
-    performance.quantities_of(scored_rows(model, X))
+    performance_estimate.quantities_of(scored_rows(model, X))
     np.testing.assert_array_equal(seen[0], X)

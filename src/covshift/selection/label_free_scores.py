@@ -27,11 +27,10 @@ from functools import partial
 import numpy as np
 from scipy.special import entr
 
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.kernels.gaussian_kernels import TILE_ROWS
 from covshift.selection.bench import Bench
 from covshift.selection.importance_weights import class_share_weights, importance_weights
-from covshift.selection.problem import make_scene
 from covshift.selection.rehearsals import (
     PseudoTarget,
     move_by_class,
@@ -44,6 +43,7 @@ from covshift.selection.rehearsals import (
     source_domains,
     target_like,
 )
+from covshift.selection.scenes import make_scene
 
 # --- How much the predictions of several classifiers agree, chance taken out ---
 #

@@ -1,7 +1,7 @@
 r"""The expected score of a fitted model on new rows without labels.
 
 The model keeps held-out source rows with its probabilities of them
-(`covshift.predictors.held_out`). With the score :math:`s` on these rows and estimates
+(`covshift.predictors.held_out_rows`). With the score :math:`s` on these rows and estimates
 :math:`s_j` of the score on the new rows, each right under another assumption,
 
 .. math::
@@ -30,13 +30,13 @@ separation              :math:`(2 A - 1)^2` for the AUC A of a classifier betwee
 outside                 share of the new rows that lie where the source has none
 ======================  ==========================================================================
 
-This is the combination of `covshift.selection.expectations` as far as a saved model can compute it:
-scenes in which source rows move like the target would need fits to the training rows. Difficulty
-:math:`d`: separation, rows outside, one over the root of the number of new rows, whether there is
-one source domain, the size of the confidence term, and the score on the source.
+This is the combination of `covshift.selection.expected_scores` as far as a saved model can compute
+it: scenes in which source rows move like the target would need fits to the training rows.
+Difficulty :math:`d`: separation, rows outside, one over the root of the number of new rows, whether
+there is one source domain, the size of the confidence term, and the score on the source.
 
-Coefficients and quantiles :math:`q_p` are in ``performance.json``, which names the command that
-wrote it. They come from real tasks with whole clusters of collections left out.
+Coefficients and quantiles :math:`q_p` are in ``performance_estimate.json``, which names the command
+that wrote it. They come from real tasks with whole clusters of collections left out.
 """
 
 import json
@@ -50,8 +50,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from covshift.base import check_option
-from covshift.domains.labels import is_missing
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.domains.roles_and_labels import is_missing
+from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.measures import (
     SourceSupport,
     accuracy_under_class_shares,
@@ -62,12 +62,17 @@ from covshift.measures import (
     importance_weighted_calibration,
     transported_confidence,
 )
-from covshift.predictors.held_out import HeldOutRows, NoHeldOutRowsError, kept_features
-from covshift.predictors.objective import ACCURACY, OBJECTIVES, class_shares, decide_classes
+from covshift.predictors.class_proportions import class_shares
+from covshift.predictors.held_out_rows import HeldOutRows, NoHeldOutRowsError, kept_features
+from covshift.predictors.objectives import (
+    ACCURACY,
+    METRICS,
+    OBJECTIVES,
+    decide_classes,
+)
 from covshift.predictors.prediction_sets import SetPredictor, density_ratios, without_gaps
 from covshift.selection.assessment import sample_score, with_labels
-from covshift.selection.expectations import METRIC_NAMES, Predictive, linear
-from covshift.selection.metrics import METRICS
+from covshift.selection.expected_scores import METRIC_NAMES, Predictive, linear
 from covshift.selection.rehearsals import SOURCE_CV, SOURCE_DOMAINS
 from covshift.warning_filters import ignored_warnings
 
@@ -194,8 +199,8 @@ class PerformanceEstimate(NamedTuple):
 @cache
 def coefficients() -> dict[str, Any]:
     """Return the coefficients by objective."""
-    text = files("covshift.selection").joinpath("performance.json").read_text(encoding="utf-8")
-    found: dict[str, Any] = json.loads(text)
+    file = files("covshift.selection").joinpath("performance_estimate.json")
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return found
 
 
@@ -245,10 +250,9 @@ def estimate_performance(
         ``objective``, ``assumption``, ``estimates``, ``quantities``, ``n_labels`` and
         ``distribution``.
 
-    Notes
-    -----
-    Formula, assumptions and coefficients: ``covshift/selection/performance.py``. Measured on real
-    tasks: docs/results/prediction-sets.md.
+    Notes ----- Formula, assumptions and coefficients:
+    ``covshift/selection/performance_estimate.py``. Measured on real tasks:
+    docs/results/prediction-sets.md.
 
     **Cost**: prediction of the rows, and about ten fits of a logistic regression to at most 1,000
     rows of each kind.

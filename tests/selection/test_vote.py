@@ -8,15 +8,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from covshift import AutoAdaptedClassifier
 from covshift.kernels.probabilities import reweigh_classes
-from covshift.selection import choice, scorers
-from covshift.selection.gains import number_agreement, number_voters
+from covshift.selection import choice, label_free_scores
+from covshift.selection.candidates import MODELS
+from covshift.selection.expected_gains import number_agreement, number_voters
+from covshift.selection.label_free_scores import agree_with_committee
 from covshift.selection.label_tasks import number_task
-from covshift.selection.members import mix_probabilities
-from covshift.selection.models import MODELS
-from covshift.selection.outputs import Output
 from covshift.selection.rehearsals import MAX_DOMAINS, SOURCE_DOMAINS, source_domains
-from covshift.selection.scorers import agree_with_committee
-from covshift.selection.vote import MIN_WEIGHT, TEMPERATURE, vote_weights
+from covshift.selection.scenes import Output
+from covshift.selection.vote import MIN_WEIGHT, TEMPERATURE, mix_probabilities, vote_weights
 from tests.selection.made_problems import make_bench, make_moved, plain, standardized
 
 
@@ -144,4 +143,4 @@ def test_the_committee_of_nobody_has_no_preference():
         target=[Output(None)],
         problem=SimpleNamespace(n_classes=4, X_target=np.zeros((2, 1))),
     )
-    assert_array_equal(scorers._committee(bench), np.full((2, 4), 0.25))
+    assert_array_equal(label_free_scores._committee(bench), np.full((2, 4), 0.25))

@@ -24,8 +24,7 @@ from covshift.selection.importance_weights import (
     importance_weights,
     left_unexplained,
 )
-from covshift.selection.problem import Problem
-from covshift.selection.scorers import (
+from covshift.selection.label_free_scores import (
     SCORERS,
     committee_shares,
     deep_embedded_validation,
@@ -36,6 +35,7 @@ from covshift.selection.scorers import (
     spectral_weights,
     weighted_mean,
 )
+from covshift.selection.scenes import Problem
 from tests.selection.made_problems import (
     Broken,
     Constant,
@@ -368,7 +368,7 @@ def test_extremes_of_confidence():
 def test_density_does_not_depend_on_the_tiles(monkeypatch):
     P = random_probabilities(np.random.RandomState(0), 23, 3)
     whole = soft_neighborhood_density(P, 0.05)
-    monkeypatch.setattr("covshift.selection.scorers.TILE_ROWS", 5)
+    monkeypatch.setattr("covshift.selection.label_free_scores.TILE_ROWS", 5)
     assert soft_neighborhood_density(P, 0.05) == pytest.approx(whole, rel=1e-12)
 
 

@@ -23,9 +23,8 @@ from covshift import (
     SubspaceAlignment,
     diagnose,
 )
-from covshift.streams import ArrayRows, MemoryRows, open_rows, opening, rows_in_memory
-from covshift.streams.opening import draw_in_memory
-from covshift.streams.rows import sample_rows
+from covshift.streams import ArrayRows, MemoryRows, open_rows, rows_in_memory
+from covshift.streams.rows import draw_in_memory, sample_rows
 from tests.shifted import make_problem
 
 QUESTIONS = {"is_streamed", "stays_on_device"}
@@ -191,7 +190,7 @@ def rows():
 
 def test_a_sample_has_rows_of_both_roles(rows, streamed, monkeypatch):
     X, y, sample_domain = rows
-    monkeypatch.setattr(opening, "IN_MEMORY_BYTES", 300 * 3 * 8)
+    monkeypatch.setattr("covshift.streams.rows.IN_MEMORY_BYTES", 300 * 3 * 8)
     with pytest.warns(
         SampledRowsWarning, match="A fit is made from 300 of 600 rows.*within 0.1109"
     ):
@@ -219,7 +218,7 @@ def test_a_diagnosis_names_rows_of_the_whole_table(rows, streamed, monkeypatch):
     ours = diagnose(streamed(X), y, sample_domain=sample_domain, max_rows=100, time_budget=0.0)
     assert repr(ours.assessment) == repr(theirs.assessment)  # a NaN equals no other
     np.testing.assert_array_equal(ours.rows_to_label(9), theirs.rows_to_label(9))
-    monkeypatch.setattr(opening, "IN_MEMORY_BYTES", 300 * 3 * 8)
+    monkeypatch.setattr("covshift.streams.rows.IN_MEMORY_BYTES", 300 * 3 * 8)
     with pytest.warns(SampledRowsWarning, match="The diagnosis is made from 300 of 600"):
         ours = diagnose(streamed(X), y, sample_domain=sample_domain, max_rows=100, time_budget=0.0)
     assert (sample_domain[ours.rows_to_label(5)] < 0).all()
@@ -228,7 +227,7 @@ def test_a_diagnosis_names_rows_of_the_whole_table(rows, streamed, monkeypatch):
 
 def test_the_automatic_choice_predicts_all_rows(rows, streamed, monkeypatch):
     X, y, sample_domain = rows
-    monkeypatch.setattr(opening, "IN_MEMORY_BYTES", 300 * 3 * 8)
+    monkeypatch.setattr("covshift.streams.rows.IN_MEMORY_BYTES", 300 * 3 * 8)
     model = AutoAdaptedClassifier(
         candidates=[(DomainStandardScaler(), LogisticRegression())], random_state=0
     )

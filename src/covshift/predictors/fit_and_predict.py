@@ -31,13 +31,12 @@ from sklearn.utils.validation import check_array, has_fit_parameter
 from covshift.adapters.source_standard_scaler import SourceStandardScaler
 from covshift.base import DomainTransformer, RefitNeededError
 from covshift.domains import FitDomains, Labels, blank_labels
-from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
+from covshift.kernels.array_types import BoolArray, FloatArray, IntArray
 from covshift.kernels.feature_scales import feature_deviations
 from covshift.registry import Size
 from covshift.streams import is_streamed, map_rows, sample_rows
 from covshift.streams.moments import fit_components
-from covshift.streams.opening import open_stream, warn_sampled
-from covshift.streams.rows import is_dask
+from covshift.streams.rows import is_dask, open_stream, warn_sampled
 from covshift.weights import scale_to_mean_one
 
 # Adapted rows that an estimator is fitted to: it needs them in memory, and copies of its own.

@@ -30,9 +30,9 @@ from scipy.optimize import linprog
 from scipy.special import entr
 from sklearn.utils import check_array, check_random_state
 
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.kernels.probabilities import estimate_shares, fit_scaling, scaled_probabilities
-from covshift.measures.samples import check_weights
+from covshift.measures.sample_checks import check_weights
 from covshift.row_checks import check_rows
 from covshift.shared_docs import documented_like
 

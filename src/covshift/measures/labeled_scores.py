@@ -11,7 +11,7 @@ from scipy.stats import binomtest, norm
 from scipy.stats import t as student_t
 from sklearn.metrics import recall_score
 
-from covshift.kernels.arrays import BoolArray, FloatArray
+from covshift.kernels.array_types import BoolArray, FloatArray
 from covshift.measures.paired_tests import (
     check_trial_labels,
     check_trial_values,
@@ -193,7 +193,7 @@ def score_predictions(y_true: Any, y_pred: Any, domain: Any = None) -> dict[str,
 
     Examples
     --------
-    >>> from covshift.measures.scores import score_predictions
+    >>> from covshift.measures.labeled_scores import score_predictions
     >>> scores = score_predictions(["a", "a", "a", "b"], ["a", "a", "b", "b"])
     >>> scores["accuracy"]["value"], round(scores["balanced_accuracy"]["value"], 3)
     (0.75, 0.833)
@@ -248,7 +248,7 @@ def paired_gain(y_true: Any, y_pred: Any, y_other: Any, objective: str) -> dict[
 
     Examples
     --------
-    >>> from covshift.measures.scores import paired_gain
+    >>> from covshift.measures.labeled_scores import paired_gain
     >>> truth, first, other = ["a", "a", "b", "b"], ["a", "a", "b", "a"], ["a", "b", "b", "a"]
     >>> gain = paired_gain(truth, first, other, "accuracy")
     >>> gain["value"], round(gain["low"], 2), round(gain["high"], 2)
@@ -341,7 +341,7 @@ def score_numbers(y_true: Any, y_pred: Any, domain: Any = None) -> dict[str, Any
 
     Examples
     --------
-    >>> from covshift.measures.scores import score_numbers
+    >>> from covshift.measures.labeled_scores import score_numbers
     >>> scores = score_numbers([1.0, 2.0, 3.0, 4.0], [1.0, 2.5, 3.0, 3.5])
     >>> round(scores["r2"]["value"], 3), scores["mae"]["value"]
     (0.9, 0.25)
@@ -385,7 +385,7 @@ def number_gain(y_true: Any, y_pred: Any, y_other: Any, objective: str) -> Figur
 
     Examples
     --------
-    >>> from covshift.measures.scores import number_gain
+    >>> from covshift.measures.labeled_scores import number_gain
     >>> number_gain([1.0, 2.0, 3.0], [1.0, 2.0, 2.0], [2.0, 2.0, 2.0], "mae")["value"]
     0.3333333333333333
     """

@@ -22,14 +22,14 @@ zero unless nearly every row gives its origin away. Where source and target over
 little, and other class shares may be real.
 
 A rehearsal that could not be run counts as no difference. The coefficients :math:`\beta` of either
-objective are those of a ridge regression of true gains on real tasks; ``coefficients.json`` names
+objective are those of a ridge regression of true gains on real tasks; ``expected_gains.json`` names
 the command that wrote it. They are small: most of what rehearsals promise does not come true.
 
 **Numbers.** Where the label is a number, scores are the credits of `covshift.selection.label_tasks`
 (between 0 and 1), and agreement is :math:`-\sqrt{\operatorname{mean}_i (\hat y_i - \bar y_i)^2}`,
 the distance to the mean prediction of all candidates, in units of the source labels. There are few
 collections to learn from, so only the quantities of `NUMBER_QUANTITIES` are used; their
-coefficients are in ``number_coefficients.json``.
+coefficients are in ``expected_number_gains.json``.
 """
 
 import json
@@ -40,10 +40,9 @@ from typing import Any
 
 import numpy as np
 
-from covshift.kernels.arrays import BoolArray, FloatArray
-from covshift.predictors.objective import ACCURACY, OBJECTIVES
+from covshift.kernels.array_types import BoolArray, FloatArray
+from covshift.predictors.objectives import ACCURACY, METRICS, NUMBER_METRICS, OBJECTIVES
 from covshift.selection.bench import Bench
-from covshift.selection.metrics import METRICS, NUMBER_METRICS
 from covshift.selection.rehearsals import (
     KINDS,
     MOVED,
@@ -67,7 +66,7 @@ POWER = 8
 @cache
 def coefficients() -> dict[str, dict[str, float]]:
     """Return the coefficients by objective and quantity."""
-    text = files("covshift.selection").joinpath("coefficients.json").read_text(encoding="utf-8")
+    text = files("covshift.selection").joinpath("expected_gains.json").read_text(encoding="utf-8")
     found: dict[str, Any] = json.loads(text)
     return {objective: found[objective] for objective in OBJECTIVES}
 
@@ -76,7 +75,7 @@ def coefficients() -> dict[str, dict[str, float]]:
 def number_coefficients() -> dict[str, float]:
     """Return the coefficients by quantity where the label is a number."""
     folder = files("covshift.selection")
-    text = folder.joinpath("number_coefficients.json").read_text(encoding="utf-8")
+    text = folder.joinpath("expected_number_gains.json").read_text(encoding="utf-8")
     found: dict[str, float] = json.loads(text)["coefficients"]
     return found
 

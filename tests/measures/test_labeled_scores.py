@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import sem
 from sklearn.metrics import balanced_accuracy_score, mean_absolute_error, r2_score, recall_score
 
-from covshift.measures.scores import (
+from covshift.measures.labeled_scores import (
     mean_and_standard_error,
     number_gain,
     paired_gain,

@@ -1,4 +1,10 @@
-"""Metrics: scores of predicted class numbers, and of predicted numbers."""
+r"""Objectives of models, their metrics, and how the probabilities of a classifier become classes.
+
+Let :math:`p_k(x)` be the probability of class k, made for rows with class shares :math:`\pi_k`. The
+class with the largest :math:`p_k(x)` maximizes the expected accuracy. The class with the largest
+:math:`p_k(x) / \pi_k` maximizes the expected balanced accuracy, the mean of the recalls: a row of
+class k adds :math:`1 / (K n \pi_k)` to that mean if it is predicted correctly.
+"""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -7,9 +13,53 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import get_scorer, get_scorer_names
 
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.kernels.feature_scales import feature_variances
-from covshift.predictors.objective import ACCURACY, BALANCED_ACCURACY, MAE, R2
+
+ACCURACY, BALANCED_ACCURACY = OBJECTIVES = ("accuracy", "balanced_accuracy")
+# Of a number as label.
+R2, MAE = REGRESSION_OBJECTIVES = ("r2", "mae")
+WORDS = {
+    ACCURACY: "accuracy, the share of rows predicted correctly",
+    BALANCED_ACCURACY: "balanced accuracy, the mean of the recalls of the classes",
+    R2: "R², the share of the label's variance that predictions explain",
+    MAE: "mean absolute error, in units of the label",
+}
+# As in a table's heading or within a sentence.
+NAMES = {
+    ACCURACY: "accuracy",
+    BALANCED_ACCURACY: "balanced accuracy",
+    R2: "R²",
+    MAE: "mean absolute error",
+}
+
+
+def decide_classes(P: FloatArray, objective: Any, shares: FloatArray) -> IntArray:
+    """Return the class numbers (n,) of rows with probabilities P (n, K) made for ``shares`` (K,).
+
+    Any objective but "balanced_accuracy", a user's function included, takes the most probable
+    class.
+    """
+    if is_balanced(objective):
+        P = np.divide(P, shares, out=np.zeros_like(P), where=shares > 0)
+    decided: IntArray = P.argmax(axis=1)
+    return decided
+
+
+def is_balanced(objective: Any) -> bool:
+    """Return whether the objective is balanced accuracy; a user's function is not."""
+    return isinstance(objective, str) and objective == BALANCED_ACCURACY
+
+
+def describe_objective(objective: Any) -> str | None:
+    """Return the name of an objective; None: the estimator decides in its own way."""
+    if objective is None or isinstance(objective, str):
+        return objective
+    return getattr(objective, "__name__", "a function")
+
+
+# --- Metrics: scores of predicted class numbers, and of predicted numbers ---
+
 
 # Of true and predicted class numbers, or of true and predicted numbers; larger is better.
 Metric: TypeAlias = Callable[[Any, Any], float]

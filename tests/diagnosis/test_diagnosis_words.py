@@ -5,9 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from covshift.diagnosis.movement import FeatureMovement
-from covshift.diagnosis.stability import Stability
-from covshift.diagnosis.words import (
+from covshift.diagnosis.diagnosis_words import (
     NO_ASSESSMENT,
     say_advised,
     say_moved,
@@ -17,7 +15,9 @@ from covshift.diagnosis.words import (
     say_weighting,
     title_of,
 )
-from covshift.selection.words import capitalized
+from covshift.diagnosis.movement import FeatureMovement
+from covshift.diagnosis.stability import Stability
+from covshift.selection.assessment_words import capitalized
 
 
 def moved(**changes):

@@ -5,11 +5,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
-from covshift.kernels.arrays import FloatArray
+from covshift.kernels.array_types import FloatArray
 from covshift.row_checks import check_readable
 from covshift.streams import is_streamed
-from covshift.streams.opening import open_stream, warn_sampled
-from covshift.streams.rows import sample_rows
+from covshift.streams.rows import open_stream, sample_rows, warn_sampled
 
 # Rows of a sample that measures look at, where rows come in blocks: kernels of all pairs of more
 # would take minutes.

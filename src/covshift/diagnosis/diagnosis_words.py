@@ -1,13 +1,14 @@
 """All texts of a diagnosis: for the terminal, the notebook and the report.
 
-The advice is in the words of `covshift.selection.words`, which the commands and model cards use.
+The advice is in the words of `covshift.selection.assessment_words`, which the commands and model
+cards use.
 """
 
 from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from covshift.selection.words import (
+from covshift.selection.assessment_words import (
     HOW_TO_LABEL,
     describe_assessment,
     percent,

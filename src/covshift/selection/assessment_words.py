@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from covshift.predictors.objective import ACCURACY, MAE, NAMES, describe_objective
+from covshift.predictors.objectives import ACCURACY, MAE, NAMES, describe_objective
 from covshift.registry import find_record
-from covshift.selection.expectations import MARGIN, Estimate
-from covshift.selection.number_expectations import NUMBER_MARGIN
+from covshift.selection.expected_scores import MARGIN, NUMBER_MARGIN, Estimate
 
 if TYPE_CHECKING:  # assessments print these sentences
     from covshift.selection.assessment import Assessment
@@ -245,7 +244,7 @@ def say_number(value: float) -> str:
 
     Examples
     --------
-    >>> from covshift.selection.words import say_number
+    >>> from covshift.selection.assessment_words import say_number
     >>> say_number(5060.66), say_number(0.012345), say_number(40.0)
     ('5,061', '0.01235', '40')
     """
