@@ -37,6 +37,16 @@ def say_interval(figure: Mapping[str, Any], show: Callable[[float], str] = "{:.3
     return f"{show(figure['value'])} ({show(figure['low'])} to {show(figure['high'])})"
 
 
+# --- diagnose ---
+
+
+def say_roles(n_rows: tuple[int, int], source: str, target: str) -> str:
+    """Return which rows are called source and target in all that follows."""
+    source, target = printable(source, 60), printable(target, 60)
+    n_source, n_target = n_rows
+    return f"Source: {n_source:,} labeled rows of {source}. Target: {n_target:,} rows of {target}."
+
+
 # --- adapt ---
 
 
