@@ -6,15 +6,15 @@
     python benchmarks/assessment.py DATA runs/results.jsonl --fresh FRESH runs/fresh.jsonl \
         [--jobs 2] [--write] [--out FOLDER]
 
-For each task, the vote is that of coefficients of `covshift.selection.gains` which were fitted
-without the task's cluster: for the fresh collections those of all design tasks, which are the ones
-of the package. Its quantities (`covshift.selection.expectations`) and its true scores on the test
-rows are what the coefficients of ``expectations.json`` are fitted to. Clusters weigh the same.
-Made-up tasks, where they were run, count for the vote only: how far an estimate is off is a fact
-about real data. All that is judged is predicted by coefficients fitted without the task's cluster.
-``--write`` writes those of all tasks. ``--without A B --expectations FILE`` leaves clusters A and B
-out of everything and writes to another file, for `bearings.py` and other judges of these. ``--out``
-has the tables of ``docs/results/assessment.md`` and a line for each task.
+For each task, the vote is that of coefficients of `covshift.selection.expected_gains` which were
+fitted without the task's cluster: for the fresh collections those of all design tasks, which are
+the ones of the package. Its quantities (`covshift.selection.expected_scores`) and its true scores
+on the test rows are what the coefficients of ``expected_scores.json`` are fitted to. Clusters weigh
+the same. Made-up tasks, where they were run, count for the vote only: how far an estimate is off is
+a fact about real data. All that is judged is predicted by coefficients fitted without the task's
+cluster. ``--write`` writes those of all tasks. ``--without A B --expectations FILE`` leaves
+clusters A and B out of everything and writes to another file, for `bearings.py` and other judges of
+these. ``--out`` has the tables of ``docs/results/assessment.md`` and a line for each task.
 """
 
 import argparse
@@ -43,8 +43,8 @@ from threadpoolctl import threadpool_limits
 
 import covshift.selection
 from covshift.measures import calibrated_confidence, clustered_bootstrap_interval
-from covshift.measures.scores import paired_gain
-from covshift.predictors.objective import decide_classes
+from covshift.measures.labeled_scores import paired_gain
+from covshift.predictors.objectives import METRICS, decide_classes
 from covshift.selection.assessment import (
     MAX_RISK,
     MIN_GAIN,
@@ -54,7 +54,7 @@ from covshift.selection.assessment import (
     with_labels,
 )
 from covshift.selection.choice import held_out_weights, weigh_labels
-from covshift.selection.expectations import (
+from covshift.selection.expected_scores import (
     ADAPTED,
     DISAGREEMENT,
     EXPECTED_GAIN,
@@ -70,15 +70,14 @@ from covshift.selection.expectations import (
     quantities_of,
     view,
 )
-from covshift.selection.metrics import METRICS
-from covshift.selection.outputs import Output
 from covshift.selection.rehearsals import SOURCE_CV, SOURCE_DOMAINS
+from covshift.selection.scenes import Output
 from covshift.selection.vote import vote_weights
 
 COMMAND = (
     "python benchmarks/assessment.py DATA runs/results.jsonl --fresh FRESH runs/fresh.jsonl --write"
 )
-FILE = Path(covshift.selection.__file__).with_name("expectations.json")
+FILE = Path(covshift.selection.__file__).with_name("expected_scores.json")
 PROBABILITIES = (
     0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.975, 0.99, 0.995,
 )  # fmt: skip
@@ -723,7 +722,7 @@ def main():
     parser.add_argument("--fresh", type=Path, nargs=2, metavar=("FOLDER", "RESULTS"))
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--gain", type=float, default=MIN_GAIN, help="min_gain that is judged")
-    parser.add_argument("--write", action="store_true", help="write expectations.json")
+    parser.add_argument("--write", action="store_true", help="write expected_scores.json")
     parser.add_argument("--out", type=Path, help="folder for tables.md and tasks.csv")
     parser.add_argument("--without", nargs="*", default=[], metavar="CLUSTER")
     parser.add_argument("--expectations", type=Path, help="file for those without these clusters")

@@ -45,12 +45,11 @@ from sklearn.preprocessing import StandardScaler
 from covshift import AdaptedClassifier, DomainQuantileTransformer, stack_domains
 from covshift.measures import clustered_bootstrap_interval
 from covshift.paper.bearings.protocol import LENGTH, RATE, SHIFTS, TASKS, read_windows
-from covshift.predictors.objective import ACCURACY, decide_classes
-from covshift.selection import expectations, gains
+from covshift.predictors.objectives import ACCURACY, METRICS, decide_classes
+from covshift.selection import expected_gains, expected_scores
 from covshift.selection.assessment import MIN_DOMAINS, Assessment
 from covshift.selection.choice import choose
-from covshift.selection.expectations import vote_probabilities
-from covshift.selection.metrics import METRICS
+from covshift.selection.expected_scores import vote_probabilities
 from covshift.signals import EnvelopeSpectrum, Spectrum
 
 SEED = 0
@@ -181,11 +180,11 @@ def judge(drawn, path, files=None, objective=ACCURACY):
     hidden = drawn.without_target_labels()
     bench, tests = restore(hidden, path, SEED)
     bench.metric = METRICS[objective]
-    beta, expected = files or (gains.coefficients(), expectations.coefficients())
+    beta, expected = files or (expected_gains.coefficients(), expected_scores.coefficients())
     balanced = objective == BALANCED
     with (
-        mock.patch.object(gains, "coefficients", return_value=beta),
-        mock.patch.object(expectations, "coefficients", return_value=expected),
+        mock.patch.object(expected_gains, "coefficients", return_value=beta),
+        mock.patch.object(expected_scores, "coefficients", return_value=expected),
     ):
         choice = choose(
             bench, "rehearsals", n_members=N_MEMBERS, objective=objective, reweighed=not balanced
@@ -379,7 +378,7 @@ def main():
     given = (options.coefficients, options.expectations)
     if any(given):
         texts = [None if one is None else json.loads(one.read_text()) for one in given]
-        own = gains.coefficients(), expectations.coefficients()
+        own = expected_gains.coefficients(), expected_scores.coefficients()
         origins[f"of {', '.join(one.name for one in given if one)}"] = [
             shipped if one is None else one for one, shipped in zip(texts, own, strict=True)
         ]

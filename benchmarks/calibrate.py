@@ -4,13 +4,14 @@
     python benchmarks/calibrate.py DATA runs/results.jsonl --out runs/left-out.jsonl [--write]
     covshift-bench summary runs/left-out.jsonl
 
-The coefficients of `covshift.selection.gains` come from a ridge regression, without intercept, of
-the true gains of candidates over the plain model (clipped to +-.25) on differences to it. Every
-cluster of real tasks has the same weight, and so has every family of made-up tasks; all made-up
-families together weigh as much as a third of the real clusters. ``--out`` has the predictions of
-the vote for each cluster by coefficients that were fitted without it. ``--write`` writes those of
-all tasks to ``coefficients.json``. ``--without A B --coefficients FILE`` writes coefficients that
-clusters A and B did not shape to another file, for `bearings.py` and other judges of these.
+The coefficients of `covshift.selection.expected_gains` come from a ridge regression, without
+intercept, of the true gains of candidates over the plain model (clipped to +-.25) on differences to
+it. Every cluster of real tasks has the same weight, and so has every family of made-up tasks; all
+made-up families together weigh as much as a third of the real clusters. ``--out`` has the
+predictions of the vote for each cluster by coefficients that were fitted without it. ``--write``
+writes those of all tasks to ``expected_gains.json``. ``--without A B --coefficients FILE`` writes
+coefficients that clusters A and B did not shape to another file, for `bearings.py` and other judges
+of these.
 """
 
 import argparse
@@ -28,19 +29,18 @@ from covshift_bench.tasks import LIST, MADE_UP, draw_task
 from joblib import Parallel, delayed
 
 import covshift.selection
-from covshift.predictors.objective import decide_classes
+from covshift.predictors.objectives import METRICS, decide_classes
 from covshift.selection.choice import choose_plain
-from covshift.selection.expectations import vote_probabilities
-from covshift.selection.gains import QUANTITIES, gain_features
+from covshift.selection.expected_gains import QUANTITIES, gain_features
+from covshift.selection.expected_scores import vote_probabilities
 from covshift.selection.leaderboard import score_table
-from covshift.selection.metrics import METRICS
 from covshift.selection.rehearsals import KINDS, decide
 from covshift.selection.vote import vote_weights
 
 RIDGE = 0.3  # of standardized differences, as a multiple of the total weight
 CLIP = 0.25
 MADE_UP_WEIGHT = 1 / 3
-COEFFICIENTS = Path(covshift.selection.__file__).with_name("coefficients.json")
+COEFFICIENTS = Path(covshift.selection.__file__).with_name("expected_gains.json")
 COMMAND = "python benchmarks/calibrate.py DATA runs/results.jsonl --write"
 
 
@@ -195,7 +195,7 @@ def main():
     parser.add_argument("results", type=Path, help="file of `covshift-bench run`")
     parser.add_argument("--out", type=Path, help="file for predictions with clusters left out")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--write", action="store_true", help="write coefficients.json")
+    parser.add_argument("--write", action="store_true", help="write expected_gains.json")
     parser.add_argument("--without", nargs="*", default=[], metavar="CLUSTER")
     parser.add_argument("--coefficients", type=Path, help="file for those without these clusters")
     options = parser.parse_args()

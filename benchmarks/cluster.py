@@ -28,7 +28,7 @@ from measuring import report
 from covshift import PeriodicSparseFiltering
 from covshift.kernels.activations import half_angle_is_cheaper
 from covshift.kernels.filter_streams import ActivationRule, first_sums
-from covshift.streams.opening import DaskRows
+from covshift.streams.rows import DaskRows
 
 ROWS = int(os.environ.get("ROWS", 1_280_000))
 FEATURES, FILTERS, BLOCKS, ITERATIONS = 72, 110, 32, 5

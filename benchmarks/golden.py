@@ -123,7 +123,7 @@ def build_named(adapter: str, model: str, n_source: int, n_features: int) -> Any
 def list_named() -> tuple[set[str], set[str]]:
     """Return the names that exist, to find cases that this file lacks."""
     from covshift.registry import records
-    from covshift.selection.models import MODELS
+    from covshift.selection.candidates import MODELS
 
     # Of windows of signals, which have a case of their own.
     return {record.name for record in records()} - {"segment-sf"}, set(MODELS)
@@ -133,7 +133,7 @@ def list_candidates(
     estimator: Any, X: np.ndarray, sample_domain: np.ndarray, n_classes: int
 ) -> list[str]:
     """Return the names of the default candidates in the order of their list."""
-    from covshift.predictors.fitting import problem_size
+    from covshift.predictors.fit_and_predict import problem_size
     from covshift.selection.candidates import candidates_around, default_candidates
 
     size = problem_size(X, n_classes, sample_domain)

@@ -10,8 +10,8 @@ import numpy as np
 from measuring import median_seconds, report
 from scipy.stats import ks_2samp
 
-from covshift.kernels.ks_distance import ks_statistics
 from covshift.measures import ks_test
+from covshift.measures.ks import ks_statistics
 
 rng = np.random.RandomState(0)
 A, B = rng.standard_normal((5000, 100)), rng.standard_normal((2000, 100)) + 0.02

@@ -37,8 +37,8 @@ from scipy.stats import binomtest
 from sklearn.linear_model import LogisticRegression
 
 from covshift import AdaptedClassifier, DomainStandardScaler
-from covshift.predictors.objective import ACCURACY
-from covshift.selection.performance import coefficients, predict_score
+from covshift.predictors.objectives import ACCURACY
+from covshift.selection.performance_estimate import coefficients, predict_score
 from covshift.tables import TableClassifier, match_tables
 from covshift.tables.monitoring_batch import MAX_ROWS, SERIES_LEVEL, Sample, compare_batch
 from covshift.tables.monitoring_series import estimate_score

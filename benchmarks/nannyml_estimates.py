@@ -36,7 +36,7 @@ from sklearn.preprocessing import StandardScaler
 from stored_votes import MODELS, OBJECTIVES, VOTE, model_of, read_all
 
 from covshift import AdaptedClassifier, stack_domains
-from covshift.selection.performance import estimate_performance, predict_score
+from covshift.selection.performance_estimate import estimate_performance, predict_score
 
 COLLECTIONS = ("employment_ma", "car_loan_synthetic")
 CHUNK, MOVED = 500, 0.03

@@ -9,10 +9,10 @@
 Models are the plain model and the vote of `stored_votes.py`, as if they had been saved: held-out
 source rows are those of the bench, the target rows represent the test rows, which are judged. For
 each task, evidence and weights are those of `covshift.predictors.prediction_sets`, and the
-quantities those of `covshift.selection.performance`. ``--write`` writes the coefficients of
-``performance.json`` from all tasks; all figures are by coefficients fitted without the task's
-cluster. Tasks of the fresh collections are tables of their own: nothing of the sets was chosen on
-them. ``--table FILE`` writes a line for each task and model.
+quantities those of `covshift.selection.performance_estimate`. ``--write`` writes the coefficients
+of ``performance_estimate.json`` from all tasks; all figures are by coefficients fitted without the
+task's cluster. Tasks of the fresh collections are tables of their own: nothing of the sets was
+chosen on them. ``--table FILE`` writes a line for each task and model.
 
 ORACLE: test labels judge the sets, and give the threshold of the oracle-calibrated model.
 """
@@ -34,9 +34,9 @@ from threadpoolctl import threadpool_limits
 
 import covshift.selection
 from covshift.kernels.probabilities import reweigh_classes
-from covshift.predictors.class_proportions import SHARE_PRIOR, share_ratios
-from covshift.predictors.held_out import HeldOutRows
-from covshift.predictors.objective import class_shares, decide_classes
+from covshift.predictors.class_proportions import SHARE_PRIOR, class_shares, share_ratios
+from covshift.predictors.held_out_rows import HeldOutRows
+from covshift.predictors.objectives import METRICS, decide_classes
 from covshift.predictors.prediction_sets import (
     UNWEIGHTED,
     Evidence,
@@ -44,8 +44,7 @@ from covshift.predictors.prediction_sets import (
     gather_evidence,
     margin_of,
 )
-from covshift.selection.metrics import METRICS
-from covshift.selection.performance import (
+from covshift.selection.performance_estimate import (
     ESTIMATORS,
     SEPARATED,
     Scored,
@@ -75,7 +74,7 @@ COMMAND = (
     "python benchmarks/prediction_sets.py DATA runs/results.jsonl --fresh FRESH runs/fresh.jsonl "
     "--cache runs/stored --out runs/sets --write"
 )
-FILE = Path(covshift.selection.__file__).with_name("performance.json")
+FILE = Path(covshift.selection.__file__).with_name("performance_estimate.json")
 
 
 def judge_task(stored, gains):
@@ -467,7 +466,7 @@ def main():
     parser.add_argument("--out", type=Path, required=True, help="folder for records and tables")
     parser.add_argument("--fresh", type=Path, nargs=2, metavar=("FOLDER", "RESULTS"))
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--write", action="store_true", help="write performance.json")
+    parser.add_argument("--write", action="store_true", help="write performance_estimate.json")
     parser.add_argument("--table", type=Path, help="CSV with a line for each task and model")
     parser.add_argument("--peers", type=Path, help="tasks.json of nannyml_estimates.py")
     options = parser.parse_args()

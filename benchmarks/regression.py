@@ -12,9 +12,9 @@ whose source or test labels do not vary is left out.
 
 ``run`` keeps, for every task, what each default candidate says where source rows play the target
 and of the test rows, and the R² of peers that need nothing else: one file for a task, so that the
-same command resumes. ``fit`` fits the coefficients of `covshift.selection.gains` for numbers and
-those of `covshift.selection.number_expectations`, and judges everything with whole clusters left
-out. Means are over clusters of equal weight; intervals are bootstraps of clusters.
+same command resumes. ``fit`` fits the coefficients of `covshift.selection.expected_gains` for
+numbers and those of `covshift.selection.expected_scores`, and judges everything with whole clusters
+left out. Means are over clusters of equal weight; intervals are bootstraps of clusters.
 """
 
 import argparse
@@ -37,34 +37,42 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
 import covshift.selection
+from covshift.predictors.objectives import negative_mae, r2
 from covshift.selection.bench import Bench
 from covshift.selection.candidates import default_candidates
 from covshift.selection.choice import choose_plain
-from covshift.selection.expectations import ADAPTED, DISAGREEMENT, GAIN, PLAIN, linear
-from covshift.selection.gains import (
+from covshift.selection.expected_gains import (
     ALL_NUMBER_QUANTITIES,
     COMMITTEE,
     NUMBER_QUANTITIES,
     number_features,
     number_voters,
 )
-from covshift.selection.label_tasks import number_task
-from covshift.selection.leaderboard import score_table
-from covshift.selection.members import FitData, fit_members, mix_probabilities
-from covshift.selection.metrics import negative_mae, r2
-from covshift.selection.number_expectations import (
+from covshift.selection.expected_scores import (
+    ADAPTED,
     ADAPTED_ERROR,
     AVERAGING,
+    DISAGREEMENT,
     ERROR,
+    GAIN,
     NUMBER_MARGIN,
+    PLAIN,
     SMALLEST,
     expect_gain,
+    linear,
     number_quantities,
 )
-from covshift.selection.outputs import predicted_numbers
-from covshift.selection.problem import Problem
+from covshift.selection.label_tasks import number_task
+from covshift.selection.leaderboard import score_table
 from covshift.selection.rehearsals import NUMBER_KINDS, SOURCE_CV, SOURCE_DOMAINS, rehearse
-from covshift.selection.vote import PLAIN_WEIGHT, vote_weights
+from covshift.selection.scenes import Problem, predicted_numbers
+from covshift.selection.vote import (
+    PLAIN_WEIGHT,
+    FitData,
+    fit_members,
+    mix_probabilities,
+    vote_weights,
+)
 from covshift.solvers.threads import one_blas_thread
 
 MAX_ROWS, MAX_TASKS = 600, 8
@@ -475,10 +483,10 @@ def judge(cases, write):
     if not write:
         return
     facts = {"command": COMMAND, "real tasks": len(cases), "clusters": n_clusters}
-    _write("number_coefficients.json", facts | {"coefficients": rounded(beta)})
+    _write("expected_number_gains.json", facts | {"coefficients": rounded(beta)})
     found = {name: fit_expectation(rows, clusters, name) for name in TERMS}
     more = {"probabilities": list(PROBABILITIES), "rates": rates} | found
-    _write("number_expectations.json", facts | rounded(more))
+    _write("expected_number_scores.json", facts | rounded(more))
 
 
 def _share(flags):

@@ -22,11 +22,10 @@ from covshift_bench.tasks import MADE_UP
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from covshift.selection.gains import QUANTITIES, coefficients
-from covshift.selection.members import mix_probabilities
-from covshift.selection.metrics import METRICS
+from covshift.predictors.objectives import METRICS
+from covshift.selection.expected_gains import QUANTITIES, coefficients
 from covshift.selection.rehearsals import SOURCE_DOMAINS, pseudo_targets
-from covshift.selection.vote import vote_weights
+from covshift.selection.vote import mix_probabilities, vote_weights
 
 PLAIN, VOTE = MODELS = ("plain", "vote")
 

@@ -35,12 +35,11 @@ from sklearn.preprocessing import StandardScaler
 from stored_votes import BALANCED, OBJECTIVES, read_all
 
 from covshift.predictors.class_proportions import SHARE_PRIOR, share_ratios
-from covshift.predictors.objective import decide_classes
-from covshift.selection.gains import coefficients
+from covshift.predictors.objectives import METRICS, decide_classes
+from covshift.selection.expected_gains import coefficients
 from covshift.selection.label_tasks import CLASSES
-from covshift.selection.members import mix_probabilities
-from covshift.selection.metrics import METRICS
 from covshift.selection.rehearsals import SOURCE_DOMAINS
+from covshift.selection.vote import mix_probabilities
 
 MARGIN, MIN_TEST_ROWS, MIN_WEIGHT = 0.01, 200, 0.01
 # Members, temperature, share of the plain model; the first is that of the package.

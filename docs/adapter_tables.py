@@ -17,8 +17,8 @@ from covshift.registry import BUILT_IN
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = (
-    ROOT / "docs" / "guide" / "scikit-learn.md",
     ROOT / "docs" / "guide" / "adapters.md",
+    ROOT / "docs" / "reference" / "adapter-names.md",
     ROOT / "docs" / "reference" / "adapters.rst",
     ROOT / "docs" / "reference" / "weights.rst",
 )
@@ -36,19 +36,12 @@ CAPABILITIES = {
 def make_tables():
     """Return Markdown tables by their ids."""
     return {
-        # An overview has no room for variants: names of one assumption share a row.
-        "adapters": _table(["name", "assumes", "harms where"], _rows_by_assumption()),
+        # Names of one assumption share a row.
+        "adapters": _table(["name", "assumes", "fixes", "harms where"], _rows_by_assumption()),
         "names": _table(
-            ["name", "class", "method", "assumes", "fixes", "harms where"],
+            ["name", "class", "method"],
             [
-                [
-                    f"`{one.name}`",
-                    f"{{obj}}`~covshift.{_public_name(one)}`",
-                    one.title,
-                    one.assumption,
-                    one.fixes,
-                    one.harms,
-                ]
+                [f"`{one.name}`", f"{{obj}}`~covshift.{_public_name(one)}`", one.title]
                 for one in BUILT_IN
             ],
         ),
@@ -79,7 +72,7 @@ def _public_name(record):
 def _rows_by_assumption():
     rows = {}
     for one in BUILT_IN:
-        rows.setdefault((one.assumption, one.harms), []).append(f"`{one.name}`")
+        rows.setdefault((one.assumption, one.fixes, one.harms), []).append(f"`{one.name}`")
     return [[", ".join(names), *texts] for texts, names in rows.items()]
 
 

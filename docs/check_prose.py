@@ -148,7 +148,7 @@ def texts_of_program(path):
     """Yield the texts of a program: docstrings, comments, errors and warnings, other strings."""
     code = path.read_text(encoding="utf-8")
     tree = ast.parse(code)
-    commands = "cli" in path.parts or path.name in ("words.py", "templates.py")
+    commands = "cli" in path.parts or path.name.endswith(("words.py", "templates.py"))
     seen, raised = set(), set()
     for node in ast.walk(tree):
         body = getattr(node, "body", None)

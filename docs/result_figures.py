@@ -17,7 +17,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 FOLDER = Path(__file__).resolve().parent / "results"
-OURS, OTHERS, SECOND = "#0b5cad", "#777f88", "#b3541e"
+OURS, OTHERS, SECOND, THIRD = "#0b5cad", "#777f88", "#b3541e", "#4f7a28"
 NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)"
 # Names of files do not say who drew the figure or when, so that drawing it again changes nothing.
 PLAIN_SVG = {"Date": None, "Creator": None}
@@ -64,15 +64,15 @@ def draw_rows(axes, names, series, *, ours=(), zero=False):
     axes : Axes
     names : sequence of str
     series : dict
-        Points for each name, by the name of the series. With two series, they differ in color
-        and shape.
+        Points for each name, by the name of the series, three at most. Where there are several,
+        they differ in color and shape.
     ours : sequence of str
         Names to highlight where there is one series.
     zero : bool
         Whether a line marks zero.
     """
     places = range(len(names))[::-1]
-    styles = [(OURS, "o"), (SECOND, "^")]
+    styles = [(OURS, "o"), (SECOND, "^"), (THIRD, "s")]
     for number, ((label, points), (color, marker)) in enumerate(
         zip(series.items(), styles, strict=False)
     ):
@@ -80,7 +80,7 @@ def draw_rows(axes, names, series, *, ours=(), zero=False):
             if point is None:
                 continue
             shown = color if len(series) > 1 or name in ours else OTHERS
-            height = place + (len(series) - 1) * (0.12 - 0.24 * number)
+            height = place + 0.12 * (len(series) - 1) - 0.24 * number
             if point.low is not None:
                 axes.plot([point.low, point.high], [height, height], color=shown, linewidth=2)
             axes.plot(point.value, height, marker, color=shown)
@@ -238,6 +238,88 @@ def draw_regression():
     return figure
 
 
+def draw_engine():
+    """Times of an evaluation in units of its two matrix products, where they are one number."""
+    rows = [row for row in read_table("engine-compiled") if "times the floor" in row["case"]]
+    figure = Figure(figsize=(6.5, 3.2), layout="constrained")
+    axes = figure.subplots()
+    series = {label: [read_point(row[label]) for row in rows] for label in ("NumPy", "compiled")}
+    names = []
+    for row in rows:
+        case, system = row["case"].split(": ")
+        parts = re.sub(r"L 110, m 72, n 7,000, |times the floor( of two)?", "", case).split(", ")
+        names.append(", ".join([system, *filter(None, parts)]))
+    draw_rows(axes, names, series)
+    axes.axvline(1, color="#1d2329", linewidth=1, linestyle=":")
+    axes.set_xlim(0, None)
+    axes.set_xlabel("time of an evaluation over that of its matrix products")
+    return figure
+
+
+def draw_larger_than_memory():
+    """Seconds of an evaluation of rows in passes, measured and by the cost model."""
+    rows = read_table("larger-than-memory-model")
+    kinds = ("sine", "soft absolute value")
+    series = {
+        label: [read_point(row[f"{kind}, {column}"]) for kind in kinds for row in rows]
+        for label, column in (("measured", "seconds"), ("cost model", "model"))
+    }
+    figure = Figure(figsize=(6.5, 3.2), layout="constrained")
+    axes = figure.subplots()
+    draw_rows(axes, [f"{kind}: {row['n, m, L']}" for kind in kinds for row in rows], series)
+    axes.set_xlim(0, None)
+    axes.legend(loc="lower right")
+    axes.set_xlabel("seconds of an evaluation, by n, m and L")
+    return figure
+
+
+def draw_paper_autoencoder():
+    """Accuracies of the auto-encoder, by the reading "named code"."""
+    rows = read_table("paper-autoencoder")
+    rows = [row for row in rows if row["reading"] == "named code"]
+    columns = {"ours": "ours", "rebuild": "rebuilt", "paper": "printed"}
+    series = {label: [read_point(row[name]) for row in rows] for label, name in columns.items()}
+    figure = Figure(figsize=(6.5, 2.8), layout="constrained")
+    axes = figure.subplots()
+    draw_rows(axes, [row["data"] for row in rows], series)
+    axes.set_xlabel("accuracy on test rows ± standard error")
+    return figure
+
+
+def draw_paper_comparison_systems():
+    """Accuracies of LSPC without and with weights, by the published reading."""
+    rows = read_table("paper-comparison-systems")
+    rows = [row for row in rows if row["reading"] == "IW+LSPC, published"]
+    series = {
+        label: [
+            read_point(row[f"{label}, {column}"])
+            for row in rows
+            for column in ("without adaptation" if label == "ours" else "without", "with")
+        ]
+        for label in ("ours", "rebuilt")
+    }
+    names = [f"{row['data']}, {word}" for row in rows for word in ("LSPC", "IW+LSPC")]
+    figure = Figure(figsize=(6.5, 3.4), layout="constrained")
+    axes = figure.subplots()
+    draw_rows(axes, names, series)
+    axes.set_xlabel("accuracy on test rows ± standard error")
+    return figure
+
+
+def draw_paper_mmd():
+    """Changes of MMD by both filters on the four data sets, beside the paper's."""
+    rows = read_table("paper-mmd")
+    series = {
+        label: [read_point(row[column]) for row in rows]
+        for label, column in {"ours": "ours", "rebuild": "rebuilt", "paper": "printed"}.items()
+    }
+    figure = Figure(figsize=(6.5, 5.2), layout="constrained")
+    axes = figure.subplots()
+    draw_rows(axes, [f"{row['data']}: {row['reading']}" for row in rows], series)
+    axes.set_xlabel("change of MMD² in percent ± standard error")
+    return figure
+
+
 def draw_speech(name, corpora):
     """UAR of every system with settings that read no target label."""
     figure = Figure(figsize=(6.5, 0.6 + 2.4 * len(corpora)), layout="constrained")
@@ -258,7 +340,12 @@ def draw_speech(name, corpora):
 FIGURES = {
     "assessment": draw_assessment,
     "bearings": draw_bearings,
+    "engine": draw_engine,
+    "larger-than-memory": draw_larger_than_memory,
     "monitoring": draw_monitoring,
+    "paper-autoencoder": draw_paper_autoencoder,
+    "paper-comparison-systems": draw_paper_comparison_systems,
+    "paper-mmd": draw_paper_mmd,
     "prediction-sets": draw_prediction_sets,
     "real-tasks": draw_real_tasks,
     "regression": draw_regression,

@@ -96,7 +96,7 @@ def test_the_weight_estimator_passes_the_contract(checkout):
 
 
 def test_the_documentation_has_the_adapter(checkout):
-    for page in ("docs/guide/scikit-learn.md", "docs/guide/adapters.md"):
+    for page in ("docs/guide/adapters.md", "docs/reference/adapter-names.md"):
         assert "| `tca` | " in (checkout.folder / page).read_text(encoding="utf-8")
     reference = (checkout.folder / "docs/reference/adapters.rst").read_text(encoding="utf-8")
     assert "\n   adapters.transfer_components.TransferComponents\n" in reference

@@ -21,7 +21,6 @@ ORDER = [
     "measures",
     "base",
     "adapter_record",
-    "plugins",
     "registry",
     "output_files",
     "datasets",

@@ -18,7 +18,7 @@ from sklearn.svm import SVC
 from covshift import AdaptedClassifier, AutoAdaptedClassifier, diagnose
 from covshift.base import RefitNeededError
 from covshift.interop.onnx import to_onnx
-from covshift.predictors.fitting import fit_adapter, problem_size, represent
+from covshift.predictors.fit_and_predict import fit_adapter, problem_size, represent
 from covshift.registry import (
     AUTO,
     BUILT_IN,
@@ -29,8 +29,15 @@ from covshift.registry import (
     names,
     records,
 )
-from covshift.selection.candidates import candidates_around, check_candidates, default_candidates
-from covshift.selection.models import MODELS, find_model, make_model, model_name
+from covshift.selection.candidates import (
+    MODELS,
+    candidates_around,
+    check_candidates,
+    default_candidates,
+    find_model,
+    make_model,
+    model_name,
+)
 from covshift.streams import SampledRowsWarning
 from covshift.tables.adapting import check_choice
 from tests.shifted import make_problem

@@ -52,7 +52,7 @@ ENVIRONMENT = {
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
 # Imported once, by the process that all workers are copies of. No SKADA: importing it changes
 # scikit-learn.
-PRELOADED = ["covshift.selection.auto_adapted_classifier", "pandas"]
+PRELOADED = ["covshift.selection.auto_adapted", "pandas"]
 
 
 class Job(NamedTuple):

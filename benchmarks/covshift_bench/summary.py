@@ -6,7 +6,7 @@ interval excludes zero as well. Equal models differ by more than .01 on many sma
 so the share of harm is that among tasks with at least 200 test rows. The *regret* is the distance
 to the best of all methods on the task.
 
-Gains and their intervals are those of `covshift.measures.scores.paired_gain`. Rows count
+Gains and their intervals are those of `covshift.measures.labeled_scores.paired_gain`. Rows count
 as independent: with several rows of one unit, the intervals are too short. A method that was run
 with several seeds is compared with the plain model of the same seed, and averaged over seeds.
 
@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from covshift.measures import clustered_bootstrap_interval
-from covshift.measures.scores import paired_gain
+from covshift.measures.labeled_scores import paired_gain
 from covshift.report.document import make_cell, make_column, make_table
 from covshift.report.files import table_markdown
 from covshift_bench.results import FAILED, OK, decode_codes, decode_probabilities

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 NO_ADAPTATION = "none"
 RAW = "raw"  # an explicit ``None`` as adapter: the rows unchanged
 AUTO = "auto"  # "choose one": where a name is asked for, it is not an adapter's
-# Of `covshift.selection.models`.
+# Of `covshift.selection.candidates`.
 MODEL_NAMES = (
     "logistic", "linear-svm", "rbf", "kernel-ridge", "forest", "boosting", "joint",
     "joint-no-graph",
@@ -68,7 +68,7 @@ class AdapterRecord:
         Parameters for automatic use, or ``settings(size)`` that returns them.
     automatic : tuple of str
         Models that it is paired with in the default candidates, by the names of
-        `covshift.selection.models`.
+        `covshift.selection.candidates`.
     automatic_numbers : tuple of str
         The same where the label is a number.
     needs_classes : str

@@ -28,7 +28,7 @@ from covshift.domains import (
     pooling_units,
     role_of,
 )
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.measures import median_bandwidth
 from covshift.streams import OpenRows, bring_home, open_rows
 
@@ -224,7 +224,7 @@ class TargetLearner(DomainTransformer):
         X : array-like of shape (n_samples, n_features)
             Rows of the new target, at least ``min_domain_size`` of them.
         domain : int, str or None, default=None
-            A negative integer or a name, by which ``transform`` will know it; None: it
+            A negative integer or a name, by which new rows are known; None: it
             becomes the target of rows without ``sample_domain``, and of target domains that
             have no statistics of their own.
 

@@ -21,7 +21,7 @@ from covshift.adapters.segment_sparse_filtering import (
     pooled_responses,
     whitening_matrix,
 )
-from covshift.streams import ArrayRows, opening
+from covshift.streams import ArrayRows
 from tests.twins import naive
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -120,7 +120,7 @@ def test_memory_maps_and_dask_arrays(tmp_path, monkeypatch):
     settings = {**SMALL, "n_segments": 60}
     model = SegmentSparseFiltering(**settings).fit(X)
     monkeypatch.setattr(module, "WINDOW_BYTES", 20 * 8 * 7)  # seven windows at a time
-    monkeypatch.setattr(opening, "SMALL_BYTES", 10)
+    monkeypatch.setattr("covshift.streams.rows.SMALL_BYTES", 10)
     mapped = np.memmap(tmp_path / "x", np.float64, "w+", shape=X.shape)
     mapped[:] = X
     for rows in (mapped, da.from_array(X, chunks=(20, -1))):

@@ -18,7 +18,7 @@ from bearings import (
 from segment_settings import halves
 
 from covshift.paper.bearings.protocol import TASKS
-from covshift.selection.expectations import Estimate
+from covshift.selection.expected_scores import Estimate
 
 
 def test_accuracy_of_each_recording():

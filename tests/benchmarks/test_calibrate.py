@@ -23,7 +23,7 @@ from covshift_bench.methods.automatic import (
 from covshift_bench.runner import _write_arrays
 from covshift_bench.tasks import MADE_UP, Task, draw_task, made_up_tasks
 
-from covshift.selection.gains import QUANTITIES
+from covshift.selection.expected_gains import QUANTITIES
 
 N = len(QUANTITIES)
 

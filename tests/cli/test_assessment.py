@@ -13,11 +13,11 @@ from covshift.cli.printing import print_assessment, restore_assessment
 from covshift.persistence import read_card
 from covshift.report.document import to_plain
 from covshift.selection import auto_adapted, bench
+from covshift.selection.assessment_words import describe_assessment, score_rows, show_estimate
 from covshift.selection.candidates import Candidate
 from covshift.selection.choice import choose
-from covshift.selection.expectations import Estimate
+from covshift.selection.expected_scores import Estimate
 from covshift.selection.score_files import write_scores
-from covshift.selection.words import describe_assessment, score_rows, show_estimate
 from tests.cli.user_files import assert_refused, customers, make_tables, run, succeed, write_tables
 
 OLD_MODEL = Path(__file__).parents[1] / "fixtures" / "models_0_1" / "table_vote.skops"

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from covshift.selection.problem import Problem
+from covshift.selection.scenes import Problem
 
 
 def _problem(n_source, n_target, n_features=3, *, change=None):

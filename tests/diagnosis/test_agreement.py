@@ -9,15 +9,11 @@ import pytest
 
 from covshift import AutoAdaptedClassifier, diagnose
 from covshift.diagnosis.diagnosis import Diagnosis
-from covshift.diagnosis.words import title_of
-from covshift.kernels.arrays import FloatArray
+from covshift.diagnosis.diagnosis_words import title_of
+from covshift.kernels.array_types import FloatArray
 from covshift.selection import assessment as assessing
 from covshift.selection.assessment import HIGH, MODERATE, Determinability, assess
-from covshift.selection.choice import Choice
-from covshift.selection.expectations import Chances, Predictive, coefficients
-from covshift.selection.members import fit_members
-from covshift.selection.vote import vote_weights
-from covshift.selection.words import (
+from covshift.selection.assessment_words import (
     PLAIN_ROW,
     RECOMMENDED_ROW,
     VOTE_ROW,
@@ -26,6 +22,9 @@ from covshift.selection.words import (
     say_gain,
     score_rows,
 )
+from covshift.selection.choice import Choice
+from covshift.selection.expected_scores import Chances, Predictive, coefficients
+from covshift.selection.vote import fit_members, vote_weights
 from tests.diagnosis.made_domains import (
     CANDIDATES,
     alone,

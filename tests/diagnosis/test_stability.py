@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from covshift.diagnosis.stability import largest_covariance, measure_stability, residual_products
+from covshift.predictors.objectives import balanced_accuracy
 from covshift.selection.bench import Bench
-from covshift.selection.metrics import balanced_accuracy
-from covshift.selection.problem import Problem
+from covshift.selection.scenes import Problem
 from tests.diagnosis.degenerate import DEGENERATE
 
 

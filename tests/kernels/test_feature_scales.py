@@ -24,11 +24,11 @@ from covshift.kernels.feature_scales import (
 )
 from covshift.kernels.probabilities import fit_scaling
 from covshift.measures import median_bandwidth
-from covshift.predictors.fitting import problem_size
+from covshift.predictors.fit_and_predict import problem_size
 from covshift.predictors.gaussian_kernel_ridge import median_gamma
+from covshift.predictors.objectives import r2
 from covshift.selection.assessment import judge_determinability
 from covshift.selection.label_tasks import number_task
-from covshift.selection.metrics import r2
 from covshift.selection.rehearsals import move_by_class, move_mean_and_scale
 from tests.selection.made_problems import make_moved
 from tests.shifted import make_problem

@@ -18,8 +18,14 @@ from covshift.datasets import (
     make_smooth_shift,
 )
 from covshift.kernels import gaussian_kernels as kernels
-from covshift.measures.mmd import approximate_mmd, median_bandwidth, mmd, mmd_test
-from covshift.measures.mmd_change import held_out_mmd_change, mmd_change
+from covshift.measures.mmd import (
+    approximate_mmd,
+    held_out_mmd_change,
+    median_bandwidth,
+    mmd,
+    mmd_change,
+    mmd_test,
+)
 
 RNG = np.random.RandomState(0)
 A, B = RNG.standard_normal((23, 3)), RNG.standard_normal((17, 3)) + 0.5

@@ -51,8 +51,7 @@ from covshift.persistence import ModelFileError, ModelVersionWarning, read_card
 from covshift.persistence.model_files import untrusted_types
 from covshift.persistence.schema_audit import TRUSTED
 from covshift.registry import Size
-from covshift.selection.candidates import default_candidates
-from covshift.selection.models import kernel_machine
+from covshift.selection.candidates import default_candidates, kernel_machine
 from tests.estimators import ESTIMATORS, RECORDS
 from tests.persistence.test_hostile_files import write_members
 from tests.shifted import make_problem

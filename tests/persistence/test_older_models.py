@@ -95,7 +95,13 @@ def test_the_card_of_an_older_model(path):
 # Every type that a model file may name, by the module that it had then.
 OLD_NAMES = {
     "covshift.kernels.vector_scaling": ["Scaling"],
+    "covshift.predictors.adapted_classifier": ["AdaptedClassifier"],
+    "covshift.predictors.adapted_regressor": ["AdaptedRegressor"],
     "covshift.predictors.numbered_classes": ["NumberedClasses"],
+    "covshift.selection.auto_adapted_classifier": ["AutoAdaptedClassifier"],
+    "covshift.selection.auto_adapted_regressor": ["AutoAdaptedRegressor"],
+    "covshift.selection.expectations": ["Estimate"],
+    "covshift.selection.members": ["Member"],
     "covshift.selection.source_standard_scaler": ["SourceStandardScaler"],
     "covshift.tables.classifier": ["TableClassifier"],
     "covshift.tables.regressor": ["TableRegressor"],

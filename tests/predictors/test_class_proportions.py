@@ -10,7 +10,7 @@ from sklearn.svm import LinearSVC
 from covshift import AdaptedClassifier, DomainStandardScaler, NothingToAdaptWarning, load, save
 from covshift.kernels.probabilities import fit_scaling
 from covshift.predictors.class_proportions import SHARE_PRIOR
-from covshift.predictors.held_out import N_FOLDS
+from covshift.predictors.held_out_rows import N_FOLDS
 
 NAMES = np.array(["no", "yes"])
 MODEL = AdaptedClassifier(None, LogisticRegression(), class_shares="estimated")

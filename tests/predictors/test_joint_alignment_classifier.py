@@ -18,8 +18,7 @@ from covshift import (
 )
 from covshift.predictors import joint_alignment_classifier as module
 from covshift.registry import Size
-from covshift.selection.candidates import default_candidates, named_model
-from covshift.selection.models import make_model, model_name
+from covshift.selection.candidates import default_candidates, make_model, model_name, named_model
 from covshift.tables.adapting import check_choice
 from tests.shifted import make_problem
 from tests.twins import joint_alignment_twin as twin

@@ -14,7 +14,7 @@ from covshift import (
     save,
     stack_domains,
 )
-from covshift.predictors.held_out import MAX_KEPT, HeldOutRows, NoHeldOutRowsError, draw_kept
+from covshift.predictors.held_out_rows import MAX_KEPT, HeldOutRows, NoHeldOutRowsError, draw_kept
 from covshift.predictors.prediction_sets import (
     CLASS_PROPORTIONS,
     DENSITY_RATIOS,

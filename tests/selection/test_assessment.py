@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import r2_score
 
 import covshift.selection.assessment as assessing
-from covshift.predictors.objective import OBJECTIVES
+from covshift.predictors.objectives import METRICS, OBJECTIVES
 from covshift.selection.assessment import (
     MAX_RISK,
     MIN_GAIN,
@@ -24,9 +24,10 @@ from covshift.selection.assessment import (
     score_labels,
     with_labels,
 )
+from covshift.selection.assessment_words import say_gain
 from covshift.selection.candidates import Candidate
 from covshift.selection.choice import choose, held_out_weights
-from covshift.selection.expectations import (
+from covshift.selection.expected_scores import (
     MODELS,
     Estimate,
     Predictive,
@@ -39,10 +40,8 @@ from covshift.selection.expectations import (
     quantities_of,
 )
 from covshift.selection.leaderboard import score_table
-from covshift.selection.metrics import METRICS
-from covshift.selection.problem import Problem
 from covshift.selection.rehearsals import KINDS, pseudo_targets
-from covshift.selection.words import say_gain
+from covshift.selection.scenes import Problem
 from tests.selection.made_problems import Broken, make_bench, make_moved, plain, standardized
 
 WEIGHTS = np.array([0.1, 0.6, 0.3])
@@ -206,7 +205,7 @@ def test_the_file_has_coefficients_of_quantities_that_exist(objective):
         assert set(fitted.get("mean", {})) | set(fitted["log scale"]) <= set(known)
         assert len(fitted["quantiles"]) == len(coefficients()["probabilities"])
         assert (np.diff(fitted["quantiles"]) > 0).all()
-    text = files("covshift.selection").joinpath("expectations.json").read_text()
+    text = files("covshift.selection").joinpath("expected_scores.json").read_text()
     assert json.loads(text)["command"].startswith("python benchmarks/assessment.py")
 
 

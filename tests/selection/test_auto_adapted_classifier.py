@@ -14,11 +14,10 @@ from covshift import (
 )
 from covshift.base import NothingToAdaptWarning, RefitNeededError
 from covshift.registry import Size
-from covshift.selection.candidates import default_candidates
+from covshift.selection.candidates import default_candidates, make_model
 from covshift.selection.choice import NoRankedCandidateWarning
-from covshift.selection.members import FewerMembersWarning
-from covshift.selection.models import make_model
-from covshift.selection.scorers import SCORERS
+from covshift.selection.label_free_scores import SCORERS
+from covshift.selection.vote import FewerMembersWarning
 from tests.selection.made_problems import Broken, make_moved
 
 FEW = [

@@ -16,9 +16,8 @@ from covshift import (
     save,
     stack_domains,
 )
-from covshift.selection.expectations import DISAGREEMENT
+from covshift.selection.expected_scores import DISAGREEMENT, number_quantities
 from covshift.selection.label_tasks import ROOM
-from covshift.selection.number_expectations import number_quantities
 
 FEW = [("standardize", Ridge()), ("coral", Ridge())]
 

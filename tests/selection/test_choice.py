@@ -10,14 +10,13 @@ from sklearn.svm import SVC
 
 from covshift import AdaptedClassifier, CorrelationAlignment, DomainStandardScaler
 from covshift.registry import Size, find_record
-from covshift.selection.candidates import check_candidates
+from covshift.selection.assessment_words import adapter_rows
+from covshift.selection.candidates import check_candidates, forest
 from covshift.selection.choice import NoRankedCandidateWarning, choose
 from covshift.selection.leaderboard import disqualify, score_table
-from covshift.selection.models import forest
-from covshift.selection.outputs import Output
 from covshift.selection.rehearsals import KINDS
+from covshift.selection.scenes import Output
 from covshift.selection.vote import SCORE_ERROR, combine_with_labels, vote_weights
-from covshift.selection.words import adapter_rows
 from tests.selection.made_problems import (
     Broken,
     Constant,

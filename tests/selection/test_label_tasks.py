@@ -10,8 +10,8 @@ from sklearn.metrics import r2_score
 from sklearn.metrics.pairwise import rbf_kernel
 
 from covshift.predictors.gaussian_kernel_ridge import GaussianKernelRidge
+from covshift.predictors.objectives import negative_mae, r2
 from covshift.selection.label_tasks import N_GROUPS, ROOM, number_task
-from covshift.selection.metrics import negative_mae, r2
 
 RNG = np.random.RandomState(0)
 LABELS = 50 + 10 * RNG.standard_normal(100)

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+from covshift.predictors.objectives import METRICS
 from covshift.selection.bench import Bench
 from covshift.selection.choice import choose_plain
-from covshift.selection.gains import (
+from covshift.selection.expected_gains import (
     QUANTITIES,
     coefficients,
     expected_gains,
@@ -17,8 +18,6 @@ from covshift.selection.gains import (
     separation,
 )
 from covshift.selection.leaderboard import score_table
-from covshift.selection.metrics import METRICS
-from covshift.selection.problem import Problem
 from covshift.selection.rehearsals import (
     KINDS,
     MAX_DOMAINS,
@@ -37,6 +36,7 @@ from covshift.selection.rehearsals import (
     source_domains,
     target_like,
 )
+from covshift.selection.scenes import Problem
 from tests.selection.made_problems import Broken, make_bench, make_moved, plain, standardized
 
 OBJECTIVES = list(METRICS)
@@ -169,7 +169,7 @@ def test_separation_is_near_zero_where_rows_overlap():
 def test_coefficients_name_every_quantity_and_the_command_that_wrote_them():
     for objective in OBJECTIVES:
         assert tuple(coefficients()[objective]) == QUANTITIES
-    text = files("covshift.selection").joinpath("coefficients.json").read_text()
+    text = files("covshift.selection").joinpath("expected_gains.json").read_text()
     assert json.loads(text)["command"].startswith("python benchmarks/calibrate.py")
 
 

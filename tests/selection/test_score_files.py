@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from covshift import AutoAdaptedClassifier
-from covshift.selection import auto_adapted, bench, members, score_files
+from covshift.selection import auto_adapted, bench, score_files, vote
 from covshift.selection.choice import choose
 from covshift.selection.score_files import ScoreFileError, read_scores, write_scores
 from tests.selection.made_problems import Broken, make_bench, make_moved, plain, standardized
@@ -65,14 +65,14 @@ def test_the_same_model_to_the_bit_and_members_alone_are_fitted(tmp_path, monkey
         benches.append(a_bench)
         return choose(a_bench, *arguments, **options)
 
-    fit_member = members._fit
+    fit_member = vote._fit
 
     def count(candidate, data):
         fits.append(candidate.name)
         return fit_member(candidate, data)
 
     monkeypatch.setattr(auto_adapted, "choose", keep_bench)
-    monkeypatch.setattr(members, "_fit", count)
+    monkeypatch.setattr(vote, "_fit", count)
     settings = {"candidates": FEW, "random_state": 0}
     first = AutoAdaptedClassifier(**settings).fit(X, y, sample_domain=sample_domain)
     write_scores(benches[0], path)

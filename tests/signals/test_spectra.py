@@ -9,7 +9,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from covshift.signals import EnvelopeSpectrum, Spectrum
 from covshift.signals import spectra as blocks
-from covshift.streams import opening
 from tests.twins.signal_twins import naive_envelope_spectrum, naive_prewhitened, naive_spectrum
 
 rng = np.random.default_rng(0)
@@ -123,7 +122,7 @@ def test_maps_and_dask_arrays(transformer, tmp_path, monkeypatch):
     lazily = blocks_of.transform(da.from_array(X, chunks=(20, -1)))
     assert isinstance(lazily, da.Array)
     np.testing.assert_array_equal(lazily.compute(), whole)
-    monkeypatch.setattr(opening, "SMALL_BYTES", 10)
+    monkeypatch.setattr("covshift.streams.rows.SMALL_BYTES", 10)
     mapped = np.memmap(tmp_path / "x", np.float64, "w+", shape=X.shape)
     mapped[:] = X
     np.testing.assert_array_equal(clone(transformer).fit(mapped).transform(mapped), whole)

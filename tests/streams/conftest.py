@@ -3,13 +3,11 @@
 import numpy as np
 import pytest
 
-from covshift.streams import opening
-
 
 @pytest.fixture(params=["map", "dask"])
 def streamed(request, tmp_path, monkeypatch):
     """A function that turns an array into one whose rows come in blocks."""
-    monkeypatch.setattr(opening, "SMALL_BYTES", 0)
+    monkeypatch.setattr("covshift.streams.rows.SMALL_BYTES", 0)
 
     def turn(X):
         if request.param == "dask":

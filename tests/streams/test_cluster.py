@@ -12,8 +12,8 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from covshift import AutoAdaptedClassifier, DomainStandardScaler, PeriodicSparseFiltering
-from covshift.streams.dask_rows import PERSISTED_SHARE, DaskRows, deal_blocks
 from covshift.streams.moments import first_moments
+from covshift.streams.rows import PERSISTED_SHARE, DaskRows, deal_blocks
 from covshift.studies.runner import run_experiment
 from tests.shifted import make_problem
 from tests.streams.cluster import local_cluster
@@ -117,7 +117,7 @@ def test_shares_are_by_threads_and_count_the_memory_of_all_workers(monkeypatch):
         return {"workers": {name: workers[name] for name in names}}
 
     client = SimpleNamespace(scheduler_info=five_unless_asked)
-    monkeypatch.setattr("covshift.streams.dask_rows._current_client", lambda: client)
+    monkeypatch.setattr("covshift.streams.rows._current_client", lambda: client)
     X = made_rows()
     room = int(PERSISTED_SHARE * 100_000 * len(workers))
     assert Counter(deal_blocks(X[: room // X[0].nbytes], N_BLOCKS)) == threads

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from covshift import PeriodicSparseFiltering, SparseFiltering
 from covshift.kernels.filter_losses import filter_losses, streamed_losses
-from covshift.streams.opening import open_rows
+from covshift.streams.rows import open_rows
 from tests.shifted import make_problem
 
 da = pytest.importorskip("dask.array")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from covshift import DenoisingAutoencoder, LSPClassifier, SampledRowsWarning
-from covshift.measures import ks_distance, mmd, samples
+from covshift.measures import ks_distance, mmd
 from tests.shifted import make_problem
 
 
@@ -16,7 +16,7 @@ def test_few_rows_are_all_measured(streamed):
 
 
 def test_many_rows_are_sampled(streamed, monkeypatch):
-    monkeypatch.setattr(samples, "MEASURED_ROWS", 400)
+    monkeypatch.setattr("covshift.measures.sample_checks.MEASURED_ROWS", 400)
     rng = np.random.default_rng(0)
     A, B = rng.standard_normal((1000, 2)), 1 + rng.standard_normal((300, 2))
     with pytest.warns(SampledRowsWarning, match="A is measured from 400 of 1,000 rows.*0.0679"):

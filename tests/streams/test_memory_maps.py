@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 
 from covshift import PeriodicSparseFiltering, SparseFiltering
-from covshift.streams import is_streamed, opening
+from covshift.streams import is_streamed
 from tests.shifted import make_problem
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -28,7 +28,7 @@ every_filter = pytest.mark.parametrize("filter_", FILTERS, ids=repr)
 @pytest.fixture
 def mapped(tmp_path, monkeypatch):
     """A function that maps an array from a file; maps of any size are streamed."""
-    monkeypatch.setattr(opening, "SMALL_BYTES", 0)
+    monkeypatch.setattr("covshift.streams.rows.SMALL_BYTES", 0)
 
     def save(X, name="rows.npy"):
         np.save(tmp_path / name, X)

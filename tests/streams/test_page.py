@@ -6,8 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from covshift.streams import opening
-
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "larger-than-memory.md"
 
 
@@ -17,7 +15,7 @@ def test_the_page_runs(tmp_path, monkeypatch):
     pd = pytest.importorskip("pandas")
     pytest.importorskip("dask.dataframe")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(opening, "SMALL_BYTES", 0)
+    monkeypatch.setattr("covshift.streams.rows.SMALL_BYTES", 0)
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((600, 3))
     y, sample_domain = (rows[:, 0] > 0).astype(int), np.repeat([0, 1, -1], 200)

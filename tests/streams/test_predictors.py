@@ -16,7 +16,7 @@ from covshift import (
     SampledRowsWarning,
     ULSIFWeights,
 )
-from covshift.predictors import fitting
+from covshift.predictors import fit_and_predict
 from tests.shifted import make_problem
 
 pytest.importorskip("dask.array")
@@ -60,7 +60,7 @@ def test_labels_of_any_type_and_a_regressor(streamed):
 
 
 def test_more_labeled_rows_than_fit_are_sampled(streamed, monkeypatch):
-    monkeypatch.setattr(fitting, "ESTIMATOR_BYTES", 80 * 3 * 8)
+    monkeypatch.setattr(fit_and_predict, "ESTIMATOR_BYTES", 80 * 3 * 8)
     X, y, sample_domain, _ = make_problem(n=60)
     model = AdaptedClassifier(DomainStandardScaler(), LogisticRegression())
     with pytest.warns(SampledRowsWarning, match="from 80 of 120 rows.* 1.2 times as much"):

@@ -9,7 +9,7 @@ from sklearn.metrics import r2_score
 
 from covshift import diagnose, stack_domains
 from covshift.report.document import make_cell, make_column, make_document, make_section, make_table
-from covshift.selection.words import say_number
+from covshift.selection.assessment_words import say_number
 from covshift.tables import read_pair
 from covshift.tables.diagnosis_report import (
     MAX_SHOWN_DOMAINS,

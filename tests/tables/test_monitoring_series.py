@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import chi2_contingency
 
 from covshift import AdaptedClassifier, DomainStandardScaler, estimate_performance
-from covshift.selection.expectations import Predictive
+from covshift.selection.expected_scores import Predictive
 from covshift.tables import TableClassifier, TableError, match_tables, monitoring_series
 from covshift.tables.monitoring_batch import class_proportions_pvalue
 from covshift.tables.monitoring_history import append_history, read_history

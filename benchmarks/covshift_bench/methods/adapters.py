@@ -3,7 +3,7 @@
 from functools import partial
 
 from covshift import AdaptedClassifier
-from covshift.predictors.fitting import problem_size
+from covshift.predictors.fit_and_predict import problem_size
 from covshift.registry import find_record, records
 from covshift.selection.candidates import named_model
 from covshift_bench.method import Method, predict_all, stacked

@@ -15,9 +15,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 
 from covshift import AdaptedClassifier
+from covshift.predictors.objectives import METRICS
+from covshift.selection.label_free_scores import SCORERS
 from covshift.selection.leaderboard import disqualify
-from covshift.selection.metrics import METRICS
-from covshift.selection.scorers import SCORERS
 from covshift_bench.method import Method, Prediction
 from covshift_bench.methods.automatic import (
     BALANCED,

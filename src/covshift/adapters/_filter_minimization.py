@@ -23,7 +23,7 @@ from covshift.kernels.activations import (
     root_mean_squares,
     stored_norms,
 )
-from covshift.kernels.arrays import BoolArray, FloatArray, IntArray, Rows
+from covshift.kernels.array_types import BoolArray, FloatArray, IntArray, Rows
 from covshift.kernels.device_filters import (
     DeviceProblems,
     Passes,
@@ -39,8 +39,8 @@ from covshift.kernels.filter_losses import (
     streamed_losses,
 )
 from covshift.kernels.filter_streams import squares_by_code
-from covshift.kernels.ks_distance import mean_ks_distance
 from covshift.kernels.row_blocks import are_kept
+from covshift.measures.ks import mean_ks_distance
 from covshift.solvers.array_api import gather, namespace_of
 from covshift.solvers.lbfgs import MAX_DENSE, Path, minimize_lbfgs, search_limits
 from covshift.solvers.threads import Run, run_tasks

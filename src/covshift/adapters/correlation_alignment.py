@@ -32,7 +32,7 @@ from sklearn.utils import check_scalar
 
 from covshift.base import RefitNeededError, UnitAdapter, check_option
 from covshift.domains import Unit, locate_units, role_of
-from covshift.kernels.arrays import FloatArray, IntArray, Rows
+from covshift.kernels.array_types import FloatArray, IntArray, Rows
 from covshift.kernels.feature_scales import is_constant
 from covshift.kernels.gaussian_kernels import TILE_ROWS
 from covshift.streams import OpenRows, RowStream

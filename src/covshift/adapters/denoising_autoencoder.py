@@ -42,7 +42,7 @@ from covshift.base import (
 )
 from covshift.domains import check_fit_domains, check_new_domains
 from covshift.kernels import compiled
-from covshift.kernels.arrays import FloatArray
+from covshift.kernels.array_types import FloatArray
 from covshift.kernels.feature_scales import feature_variances
 from covshift.shared_docs import documented_like
 from covshift.solvers.threads import one_blas_thread

@@ -17,9 +17,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from covshift.base import UnitAdapter, check_count, check_option
-from covshift.kernels.arrays import FloatArray
+from covshift.kernels.array_types import FloatArray
 from covshift.streams import sample_rows
-from covshift.streams.opening import warn_sampled
+from covshift.streams.rows import warn_sampled
 
 END = 1e-7  # scikit-learn's BOUNDS_THRESHOLD
 POSITION_ROUNDING = 1e-9  # positions among the rows, up to millions, are whole numbers to this

@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from covshift.base import UnitAdapter
 from covshift.domains import Unit
-from covshift.kernels.arrays import FloatArray, IntArray, Rows
+from covshift.kernels.array_types import FloatArray, IntArray, Rows
 from covshift.kernels.feature_scales import is_constant
 from covshift.streams import OpenRows, RowStream
 from covshift.streams.moments import stream_means, tiles_by_code

@@ -3,7 +3,7 @@
 import numpy as np
 
 from covshift.adapters.correlation_alignment import LinearAlignment, square_roots
-from covshift.kernels.arrays import FloatArray
+from covshift.kernels.array_types import FloatArray
 
 
 def monge_matrix(C_from: FloatArray, C_to: FloatArray) -> FloatArray:

@@ -22,7 +22,7 @@ from covshift.base import (
 )
 from covshift.domains import check_fit_domains, check_new_domains
 from covshift.kernels.activations import ACTIVATIONS, activate, row_norms
-from covshift.kernels.arrays import FloatArray
+from covshift.kernels.array_types import FloatArray
 from covshift.row_checks import check_magnitude
 from covshift.shared_docs import documented_like
 from covshift.streams import OpenRows, open_rows

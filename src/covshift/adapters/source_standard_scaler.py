@@ -14,7 +14,7 @@ from covshift.base import (
     register_target,
 )
 from covshift.domains import Unit, check_fit_domains, check_new_domains
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.kernels.feature_scales import feature_scales
 from covshift.shared_docs import documented_like
 from covshift.streams import OpenRows, RowStream, open_rows

@@ -8,7 +8,7 @@ from covshift.adapters.correlation_alignment import column_means, scatter
 from covshift.adapters.domain_standard_scaler import measure_scales
 from covshift.base import DomainTransformer, NothingToAdaptWarning, UnitAdapter, check_count
 from covshift.domains import role_of
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.streams import RowStream
 from covshift.streams.moments import first_moments, scatter_about
 

@@ -68,7 +68,7 @@ def print_assessment(stored: Any) -> bool:
         False, and nothing is printed, where it is not an assessment that this version knows.
     """
     # Imported here: --help stays fast.
-    from covshift.selection.words import (
+    from covshift.selection.assessment_words import (
         describe_assessment,
         name_objective,
         score_rows,
@@ -93,7 +93,7 @@ def print_assessment(stored: Any) -> bool:
 def restore_assessment(stored: Any) -> Any:
     """Return the `Assessment` of plain data; None: it is not one."""
     from covshift.selection.assessment import Assessment, Determinability
-    from covshift.selection.expectations import Estimate
+    from covshift.selection.expected_scores import Estimate
 
     def number(value: Any) -> float:
         return float("nan") if value is None else float(value)  # JSON has no NaN

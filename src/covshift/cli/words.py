@@ -1,7 +1,7 @@
 """Sentences that the commands print, made from their results; help stands beside its option.
 
-The advice is in the words of `covshift.selection.words`, other texts about tables in those of
-`covshift.tables.words`. Both are imported where they are needed: --help stays fast.
+The advice is in the words of `covshift.selection.assessment_words`, other texts about tables in
+those of `covshift.tables.words`. Both are imported where they are needed: --help stays fast.
 """
 
 from collections.abc import Callable, Mapping
@@ -54,7 +54,7 @@ def say_labels(label: str, data: Mapping[str, Any]) -> str:
     """Return the rows of each class, or what a numeric label is like."""
     if "rows of each class" in data:
         return f"Rows of each class: {say_counts(data['rows of each class'])}."
-    from covshift.selection.words import say_number
+    from covshift.selection.assessment_words import say_number
 
     values = {name: say_number(value) for name, value in data["values of the label"].items()}
     return (
@@ -80,7 +80,7 @@ def say_predicted(result: Mapping[str, Any]) -> str:
         return say_counts(result["counts"])
     if result["values"] is None:
         return "none"
-    from covshift.selection.words import say_number
+    from covshift.selection.assessment_words import say_number
 
     values = {name: say_number(value) for name, value in result["values"].items()}
     return f"{values['smallest']} to {values['largest']}, mean {values['mean']}"
@@ -100,7 +100,7 @@ def say_sets(sets: Mapping[str, Any]) -> list[str]:
         )
     if not intervals:
         return [*sentences, f"Mean size of a set: {sets['mean size']:.2f} classes."]
-    from covshift.selection.words import say_number
+    from covshift.selection.assessment_words import say_number
 
     sentences.append(f"Mean width of an interval: {say_number(sets['mean width'])}.")
     if sets["infinite"]:
@@ -116,7 +116,7 @@ def say_sets(sets: Mapping[str, Any]) -> list[str]:
 
 def say_gain(gain: Mapping[str, float | None], objective: str | None) -> str:
     """Return how the model compares with the plain model."""
-    from covshift.predictors.objective import NAMES
+    from covshift.predictors.objectives import NAMES
 
     if gain["value"] == gain["low"] == gain["high"] == 0:
         return "The model and the plain model are right on the same rows."
@@ -132,7 +132,7 @@ def say_gain(gain: Mapping[str, float | None], objective: str | None) -> str:
 
 
 def _signed(value: float) -> str:
-    from covshift.selection.words import say_number
+    from covshift.selection.assessment_words import say_number
 
     return f"{'+' if value >= 0 else ''}{say_number(value)}"
 
@@ -145,7 +145,7 @@ def say_hurt(switch: str, *, adapts: bool) -> str:
 
 def say_expected(expected: Mapping[str, Any], objective: str | None) -> str:
     """Return the score that was expected when the model was made, and the one observed."""
-    from covshift.selection.words import show_score
+    from covshift.selection.assessment_words import show_score
 
     # The digits of then: two roundings of one score would confuse.
     figures = {**expected, **expected["stated"]}

@@ -12,7 +12,7 @@ from scipy.io import loadmat, wavfile
 from sklearn.utils import Bunch
 
 from covshift.datasets.collection import UNREADABLE_ARRAYS, damaged, find_folder
-from covshift.kernels.arrays import FloatArray
+from covshift.kernels.array_types import FloatArray
 from covshift.shared_docs import documented_like
 
 TABLE = "recordings.csv"

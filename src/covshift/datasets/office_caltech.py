@@ -9,7 +9,7 @@ from scipy.io import loadmat
 from sklearn.utils import Bunch
 
 from covshift.datasets.collection import damaged, find_file, find_folder, make_collection
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.shared_docs import documented_like
 
 FILES = {

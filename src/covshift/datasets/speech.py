@@ -28,7 +28,7 @@ from covshift.datasets.speech_features import (
     sampling_rate,
     segment_features,
 )
-from covshift.kernels.arrays import FloatArray
+from covshift.kernels.array_types import FloatArray
 from covshift.output_files import prepare_folder, write_whole
 
 # --- Features of many sound files, in parallel, so that a stop at any moment costs little ---

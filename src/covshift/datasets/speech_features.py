@@ -21,7 +21,7 @@ from scipy import sparse
 from scipy.fft import dct, rfft
 
 from covshift.base import check_option
-from covshift.kernels.arrays import FloatArray, Rows
+from covshift.kernels.array_types import FloatArray, Rows
 
 # --- Sound files -> one channel of samples; what cannot be used is named, not guessed at ---
 

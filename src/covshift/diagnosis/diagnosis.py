@@ -12,31 +12,28 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _get_feature_names
 
 from covshift.base import check_count, check_option
+from covshift.diagnosis.diagnosis_words import describe, describe_html, summarize
 from covshift.diagnosis.movement import Movement, measure_movement
 from covshift.diagnosis.report import draw_expected, make_report
 from covshift.diagnosis.stability import Stability, measure_stability
 from covshift.diagnosis.weighting import Weighting, measure_weighting
-from covshift.diagnosis.words import describe, describe_html, summarize
 from covshift.domains import check_fit_domains, known_labels
-from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
+from covshift.kernels.array_types import BoolArray, FloatArray, IntArray
 from covshift.output_files import write_whole
-from covshift.predictors.objective import ACCURACY, OBJECTIVES
+from covshift.predictors.objectives import ACCURACY, NUMBER_METRICS, OBJECTIVES, R2
 from covshift.report.document import to_plain
 from covshift.row_checks import check_readable
 from covshift.selection.assessment import MAX_RISK, Assessment
-from covshift.selection.auto_adapted import AutoAdapted
-from covshift.selection.auto_adapted_classifier import AutoAdaptedClassifier
-from covshift.selection.auto_adapted_regressor import AutoAdaptedRegressor
+from covshift.selection.assessment_words import HOW_TO_LABEL, adapter_rows
+from covshift.selection.auto_adapted import AutoAdapted, AutoAdaptedClassifier, AutoAdaptedRegressor
 from covshift.selection.bench import Bench
 from covshift.selection.choice import Choice
 from covshift.selection.label_tasks import NumberTask
 from covshift.selection.leaderboard import Leaderboard
-from covshift.selection.members import FitData
-from covshift.selection.metrics import NUMBER_METRICS, R2
 from covshift.selection.score_files import write_scores
-from covshift.selection.words import HOW_TO_LABEL, adapter_rows
+from covshift.selection.vote import FitData
 from covshift.streams import bring_home, is_streamed
-from covshift.streams.opening import draw_in_memory
+from covshift.streams.rows import draw_in_memory
 
 
 class Findings(NamedTuple):

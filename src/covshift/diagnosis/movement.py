@@ -25,7 +25,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from covshift.diagnosis.weighting import fit_support
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.kernels.feature_scales import feature_scales, feature_variances
 from covshift.kernels.gaussian_kernels import rbf_kernel
 from covshift.measures import (
@@ -43,7 +43,7 @@ from covshift.selection.importance_weights import (
     class_share_weights,
     left_unexplained,
 )
-from covshift.selection.problem import Problem
+from covshift.selection.scenes import Problem
 from covshift.warning_filters import ignored_warnings
 
 LEVEL = 0.05  # of the tests, with Holm's correction over tests, features, domains

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.decomposition import PCA
 
-from covshift.diagnosis.words import (
+from covshift.diagnosis.diagnosis_words import (
     say_advised,
     say_moved,
     say_skipped,
@@ -15,9 +15,9 @@ from covshift.diagnosis.words import (
     show_expected_gain,
     title_of,
 )
-from covshift.kernels.arrays import FloatArray
+from covshift.kernels.array_types import FloatArray
 from covshift.kernels.feature_scales import feature_scales
-from covshift.predictors.fitting import adapt_rows
+from covshift.predictors.fit_and_predict import adapt_rows
 from covshift.registry import NO_ADAPTATION
 from covshift.report.document import (
     Cell,
@@ -32,9 +32,7 @@ from covshift.report.document import (
     make_section,
     make_table,
 )
-from covshift.selection.candidates import Candidate
-from covshift.selection.problem import Problem, target_scene
-from covshift.selection.words import (
+from covshift.selection.assessment_words import (
     HOW_TO_LABEL,
     REHEARSALS,
     capitalized,
@@ -43,6 +41,8 @@ from covshift.selection.words import (
     score_rows,
     show_estimate,
 )
+from covshift.selection.candidates import Candidate
+from covshift.selection.scenes import Problem, target_scene
 
 if TYPE_CHECKING:
     from covshift.diagnosis.diagnosis import Diagnosis

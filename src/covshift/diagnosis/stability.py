@@ -23,7 +23,7 @@ from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from covshift.diagnosis.movement import LEVEL
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.kernels.distinct_rows import deal_folds
 from covshift.report.document import to_plain
 from covshift.selection.bench import N_FOLDS, Bench

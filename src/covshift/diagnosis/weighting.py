@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from covshift.kernels.arrays import BoolArray, FloatArray
+from covshift.kernels.array_types import BoolArray, FloatArray
 from covshift.measures import SourceSupport, effective_sample_size, pareto_k
 from covshift.report.document import to_plain
 from covshift.selection.bench import MIN_ROLE_ROWS, Bench

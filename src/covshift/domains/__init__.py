@@ -12,24 +12,22 @@ The contract that every estimator of the package keeps:
 This package is the only place that decides any of it.
 """
 
-from covshift.domains.labels import (
-    Labels,
-    blank_labels,
-    check_no_placeholders,
-    encode_classes,
-    known_labels,
-    placeholder_label,
-)
-from covshift.domains.roles import (
+from covshift.domains.roles_and_labels import (
     SOME_SOURCE,
     SOME_TARGET,
     FitDomains,
+    Labels,
     Unit,
+    blank_labels,
     check_fit_domains,
     check_new_domains,
+    check_no_placeholders,
+    encode_classes,
+    known_labels,
     locate_units,
     new_target_domain,
     pick_rows,
+    placeholder_label,
     pooling_units,
     role_of,
     unit_codes,

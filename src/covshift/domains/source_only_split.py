@@ -8,9 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import check_cv
 
-from covshift.domains.labels import known_labels
-from covshift.domains.roles import check_fit_domains
-from covshift.kernels.arrays import IntArray
+from covshift.domains.roles_and_labels import check_fit_domains, known_labels
+from covshift.kernels.array_types import IntArray
 
 
 class SourceOnlySplit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped

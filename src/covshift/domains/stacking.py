@@ -8,9 +8,13 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import _safe_indexing
 
-from covshift.domains.labels import Labels, blank_labels, known_labels
-from covshift.domains.roles import check_sample_domain
-from covshift.kernels.arrays import IntArray
+from covshift.domains.roles_and_labels import (
+    Labels,
+    blank_labels,
+    check_sample_domain,
+    known_labels,
+)
+from covshift.kernels.array_types import IntArray
 
 
 @dataclass(frozen=True)

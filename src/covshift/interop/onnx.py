@@ -24,12 +24,11 @@ from sklearn.utils.validation import check_is_fitted
 from covshift._version import __version__
 from covshift.domains import check_new_domains
 from covshift.interop.onnx_operators import Graph, add_predictor, add_step
-from covshift.kernels.arrays import FloatArray
+from covshift.kernels.array_types import FloatArray
 from covshift.output_files import write_whole
-from covshift.predictors.adapted_classifier import ESTIMATED
-from covshift.predictors.adapted_estimator import AdaptedEstimator
-from covshift.predictors.fitting import knows_domains, steps_of
-from covshift.predictors.objective import BALANCED_ACCURACY
+from covshift.predictors.adapted import ESTIMATED, AdaptedEstimator
+from covshift.predictors.fit_and_predict import knows_domains, steps_of
+from covshift.predictors.objectives import BALANCED_ACCURACY
 from covshift.warning_filters import ignored_warnings
 
 __all__ = ["to_onnx"]

@@ -41,7 +41,7 @@ from covshift.adapters import (
 from covshift.adapters.source_standard_scaler import SourceStandardScaler
 from covshift.domains import locate_units, role_of
 from covshift.kernels.activations import stored_norms
-from covshift.kernels.arrays import FloatArray
+from covshift.kernels.array_types import FloatArray
 
 OPSET = 18
 IR_VERSION = 9  # what runtimes since 2023 read

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from covshift.domains import check_fit_domains, check_new_domains
-from covshift.kernels.arrays import FloatArray
+from covshift.kernels.array_types import FloatArray
 from covshift.row_checks import validate_rows
 from covshift.weights import scale_to_mean_one
 

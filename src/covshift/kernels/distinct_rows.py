@@ -9,7 +9,7 @@ from collections import Counter
 
 import numpy as np
 
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.array_types import FloatArray, IntArray
 
 
 def merge_rows(X: FloatArray) -> tuple[FloatArray, IntArray]:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from covshift.kernels.arrays import BoolArray, FloatArray
+from covshift.kernels.array_types import BoolArray, FloatArray
 
 EPSILON = float(np.finfo(np.float64).eps)
 

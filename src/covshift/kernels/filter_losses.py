@@ -48,7 +48,7 @@ from scipy import sparse
 
 from covshift.kernels import compiled
 from covshift.kernels.activations import Activation, half_angle_is_cheaper, inverse_roots
-from covshift.kernels.arrays import BoolArray, FloatArray, IntArray, Rows
+from covshift.kernels.array_types import BoolArray, FloatArray, IntArray, Rows
 from covshift.kernels.filter_passes import (
     ActivationRule,
     FilterLoss,

@@ -53,7 +53,7 @@ import numpy as np
 
 from covshift.kernels import compiled
 from covshift.kernels.activations import Activation, activate_block
-from covshift.kernels.arrays import FloatArray
+from covshift.kernels.array_types import FloatArray
 from covshift.kernels.row_blocks import Block, BlockedRows, Lane, Run, project, project_back, room
 
 # --- Steps on the activations of a block, by NumPy or by compiled code ---

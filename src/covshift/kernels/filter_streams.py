@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from covshift.kernels.activations import Activation, activate
-from covshift.kernels.arrays import FloatArray, IntArray, Rows
+from covshift.kernels.array_types import FloatArray, IntArray, Rows
 from covshift.kernels.filter_passes import (
     ActivationRule,
     FilterLoss,

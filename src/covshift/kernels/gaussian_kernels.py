@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from covshift.kernels.arrays import FloatArray
+from covshift.kernels.array_types import FloatArray
 
 Kernel: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 

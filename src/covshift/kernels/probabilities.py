@@ -42,7 +42,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.kernels.feature_scales import EPSILON
 
 LARGEST_LOG = 12.0  # of the temperature and of its inverse: scores of any sane scale

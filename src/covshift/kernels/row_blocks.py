@@ -25,7 +25,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from covshift.kernels.arrays import FloatArray, IntArray, Rows
+from covshift.kernels.array_types import FloatArray, IntArray, Rows
 
 # The activations of a block: about the second-level cache of current cores. Shorter blocks
 # would leave more of it to the four arrays that a pass touches, and more calls per row.

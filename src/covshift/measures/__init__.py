@@ -4,6 +4,14 @@ Tests of whether rows moved, and by how much. Every test has an effect size, sin
 enough rows every p-value is small.
 """
 
+from covshift.measures.accuracy_estimates import (
+    accuracy_under_class_shares,
+    average_thresholded_confidence,
+    calibrated_confidence,
+    difference_of_confidences,
+    importance_weighted_calibration,
+    transported_confidence,
+)
 from covshift.measures.classifier_two_sample_test import (
     ClassifierTest,
     classifier_two_sample_test,
@@ -13,15 +21,22 @@ from covshift.measures.cosine_neighborhood import (
     check_cosine_neighborhood,
 )
 from covshift.measures.ks import KSTest, ks_distance, ks_test
+from covshift.measures.labeled_scores import (
+    mean_and_standard_error,
+    percentage_change,
+    unweighted_average_recall,
+)
 from covshift.measures.mmd import (
     Estimate,
+    MMDChange,
     MMDTest,
     approximate_mmd,
+    held_out_mmd_change,
     median_bandwidth,
     mmd,
+    mmd_change,
     mmd_test,
 )
-from covshift.measures.mmd_change import MMDChange, held_out_mmd_change, mmd_change
 from covshift.measures.overlap import (
     SourceSupport,
     SupportOverlap,
@@ -37,23 +52,10 @@ from covshift.measures.paired_tests import (
     holm,
     paired_wilcoxon,
 )
-from covshift.measures.performance_estimates import (
-    accuracy_under_class_shares,
-    average_thresholded_confidence,
-    calibrated_confidence,
-    difference_of_confidences,
-    importance_weighted_calibration,
-    transported_confidence,
-)
 from covshift.measures.periods import Period, PeriodShifts, check_period, period_shifts
 from covshift.measures.representation_bounds import (
     RepresentationBounds,
     check_representation_bounds,
-)
-from covshift.measures.scores import (
-    mean_and_standard_error,
-    percentage_change,
-    unweighted_average_recall,
 )
 
 __all__ = [

@@ -13,8 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
-from covshift.kernels.arrays import FloatArray, IntArray
-from covshift.measures.samples import check_two_samples
+from covshift.kernels.array_types import FloatArray, IntArray
+from covshift.measures.sample_checks import check_two_samples
 
 # Variance of the mean over folds, relative to independent folds: see the notes of the test.
 FOLD_DEPENDENCE = 2.0

@@ -26,7 +26,7 @@ import numpy as np
 from sklearn.utils import check_array, check_random_state
 
 from covshift.kernels.activations import activate, row_norms
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.row_checks import check_rows
 
 # Pairs whose rows are held at once.

@@ -10,8 +10,8 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from covshift.kernels.arrays import BoolArray, FloatArray
-from covshift.measures.samples import check_two_samples, check_weights
+from covshift.kernels.array_types import BoolArray, FloatArray
+from covshift.measures.sample_checks import check_two_samples, check_weights
 from covshift.row_checks import validate_rows
 
 

@@ -15,7 +15,7 @@ from scipy.stats import rankdata, wilcoxon
 from scipy.stats import t as student_t
 from sklearn.utils import check_array, check_consistent_length, check_random_state, column_or_1d
 
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.array_types import FloatArray, IntArray
 
 # --- Numbers per trial, and the groups that trials repeat: what the paired tests share ---
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
-from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
+from covshift.kernels.array_types import BoolArray, FloatArray, IntArray
 
 # Radians by which a phase may miss a full turn and still count as rounding.
 PERIOD_TOLERANCE = 1e-6

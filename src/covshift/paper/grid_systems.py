@@ -40,7 +40,7 @@ from covshift.adapters import (
 )
 from covshift.base import NothingToAdaptWarning
 from covshift.domains import split_domains
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.predictors import LSPClassifier
 from covshift.weights import ULSIFWeights, UnreliableWeightsWarning
 

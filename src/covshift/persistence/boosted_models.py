@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from covshift.kernels.arrays import IntArray
+from covshift.kernels.array_types import IntArray
 from covshift.persistence.archive import ModelFileError
 from covshift.persistence.content_checks import forged, nodes_are_sound, parts_of
 

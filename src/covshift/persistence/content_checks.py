@@ -36,7 +36,7 @@ from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from sklearn.svm._base import BaseLibSVM
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from covshift.kernels.arrays import BoolArray
+from covshift.kernels.array_types import BoolArray
 from covshift.persistence.archive import ModelFileError
 
 # --- Trees of scikit-learn ---

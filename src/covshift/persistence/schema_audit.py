@@ -53,14 +53,12 @@ from covshift.registry import BUILT_IN
 # of this package: a plug-in is not, unless the caller of `load` names its types.
 ESTIMATORS = {
     "covshift.interop.skada": ["ReweightAdapter"],
-    "covshift.predictors.adapted_classifier": ["AdaptedClassifier"],
-    "covshift.predictors.adapted_regressor": ["AdaptedRegressor"],
+    "covshift.predictors.adapted": ["AdaptedClassifier", "AdaptedRegressor"],
     "covshift.predictors.gaussian_kernel_ridge": ["GaussianKernelRidge"],
     "covshift.predictors.joint_alignment_classifier": ["JointAlignmentClassifier"],
     "covshift.predictors.lsp_classifier": ["LSPClassifier"],
     "covshift.tables.own_models": ["NumberedClasses"],
-    "covshift.selection.auto_adapted_classifier": ["AutoAdaptedClassifier"],
-    "covshift.selection.auto_adapted_regressor": ["AutoAdaptedRegressor"],
+    "covshift.selection.auto_adapted": ["AutoAdaptedClassifier", "AutoAdaptedRegressor"],
     "covshift.signals.order_tracking": ["OrderTracking"],
     "covshift.signals.spectra": ["EnvelopeSpectrum", "Spectrum"],
     "covshift.tables.encoder": ["TableEncoder"],
@@ -74,10 +72,10 @@ PARTS = {
     "covshift.persistence.boosted_models": ["StoredModel"],
     "covshift.selection.assessment": ["Assessment", "Determinability"],
     "covshift.selection.candidates": ["Candidate"],
-    "covshift.selection.expectations": ["Estimate"],
+    "covshift.selection.expected_scores": ["Estimate"],
     "covshift.selection.label_tasks": ["NumberTask"],
     "covshift.selection.leaderboard": ["Leaderboard"],
-    "covshift.selection.members": ["Member"],
+    "covshift.selection.vote": ["Member"],
     # scikit-learn's, of which skops knows the public ones only.
     "sklearn.calibration": ["_CalibratedClassifier", "_SigmoidCalibration"],
     "sklearn.ensemble._hist_gradient_boosting.predictor": ["TreePredictor"],
@@ -107,7 +105,13 @@ TRUSTED = (
 # Modules that are no more -> those that have their classes now.
 MOVED = {
     "covshift.kernels.vector_scaling": "covshift.kernels.probabilities",
+    "covshift.predictors.adapted_classifier": "covshift.predictors.adapted",
+    "covshift.predictors.adapted_regressor": "covshift.predictors.adapted",
     "covshift.predictors.numbered_classes": "covshift.tables.own_models",
+    "covshift.selection.auto_adapted_classifier": "covshift.selection.auto_adapted",
+    "covshift.selection.auto_adapted_regressor": "covshift.selection.auto_adapted",
+    "covshift.selection.expectations": "covshift.selection.expected_scores",
+    "covshift.selection.members": "covshift.selection.vote",
     "covshift.selection.source_standard_scaler": "covshift.adapters.source_standard_scaler",
     "covshift.tables.classifier": "covshift.tables.table_models",
     "covshift.tables.regressor": "covshift.tables.table_models",

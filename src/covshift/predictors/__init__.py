@@ -1,8 +1,7 @@
 """Predictors that adapt."""
 
-from covshift.predictors.adapted_classifier import AdaptedClassifier
-from covshift.predictors.adapted_regressor import AdaptedRegressor
-from covshift.predictors.held_out import HeldOutRows, NoHeldOutRowsError
+from covshift.predictors.adapted import AdaptedClassifier, AdaptedRegressor
+from covshift.predictors.held_out_rows import HeldOutRows, NoHeldOutRowsError
 from covshift.predictors.joint_alignment_classifier import JointAlignmentClassifier
 from covshift.predictors.lsp_classifier import LSPClassifier
 from covshift.predictors.prediction_sets import PredictionIntervals, PredictionSets

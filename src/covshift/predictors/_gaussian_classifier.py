@@ -9,11 +9,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from covshift.base import ScoredClassifier, all_or_nothing
 from covshift.domains import FitDomains, check_fit_domains, check_new_domains, encode_classes
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.kernels.gaussian_kernels import gaussian_mixture
-from covshift.measures.samples import check_weights
+from covshift.measures.sample_checks import check_weights
 from covshift.row_checks import check_magnitude, validate_rows
-from covshift.streams.opening import refuse_dask
+from covshift.streams.rows import refuse_dask
 
 
 class GaussianClassifier(ScoredClassifier, BaseEstimator):

@@ -1,8 +1,8 @@
-"""Class proportions of target domains, over those of the source: estimated, kept, looked up.
+"""Class proportions: of labeled rows, and of target domains over those of the source.
 
-They are estimated from probabilities that are calibrated on held-out source rows. The ratios of a
-model are a dictionary: `TARGET` has those of all target rows together; the number of a target
-domain, as text, has those of a domain with shares of its own.
+Those of a target are estimated from probabilities that are calibrated on held-out source rows. The
+ratios of a model are a dictionary: `TARGET` has those of all target rows together; the number of a
+target domain, as text, has those of a domain with shares of its own.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,17 +11,32 @@ from typing import Any
 import numpy as np
 
 from covshift.domains import FitDomains
-from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
+from covshift.kernels.array_types import BoolArray, FloatArray, IntArray
 from covshift.kernels.probabilities import Scaling, estimate_shares, fit_scaling
-from covshift.predictors.fitting import class_logits
-from covshift.predictors.held_out import cross_fit
+from covshift.predictors.fit_and_predict import class_logits
+from covshift.predictors.held_out_rows import cross_fit
 
 TARGET = "target"
 # Weight of the source's class shares in those estimated for a target, as a part of its rows.
 # Without it, shares are mostly noise where classes hardly depend on the features
 # (docs/design/0025-expected-gains.md).
 SHARE_PRIOR = 0.3
+# A class with less than this part of an equal share makes accuracy and balanced accuracy differ
+# visibly.
+UNBALANCED = 0.5
 MIN_SHARE_ROWS = 30  # in a target domain, for class proportions of its own
+
+
+def class_shares(codes: IntArray, n_classes: int, weights: FloatArray | None = None) -> FloatArray:
+    """Return the shares (K,) of classes among rows, by number or by weight."""
+    counts = np.bincount(codes, weights=weights, minlength=n_classes)
+    shares: FloatArray = counts / counts.sum()
+    return shares
+
+
+def is_unbalanced(shares: FloatArray) -> bool:
+    """Return whether a class has less than half of an equal share."""
+    return bool(np.min(shares) < UNBALANCED / len(shares))
 
 
 def share_ratios(P: FloatArray, shares: FloatArray, prior: float = 0.0) -> FloatArray:

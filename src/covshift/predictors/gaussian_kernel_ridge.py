@@ -22,7 +22,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from covshift.kernels.arrays import FloatArray
+from covshift.kernels.array_types import FloatArray
 from covshift.kernels.feature_scales import feature_variances
 
 ALPHAS = tuple(10.0**power for power in range(-4, 3))

@@ -19,14 +19,14 @@ variance is v, the estimate is
     \frac{1}{1 / \sigma^2 + 1 / v} + \frac{v m}{n} ,
 
 the last term being the noise of the score on the n rows of the target. For classes, intervals are
-those of a normal distribution, stretched as `covshift.selection.expectations` says. The labels
+those of a normal distribution, stretched as `covshift.selection.expected_scores` says. The labels
 choose the vote, too, so that its score on them would flatter it: each half of the labels scores the
 vote that the other half chooses.
 
 **Confidence** is in the probability that the action is right: that the vote does not lose where it
 is recommended, that it does not gain more than .01 where it is not. High from .9, moderate from
 .75. Without labels both this and the probability of a loss come from how often real tasks like this
-one lost or gained (`covshift.selection.expectations.chances`).
+one lost or gained (`covshift.selection.expected_scores.chances`).
 
 **Whether the data can show which model is right.** Source rows show what continues in the target in
 two ways: the target lies where the source has rows, or several source domains differ from each
@@ -40,42 +40,39 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from scipy.special import ndtri
 
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.kernels.feature_scales import feature_variances
 from covshift.measures import SourceSupport
-from covshift.predictors.objective import ACCURACY, BALANCED_ACCURACY, decide_classes
+from covshift.predictors.objectives import ACCURACY, BALANCED_ACCURACY, MAE, decide_classes
+from covshift.selection.assessment_words import assessment_text
 from covshift.selection.bench import Bench
-from covshift.selection.expectations import (
+from covshift.selection.expected_scores import (
     ADAPTED,
+    ADAPTED_ERROR,
     DISAGREEMENT,
+    ERROR,
     GAIN,
     MARGIN,
+    NUMBER_MARGIN,
     PLAIN,
+    SMALLEST,
     Estimate,
     Predictive,
     Views,
     chances,
     expect,
+    expect_numbers,
+    in_label_units,
     label_stretch,
+    number_chances,
+    number_quantities,
     quantities_of,
     vote_probabilities,
 )
 from covshift.selection.label_tasks import NumberTask
 from covshift.selection.leaderboard import ScoreTable
-from covshift.selection.metrics import MAE
-from covshift.selection.number_expectations import (
-    ADAPTED_ERROR,
-    ERROR,
-    NUMBER_MARGIN,
-    SMALLEST,
-    expect_numbers,
-    in_label_units,
-    number_chances,
-    number_quantities,
-)
-from covshift.selection.problem import Problem
 from covshift.selection.rehearsals import kinds_of
-from covshift.selection.words import assessment_text
+from covshift.selection.scenes import Problem
 
 Action: TypeAlias = Literal["adapt", "combine", "keep"]
 Confidence: TypeAlias = Literal["high", "moderate", "low"]

@@ -11,15 +11,14 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.kernels.distinct_rows import deal_folds
 from covshift.kernels.probabilities import Scaling
 from covshift.measures import classifier_two_sample_test
+from covshift.predictors.objectives import Metric
 from covshift.selection.candidates import Candidate
 from covshift.selection.label_tasks import ClassTask, NumberTask
-from covshift.selection.metrics import Metric
-from covshift.selection.outputs import Output, run_scene
-from covshift.selection.problem import Problem, Scene, make_scene, target_scene
+from covshift.selection.scenes import Output, Problem, Scene, make_scene, run_scene, target_scene
 from covshift.solvers.threads import one_blas_thread, one_openmp_thread
 from covshift.warning_filters import ignored_warnings
 

@@ -8,16 +8,13 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from covshift.kernels.arrays import BoolArray, FloatArray
-from covshift.predictors.objective import ACCURACY
+from covshift.kernels.array_types import BoolArray, FloatArray
+from covshift.predictors.objectives import ACCURACY, r2
 from covshift.selection.assessment import MAX_RISK, MIN_GAIN, Assessment, LabeledRows, assess
 from covshift.selection.bench import Bench
-from covshift.selection.gains import expected_gains, number_voters
+from covshift.selection.expected_gains import expected_gains, number_voters
 from covshift.selection.label_tasks import NumberTask
 from covshift.selection.leaderboard import ScoreTable, score_table
-from covshift.selection.metrics import r2
-from covshift.selection.outputs import Output
-from covshift.selection.problem import make_scene
 from covshift.selection.rehearsals import (
     SOURCE_CV,
     SOURCE_DOMAINS,
@@ -25,6 +22,7 @@ from covshift.selection.rehearsals import (
     predicted_score,
     rehearse,
 )
+from covshift.selection.scenes import Output, make_scene
 from covshift.selection.vote import combine_with_labels, vote_weights
 from covshift.solvers.threads import one_blas_thread
 

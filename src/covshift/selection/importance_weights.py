@@ -19,7 +19,7 @@ can prove it: a movement of the rows may look the same.
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from covshift.kernels.arrays import FloatArray
+from covshift.kernels.array_types import FloatArray
 from covshift.kernels.probabilities import estimate_shares
 from covshift.measures import classifier_two_sample_test
 from covshift.selection.bench import MIN_ROLE_ROWS, Bench

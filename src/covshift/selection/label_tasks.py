@@ -30,15 +30,15 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.special import ndtr, softmax
 
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.kernels.feature_scales import feature_scales, feature_variances
 from covshift.kernels.probabilities import Scaling, fit_scaling, scaled_probabilities
-from covshift.predictors.objective import decide_classes
-from covshift.selection.metrics import (
+from covshift.predictors.objectives import (
     METRICS,
     Metric,
     accuracy,
     balanced_accuracy,
+    decide_classes,
     mean_squared_error,
     negative_mae,
     r2,

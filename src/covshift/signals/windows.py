@@ -7,7 +7,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from covshift.base import check_count, check_number
-from covshift.kernels.arrays import IntArray
+from covshift.kernels.array_types import IntArray
 from covshift.streams import release
 
 

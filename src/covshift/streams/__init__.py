@@ -1,20 +1,18 @@
 """Rows in memory, and rows that are passed over in parts: of a file on disk, or of a cluster."""
 
-from covshift.streams.opening import (
-    SampledRowsWarning,
-    is_streamed,
-    map_rows,
-    open_rows,
-    open_stream,
-    rows_in_memory,
-)
 from covshift.streams.rows import (
     ArrayRows,
     MemoryRows,
     OpenRows,
     RowStream,
+    SampledRowsWarning,
     bring_home,
+    is_streamed,
+    map_rows,
+    open_rows,
+    open_stream,
     release,
+    rows_in_memory,
     sample_rows,
 )
 

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from covshift.kernels.arrays import FloatArray, IntArray, Rows
+from covshift.kernels.array_types import FloatArray, IntArray, Rows
 from covshift.kernels.gaussian_kernels import TILE_ROWS
 from covshift.kernels.row_blocks import view_rows
-from covshift.streams.opening import open_rows
-from covshift.streams.rows import RowStream
+from covshift.streams.rows import RowStream, open_rows
 
 
 def first_moments(rows: Rows, codes: IntArray, n_groups: int) -> tuple[FloatArray, FloatArray]:

@@ -1,14 +1,25 @@
-"""The kinds of rows: in memory, and those that are passed over in parts.
+"""Rows of any kind: in memory, and those that are passed over in parts, of a file or of a cluster.
 
-`covshift.streams.opening.open_rows` decides of which kind rows are. From there on estimators call
-the methods of `OpenRows`, and none asks again. (Rows of Dask are in
-`dask_rows`, because Dask is not always installed.)
+`open_rows` decides of which kind rows are. From there on estimators call the methods of `OpenRows`,
+and none asks again.
+
+A pass over a Dask array sends out the argument of the sums, of the size of the filters; the result
+has the same size, added up as a tree on the way. A worker that is lost costs its blocks: Dask has
+the graph and computes them again. Nothing is scattered, for what is scattered is lost with its
+worker.
+
+Left to itself, Dask gives a block to the worker that is free first. Shares then differ, and in
+every pass blocks are moved to the worker that would be idle. So they are dealt out like cards.
+(In consecutive runs, they were moved as well: tasks are assigned block by block, and the first
+worker looked too busy for its run before the second had anything to do.) Where a worker is lost,
+Dask is free to put its blocks elsewhere.
 """
 
 import mmap
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache, reduce
+from functools import cache, cached_property, reduce
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -18,10 +29,11 @@ from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from covshift.domains import Unit, pick_rows, unit_codes
-from covshift.kernels.arrays import IntArray
-from covshift.kernels.row_blocks import view_rows
-from covshift.row_checks import largest_magnitude
+from covshift.kernels.array_types import IntArray
+from covshift.kernels.row_blocks import look_at, view_rows
+from covshift.row_checks import check_magnitude, largest_magnitude, validate_rows
 from covshift.solvers.array_api import gather, namespace_of, to_numpy
+from covshift.solvers.threads import one_blas_thread
 
 # How parts are run: the built-in map, or that of a pool of threads.
 Run: TypeAlias = Callable[[Callable[[Any], Any], list[Any]], Iterable[Any]]
@@ -433,3 +445,383 @@ def _check_compatibility(tensors: bool) -> None:
         raise ImportError(
             "Fitting tensors where they are needs the extra gpu: pip install 'covshift[gpu]'."
         ) from None
+
+
+# --- Rows of a Dask array: each block is summed where it lies, and the sums travel ---
+
+
+# Sums added up by one task of the tree: fewer take more rounds, more take longer each.
+FAN_IN = 8
+# Share of the workers' memory that the blocks may take; Dask spills to disk near three quarters.
+PERSISTED_SHARE = 0.6
+
+
+class DaskRows(RowStream):
+    """Parts are the blocks of a Dask array ``X`` (n, m), kept by the workers if there are any."""
+
+    def __init__(self, X: Any) -> None:
+        self.shape = X.shape
+        self.dtype = working_dtype(X.dtype)
+        self.is_sparse = bool(sparse.issparse(X._meta))
+        lengths = np.array(X.chunks[0])
+        filled = np.flatnonzero(lengths)
+        ends = np.cumsum(lengths)[filled].tolist()
+        self._bounds = list(pairwise([0, *ends]))
+        self._X, self._filled = X, filled
+
+    @cached_property
+    def _blocks(self) -> list[Any]:
+        blocks = self._X.to_delayed(optimize_graph=False).ravel()
+        return [blocks[index] for index in self._filled]
+
+    @cached_property
+    def _owners(self) -> list[str | None]:
+        return deal_blocks(self._X, len(self._filled))
+
+    @cached_property
+    def _kept(self) -> list[Any]:
+        # Workers forget data without references: these references keep them. Where they have no
+        # room for them, every pass reads the blocks from where they come.
+        return keep_at_workers(self._blocks, self._owners) if self._owners else self._blocks
+
+    def split(self, codes: Any) -> Any:
+        """Return the codes of each block, in as few bytes as they need."""
+        import dask  # an extra
+
+        codes = np.asarray(codes)
+        low, high = int(codes.min(initial=0)), int(codes.max(initial=0))
+        compact = codes.astype(np.promote_types(np.min_scalar_type(low), np.min_scalar_type(high)))
+        parts = [dask.delayed(compact[start:stop]) for start, stop in self._bounds]
+        if self._owners:  # beside their rows
+            return keep_at_workers(parts, self._owners)
+        return list(dask.persist(*parts))
+
+    def sums(
+        self, function: Callable[..., tuple[Any, ...]], codes: Any, *arguments: Any, run: Run = map
+    ) -> tuple[Any, ...]:
+        """Sum ``function(rows, codes, *arguments)`` over all blocks; Dask runs them."""
+        import dask
+
+        shared = dask.delayed(_Call(function, arguments), pure=False)
+        apply, add = dask.delayed(_apply, pure=False), dask.delayed(add_up, pure=False)
+        parts = [apply(shared, block, own) for block, own in zip(self._kept, codes, strict=True)]
+        while len(parts) > 1:
+            parts = [add(parts[i : i + FAN_IN]) for i in range(0, len(parts), FAN_IN)]
+        result: tuple[Any, ...] = parts[0].compute()
+        return result
+
+    def pick(self, rows: Any) -> Any:
+        """These rows as an array in memory."""
+        import dask
+
+        rows = np.asarray(rows)
+        place = dask.delayed(_pick)
+        parts = [
+            place(block, rows[(rows >= start) & (rows < stop)] - start)
+            for block, (start, stop) in zip(self._blocks, self._bounds, strict=True)
+        ]
+        picked = dask.compute(*parts)
+        stack = sparse.vstack if self.is_sparse else np.vstack
+        return stack(picked).astype(self.dtype, copy=False)
+
+    def map_parts(self, method: Callable[..., Any], sample_domain: Any, like: Any) -> Any:
+        """Return a Dask array of what a method returns for each block, yet to be computed."""
+        import dask
+        import dask.array as da
+
+        shared = dask.delayed(method, pure=False, traverse=False)
+        call = dask.delayed(call_on_part, pure=False)
+        ends = np.cumsum([0, *self._X.chunks[0]]).tolist()
+        blocks = self._X.to_delayed().ravel()
+        mapped = [
+            da.from_delayed(
+                call(block, domain_of_part(sample_domain, slice(start, stop)), shared),
+                shape=(stop - start, *like.shape[1:]),
+                dtype=like.dtype,
+            )
+            for block, (start, stop) in zip(blocks, pairwise(ends), strict=True)
+        ]
+        return da.concatenate(mapped, axis=0)
+
+
+class _Call:
+    """A function and its arguments, as one value that travels once to each worker."""
+
+    def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        self.function, self.arguments = function, arguments
+
+
+def _apply(call: _Call, rows: Any, codes: Any) -> Any:
+    # A worker's threads are its own: BLAS must not take more.
+    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        return call.function(rows, codes, *call.arguments)
+
+
+def _pick(block: Any, rows: Any) -> Any:
+    return block[rows]
+
+
+def deal_blocks(X: Any, n_blocks: int) -> list[str | None]:
+    """Name the worker that is to keep each block of a Dask array; None is any worker.
+
+    Each worker's share is by its number of threads. Blocks that rest on what workers have already
+    are left to Dask, which computes them there. Without a cluster, or where it has no room for
+    the blocks, no worker keeps them and none is named.
+    """
+    client = _current_client()
+    if client is None:
+        return []
+    from distributed import futures_of  # an extra
+
+    # All of them: some versions of Dask name five workers unless asked.
+    workers = client.scheduler_info(n_workers=-1)["workers"]
+    limits = [worker["memory_limit"] for worker in workers.values()]
+    if all(limits) and X.nbytes > PERSISTED_SHARE * sum(limits):
+        return []
+    if futures_of(X):
+        return [None] * n_blocks
+    seats = [address for address, worker in workers.items() for _ in range(worker["nthreads"])]
+    return [seats[index % len(seats)] for index in range(n_blocks)]
+
+
+def keep_at_workers(parts: list[Any], owners: list[str | None]) -> list[Any]:
+    """Have delayed parts, one for each block, computed and kept by the owner of that block."""
+    client = _current_client()
+    kept = list(parts)
+    for owner in dict.fromkeys(owners):
+        own = [index for index, other in enumerate(owners) if other == owner]
+        # Other workers are allowed, in case that this one is lost.
+        where = {} if owner is None else {"workers": [owner], "allow_other_workers": True}
+        persisted = client.persist([parts[index] for index in own], **where)
+        for index, part in zip(own, persisted, strict=True):
+            kept[index] = part
+    return kept
+
+
+def _current_client() -> Any:
+    try:
+        from distributed import get_client  # an extra
+
+        return get_client()
+    except (ImportError, ValueError):
+        return None
+
+
+# --- The entrance: of which kind rows are is decided here, once, and they are checked ---
+
+
+# A memory map of at most this size is read like any array. (joblib maps whatever is larger than
+# a megabyte: results must not depend on that.)
+SMALL_BYTES = 2**28
+OWN = "own"  # precision of the rows themselves
+
+
+def open_rows(
+    estimator: Any,
+    X: Any,
+    *,
+    reset: bool,
+    squared_in: Any = OWN,
+    allow_nan: bool = False,
+    accept_sparse: bool = False,
+    accept_device: bool = False,
+    look: bool = True,
+    if_streamed: Callable[[], None] | None = None,
+    if_on_device: Callable[[], None] | None = None,
+) -> OpenRows:
+    """Check rows as scikit-learn's `validate_data` does, wherever they are, and without a copy.
+
+    Parameters
+    ----------
+    estimator : whose number and names of features are set (``reset``) or compared.
+    X : rows as users give them.
+    squared_in : precision in which rows are to be squared and summed, which must not overflow:
+        their own, double, or None: never.
+    allow_nan, accept_sparse : whether missing values and sparse rows are taken.
+    accept_device : whether rows on a device stay there, if scikit-learn is told so.
+    look : whether the values of rows in parts are looked at, which takes a pass over them; without,
+        that is left to the reader of a part.
+    if_streamed, if_on_device : raise an error where rows in parts, or on a device, cannot be taken.
+    """
+    if is_streamed(X):
+        if if_streamed is not None:
+            if_streamed()
+        stream = open_stream(X)
+        check_width(estimator, stream.shape, reset=reset)
+        if look:
+            _look_through(estimator, stream, squared_in, allow_nan)
+        return stream
+    if accept_device and stays_on_device(X):
+        if if_on_device is not None:
+            if_on_device()
+        return DeviceRows(check_device_rows(estimator, X, reset=reset))
+    X = validate_rows(
+        estimator,
+        X,
+        reset=reset,
+        accept_sparse="csr" if accept_sparse else False,
+        dtype=(np.float64, np.float32),
+        ensure_all_finite="allow-nan" if allow_nan else True,
+    )
+    # Sums in double precision overflow only where it is in double precision.
+    if squared_in is not None and squared_in in (OWN, X.dtype):
+        check_magnitude(X, getattr(estimator, "feature_names_in_", None))
+    return MemoryRows(X)
+
+
+def rows_in_memory(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """Check rows for an estimator that needs them in memory, and return the array.
+
+    Those of a file are read, however large it is; those of Dask, which may be on many machines,
+    are refused.
+    """
+    refuse_dask(estimator, X)
+    X = validate_rows(estimator, X, reset=reset, dtype=(np.float64, np.float32))
+    check_magnitude(X, getattr(estimator, "feature_names_in_", None))
+    return X
+
+
+def is_streamed(X: Any) -> bool:
+    """Return whether rows are to be passed over in parts: Dask arrays, and large memory maps."""
+    return is_dask(X) or (is_mapped(X) and X.nbytes > SMALL_BYTES)
+
+
+def is_mapped(X: Any) -> bool:
+    """Return whether an array is a memory map, or a view of one."""
+    while isinstance(X, np.ndarray):
+        if isinstance(X, np.memmap):
+            return True
+        X = X.base
+    return isinstance(X, mmap.mmap)
+
+
+def check_width(estimator: Any, shape: tuple[int, int], *, reset: bool) -> None:
+    """Check the numbers of rows and features as scikit-learn does, on an array of that width."""
+    validate_data(estimator, np.zeros((min(shape[0], 1), shape[1])), reset=reset)
+
+
+def _look_through(estimator: Any, stream: RowStream, squared_in: Any, allow_nan: bool) -> None:
+    """Refuse missing, infinite and large values, in one pass."""
+    no_codes = stream.split(np.zeros(stream.shape[0], dtype=np.int8))
+    precision = stream.dtype if isinstance(squared_in, str) else squared_in
+    limit = np.inf if precision is None else largest_magnitude(precision)
+    n_nan, n_infinite, n_large = stream.sums(look_at, no_codes, stream.dtype, limit)
+    if n_infinite:
+        raise ValueError(f"Input X contains infinity, in {n_infinite} places.")
+    if n_nan and not allow_nan:
+        raise ValueError(
+            f"Input X contains NaN, in {n_nan} places: fill them, or drop those rows. "
+            f"{type(estimator).__name__} takes no missing values."
+        )
+    if n_large:
+        raise ValueError(
+            f"X holds {n_large} values of a magnitude above {limit:.0e}: they overflow {precision} "
+            "once squared and summed. Scale the features first, e.g. by StandardScaler."
+        )
+
+
+def open_stream(X: Any) -> RowStream:
+    """Return rows as a stream, without checking their values."""
+    check_rows_of(X)
+    if is_dask(X):
+        return DaskRows(X)
+    return ArrayRows(X)
+
+
+def map_rows(estimator: Any, method: str, X: Any, *, sample_domain: Any = None) -> Any:
+    """Call a method of an estimator on every part of rows that are streamed; see `OpenRows.map`.
+
+    Returns
+    -------
+    ndarray, or for a Dask array X a Dask array that is yet to be computed.
+    """
+    stream = open_stream(X)
+    check_width(estimator, stream.shape, reset=False)
+    return stream.map(getattr(estimator, method), sample_domain=sample_domain)
+
+
+def check_rows_of(X: Any) -> None:
+    """Refuse what has no rows, or, of Dask, none of known number and whole in their blocks."""
+    if is_dask(X) and not hasattr(X, "chunks"):
+        raise TypeError(
+            f"X is a {type(X).__name__} of Dask: give an array, "
+            "X.to_dask_array().compute_chunk_sizes()."
+        )
+    if X.ndim != 2:
+        raise ValueError(
+            f"Expected a 2-dimensional X, rows by features, got shape {tuple(X.shape)}. Reshape "
+            "your data: X.reshape(-1, 1) for a single feature, X.reshape(1, -1) for a single row."
+        )
+    if not is_dask(X):
+        return
+    if np.isnan(X.shape[0]):
+        raise ValueError("The blocks of X have unknown sizes: call X.compute_chunk_sizes() first.")
+    if len(X.chunks[1]) > 1:
+        raise ValueError(
+            f"X is cut into {len(X.chunks[1])} blocks along its columns, and rows must be whole: "
+            "call X.rechunk({1: -1})."
+        )
+
+
+def refuse_dask(estimator: Any, X: Any) -> None:
+    """Raise for a Dask array, where rows are needed in memory: it would be loaded as a whole."""
+    if is_dask(X):
+        raise TypeError(
+            f"{type(estimator).__name__} takes rows in memory, not a {type(X).__name__} of Dask: "
+            "give it a sample of the rows, X[rows].compute()."
+        )
+
+
+# --- Rows drawn from a stream, where all of them are more than a method can use ---
+
+
+# Rows brought into memory for methods that need them there, as double precision.
+IN_MEMORY_BYTES = 2**28
+
+
+class SampledRowsWarning(UserWarning):
+    """Something was learned from a sample of the rows, which is said with its error."""
+
+
+def draw_in_memory(
+    X: Any, y: Any, sample_domain: Any, label_mask: Any, *, what: str
+) -> tuple[Any, Any, Any, Any, IntArray]:
+    """Bring as many rows as fit, with what is known of them, into memory; and their numbers.
+
+    Of source rows and of target rows alike as many as are there, up to half of the room each.
+    """
+    stream = open_stream(X)
+    n_rows, n_features = stream.shape
+    given = {"y": y, "sample_domain": sample_domain, "label_mask": label_mask}
+    for name, values in given.items():
+        if values is not None and np.shape(values)[:1] != (n_rows,):
+            raise ValueError(
+                f"{name} must hold one entry per row: expected {n_rows}, got "
+                f"{np.shape(values)[:1] or 'a single value'}."
+            )
+    limit = max(2, IN_MEMORY_BYTES // (n_features * 8))
+    source = np.ones(n_rows, bool) if sample_domain is None else np.asarray(sample_domain) >= 0
+    n_target = int((~source).sum())
+    drawn = [sample_rows(source, max(limit // 2, limit - n_target))]
+    drawn.append(sample_rows(~source, limit - len(drawn[0])))
+    rows = np.union1d(*drawn)
+    if len(rows) < n_rows:
+        thinned = [len(own) for own, n in zip(drawn, (n_rows - n_target, n_target), strict=True)
+                   if len(own) < n]  # fmt: skip
+        error = np.sqrt(np.log(2 / 0.05) / (2 * min(thinned)))
+        warn_sampled(
+            what, len(rows), n_rows,
+            f"the share of any kind of row is within {error:.4f} of that among all rows of its "
+            "role, with probability .95",
+        )  # fmt: skip
+    picked = [None if values is None else np.asarray(values)[rows] for values in given.values()]
+    return stream.pick(rows), picked[0], picked[1], picked[2], rows
+
+
+def warn_sampled(what: str, n_drawn: int, n_rows: int, error: str) -> None:
+    """Warn that ``what`` was learned from a sample, with its size and error."""
+    warnings.warn(
+        f"{what} from {n_drawn:,} of {n_rows:,} rows, drawn at random: {error}.",
+        SampledRowsWarning,
+        stacklevel=5,
+    )

@@ -9,25 +9,23 @@ from typing import Any, Literal
 import numpy as np
 
 from covshift.predictors import AdaptedClassifier, AdaptedRegressor
-from covshift.predictors.adapted_estimator import AdaptedEstimator
-from covshift.predictors.objective import (
+from covshift.predictors.adapted import AdaptedEstimator
+from covshift.predictors.class_proportions import class_shares, is_unbalanced
+from covshift.predictors.objectives import (
     ACCURACY,
     BALANCED_ACCURACY,
     MAE,
     NAMES,
     OBJECTIVES,
     REGRESSION_OBJECTIVES,
-    class_shares,
     describe_objective,
-    is_unbalanced,
 )
 from covshift.registry import AUTO, find_record, records
 from covshift.report.document import to_plain
 from covshift.selection import AutoAdaptedClassifier, AutoAdaptedRegressor
 from covshift.selection.assessment import MAX_RISK
-from covshift.selection.candidates import describe, named_model
-from covshift.selection.members import FewerMembersWarning
-from covshift.selection.models import find_model, make_model, model_name
+from covshift.selection.candidates import describe, find_model, make_model, model_name, named_model
+from covshift.selection.vote import FewerMembersWarning
 from covshift.solvers.threads import one_blas_thread
 from covshift.tables.columns import domain_texts
 from covshift.tables.encoder import TableEncoder
@@ -137,7 +135,7 @@ def choose_estimator(
         "auto", a name of `covshift.registry`, or a candidate of a leaderboard, such as
         "coral + logistic".
     model : str, estimator or None, default=None
-        A name of `covshift.selection.models`, or an estimator, which is tried on a few rows and
+        A name of `covshift.selection.candidates`, or an estimator, which is tried on a few rows and
         refused if a model file cannot hold it. None: those of the default candidates for "auto";
         for a named adapter "logistic", or "ridge" for a regression.
     objective : {"accuracy", "balanced_accuracy", "r2", "mae"} or None, default=None

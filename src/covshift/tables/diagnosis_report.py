@@ -13,10 +13,10 @@ import pandas as pd
 
 from covshift.diagnosis import Diagnosis
 from covshift.diagnosis.report import make_report
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.kernels.feature_scales import feature_deviations
 from covshift.measures import ks_test
-from covshift.measures.scores import score_numbers
+from covshift.measures.labeled_scores import score_numbers
 from covshift.output_files import write_whole
 from covshift.report.document import (
     Cell,
@@ -31,8 +31,8 @@ from covshift.report.document import (
     make_table,
     validate_document,
 )
+from covshift.selection.assessment_words import say_number
 from covshift.selection.label_tasks import NumberTask
-from covshift.selection.words import say_number
 from covshift.tables.columns import column_categories, column_days, column_numbers, is_days
 from covshift.tables.encoder import TableEncoder
 from covshift.tables.errors import one_line

@@ -30,7 +30,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from covshift.base import all_or_nothing, check_count
 from covshift.domains import check_fit_domains
-from covshift.kernels.arrays import FloatArray
+from covshift.kernels.array_types import FloatArray
 from covshift.tables.columns import (
     MISSING,
     Kind,

@@ -17,7 +17,7 @@ import pandas as pd
 from scipy.stats import rankdata, spearmanr
 from sklearn.exceptions import ConvergenceWarning
 
-from covshift.kernels.arrays import BoolArray, FloatArray
+from covshift.kernels.array_types import BoolArray, FloatArray
 from covshift.measures import classifier_two_sample_test
 from covshift.tables.columns import (
     MISSING,

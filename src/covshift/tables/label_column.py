@@ -16,7 +16,7 @@ import numpy as np
 
 from covshift.base import check_option
 from covshift.domains import Labels
-from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
+from covshift.kernels.array_types import BoolArray, FloatArray, IntArray
 from covshift.tables.columns import MISSING, Kind, column_kind, column_numbers, column_text
 from covshift.tables.errors import TableError, listed, quoted
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from covshift.domains import Labels
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.tables.columns import Kind
 from covshift.tables.errors import TableError, listed, table_error
 from covshift.tables.label_column import label_kind, read_known_labels

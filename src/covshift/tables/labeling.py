@@ -20,7 +20,7 @@ from sklearn.base import is_regressor
 from sklearn.utils import check_random_state
 
 from covshift.base import check_count
-from covshift.measures.scores import score_predictions
+from covshift.measures.labeled_scores import score_predictions
 from covshift.output_files import append_locked
 from covshift.tables.errors import TableError, listed, one_line, table_error
 from covshift.tables.label_files import ROW

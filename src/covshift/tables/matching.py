@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from covshift.domains import Labels, StackedDomains, stack_domains
-from covshift.kernels.arrays import BoolArray, IntArray
+from covshift.kernels.array_types import BoolArray, IntArray
 from covshift.tables.column_choice import (
     choose_features,
     convert_column,

@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
-from covshift.kernels.arrays import IntArray
+from covshift.kernels.array_types import IntArray
 from covshift.tables.column_choice import case_hint
 from covshift.tables.columns import Kind, as_columns, column_categories, domain_texts
 from covshift.tables.encoder import OTHER_NAME

@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.persistence import read_card, save
-from covshift.persistence.card import given_entries
+from covshift.persistence.model_files import given_entries
+from covshift.predictors.objectives import METRICS
 from covshift.selection import AutoAdaptedClassifier
 from covshift.selection.leaderboard import GAIN
-from covshift.selection.metrics import METRICS
 from covshift.selection.vote import combine_with_labels, vote_weights
 from covshift.tables.adapting import adapt_model, list_members
 from covshift.tables.errors import TableError, one_line

@@ -36,7 +36,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from covshift.base import check_number
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.kernels.distinct_rows import share_repeated
 from covshift.measures import SourceSupport, classifier_two_sample_test, holm, ks_test
 from covshift.tables.columns import to_frame

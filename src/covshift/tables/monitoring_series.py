@@ -25,10 +25,10 @@ from sklearn.base import is_regressor
 from sklearn.utils import check_random_state
 
 from covshift.base import check_option
-from covshift.kernels.arrays import FloatArray, IntArray
-from covshift.measures.scores import score_predictions
-from covshift.predictors.objective import ACCURACY, BALANCED_ACCURACY
-from covshift.selection.performance import PerformanceEstimate, estimate_performance
+from covshift.kernels.array_types import FloatArray, IntArray
+from covshift.measures.labeled_scores import score_predictions
+from covshift.predictors.objectives import ACCURACY, BALANCED_ACCURACY
+from covshift.selection.performance_estimate import PerformanceEstimate, estimate_performance
 from covshift.tables.columns import column_days, to_frame
 from covshift.tables.errors import TableError, listed, one_line, table_error
 from covshift.tables.label_files import read_batch_labels, same_file

@@ -25,7 +25,7 @@ from sklearn.base import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from covshift.kernels.arrays import IntArray
+from covshift.kernels.array_types import IntArray
 from covshift.persistence import ModelFileError, load, save
 from covshift.tables.errors import TableError, listed, one_line
 

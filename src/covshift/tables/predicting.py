@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from covshift.kernels.arrays import BoolArray, FloatArray, IntArray
-from covshift.predictors.objective import describe_objective
+from covshift.kernels.array_types import BoolArray, FloatArray, IntArray
+from covshift.predictors.objectives import describe_objective
 from covshift.predictors.prediction_sets import PredictionIntervals, PredictionSets, check_held_out
 from covshift.solvers.threads import one_blas_thread
 from covshift.tables.columns import to_frame
@@ -271,7 +271,8 @@ class _NumberSummary:
         """Say how many predictions lie where no training label does."""
         if not self._n_outside:
             return []
-        from covshift.selection.words import say_number  # here: most models predict classes
+        # Here: most models predict classes.
+        from covshift.selection.assessment_words import say_number
 
         low, high = self._model.label_range_
         lie = "lies" if self._n_outside == 1 else "lie"

@@ -33,7 +33,7 @@ import pandas as pd
 import pyarrow as pa
 
 from covshift.base import check_count
-from covshift.kernels.arrays import IntArray
+from covshift.kernels.array_types import IntArray
 from covshift.tables.arrow_files import ArrowBatches, FolderBatches, parquet_files
 from covshift.tables.columns import (
     PLACEHOLDERS,

@@ -5,8 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from covshift.measures.scores import number_gain, paired_gain, score_numbers, score_predictions
-from covshift.predictors.objective import (
+from covshift.measures.labeled_scores import (
+    number_gain,
+    paired_gain,
+    score_numbers,
+    score_predictions,
+)
+from covshift.predictors.objectives import (
     ACCURACY,
     BALANCED_ACCURACY,
     MAE,
@@ -15,8 +20,8 @@ from covshift.predictors.objective import (
     REGRESSION_OBJECTIVES,
     describe_objective,
 )
-from covshift.selection.expectations import Estimate
-from covshift.selection.words import as_shown
+from covshift.selection.assessment_words import as_shown
+from covshift.selection.expected_scores import Estimate
 from covshift.tables.columns import to_frame
 from covshift.tables.errors import TableError, listed, table_error
 from covshift.tables.label_column import read_known_labels
@@ -54,8 +59,8 @@ def score_file(
     Returns
     -------
     dict
-        What `covshift.measures.scores.score_predictions` gives, or
-        `covshift.measures.scores.score_numbers` for a regression; ``task``, ``label``,
+        What `covshift.measures.labeled_scores.score_predictions` gives, or
+        `covshift.measures.labeled_scores.score_numbers` for a regression; ``task``, ``label``,
         ``objective`` and ``notes``; ``plain``, the scores of the plain model, and ``gain``, the
         difference by the objective, if the model has one other than itself; ``hurt``, whether
         the whole interval of the gain is below zero; ``expected``, the score that was expected

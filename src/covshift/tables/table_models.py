@@ -23,11 +23,11 @@ from covshift.domains import (
     check_no_placeholders,
     new_target_domain,
 )
-from covshift.kernels.arrays import FloatArray, IntArray
-from covshift.predictors.adapted_estimator import AdaptedEstimator
-from covshift.predictors.fitting import does_adapt, uses_target_rows
-from covshift.predictors.held_out import HeldOutRows
-from covshift.predictors.objective import R2
+from covshift.kernels.array_types import FloatArray, IntArray
+from covshift.predictors.adapted import AdaptedEstimator
+from covshift.predictors.fit_and_predict import does_adapt, uses_target_rows
+from covshift.predictors.held_out_rows import HeldOutRows
+from covshift.predictors.objectives import R2
 from covshift.predictors.prediction_sets import PredictionIntervals, PredictionSets
 from covshift.registry import NO_ADAPTATION
 from covshift.row_checks import check_magnitude

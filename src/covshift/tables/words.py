@@ -3,7 +3,7 @@
 Errors, and notes on how a cell or a column was read, stand where they arise.
 """
 
-from covshift.predictors.objective import BALANCED_ACCURACY
+from covshift.predictors.objectives import BALANCED_ACCURACY
 
 # --- Fitting and comparing ---
 

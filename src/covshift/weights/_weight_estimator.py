@@ -18,13 +18,13 @@ from covshift.base import (
     warn_nothing_to_adapt,
 )
 from covshift.domains import FitDomains, check_fit_domains
-from covshift.kernels.arrays import FloatArray
+from covshift.kernels.array_types import FloatArray
 from covshift.kernels.gaussian_kernels import gaussian_mixture, squares_to_bases
 from covshift.measures import effective_sample_size
 from covshift.shared_docs import documented_like
 from covshift.solvers.threads import one_blas_thread
 from covshift.streams import OpenRows, RowStream, open_rows
-from covshift.streams.opening import warn_sampled
+from covshift.streams.rows import warn_sampled
 
 # Weights average one, where they are right; a mean below this is an underflow.
 NEGLIGIBLE_MEAN = 1e-6

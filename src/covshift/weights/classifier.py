@@ -12,7 +12,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils import check_random_state
 
 from covshift.base import check_count
-from covshift.kernels.arrays import FloatArray
+from covshift.kernels.array_types import FloatArray
 from covshift.weights._weight_estimator import WeightEstimator
 
 CALIBRATED = (LogisticRegression, LogisticRegressionCV, CalibratedClassifierCV)

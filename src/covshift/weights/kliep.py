@@ -33,7 +33,7 @@ from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 
 from covshift.base import check_count, check_number
-from covshift.kernels.arrays import FloatArray
+from covshift.kernels.array_types import FloatArray
 from covshift.kernels.gaussian_kernels import gaussian
 from covshift.weights._weight_estimator import GaussianBasesWeights, Squares
 

@@ -36,7 +36,7 @@ from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_random_state, gen_batches
 
 from covshift.base import check_count, check_number, check_option
-from covshift.kernels.arrays import FloatArray
+from covshift.kernels.array_types import FloatArray
 from covshift.kernels.gaussian_kernels import (
     TILE_ROWS,
     lost_diagonal,

@@ -3,7 +3,7 @@
 import numpy as np
 
 from covshift.base import check_number
-from covshift.kernels.arrays import FloatArray
+from covshift.kernels.array_types import FloatArray
 from covshift.weights.ulsif import LAMBDAS, LeastSquaresWeights
 
 

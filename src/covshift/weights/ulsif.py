@@ -40,7 +40,7 @@ import numpy as np
 from scipy.linalg import eigh, solve
 
 from covshift.base import check_candidates, check_option
-from covshift.kernels.arrays import FloatArray, IntArray, Rows
+from covshift.kernels.array_types import FloatArray, IntArray, Rows
 from covshift.kernels.gaussian_kernels import TILE_ROWS, gaussian, squares_to_bases
 from covshift.kernels.row_blocks import view_rows
 from covshift.streams import RowStream

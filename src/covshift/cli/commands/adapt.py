@@ -288,7 +288,7 @@ def _adapt_model(
 ) -> dict[str, Any]:
     # Imported here: --help stays fast.
     from covshift.persistence import read_card, save
-    from covshift.persistence.card import given_entries
+    from covshift.persistence.model_files import given_entries
     from covshift.tables import adapt_model
     from covshift.tables.adapting import list_members
 
@@ -321,7 +321,7 @@ def _print(result: dict[str, Any], quiet: bool) -> None:
         rows = [(one["candidate"], one["weight"]) for one in result["chosen"]]
         print_table(["model in use", "weight"], rows)
     if result.get("objective"):
-        from covshift.predictors.objective import WORDS  # imported here: --help stays fast
+        from covshift.predictors.objectives import WORDS  # imported here: --help stays fast
 
         typer.echo(f"Objective: {WORDS[result['objective']]}.")
         if [one["candidate"] for one in result["chosen"]] != [result["plain model"]]:

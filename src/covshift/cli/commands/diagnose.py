@@ -102,7 +102,7 @@ def diagnose(
     with one_line_errors(COMMAND, debug) as warned:
         # Imported here: --help stays fast, and a missing extra becomes a one-line error.
         from covshift.base import check_count
-        from covshift.diagnosis.words import say_rows, summarize
+        from covshift.diagnosis.diagnosis_words import say_rows, summarize
         from covshift.tables import check_output, diagnose_tables, read_pair
         from covshift.tables.adapting import check_objective, unbalanced_note
         from covshift.tables.diagnosing import rows_to_label, write_rows_to_label
@@ -218,9 +218,9 @@ def _say_rows(name: str, rows: list[int], places: list[dict[str, Any]]) -> str:
 def _print(found: Any) -> None:
     """Print what was found, the advice, expected scores and adapters."""
     # Imported here: --help stays fast.
-    from covshift.diagnosis.words import say_advised, say_findings
-    from covshift.predictors.objective import WORDS
-    from covshift.selection.words import score_heading, score_rows, show_estimate
+    from covshift.diagnosis.diagnosis_words import say_advised, say_findings
+    from covshift.predictors.objectives import WORDS
+    from covshift.selection.assessment_words import score_heading, score_rows, show_estimate
 
     typer.echo(f"Objective: {WORDS[found.objective]}.")
     for sentence in say_findings(found):

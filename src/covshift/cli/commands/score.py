@@ -111,8 +111,8 @@ def score(
 
 def _measures(task: str) -> dict[str, tuple[str, Any]]:
     """Return the measures of a task: name -> heading, and how its figures are shown."""
-    from covshift.predictors.objective import NAMES, OBJECTIVES  # here: --help stays fast
-    from covshift.selection.words import say_number
+    from covshift.predictors.objectives import NAMES, OBJECTIVES  # here: --help stays fast
+    from covshift.selection.assessment_words import say_number
 
     if task == "regression":
         return {"r2": (NAMES["r2"], "{:.3f}".format), "mae": (NAMES["mae"], say_number)}

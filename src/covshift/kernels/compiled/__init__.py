@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from covshift.kernels.activations import ACTIVATIONS, Activation
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.array_types import FloatArray, IntArray
 
 FOLDER = Path(__file__).parent
 SQUASHINGS = ("sigmoid", "tanh", "linear")  # as in autoencoders.c

@@ -17,7 +17,7 @@ import numpy as np
 
 from covshift.datasets import load_bearings
 from covshift.datasets.collection import UNREADABLE_ARRAYS, damaged
-from covshift.kernels.arrays import BoolArray
+from covshift.kernels.array_types import BoolArray
 from covshift.signals import cut_windows
 
 RATE, LENGTH, N_WINDOWS = 12_000, 1200, 50

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from covshift.kernels.arrays import FloatArray
+from covshift.kernels.array_types import FloatArray
 from covshift.measures import clustered_bootstrap_interval
 from covshift.paper.bearings.protocol import RATE, SHIFTS
 from covshift.report.document import make_cell, make_document, make_figure, make_section

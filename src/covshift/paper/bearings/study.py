@@ -22,7 +22,7 @@ from covshift.adapters.periodic_sparse_filtering import PeriodicSparseFiltering
 from covshift.adapters.segment_sparse_filtering import SegmentSparseFiltering
 from covshift.adapters.sparse_filtering import SparseFiltering
 from covshift.domains import stack_domains
-from covshift.kernels.arrays import FloatArray
+from covshift.kernels.array_types import FloatArray
 from covshift.paper.bearings.protocol import (
     RATE,
     TASKS,

@@ -23,7 +23,7 @@ from sklearn.model_selection import KFold
 
 from covshift.datasets import load_amazon_reviews
 from covshift.domains import stack_domains
-from covshift.kernels.arrays import BoolArray
+from covshift.kernels.array_types import BoolArray
 from covshift.paper.grid_systems import TrainingRows, declare_settings, draw_settings
 from covshift.paper.speech.printed import COSTS, GRIDS, MINI_BATCHES
 from covshift.studies.comparison.collections import (

@@ -24,7 +24,7 @@ from sklearn.model_selection import GroupKFold
 
 from covshift.adapters import DomainStandardScaler
 from covshift.domains import stack_domains
-from covshift.kernels.arrays import FloatArray, IntArray
+from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.output_files import write_whole
 from covshift.paper.grid_systems import TrainingRows
 from covshift.paper.speech.printed import ONLY_TRAINS

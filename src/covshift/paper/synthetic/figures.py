@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from covshift.datasets import ShiftedData
 from covshift.domains import stack_domains
-from covshift.kernels.arrays import FloatArray
+from covshift.kernels.array_types import FloatArray
 from covshift.paper.synthetic.systems import DATA_SETS, READINGS, RECONSTRUCTED, build
 from covshift.paper.synthetic.trials import draw_trial
 from covshift.report.document import make_figure

@@ -24,7 +24,7 @@ from covshift.datasets import (
     make_smooth_shift,
 )
 from covshift.domains import stack_domains
-from covshift.kernels.arrays import BoolArray, FloatArray
+from covshift.kernels.array_types import BoolArray, FloatArray
 from covshift.measures import (
     check_cosine_neighborhood,
     check_period,

@@ -20,7 +20,7 @@ from covshift.datasets import (
     load_vowels,
 )
 from covshift.datasets.collection import UNREADABLE_ARRAYS, make_collection
-from covshift.kernels.arrays import IntArray
+from covshift.kernels.array_types import IntArray
 from covshift.studies.comparison.systems import FOLDS
 
 MAX_ROWS = 1000  # drawn at most from the source and from each half of the target

@@ -1,0 +1,333 @@
+"""Sentences of an assessment. Every sentence is made from its numbers."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from covshift.predictors.objectives import ACCURACY, MAE, NAMES, describe_objective
+from covshift.registry import find_record
+from covshift.selection.expected_scores import MARGIN, NUMBER_MARGIN, Estimate
+
+if TYPE_CHECKING:  # assessments print these sentences
+    from covshift.selection.assessment import Assessment
+
+PLAIN_ROW, RECOMMENDED_ROW = "plain model", "recommended model"
+VOTE_ROW = "ensemble, not recommended"
+HOW_TO_LABEL = "label the target rows of rows_to_label() and call update()"
+N_TO_LABEL = 20
+DIGITS = 2  # digits of scores and gains
+# Kinds of rehearsals, as `covshift.selection.rehearsals` names them, in words.
+REHEARSALS = {
+    "source CV": "cross-validation",
+    "moved": "moved rows",
+    "class shares": "other class proportions",
+    "label shares": "other labels",
+    "source domains": "left-out domains",
+}
+
+
+def describe_assessment(assessment: "Assessment", how_to_label: str = HOW_TO_LABEL) -> list[str]:
+    """Return the sentences of an assessment: the advice, its effect, its basis, what would help.
+
+    ``how_to_label`` tells the reader how to bring in labels; those of a program differ.
+    """
+    return [
+        say_advice(assessment),
+        say_gain(assessment),
+        *say_error(assessment),
+        *say_basis(assessment),
+        say_determinable(assessment),
+        *say_next(assessment, how_to_label),
+    ]
+
+
+def assessment_text(assessment: "Assessment") -> str:
+    """Return an assessment as a text of several lines, the expected scores below the advice."""
+    advice, *sentences = describe_assessment(assessment)
+    return "\n".join([advice, *score_lines(assessment), *sentences])
+
+
+def score_lines(assessment: "Assessment") -> list[str]:
+    """Return a line with the expected score of each model."""
+    heading = score_heading(assessment.objective)
+    return [
+        f"{heading}, {model}: {show_estimate(score, assessment.objective)}."
+        for model, score in score_rows(assessment)
+    ]
+
+
+def score_heading(objective: str) -> str:
+    """Return what expected scores are called."""
+    return f"Expected {name_objective(objective)} (90 % interval)"
+
+
+def say_advice(assessment: "Assessment") -> str:
+    """Return the action with its confidence."""
+    sure = f"{assessment.confidence} confidence"
+    names = [name for name, _ in assessment.members]
+    if assessment.action == "keep":
+        return f"Advice: keep the plain model, {assessment.plain_name} ({sure})."
+    if len(names) == 1:
+        return f"Advice: use {names[0]} ({sure})."
+    others = [name for name in names if name != assessment.plain_name]
+    beside = " and the plain model" if len(others) < len(names) else ""
+    models = f"{len(others)} models led by {others[0]}" if len(others) > 1 else others[0]
+    if assessment.action == "combine":
+        return f"Advice: do not adapt; average {models}{beside}, all unadapted ({sure})."
+    return f"Advice: adapt, with an ensemble of {models}{beside} ({sure})."
+
+
+class Shown(NamedTuple):
+    """Scores of plain model and vote, and the gain between them, in the digits that are printed."""
+
+    plain: Estimate
+    vote: Estimate
+    gain: Estimate
+
+
+def as_shown(assessment: "Assessment") -> Shown:
+    """Return the scores and the gain to two digits, so that the gain is their difference."""
+    plain = _rounded(assessment.plain)
+    wanted = plain.value + round(assessment.vote_gain.value, DIGITS)
+    if assessment.objective == MAE:  # in units of the label: they have digits of their own
+        return Shown(assessment.plain, assessment.vote, assessment.vote_gain)
+    if assessment.plain_error is None:
+        wanted = float(np.clip(wanted, 0, 1))
+    vote = _rounded(assessment.vote, wanted)
+    gain = _rounded(assessment.vote_gain, vote.value - plain.value)
+    return Shown(plain, vote, gain)
+
+
+def _rounded(estimate: Estimate, value: float | None = None) -> Estimate:
+    """An estimate in the digits that are printed, about ``value`` if given, within its interval."""
+    shown = round(estimate.value if value is None else value, DIGITS)
+    low, high = round(estimate.low, DIGITS), round(estimate.high, DIGITS)
+    return Estimate(shown, min(low, shown), max(high, shown))
+
+
+def score_rows(assessment: "Assessment") -> list[tuple[str, Estimate]]:
+    """Return the expected scores by model as they are printed: plain model, then vote."""
+    shown = as_shown(assessment)
+    rows = [(PLAIN_ROW, shown.plain)]
+    if assessment.action != "keep":
+        rows.append((RECOMMENDED_ROW, shown.vote))
+    elif assessment.vote != assessment.plain:
+        rows.append((VOTE_ROW, shown.vote))
+    return rows
+
+
+def say_gain(assessment: "Assessment") -> str:
+    """Return the expected gain with its interval, and the probability of a loss."""
+    metric = name_objective(assessment.objective)
+    if assessment.vote == assessment.plain:
+        return "No other model is expected to do better."
+    gain = show_gain(as_shown(assessment).gain, assessment.objective)
+    numbers = assessment.plain_error is not None
+    margin = f"{NUMBER_MARGIN} in R²" if numbers else MARGIN
+    loss = f"Probability of losing more than {margin}: {percent(assessment.vote_loss_probability)}."
+    changed = f"It changes {percent(assessment.disagreement)} of the predictions."
+    if numbers:
+        changed = (
+            f"It changes predictions by {assessment.disagreement:.2f} standard deviations of the "
+            "labels (root mean square)."
+        )
+    if assessment.objective == MAE and assessment.action == "keep":
+        return f"The ensemble would lower the {metric} by {gain}. {changed} {loss}"
+    if assessment.action == "keep":
+        return (
+            f"The ensemble would change {metric} by {gain}. {changed} {loss} {say_kept(assessment)}"
+        )
+    return f"Expected gain in {metric} over the plain model: {gain}. {changed} {loss}"
+
+
+def say_kept(assessment: "Assessment") -> str:
+    """Return why the ensemble is not recommended."""
+    if assessment.vote_gain.value <= 0:
+        return "It is not recommended because no gain is expected."
+    if assessment.vote_gain.value < assessment.min_gain:
+        # Rounded down: a gain of .0099 must not read as .01, which was asked for.
+        gain = np.floor(1000 * assessment.vote_gain.value) / 1000
+        return (
+            f"It is not recommended because its expected gain, {gain:.3f}, is below "
+            f"{assessment.min_gain:g}, the smallest gain that was asked for."
+        )
+    return (
+        "It is not recommended because the probability of a loss is above "
+        f"{percent(assessment.max_risk)}, the largest risk that was accepted."
+    )
+
+
+def say_error(assessment: "Assessment") -> list[str]:
+    """Return the expected absolute error where the label is a number and R² was asked for."""
+    error = assessment.recommended_error
+    if error is None or assessment.objective == MAE:
+        return []
+    shown = show_estimate(error, MAE)
+    return [f"Expected mean absolute error, in units of the label: {shown}, 90 % interval."]
+
+
+def say_basis(assessment: "Assessment") -> list[str]:
+    """Return what the advice assumes, and what source rows that played the target say."""
+    sentences = []
+    adapters = dict.fromkeys(name.partition(" + ")[0] for name, _ in assessment.members)
+    if assessment.action == "adapt":
+        leading = next((one for one in adapters if one != "none"), None)
+        assumption = _assumption(leading)
+        if assumption:
+            sentences.append(f"Assumption of {leading}, the leading adapter: {assumption}")
+    else:
+        sentences.append(f"Assumption: {_assumption('none')}")
+    sign = -1 if assessment.objective == MAE else 1
+    better = [row for row in assessment.rehearsals if sign * (row["vote"] - row["plain"]) > 0]
+    if assessment.rehearsals:
+        shown = "; ".join(
+            f"{REHEARSALS[row['rehearsal']]} {show_score(row['plain'], assessment.objective)} and "
+            f"{show_score(row['vote'], assessment.objective)}"
+            for row in assessment.rehearsals
+        )
+        sentences.append(
+            "In tests on source rows that play the target, the ensemble beats the plain model in "
+            f"{len(better)} of {len(assessment.rehearsals)} kinds (plain model and ensemble: "
+            f"{shown})."
+        )
+    if assessment.n_labels:
+        sentences.append(f"The estimates use {assessment.n_labels} known target labels.")
+    return sentences
+
+
+def say_determinable(assessment: "Assessment") -> str:
+    """Return whether these data can show what continues in the target, and why."""
+    found = assessment.determinability
+    inside = f"{percent(found.overlap)} of the target rows lie where the source has rows"
+    if found.by_overlap:
+        return f"Tests on source rows apply to the target: {inside}."
+    if found.by_domains:
+        return (
+            f"Tests on source rows apply to the target: {found.n_domains} source domains differ "
+            f"from each other by {found.domain_shift:.2f} standard deviations, and the target "
+            f"differs from them by {found.target_shift:.2f}."
+        )
+    why = "there is one source domain"
+    if found.n_domains == 2:
+        why = "there are only two source domains"
+    elif found.n_domains > 2:
+        why = (
+            "the source domains differ from each other far less than the target from them "
+            f"({found.domain_shift:.2f} against {found.target_shift:.2f} standard deviations)"
+        )
+    known = "" if found.overlap != found.overlap else f", and only {inside}"
+    if known and percent(found.overlap) == percent(0):
+        known = ", and no target row lies where the source has rows"
+    ends = (
+        "The labels decide."
+        if assessment.n_labels
+        else "The advice is the choice that did best on real data in this situation."
+    )
+    return f"Which model is right cannot be determined from these data: {why}{known}. {ends}"
+
+
+def say_next(assessment: "Assessment", how_to_label: str = HOW_TO_LABEL) -> list[str]:
+    """Return what would settle the matter, unless it is settled."""
+    if assessment.confidence == "high":
+        return []
+    more = "; more labels narrow the intervals further"
+    if not assessment.n_labels:
+        more = f"; {N_TO_LABEL} labels already narrow the intervals"
+    domains = assessment.determinability.n_domains < 3
+    also = " More source domains would help, too." if domains else ""
+    return [f"To be more certain: {how_to_label[:1].lower()}{how_to_label[1:]}{more}.{also}"]
+
+
+def say_number(value: float) -> str:
+    """Return a number to four digits, large ones in full.
+
+    Examples
+    --------
+    >>> from covshift.selection.assessment_words import say_number
+    >>> say_number(5060.66), say_number(0.012345), say_number(40.0)
+    ('5,061', '0.01235', '40')
+    """
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e12 else f"{value:.4g}"
+
+
+def show_score(value: float, objective: str = ACCURACY) -> str:
+    """Return a score; absolute errors are in units of the label, to four digits."""
+    return say_number(value) if objective == MAE else f"{value:.2f}"
+
+
+def show_estimate(estimate: Estimate, objective: str = ACCURACY) -> str:
+    """Return a score with its interval."""
+    value, low, high = (show_score(one, objective) for one in estimate)
+    return f"{value} ({low} to {high})"
+
+
+def show_gain(estimate: Estimate, objective: str = ACCURACY) -> str:
+    """Return a gain with its interval."""
+    if objective == MAE:
+        value, low, high = (f"{'+' if one >= 0 else ''}{say_number(one)}" for one in estimate)
+        return f"{value} (90 % interval {low} to {high})"
+    value = _signed(estimate.value) if round(estimate.value, DIGITS) else "less than 0.01"
+    return f"{value} (90 % interval {_signed(estimate.low)} to {_signed(estimate.high)})"
+
+
+def percent(share: float) -> str:
+    """Return a share in percent; NaN: unknown."""
+    return "an unknown share" if share != share else f"{100 * share:.0f} %"
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.{DIGITS}f}" if round(value, DIGITS) else f"{0:.{DIGITS}f}"
+
+
+def adapter_rows(leaderboard: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a row for each adapter of a leaderboard: its best candidate, and what it assumes.
+
+    The weights are those of all its candidates in the ensemble. In the order of the expected gain.
+    """
+    rows: dict[str, dict[str, Any]] = {}
+    for one in leaderboard:
+        row = rows.setdefault(
+            one["adapter"],
+            {
+                "adapter": one["adapter"],
+                "assumption": _assumption(one["adapter"]),
+                "candidate": one["candidate"],
+                "expected gain": float("nan"),
+                "weight": 0.0,
+                "disqualified": one["disqualified"],
+            },
+        )
+        row["weight"] += one["weight"]
+        gain = one["expected gain"]
+        if one["disqualified"] is None and not row["expected gain"] >= gain:
+            row |= {
+                "candidate": one["candidate"],
+                "expected gain": gain,
+                "disqualified": None,
+            }
+    return sorted(
+        rows.values(),
+        key=lambda row: -row["expected gain"] if row["disqualified"] is None else float("inf"),
+    )
+
+
+def _assumption(adapter: str | None) -> str | None:
+    """Return the assumption of an adapter of the registry; None: it is a user's own."""
+    if adapter is None:
+        return None
+    try:
+        return find_record(adapter).assumption
+    except ValueError:
+        return None
+
+
+def name_objective(objective: Any) -> str:
+    """Return what an objective is called in a sentence."""
+    name = str(describe_objective(objective))
+    return NAMES.get(name, name)
+
+
+def capitalized(text: str) -> str:
+    """Return a text whose first letter is a capital; the others stay as they are."""
+    return text[:1].upper() + text[1:]
