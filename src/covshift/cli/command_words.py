@@ -1,7 +1,7 @@
 """Sentences that the commands print, made from their results; help stands beside its option.
 
 The advice is in the words of `covshift.selection.assessment_words`, other texts about tables in
-those of `covshift.tables.words`. Both are imported where they are needed: --help stays fast.
+those of `covshift.tables.table_words`. Both are imported where they are needed: --help stays fast.
 """
 
 from collections.abc import Callable, Mapping
@@ -206,7 +206,7 @@ def say_scores(one: Mapping[str, Any], measure: str, alert: float | None) -> lis
 
 def say_series(found: Mapping[str, Any], measure: str, alert: float | None) -> list[str]:
     """Return what the level means for several batches, their reference, and which are low."""
-    from covshift.tables.words import say_false_alarms
+    from covshift.tables.table_words import say_false_alarms
 
     first = found["batches"][0]
     level = first["level"]
