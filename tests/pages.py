@@ -91,8 +91,8 @@ def excerpt(text, shown):
     After dots the next line like the one shown counts, else the next one.
     """
     lines, found, gap = text.splitlines(), [], False
-    for broken in re.split(rf"\n(?!{CONTINUED})", shown.removesuffix("\n")):
-        line = broken.replace(f"\n{CONTINUED}", " ")
+    for broken in re.split(rf"\n(?!{CONTINUED}\S)", shown.removesuffix("\n")):
+        line = re.sub(rf"\n{CONTINUED}(?=\S)", " ", broken)
         if line == OMITTED:
             found.append(line)
             gap = True

@@ -30,6 +30,7 @@ def test_excerpts_show_lines_of_the_output():
     assert excerpt(text, "a 1\nc\n...\n") == "a 1\nb\n...\n"  # nothing marks a gap
     assert excerpt(text, "...\nb\n").endswith("(and 2 lines more)\n")
     assert "ends here" in excerpt(text, "...\ne\n")
+    assert excerpt("a\n      b\n", "a\n      b\n") == "a\n      b\n"  # a heading of a table
     long = " ".join(["word"] * 30)
     shown = excerpt(f"{long}\nlast\n", f"{long[:59]}\n    {long[60:]}\nlast\n")
     assert shown == f"{long[:94]}\n    {long[95:]}\nlast\n"

@@ -6,8 +6,8 @@ from typing import Any
 
 import typer
 
+from covshift.cli.command_words import HOW_TO_LABEL
 from covshift.cli.errors import printable
-from covshift.cli.words import HOW_TO_LABEL
 
 MAX_TEXT = 200
 MAX_RECORDINGS = 20  # with a line each

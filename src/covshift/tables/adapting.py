@@ -41,7 +41,7 @@ from covshift.tables.own_models import (
 )
 from covshift.tables.reading import sample_note
 from covshift.tables.table_models import TableClassifier, TableEstimator, TableRegressor
-from covshift.tables.words import NOT_ADAPTED, say_scored, say_unbalanced
+from covshift.tables.table_words import NOT_ADAPTED, say_scored, say_unbalanced
 from covshift.warning_filters import ignored_warnings
 
 LEADERBOARD_HEAD = 10

@@ -37,7 +37,7 @@ from covshift.tables.columns import column_categories, column_days, column_numbe
 from covshift.tables.encoder import TableEncoder
 from covshift.tables.errors import one_line
 from covshift.tables.matching import MatchedTables
-from covshift.tables.words import COLUMNS_EXPLAINED, HELD_OUT_ERRORS, HELD_OUT_PICTURE
+from covshift.tables.table_words import COLUMNS_EXPLAINED, HELD_OUT_ERRORS, HELD_OUT_PICTURE
 
 if TYPE_CHECKING:
     from covshift.diagnosis.diagnosis import Diagnosis

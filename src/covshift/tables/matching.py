@@ -32,7 +32,7 @@ from covshift.tables.columns import (
 from covshift.tables.errors import TableError, listed
 from covshift.tables.label_column import check_task, find_edges, read_labels
 from covshift.tables.schema import TableSchema
-from covshift.tables.words import say_repeated
+from covshift.tables.table_words import say_repeated
 
 # --- Two tables matched ---
 

@@ -21,7 +21,7 @@ from covshift.tables.errors import TableError, listed, table_error
 from covshift.tables.label_column import label_kind
 from covshift.tables.reading import Table, TableReader, default_rows, open_table, read_rows
 from covshift.tables.table_models import TableEstimator, known_numbers
-from covshift.tables.words import NO_PLAIN_MODEL
+from covshift.tables.table_words import NO_PLAIN_MODEL
 
 # --- Values in the rows of a file that a model does not know, counted while they are read ---
 #

@@ -33,7 +33,7 @@ from covshift.tables.model_reader import open_for_model
 from covshift.tables.monitoring_batch import TARGET, predict_encoded
 from covshift.tables.monitoring_series import objective_of
 from covshift.tables.table_models import TableClassifier
-from covshift.tables.words import REFIT, say_updated
+from covshift.tables.table_words import REFIT, say_updated
 
 MIN_LABELS_TO_UPDATE = 10  # fewer weigh the members by chance
 

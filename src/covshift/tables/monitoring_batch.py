@@ -44,7 +44,7 @@ from covshift.tables.errors import TableError, table_error
 from covshift.tables.model_reader import open_for_model
 from covshift.tables.recordings import FILE, START, RecordingTable
 from covshift.tables.table_models import TableClassifier
-from covshift.tables.words import WINDOWS_ALIKE, say_kept
+from covshift.tables.table_words import WINDOWS_ALIKE, say_kept
 from covshift.tables.writing import write_table
 from covshift.warning_filters import ignored_warnings
 

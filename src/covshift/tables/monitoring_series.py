@@ -44,7 +44,7 @@ from covshift.tables.monitoring_batch import (
 from covshift.tables.monitoring_history import BATCH, LABELS, make_key
 from covshift.tables.reading import open_table
 from covshift.tables.table_models import TableClassifier
-from covshift.tables.words import LABELS_DIFFER, MOVED_NOT_BELOW, OF_CLASSES_ONLY
+from covshift.tables.table_words import LABELS_DIFFER, MOVED_NOT_BELOW, OF_CLASSES_ONLY
 
 PERIODS = ("day", "week", "month")
 MAX_ESTIMATE_ROWS = 10_000  # of a batch, drawn at random, that its score is estimated on

@@ -27,7 +27,7 @@ from covshift.tables.errors import TableError, listed, table_error
 from covshift.tables.label_column import read_known_labels
 from covshift.tables.model_reader import open_for_model
 from covshift.tables.table_models import TableClassifier, TableEstimator
-from covshift.tables.words import NO_PLAIN_MODEL
+from covshift.tables.table_words import NO_PLAIN_MODEL
 
 
 def score_file(

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from covshift.cli.command_words import LEFT_THE_VOTE, say_counts, say_data, say_labels
 from covshift.cli.errors import fail, one_line_errors, one_line_warnings, printable
 from covshift.cli.options import (
     AsJson,
@@ -47,7 +48,6 @@ from covshift.cli.printing import (
     print_table,
 )
 from covshift.cli.progress import working
-from covshift.cli.words import LEFT_THE_VOTE, say_counts, say_data, say_labels
 from covshift.registry import MODEL_NAMES, NUMBER_MODEL_NAMES
 from covshift.registry import names as adapter_names
 

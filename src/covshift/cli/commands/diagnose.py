@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from covshift.cli.command_words import HOW_TO_LABEL, say_roles
 from covshift.cli.errors import fail, one_line_errors, printable
 from covshift.cli.options import (
     AsJson,
@@ -36,7 +37,6 @@ from covshift.cli.options import (
 )
 from covshift.cli.printing import print_json, print_notes, print_table
 from covshift.cli.progress import working
-from covshift.cli.words import HOW_TO_LABEL
 
 COMMAND = "diagnose"
 N_STAGES = 7  # stages that `diagnose` reports
@@ -189,6 +189,7 @@ def diagnose(
         print_json(result)
         return
     print_notes([*notes, *warned], quiet)
+    typer.echo(say_roles(found.n_rows, train.name, (new or train).name))
     _print(found)
     if to_label is not None:
         typer.echo(f"To label: {to_label}")

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from covshift.cli.command_words import say_interval, say_moved, say_scores, say_series
 from covshift.cli.errors import ALERT, MOVED, fail, one_line_errors, printable
 from covshift.cli.options import (
     AsJson,
@@ -23,7 +24,6 @@ from covshift.cli.options import (
 )
 from covshift.cli.printing import MAX_RECORDINGS, print_json, print_notes, print_table
 from covshift.cli.progress import working
-from covshift.cli.words import say_interval, say_moved, say_scores, say_series
 
 COMMAND = "monitor"
 
@@ -176,7 +176,7 @@ def _monitor(
     # Imported here: --help stays fast.
     from covshift.tables.monitoring_history import append_history, read_history
     from covshift.tables.monitoring_series import coverage, history_lines, monitor_series
-    from covshift.tables.words import CANNOT_SEE
+    from covshift.tables.table_words import CANNOT_SEE
 
     digest = sha256(model.read_bytes()).hexdigest()
     fitted = load_model(model, trust)
@@ -248,7 +248,7 @@ def _monitor_recordings(
 
 
 def _print_series(found: dict[str, Any], alert: float | None) -> None:
-    from covshift.tables.words import say_covered  # imported here: --help stays fast
+    from covshift.tables.table_words import say_covered  # imported here: --help stays fast
 
     measure = found["objective"].replace("_", " ")
     if len(found["batches"]) == 1:

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from covshift.cli.command_words import say_predicted, say_sets
 from covshift.cli.errors import fail, one_line_errors
 from covshift.cli.options import (
     AsJson,
@@ -21,7 +22,6 @@ from covshift.cli.options import (
 )
 from covshift.cli.printing import MAX_RECORDINGS, print_json, print_notes, print_table
 from covshift.cli.progress import working
-from covshift.cli.words import say_predicted, say_sets
 
 COMMAND = "predict"
 ROOM = 50  # predictions take about this part of the table's room; more is not asked for

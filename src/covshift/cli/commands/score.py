@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from covshift.cli.command_words import say_expected, say_gain, say_hurt, say_interval
 from covshift.cli.errors import one_line_errors
 from covshift.cli.options import (
     AsJson,
@@ -20,7 +21,6 @@ from covshift.cli.options import (
 )
 from covshift.cli.printing import print_json, print_notes, print_table
 from covshift.cli.progress import working
-from covshift.cli.words import say_expected, say_gain, say_hurt, say_interval
 
 COMMAND = "score"
 

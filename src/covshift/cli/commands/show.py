@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from covshift.cli.command_words import MAX_ENTRIES
 from covshift.cli.errors import one_line_errors, printable
 from covshift.cli.options import AsJson, Debug
 from covshift.cli.printing import (
@@ -15,7 +16,6 @@ from covshift.cli.printing import (
     restore_assessment,
     shown,
 )
-from covshift.cli.words import MAX_ENTRIES
 
 COMMAND = "show"
 MAX_DEPTH = 4

@@ -1,7 +1,7 @@
 """Sentences that the commands print, made from their results; help stands beside its option.
 
 The advice is in the words of `covshift.selection.assessment_words`, other texts about tables in
-those of `covshift.tables.words`. Both are imported where they are needed: --help stays fast.
+those of `covshift.tables.table_words`. Both are imported where they are needed: --help stays fast.
 """
 
 from collections.abc import Callable, Mapping
@@ -35,6 +35,16 @@ def say_interval(figure: Mapping[str, Any], show: Callable[[float], str] = "{:.3
     if figure["low"] is None:
         return f"{show(figure['value'])} (no interval)"
     return f"{show(figure['value'])} ({show(figure['low'])} to {show(figure['high'])})"
+
+
+# --- diagnose ---
+
+
+def say_roles(n_rows: tuple[int, int], source: str, target: str) -> str:
+    """Return which rows are called source and target in all that follows."""
+    source, target = printable(source, 60), printable(target, 60)
+    n_source, n_target = n_rows
+    return f"Source: {n_source:,} labeled rows of {source}. Target: {n_target:,} rows of {target}."
 
 
 # --- adapt ---
@@ -196,7 +206,7 @@ def say_scores(one: Mapping[str, Any], measure: str, alert: float | None) -> lis
 
 def say_series(found: Mapping[str, Any], measure: str, alert: float | None) -> list[str]:
     """Return what the level means for several batches, their reference, and which are low."""
-    from covshift.tables.words import say_false_alarms
+    from covshift.tables.table_words import say_false_alarms
 
     first = found["batches"][0]
     level = first["level"]
