@@ -226,7 +226,7 @@ def print_summary(options):
     """Print the tables; write them, and the score of each task, where --out says."""
     scored = read_scores(options)
     summaries = summary.summarize_all(scored)
-    text = summary.summary_markdown(summaries)
+    text = f"{summary.run_text(scored)}\n\n{summary.summary_markdown(summaries)}"
     print(text)
     if options.out is not None:
         options.out.mkdir(parents=True, exist_ok=True)

@@ -15,12 +15,6 @@ NUMBERS = (
     "score", "gain", "low", "high", "harm", "sure_harm", "worst", "regret", "log_loss", "seconds",
     "megabytes", "failed",
 )  # fmt: skip
-# Predictions that come from one bench of candidates cost what the bench does.
-SHARED_COSTS = {"auto": "auto", "vote": "auto", "equal vote": "auto", "plain best": "auto"}
-PICKS = {
-    "pick by SKADA": "pick by SKADA: circular",
-    "pick by": "pick by source CV",
-}
 
 
 def family_of(method):
@@ -115,7 +109,7 @@ def leaderboard(scored, title="Adaptation without target labels"):
 
 def _view(chosen, metric, part):
     """Figures of the page for one metric and part of the tasks."""
-    summary = with_costs(summarize(chosen, metric))
+    summary = summarize(chosen, metric)
     clusters = chosen.groupby(["cluster", "method"])[["score", "gain"]].mean()
     gains = clusters["gain"].unstack("method").sort_index()
     scores = clusters["score"].unstack("method").sort_index()
@@ -149,20 +143,6 @@ def _ranks(scores, by_score, plain):
         "difference": round(difference, 3),
         "cliques": cliques(list(ranks), difference),
     }
-
-
-def with_costs(summary):
-    """Fill in what predictions cost that were made together."""
-    costs = summary.set_index("method")[["seconds", "megabytes"]]
-    filled = summary.copy()
-    for number, row in filled.iterrows():
-        if np.isnan(row["seconds"]):
-            name = row["method"]
-            shared = {**PICKS, **SHARED_COSTS}
-            owner = next((own for start, own in shared.items() if name.startswith(start)), None)
-            if owner in costs.index:
-                filled.loc[number, ["seconds", "megabytes"]] = costs.loc[owner].to_numpy()
-    return filled
 
 
 def _plain_number(value):

@@ -33,6 +33,16 @@ MIN_TEST_ROWS = 200  # of the tasks that the share of harm is taken of
 LEAST = 1e-4  # probabilities below it count as this in the log loss
 # The plain model of each metric: it is chosen, and decides, for that metric.
 PLAIN = {"accuracy": "plain best, accuracy", "balanced accuracy": "plain best, balanced"}
+# Combinations of candidates, and picks of one, cost what the method costs that returns them all.
+SHARED_COSTS = {
+    "auto": "auto",
+    "equal vote": "auto",
+    "plain best": "auto",
+    "vote": "auto",
+    "pick by SKADA": "pick by SKADA: circular",
+    "pick by": "pick by source CV",
+}
+COSTS = ["seconds", "total_hours", "megabytes", "most_megabytes"]
 PARTS = {
     "all real tasks": ("shift", "control"),
     "tasks with a shift": ("shift",),
@@ -235,7 +245,8 @@ def summarize(scored, metric):
         ``score``, ``gain``, ``harm``, ``sure_harm``, ``regret`` and ``log_loss`` are means over
         clusters; ``worst`` is the largest loss on a task with at least 200 test rows; ``failed``
         counts tasks; ``seconds`` and
-        ``megabytes`` are medians, ``total_hours`` and ``most_megabytes`` the sum and the maximum.
+        ``megabytes`` are medians, ``total_hours`` and ``most_megabytes`` the sum, of one seed, and
+        the maximum. Single candidates of the automatic choice have no costs of their own.
     """
     rows = []
     for method, frame in scored[scored["metric"] == metric].groupby("method", sort=False):
@@ -258,13 +269,25 @@ def summarize(scored, metric):
                 "regret": cluster_mean(frame, "regret"),
                 "log_loss": cluster_mean(frame, "log_loss"),
                 "seconds": frame["seconds"].median(),
-                "total_hours": frame["seconds"].sum() / 3600,
+                "total_hours": frame["seconds"].sum(min_count=1) / 3600,
                 "megabytes": frame["megabytes"].median(),
                 "most_megabytes": frame["megabytes"].max(),
             }
         )
-    summary = pd.DataFrame(rows)
+    summary = with_costs(pd.DataFrame(rows))
     return summary.sort_values("score", ascending=False, ignore_index=True, kind="stable")
+
+
+def with_costs(summary):
+    """Fill in the costs of predictions that come with those of another method."""
+    costs = summary.set_index("method")[COSTS]
+    filled = summary.copy()
+    for number, row in filled[filled["seconds"].isna()].iterrows():
+        owners = (own for start, own in SHARED_COSTS.items() if row["method"].startswith(start))
+        owner = next(owners, None)
+        if owner in costs.index:
+            filled.loc[number, COSTS] = costs.loc[owner].to_numpy()
+    return filled
 
 
 def _interval(frame):
@@ -287,6 +310,16 @@ def summarize_all(scored):
                 summary.insert(1, "part", part)
                 summaries.append(summary)
     return pd.concat(summaries, ignore_index=True)
+
+
+def run_text(scored):
+    """Return how much was compared, and what it cost with all seeds, as one line."""
+    first = scored[scored["metric"] == next(iter(PLAIN))]
+    hours = (first["seconds"] * first["seeds"]).sum() / 3600
+    return (
+        f"{first['method'].nunique()} methods on {first['task'].nunique()} tasks in "
+        f"{first['cluster'].nunique()} clusters: {hours:.2f} processor hours"
+    )
 
 
 def summary_markdown(summaries):

@@ -13,6 +13,7 @@ from covshift_bench.summary import (
     compare_paired,
     complete_lines,
     log_loss,
+    run_text,
     score,
     score_results,
     summarize,
@@ -235,6 +236,40 @@ def test_summary_averages_tasks_then_clusters(metric):
         assert found["total_hours"] == pytest.approx(sum(times) / 3600)
         assert found["most_megabytes"] == 100 + len(tasks) - 1
     assert summary["score"].is_monotonic_decreasing
+
+
+def test_predictions_that_are_made_together_cost_what_their_method_costs():
+    tasks, lines = made_up_results()
+    costs = {"auto": 7.0, "auto, accuracy": None, "vote, accuracy": None, "none + forest": None}
+    for line in lines:
+        if line["method"].startswith("plain best"):
+            line.update(seconds=None, megabytes=None)
+    lines += [
+        {**line, "method": name, "seconds": seconds, "megabytes": seconds}
+        for line in lines
+        if line["method"] == PLAIN["accuracy"]
+        for name, seconds in costs.items()
+    ]
+    columns = ["seconds", "total_hours", "megabytes", "most_megabytes"]
+    summary = summarize(score_results(lines, tasks), "accuracy").set_index("method")[columns]
+    shared = [7.0, 7.0 * len(tasks) / 3600, 7.0, 7.0]
+    for name in ("auto", "auto, accuracy", "vote, accuracy", *PLAIN.values()):
+        assert summary.loc[name].tolist() == pytest.approx(shared)
+    assert summary.loc["none + forest"].isna().all()
+    assert summary.loc["mine", "total_hours"] == pytest.approx((sum(range(14)) - 4) / 3600)
+
+
+def test_the_cost_of_a_run_has_all_seeds_and_each_method_once():
+    tasks, lines = made_up_results(n_tasks=6)
+    for line in lines:
+        if line["seconds"] is not None:
+            line["seconds"] *= 100
+    again = [line | {"seed": 1} for line in lines if line["method"] == PLAIN["accuracy"]]
+    seconds = [line["seconds"] for line in [*lines, *again] if line["seconds"] is not None]
+    text = run_text(score_results([*lines, *again], tasks))
+    assert text == (
+        f"3 methods on 6 tasks in 5 clusters: {sum(seconds) / 3600:.2f} processor hours"
+    )
 
 
 def test_intervals_resample_clusters():
