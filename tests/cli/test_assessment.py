@@ -9,7 +9,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from covshift import DomainStandardScaler, load, save
-from covshift.cli.printing import print_assessment, restore_assessment
+from covshift.cli.command_words import print_assessment, restore_assessment
 from covshift.persistence import read_card
 from covshift.report.document import to_plain
 from covshift.selection import auto_adapted, bench

@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from covshift.cli.errors import fail
+from covshift.cli.terminal import fail
 
 TRUST = "--trust"
 LARGEST_SEED = 2**32 - 1  # largest seed of NumPy's RandomState

@@ -23,16 +23,15 @@ from rich.table import Table
 from rich.text import Text
 
 from covshift.cli import INTERRUPTED
-from covshift.cli.errors import fail
 from covshift.cli.options import LARGEST_SEED, check_jobs
-from covshift.output_files import prepare_folder
+from covshift.cli.terminal import fail
+from covshift.output_files import prepare_folder, software_versions
 from covshift.studies.report import import_pandas
 from covshift.studies.runner import Outcome, WorkerDiedError, run_experiment
 from covshift.studies.runner import Progress as Report
 from covshift.studies.store import (
     Record,
     StoreError,
-    software_versions,
     stored_experiments,
     write_table,
 )

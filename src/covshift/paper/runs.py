@@ -8,9 +8,9 @@ from joblib import effective_n_jobs
 from rich.console import Console
 
 from covshift.cli import INTERRUPTED
-from covshift.cli.errors import fail
 from covshift.cli.options import LARGEST_SEED, parse_paths
 from covshift.cli.study import check_draws, check_output, naming_folder, run_study, trial_progress
+from covshift.cli.terminal import fail
 from covshift.datasets import load_speech_corpus
 from covshift.datasets.speech_corpora import CORPORA
 from covshift.output_files import prepare_folder

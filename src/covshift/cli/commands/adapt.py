@@ -5,8 +5,13 @@ from typing import Annotated, Any
 
 import typer
 
-from covshift.cli.command_words import LEFT_THE_VOTE, say_counts, say_data, say_labels
-from covshift.cli.errors import fail, one_line_errors, one_line_warnings, printable
+from covshift.cli.command_words import (
+    LEFT_THE_VOTE,
+    print_assessment,
+    say_counts,
+    say_data,
+    say_labels,
+)
 from covshift.cli.options import (
     AsJson,
     Bins,
@@ -40,14 +45,17 @@ from covshift.cli.options import (
     say_trust,
     split_at_commas,
 )
-from covshift.cli.printing import (
+from covshift.cli.terminal import (
     MAX_TEXT,
-    print_assessment,
+    fail,
+    one_line_errors,
+    one_line_warnings,
     print_json,
     print_notes,
     print_table,
+    printable,
+    working,
 )
-from covshift.cli.progress import working
 from covshift.registry import MODEL_NAMES, NUMBER_MODEL_NAMES
 from covshift.registry import names as adapter_names
 

@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from covshift.cli.errors import fail
 from covshift.cli.options import Draws, FirstSeed, Fresh, Jobs, Out, parse_paths
+from covshift.cli.terminal import fail
 
 COMMAND = "compare"
 # The keys of `covshift.studies.comparison.collections.LOADERS`, whose import needs NumPy.

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import typer
 
 from covshift.cli.command_words import HOW_TO_LABEL, say_roles
-from covshift.cli.errors import fail, one_line_errors, printable
 from covshift.cli.options import (
     AsJson,
     Bins,
@@ -35,8 +34,15 @@ from covshift.cli.options import (
     grouped,
     split_at_commas,
 )
-from covshift.cli.printing import print_json, print_notes, print_table
-from covshift.cli.progress import working
+from covshift.cli.terminal import (
+    fail,
+    one_line_errors,
+    print_json,
+    print_notes,
+    print_table,
+    printable,
+    working,
+)
 
 COMMAND = "diagnose"
 N_STAGES = 7  # stages that `diagnose` reports
@@ -115,7 +121,7 @@ def diagnose(
         measured_in = check_objective(objective, task or CLASSIFICATION)
         inputs = [one for one in (train, new, labels) if one is not None]
         if report is not None:
-            from covshift.tables.diagnosis_report import write_report
+            from covshift.tables.diagnosing import write_report
 
             import_report()
             check_output(report, inputs=inputs, any_name=True, min_free_bytes=REPORT_BYTES)

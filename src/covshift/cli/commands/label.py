@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from covshift.cli.errors import fail, one_line_errors
 from covshift.cli.options import (
     Debug,
     ModelDomain,
@@ -18,8 +17,7 @@ from covshift.cli.options import (
     grouped,
     load_model,
 )
-from covshift.cli.printing import print_notes
-from covshift.cli.progress import working
+from covshift.cli.terminal import fail, one_line_errors, print_notes, working
 
 COMMAND = "label"
 LARGEST_PORT = 65535

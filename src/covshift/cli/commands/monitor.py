@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import typer
 
 from covshift.cli.command_words import say_interval, say_moved, say_scores, say_series
-from covshift.cli.errors import ALERT, MOVED, fail, one_line_errors, printable
 from covshift.cli.options import (
     AsJson,
     Debug,
@@ -22,8 +21,18 @@ from covshift.cli.options import (
     grouped,
     load_model,
 )
-from covshift.cli.printing import MAX_RECORDINGS, print_json, print_notes, print_table
-from covshift.cli.progress import working
+from covshift.cli.terminal import (
+    ALERT,
+    MAX_RECORDINGS,
+    MOVED,
+    fail,
+    one_line_errors,
+    print_json,
+    print_notes,
+    print_table,
+    printable,
+    working,
+)
 
 COMMAND = "monitor"
 

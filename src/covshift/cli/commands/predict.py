@@ -6,7 +6,6 @@ from typing import Annotated, Any
 import typer
 
 from covshift.cli.command_words import say_predicted, say_sets
-from covshift.cli.errors import fail, one_line_errors
 from covshift.cli.options import (
     AsJson,
     Debug,
@@ -20,8 +19,15 @@ from covshift.cli.options import (
     load_model,
     split_at_commas,
 )
-from covshift.cli.printing import MAX_RECORDINGS, print_json, print_notes, print_table
-from covshift.cli.progress import working
+from covshift.cli.terminal import (
+    MAX_RECORDINGS,
+    fail,
+    one_line_errors,
+    print_json,
+    print_notes,
+    print_table,
+    working,
+)
 
 COMMAND = "predict"
 ROOM = 50  # predictions take about this part of the table's room; more is not asked for

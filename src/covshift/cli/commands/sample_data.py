@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from covshift.cli.errors import fail, one_line_errors
 from covshift.cli.options import Debug
+from covshift.cli.terminal import fail, one_line_errors
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import typer
 
 from covshift.cli.command_words import say_expected, say_gain, say_hurt, say_interval
-from covshift.cli.errors import one_line_errors
 from covshift.cli.options import (
     AsJson,
     Debug,
@@ -19,8 +18,7 @@ from covshift.cli.options import (
     grouped,
     load_model,
 )
-from covshift.cli.printing import print_json, print_notes, print_table
-from covshift.cli.progress import working
+from covshift.cli.terminal import one_line_errors, print_json, print_notes, print_table, working
 
 COMMAND = "score"
 

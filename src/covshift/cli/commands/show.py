@@ -6,14 +6,13 @@ from typing import Annotated, Any
 
 import typer
 
-from covshift.cli.command_words import MAX_ENTRIES
-from covshift.cli.errors import one_line_errors, printable
+from covshift.cli.command_words import MAX_ENTRIES, print_assessment, restore_assessment
 from covshift.cli.options import AsJson, Debug
-from covshift.cli.printing import (
-    print_assessment,
+from covshift.cli.terminal import (
+    one_line_errors,
     print_json,
     print_table,
-    restore_assessment,
+    printable,
     shown,
 )
 

@@ -11,7 +11,7 @@ from covshift import diagnose, stack_domains
 from covshift.report.document import make_cell, make_column, make_document, make_section, make_table
 from covshift.selection.assessment_words import say_number
 from covshift.tables import read_pair
-from covshift.tables.diagnosis_report import (
+from covshift.tables.diagnosing import (
     MAX_SHOWN_DOMAINS,
     describe_tables,
     held_out_numbers,

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 from sklearn.svm import SVC
 
-from covshift.cli import progress as module
-from covshift.cli.progress import say_progress, say_seconds, silenced, working
+from covshift.cli import terminal as module
+from covshift.cli.terminal import say_progress, say_seconds, silenced, working
 from covshift.tables import TableClassifier, match_tables, open_table, read_pair
 from tests.cli.user_files import make_tables, succeed, write_tables
 
@@ -178,7 +178,7 @@ def test_reading_tells_its_share(tmp_path):
 def test_interrupted_work_gives_the_terminal_back():
     code = (
         "import os, sys\n"
-        "from covshift.cli.progress import working\n"
+        "from covshift.cli.terminal import working\n"
         "try:\n"
         "    with working('x'):\n"
         "        os.write(1, b'hidden'); print('hidden'); raise KeyboardInterrupt\n"
