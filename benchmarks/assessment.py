@@ -53,6 +53,7 @@ from covshift.selection.assessment import (
     score_labels,
     with_labels,
 )
+from covshift.selection.bench import Output
 from covshift.selection.choice import held_out_weights, weigh_labels
 from covshift.selection.expected_scores import (
     ADAPTED,
@@ -71,7 +72,6 @@ from covshift.selection.expected_scores import (
     view,
 )
 from covshift.selection.rehearsals import SOURCE_CV, SOURCE_DOMAINS
-from covshift.selection.scenes import Output
 from covshift.selection.vote import vote_weights
 
 COMMAND = (

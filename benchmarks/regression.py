@@ -38,7 +38,7 @@ from sklearn.utils import check_random_state
 
 import covshift.selection
 from covshift.predictors.objectives import negative_mae, r2
-from covshift.selection.bench import Bench
+from covshift.selection.bench import Bench, Problem, predicted_numbers
 from covshift.selection.candidates import default_candidates
 from covshift.selection.choice import choose_plain
 from covshift.selection.expected_gains import (
@@ -65,7 +65,6 @@ from covshift.selection.expected_scores import (
 from covshift.selection.label_tasks import number_task
 from covshift.selection.leaderboard import score_table
 from covshift.selection.rehearsals import NUMBER_KINDS, SOURCE_CV, SOURCE_DOMAINS, rehearse
-from covshift.selection.scenes import Problem, predicted_numbers
 from covshift.selection.vote import (
     PLAIN_WEIGHT,
     FitData,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from covshift.selection.scenes import Problem
+from covshift.selection.bench import Problem
 
 
 def _problem(n_source, n_target, n_features=3, *, change=None):

@@ -9,7 +9,7 @@ from covshift.diagnosis.movement import measure_movement, share_explained
 from covshift.kernels.gaussian_kernels import rbf_kernel
 from covshift.measures import median_bandwidth
 from covshift.report.document import to_plain
-from covshift.selection.scenes import Problem
+from covshift.selection.bench import Problem
 from tests.diagnosis.degenerate import DEGENERATE
 from tests.selection.made_problems import Broken, make_bench, plain, standardized
 

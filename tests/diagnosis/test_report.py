@@ -7,7 +7,7 @@ import pytest
 
 from covshift import diagnose
 from covshift.diagnosis.report import GAINS, MAX_CLASS_NAME, draw_rows
-from covshift.selection.scenes import Problem
+from covshift.selection.bench import Problem
 from tests.diagnosis.made_domains import CANDIDATES, few_candidates, shifted_sites
 
 

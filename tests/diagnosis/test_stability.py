@@ -3,8 +3,7 @@ import pytest
 
 from covshift.diagnosis.stability import largest_covariance, measure_stability, residual_products
 from covshift.predictors.objectives import balanced_accuracy
-from covshift.selection.bench import Bench
-from covshift.selection.scenes import Problem
+from covshift.selection.bench import Bench, Problem
 from tests.diagnosis.degenerate import DEGENERATE
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from covshift.diagnosis.weighting import find_obstacles, fit_support, measure_weighting
 from covshift.measures import SourceSupport, effective_sample_size, pareto_k, support_overlap
-from covshift.selection.scenes import Problem
+from covshift.selection.bench import Problem
 from tests.diagnosis.degenerate import DEGENERATE
 from tests.diagnosis.test_movement import normal_problem
 from tests.selection.made_problems import make_bench, plain

@@ -7,9 +7,8 @@ from sklearn.linear_model import LogisticRegression
 from covshift import DomainStandardScaler
 from covshift.base import DomainTransformer
 from covshift.predictors.objectives import balanced_accuracy
-from covshift.selection.bench import Bench
+from covshift.selection.bench import Bench, Problem
 from covshift.selection.candidates import Candidate
-from covshift.selection.scenes import Problem
 
 
 def make_moved(n=120, seed=0, n_domains=1, n_classes=2):

@@ -25,6 +25,7 @@ from covshift.selection.assessment import (
     with_labels,
 )
 from covshift.selection.assessment_words import say_gain
+from covshift.selection.bench import Problem
 from covshift.selection.candidates import Candidate
 from covshift.selection.choice import choose, held_out_weights
 from covshift.selection.expected_scores import (
@@ -41,7 +42,6 @@ from covshift.selection.expected_scores import (
 )
 from covshift.selection.leaderboard import score_table
 from covshift.selection.rehearsals import KINDS, pseudo_targets
-from covshift.selection.scenes import Problem
 from tests.selection.made_problems import Broken, make_bench, make_moved, plain, standardized
 
 WEIGHTS = np.array([0.1, 0.6, 0.3])

@@ -11,11 +11,11 @@ from sklearn.svm import SVC
 from covshift import AdaptedClassifier, CorrelationAlignment, DomainStandardScaler
 from covshift.registry import Size, find_record
 from covshift.selection.assessment_words import adapter_rows
+from covshift.selection.bench import Output
 from covshift.selection.candidates import check_candidates, forest
 from covshift.selection.choice import NoRankedCandidateWarning, choose
 from covshift.selection.leaderboard import disqualify, score_table
 from covshift.selection.rehearsals import KINDS
-from covshift.selection.scenes import Output
 from covshift.selection.vote import SCORE_ERROR, combine_with_labels, vote_weights
 from tests.selection.made_problems import (
     Broken,

@@ -18,6 +18,7 @@ from covshift.kernels.probabilities import (
     reweigh_classes,
     scaled_probabilities,
 )
+from covshift.selection.bench import Problem
 from covshift.selection.candidates import Candidate
 from covshift.selection.importance_weights import (
     class_share_weights,
@@ -35,7 +36,6 @@ from covshift.selection.label_free_scores import (
     spectral_weights,
     weighted_mean,
 )
-from covshift.selection.scenes import Problem
 from tests.selection.made_problems import (
     Broken,
     Constant,

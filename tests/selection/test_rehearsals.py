@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from covshift.predictors.objectives import METRICS
-from covshift.selection.bench import Bench
+from covshift.selection.bench import Bench, Problem
 from covshift.selection.choice import choose_plain
 from covshift.selection.expected_gains import (
     QUANTITIES,
@@ -36,7 +36,6 @@ from covshift.selection.rehearsals import (
     source_domains,
     target_like,
 )
-from covshift.selection.scenes import Problem
 from tests.selection.made_problems import Broken, make_bench, make_moved, plain, standardized
 
 OBJECTIVES = list(METRICS)

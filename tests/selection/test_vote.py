@@ -9,12 +9,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from covshift import AutoAdaptedClassifier
 from covshift.kernels.probabilities import reweigh_classes
 from covshift.selection import choice, label_free_scores
+from covshift.selection.bench import Output
 from covshift.selection.candidates import MODELS
 from covshift.selection.expected_gains import number_agreement, number_voters
 from covshift.selection.label_free_scores import agree_with_committee
 from covshift.selection.label_tasks import number_task
 from covshift.selection.rehearsals import MAX_DOMAINS, SOURCE_DOMAINS, source_domains
-from covshift.selection.scenes import Output
 from covshift.selection.vote import MIN_WEIGHT, TEMPERATURE, mix_probabilities, vote_weights
 from tests.selection.made_problems import make_bench, make_moved, plain, standardized
 

@@ -8,13 +8,12 @@ from sklearn.utils import check_random_state
 from covshift import AutoAdaptedClassifier
 from covshift.kernels.distinct_rows import deal_folds
 from covshift.predictors.objectives import METRICS, decide_classes
-from covshift.selection.bench import N_FOLDS, Bench
+from covshift.selection.bench import N_FOLDS, Bench, Output, Problem, class_logits
 from covshift.selection.candidates import default_candidates
 from covshift.selection.choice import choose
 from covshift.selection.expected_scores import vote_probabilities
 from covshift.selection.leaderboard import disqualify
 from covshift.selection.rehearsals import KINDS, pseudo_targets
-from covshift.selection.scenes import Output, Problem, class_logits
 from covshift.selection.vote import FitData, fit_members
 from covshift_bench.method import Method, Prediction, stacked
 

@@ -37,13 +37,12 @@ from covshift.measures import (
     mmd_test,
 )
 from covshift.report.document import to_plain
-from covshift.selection.bench import Bench
+from covshift.selection.bench import Bench, Problem
 from covshift.selection.importance_weights import (
     MIN_ROLE_ROWS,
     class_share_weights,
     left_unexplained,
 )
-from covshift.selection.scenes import Problem
 from covshift.warning_filters import ignored_warnings
 
 LEVEL = 0.05  # of the tests, with Holm's correction over tests, features, domains

@@ -41,8 +41,8 @@ from covshift.selection.assessment_words import (
     score_rows,
     show_estimate,
 )
+from covshift.selection.bench import Problem, target_scene
 from covshift.selection.candidates import Candidate
-from covshift.selection.scenes import Problem, target_scene
 
 if TYPE_CHECKING:
     from covshift.diagnosis.diagnosis import Diagnosis

@@ -45,7 +45,7 @@ from covshift.kernels.feature_scales import feature_variances
 from covshift.measures import SourceSupport
 from covshift.predictors.objectives import ACCURACY, BALANCED_ACCURACY, MAE, decide_classes
 from covshift.selection.assessment_words import assessment_text
-from covshift.selection.bench import Bench
+from covshift.selection.bench import Bench, Problem
 from covshift.selection.expected_scores import (
     ADAPTED,
     ADAPTED_ERROR,
@@ -72,7 +72,6 @@ from covshift.selection.expected_scores import (
 from covshift.selection.label_tasks import NumberTask
 from covshift.selection.leaderboard import ScoreTable
 from covshift.selection.rehearsals import kinds_of
-from covshift.selection.scenes import Problem
 
 Action: TypeAlias = Literal["adapt", "combine", "keep"]
 Confidence: TypeAlias = Literal["high", "moderate", "low"]

@@ -61,7 +61,7 @@ from covshift.predictors.prediction_sets import IntervalPredictor, SetPredictor
 from covshift.row_checks import check_magnitude, validate_rows
 from covshift.selection.assessment import MAX_RISK, MIN_GAIN, Assessment
 from covshift.selection.assessment_words import say_advice
-from covshift.selection.bench import Bench
+from covshift.selection.bench import Bench, Problem
 from covshift.selection.candidates import (
     Candidate,
     candidates_around,
@@ -71,7 +71,6 @@ from covshift.selection.candidates import (
 from covshift.selection.choice import Choice, choose
 from covshift.selection.label_tasks import CLASSES, ClassTask, NumberTask, number_task
 from covshift.selection.leaderboard import Leaderboard
-from covshift.selection.scenes import Problem
 from covshift.selection.score_files import read_scores
 from covshift.selection.vote import (
     FewerMembersWarning,

@@ -11,7 +11,7 @@ import numpy as np
 from covshift.kernels.array_types import BoolArray, FloatArray
 from covshift.predictors.objectives import ACCURACY, r2
 from covshift.selection.assessment import MAX_RISK, MIN_GAIN, Assessment, LabeledRows, assess
-from covshift.selection.bench import Bench
+from covshift.selection.bench import Bench, Output, make_scene
 from covshift.selection.expected_gains import expected_gains, number_voters
 from covshift.selection.label_tasks import NumberTask
 from covshift.selection.leaderboard import ScoreTable, score_table
@@ -22,7 +22,6 @@ from covshift.selection.rehearsals import (
     predicted_score,
     rehearse,
 )
-from covshift.selection.scenes import Output, make_scene
 from covshift.selection.vote import combine_with_labels, vote_weights
 from covshift.solvers.threads import one_blas_thread
 

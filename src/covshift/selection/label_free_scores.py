@@ -29,7 +29,7 @@ from scipy.special import entr
 
 from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.kernels.gaussian_kernels import TILE_ROWS
-from covshift.selection.bench import Bench
+from covshift.selection.bench import Bench, make_scene
 from covshift.selection.importance_weights import class_share_weights, importance_weights
 from covshift.selection.rehearsals import (
     PseudoTarget,
@@ -43,7 +43,6 @@ from covshift.selection.rehearsals import (
     source_domains,
     target_like,
 )
-from covshift.selection.scenes import make_scene
 
 # --- How much the predictions of several classifiers agree, chance taken out ---
 #

@@ -8,10 +8,9 @@ import numpy as np
 
 from covshift.kernels.array_types import BoolArray, FloatArray
 from covshift.predictors.objectives import METRICS, NUMBER_METRICS
-from covshift.selection.bench import Bench
+from covshift.selection.bench import Bench, Output
 from covshift.selection.candidates import Candidate
 from covshift.selection.rehearsals import SOURCE_DOMAINS, rehearse
-from covshift.selection.scenes import Output
 
 # --- All scores of all candidates, and which of them may be ranked ---
 

@@ -34,9 +34,8 @@ from covshift.kernels.array_types import BoolArray, FloatArray, IntArray
 from covshift.kernels.distinct_rows import deal_folds
 from covshift.kernels.feature_scales import feature_deviations, feature_scales
 from covshift.measures import classifier_two_sample_test
-from covshift.selection.bench import Bench
+from covshift.selection.bench import Bench, Problem, Scene, make_scene
 from covshift.selection.importance_weights import class_share_weights
-from covshift.selection.scenes import Problem, Scene, make_scene
 
 # --- Source rows that play the target: their labels are known, so they can score candidates ---
 #

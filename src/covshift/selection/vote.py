@@ -38,9 +38,8 @@ from covshift.base import RefitNeededError
 from covshift.kernels.array_types import BoolArray, FloatArray, IntArray
 from covshift.kernels.probabilities import Scaling, reweigh_classes, scaled_probabilities
 from covshift.predictors import AdaptedClassifier, AdaptedRegressor
-from covshift.selection.bench import Bench
+from covshift.selection.bench import Bench, class_logits, predicted_numbers
 from covshift.selection.candidates import Candidate
-from covshift.selection.scenes import class_logits, predicted_numbers
 from covshift.solvers.threads import one_blas_thread
 
 TEMPERATURE = 0.01
