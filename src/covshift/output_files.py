@@ -1,10 +1,12 @@
 """Writing results atomically, in a folder that was tried first.
 
-Files of lines that grow (a history, labels) are appended to under a lock, in one write.
+Files of lines that grow (a history, labels) are appended to under a lock, in one write. Files of
+results say with which versions they were made.
 """
 
 import errno
 import os
+import platform
 import secrets
 import shutil
 import tempfile
@@ -12,6 +14,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
+
+import numpy
+import scipy
+import sklearn
 
 try:
     import fcntl
@@ -174,3 +180,19 @@ def prepare_folder(folder: Path, min_free_bytes: int = 0) -> None:
         raise OSError(
             f"{free / 1e6:.0f} MB are free there, {min_free_bytes / 1e6:.0f} MB are needed"
         )
+
+
+def software_versions() -> dict[str, str]:
+    """Return the versions of Python and the libraries below, and the kind of machine.
+
+    Returns
+    -------
+    dict of str to str
+    """
+    return {
+        "Python": platform.python_version(),
+        "NumPy": numpy.__version__,
+        "SciPy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+        "platform": f"{platform.system()} {platform.machine()}",
+    }

@@ -10,9 +10,11 @@ import warnings
 from collections import namedtuple
 from functools import partial
 
+import numpy
 import pytest
 
 from covshift import __version__
+from covshift.output_files import software_versions
 from covshift.studies import store
 from covshift.studies.store import (
     MixedVersionsWarning,
@@ -101,7 +103,7 @@ def test_runs_are_recorded(stored):
     meta = dict(connection.execute("SELECT * FROM meta"))
     connection.close()
     assert [json.loads(settings) for _, _, settings in rows] == [{}, {"out": "runs", "trials": 10}]
-    assert json.loads(rows[0][1]) == store.software_versions()
+    assert json.loads(rows[0][1]) == software_versions()
     assert {"Python", "NumPy", "SciPy", "scikit-learn", "platform"} <= set(json.loads(rows[0][1]))
     assert (meta["format"], meta["covshift"]) == (store.FORMAT, __version__)
 
@@ -154,8 +156,8 @@ def test_fresh_without_a_file(path):
 
 
 def test_other_versions_of_libraries_are_a_warning(stored, monkeypatch):
-    monkeypatch.setattr(store.numpy, "__version__", "0.1")
-    now = store.software_versions()["NumPy"]
+    monkeypatch.setattr(numpy, "__version__", "0.1")
+    now = software_versions()["NumPy"]
     with pytest.warns(MixedVersionsWarning, match=rf"NumPy .* then, {now} now\)"):
         open_store(stored).close()
     # Nothing was computed with it: the file is still of one version.
@@ -164,7 +166,7 @@ def test_other_versions_of_libraries_are_a_warning(stored, monkeypatch):
 
 
 def test_a_warning_that_is_an_error_leaves_the_file_unlocked(stored, monkeypatch):
-    monkeypatch.setattr(store.numpy, "__version__", "0.1")
+    monkeypatch.setattr(numpy, "__version__", "0.1")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(MixedVersionsWarning):

@@ -23,7 +23,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.validation import check_is_fitted
 
 from covshift._version import __version__
-from covshift.output_files import write_whole
+from covshift.output_files import software_versions, write_whole
 from covshift.persistence.archive import (
     CARD,
     MAX_UNPACKED_BYTES,
@@ -43,7 +43,6 @@ from covshift.persistence.boosted_models import (
 from covshift.persistence.content_checks import check_contents, parts_of
 from covshift.persistence.schema_audit import TRUSTED, SchemaAudit, follow_moves
 from covshift.registry import plugin_records
-from covshift.studies.store import software_versions
 
 FORMAT = 1
 MIN_KEY_BYTES = 16

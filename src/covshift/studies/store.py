@@ -12,7 +12,6 @@ import io
 import json
 import math
 import os
-import platform
 import sqlite3
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,12 +23,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any, Self
 
-import numpy
-import scipy
-import sklearn
-
 from covshift._version import __version__
-from covshift.output_files import prepare_folder, temporary_beside, write_whole
+from covshift.output_files import prepare_folder, software_versions, temporary_beside, write_whole
 from covshift.studies.trial import TaskOutcome, Trial, to_json
 
 MIN_FREE_TRIAL_BYTES = 50_000_000  # some 50,000 trials
@@ -368,22 +363,6 @@ def _strict(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return json.dumps(value)
     return value
-
-
-def software_versions() -> dict[str, str]:
-    """Return the versions of Python and the libraries below, and the kind of machine.
-
-    Returns
-    -------
-    dict of str to str
-    """
-    return {
-        "Python": platform.python_version(),
-        "NumPy": numpy.__version__,
-        "SciPy": scipy.__version__,
-        "scikit-learn": sklearn.__version__,
-        "platform": f"{platform.system()} {platform.machine()}",
-    }
 
 
 def _connect(path: Path) -> sqlite3.Connection:

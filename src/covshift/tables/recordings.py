@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 
 from covshift.base import check_count, check_number, check_option
-from covshift.datasets.bearings import TABLE, named_twice, read_recording
 from covshift.signals import EnvelopeSpectrum, Spectrum, iter_windows
 from covshift.signals.windows import window_step
 from covshift.tables.columns import Kind
@@ -97,6 +96,9 @@ class RecordingTable:
     settings: WindowSettings
 
     def __post_init__(self) -> None:
+        # Here and below: tables without recordings need no loaders of data sets.
+        from covshift.datasets.bearings import TABLE
+
         if self.path.is_dir():
             object.__setattr__(self, "path", self.path / TABLE)
 
@@ -223,6 +225,8 @@ class RecordingBatches:
 
     def _open(self, number: int) -> tuple[Any, float]:
         """Return the samples of a recording, and their rate or NaN."""
+        from covshift.datasets.bearings import read_recording
+
         row = self._rows[number]
         try:
             samples, rate = read_recording(
@@ -243,6 +247,8 @@ class RecordingBatches:
         return samples, found
 
     def _check_files(self) -> None:
+        from covshift.datasets.bearings import named_twice
+
         nameless = [number for number, row in enumerate(self._rows, start=2) if not row[FILE]]
         if nameless:
             raise table_error(self.path, f"line {nameless[0]}: the cell of {FILE!r} is empty.")
