@@ -50,9 +50,9 @@ ENVIRONMENT = {
     f"POT_BACKEND_DISABLE_{name}": "1" for name in ("PYTORCH", "JAX", "CUPY", "TENSORFLOW")
 }
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
-# Imported once, by the process that all workers are copies of. No SKADA: importing it changes
-# scikit-learn.
-PRELOADED = ["covshift.selection.auto_adapted", "pandas"]
+# Imported once, by the process that all workers are copies of; without the command each worker
+# imports it. No SKADA: importing it changes scikit-learn.
+PRELOADED = ["covshift.selection.auto_adapted", "covshift_bench.command", "pandas"]
 
 
 class Job(NamedTuple):

@@ -58,6 +58,20 @@ def by_method(out):
     return {line["method"]: line for line in read_lines(out)}
 
 
+def test_workers_import_the_command_before_they_start_and_no_package_that_changes_others():
+    code = f"""
+import sys, {", ".join(PRELOADED)}
+before = set(sys.modules)
+import covshift_bench.__main__
+print(len(set(sys.modules) - before), *sys.modules)
+"""
+    command = [sys.executable, "-c", code]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True)
+    n_more, *names = shown.stdout.split()
+    assert n_more == "1"  # `__main__` itself
+    assert not {"skada", "ot", "adapt", "torch", "matplotlib"} & set(names)
+
+
 def test_predictions_of_a_method_without_target_labels_in_one_thread(tmp_path):
     out = tmp_path / "results.jsonl"
     task = fake.some_tasks(1)[0]
