@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from covshift import AdaptedClassifier, DomainStandardScaler, save, stack_domains
-from covshift.cli import errors
+from covshift.cli import terminal
 from covshift.datasets import make_smooth_shift
 from covshift.persistence import load
 from tests.cli.user_files import assert_refused, make_tables, run, succeed, write_tables
@@ -263,9 +263,9 @@ def test_errors_of_the_program_are_one_line_too(made, monkeypatch):
 
 
 def test_memory_and_modules():
-    assert "fewer rows" in errors._message(MemoryError())
-    assert errors._message(ImportError("no skops")) == "no skops"
-    assert errors._message(OSError(13, "Permission denied", "a.csv")) == "a.csv: Permission denied."
+    assert "fewer rows" in terminal._message(MemoryError())
+    assert terminal._message(ImportError("no skops")) == "no skops"
+    assert terminal._message(OSError(13, "Permission denied", "a.csv")) == "a.csv: Permission denied."
 
 
 @pytest.mark.parametrize("module", ["pandas", "skops"])
