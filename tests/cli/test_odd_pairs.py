@@ -338,3 +338,35 @@ def test_the_user_says_where_the_names_are(tmp_path):
     assert "columns to learn from: 3" in succeed(*adapt(tmp_path, *paths, options=options))
     out = ["--out", tmp_path / "p.csv", *options]
     assert "Rows predicted: 50" in succeed("predict", tmp_path / "model.skops", paths[1], *out)
+
+
+def test_many_classes_are_counted_though_few_are_named(tmp_path):
+    values = np.random.default_rng(0).normal(size=600)
+    rows = pd.DataFrame({"x": values, "kind": [f"k{i % 120}" for i in range(600)]})
+    rows.to_csv(tmp_path / "train.csv", index=False)
+    rows[["x"]].assign(x=rows["x"] + 0.5).to_csv(tmp_path / "new.csv", index=False)
+    model = tmp_path / "model.skops"
+    printed = succeed(
+        "adapt", tmp_path / "train.csv", tmp_path / "new.csv", "--label", "kind",
+        "--adapter", "none", "--out", model,
+    )  # fmt: skip
+    assert "k11 5 and 108 more." in printed
+    shown = succeed("show", model)
+    assert "(108 more; --json shows more)" in shown
+    assert re.search(r"^classes: .* and 108 more$", shown, re.MULTILINE)
+
+
+def test_labels_that_are_no_class_of_the_model_are_refused(tmp_path):
+    """An accuracy of 0 would be said of a good model."""
+    train, new = pair()
+    train.to_csv(tmp_path / "train.csv", index=False)
+    new.to_csv(tmp_path / "new.csv", index=False)
+    model = tmp_path / "model.skops"
+    succeed(
+        "adapt", tmp_path / "train.csv", tmp_path / "new.csv", "--label", "churned",
+        "--adapter", "none", "--out", model,
+    )  # fmt: skip
+    coded = train.assign(churned=(train["churned"] == "yes").astype(int))
+    coded.to_csv(tmp_path / "coded.csv", index=False)
+    result = run("score", model, tmp_path / "coded.csv")
+    assert_refused(result, "score", "the file has '0', '1', the model 'no', 'yes'", "--label")

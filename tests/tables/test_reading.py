@@ -347,7 +347,7 @@ def test_parquet_with_nested_columns_and_an_index(tmp_path):
     table = read_table(path)
     assert list(table.frame) == ["x"]
     assert table.notes == [
-        "Ignored 'l': lists, records or bytes cannot be used.",
+        "Ignored 'l': lists, records, bytes, times of day or durations cannot be used.",
         "Ignored '__index_level_0__': it holds row names.",
     ]
 

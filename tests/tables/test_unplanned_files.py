@@ -1,5 +1,9 @@
 """Tables that people hand over by mistake, or that programs put together without care."""
 
+import datetime as dt
+import unicodedata
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -133,3 +137,86 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, kind, more):
     with pytest.raises(TableError, match="changed while it was read; run the command again"):
         list(batches)
     path.unlink()
+
+
+def test_accents_are_read_alike_however_they_are_encoded(tmp_path):
+    """As macOS writes them, an accent is a character of its own behind its letter."""
+    apart = partial(unicodedata.normalize, "NFD")
+    train = people().rename(columns={"age": "größe"}).replace({"city": {"Rome": "Zürich"}})
+    new = train.drop(columns="churned").rename(columns=apart)
+    new["city"] = new["city"].map(apart)
+    expected = read_pair(*write_pair(tmp_path, train, train), label="churned").X_new
+    tables = read_pair(*write_pair(tmp_path, train, new), label="churned")
+    pd.testing.assert_frame_equal(tables.X_new, expected)
+    assert not any("größe" in note and "Ignored" in note for note in tables.notes)
+    new.to_parquet(tmp_path / "new.parquet")
+    table = read_pair(tmp_path / "train.csv", tmp_path / "new.parquet", label="churned")
+    pd.testing.assert_frame_equal(table.X_new, expected)
+    train.rename(columns={"churned": apart("größer")}).to_csv(tmp_path / "train.csv", index=False)
+    assert read_pair(tmp_path / "train.csv", tmp_path / "new.csv", label="größer").label == "größer"
+
+
+def test_a_column_of_lists_cannot_be_the_label(tmp_path):
+    path = tmp_path / "train.parquet"
+    people().assign(tags=[["a"]] * 60).to_parquet(path)
+    new = write(tmp_path / "new.csv", people(20, 1))
+    with pytest.raises(TableError, match="The column 'tags' for the label holds lists, records"):
+        read_pair(path, new, label="tags")
+    with pytest.raises(TableError, match="The column 'tags' for the domain holds lists, records"):
+        read_pair(path, new, label="churned", domain="tags")
+    assert read_pair(path, new, label="churned", ignore=["tags"]).names == ["age", "city"]
+
+
+def test_times_and_durations_of_arrow_are_named_as_what_they_are(tmp_path):
+    times = [dt.time(hour % 24) for hour in range(60)]
+    durations = pd.to_timedelta(np.arange(60), "s")
+    people().assign(time=times, duration=durations).to_parquet(tmp_path / "table.parquet")
+    (note,) = read_table(tmp_path / "table.parquet").notes
+    assert "'time', 'duration': lists, records, bytes, times of day or durations" in note
+
+
+def test_a_training_table_with_nothing_but_labels(tmp_path):
+    train, new = write_pair(tmp_path, people()[["churned"]], people(20, 1))
+    with pytest.raises(TableError, match="no column to learn from: all of its columns are the"):
+        read_pair(train, new, label="churned")
+
+
+@pytest.mark.parametrize("value", [-1e308, 1e150])
+@pytest.mark.parametrize("which", ["training", "new"])
+def test_numbers_whose_squares_overflow_are_named(tmp_path, which, value):
+    train, new = people(), people(40, 1)
+    (train if which == "training" else new).loc[4, "age"] = value
+    said = rf"'age' of the {which} table holds magnitudes .* \(row 5\).*--ignore age"
+    with pytest.raises(TableError, match=said):
+        read_pair(*write_pair(tmp_path, train, new), label="churned")
+    read_pair(*write_pair(tmp_path, train, new), label="churned", ignore=["age"])
+
+
+def test_numbers_too_large_for_float32_are_numbers(tmp_path):
+    train, new = people(), people(40, 1)
+    train["age"] *= 1e40
+    new["age"] *= 1e40
+    tables = read_pair(*write_pair(tmp_path, train, new), label="churned")
+    assert tables.X_new["age"].max() > 1e41
+    # The label is whether the age is above 40: a tree of float32 still sees that.
+    assert any("'age' alone predicts the label" in note for note in tables.notes)
+
+
+def test_both_decimal_signs_in_one_file(tmp_path):
+    train, new = people().assign(weight=np.arange(60) + 0.25), people(20, 1)
+    new = new.assign(
+        age=[f"{one:.1f}".replace(".", ",") for one in new["age"]],
+        weight=[f"{one}.25" for one in range(20)],
+    )
+    paths = write_pair(tmp_path, train, new)
+    new.to_csv(paths[1], index=False, sep=";")
+    notes = read_pair(*paths, label="churned").notes
+    (said,) = [note for note in notes if "They have a decimal" in note]
+    assert "write all of its numbers alike" in said
+
+
+def test_names_that_differ_in_case_only_are_called_so(tmp_path):
+    table = read_table(write(tmp_path / "train.csv", people()))
+    path = write(tmp_path / "new.csv", people().rename(columns=str.upper))
+    with pytest.raises(TableError, match="Names differ only in case: write them alike"):
+        open_table(path, schema=table.schema, allow_absent=True)

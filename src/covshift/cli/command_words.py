@@ -4,6 +4,7 @@ The advice is in the words of `covshift.selection.assessment_words`, other texts
 those of `covshift.tables.table_words`. Both are imported where they are needed: --help stays fast.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ import typer
 from covshift.cli.terminal import print_table, printable
 
 MAX_ENTRIES = 12  # of a list or table that fit on a screen
+OMITTED = re.compile(r"\((\d+) more\)")  # an entry of a card that stands for others
 HOW_TO_LABEL = (
     "write rows of NEW with covshift diagnose --to-label FILE, fill in their labels, and give the "
     "file to diagnose and adapt with --labels FILE"
@@ -23,11 +25,17 @@ LEFT_THE_VOTE = (
 )
 
 
+def count_entries(counts: Mapping[str, Any]) -> int:
+    """Return the number of entries, with those that the last entry of a card stands for."""
+    more = OMITTED.fullmatch(str(next(reversed(list(counts)), "")))
+    return len(counts) if more is None else len(counts) - 1 + int(more[1])
+
+
 def say_counts(counts: Mapping[str, int]) -> str:
     """Return the names with their numbers of rows, the first few of many."""
-    shown = [f"{printable(name, 40)} {n:,}" for name, n in counts.items()]
-    rest = len(shown) - MAX_ENTRIES
-    return ", ".join(shown[:MAX_ENTRIES]) + (f" and {rest} more" if rest > 0 else "")
+    shown = [f"{printable(name, 40)} {n:,}" for name, n in list(counts.items())[:MAX_ENTRIES]]
+    rest = count_entries(counts) - MAX_ENTRIES
+    return ", ".join(shown) + (f" and {rest} more" if rest > 0 else "")
 
 
 def say_interval(figure: Mapping[str, Any], show: Callable[[float], str] = "{:.3f}".format) -> str:

@@ -34,8 +34,8 @@ TITLES = {
     "keep": "Keep the plain model",
 }
 NO_ASSESSMENT = (
-    "Expected scores cannot be given: the plain model failed to fit. "
-    "The leaderboard has the errors."
+    "Expected scores cannot be given: the plain model failed to fit in tests on parts of the "
+    "source rows, as it does if a class has very few. The leaderboard has the errors."
 )
 # How a shift of the label alone is called, and the end of a sentence about it.
 LABEL_SHIFT = {

@@ -18,7 +18,7 @@ from covshift.tables.file_formats import (
     identify_file,
 )
 from covshift.tables.text_files import read_ahead
-from covshift.tables.text_layout import column_names, is_row_names
+from covshift.tables.text_layout import column_names, is_row_names, plain_name
 
 ROWS_PER_BATCH = 1 << 15
 # Read ahead of each column of a Parquet file: a thousand columns take 64 MB.
@@ -41,7 +41,7 @@ class ArrowBatches:
                 schema = source.schema if kind != "parquet" else source.schema_arrow
                 # Arrow files do not say how many rows they have.
                 self.n_total = source.metadata.num_rows if kind == "parquet" else None
-            header = tuple(" ".join(str(field.name).split()) for field in schema)
+            header = tuple(plain_name(str(field.name)) for field in schema)
         self.types = [field.type for field in schema]
         self.names, self.nameless, self.notes = column_names(header)
         self.row_names = [

@@ -349,12 +349,16 @@ def find_number_giveaways(frame: Any, y: Labels, kinds: dict[str, Kind]) -> dict
     return found
 
 
+LARGEST_OF_TREES = float(np.finfo(np.float32).max)  # scikit-learn's trees take float32
+
+
 def _as_numbers(column: Any, kind: Kind, codes: Any, folds: Any) -> FloatArray:
     """Return one column for a tree: text as the mean label code of its rows of the other fold."""
     if kind == "date":
         return np.nan_to_num(column_days(column), nan=-1e9)[:, None]
     if kind != "text":
-        return np.nan_to_num(column_numbers(column), nan=-1e9)[:, None]
+        numbers = np.nan_to_num(column_numbers(column), nan=-1e9)[:, None]
+        return numbers / max(1.0, float(np.abs(numbers).max()) / LARGEST_OF_TREES)
     texts, places = column_categories(column)
     n_classes = int(codes.max()) + 1
     shares = np.zeros((len(column), n_classes))

@@ -84,7 +84,7 @@ ARROW_TYPES = {
 
 
 def trim(cells: Any, missing: Sequence[str] = MISSING) -> Any:
-    """Return text without the spaces around it; what stands for nothing is missing."""
+    """Return text without the spaces around it, in NFC; what stands for nothing is missing."""
     # Each different text once: words repeat, and mostly there is nothing to do.
     different = pa.compute.unique(cells)
     if _trim_all(different, missing).equals(different):
@@ -103,7 +103,8 @@ def from_start(cells: Any) -> Any:
 
 
 def _trim_all(cells: Any, missing: Sequence[str]) -> Any:
-    trimmed = pa.compute.utf8_trim_whitespace(cells)
+    # macOS writes an accent apart from its letter, other systems both as one character.
+    trimmed = pa.compute.utf8_normalize(pa.compute.utf8_trim_whitespace(cells), form="NFC")
     nothing = pa.compute.is_in(trimmed, value_set=pa.array(missing, pa.string()))
     return pa.compute.if_else(nothing, pa.scalar(None, pa.string()), trimmed)
 
@@ -469,6 +470,10 @@ def _shown(value: Any) -> str:
 
 READ_TYPES = ARROW_TYPES | {"text": CATEGORIES}
 PANDAS_TYPES = {pa.string(): pd.StringDtype("pyarrow"), pa.bool_(): pd.BooleanDtype()}
+
+
+# Columns whose types `arrow_kind` does not name.
+UNUSABLE = "lists, records, bytes, times of day or durations"
 
 
 def arrow_kind(kind: Any) -> Kind | None:

@@ -41,6 +41,7 @@ from covshift.tables.reading import (
 )
 from covshift.tables.recordings import RecordingTable
 from covshift.tables.schema import Intake
+from covshift.tables.text_layout import plain_name
 from covshift.warning_filters import ignored_warnings
 
 
@@ -216,9 +217,9 @@ def read_pair(
         If the files cannot be read or used; the message says what to do.
     """
     check_task(task, bins)
-    label, domain = _as_in_files(label), None if domain is None else _as_in_files(domain)
+    label, domain = plain_name(label), None if domain is None else plain_name(domain)
     ignore, keep = (
-        tuple(map(_as_in_files, names_given(role, names)))
+        tuple(map(plain_name, names_given(role, names)))
         for role, names in (("ignore", ignore), ("keep", keep))
     )
     options: dict[str, Any] = {
@@ -241,7 +242,7 @@ def read_pair(
         first.spelled = label
     table = _read(first, train_path, max_rows, progress)
     texts = table.frame.pop(AS_WRITTEN) if first.spelled is not None else None
-    check_columns(table.frame, label, domain, ignore, keep)
+    check_columns(table.frame, label, domain, ignore, keep, first.unusable_names)
     if split is not None:
         if new_path is not None:
             raise TableError("A split is of one table; leave the second one out.")
@@ -297,11 +298,6 @@ def _is_same_file(first: Any, second: Any) -> bool:
         return os.path.samefile(first, second)
     except (OSError, TypeError):  # a part of a file, or recordings
         return False
-
-
-def _as_in_files(name: str) -> str:
-    """Return the name of a column with single spaces, as names in files are read."""
-    return " ".join(name.split())
 
 
 def _split(

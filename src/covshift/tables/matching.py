@@ -15,6 +15,7 @@ import pandas as pd
 
 from covshift.domains import Labels, StackedDomains, stack_domains
 from covshift.kernels.array_types import BoolArray, IntArray
+from covshift.row_checks import largest_magnitude
 from covshift.tables.column_choice import (
     choose_features,
     convert_column,
@@ -24,12 +25,14 @@ from covshift.tables.column_choice import (
 from covshift.tables.columns import (
     MISSING,
     MISSING_DOMAIN,
+    UNUSABLE,
     Kind,
     as_frame,
     column_kind,
+    column_numbers,
     column_text,
 )
-from covshift.tables.errors import TableError, listed
+from covshift.tables.errors import TableError, listed, quoted
 from covshift.tables.label_column import check_task, find_edges, read_labels
 from covshift.tables.schema import TableSchema
 from covshift.tables.table_words import say_repeated
@@ -253,6 +256,8 @@ def match_frames(
     _note_unmatched(candidates, [name for name in new_names if name not in left_out], notes)
     candidates = [name for name in candidates if name in new.columns]
     kinds = choose_features(train[candidates], new, keep, notes)
+    for which, frame in (("training", train), ("new", new)):
+        _check_magnitudes(frame, kinds, which)
     if suspects:
         note_suspects(train, y, kinds, notes, task)
     columns: dict[str, Any] = {}
@@ -293,6 +298,24 @@ def match_frames(
         domain=domain,
         task=task,
     )
+
+
+def _check_magnitudes(frame: Any, kinds: Mapping[str, Kind], which: str) -> None:
+    """Refuse numbers whose squares overflow, before anything is computed from them."""
+    limit = largest_magnitude(np.float64)
+    for name in (name for name, kind in kinds.items() if kind == "number"):
+        if column_kind(frame[name]) != "number":
+            continue
+        values = column_numbers(frame[name])
+        # Not the absolute values: a copy of each column would take memory.
+        largest = max(np.fmax.reduce(values, initial=0.0), -np.fmin.reduce(values, initial=0.0))
+        if largest > limit:
+            row = int(np.nanargmax(np.abs(values)))
+            raise TableError(
+                f"Column {listed([name])} of the {which} table holds magnitudes up to "
+                f"{largest:.1e} (row {row + 1}); above {limit:.0e} they overflow once squared. "
+                f"Correct such values, or leave the column out: --ignore {quoted(name)}."
+            )
 
 
 def _repeated_note(train: Any, new: Any, kinds: Mapping[str, Kind]) -> list[str]:
@@ -346,12 +369,27 @@ def names_given(parameter: str, names: Any) -> tuple[str, ...]:
 
 
 def check_columns(
-    train: Any, label: str, domain: str | None, ignore: Sequence[str], keep: Sequence[str]
+    train: Any,
+    label: str,
+    domain: str | None,
+    ignore: Sequence[str],
+    keep: Sequence[str],
+    unusable: Sequence[str] = (),
 ) -> None:
-    """Raise unless the training table has the columns named, each in one role."""
+    """Raise unless the training table has the columns named, each in one role.
+
+    ``unusable`` are columns of the file that were not read, since their types are none of ours.
+    """
     named = {"label": [label], "domain": [domain] if domain else [], "ignore": ignore, "keep": keep}
     for role, names in named.items():
         for name in names:
+            if name in unusable and role == "ignore":
+                continue
+            if name in unusable:
+                raise TableError(
+                    f"The column {listed([name])} {ROLES[role]} holds {UNUSABLE}; write plain "
+                    "values, or name another column."
+                )
             if name not in train.columns:
                 close = difflib.get_close_matches(str(name), train.columns, n=1)
                 hint = (
@@ -362,6 +400,11 @@ def check_columns(
                 )
     if label == domain or label in ignore or domain in ignore:
         raise TableError("A column can be the label, the domain or ignored, not two of them.")
+    if not set(train.columns) - {label, domain, *ignore}:
+        raise TableError(
+            "The training table has no column to learn from: all of its columns are the label, "
+            "the domain or ignored."
+        )
 
 
 def _note_unmatched(train_names: list[str], new_names: list[str], notes: list[str]) -> None:

@@ -26,7 +26,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -38,6 +38,7 @@ from covshift.tables.arrow_files import ArrowBatches, FolderBatches, parquet_fil
 from covshift.tables.columns import (
     PLACEHOLDERS,
     READ_TYPES,
+    UNUSABLE,
     NumberStyle,
     arrow_kind,
     as_kind,
@@ -186,6 +187,7 @@ class TableReader:
     ----------
     schema : `TableSchema` of the frames.
     other_names : columns of the file that the schema has not.
+    unusable_names : columns of the file whose types are none of ours.
     notes : what was decided so far, in plain sentences; complete once all frames were read.
     n_rows : rows read so far.
     spelled : a column whose cells are also given as they are written, as a column ``AS_WRITTEN``
@@ -218,13 +220,17 @@ class TableReader:
         else:
             self.schema = self._take_schema(schema, absent)
 
+        types = batches.types if batches.typed else []
+        self.unusable_names = [
+            batches.names[i] for i, kind in enumerate(types) if arrow_kind(kind) is None
+        ]
         self.other_names = [
             name
             for i, name in enumerate(batches.names)
             if name not in self.schema.kinds
             and name not in batches.row_names
             and i not in batches.nameless
-            and not (batches.typed and arrow_kind(batches.types[i]) is None)
+            and name not in self.unusable_names
         ]
 
     @property
@@ -253,7 +259,7 @@ class TableReader:
             what = f"{kind}s with the unit {listed([spelling])}" if unit else f"{kind}s"
             notes.append(
                 f"Column {listed([name])}: {count:,} cells are not {what}{shown} and are read as "
-                "missing."
+                f"missing.{self._other_sign(name, first)}"
             )
         if n_repeated := getattr(self._batches, "n_repeated", 0):
             rows = "1 row repeats" if n_repeated == 1 else f"{n_repeated:,} rows repeat"
@@ -262,6 +268,19 @@ class TableReader:
         if self._n_dropped:
             notes.append(f"{self._n_dropped} empty rows at the end are left out.")
         return notes
+
+    def _other_sign(self, name: str, first: str | None) -> str:
+        """Say so if an unreadable cell is a number with the decimal sign of the other style."""
+        if first is None or self.schema.kinds[name] != "number":
+            return ""
+        ours, other = ("comma", "point") if self._style == "comma" else ("point", "comma")
+        unit = self.schema.spellings.get(name, "")
+        if as_kind(pa.array([first]), "number", cast(NumberStyle, other), unit).null_count:
+            return ""
+        return (
+            f" They have a decimal {other}, and the file is read with a decimal {ours}: write all "
+            "of its numbers alike, or choose with --decimal."
+        )
 
     @property
     def empty_names(self) -> list[str]:
@@ -366,11 +385,16 @@ class TableReader:
             )
         kept = schema.without(absent)
         if not kept.kinds:
+            folded = {name.casefold() for name in schema.kinds}
+            advice = (
+                "Names differ only in case: write them alike."
+                if folded & {name.casefold() for name in self._batches.names}
+                else "If these are not names, or the separator is wrong, use --separator."
+            )
             raise table_error(
                 self._batches.path,
                 f"has none of the columns to read ({listed(schema.kinds, 3)}); its first row, read "
-                f"as names, is {listed(self._batches.names, 3)}. If these are not names, or the "
-                "separator is wrong, use --separator.",
+                f"as names, is {listed(self._batches.names, 3)}. {advice}",
             )
         if self._batches.typed:
             types = dict(zip(self._batches.names, self._batches.types, strict=True))
@@ -378,7 +402,7 @@ class TableReader:
             if unusable:
                 raise table_error(
                     self._batches.path,
-                    f"column {listed(unusable)} holds lists, records or bytes; write plain values.",
+                    f"column {listed(unusable)} holds {UNUSABLE}; write plain values.",
                 )
         return kept
 

@@ -19,6 +19,7 @@ from covshift.tables.columns import (
     MISSING,
     NUMBER_PATTERNS,
     PLACEHOLDERS,
+    UNUSABLE,
     Kind,
     NumberStyle,
     arrow_kind,
@@ -371,7 +372,7 @@ def _typed_kinds(source: Any, notes: list[str]) -> dict[str, Kind]:
     found = dict(zip(source.names, map(arrow_kind, source.types), strict=True))
     unusable = [name for name, kind in found.items() if kind is None]
     if unusable:
-        notes.append(f"Ignored {listed(unusable)}: lists, records or bytes cannot be used.")
+        notes.append(f"Ignored {listed(unusable)}: {UNUSABLE} cannot be used.")
     return {name: kind for name, kind in found.items() if kind is not None}
 
 

@@ -145,9 +145,16 @@ class _Classes:
 
     def notes(self, truth: Any) -> list[str]:
         """Name the classes that no model could have predicted."""
-        strangers = [name for name in np.unique(truth).tolist() if name not in self._classes]
+        names = np.unique(truth).tolist()
+        strangers = [name for name in names if name not in self._classes]
         if not strangers:
             return []
+        if len(strangers) == len(names):
+            raise TableError(
+                f"No label is a class of the model: the file has {listed(names)}, the model "
+                f"{listed(self._classes.tolist())}. Write the labels as in training, or name "
+                "another column with --label."
+            )
         return [f"Classes that the model has never seen count as errors: {listed(strangers)}."]
 
 

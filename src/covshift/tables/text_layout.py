@@ -19,6 +19,7 @@ import csv
 import io
 import itertools
 import re
+import unicodedata
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -143,6 +144,11 @@ def is_aligned(sample: str, *, complete: bool) -> bool:
 def squeeze_spaces(data: bytes) -> bytes:
     """Return text with one space in place of several, and none at the ends of lines."""
     return re.sub(rb" ?([\r\n]) ?", rb"\1", re.sub(rb"[ \t]+", b" ", data))
+
+
+def plain_name(name: str) -> str:
+    """Return the name of a column with single spaces, accented letters as one character (NFC)."""
+    return unicodedata.normalize("NFC", " ".join(name.split()))
 
 
 def column_names(header: tuple[str, ...]) -> tuple[list[str], list[int], list[str]]:
@@ -306,7 +312,7 @@ def _read_header(text: str, separator: str) -> tuple[list[str], int]:
         for row in reader:
             if any(cell.strip() for cell in row):
                 length = sum(map(len, lines[: reader.line_num]))
-                return [" ".join(cell.split()) for cell in row], length
+                return [plain_name(cell) for cell in row], length
     except csv.Error:
         raise TableError("the first row does not end; check its quotes.") from None
     raise TableError("holds no names of columns; a table needs a row of names and rows below.")

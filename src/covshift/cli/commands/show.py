@@ -6,7 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
-from covshift.cli.command_words import MAX_ENTRIES, print_assessment, restore_assessment
+from covshift.cli.command_words import (
+    MAX_ENTRIES,
+    count_entries,
+    print_assessment,
+    restore_assessment,
+)
 from covshift.cli.options import AsJson, Debug
 from covshift.cli.terminal import (
     one_line_errors,
@@ -77,7 +82,7 @@ def _print(name: str, value: Any, depth: int) -> None:
         typer.echo(start)
         for key, inner in list(value.items())[:MAX_ENTRIES]:
             _print(str(key), inner, depth + 1)
-        _print_rest(len(value), depth)
+        _print_rest(count_entries(value), depth)
     elif _is_table(value):
         typer.echo(start)
         print_table(list(value[0]), [list(one.values()) for one in value[:MAX_ENTRIES]])
@@ -105,11 +110,14 @@ def _is_table(value: Any) -> bool:
 
 def _print_rest(n_entries: int, depth: int) -> None:
     if n_entries > MAX_ENTRIES:
-        typer.echo(f"{'  ' * depth}  ({n_entries - MAX_ENTRIES} more; --json shows all)")
+        typer.echo(f"{'  ' * depth}  ({n_entries - MAX_ENTRIES} more; --json shows more)")
 
 
 def _flat(value: Any) -> str:
     if isinstance(value, dict):
         pairs = list(value.items())[:MAX_ENTRIES]
         return ", ".join(f"{printable(key, 60)} {shown(inner)}" for key, inner in pairs)
-    return ", ".join(map(shown, value[:MAX_ENTRIES])) if isinstance(value, list) else shown(value)
+    if not isinstance(value, list):
+        return shown(value)
+    rest = f" and {len(value) - MAX_ENTRIES} more" if len(value) > MAX_ENTRIES else ""
+    return ", ".join(map(shown, value[:MAX_ENTRIES])) + rest
