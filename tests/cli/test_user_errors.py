@@ -265,7 +265,8 @@ def test_errors_of_the_program_are_one_line_too(made, monkeypatch):
 def test_memory_and_modules():
     assert "fewer rows" in terminal._message(MemoryError())
     assert terminal._message(ImportError("no skops")) == "no skops"
-    assert terminal._message(OSError(13, "Permission denied", "a.csv")) == "a.csv: Permission denied."
+    denied = OSError(13, "Permission denied", "a.csv")
+    assert terminal._message(denied) == "a.csv: Permission denied."
 
 
 @pytest.mark.parametrize("module", ["pandas", "skops"])
