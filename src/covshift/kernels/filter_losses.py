@@ -104,6 +104,8 @@ def joint_row_factors(
 ) -> RowFactors:
     """U has 1 / r at the row's class; V has q / r^2, and ones."""
     (K, _, b), p = F.shape, len(block.present)
+    # over_r is in turn r^2, 1 / r and 1 / r^2: one array, since a block has many rows. A row has
+    # one class, so products with the p classes present do for what else needs G of every row.
     over_r, U, V, rewards = rooms(block.factors, (K, 1, b), (K, p, b), (K, 2, b), (K, p, b))
     np.matmul(norms.squared, squares, out=over_r)
     over_r += norms.norm_epsilon
@@ -171,6 +173,8 @@ def block_row_factors(
     norms: BlockNorms, F: FloatArray, squares: FloatArray, block: Block
 ) -> RowFactors:
     """U has 1 / r in each block of the row; V has q / r^2, and membership."""
+    # A labeled row is normalized twice: among the rows of its class, by the features rewarded for
+    # it, and among all rows. Hence a part for each class present, and one for everything.
     last = norms.inverse.shape[1] - 1
     labeled = block.present[block.present < last]
     parts = np.append(labeled, last)
@@ -250,6 +254,8 @@ def filter_losses(
     rule = _activation_rule(activation, epsilon, norm_epsilon, dtype)
     present: dict[str, Any] = {}
 
+    # The solver drops problems as they converge. Rows and rewards of those that are left are cut
+    # out when that happens, not at each evaluation.
     def select(which: IntArray) -> None:
         present.update(
             which=which,

@@ -156,6 +156,8 @@ def numpy_steps(loss: FilterLoss, rule: ActivationRule) -> Steps:
     ) -> None:
         activate_block(H, slopes, rule.activation, rule.epsilon, half_angle=rule.half_angle)
         if sums is not None:
+            # H holds F by now. A room is memory that was allocated once: a new array for each block
+            # would be written to memory that the cache does not hold.
             squares = np.square(H, out=room(scratch[0], *H.shape))
             sums[..., block.columns] += sum_by_class(squares, block.classes)
 
@@ -168,6 +170,8 @@ def numpy_steps(loss: FilterLoss, rule: ActivationRule) -> Steps:
         scratch: FloatArray,
     ) -> FloatArray:  # fmt: skip
         (A, B), (of_A, of_B) = factors, part.columns
+        # A U - F (B V), times g', from the inside out: both products are of thin matrices, one
+        # column for each class, so that they cost little beside those with the rows.
         curved = np.matmul(B[..., of_B], part.V, out=room(scratch[0], *F.shape))
         curved *= F
         dH = np.matmul(A[..., of_A], part.U, out=room(scratch[1], *F.shape))
@@ -179,6 +183,8 @@ def numpy_steps(loss: FilterLoss, rule: ActivationRule) -> Steps:
         norms: Norms, factors: Any, block: Block, H: FloatArray, scratch: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         A, B = factors
+        # g' = h / g here, so (A U - F (B V)) g' = (A U / F - B V) h: no array of slopes is made.
+        # Of B V only the first term: that with s is known after all blocks, and `one_pass` adds it.
         squares = np.square(H, out=room(scratch[1], *H.shape))
         squares += rule.epsilon
         F = np.sqrt(squares, out=room(scratch[2], *H.shape))
@@ -212,10 +218,12 @@ def compiled_steps(loss: FilterLoss, rule: ActivationRule) -> Steps:
         scratch: FloatArray,
         sums: FloatArray | None,
     ) -> None:
-        if sums is None:
+        if sums is None:  # the C code adds them in any case; here they are thrown away
             sums = np.zeros((*H.shape[:2], loss.n_classes + 1))
         compiled.activate(describe(block, H, 0.0), H, slopes, sums)
 
+    # The C code goes through runs of rows of one class, hence sorted blocks, and has its own sine:
+    # W is not halved for a tangent.
     steps = numpy_steps(loss, rule)._replace(scale=1.0, by_class=True, activate=activate)
     if loss.n_parts > 1:
         return steps
@@ -285,6 +293,8 @@ def three_passes(
         block: Block, scratch: FloatArray, sums: FloatArray | None
     ) -> tuple[FloatArray, FloatArray]:
         """F and g' of a block, (K, L, b), computed unless kept from the first visit."""
+        # Blocks keep F and g' from the first pass on while all of them together are small. Others
+        # get the thread's scratch, which the next block overwrites, and compute them in each pass.
         buffers = scratch[2:] if block.kept is None else block.kept
         shape = (*W.shape[:2], block.rows.shape[-2])
         F, slopes = room(buffers[0], *shape), room(buffers[1], *shape)
@@ -339,6 +349,8 @@ def gram_matrix(X: FloatArray) -> FloatArray:
 
 def is_accurate(W: FloatArray, gram: FloatArray, squares: FloatArray) -> bool:
     """Return whether squares (K, L), the w'Cw of W (K, L, m), kept most of their digits."""
+    # |C_ab| is at most the root of C_aa C_bb. So this is what w'Cw would be if no term of it took
+    # anything away from another; a value far below it is a small difference of large numbers.
     scales = np.sqrt(np.diagonal(gram, axis1=-2, axis2=-1))  # (m,) or (K, m)
     summed = np.square(np.matmul(np.abs(W), scales[..., None])[..., 0])
     return bool((summed <= MAX_CANCELLATION * squares).all())
@@ -377,6 +389,7 @@ def one_pass(
         return losses, sums, gradient
 
     losses, sums, gradients = zip(*run(descend, rows.lanes), strict=True)
+    # Only now s is known; its part of the gradient needs no row, just W C.
     _, B = loss.filter_factors(norms, sum_in_order(sums))
     gradient = sum_in_order(gradients) - (B[..., 1:] * W_gram).astype(W.dtype)
     return sum_in_order(losses), gradient

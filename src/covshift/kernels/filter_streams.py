@@ -89,7 +89,7 @@ def first_sums(
         D[:, -1] += project_back(slopes, block.rows)
         if loss.n_parts > 1:
             for code, members in zip(block.present, block.classes, strict=True):
-                if code < loss.n_classes:
+                if code < loss.n_classes:  # rows without a label are in the last D alone
                     D[:, code] += project_back(slopes * members, block.rows)
     return squares, D
 
@@ -153,6 +153,7 @@ def sum_of_products(rows: Rows, codes: IntArray, dtype: Any) -> tuple[FloatArray
     """X'X (m, m) in double precision, of rows in this working precision."""
     total = np.zeros((rows.shape[1], rows.shape[1]))
     for start in range(0, rows.shape[0], GRAM_ROWS):
+        # Rounded to the working precision first, as the passes see them; then summed in double.
         tile = view_rows(rows, start, start + GRAM_ROWS, dtype)
         tile = tile.astype(np.float64, copy=False)
         total += tile.T @ tile
@@ -180,6 +181,8 @@ def projected_blocks(
     n_problems, n_filters, n_features = W.shape
     n_rows = rows.shape[0]
     width = min(n_rows, block_width(n_problems * n_filters * W.dtype.itemsize, n_features))
+    # Three for the caller and one for the products, made once: every block overwrites them, so
+    # whoever wants to keep something of a block has to copy it.
     buffers = np.empty((4, n_problems * n_filters * width), W.dtype)
     factors = np.empty(0, W.dtype)
     for start in range(0, n_rows, width):

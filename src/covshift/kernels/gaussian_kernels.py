@@ -1,4 +1,6 @@
-r"""Maximum mean discrepancy (MMD) between two samples, in tiles of bounded size.
+r"""Gaussian kernels: sums of them in tiles of bounded size, basis functions, Nyström features.
+
+The first sum is the maximum mean discrepancy (MMD) between two samples,
 
 .. math::
 

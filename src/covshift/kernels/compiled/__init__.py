@@ -117,6 +117,7 @@ def library() -> dict[Any, Any] | None:
         for precision, itemsize in (("float", 4), ("double", 8)):
             functions[name, itemsize] = function = getattr(loaded, f"{name}_{precision}")
             function.argtypes, function.restype = [_pointer] * n_pointers, None
+    # Types are declared, since ctypes would hand on addresses as C's int and cut them to 32 bits.
     long = ctypes.c_int64
     loaded.minimize_small.argtypes = [
         _pointer, _int, _pointer, long, *[_pointer] * 4, long, *[_pointer] * 5, long,
