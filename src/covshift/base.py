@@ -12,9 +12,10 @@ from sklearn.base import (
     BaseEstimator,
     ClassifierMixin,
     ClassNamePrefixFeaturesOutMixin,
+    RegressorMixin,
     TransformerMixin,
 )
-from sklearn.metrics import accuracy_score
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
@@ -30,6 +31,7 @@ from covshift.domains import (
 )
 from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.measures import median_bandwidth
+from covshift.shared_docs import documented_like
 from covshift.streams import OpenRows, bring_home, open_rows
 
 # Candidates for the bandwidth of Gaussian bases, times the median distance between rows: from
@@ -404,7 +406,7 @@ class UnitAdapter(TargetLearner):
         return tags
 
 
-# --- Predictors that know domains: requests of metadata, and accuracy ---
+# --- Predictors that know domains: requests of metadata, and scores ---
 
 
 class DomainRequests:
@@ -448,3 +450,20 @@ class ScoredClassifier(ClassifierMixin, DomainRequests):
             y, self._domains_of(sample_domain, len(prediction)), self.classes_
         )
         return float(accuracy_score(y, prediction, sample_weight=sample_weight))
+
+
+class ScoredRegressor(RegressorMixin, DomainRequests):
+    """Base of the regressors whose ``score`` refuses rows without a label.
+
+    A subclass has ``_domains_of(sample_domain, n_samples)``, as for `ScoredClassifier`.
+    """
+
+    @documented_like(ScoredClassifier.score)
+    def score(
+        self, X: Any, y: Any, *, sample_domain: Any = None, sample_weight: Any = None
+    ) -> float:
+        """Return the coefficient of determination R² on labeled rows."""
+        y, sample_domain = bring_home(y), bring_home(sample_domain)
+        prediction = bring_home(self.predict(X, sample_domain=sample_domain))
+        y = check_no_placeholders(y, self._domains_of(sample_domain, len(prediction)), None)
+        return float(r2_score(y, prediction, sample_weight=sample_weight))

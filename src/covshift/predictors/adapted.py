@@ -4,9 +4,8 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, RegressorMixin, is_classifier, is_regressor
+from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.metrics import r2_score
 from sklearn.utils import _safe_indexing, check_array, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -15,6 +14,7 @@ from covshift.base import (
     DomainRequests,
     RefitNeededError,
     ScoredClassifier,
+    ScoredRegressor,
     TargetLearner,
     all_or_nothing,
     check_flag,
@@ -25,7 +25,6 @@ from covshift.base import (
 from covshift.domains import (
     check_fit_domains,
     check_new_domains,
-    check_no_placeholders,
     known_labels,
 )
 from covshift.kernels.array_types import FloatArray
@@ -695,7 +694,7 @@ class AdaptedClassifier(SetPredictor, ScoredClassifier, AdaptedEstimator):
 
 
 @documented_like(AdaptedClassifier)
-class AdaptedRegressor(IntervalPredictor, RegressorMixin, AdaptedEstimator):
+class AdaptedRegressor(IntervalPredictor, ScoredRegressor, AdaptedEstimator):
     """Regressor that adapts to the target before it learns.
 
     As `AdaptedClassifier`, for a number as label. The adapter is fitted without labels:
@@ -756,14 +755,3 @@ class AdaptedRegressor(IntervalPredictor, RegressorMixin, AdaptedEstimator):
 
     def _held_out_scores(self, predictions):
         return predictions
-
-    def score(
-        self, X: Any, y: Any, *, sample_domain: Any = None, sample_weight: Any = None
-    ) -> float:
-        """Return the coefficient of determination R² on labeled rows; parameters as in ``predict``.
-
-        The placeholders of unlabeled rows are an error.
-        """
-        prediction = self.predict(X, sample_domain=sample_domain)
-        y = check_no_placeholders(y, self._domains_of(sample_domain, len(prediction)), None)
-        return float(r2_score(y, prediction, sample_weight=sample_weight))

@@ -11,14 +11,14 @@ from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.metrics import f1_score, r2_score
+from sklearn.base import BaseEstimator
+from sklearn.metrics import f1_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from covshift.base import (
-    DomainRequests,
     ScoredClassifier,
+    ScoredRegressor,
     all_or_nothing,
     check_count,
     check_flag,
@@ -31,7 +31,6 @@ from covshift.domains import (
     FitDomains,
     check_fit_domains,
     check_new_domains,
-    check_no_placeholders,
     encode_classes,
     known_labels,
 )
@@ -547,12 +546,6 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
     class_shares_: FloatArray
     _source_shares: FloatArray
     _share_ratios: dict[str, FloatArray]
-    _requests = {"sample_domain": True}
-    __metadata_request__fit = {"sample_domain": True, "label_mask": True}
-    __metadata_request__predict = _requests
-    __metadata_request__predict_proba = _requests
-    __metadata_request__predict_log_proba = _requests
-    __metadata_request__score = _requests
 
     def __init__(
         self,
@@ -600,20 +593,14 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
             state = {**state, "_share_ratios": {TARGET: state["_share_ratios"]}}
         super().__setstate__({"scores_from": None, "min_gain": 0.0, "keep_rows": False, **state})
 
+    @documented_like(AdaptedClassifier.predict)
     def predict(self, X: Any, *, sample_domain: Any = None) -> Any:
         """Predict rows, each as a row of its domain.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, Dask array} of shape (n_samples, n_features)
             Rows.
-        sample_domain : array-like of shape (n_samples,), int or str, default=None
-            Domain of each row, or the one of all rows. None: the target (the source, if the fit
-            saw no target).
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
         """
         if is_streamed(X):
             return self._in_blocks("predict", X, sample_domain)
@@ -736,7 +723,7 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
 
 
 @documented_like(AutoAdaptedClassifier)
-class AutoAdaptedRegressor(IntervalPredictor, RegressorMixin, DomainRequests, AutoAdapted):
+class AutoAdaptedRegressor(IntervalPredictor, ScoredRegressor, AutoAdapted):
     """Regressor that tries every adapter, scores them without target labels, and averages.
 
     As `AutoAdaptedClassifier`, for a number as label. Candidates are pairs of an adapter and a
@@ -780,23 +767,8 @@ class AutoAdaptedRegressor(IntervalPredictor, RegressorMixin, DomainRequests, Au
     leaderboard_ : Leaderboard
         Every candidate with its scores, expected gain in R², weight, time, warnings, and the reason
         if it was disqualified; the best first.
-    chosen_ : list of str
-        Names of the members, the heaviest first.
-    members_ : list of Member
-        The fitted members with their weights.
-    plain_ : AutoAdaptedRegressor
-        The plain model beside the chosen one: the best unadapted candidate by validation on the
-        source, on left-out domains if there are several, else on left-out rows.
-    objective_ : str or callable
-        The objective used.
-    score_kind_ : {"rehearsals", "source CV"}
-        Basis of the expected gains: rehearsals of all kinds; or, without a target,
-        cross-validation on the source.
-    assessment_ : Assessment or None
-        What to expect of the plain model and of this one, and how sure that is
-        (`covshift.selection.assessment`); None without a target.
-    decision_ : str
-        The advice that was followed, in words.
+    chosen_, members_, plain_, objective_, score_kind_, assessment_, decision_
+        As in `AutoAdaptedClassifier`.
     label_range_ : tuple of float
         Smallest and largest value that ``predict`` returns.
     held_out_ : HeldOutRows or None
@@ -806,11 +778,9 @@ class AutoAdaptedRegressor(IntervalPredictor, RegressorMixin, DomainRequests, Au
 
     Notes
     -----
-    Labels of target rows that ``label_mask`` declares known are used twice: to score candidates,
-    which are fitted without them for that, and to fit the members.
+    Known labels of target rows are used as in `AutoAdaptedClassifier`.
 
-    **Cost**: each candidate is fitted once for every scene in which source rows play the target, on
-    at most ``max_rows`` rows of each role, and each member once on all rows.
+    **Cost**: as `AutoAdaptedClassifier`.
 
     Examples
     --------
@@ -862,20 +832,14 @@ class AutoAdaptedRegressor(IntervalPredictor, RegressorMixin, DomainRequests, Au
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__({"keep_rows": False, **state})  # older models do not have it
 
+    @documented_like(AdaptedClassifier.predict)
     def predict(self, X: Any, *, sample_domain: Any = None) -> Any:
         """Predict rows, each as a row of its domain.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, Dask array} of shape (n_samples, n_features)
             Rows.
-        sample_domain : array-like of shape (n_samples,), int or str, default=None
-            Domain of each row, or the one of all rows. None: the target (the source, if the fit
-            saw no target).
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
         if is_streamed(X):
@@ -888,18 +852,6 @@ class AutoAdaptedRegressor(IntervalPredictor, RegressorMixin, DomainRequests, Au
         ]
         weights = np.array([member.weight for member in self.members_])
         return task.restore(mix_probabilities(P, weights, np.zeros(len(P), dtype=bool))[:, 0])
-
-    def score(
-        self, X: Any, y: Any, *, sample_domain: Any = None, sample_weight: Any = None
-    ) -> float:
-        """Return the coefficient of determination R² on labeled rows; parameters as in ``predict``.
-
-        The placeholders of unlabeled rows are an error.
-        """
-        y, sample_domain = bring_home(y), bring_home(sample_domain)
-        prediction = bring_home(self.predict(X, sample_domain=sample_domain))
-        y = check_no_placeholders(y, self._domains_of(sample_domain, len(prediction)), None)
-        return float(r2_score(y, prediction, sample_weight=sample_weight))
 
     @property
     def label_range_(self) -> tuple[float, float]:

@@ -134,6 +134,7 @@ from covshift.selection.rehearsals import (
     pseudo_targets,
 )
 from covshift.selection.vote import mix_probabilities
+from covshift.shared_docs import documented_like
 
 PLAIN, ADAPTED, GAIN = MODELS = ("plain", "adapted", "gain")
 LEVEL = 0.9  # coverage of intervals
@@ -451,22 +452,11 @@ def expect_gain(quantities: Mapping[str, float], mean: Mapping[str, float]) -> f
     return float(np.clip(linear(quantities, mean), -MAX_EXPECTED, most))
 
 
+@documented_like(quantities_of)
 def number_quantities(
     bench: Bench, weights: FloatArray, plain: int, allowed: BoolArray
 ) -> dict[str, float]:
-    """Return the quantities by name; none of them needs a label of the target.
-
-    Parameters
-    ----------
-    bench : Bench
-        Candidates, with the outputs of the scenes.
-    weights : ndarray of shape (n_candidates,)
-        Of the vote.
-    plain : int
-        Number of the plain model.
-    allowed : ndarray of bool of shape (n_candidates,)
-        Candidates that are neither failed nor degenerate.
-    """
+    """Return the quantities by name; none of them needs a label of the target."""
     values = bench.problem.truth
 
     def play(P: list[FloatArray | None], truth: FloatArray) -> FloatArray:

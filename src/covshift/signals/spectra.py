@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from covshift.base import all_or_nothing, check_count, check_number
 from covshift.kernels.array_types import FloatArray
+from covshift.shared_docs import documented_like
 from covshift.streams import is_streamed, map_rows
 from covshift.streams.rows import check_rows_of
 
@@ -230,6 +231,7 @@ class Spectrum(WindowTransformer):
         return bin_names(self.window_length_, self.rate)
 
 
+@documented_like(Spectrum)
 class EnvelopeSpectrum(WindowTransformer):
     r"""Amplitude spectrum of the envelope of each window.
 
@@ -254,13 +256,11 @@ class EnvelopeSpectrum(WindowTransformer):
         Whether all frequencies of the band get the same amplitude before the envelope, and the
         window a power of one. Gain, resonances and the path to the sensor then have no effect: what
         is left is which frequencies rise and fall together. Hums no longer dominate either.
-    n_channels : int, default=1
-        Channels of a window, one after the other in a row.
 
     Attributes
     ----------
-    window_length_ : int
-        N, the samples of a channel.
+    window_length_
+        As in `Spectrum`.
 
     Notes
     -----

@@ -173,14 +173,10 @@ def read_pair(
     keep: Sequence[str] = (),
     task: str = "classification",
     bins: int | None = None,
-    separator: str | None = None,
-    decimal: str | None = None,
-    header: bool = True,
-    skip_rows: int | None = None,
-    encoding: str | None = None,
     intake: Intake | None = None,
     max_rows: int | None = None,
     progress: Callable[[str, float | None], object] | None = None,
+    **options: Any,
 ) -> MatchedTables:
     """Read two files and match them; the kinds of the first are those of the second.
 
@@ -196,8 +192,6 @@ def read_pair(
         Which rows of a single file are the target.
     label, domain, ignore, keep, task, bins
         As in `match_tables`.
-    separator, decimal, header, skip_rows, encoding
-        As in `open_table`, for both files.
     intake : Intake or None, default=None
         Known facts about the cells, as in `open_table`.
     max_rows : int or None, default=None
@@ -205,6 +199,9 @@ def read_pair(
         read, and a note says so. None: as many as make 20 million cells.
     progress : callable or None, default=None
         Gets a line that says how far reading is, and the share of the file (None: unknown).
+    **options
+        ``separator``, ``decimal``, ``header``, ``skip_rows`` and ``encoding``, as in `open_table`,
+        for both files.
 
     Returns
     -------
@@ -222,10 +219,6 @@ def read_pair(
         tuple(map(plain_name, names_given(role, names)))
         for role, names in (("ignore", ignore), ("keep", keep))
     )
-    options: dict[str, Any] = {
-        "separator": separator, "header": header, "skip_rows": skip_rows, "encoding": encoding,
-        "decimal": decimal,
-    }  # fmt: skip
     intake = intake or Intake()
     if domain is not None:  # a site's name is not read as a date or number
         intake = replace(intake, names=(domain,))

@@ -436,28 +436,24 @@ class Table:
 def read_table(
     path: str | os.PathLike[str],
     *,
-    schema: TableSchema | None = None,
-    separator: str | None = None,
-    decimal: str | None = None,
-    header: bool = True,
-    skip_rows: int | None = None,
-    encoding: str | None = None,
-    intake: Intake | None = None,
-    allow_absent: bool = False,
     max_rows: int | None = None,
     progress: Callable[[int], object] | None = None,
+    **options: Any,
 ) -> Table:
     r"""Read a table into memory.
 
     Parameters
     ----------
-    path, schema, separator, decimal, header, skip_rows, encoding, intake, allow_absent
+    path : path
         As in `open_table`.
     max_rows : int or None, default=None
         Rows to keep: if there are more, that many are drawn at random while the file is read, in
         bounded memory, and a note says so. None: all.
     progress : callable or None, default=None
         Gets the number of rows read so far.
+    **options
+        ``schema``, ``separator``, ``decimal``, ``header``, ``skip_rows``, ``encoding``, ``intake``
+        and ``allow_absent``, as in `open_table`.
 
     Returns
     -------
@@ -483,18 +479,7 @@ def read_table(
     Cells are separated by semicolon.
     Numbers are read with a decimal comma, as in '1.234,5'.
     """
-    reader = open_table(
-        path,
-        schema=schema,
-        separator=separator,
-        decimal=decimal,
-        header=header,
-        skip_rows=skip_rows,
-        encoding=encoding,
-        intake=intake,
-        allow_absent=allow_absent,
-    )
-    return read_rows(reader, max_rows, progress)
+    return read_rows(open_table(path, **options), max_rows, progress)
 
 
 def read_rows(

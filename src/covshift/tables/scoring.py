@@ -22,14 +22,17 @@ from covshift.predictors.objectives import (
 )
 from covshift.selection.assessment_words import as_shown
 from covshift.selection.expected_scores import Estimate
+from covshift.shared_docs import documented_like
 from covshift.tables.columns import to_frame
 from covshift.tables.errors import TableError, listed, table_error
 from covshift.tables.label_column import read_known_labels
 from covshift.tables.model_reader import open_for_model
+from covshift.tables.predicting import predict_file
 from covshift.tables.table_models import TableClassifier, TableEstimator
 from covshift.tables.table_words import NO_PLAIN_MODEL
 
 
+@documented_like(predict_file)
 def score_file(
     model: TableEstimator,
     path: Any,
@@ -43,18 +46,10 @@ def score_file(
 
     Parameters
     ----------
-    model : TableClassifier or TableRegressor
-        From `covshift.load`.
     path : path
         Rows with labels.
     label : str or None, default=None
         Label column; None: that of the training table.
-    domain : str or None, default=None
-        Column that names each row's domain; None: that of the training table, if the file has it.
-    progress : callable or None
-        Gets the number of rows read so far, and the share of the file (None: unknown).
-    **options
-        ``separator`` and ``decimal``, as in `open_table`.
 
     Returns
     -------

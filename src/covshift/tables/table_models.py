@@ -10,17 +10,21 @@ from copy import copy
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin, clone
-from sklearn.metrics import r2_score
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from covshift.base import DomainRequests, ScoredClassifier, all_or_nothing, check_count
+from covshift.base import (
+    DomainRequests,
+    ScoredClassifier,
+    ScoredRegressor,
+    all_or_nothing,
+    check_count,
+)
 from covshift.domains import (
     check_fit_domains,
     check_new_domains,
-    check_no_placeholders,
     new_target_domain,
 )
 from covshift.kernels.array_types import FloatArray, IntArray
@@ -31,6 +35,7 @@ from covshift.predictors.objectives import R2
 from covshift.predictors.prediction_sets import PredictionIntervals, PredictionSets
 from covshift.registry import NO_ADAPTATION
 from covshift.row_checks import check_magnitude
+from covshift.shared_docs import documented_like
 from covshift.tables.encoder import TableEncoder
 from covshift.tables.matching import NEW, MatchedTables
 from covshift.tables.schema import TableSchema
@@ -319,6 +324,12 @@ class TableEstimator(DomainRequests, BaseEstimator):
             plain.set_params(estimator=None)
         return plain.fit(Z, y, sample_domain=sample_domain, label_mask=label_mask)
 
+    def _promise(self, method: str, X: Any, alpha: float, sample_domain: Any, X_target: Any) -> Any:
+        """Return the sets or intervals of frames that a method of the estimator predicts."""
+        estimator, Z, domain = self.unwrap(X, sample_domain)
+        Z_target = None if X_target is None else self.encode(X_target)
+        return getattr(estimator, method)(Z, alpha, sample_domain=domain, X_target=Z_target)
+
     def _encode(self, X: Any) -> FloatArray:
         features: FloatArray = self.encoder_.transform(X)
         # Here, where columns have names: the model inside would refuse them without.
@@ -455,11 +466,7 @@ class TableClassifier(ScoredClassifier, TableEstimator):
         self, X: Any, alpha: float = 0.1, *, sample_domain: Any = None, X_target: Any = None
     ) -> PredictionSets:
         """Predict sets of classes of frames; parameters as in `AdaptedClassifier`."""
-        estimator, Z, domain = self.unwrap(X, sample_domain)
-        Z_target = None if X_target is None else self.encode(X_target)
-        sets: PredictionSets = estimator.predict_set(
-            Z, alpha, sample_domain=domain, X_target=Z_target
-        )
+        sets: PredictionSets = self._promise("predict_set", X, alpha, sample_domain, X_target)
         return sets
 
     def _keep_label_facts(self, tables: MatchedTables) -> None:
@@ -473,31 +480,23 @@ class TableClassifier(ScoredClassifier, TableEstimator):
         return AutoAdaptedClassifier(random_state=0)
 
 
-class TableRegressor(RegressorMixin, TableEstimator):
+@documented_like(TableClassifier)
+class TableRegressor(ScoredRegressor, TableEstimator):
     """Regressor of frames with mixed columns; what ``covshift adapt --task regression`` saves.
 
     Parameters
     ----------
     estimator : AdaptedRegressor, AutoAdaptedRegressor or None, default=None
         Model of the encoded rows; None: an `AutoAdaptedRegressor`.
-    encoder : TableEncoder or None, default=None
-        How columns become features; None: a `TableEncoder` as it comes.
-    max_reference_rows : int, default=1000
-        Encoded rows of each target that are kept in the model, as in `TableClassifier`.
-    random_state : int, RandomState or None, default=0
-        Which rows are kept.
 
     Attributes
     ----------
-    encoder_, estimator_ : the fitted parts.
-    label_ : str or None
-        Name of the label column, from ``fit_tables``.
     label_range_ : list of two floats, or empty
         Smallest and largest label of the training table, from ``fit_tables``.
     label_spelling_ : str
         Unit of the label, as in `TableSchema`; empty: none.
-    domain_, decimal_, domains_, domain_names_, reference_, reference_domain_
-        As in `TableClassifier`.
+    encoder_, estimator_, label_, domain_, decimal_, domains_, domain_names_
+        As in `TableClassifier`; so are ``reference_`` and ``reference_domain_``.
     objective_ : str or callable
         Objective of the choice of a model; named adapters minimize squared errors: "r2".
     plain_ : TableRegressor
@@ -538,23 +537,9 @@ class TableRegressor(RegressorMixin, TableEstimator):
         self, X: Any, alpha: float = 0.1, *, sample_domain: Any = None, X_target: Any = None
     ) -> PredictionIntervals:
         """Predict intervals of frames; parameters as in `AdaptedRegressor`."""
-        estimator, Z, domain = self.unwrap(X, sample_domain)
-        Z_target = None if X_target is None else self.encode(X_target)
-        intervals: PredictionIntervals = estimator.predict_interval(
-            Z, alpha, sample_domain=domain, X_target=Z_target
-        )
-        return intervals
-
-    def score(
-        self, X: Any, y: Any, *, sample_domain: Any = None, sample_weight: Any = None
-    ) -> float:
-        """Return the coefficient of determination R² on labeled rows; parameters as in ``predict``.
-
-        The placeholders of unlabeled rows are an error.
-        """
-        prediction = self.predict(X, sample_domain=sample_domain)
-        y = check_no_placeholders(y, self._domains_of(sample_domain, len(prediction)), None)
-        return float(r2_score(y, prediction, sample_weight=sample_weight))
+        found: PredictionIntervals
+        found = self._promise("predict_interval", X, alpha, sample_domain, X_target)
+        return found
 
     def _keep_label_facts(self, tables: MatchedTables) -> None:
         self.label_range_ = [float(np.min(tables.y)), float(np.max(tables.y))]
