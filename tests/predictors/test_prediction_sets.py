@@ -219,6 +219,18 @@ def test_rows_like_the_source_are_exchangeable():
     assert abs(sets.included[np.arange(2000), y_new].mean() - 0.9) < 0.04
 
 
+def test_copies_of_a_few_target_rows_get_no_promise():
+    rng = np.random.default_rng(0)
+    X, y, _ = draw_classes(rng, 300)
+    rows, labels, domain = stack_domains(X, y, X + 0.1)
+    model = AdaptedClassifier(keep_rows=True).fit(rows, labels, sample_domain=domain)
+    some = draw_classes(rng, 25)[0]
+    sets = model.predict_set(np.repeat(some[:5], 40, axis=0), ALPHA)
+    assert not sets.promised
+    assert "Only 5 of the target rows differ from each other; at least 20" in sets.reason
+    assert "differ from each other" not in model.predict_set(np.repeat(some, 8, axis=0)).reason
+
+
 def test_the_rows_that_a_model_learned_from_get_no_promise():
     rng = np.random.default_rng(0)
     X, y, _ = draw_classes(rng, 300)

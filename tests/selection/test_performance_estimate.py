@@ -211,3 +211,12 @@ def test_all_rows_are_compared_where_they_are_few(model, monkeypatch):
     X = draw(50, 3)[0]
     performance_estimate.quantities_of(scored_rows(model, X))
     np.testing.assert_array_equal(seen[0], X)
+
+
+@pytest.mark.parametrize(("n_old", "n_new"), [(200, 9), (9, 200)])
+def test_few_rows_are_taken_for_rows_that_did_not_move(n_old, n_new):
+    separation, outside, weights = performance_estimate.compare_rows(
+        draw(n_old, 0)[0], draw(n_new, 1, 50.0)[0]
+    )
+    assert (separation, outside) == (0.0, 0.0)
+    assert weights.tolist() == [1.0] * n_old

@@ -59,8 +59,23 @@ def share_repeated(known: FloatArray, X: FloatArray) -> float:
     """
     if not len(known) or not len(X):
         return 0.0
-    texts = [np.ascontiguousarray(rows, dtype=np.float64) + 0.0 for rows in (known, X)]  # no -0.0
-    counts = Counter(row.tobytes() for row in texts[0])
-    share = sum(row.tobytes() in counts for row in texts[1]) / len(X)
+    counts = _count_rows(known)
+    share = sum(n for row, n in _count_rows(X).items() if row in counts) / len(X)
     by_chance = sum(n for n in counts.values() if n > 1) / len(known)
     return share if by_chance <= share / 2 else 0.0
+
+
+def count_different(known: FloatArray, X: FloatArray) -> int:
+    """Return how many of the rows X differ from each other, bit for bit.
+
+    All of them where that has no meaning: rows of few different values repeat by chance. Then at
+    least half as large a share of ``known`` are copies, too.
+    """
+    different = len(_count_rows(X))
+    copies, by_chance = 1 - different / len(X), 1 - len(_count_rows(known)) / len(known)
+    return len(X) if by_chance >= copies / 2 else different
+
+
+def _count_rows(rows: FloatArray) -> Counter[bytes]:
+    plain = np.ascontiguousarray(rows, dtype=np.float64) + 0.0  # no -0.0
+    return Counter(row.tobytes() for row in plain)

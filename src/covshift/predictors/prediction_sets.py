@@ -29,6 +29,7 @@ Tests decide **the promise**, in this order:
 
 1. Fewer than 20 target rows to compare with, or fewer than 5 / alpha held-out rows: no promise.
    Nor where half of the target rows are held-out rows themselves: the model has seen their labels.
+   Copies of one target row count once, unless held-out rows repeat as often.
 2. No classifier separates target rows from held-out rows, by features or by probabilities, at the
    level .05: "exchangeable".
 3. At least .9 of the target rows lie where the source has rows, the mean confidence of the model
@@ -71,7 +72,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from covshift.base import check_number
 from covshift.kernels.array_types import BoolArray, FloatArray
-from covshift.kernels.distinct_rows import share_repeated
+from covshift.kernels.distinct_rows import count_different, share_repeated
 from covshift.measures import (
     SourceSupport,
     classifier_two_sample_test,
@@ -181,6 +182,7 @@ class Evidence(NamedTuple):
     inside: float  # share of the target rows where the source has rows
     effective: dict[str, float]  # sample sizes, by method
     repeated: float = 0.0  # share of the target rows that are held-out rows themselves
+    n_different: float = np.inf  # target rows that are not copies of others
 
 
 class Rule(NamedTuple):
@@ -289,6 +291,7 @@ def gather_evidence(
         float(1 - SourceSupport().fit(A).outside(B).mean()),
         {name: one.effective_sample_size for name, one in weightings.items()},
         share_repeated(A, B),
+        count_different(A, B),
     ), weightings
 
 
@@ -303,6 +306,11 @@ def decide(evidence: Evidence, alpha: float) -> tuple[Promise, list[str]]:
         return refuse(
             f"{evidence.n_target} target rows are too few to compare with the source; at least "
             f"{MIN_TARGET_ROWS} are needed (X_target)."
+        )
+    if evidence.n_different < MIN_TARGET_ROWS:
+        return refuse(
+            f"Only {evidence.n_different:.0f} of the target rows differ from each other; at least "
+            f"{MIN_TARGET_ROWS} different ones are needed to compare them with the source."
         )
     if n < least:
         return refuse(f"{n:.0f} held-out rows are too few; at least {least:g} are needed.")
