@@ -2,7 +2,7 @@
 
 scikit-learn turns dates into numbers of nanoseconds, ignores the mask of a masked array, and hands
 the indices of a sparse matrix to compiled code that does not look at their bounds. And rows whose
-squares would overflow.
+squares would overflow, or that are not whole.
 """
 
 from collections.abc import Sequence
@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_array, validate_data
+
+from covshift.solvers.array_api import is_dask
 
 DATES = ("date", "time", "duration", "period")  # how types of dates and times begin
 
@@ -145,4 +147,41 @@ def check_magnitude(X: Any, names: Sequence[str] | None = None) -> None:
             f"to {largest:.1e}; above {limit:.0e} they overflow {X.dtype} once squared and summed. "
             "Scale the features, e.g. divide the column by a power of ten, in all rows alike, or "
             "remove values that are errors."
+        )
+
+
+def check_width(estimator: Any, shape: tuple[int, int], *, reset: bool) -> None:
+    """Check the numbers of rows and features as scikit-learn does, on an array of that width."""
+    validate_data(estimator, np.zeros((min(shape[0], 1), shape[1])), reset=reset)
+
+
+def check_rows_of(X: Any) -> None:
+    """Refuse what has no rows, or, of Dask, none of known number and whole in their blocks."""
+    if is_dask(X) and not hasattr(X, "chunks"):
+        raise TypeError(
+            f"X is a {type(X).__name__} of Dask: give an array, "
+            "X.to_dask_array().compute_chunk_sizes()."
+        )
+    if X.ndim != 2:
+        raise ValueError(
+            f"Expected a 2-dimensional X, rows by features, got shape {tuple(X.shape)}. Reshape "
+            "your data: X.reshape(-1, 1) for a single feature, X.reshape(1, -1) for a single row."
+        )
+    if not is_dask(X):
+        return
+    if np.isnan(X.shape[0]):
+        raise ValueError("The blocks of X have unknown sizes: call X.compute_chunk_sizes() first.")
+    if len(X.chunks[1]) > 1:
+        raise ValueError(
+            f"X is cut into {len(X.chunks[1])} blocks along its columns, and rows must be whole: "
+            "call X.rechunk({1: -1})."
+        )
+
+
+def refuse_dask(estimator: Any, X: Any) -> None:
+    """Raise for a Dask array, where rows are needed in memory: it would be loaded as a whole."""
+    if is_dask(X):
+        raise TypeError(
+            f"{type(estimator).__name__} takes rows in memory, not a {type(X).__name__} of Dask: "
+            "give it a sample of the rows, X[rows].compute()."
         )

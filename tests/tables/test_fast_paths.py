@@ -12,9 +12,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from covshift.solvers.threads import map_ahead, read_ahead
 from covshift.tables import TableEncoder, TableError, TableSchema, open_table
 from covshift.tables.columns import READ_TYPES, to_frame
-from covshift.tables.text_files import TextBatches, TextFile, map_ahead, read_ahead
+from covshift.tables.text_files import TextBatches, TextFile
 from covshift.tables.text_layout import GivenLayout
 
 NUMBERS = ["1", "-2.5", "1e3", " 7 ", "1,5", "007", "inf", "-1e400"]

@@ -10,15 +10,10 @@ from scipy.stats import chi2_contingency
 from covshift import AdaptedClassifier, DomainStandardScaler, estimate_performance
 from covshift.selection.expected_scores import Predictive
 from covshift.tables import TableClassifier, TableError, match_tables, monitoring_series
+from covshift.tables.dates import name_periods
 from covshift.tables.monitoring_batch import class_proportions_pvalue
-from covshift.tables.monitoring_history import append_history, read_history
-from covshift.tables.monitoring_series import (
-    coverage,
-    history_lines,
-    is_below,
-    monitor_series,
-    name_periods,
-)
+from covshift.tables.monitoring_history import append_history, coverage, history_lines, read_history
+from covshift.tables.monitoring_series import is_below, monitor_series
 
 
 def rows(n, moved=0.0, seed=0):

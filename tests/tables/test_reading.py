@@ -11,8 +11,9 @@ import pyarrow.parquet
 import pytest
 
 from covshift.tables import TableError, TableSchema, open_table, read_pair, read_table
-from covshift.tables.columns import DAYS
-from covshift.tables.diagnosing import diagnose_tables, rows_to_label
+from covshift.tables.dates import DAYS
+from covshift.tables.diagnosing import diagnose_tables
+from covshift.tables.label_files import rows_to_label
 from covshift.tables.reading import default_rows, sample_frames
 from covshift.tables.text_files import BLOCK_BYTES, Examination
 from tests.tables.test_arrow_files import make_frame, write_folder

@@ -5,8 +5,8 @@ import threading
 import numpy as np
 import pytest
 
+from covshift.solvers.threads import map_ahead, read_ahead
 from covshift.tables import TableError, read_pair, read_table, text_files
-from covshift.tables.text_files import map_ahead, read_ahead
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])

@@ -41,11 +41,18 @@ from covshift.kernels.filter_losses import (
 from covshift.kernels.filter_streams import squares_by_code
 from covshift.kernels.row_blocks import are_kept
 from covshift.measures.ks import mean_ks_distance
-from covshift.solvers.array_api import gather, namespace_of
+from covshift.solvers.array_api import (
+    bring_to_host,
+    float_type,
+    gather,
+    is_device_array,
+    is_tensor,
+    namespace_of,
+    put_beside,
+)
 from covshift.solvers.lbfgs import MAX_DENSE, Path, minimize_lbfgs, search_limits
 from covshift.solvers.threads import Run, run_tasks
 from covshift.streams import ArrayRows, RowStream
-from covshift.streams.rows import bring_to_host, float_type, is_device_array, is_tensor, put_beside
 
 # --- Feature norms of each pooling unit, measured once and applied to any row later ---
 

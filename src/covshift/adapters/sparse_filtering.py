@@ -24,9 +24,8 @@ from covshift.kernels.activations import activate
 from covshift.kernels.device_filters import activations_on_device
 from covshift.kernels.row_blocks import are_kept
 from covshift.shared_docs import documented_like
-from covshift.solvers.array_api import cast, namespace_of
+from covshift.solvers.array_api import bring_to_host, cast, is_device_array, namespace_of
 from covshift.streams import ArrayRows, RowStream, open_rows
-from covshift.streams.rows import bring_to_host, is_device_array
 
 
 class SparseFilter(TargetLearner):

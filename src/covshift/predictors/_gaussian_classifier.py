@@ -12,8 +12,7 @@ from covshift.domains import FitDomains, check_fit_domains, check_new_domains, e
 from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.kernels.gaussian_kernels import gaussian_mixture
 from covshift.measures.sample_checks import check_weights
-from covshift.row_checks import check_magnitude, validate_rows
-from covshift.streams.rows import refuse_dask
+from covshift.row_checks import check_magnitude, refuse_dask, validate_rows
 
 
 class GaussianClassifier(ScoredClassifier, BaseEstimator):

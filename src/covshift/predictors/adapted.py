@@ -41,7 +41,6 @@ from covshift.predictors.class_proportions import (
 from covshift.predictors.fit_and_predict import (
     FittedCandidate,
     adapt_target_of,
-    as_blocks,
     check_rowwise,
     class_logits,
     fit_candidate,
@@ -68,6 +67,7 @@ from covshift.registry import Size, find_record
 from covshift.row_checks import check_readable
 from covshift.shared_docs import documented_like
 from covshift.streams import bring_home, is_streamed, map_rows
+from covshift.streams.rows import as_blocks
 
 MIN_KEPT = 2  # labeled source rows of at least two classes; fewer are not held out
 ONE_MODEL = "model"  # name of its scores; an ensemble has those of each member

@@ -36,12 +36,11 @@ from covshift.kernels.feature_scales import feature_deviations
 from covshift.registry import Size
 from covshift.streams import is_streamed, map_rows, sample_rows
 from covshift.streams.moments import fit_components
-from covshift.streams.rows import is_dask, open_stream, warn_sampled
+from covshift.streams.rows import open_stream, warn_sampled
 from covshift.weights import scale_to_mean_one
 
 # Adapted rows that an estimator is fitted to: it needs them in memory, and copies of its own.
 ESTIMATOR_BYTES = 2**28
-BLOCK_BYTES = 2**26
 NEGLIGIBLE_WEIGHT = 1e-9  # weights have mean one
 SMALLEST_LOGIT = -30.0  # for classes unknown to the classifier: a probability of 1e-13
 
@@ -359,22 +358,6 @@ def represent_some(
             f"{(len(labeled) / len(chosen)) ** 0.5:.1f} times as much as from all of them",
         )  # fmt: skip
     return represented(labeled[chosen]), chosen
-
-
-def as_blocks(X: Any) -> Any:
-    """Return a large memory map as a Dask array, whose rows are adapted block by block."""
-    if is_dask(X):
-        return X
-    try:
-        import dask.array as da
-    except ImportError as error:
-        raise ImportError(
-            "Fitting a predictor to rows in blocks needs Dask, which is not installed: "
-            'pip install "covshift[dask]". An adapter alone can be fitted without.'
-        ) from error
-    n_rows = max(1, BLOCK_BYTES // max(1, X.shape[1] * X.dtype.itemsize))
-    # Without a name Dask would read all rows to make one.
-    return da.from_array(X, chunks=(n_rows, -1), name=False)
 
 
 def check_rowwise(adapter: Any) -> None:

@@ -8,8 +8,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from covshift.base import check_count, check_number
 from covshift.kernels.array_types import FloatArray
+from covshift.row_checks import refuse_dask
 from covshift.signals.spectra import WindowTransformer, check_rate
-from covshift.streams.rows import refuse_dask
 
 
 def turns_at_samples(rpm: FloatArray, rate: float, length: int) -> FloatArray:

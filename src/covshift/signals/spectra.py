@@ -8,9 +8,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from covshift.base import all_or_nothing, check_count, check_number
 from covshift.kernels.array_types import FloatArray
+from covshift.row_checks import check_rows_of
 from covshift.shared_docs import documented_like
 from covshift.streams import is_streamed, map_rows
-from covshift.streams.rows import check_rows_of
 
 # --- Parts shared by transformers of windows: channels, checks, blocks and names ---
 

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+import sklearn
 
 
 def namespace_of(x: Any) -> Any:
@@ -164,3 +165,65 @@ def put_at(ring: Any, slots: Any, places: Places, values: Any) -> Any:
         chosen = (numbers == slots[None, :]) & places.chosen[None, :]
     chosen = xp.reshape(chosen, (*chosen.shape, *(1,) * (ring.ndim - 2)))
     return xp.where(chosen, values[None, ...], ring)
+
+
+def is_dask(X: Any) -> bool:
+    """Return whether X is an array or a frame of Dask, without importing it."""
+    return type(X).__module__.startswith("dask.")
+
+
+def working_dtype(dtype: Any) -> Any:
+    """float32 and float64 as they are, float64 for other numbers, as scikit-learn has it."""
+    dtype = np.dtype(dtype)
+    if dtype in (np.float32, np.float64):
+        return dtype
+    if dtype.kind not in "fiub":
+        raise ValueError(f"X must hold numbers, got {dtype}.")
+    return np.dtype(np.float64)
+
+
+def is_tensor(X: Any) -> bool:
+    """Return whether X is a tensor of torch, without importing it."""
+    return type(X).__module__.partition(".")[0] == "torch"
+
+
+def is_device_array(X: Any) -> bool:
+    """Whether X is an array of another library than NumPy that follows the array API standard."""
+    if isinstance(X, np.ndarray | np.generic) or type(X).__module__.startswith("dask."):
+        return False
+    return is_tensor(X) or hasattr(X, "__array_namespace__")
+
+
+def stays_on_device(X: Any) -> bool:
+    """Return whether X is computed with where it is, by its own library.
+
+    That takes scikit-learn's ``array_api_dispatch``; without it arrays in the memory of the
+    processor are converted to NumPy's.
+    """
+    if not is_device_array(X):
+        return False
+    if sklearn.get_config()["array_api_dispatch"]:
+        return True
+    if is_tensor(X) and X.device.type != "cpu":
+        raise TypeError(
+            f"X is on the device {X.device}. To compute there, call this inside "
+            "sklearn.config_context(array_api_dispatch=True); or give X.cpu()."
+        )
+    return False
+
+
+def float_type(X: Any) -> Any:
+    """NumPy's name for the precision of rows."""
+    if not is_device_array(X):
+        return X.dtype
+    return np.dtype(np.float32 if X.dtype == namespace_of(X).float32 else np.float64)
+
+
+def put_beside(array: Any, X: Any) -> Any:
+    """Copy an array of NumPy to the device of X."""
+    return namespace_of(X).asarray(array, device=X.device)
+
+
+def bring_to_host(values: Any) -> Any:
+    """Return the labels, domains and masks on a device as arrays of NumPy; others as they are."""
+    return to_numpy(values) if is_device_array(values) else values

@@ -1,11 +1,12 @@
 """Work spread over threads so that its results never depend on their number."""
 
+import itertools
 import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from threading import Event
 from typing import Any, TypeAlias
@@ -170,3 +171,70 @@ def _quietly(function: Callable[[Any], Any], argument: Any) -> Any:
     """
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         return function(argument)
+
+
+# --- Work done in threads ahead of the one that uses its results, in the order of the items ---
+#
+# Worth it where both sides let other threads run, as Arrow and NumPy do. The queue is bounded.
+
+
+def map_ahead(
+    function: Callable[[Any], Any], items: Iterable[Any], n_threads: int
+) -> Iterator[Any]:
+    """Yield the function's result for each item; the next ones are computed meanwhile.
+
+    Where not all results are used, calls in progress end by themselves, and the items are closed.
+    """
+    threads = ThreadPoolExecutor(n_threads)
+    coming: deque[Any] = deque()
+    try:
+        for item in items:
+            coming.append(threads.submit(function, item))
+            # Twice as many as threads: none stands still while a result is in use.
+            if len(coming) > 2 * n_threads:
+                yield coming.popleft().result()
+        while coming:
+            yield coming.popleft().result()
+    finally:
+        # Without waiting: the garbage collector may be what closes this generator, and it may run
+        # in a thread that holds the lock which the end of another thread needs (seen with
+        # Python 3.12, in a thread that was just starting).
+        threads.shutdown(wait=False, cancel_futures=True)
+        # Not left to the garbage collector: the traceback of an error keeps the items alive.
+        _close(items)
+
+
+def read_ahead(items: Iterable[Any]) -> Iterator[Any]:
+    """Yield items, none of them None; the next ones are made meanwhile."""
+    source = _SharedSource(items)
+    coming = map_ahead(lambda _: source.next(), itertools.count(), n_threads=1)
+    try:
+        yield from itertools.takewhile(lambda item: item is not None, coming)
+    finally:
+        source.give_up()
+
+
+class _SharedSource:
+    """Items that one thread makes and another may give up; neither waits for the other."""
+
+    def __init__(self, items: Iterable[Any]):
+        self.items, self.given_up = iter(items), False
+
+    def next(self) -> Any:
+        """Return the next item, or None behind the last one."""
+        item = next(self.items, None)
+        if self.given_up:  # while the item was made
+            _close(self.items)
+        return item
+
+    def give_up(self) -> None:
+        """Close the items now, or once the item in progress is made."""
+        self.given_up = True
+        _close(self.items)
+
+
+def _close(items: Any) -> None:
+    """Close a generator that no other thread runs."""
+    if hasattr(items, "close"):
+        with suppress(ValueError):  # it runs: who runs it closes it afterwards
+            items.close()

@@ -24,15 +24,31 @@ from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
-import sklearn
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from covshift.domains import Unit, pick_rows, unit_codes
 from covshift.kernels.array_types import IntArray
 from covshift.kernels.row_blocks import look_at, view_rows
-from covshift.row_checks import check_magnitude, largest_magnitude, validate_rows
-from covshift.solvers.array_api import gather, namespace_of, to_numpy
+from covshift.row_checks import (
+    check_magnitude,
+    check_rows_of,
+    check_width,
+    largest_magnitude,
+    refuse_dask,
+    validate_rows,
+)
+from covshift.solvers.array_api import (
+    bring_to_host,
+    float_type,
+    gather,
+    is_dask,
+    is_tensor,
+    namespace_of,
+    put_beside,
+    stays_on_device,
+    working_dtype,
+)
 from covshift.solvers.threads import one_blas_thread
 
 # How parts are run: the built-in map, or that of a pool of threads.
@@ -225,11 +241,6 @@ def place_of(array: Any) -> str:
     return f"with {type(array).__module__.partition('.')[0]} on {array.device}"
 
 
-def is_dask(X: Any) -> bool:
-    """Return whether X is an array or a frame of Dask, without importing it."""
-    return type(X).__module__.startswith("dask.")
-
-
 def bring_home(values: Any) -> Any:
     """Return the labels, domains or a mask as an array in memory, if Dask has them."""
     return values.compute() if is_dask(values) else values
@@ -250,16 +261,6 @@ def add_up(results: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
 
 def _add(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(x + y for x, y in zip(a, b, strict=True))
-
-
-def working_dtype(dtype: Any) -> Any:
-    """float32 and float64 as they are, float64 for other numbers, as scikit-learn has it."""
-    dtype = np.dtype(dtype)
-    if dtype in (np.float32, np.float64):
-        return dtype
-    if dtype.kind not in "fiub":
-        raise ValueError(f"X must hold numbers, got {dtype}.")
-    return np.dtype(np.float64)
 
 
 def release(X: Any) -> None:
@@ -338,36 +339,6 @@ def call_on_part(rows: Any, domain: Any, method: Callable[..., Any]) -> Any:
 # --- Rows that live on a device: which are taken, how they are checked, and where they go ---
 
 
-def is_tensor(X: Any) -> bool:
-    """Return whether X is a tensor of torch, without importing it."""
-    return type(X).__module__.partition(".")[0] == "torch"
-
-
-def is_device_array(X: Any) -> bool:
-    """Whether X is an array of another library than NumPy that follows the array API standard."""
-    if isinstance(X, np.ndarray | np.generic) or type(X).__module__.startswith("dask."):
-        return False
-    return is_tensor(X) or hasattr(X, "__array_namespace__")
-
-
-def stays_on_device(X: Any) -> bool:
-    """Return whether X is computed with where it is, by its own library.
-
-    That takes scikit-learn's ``array_api_dispatch``; without it arrays in the memory of the
-    processor are converted to NumPy's.
-    """
-    if not is_device_array(X):
-        return False
-    if sklearn.get_config()["array_api_dispatch"]:
-        return True
-    if is_tensor(X) and X.device.type != "cpu":
-        raise TypeError(
-            f"X is on the device {X.device}. To compute there, call this inside "
-            "sklearn.config_context(array_api_dispatch=True); or give X.cpu()."
-        )
-    return False
-
-
 def check_device_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     """Check rows as scikit-learn's `validate_data` does, and that their squares do not overflow."""
     _check_compatibility(is_tensor(X))
@@ -416,23 +387,6 @@ class DeviceRows(OpenRows):
     def bring_home(self, *values: Any) -> tuple[Any, ...]:
         """Return the labels, domains and masks as arrays of NumPy."""
         return tuple(bring_to_host(value) for value in values)
-
-
-def float_type(X: Any) -> Any:
-    """NumPy's name for the precision of rows."""
-    if not is_device_array(X):
-        return X.dtype
-    return np.dtype(np.float32 if X.dtype == namespace_of(X).float32 else np.float64)
-
-
-def put_beside(array: Any, X: Any) -> Any:
-    """Copy an array of NumPy to the device of X."""
-    return namespace_of(X).asarray(array, device=X.device)
-
-
-def bring_to_host(values: Any) -> Any:
-    """Return the labels, domains and masks on a device as arrays of NumPy; others as they are."""
-    return to_numpy(values) if is_device_array(values) else values
 
 
 @cache
@@ -695,11 +649,6 @@ def is_mapped(X: Any) -> bool:
     return isinstance(X, mmap.mmap)
 
 
-def check_width(estimator: Any, shape: tuple[int, int], *, reset: bool) -> None:
-    """Check the numbers of rows and features as scikit-learn does, on an array of that width."""
-    validate_data(estimator, np.zeros((min(shape[0], 1), shape[1])), reset=reset)
-
-
 def _look_through(estimator: Any, stream: RowStream, squared_in: Any, allow_nan: bool) -> None:
     """Refuse missing, infinite and large values, in one pass."""
     no_codes = stream.split(np.zeros(stream.shape[0], dtype=np.int8))
@@ -738,38 +687,6 @@ def map_rows(estimator: Any, method: str, X: Any, *, sample_domain: Any = None) 
     stream = open_stream(X)
     check_width(estimator, stream.shape, reset=False)
     return stream.map(getattr(estimator, method), sample_domain=sample_domain)
-
-
-def check_rows_of(X: Any) -> None:
-    """Refuse what has no rows, or, of Dask, none of known number and whole in their blocks."""
-    if is_dask(X) and not hasattr(X, "chunks"):
-        raise TypeError(
-            f"X is a {type(X).__name__} of Dask: give an array, "
-            "X.to_dask_array().compute_chunk_sizes()."
-        )
-    if X.ndim != 2:
-        raise ValueError(
-            f"Expected a 2-dimensional X, rows by features, got shape {tuple(X.shape)}. Reshape "
-            "your data: X.reshape(-1, 1) for a single feature, X.reshape(1, -1) for a single row."
-        )
-    if not is_dask(X):
-        return
-    if np.isnan(X.shape[0]):
-        raise ValueError("The blocks of X have unknown sizes: call X.compute_chunk_sizes() first.")
-    if len(X.chunks[1]) > 1:
-        raise ValueError(
-            f"X is cut into {len(X.chunks[1])} blocks along its columns, and rows must be whole: "
-            "call X.rechunk({1: -1})."
-        )
-
-
-def refuse_dask(estimator: Any, X: Any) -> None:
-    """Raise for a Dask array, where rows are needed in memory: it would be loaded as a whole."""
-    if is_dask(X):
-        raise TypeError(
-            f"{type(estimator).__name__} takes rows in memory, not a {type(X).__name__} of Dask: "
-            "give it a sample of the rows, X[rows].compute()."
-        )
 
 
 # --- Rows drawn from a stream, where all of them are more than a method can use ---
@@ -825,3 +742,22 @@ def warn_sampled(what: str, n_drawn: int, n_rows: int, error: str) -> None:
         SampledRowsWarning,
         stacklevel=5,
     )
+
+
+BLOCK_BYTES = 2**26
+
+
+def as_blocks(X: Any) -> Any:
+    """Return a large memory map as a Dask array, whose rows are adapted block by block."""
+    if is_dask(X):
+        return X
+    try:
+        import dask.array as da
+    except ImportError as error:
+        raise ImportError(
+            "Fitting a predictor to rows in blocks needs Dask, which is not installed: "
+            'pip install "covshift[dask]". An adapter alone can be fitted without.'
+        ) from error
+    n_rows = max(1, BLOCK_BYTES // max(1, X.shape[1] * X.dtype.itemsize))
+    # Without a name Dask would read all rows to make one.
+    return da.from_array(X, chunks=(n_rows, -1), name=False)

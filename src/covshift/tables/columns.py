@@ -34,7 +34,7 @@ import pandas as pd
 import pyarrow as pa
 
 from covshift.kernels.array_types import FloatArray, IntArray
-from covshift.tables.dates import read_spelling
+from covshift.tables.dates import as_days, date_spelling, is_days, read_spelling
 
 Kind = Literal["number", "boolean", "date", "text"]
 KINDS: tuple[Kind, ...] = ("number", "boolean", "date", "text")
@@ -51,8 +51,6 @@ MARKERS = ("?",)
 # Of a column of numbers or dates these are missing values too. They are not markers, for text
 # may mean something by them: "+" and "-" are results.
 PLACEHOLDERS = ("-", "--", "---", ".", "..", "\N{EN DASH}", "\N{EM DASH}", *MARKERS)
-DAYS = "days"  # the spelling of a number that is written as a date
-DAY_MICROSECONDS = 86_400_000_000
 # Patterns of RE2, which Arrow uses: \x{2019} is an apostrophe, \x{A0} and \x{202F} are spaces.
 GROUPING: dict[NumberStyle, str] = {
     "point": r"[, '\x{2019}\x{A0}\x{202F}]",
@@ -215,22 +213,6 @@ def _dates_or_iso(cells: Any, spelling: str) -> Any:
     if not spelling or dates.null_count == cells.null_count:
         return dates
     return pa.compute.coalesce(dates, to_dates(cells))
-
-
-def is_days(spelling: str) -> bool:
-    """Return whether numbers of this spelling are written as dates."""
-    return spelling.partition(" ")[0] == DAYS
-
-
-def date_spelling(spelling: str) -> str:
-    """Return the spelling of the dates that numbers are written as."""
-    return spelling[len(DAYS) :].strip()
-
-
-def as_days(dates: Any) -> Any:
-    """Return timestamps as days since 1970."""
-    microseconds = pa.compute.cast(pa.compute.cast(dates, pa.int64()), pa.float64(), safe=False)
-    return pa.compute.divide(microseconds, float(DAY_MICROSECONDS))
 
 
 def drop_numbers(numbers: Any, missing: Sequence[str]) -> Any:

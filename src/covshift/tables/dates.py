@@ -30,7 +30,9 @@ day      have times that differ          sine and cosine of the time, by the min
 =======  ==============================  ==========================================
 """
 
+import math
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from itertools import combinations
 from typing import Any
 
@@ -75,6 +77,8 @@ MEANINGS = {
     "month": "months",
     "time": "times of day",
 }
+DAYS = "days"  # the spelling of a number that is written as a date
+DAY_MICROSECONDS = 86_400_000_000
 
 
 def read_spelling(cells: Any, spelling: str) -> Any:
@@ -212,3 +216,48 @@ def _is_time(days: Any) -> bool:
     """Return whether dates are times of day alone, which are those of 1970-01-01."""
     known = days[~np.isnan(days)]
     return bool(len(known)) and bool(known.min() >= 0 and known.max() < 1)
+
+
+def is_days(spelling: str) -> bool:
+    """Return whether numbers of this spelling are written as dates."""
+    return spelling.partition(" ")[0] == DAYS
+
+
+def date_spelling(spelling: str) -> str:
+    """Return the spelling of the dates that numbers are written as."""
+    return spelling[len(DAYS) :].strip()
+
+
+def as_days(dates: Any) -> Any:
+    """Return timestamps as days since 1970."""
+    microseconds = pa.compute.cast(pa.compute.cast(dates, pa.int64()), pa.float64(), safe=False)
+    return pa.compute.divide(microseconds, float(DAY_MICROSECONDS))
+
+
+def name_periods(days: FloatArray, by: str) -> list[str | None]:
+    """Return the period of each day since 1970, as text that sorts by time; None: no date.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from covshift.tables.dates import name_periods
+    >>> [name_periods(np.array([19723.5]), by)[0] for by in ("day", "week", "month")]
+    ['2024-01-01', '2024-W01', '2024-01']
+    """
+    names: list[str | None] = []
+    known: dict[int, str] = {}
+    for day in days.tolist():
+        if math.isnan(day):
+            names.append(None)
+            continue
+        whole = math.floor(day)
+        if whole not in known:
+            date = datetime.fromtimestamp(whole * 86400, UTC).date()
+            week = date.isocalendar()
+            known[whole] = {
+                "day": date.isoformat(),
+                "week": f"{week.year}-W{week.week:02d}",
+                "month": date.isoformat()[:7],
+            }[by]
+        names.append(known[whole])
+    return names

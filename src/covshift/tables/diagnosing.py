@@ -1,6 +1,6 @@
-"""Two tables -> a `Diagnosis`; rows of the new table to label, as a file."""
+"""Two tables -> a `Diagnosis`, and its report."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,15 +30,12 @@ from covshift.report.document import (
 from covshift.selection.assessment_words import say_number
 from covshift.selection.label_tasks import NumberTask
 from covshift.solvers.threads import one_blas_thread
-from covshift.tables.columns import column_categories, column_days, column_numbers, is_days
+from covshift.tables.columns import column_categories, column_days, column_numbers
+from covshift.tables.dates import is_days
 from covshift.tables.encoder import TableEncoder
 from covshift.tables.errors import one_line
-from covshift.tables.label_files import ROW
 from covshift.tables.matching import MatchedTables
-from covshift.tables.reading import open_table
-from covshift.tables.schema import TableSchema
 from covshift.tables.table_words import COLUMNS_EXPLAINED, HELD_OUT_ERRORS, HELD_OUT_PICTURE
-from covshift.tables.writing import write_table
 
 
 def diagnose_tables(tables: MatchedTables, **options: Any) -> Diagnosis:
@@ -76,58 +73,6 @@ def diagnose_tables(tables: MatchedTables, **options: Any) -> Diagnosis:
             task=tables.task,
             **options,
         )
-
-
-def rows_to_label(diagnosis: Diagnosis, tables: MatchedTables, n_rows: int) -> list[int]:
-    """Return rows of the new table to label, drawn at random; the first row of the table is 1."""
-    asked = diagnosis.rows_to_label(n_rows) - len(tables.X_train)
-    rows = np.argsort(-tables.target_domain, kind="stable")[asked]
-    if tables.new_rows is not None:  # a sample was read
-        rows = tables.new_rows[rows]
-    return [int(row) + 1 for row in rows]
-
-
-def write_rows_to_label(
-    out: Any,
-    new_path: Any,
-    rows: Sequence[int],
-    label: str,
-    columns: Sequence[str] | None = None,
-    **options: Any,
-) -> None:
-    """Write rows of a table unchanged, with their numbers and an empty label.
-
-    Parameters
-    ----------
-    out : path
-        As in `write_table`.
-    new_path : path
-        The new table.
-    rows : sequence of int
-        From `rows_to_label`; so are they ordered.
-    label : str
-        Name of the column to fill in.
-    columns : sequence of str or None, default=None
-        Columns to repeat. None: all.
-    **options
-        ``separator`` and ``decimal``, as in `open_table`.
-    """
-    names = open_table(new_path, **options).schema.kinds if columns is None else columns
-    # As text, so that cells come out as they went in.
-    reader = open_table(new_path, schema=TableSchema(dict.fromkeys(names, "text")), **options)
-    found = pd.concat(_with_row_numbers(reader, rows)).set_index(ROW).loc[list(rows)].reset_index()
-    found = found.drop(columns=label, errors="ignore")
-    found.insert(1, label, pd.array([pd.NA] * len(found), dtype="string"))
-    write_table(out, [found])
-
-
-def _with_row_numbers(reader: Any, rows: Sequence[int]) -> Iterator[Any]:
-    start = 1
-    for frame in reader:
-        numbered = frame.drop(columns=ROW, errors="ignore")
-        numbered.insert(0, ROW, np.arange(start, start + len(frame)))
-        yield numbered[numbered[ROW].isin(rows)]
-        start += len(frame)
 
 
 # --- The report of a diagnosis ---

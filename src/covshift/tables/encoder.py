@@ -42,13 +42,13 @@ from covshift.tables.columns import (
     column_numbers,
     column_text,
     column_truth,
-    is_days,
 )
 from covshift.tables.dates import (
     cycle_features,
     feature_names,
     find_cycles,
     find_pairs,
+    is_days,
     pair_name,
 )
 from covshift.tables.errors import listed

@@ -19,14 +19,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from covshift.kernels.array_types import BoolArray, FloatArray
 from covshift.measures import classifier_two_sample_test
-from covshift.tables.columns import (
-    MISSING,
-    column_days,
-    column_kind,
-    column_numbers,
-    domain_texts,
-    is_days,
-)
+from covshift.tables.columns import MISSING, column_days, column_kind, column_numbers, domain_texts
+from covshift.tables.dates import is_days
 from covshift.tables.encoder import TableEncoder
 from covshift.tables.errors import TableError, listed, one_line, quoted
 from covshift.tables.label_column import CLASSIFICATION, REGRESSION, as_written, check_task

@@ -1,11 +1,12 @@
-"""Labels of some rows of the new table, in a file that somebody has filled in."""
+"""Rows of the new table to label, as a file, and its labels once somebody has filled them in."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from covshift.domains import Labels
 from covshift.kernels.array_types import FloatArray, IntArray
@@ -13,9 +14,13 @@ from covshift.tables.columns import Kind
 from covshift.tables.errors import TableError, listed, table_error
 from covshift.tables.label_column import label_kind, read_known_labels
 from covshift.tables.matching import MatchedTables
-from covshift.tables.reading import read_table
+from covshift.tables.reading import open_table, read_table
 from covshift.tables.schema import TableSchema
 from covshift.tables.table_models import TableClassifier
+from covshift.tables.writing import write_table
+
+if TYPE_CHECKING:
+    from covshift.diagnosis import Diagnosis
 
 ROW = "row_to_label"  # column with the number of a row in the new table; the first is 1
 
@@ -180,3 +185,55 @@ def _find_rows(tables: MatchedTables, numbers: FloatArray) -> IntArray:
     places = np.minimum(np.searchsorted(all_rows, whole), len(all_rows) - 1)
     found: IntArray = np.where(all_rows[places] == whole, places, -1)
     return found
+
+
+def rows_to_label(diagnosis: "Diagnosis", tables: MatchedTables, n_rows: int) -> list[int]:
+    """Return rows of the new table to label, drawn at random; the first row of the table is 1."""
+    asked = diagnosis.rows_to_label(n_rows) - len(tables.X_train)
+    rows = np.argsort(-tables.target_domain, kind="stable")[asked]
+    if tables.new_rows is not None:  # a sample was read
+        rows = tables.new_rows[rows]
+    return [int(row) + 1 for row in rows]
+
+
+def write_rows_to_label(
+    out: Any,
+    new_path: Any,
+    rows: Sequence[int],
+    label: str,
+    columns: Sequence[str] | None = None,
+    **options: Any,
+) -> None:
+    """Write rows of a table unchanged, with their numbers and an empty label.
+
+    Parameters
+    ----------
+    out : path
+        As in `write_table`.
+    new_path : path
+        The new table.
+    rows : sequence of int
+        From `rows_to_label`; so are they ordered.
+    label : str
+        Name of the column to fill in.
+    columns : sequence of str or None, default=None
+        Columns to repeat. None: all.
+    **options
+        ``separator`` and ``decimal``, as in `open_table`.
+    """
+    names = open_table(new_path, **options).schema.kinds if columns is None else columns
+    # As text, so that cells come out as they went in.
+    reader = open_table(new_path, schema=TableSchema(dict.fromkeys(names, "text")), **options)
+    found = pd.concat(_with_row_numbers(reader, rows)).set_index(ROW).loc[list(rows)].reset_index()
+    found = found.drop(columns=label, errors="ignore")
+    found.insert(1, label, pd.array([pd.NA] * len(found), dtype="string"))
+    write_table(out, [found])
+
+
+def _with_row_numbers(reader: Any, rows: Sequence[int]) -> Iterator[Any]:
+    start = 1
+    for frame in reader:
+        numbered = frame.drop(columns=ROW, errors="ignore")
+        numbered.insert(0, ROW, np.arange(start, start + len(frame)))
+        yield numbered[numbered[ROW].isin(rows)]
+        start += len(frame)

@@ -14,6 +14,7 @@ A line whose key is there already is not written again: running a command twice 
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from hashlib import sha256
 from math import isfinite
 from pathlib import Path
@@ -223,3 +224,35 @@ FIELDS: dict[str, dict[str, Callable[[Any], bool]]] = {
         "updated": _or_none(_is_score), "covered": _or_none(_is_flag),
     },
 }  # fmt: skip
+
+
+def history_lines(found: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return what a history keeps of the batches of `monitor_series`, as plain data."""
+    checked = datetime.now(UTC).isoformat(timespec="seconds")
+    kept = (
+        "name", "period", "digest", "model", "rows", "moved", "pvalue", "level", "what_moved",
+        "estimate", "reference", "key",
+    )  # fmt: skip
+    lines: list[dict[str, Any]] = []
+    for one in found["batches"]:
+        line = {"kind": BATCH, "checked": checked, "objective": found["objective"]}
+        line |= {name: one[name] for name in kept}
+        line["features"] = [feature["feature"] for feature in one["features"]]
+        lines.append(line)
+        if one["n_labels"]:
+            lines.append(
+                {
+                    "kind": LABELS,
+                    "key": make_key(one["key"], one["labels_digest"]),
+                    "of": one["key"],
+                    "checked": checked,
+                    **{name: one[name] for name in ("n_labels", "observed", "updated", "covered")},
+                }
+            )
+    return lines
+
+
+def coverage(batches: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Count the batches whose labels tell whether the interval covered the score, and those did."""
+    told = [one["covered"] for one in batches if one.get("covered") is not None]
+    return {"batches": len(told), "covered": sum(told)}

@@ -19,7 +19,8 @@ from covshift.report.document import (
 )
 from covshift.report.page import render_page
 from covshift.tables.errors import one_line
-from covshift.tables.monitoring_series import coverage, is_below
+from covshift.tables.monitoring_history import coverage
+from covshift.tables.monitoring_series import is_below
 from covshift.tables.table_words import CANNOT_SEE, say_covered, say_marks, say_tests
 
 MAX_POINTS = 200  # of the chart and the table; the latest

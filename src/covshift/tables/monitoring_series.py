@@ -10,12 +10,10 @@ A batch is a file, or the rows of a day, week or month of one or several files. 
 Rows without labels show no change of the labels themselves: P(y|x) may change while x does not.
 """
 
-import math
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -30,6 +28,7 @@ from covshift.measures.labeled_scores import score_predictions
 from covshift.predictors.objectives import ACCURACY, BALANCED_ACCURACY
 from covshift.selection.performance_estimate import PerformanceEstimate, estimate_performance
 from covshift.tables.columns import column_days, to_frame
+from covshift.tables.dates import name_periods
 from covshift.tables.errors import TableError, listed, one_line, table_error
 from covshift.tables.label_files import read_batch_labels, same_file
 from covshift.tables.model_reader import open_for_model
@@ -41,7 +40,7 @@ from covshift.tables.monitoring_batch import (
     compare_batch,
     predict_encoded,
 )
-from covshift.tables.monitoring_history import BATCH, LABELS, make_key
+from covshift.tables.monitoring_history import make_key
 from covshift.tables.reading import open_table
 from covshift.tables.table_models import TableClassifier
 from covshift.tables.table_words import LABELS_DIFFER, MOVED_NOT_BELOW, OF_CLASSES_ONLY
@@ -190,38 +189,6 @@ def objective_of(model: TableClassifier) -> str:
     return BALANCED_ACCURACY if model.objective_ == BALANCED_ACCURACY else ACCURACY
 
 
-def history_lines(found: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return what a history keeps of the batches of `monitor_series`, as plain data."""
-    checked = datetime.now(UTC).isoformat(timespec="seconds")
-    kept = (
-        "name", "period", "digest", "model", "rows", "moved", "pvalue", "level", "what_moved",
-        "estimate", "reference", "key",
-    )  # fmt: skip
-    lines: list[dict[str, Any]] = []
-    for one in found["batches"]:
-        line = {"kind": BATCH, "checked": checked, "objective": found["objective"]}
-        line |= {name: one[name] for name in kept}
-        line["features"] = [feature["feature"] for feature in one["features"]]
-        lines.append(line)
-        if one["n_labels"]:
-            lines.append(
-                {
-                    "kind": LABELS,
-                    "key": make_key(one["key"], one["labels_digest"]),
-                    "of": one["key"],
-                    "checked": checked,
-                    **{name: one[name] for name in ("n_labels", "observed", "updated", "covered")},
-                }
-            )
-    return lines
-
-
-def coverage(batches: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Count the batches whose labels tell whether the interval covered the score, and those did."""
-    told = [one["covered"] for one in batches if one.get("covered") is not None]
-    return {"batches": len(told), "covered": sum(told)}
-
-
 def estimate_score(
     model: TableClassifier, Z: FloatArray, domain: IntArray, y_known: Any = None
 ) -> PerformanceEstimate:
@@ -301,35 +268,6 @@ def _rows_by_period(periods: Any, n_rows: int) -> Iterator[tuple[str | None, Int
         return
     for period in sorted({one for one in periods if one is not None}):
         yield period, np.array([i for i, one in enumerate(periods) if one == period])
-
-
-def name_periods(days: FloatArray, by: str) -> list[str | None]:
-    """Return the period of each day since 1970, as text that sorts by time; None: no date.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from covshift.tables.monitoring_series import name_periods
-    >>> [name_periods(np.array([19723.5]), by)[0] for by in ("day", "week", "month")]
-    ['2024-01-01', '2024-W01', '2024-01']
-    """
-    names: list[str | None] = []
-    known: dict[int, str] = {}
-    for day in days.tolist():
-        if math.isnan(day):
-            names.append(None)
-            continue
-        whole = math.floor(day)
-        if whole not in known:
-            date = datetime.fromtimestamp(whole * 86400, UTC).date()
-            week = date.isocalendar()
-            known[whole] = {
-                "day": date.isoformat(),
-                "week": f"{week.year}-W{week.week:02d}",
-                "month": date.isoformat()[:7],
-            }[by]
-        names.append(known[whole])
-    return names
 
 
 def _date_spelling(path: Any, time: str, options: Mapping[str, Any]) -> str:

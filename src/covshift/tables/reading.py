@@ -44,12 +44,12 @@ from covshift.tables.columns import (
     as_kind,
     as_text,
     guess_number_style,
-    is_days,
     plain_column,
     to_frame,
     trim,
     without_unit,
 )
+from covshift.tables.dates import is_days
 from covshift.tables.errors import TableError, listed, one_line, table_error
 from covshift.tables.file_formats import (
     ConvertedFile,

@@ -8,16 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from covshift.tables.columns import (
-    DAYS,
-    KINDS,
-    MARKERS,
-    MISSING,
-    Kind,
-    date_spelling,
-    is_days,
-)
-from covshift.tables.dates import SPELLINGS
+from covshift.tables.columns import KINDS, MARKERS, MISSING, Kind
+from covshift.tables.dates import DAYS, SPELLINGS, date_spelling, is_days
 from covshift.tables.errors import TableError, listed
 
 

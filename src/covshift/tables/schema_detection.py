@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 
 from covshift.tables.columns import (
-    DAYS,
     KINDS,
     MISSING,
     NUMBER_PATTERNS,
@@ -30,7 +29,7 @@ from covshift.tables.columns import (
     trim,
     without_unit,
 )
-from covshift.tables.dates import MEANINGS, SPELLINGS
+from covshift.tables.dates import DAYS, MEANINGS, SPELLINGS
 from covshift.tables.errors import listed, quoted, table_error
 from covshift.tables.schema import Intake, TableSchema
 

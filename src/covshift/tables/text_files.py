@@ -14,16 +14,14 @@ import codecs
 import gzip
 import itertools
 import zlib
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
 import pyarrow as pa
 
+from covshift.solvers.threads import map_ahead, read_ahead
 from covshift.tables.columns import MISSING
 from covshift.tables.errors import TableError, one_line, refused_as, table_error
 from covshift.tables.file_formats import check_unchanged, file_state, refuse_other_formats
@@ -295,73 +293,6 @@ class Utf8Stream:
     def seekable(self) -> bool:
         """Return whether one can go back: no."""
         return False
-
-
-# --- Work done in threads ahead of the one that uses its results, in the order of the items ---
-#
-# Worth it where both sides let other threads run, as Arrow and NumPy do. The queue is bounded.
-
-
-def map_ahead(
-    function: Callable[[Any], Any], items: Iterable[Any], n_threads: int
-) -> Iterator[Any]:
-    """Yield the function's result for each item; the next ones are computed meanwhile.
-
-    Where not all results are used, calls in progress end by themselves, and the items are closed.
-    """
-    threads = ThreadPoolExecutor(n_threads)
-    coming: deque[Any] = deque()
-    try:
-        for item in items:
-            coming.append(threads.submit(function, item))
-            # Twice as many as threads: none stands still while a result is in use.
-            if len(coming) > 2 * n_threads:
-                yield coming.popleft().result()
-        while coming:
-            yield coming.popleft().result()
-    finally:
-        # Without waiting: the garbage collector may be what closes this generator, and it may run
-        # in a thread that holds the lock which the end of another thread needs (seen with
-        # Python 3.12, in a thread that was just starting).
-        threads.shutdown(wait=False, cancel_futures=True)
-        # Not left to the garbage collector: the traceback of an error keeps the items alive.
-        _close(items)
-
-
-def read_ahead(items: Iterable[Any]) -> Iterator[Any]:
-    """Yield items, none of them None; the next ones are made meanwhile."""
-    source = _SharedSource(items)
-    coming = map_ahead(lambda _: source.next(), itertools.count(), n_threads=1)
-    try:
-        yield from itertools.takewhile(lambda item: item is not None, coming)
-    finally:
-        source.give_up()
-
-
-class _SharedSource:
-    """Items that one thread makes and another may give up; neither waits for the other."""
-
-    def __init__(self, items: Iterable[Any]):
-        self.items, self.given_up = iter(items), False
-
-    def next(self) -> Any:
-        """Return the next item, or None behind the last one."""
-        item = next(self.items, None)
-        if self.given_up:  # while the item was made
-            _close(self.items)
-        return item
-
-    def give_up(self) -> None:
-        """Close the items now, or once the item in progress is made."""
-        self.given_up = True
-        _close(self.items)
-
-
-def _close(items: Any) -> None:
-    """Close a generator that no other thread runs."""
-    if hasattr(items, "close"):
-        with suppress(ValueError):  # it runs: who runs it closes it afterwards
-            items.close()
 
 
 SAMPLE_BYTES = 1 << 20

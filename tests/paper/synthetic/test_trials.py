@@ -18,19 +18,20 @@ from covshift.paper.synthetic import trials as synthetic
 from covshift.paper.synthetic.printed import NOT_REPRODUCED
 from covshift.paper.synthetic.report import agreement_with_rebuild, count_agreements, gather
 from covshift.paper.synthetic.study import TRIALS_TOGETHER, declare
-from covshift.paper.synthetic.systems import DATA_SETS, READINGS, SUPPLEMENT, SYSTEMS, build
-from covshift.paper.synthetic.trials import (
+from covshift.paper.synthetic.systems import (
+    DATA_SETS,
     FAMILIES,
-    FAMILY,
     FAMILY_NAMES,
     FREQUENCIES,
     N_PHASES,
-    Draw,
+    READINGS,
+    SUPPLEMENT,
+    SYSTEMS,
     best_threshold,
-    draw_trial,
+    build,
     family_accuracy,
-    run_trials,
 )
+from covshift.paper.synthetic.trials import FAMILY, Draw, draw_trial, run_trials
 from covshift.predictors import AdaptedClassifier
 from covshift.studies.trial import Trial
 from tests.studies.made_records import record_of

@@ -296,7 +296,7 @@ def _adapt_model(
 ) -> dict[str, Any]:
     # Imported here: --help stays fast.
     from covshift.persistence import read_card, save
-    from covshift.persistence.model_files import given_entries
+    from covshift.persistence.archive import given_entries
     from covshift.tables import adapt_model
     from covshift.tables.adapting import list_members
 

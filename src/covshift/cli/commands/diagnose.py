@@ -111,9 +111,8 @@ def diagnose(
         from covshift.diagnosis.diagnosis_words import say_rows, summarize
         from covshift.tables import check_output, diagnose_tables, read_pair
         from covshift.tables.adapting import check_objective, unbalanced_note
-        from covshift.tables.diagnosing import rows_to_label, write_rows_to_label
         from covshift.tables.label_column import CLASSIFICATION, check_task
-        from covshift.tables.label_files import with_new_labels
+        from covshift.tables.label_files import rows_to_label, with_new_labels, write_rows_to_label
         from covshift.tables.recordings import FILE, START, as_windows, window_places
 
         check_count("--ask", ask, minimum=1 if to_label else 0)

@@ -183,8 +183,13 @@ def _monitor(
     **settings: Any,
 ) -> dict[str, Any]:
     # Imported here: --help stays fast.
-    from covshift.tables.monitoring_history import append_history, read_history
-    from covshift.tables.monitoring_series import coverage, history_lines, monitor_series
+    from covshift.tables.monitoring_history import (
+        append_history,
+        coverage,
+        history_lines,
+        read_history,
+    )
+    from covshift.tables.monitoring_series import monitor_series
     from covshift.tables.table_words import CANNOT_SEE
 
     digest = sha256(model.read_bytes()).hexdigest()

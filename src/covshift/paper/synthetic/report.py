@@ -22,13 +22,14 @@ from covshift.paper.synthetic.printed import (
 )
 from covshift.paper.synthetic.systems import (
     DATA_SETS,
+    FAMILY_NAMES,
     LEARNS_WITHOUT_TARGET,
     READINGS_TRIED,
     RECONSTRUCTED,
     SUPPLEMENT,
     SYSTEMS,
 )
-from covshift.paper.synthetic.trials import FAMILY, FAMILY_NAMES, STATEMENTS
+from covshift.paper.synthetic.trials import FAMILY, STATEMENTS
 from covshift.report.document import make_cell, make_document, make_section
 from covshift.studies import report
 from covshift.studies.report import (

@@ -10,9 +10,6 @@ import joblib
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import PolynomialFeatures
 
 from covshift.adapters import fit_each
 from covshift.base import NothingToAdaptWarning
@@ -24,7 +21,7 @@ from covshift.datasets import (
     make_smooth_shift,
 )
 from covshift.domains import stack_domains
-from covshift.kernels.array_types import BoolArray, FloatArray
+from covshift.kernels.array_types import FloatArray
 from covshift.measures import (
     check_cosine_neighborhood,
     check_period,
@@ -37,103 +34,15 @@ from covshift.paper.synthetic.systems import (
     Part,
     Recipe,
     build,
+    family_accuracy,
 )
 from covshift.predictors import AdaptedClassifier
 from covshift.studies.trial import Trial
 from covshift.weights import UnreliableWeightsWarning
 
-# --- The simplest model of the family that labels come from, for each synthetic data set ---
 #
 # Fitted to the source labels alone, it shows the value of knowing the family without adaptation.
 # Where it does as well as an adapter, the family helps, not the adaptation.
-
-
-# Candidates of the sine: from a period wider than the source to one of a few rows.
-FREQUENCIES = np.linspace(0.1, 4.0, 391)
-N_PHASES = 64
-
-
-def family_accuracy(data_set: str, data: ShiftedData) -> float:
-    """Return the accuracy on the test rows of the simplest model of the data set's family."""
-    predict = FAMILIES[data_set](data.X_source, np.asarray(data.y_source, dtype=bool))
-    return float(np.mean(predict(data.X_test) == np.asarray(data.y_test, dtype=bool)))
-
-
-def fit_cone(X: FloatArray, y: BoolArray) -> Callable[[FloatArray], BoolArray]:
-    """``|x1| > a |x2|`` with the best a."""
-
-    def angle(rows: FloatArray) -> FloatArray:  # grows with |x1| / |x2|, and is always finite
-        return np.arctan2(np.abs(rows[:, 0]), np.abs(rows[:, 1]))
-
-    threshold = best_threshold(angle(X), y)
-    return lambda rows: angle(rows) > threshold
-
-
-def fit_sine(X: FloatArray, y: BoolArray) -> Callable[[FloatArray], BoolArray]:
-    """``sin(w x_j + p) > 0`` with the best feature, frequency and phase."""
-    best: tuple[float, Any] = (-np.inf, None)
-    every = np.arange(len(FREQUENCIES))[:, None] * N_PHASES
-    for feature in range(X.shape[1]):
-        # A step of the phase moves every angle into the next of as many parts of the circle, of
-        # which the first half is positive. So counts by part serve all phases.
-        turns = FREQUENCIES[:, None] * (X[:, feature] / (2 * np.pi))
-        part = (np.floor(turns * N_PHASES).astype(int) % N_PHASES + every).ravel()
-        votes = np.bincount(part, np.tile(np.where(y, 1, -1), len(every)), every.size * N_PHASES)
-        sums = np.cumsum(np.tile(votes.reshape(-1, N_PHASES), 2), axis=1)
-        starts = -np.arange(N_PHASES) % N_PHASES  # the part that comes to lie first
-        correct = sums[:, starts + N_PHASES // 2 - 1] - np.where(starts, sums[:, starts - 1], 0)
-        frequency, phase = np.unravel_index(correct.argmax(), correct.shape)
-        if correct[frequency, phase] > best[0]:
-            phases = 2 * np.pi / N_PHASES
-            best = correct[frequency, phase], (feature, FREQUENCIES[frequency], phase * phases)
-    feature, frequency, phase = best[1]
-    return lambda rows: np.sin(frequency * rows[:, feature] + phase) > 0
-
-
-def fit_quadratic(X: FloatArray, y: BoolArray) -> Callable[[FloatArray], BoolArray]:
-    """Logistic regression on the features, their squares and products."""
-    model = make_pipeline(PolynomialFeatures(2), LogisticRegression(max_iter=1000)).fit(X, y)
-    return lambda rows: model.predict(rows).astype(bool)
-
-
-def fit_band(X: FloatArray, y: BoolArray) -> Callable[[FloatArray], BoolArray]:
-    """``|x_j| > a`` with the best feature and a."""
-    candidates = [(best_threshold(np.abs(X[:, j]), y), j) for j in range(X.shape[1])]
-    threshold, feature = max(
-        candidates, key=lambda candidate: np.mean((np.abs(X[:, candidate[1]]) > candidate[0]) == y)
-    )
-    return lambda rows: np.abs(rows[:, feature]) > threshold
-
-
-def best_threshold(values: FloatArray, y: BoolArray) -> float:
-    """Return the threshold above which calling rows positive gives the most accurate labels.
-
-    Halfway between two values that are there; -inf where all rows are best called positive, the
-    largest value where none is.
-    """
-    levels, level = np.unique(values, return_inverse=True)  # equal values cannot be parted
-    positives = np.bincount(level[y], minlength=len(levels))
-    negatives = np.bincount(level[~y], minlength=len(levels))
-    # Correct when rows up to the k-th level are called negative, for every k; less a constant.
-    gain = np.concatenate([[0], np.cumsum(negatives - positives)])
-    k = int(gain.argmax())
-    if k == 0:
-        return -np.inf
-    return float(levels[k - 1] if k == len(levels) else levels[k - 1 : k + 1].mean())
-
-
-FAMILIES: dict[str, Callable[[FloatArray, BoolArray], Callable[[FloatArray], BoolArray]]] = {
-    "radial": fit_cone,
-    "periodic": fit_sine,
-    "smooth": fit_quadratic,
-    "diagonal": fit_band,
-}
-FAMILY_NAMES: dict[str, str] = {
-    "radial": "|x1| > a |x2|",
-    "periodic": "one sine of one feature",
-    "smooth": "quadratic logistic regression",
-    "diagonal": "|x_j| > a",
-}
 
 
 MAKERS = {
