@@ -101,6 +101,12 @@ def test_single_precision_is_close():
     assert single == pytest.approx(mmd(A, B, bandwidth=1.0), rel=1e-4)
 
 
+@pytest.mark.parametrize("as_type", [np.float16, np.int16])
+def test_a_bandwidth_of_few_bits_is_a_number_like_any_other(as_type):
+    """Its square has more bits than it."""
+    assert mmd(500 * A, 500 * B, bandwidth=as_type(700)) == mmd(500 * A, 500 * B, bandwidth=700.0)
+
+
 def test_median_bandwidth_is_the_median_of_all_distances():
     rows = np.concatenate([A, B])
     distances = [math.dist(rows[i], rows[j]) for i in range(len(rows)) for j in range(i)]

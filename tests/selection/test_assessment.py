@@ -3,6 +3,7 @@
 import json
 from importlib.resources import files
 from math import exp, log, sqrt
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ from covshift.selection.assessment import (
     score_labels,
     with_labels,
 )
-from covshift.selection.assessment_words import say_gain
+from covshift.selection.assessment_words import say_determinable, say_gain
 from covshift.selection.bench import Problem
 from covshift.selection.candidates import Candidate
 from covshift.selection.choice import choose, held_out_weights
@@ -533,3 +534,16 @@ def test_the_vote_of_a_labeled_row_is_chosen_by_the_other_half_of_the_labels():
     right, wrong = weigh(codes), weigh(np.where(even, 1 - codes, codes))
     np.testing.assert_array_equal(right[even], wrong[even])
     assert not np.array_equal(right[~even], wrong[~even])
+
+
+@pytest.mark.parametrize(
+    ("overlap", "said"),
+    [
+        (np.nan, "there is one source domain. "),
+        (0.4, "one source domain, and only 40 % of the target rows lie where the source has rows."),
+        (0.001, "one source domain, and no target row lies where the source has rows."),
+    ],
+)
+def test_an_unknown_overlap_is_not_mentioned(overlap, said):
+    found = Determinability(False, False, overlap, 1, np.nan, 2.0)
+    assert said in say_determinable(SimpleNamespace(determinability=found, n_labels=0))

@@ -178,6 +178,7 @@ def test_repeated_and_absent_names(write):
     table = read_table(write("x,x,x (2),\n1,2,3,4\n"))
     assert list(table.frame) == ["x", "x (3)", "x (2)", "column 4"]
     assert table.notes == ["Column names that repeat got a number: 'x (3)'."]
+    assert list(read_table(write("x,x,x\n1,2,3\n")).frame) == ["x", "x (2)", "x (3)"]
 
 
 def test_empty_rows_stay_but_at_the_end(write):
