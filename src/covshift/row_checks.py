@@ -12,8 +12,6 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_array, validate_data
 
-from covshift.solvers.array_api import is_dask
-
 DATES = ("date", "time", "duration", "period")  # how types of dates and times begin
 
 
@@ -153,6 +151,11 @@ def check_magnitude(X: Any, names: Sequence[str] | None = None) -> None:
 def check_width(estimator: Any, shape: tuple[int, int], *, reset: bool) -> None:
     """Check the numbers of rows and features as scikit-learn does, on an array of that width."""
     validate_data(estimator, np.zeros((min(shape[0], 1), shape[1])), reset=reset)
+
+
+def is_dask(X: Any) -> bool:
+    """Return whether X is an array or a frame of Dask, without importing it."""
+    return type(X).__module__.startswith("dask.")
 
 
 def check_rows_of(X: Any) -> None:

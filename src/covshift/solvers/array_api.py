@@ -167,11 +167,6 @@ def put_at(ring: Any, slots: Any, places: Places, values: Any) -> Any:
     return xp.where(chosen, values[None, ...], ring)
 
 
-def is_dask(X: Any) -> bool:
-    """Return whether X is an array or a frame of Dask, without importing it."""
-    return type(X).__module__.startswith("dask.")
-
-
 def working_dtype(dtype: Any) -> Any:
     """float32 and float64 as they are, float64 for other numbers, as scikit-learn has it."""
     dtype = np.dtype(dtype)
