@@ -10,11 +10,12 @@ Tasks follow the rules of `tasks`, with the number ``y_value`` of a collection a
 pairs of domains and domains left out, the same rows, at most `MAX_TASKS` of a collection. A task
 whose source or test labels do not vary is left out.
 
-``run`` keeps, for every task, what each default candidate says where source rows play the target
-and of the test rows, and the R² of peers that need nothing else: one file for a task, so that the
-same command resumes. ``fit`` fits the coefficients of `covshift.selection.expected_gains` for
-numbers and those of `covshift.selection.expected_scores`, and judges everything with whole clusters
-left out. Means are over clusters of equal weight; intervals are bootstraps of clusters.
+``run`` keeps, for every task, what each default candidate says where source rows are taken as
+the target and of the test rows, and the R² of peers that need nothing else: one file for a task,
+so that the same command resumes. ``fit`` fits the coefficients of
+`covshift.selection.expected_gains` for numbers and those of `covshift.selection.expected_scores`,
+and judges everything with whole clusters left out. Means are over clusters of equal
+weight; intervals are bootstraps of clusters.
 """
 
 import argparse

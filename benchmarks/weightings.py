@@ -15,8 +15,8 @@
   source domains that fits left out; source rows left out where there is one domain.
 * **IWA**: the linear aggregation :math:`c = G^+ g` of Dinu et al. (2023), G being the mean products
   of the candidates' probabilities on the target, and g what `stacking` has on its rows.
-* **closeness**: as expected gains, but each source domain that played the target is weighed by how
-  much target rows look like its rows to a classifier between source domains.
+* **closeness**: as expected gains, but each source domain that was taken as the target is weighed
+  by how much target rows look like its rows to a classifier between source domains.
 * **equal**: all candidates that are neither failed nor degenerate.
 """
 
@@ -95,7 +95,7 @@ def aggregated_weights(stored, allowed):
 def closeness_differences(stored, case, objective):
     """Return how much closeness changes the score by source domains over that of the plain model.
 
-    None: fewer than two domains have played the target. A domain is found by its rows' classes.
+    None: fewer than two domains were taken as the target. A domain is found by its rows' classes.
     """
     domains, of_row = np.unique(stored.domain, return_inverse=True)
     if len(domains) < 2:

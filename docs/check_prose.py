@@ -33,7 +33,10 @@ CONSTRUCTIONS = [
         '"Unknown ...", "... does not exist"',
     ),
     (r"(?i)\bnobody\b|\bno one\b", '"not", "never", "without", "cannot be determined"'),
-    (r"(?i)\bwhat (?:it|they|this|these|\w+ing) (?:is|are) worth\b", "the value itself"),
+    (
+        r"(?i)\bwhat (?:it|they|this|these|\w+ing) (?:is|are|was|were) worth\b",
+        "the value itself",
+    ),
     (r"(?i)\bas (?:it|they|things) stands?\b", '"unchanged", "now", or nothing'),
     (r"(?i)\bwhatever (?:\w+ )?(?:may|hold)|\bwhatever (?:it|they)\b", '"any", "ignored"'),
     (r"(?i)\bbefell\b|\bbefall", '"happened", "errors and warnings"'),
@@ -54,6 +57,10 @@ CONSTRUCTIONS = [
         '"ignores", "does not show", "has no meaning"',
     ),
     (r"(?i)\bspeaks? for\b", '"represents"'),
+    (
+        r"(?i)\b(?:plays?|played|playing) the target\b|\bmodels vote\b",
+        '"taken as the target", "ensemble"',
+    ),
     (r"(?i)\b(?:nothing|none|nobody) but\b|\bfor nothing else\b", '"only"'),
     (r"(?i)\bfor want of\b", '"for lack of", "without"'),
     (r"(?i)\bturns? round\b", '"is reversed", "rotates"'),

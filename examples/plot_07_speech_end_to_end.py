@@ -52,7 +52,8 @@ with tempfile.TemporaryDirectory() as folder:
 print("rows, features:", speech.data.shape, " speakers:", list(speech.domain_names.values()))
 
 # %%
-# Each speaker plays the target in turn; their labels are hidden from the fit and used to score.
+# Each speaker is taken as the target in turn; their labels are hidden from the fit and used to
+# score.
 
 scores = {"no adaptation": [], "each speaker standardized": []}
 for left_out in speech.domain_names:

@@ -2,9 +2,9 @@
 Choosing an adapter without labels of the target
 ================================================
 
-`AutoAdaptedClassifier` tries every adapter, scores each where source rows play the target, and
-lets the best vote. How good are such scores? Here the labels of the target are known, so that
-one can look.
+`AutoAdaptedClassifier` tries every adapter, scores each on source rows taken as the target, and
+averages the best. How good are such scores? Here the labels of the target are known, which shows
+it.
 """
 
 import warnings
@@ -45,7 +45,7 @@ X_test, y_test = X_new[300:], y_new[300:]
 
 adapters = {
     "none": None,
-    "standardise domains": DomainStandardScaler(pooling="domain"),
+    "standardize domains": DomainStandardScaler(pooling="domain"),
     "ranks": DomainQuantileTransformer(),
     "CORAL": CorrelationAlignment(),
     "Monge": LinearMongeAlignment(),
@@ -80,17 +80,17 @@ for place, row in enumerate(ranked):
     told = f"expected gain {row['expected gain']:+.3f}, weight {row['weight']:.2f}"
     axes.text(0.02, place, told, va="center")
 axes.set_yticks(range(len(ranked)), [row["adapter"] for row in ranked])
-axes.axvline(model.score(X_test, y_test), color="C1", ls="--", label="the vote")
+axes.axvline(model.score(X_test, y_test), color="C1", ls="--", label="the ensemble")
 axes.set_xlabel("accuracy on the target")
-axes.set_title("the best by expected gain on top; gray ones do not vote")
+axes.set_title("the best by expected gain on top; gray ones are not in the ensemble")
 axes.legend(loc="lower right")
 plt.show()
 print(
-    f"no adaptation {truth['none']:.2f}, the vote {model.score(X_test, y_test):.2f}, "
+    f"no adaptation {truth['none']:.2f}, the ensemble {model.score(X_test, y_test):.2f}, "
     f"the best of all, by its labels {max(truth.values()):.2f}"
 )
 
 # %%
 # Here the sites differ by offset and unit, and the source has three of them to show it. Where
-# that is not so, the scores know less: :doc:`/results/selection` has what they were worth on real
+# that is not so, the scores are less reliable: :doc:`/results/selection` compares them on real
 # tasks.

@@ -136,8 +136,8 @@ def test_the_command_line(adapter, objective, tmp_path):
     text = succeed("adapt", train, new, "--label", "y", "--domain", "site", *choice,
                    "--objective", objective, "--out", out)  # fmt: skip
     assert f"Objective: {objective.replace('_', ' ')}" in text
-    kept = "Advice: keep the plain model, none + logistic (" in text
-    assert kept != ("Plain model, kept beside it: none + logistic" in text)
+    kept = "Advice: keep the plain model, logistic without an adapter (" in text
+    assert kept != ("The file also holds the plain model, logistic without an adapter:" in text)
     other = OBJECTIVES[1 - OBJECTIVES.index(objective)]
     assert f"--objective {other}" in text  # the classes are unbalanced
 
@@ -151,7 +151,7 @@ def test_the_command_line(adapter, objective, tmp_path):
     }.items():
         path = tmp_path / f"{name.replace(' ', '_')}.csv"
         printed = succeed("predict", out, new, "--out", path, *options)
-        assert f"Objective: {objective}." in printed
+        assert f"Objective: {objective.replace('_', ' ')}." in printed
         written[name] = pd.read_csv(path)["prediction"].to_numpy()
     assert_array_equal(written["labels"], written["probabilities"])
     assert_array_equal(written["labels"], written["domain"])

@@ -89,9 +89,9 @@ def test_adapt_show_card_and_model_agree(made):
 def test_no_risk_keeps_the_plain_model(made, tmp_path):
     out = tmp_path / "model.skops"
     text = adapt(made, out, "--max-risk", "0", "--from", made["scores"])
-    assert "Advice: keep the plain model, none + logistic (" in text
+    assert "Advice: keep the plain model, logistic without an adapter (" in text
     assert "ensemble, not recommended" in text
-    assert "Plain model, kept beside it" not in text
+    assert "The file also holds the plain model" not in text
     scored = succeed("score", out, made["labeled"])
     assert "Gain of the model" not in scored  # both are one model
     assert "To switch" not in scored

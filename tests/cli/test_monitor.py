@@ -117,7 +117,7 @@ def test_periods_and_a_page(made, tmp_path):
         "--alert", 0.5,
     )  # fmt: skip
     assert "2024-01-02" in shown
-    assert "the probability of a false alarm is at most 5%" in shown
+    assert "the probability of a false alarm is at most 5 %" in shown
     page = report.read_text(encoding="utf-8")
     # 200 rows, twelve a day; the last eight are too few for a batch.
     assert page.count('<g class="mark-fine"') == 16

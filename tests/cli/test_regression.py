@@ -75,7 +75,9 @@ def test_adapt_says_what_the_label_is_like(files):
     assert lines[1].startswith(f"Label price: {price.min():,.0f} to {price.max():,.0f}, median ")
     assert any("Read 'price' as numbers with the unit '€'" in line for line in lines)
     assert "Objective: R², the share of the label's variance that predictions explain." in lines
-    assert any(line.startswith("Plain model, kept beside it: none + ridge") for line in lines)
+    assert any(
+        line.startswith("The file also holds the plain model, ridge without") for line in lines
+    )
 
 
 def test_command_line_python_and_file_agree(files, tmp_path):

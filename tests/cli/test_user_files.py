@@ -65,7 +65,7 @@ def test_every_command_in_sequence(layout, tmp_path):
     assert "churned" in succeed("show", model)
 
     text = succeed("adapt", model, paths["later"], "--domain", "site", "--out", later_model)
-    assert "Adapted to D 120 rows of later.csv." in text
+    assert "Adapted to 120 rows of later.csv: D 120." in text
     # With the option and without it, rows are of the domain that the column of training names.
     for domain in (["--domain", "site"], []):
         scores = json.loads(succeed("score", later_model, paths["later"], *domain, "--json"))

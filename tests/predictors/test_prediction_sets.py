@@ -139,11 +139,15 @@ EVIDENCE = Evidence(
         ({"pvalue": 0.06, "inside": 0.1}, EXCHANGEABLE, "cannot be distinguished"),
         ({"n_target": 19}, UNWEIGHTED, "19 target rows are too few"),
         ({"n_held": 49}, UNWEIGHTED, "49 held-out rows are too few"),
-        ({"inside": 0.89}, UNWEIGHTED, "11% of the target rows lie where the source has none"),
-        ({"repeated": 0.5, "pvalue": 0.06}, UNWEIGHTED, "50% of the target rows are rows that"),
+        ({"inside": 0.89}, UNWEIGHTED, "11 % of the target rows lie where the source has none"),
+        ({"repeated": 0.5, "pvalue": 0.06}, UNWEIGHTED, "50 % of the target rows are rows that"),
         ({"repeated": 0.49, "pvalue": 0.06}, EXCHANGEABLE, "cannot be distinguished"),
         ({"confidence_drop": 0.06}, UNWEIGHTED, "less confident"),
-        ({"effective": {**EVIDENCE.effective, DENSITY_RATIOS: 49.0}}, UNWEIGHTED, "49 effective"),
+        (
+            {"effective": {**EVIDENCE.effective, DENSITY_RATIOS: 49.0}},
+            UNWEIGHTED,
+            "they count as 49 rows",
+        ),
         (
             {"effective": {UNWEIGHTED: 200.0, DENSITY_RATIOS: 80.0}},
             DENSITY_RATIOS,
@@ -238,7 +242,7 @@ def test_the_rows_that_a_model_learned_from_get_no_promise():
     model = AdaptedClassifier(keep_rows=True).fit(rows, labels, sample_domain=domain)
     sets = model.predict_set(X[:100], ALPHA)
     assert not sets.promised
-    assert "100% of the target rows are rows that the model learned from" in sets.reason
+    assert "100 % of the target rows are rows that the model learned from" in sets.reason
 
 
 def test_covariate_shift_is_covered_by_density_ratios():

@@ -273,7 +273,7 @@ def test_labels_in_rows_that_are_masked_are_not_read():
 def test_without_domains_unadapted_candidates_vote():
     X, y, *_ = make_data()
     model = AutoAdaptedClassifier(candidates=FEW, random_state=0)
-    with pytest.warns(NothingToAdaptWarning, match="unadapted candidates vote"):
+    with pytest.warns(NothingToAdaptWarning, match="the ensemble has unadapted candidates only"):
         model.fit(X[:150], y[:150])
     assert model.score_kind_ == "source CV"
     assert {row["adapter"] for row in model.leaderboard_} == {"none", "raw"}
@@ -282,7 +282,7 @@ def test_without_domains_unadapted_candidates_vote():
 
 def test_without_domains_the_default_candidates_are_unadapted_ones():
     X, y, *_ = make_data()
-    with pytest.warns(NothingToAdaptWarning, match="unadapted candidates vote"):
+    with pytest.warns(NothingToAdaptWarning, match="the ensemble has unadapted candidates only"):
         model = AutoAdaptedClassifier(random_state=0).fit(X[:150], y[:150])
     assert {row["adapter"] for row in model.leaderboard_} == {"none"}
     assert model.score(X[:150], y[:150]) > 0.85

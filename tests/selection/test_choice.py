@@ -123,7 +123,7 @@ def test_collapsed_weights_are_disqualified():
     few, enough = Output(logits, n_effective=3.2), Output(logits, n_effective=50.0)
     reasons = disqualify([few, enough], 1000, 2)
     assert reasons == [
-        "its weights rest on about 3 of 1000 source rows (at least 10 are asked for)",
+        "its weights rest on about 3 of 1000 source rows (at least 10 are needed)",
         None,
     ]
     assert disqualify([enough], 10_000, 2)[0] is not None  # half a per cent

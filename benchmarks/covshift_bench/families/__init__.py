@@ -130,7 +130,7 @@ def _rarest(y, domain, n_classes, single):
 def _draw_of_paper(family, seed):
     make, variant = PAPER[family]
     data = make(random_state=seed, variant=variant)
-    # Half of the test rows play the target: their labels can be asked for.
+    # Half of the test rows are taken as the target: their labels can be asked for.
     half = len(data.X_test) // 2
     target, test = zip(
         *(np.split(part, [half]) for part in (data.X_test, data.y_test)), strict=True

@@ -206,8 +206,8 @@ class PeriodicSparseFiltering(SparseFilter):
         rewarded = n_components - unlabeled
         if rewarded < 1:
             raise ValueError(
-                f"n_unlabelled_components={unlabeled} leaves none of the {n_components} filters "
-                "of n_components for the classes."
+                f"n_unlabelled_components={unlabeled} must be below n_components={n_components}: "
+                "otherwise no filter is left for the classes."
             )
         if rewarded < n_classes:
             warnings.warn(

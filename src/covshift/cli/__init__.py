@@ -41,7 +41,7 @@ COMMANDS = {
     ),
     "show": (
         "covshift.cli.commands.show:show",
-        "Print a summary of a model file: task, advice, expected scores, members.",
+        "Print a summary of a model file: task, advice, expected scores, ensemble.",
     ),
     "sample-data": (
         "covshift.cli.commands.sample_data:sample_data",

@@ -1,11 +1,13 @@
-"""Sentences that the commands print, made from their results; help stands beside its option.
+"""Sentences that the commands print, made from their results.
+
+Help stands beside its option; `tests/cli/snapshots/help.txt` has all of it.
 
 The advice is in the words of `covshift.selection.assessment_words`, other texts about tables in
 those of `covshift.tables.table_words`. Both are imported where they are needed: --help stays fast.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import typer
@@ -18,9 +20,9 @@ HOW_TO_LABEL = (
     "write rows of NEW with covshift diagnose --to-label FILE, fill in their labels, and give the "
     "file to diagnose and adapt with --labels FILE"
 )
-LEFT_THE_VOTE = (
-    "left the ensemble for all targets: they cannot learn a new target without the "
-    "training rows; the others share their weight. To compare all candidates for these rows: "
+LEFT_THE_ENSEMBLE = (
+    "Left the ensemble, for all targets: {names}. Without the training rows they cannot learn a "
+    "new target; the others share their weight. To compare all candidates for these rows: "
     "covshift adapt TRAIN NEW --label COL --out MODEL."
 )
 
@@ -57,7 +59,37 @@ def say_roles(n_rows: tuple[int, int], source: str, target: str) -> str:
     return f"Source: {n_source:,} labeled rows of {source}. Target: {n_target:,} rows of {target}."
 
 
+def say_rows_to_label(name: str, rows: Sequence[int], places: Sequence[Mapping[str, Any]]) -> str:
+    """Name the rows to label; windows by their recording and first sample."""
+    if not places:
+        return f"Rows of {name} to label (the first is 1): {', '.join(map(str, rows))}"
+    starts: dict[str, list[str]] = {}
+    for one in places:
+        starts.setdefault(one["recording"], []).append(f"{one['start']:,}")
+    each = [f"{printable(file, 60)} at {' and '.join(own)}" for file, own in starts.items()]
+    return f"Windows to label, by recording and first sample: {'; '.join(each)}"
+
+
 # --- adapt ---
+
+OTHER_TYPES = "The model file holds types of other packages. Commands that read it need:"
+
+
+def say_adapted(target: Mapping[str, Any]) -> str:
+    """Return which rows a model learned as new targets."""
+    rows = target["rows"]
+    n = f"{sum(rows.values()):,} rows"
+    return f"Adapted to {n} of {printable(target['file'], 60)}: {say_counts(rows)}."
+
+
+def say_plain(name: str) -> str:
+    """Return that the file holds the plain model, too."""
+    from covshift.selection.assessment_words import name_candidate
+
+    return (
+        f"The file also holds the plain model, {name_candidate(name)}: covshift predict --plain "
+        "uses it."
+    )
 
 
 def say_labels(label: str, data: Mapping[str, Any]) -> str:
@@ -98,20 +130,23 @@ def say_predicted(result: Mapping[str, Any]) -> str:
 
 def say_sets(sets: Mapping[str, Any]) -> list[str]:
     """Return what is promised of sets or intervals, and how large they are."""
-    covers = f"coverage of {1 - sets['alpha']:.0%}"
-    verdict = f"{covers} is promised" if sets["promised"] else f"{covers} is not promised"
+    from covshift.selection.assessment_words import percent, say_number
+
+    covers = f"coverage of {percent(1 - sets['alpha'])}"
+    verdict = f"{covers} is not promised."
+    if sets["promised"]:
+        verdict = f"{covers} is promised ({sets['method']})."
     intervals = "mean width" in sets
     name = "Intervals" if intervals else "Sets"
-    sentences = [f"{name}: {verdict} ({sets['method']}). {sets['reason']}"]
+    sentences = [f"{name}: {verdict} {sets['reason']}"]
     if sets["alpha"] > 0.5:
         sentences.append(
-            f"--sets {sets['alpha']:g} accepts that {sets['alpha']:.0%} of the rows miss their "
-            f"label. For coverage of {sets['alpha']:.0%} give --sets {1 - sets['alpha']:.3g}."
+            f"--sets {sets['alpha']:g} accepts that {percent(sets['alpha'])} of the rows miss "
+            f"their label. For coverage of {percent(sets['alpha'])} give --sets "
+            f"{1 - sets['alpha']:.3g}."
         )
     if not intervals:
         return [*sentences, f"Mean size of a set: {sets['mean size']:.2f} classes."]
-    from covshift.selection.assessment_words import say_number
-
     sentences.append(f"Mean width of an interval: {say_number(sets['mean width'])}.")
     if sets["infinite"]:
         sentences.append(
@@ -122,6 +157,13 @@ def say_sets(sets: Mapping[str, Any]) -> list[str]:
 
 
 # --- score ---
+
+WINDOWS_NARROW = "Windows of one recording resemble each other: the intervals are too narrow."
+
+
+def say_bias(bias: str, spread: str) -> str:
+    """Return the mean error of predicted numbers, and the spread of the true ones."""
+    return f"Mean of prediction less truth: {bias}; standard deviation of the truth: {spread}."
 
 
 def say_gain(gain: Mapping[str, float | None], objective: str | None) -> str:
@@ -176,10 +218,10 @@ def say_moved(found: Mapping[str, Any]) -> list[str]:
     """Return whether a batch has moved, by which tests."""
     sentences = [
         f"{'Moved' if found['moved'] else 'Not moved'}: {found['rows_compared']:,} of "
-        f"{found['rows']:,} rows against {found['reference_rows']:,} kept in the model, "
-        f"p = {found['pvalue']:.2g} at level {found['level']:g}.",
+        f"{found['rows']:,} rows were compared with {found['reference_rows']:,} rows kept in the "
+        f"model (p = {found['pvalue']:.2g}, level {found['level']:g}).",
         f"A classifier separates old from new rows with AUC {found['auc']:.3f} "
-        f"({found['auc_low']:.3f} to {found['auc_high']:.3f}); .5 is chance.",
+        f"({found['auc_low']:.3f} to {found['auc_high']:.3f}); 0.5 is chance.",
     ]
     if found["moved"]:
         sentences.append(f"Moved by the tests of: {', '.join(found['what_moved'])}.")

@@ -13,7 +13,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-DESCRIPTION = "Covariate shift adaptation whose assumptions you can check."
+DESCRIPTION = "Adapt models to rows from a new place or time that have no labels yet."
 # The last three are added by Typer, in these words.
 OPTIONS = {
     "--version": "Show the version.",

@@ -32,7 +32,7 @@ ModelDomain = Annotated[
     str | None,
     typer.Option(
         metavar="COL",
-        help="Column that names each row's site, user or sensor; by default TRAIN's, if there.",
+        help="Column that names each row's site, user or sensor; by default the one of TRAIN.",
     ),
 ]
 NewTable = Annotated[
@@ -77,7 +77,8 @@ Trust = Annotated[
     list[str] | None,
     typer.Option(
         metavar="TYPE",
-        help="Type of an adapter plug-in to build from the model file; runs its code. Repeatable.",
+        help="Adapter plug-in that the model file holds and that you trust: its code runs. "
+        "Repeatable.",
     ),
 ]
 Estimator = Annotated[
@@ -97,7 +98,7 @@ EstimatorParams = Annotated[
 ]
 Ignore = Annotated[
     list[str] | None,
-    typer.Option(metavar="COLS", help="Columns to leave out, commas between, or repeated."),
+    typer.Option(metavar="COLS", help="Columns to leave out, separated by commas; repeatable."),
 ]
 Use = Annotated[
     list[str] | None,
@@ -153,7 +154,9 @@ Time = Annotated[
 ]
 TrainBefore = Annotated[
     str | None,
-    typer.Option(metavar="DATE", help="With --time: earlier rows train; or a share, such as 0.8."),
+    typer.Option(
+        metavar="DATE", help="With --time: rows before DATE train; or a share, such as 0.8."
+    ),
 ]
 Database = Annotated[
     Path | None,
@@ -165,7 +168,10 @@ Bins = Annotated[
 ]
 MaxRows = Annotated[
     int | None,
-    typer.Option(help="Rows of each table to use, drawn at random; else up to 20 million cells."),
+    typer.Option(
+        help="Rows of each table to use at most, drawn at random; by default as many as make 20 "
+        "million cells."
+    ),
 ]
 AsSignals = Annotated[
     bool,

@@ -42,6 +42,16 @@ LABEL_SHIFT = {
     "classification": ("Different class proportions", "they do"),
     "regression": ("A different distribution of the label (label shift)", "it does"),
 }
+# Of the report.
+TESTS_EXPLAINED = (
+    "Each test takes some source rows as the target, hides their labels from the models, and then "
+    "scores the predictions. The expected gain of an adapter is that of its best candidate over "
+    "the plain model."
+)
+EXPECTED_CAPTION = "Expected scores with 90 % intervals, and the expected gain of each adapter."
+EXPECTED_ALT = "Points with intervals: scores of the plain and the recommended model; gains."
+ROWS_CAPTION = "Source and target rows before adaptation and, if it is advised, after it."
+ROWS_ALT = "Scatter of source and target rows in the plane."
 MANY_EXPLAINED = 0.8  # share of the AUC above .5 that counts as explained by one cause
 
 

@@ -7,6 +7,11 @@ import numpy as np
 from sklearn.decomposition import PCA
 
 from covshift.diagnosis.diagnosis_words import (
+    EXPECTED_ALT,
+    EXPECTED_CAPTION,
+    ROWS_ALT,
+    ROWS_CAPTION,
+    TESTS_EXPLAINED,
     say_advised,
     say_moved,
     say_skipped,
@@ -37,6 +42,7 @@ from covshift.selection.assessment_words import (
     REHEARSALS,
     capitalized,
     name_objective,
+    percent,
     score_heading,
     score_rows,
     show_estimate,
@@ -138,12 +144,6 @@ def _kinds(
     return kinds | {"target": B}
 
 
-REHEARSED = (
-    "In these tests, source rows play the target, so that their labels are known. The expected "
-    "gain of an adapter is that of its best candidate over the plain model."
-)
-
-
 def make_report(
     diagnosis: "Diagnosis",
     facts: Sequence[tuple[str, str]] = (),
@@ -180,7 +180,7 @@ def _evidence(diagnosis: "Diagnosis") -> Section:
     return make_section(
         "evidence",
         "Evidence",
-        paragraphs=[*paragraphs, REHEARSED],
+        paragraphs=[*paragraphs, TESTS_EXPLAINED],
         tables=[*_rehearsals(diagnosis), _adapters(diagnosis)],
     )
 
@@ -199,9 +199,8 @@ def _advice(diagnosis: "Diagnosis", how_to_label: str) -> Section:
             make_column("score", score_heading(diagnosis.objective), numeric=True),
         ]
         tables = [make_table("expected", "Expected scores on the target", columns, rows)]
-        caption = "Expected scores with 90 % intervals, and the expected gain of each adapter."
-        alt = "Points with intervals: scores of the plain and the recommended model; gains."
-        figures = [_picture(draw_expected(diagnosis), "expected", caption, alt)]
+        figure = draw_expected(diagnosis)
+        figures = [_picture(figure, "expected", EXPECTED_CAPTION, EXPECTED_ALT)]
     return make_section(
         "advice",
         "Advice",
@@ -241,7 +240,9 @@ def _domains(diagnosis: "Diagnosis") -> Table:
             "rows": one.n_rows,
             "effect": _number(one.effect_size),
             "p": _number(one.pvalue, "{:.2g}"),
-            "overlap": _number(one.overlap, "{:.0%}"),
+            "overlap": None
+            if np.isnan(one.overlap)
+            else make_cell(percent(one.overlap), value=one.overlap),
         }
         for one in diagnosis.movement.domains
     ]
@@ -274,11 +275,7 @@ def _rehearsals(diagnosis: "Diagnosis") -> list[Table]:
         make_column("vote", "ensemble", numeric=True),
     ]
     name = capitalized(name_objective(diagnosis.objective))
-    return [
-        make_table(
-            "rehearsals", f"{name} in tests on source rows that play the target", columns, rows
-        )
-    ]
+    return [make_table("rehearsals", f"{name} in tests on source rows", columns, rows)]
 
 
 def _adapters(diagnosis: "Diagnosis") -> Table:
@@ -308,8 +305,7 @@ def _rows_figure(diagnosis: "Diagnosis") -> list[Figure]:
     figure = draw_rows(diagnosis)
     if figure is None:
         return []
-    caption = "Source and target rows before adaptation and, if it is advised, after it."
-    return [_picture(figure, "rows", caption, "Scatter of source and target rows in the plane.")]
+    return [_picture(figure, "rows", ROWS_CAPTION, ROWS_ALT)]
 
 
 def _picture(figure: Any, figure_id: str, caption: str, alt: str) -> Figure:

@@ -72,7 +72,8 @@ def _draw(sample: Any, name: str) -> Any:
         warn_sampled(
             f"{name} is measured", len(rows), stream.shape[0],
             f"distribution functions are within {error:.4f} of those of all rows, with probability "
-            f".95, and averages have a standard error of {len(rows) ** -0.5:.1%} of their spread",
+            f".95, and averages have a standard error of {100 * len(rows) ** -0.5:.1f} % of their "
+            "spread",
         )  # fmt: skip
     return stream.pick(rows)
 

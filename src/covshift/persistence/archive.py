@@ -278,7 +278,7 @@ def read_document(content: bytes) -> dict[str, Any]:
         raise ModelFileError(f"Unknown format version {version!r}.")
     if version > FORMAT:
         raise ModelFileError(
-            f"It is of format {version}, written by covshift {document['covshift']!s:.50}; this is "
+            f"It has format {version}, written by covshift {document['covshift']!s:.50}; this is "
             f"covshift {__version__}, which reads formats up to {FORMAT}. Install that version or "
             "a newer one."
         )

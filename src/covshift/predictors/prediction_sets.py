@@ -316,16 +316,16 @@ def decide(evidence: Evidence, alpha: float) -> tuple[Promise, list[str]]:
         return refuse(f"{n:.0f} held-out rows are too few; at least {least:g} are needed.")
     if evidence.repeated >= MAX_REPEATED:
         return refuse(
-            f"{evidence.repeated:.0%} of the target rows are rows that the model learned from; "
-            "give rows that are new to it."
+            f"{100 * evidence.repeated:.0f} % of the target rows are rows that the model learned "
+            "from; give rows that are new to it."
         )
     if evidence.pvalue >= LEVEL:
         reason = "Target rows cannot be distinguished from held-out source rows."
         return Promise(True, EXCHANGEABLE, reason, n), [UNWEIGHTED]
     if evidence.inside < MIN_INSIDE:
         return refuse(
-            f"{1 - evidence.inside:.0%} of the target rows lie where the source has none; at most "
-            f"{1 - MIN_INSIDE:.0%} is allowed."
+            f"{100 * (1 - evidence.inside):.0f} % of the target rows lie where the source has "
+            f"none; at most {100 * (1 - MIN_INSIDE):.0f} % is allowed."
         )
     if evidence.confidence_drop > MAX_DROP:
         return refuse(
@@ -335,9 +335,10 @@ def decide(evidence: Evidence, alpha: float) -> tuple[Promise, list[str]]:
     n_effective = evidence.effective[DENSITY_RATIOS]
     if n_effective < least:
         return refuse(
-            f"Density ratios leave {n_effective:.0f} effective rows; at least {least:g} are needed."
+            "Held-out source rows resemble the target rows too little: weighted by density ratios "
+            f"they count as {n_effective:.0f} rows; at least {least:g} are needed."
         )
-    where = f"{evidence.inside:.0%} of the target rows lie where the source has rows."
+    where = f"{100 * evidence.inside:.0f} % of the target rows lie where the source has rows."
     if CLASS_PROPORTIONS not in evidence.effective:
         reason = (
             "Target rows differ from the source. It is assumed that the label depends on the "

@@ -49,7 +49,7 @@ SYMBOLS: dict[Mark, str] = {
     "unclear": "~",
     "best": "★",
 }
-OPTION = re.compile(r"(?<!\S)--[a-z][a-z-]*")  # of a command
+UNBROKEN = re.compile(r"(?<!\S)--[a-z][a-z-]*|\b[\d.]+ %")  # options of a command, percentages
 LONGEST = 60  # leaves room for a prefix and a number in names of files
 
 
@@ -184,19 +184,19 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["options"] = mark_options
+    environment.filters["unbroken"] = keep_together
     return environment
 
 
-def mark_options(text: str) -> Markup:
-    """Return a text as HTML in which no line ends within an option of a command.
+def keep_together(text: str) -> Markup:
+    """Return a text as HTML in which no line ends within an option or a percentage.
 
     Examples
     --------
-    >>> mark_options("To use it: --use <column>")
-    Markup('To use it: <span class="option">--use</span> &lt;column&gt;')
+    >>> keep_together("To use it: --use <column>")
+    Markup('To use it: <span class="unbroken">--use</span> &lt;column&gt;')
     """
-    return Markup(OPTION.sub(r'<span class="option">\g<0></span>', str(escape(text))))
+    return Markup(UNBROKEN.sub(r'<span class="unbroken">\g<0></span>', str(escape(text))))
 
 
 def _inlined(name: str) -> Markup:

@@ -16,13 +16,18 @@ PLAIN_ROW, RECOMMENDED_ROW = "plain model", "recommended model"
 VOTE_ROW = "ensemble, not recommended"
 HOW_TO_LABEL = "label the target rows of rows_to_label() and call update()"
 N_TO_LABEL = 20
+# Of an expected score of a model on new rows.
+SCORE_ASSUMPTION = (
+    "The score falls as far as on real data in which confidence, class proportions and features "
+    "moved as they did here. A change of the labels alone, while rows stay alike, cannot be seen."
+)
 DIGITS = 2  # digits of scores and gains
 # Kinds of rehearsals, as `covshift.selection.rehearsals` names them, in words.
 REHEARSALS = {
     "source CV": "cross-validation",
     "moved": "moved rows",
     "class shares": "other class proportions",
-    "label shares": "other labels",
+    "label shares": "another distribution of the label",
     "source domains": "left-out domains",
 }
 
@@ -67,15 +72,36 @@ def say_advice(assessment: "Assessment") -> str:
     sure = f"{assessment.confidence} confidence"
     names = [name for name, _ in assessment.members]
     if assessment.action == "keep":
-        return f"Advice: keep the plain model, {assessment.plain_name} ({sure})."
+        return f"Advice: keep the plain model, {name_candidate(assessment.plain_name)} ({sure})."
     if len(names) == 1:
-        return f"Advice: use {names[0]} ({sure})."
+        return f"Advice: use {name_candidate(names[0])} ({sure})."
     others = [name for name in names if name != assessment.plain_name]
-    beside = " and the plain model" if len(others) < len(names) else ""
-    models = f"{len(others)} models led by {others[0]}" if len(others) > 1 else others[0]
+    leading = name_candidate(others[0])
+    with_plain = len(others) < len(names)
+    if len(others) == 1:
+        models = leading
+    elif with_plain:
+        models = f"{len(others)} others, led by {leading}"
+    else:
+        models = f"{len(others)} models, led by {leading}"
+    if with_plain:
+        models = f"the plain model and {models}"
     if assessment.action == "combine":
-        return f"Advice: do not adapt; average {models}{beside}, all unadapted ({sure})."
-    return f"Advice: adapt, with an ensemble of {models}{beside} ({sure})."
+        return f"Advice: do not adapt; average unadapted models: {models} ({sure})."
+    return f"Advice: adapt, with an ensemble of {models} ({sure})."
+
+
+def name_candidate(name: str) -> str:
+    """Return what a candidate is called in a sentence.
+
+    Examples
+    --------
+    >>> from covshift.selection.assessment_words import name_candidate
+    >>> name_candidate("coral + logistic"), name_candidate("none + logistic")
+    ('coral + logistic', 'logistic without an adapter')
+    """
+    adapter, plus, model = name.partition(" + ")
+    return f"{model} without an adapter" if plus and adapter == "none" else name
 
 
 class Shown(NamedTuple):
@@ -149,12 +175,12 @@ def say_kept(assessment: "Assessment") -> str:
         # Rounded down: a gain of .0099 must not read as .01, which was asked for.
         gain = np.floor(1000 * assessment.vote_gain.value) / 1000
         return (
-            f"It is not recommended because its expected gain, {gain:.3f}, is below "
-            f"{assessment.min_gain:g}, the smallest gain that was asked for."
+            f"It is not recommended because its expected gain, {gain:.3f}, is below the required "
+            f"gain of {assessment.min_gain:g}."
         )
     return (
-        "It is not recommended because the probability of a loss is above "
-        f"{percent(assessment.max_risk)}, the largest risk that was accepted."
+        "It is not recommended because the probability of a loss is above the accepted "
+        f"{percent(assessment.max_risk)}."
     )
 
 
@@ -168,7 +194,7 @@ def say_error(assessment: "Assessment") -> list[str]:
 
 
 def say_basis(assessment: "Assessment") -> list[str]:
-    """Return what the advice assumes, and what source rows that played the target say."""
+    """Return what the advice assumes, and how tests on source rows ended."""
     sentences = []
     adapters = dict.fromkeys(name.partition(" + ")[0] for name, _ in assessment.members)
     if assessment.action == "adapt":
@@ -182,14 +208,14 @@ def say_basis(assessment: "Assessment") -> list[str]:
     better = [row for row in assessment.rehearsals if sign * (row["vote"] - row["plain"]) > 0]
     if assessment.rehearsals:
         shown = "; ".join(
-            f"{REHEARSALS[row['rehearsal']]} {show_score(row['plain'], assessment.objective)} and "
-            f"{show_score(row['vote'], assessment.objective)}"
+            f"{REHEARSALS[row['rehearsal']]} {show_score(row['plain'], assessment.objective)} "
+            f"against {show_score(row['vote'], assessment.objective)}"
             for row in assessment.rehearsals
         )
         sentences.append(
-            "In tests on source rows that play the target, the ensemble beats the plain model in "
-            f"{len(better)} of {len(assessment.rehearsals)} kinds (plain model and ensemble: "
-            f"{shown})."
+            "Tests take some source rows as the target and hide their labels: the ensemble beats "
+            f"the plain model in {len(better)} of {len(assessment.rehearsals)} kinds of test "
+            f"(plain model against ensemble: {shown})."
         )
     if assessment.n_labels:
         sentences.append(f"The estimates use {assessment.n_labels} known target labels.")

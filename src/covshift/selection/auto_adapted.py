@@ -59,7 +59,7 @@ from covshift.predictors.objectives import (
 from covshift.predictors.prediction_sets import IntervalPredictor, SetPredictor
 from covshift.row_checks import check_magnitude, validate_rows
 from covshift.selection.assessment import MAX_RISK, MIN_GAIN, Assessment
-from covshift.selection.assessment_words import say_advice
+from covshift.selection.assessment_words import name_candidate, say_advice
 from covshift.selection.bench import Bench, Problem
 from covshift.selection.candidates import (
     Candidate,
@@ -130,7 +130,7 @@ class AutoAdapted(BaseEstimator):
     held_out_scores_: dict[str, FloatArray] | None = None
 
     def fit(self, X: Any, y: Any, *, sample_domain: Any = None, label_mask: Any = None) -> Self:
-        """Score all candidates and fit the members of the vote.
+        """Score all candidates and fit the members of the ensemble.
 
         Parameters
         ----------
@@ -195,7 +195,7 @@ class AutoAdapted(BaseEstimator):
                 "rows of the target, or leave sample_domain out to fit without adapting."
             )
         if not domains.given:
-            warn_nothing_to_adapt(self, "unadapted candidates vote", stacklevel=4)
+            warn_nothing_to_adapt(self, "the ensemble has unadapted candidates only", stacklevel=4)
         self.domains_ = domains.domains
         labels = self._read_labels(y, domains)
         problem = self._problem(X, labels, domains)
@@ -242,7 +242,7 @@ class AutoAdapted(BaseEstimator):
         plain = copy(self)
         plain.members_ = [self.plain_member_._replace(weight=1.0)]
         plain.chosen_ = [self.plain_member_.candidate.name]
-        plain.decision_ = f"The plain model: {plain.chosen_[0]}."
+        plain.decision_ = f"The plain model, {name_candidate(plain.chosen_[0])}."
         plain._strip_to_plain()
         return plain
 
@@ -251,8 +251,8 @@ class AutoAdapted(BaseEstimator):
 
         Members that cannot leave the vote, for all targets, with a ``FewerMembersWarning``; the
         others share their weight. If these have less than half of it, it is an error: refit.
-        Apart from that, which candidates vote stays as it was chosen for the target of the fit:
-        how far that is right for another one, nothing here tells.
+        Otherwise the candidates stay those that were chosen for the target of the fit:
+        whether this choice is right for another target is not tested.
 
         Parameters
         ----------
@@ -395,7 +395,9 @@ class AutoAdapted(BaseEstimator):
     def _decision(self) -> str:
         if self.assessment_ is not None:
             return say_advice(self.assessment_)
-        return f"{len(self.chosen_)} models vote, led by {self.chosen_[0]}."
+        return (
+            f"An ensemble of {len(self.chosen_)} models, led by {name_candidate(self.chosen_[0])}."
+        )
 
     def _print(self, name: str, number: int, total: int) -> None:
         print(f"[{type(self).__name__}] score {number + 1} of {total}: {name}")
@@ -416,15 +418,15 @@ class AutoAdapted(BaseEstimator):
 
 
 class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
-    """Classifier that tries every adapter, scores them without target labels, and votes.
+    """Classifier that tries every adapter, scores them without target labels, and averages.
 
-    Candidates are pairs of an adapter and a model, "no adaptation" among them. Each is scored where
-    source rows play the target, so that their labels are known: source rows left out, source rows
-    moved like the target, source rows with the class proportions estimated for the target, and
-    source domains (`covshift.selection.rehearsals`). From these scores, and from how far candidates
-    agree on the target, follows the expected gain of each over the plain model
-    (`covshift.selection.expected_gains`). The best vote, with probabilities calibrated on the
-    source.
+    Candidates are pairs of an adapter and a model, "no adaptation" among them. Tests score each
+    candidate on source rows that are taken as the target, with hidden labels: source rows left
+    out, source rows moved like the target, source rows with the class proportions estimated for
+    the target, and left-out source domains (`covshift.selection.rehearsals`). These scores, and
+    how far candidates agree on the target, give the expected gain of each over the plain model
+    (`covshift.selection.expected_gains`). The best candidates and the plain model form an
+    ensemble: a weighted average of their probabilities, which are calibrated on the source.
 
     Parameters
     ----------
@@ -437,7 +439,7 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
         the rows as they are. The registry's "none" is added for each estimator that comes with an
         adapter only. None: a default list, from the registry.
     vote : int, default=7
-        Number of candidates that vote, beside the plain model, which has at least .3 of the
+        Number of candidates in the ensemble beside the plain model, which has at least .3 of the
         weight; 1 picks the best alone.
     objective : {"accuracy", "balanced_accuracy"} or callable, default="accuracy"
         Objective that is maximized, by the choice of candidates and by ``predict``. "accuracy": the
@@ -447,11 +449,11 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
         with its share. A callable gets true and predicted labels and drives the choice;
         ``predict`` then returns the most probable class.
     min_gain : float, default=0.0075
-        Expected gain from which the vote is used in place of the plain model. 0 uses the vote
+        Least expected gain for which the ensemble replaces the plain model. 0 uses the ensemble
         wherever a gain is expected, which gains most on average and loses more often.
     max_risk : float, default=0.5
-        Accepted probability that the vote loses more than .01 against the plain model. Where it is
-        larger, the plain model is used. Without target labels that probability is how often real
+        Accepted probability that the ensemble loses more than .01 against the plain model. Where it
+        is larger, the plain model is used. Without target labels that probability is how often real
         tasks like this one lost: for accuracy it depends on how far the candidates differ, for
         balanced accuracy it is the same for all.
     class_shares : {"auto", "source", "estimated"}, default="auto"
@@ -463,7 +465,7 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
         them.
     max_rows : int, default=600
         Rows of each role that scores are computed on, drawn in proportion to domains and
-        classes. The members of the vote are fitted to all rows.
+        classes. The members of the ensemble are fitted to all rows.
     time_budget : float, default=None
         Seconds for the scores: those not begun by then are left out, and ``leaderboard_`` has no
         column for them. Fitting the members comes on top.
@@ -475,7 +477,7 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
         1 prints a line for each score as it begins.
     scores_from : str or path, default=None
         File of ``covshift.selection.score_files.write_scores`` with the outputs of the candidates
-        where source rows play the target, such as ``covshift diagnose --save-scores`` writes. They
+        in all tests on source rows, such as ``covshift diagnose --save-scores`` writes. They
         are used instead of fitting the candidates again; the result is the same to the bit. A
         file of other rows, settings or versions is an error.
     keep_rows : bool, default=True
@@ -494,7 +496,7 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
         Every candidate with its scores, combined score, weight, time, warnings, and the reason
         if it was disqualified; the best first. ``leaderboard_.to_frame()`` for pandas.
     chosen_ : list of str
-        Names of the members of the vote, the heaviest first.
+        Names of the members of the ensemble, the heaviest first.
     members_ : list of Member
         The fitted members with their weights.
     plain_ : AutoAdaptedClassifier or None
@@ -504,8 +506,8 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
     objective_ : str or callable
         The objective used.
     score_kind_ : {"rehearsals", "source CV"}
-        Basis of the expected gains: rehearsals of all kinds; or, without a target,
-        cross-validation on the source.
+        Basis of the expected gains: tests of all kinds on source rows taken as the target; or,
+        without a target, cross-validation on the source.
     assessment_ : Assessment or None
         What to expect of the plain model and of this one, and how sure that is
         (`covshift.selection.assessment`); None without a target, and in older model files.
@@ -525,9 +527,9 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
     the target cannot always be determined from rows without labels; the vote hedges, no more.
     Probabilities are calibrated on the source; how far that carries to the target is unknown.
 
-    **Cost**: each candidate is fitted once for every scene in which source rows play the
-    target, on at most ``max_rows`` rows of each role, and each member of the vote once on all
-    rows. Seconds for some sizes: docs/results/selection.md.
+    **Cost**: each candidate is fitted once for every test on source rows, on at most ``max_rows``
+    rows of each role, and each member of the ensemble once on all rows. Seconds for some sizes:
+    docs/results/selection.md.
 
     Examples
     --------
@@ -727,12 +729,12 @@ class AutoAdaptedRegressor(IntervalPredictor, ScoredRegressor, AutoAdapted):
     """Regressor that tries every adapter, scores them without target labels, and averages.
 
     As `AutoAdaptedClassifier`, for a number as label. Candidates are pairs of an adapter and a
-    model, "no adaptation" among them. Each is scored where source rows play the target, so that
-    their labels are known: source rows left out, source rows moved like the target, source rows
-    with the label shares estimated for the target, and source domains
-    (`covshift.selection.rehearsals`). From these scores follows the expected gain of each over the
-    plain model (`covshift.selection.expected_gains`). The prediction is the weighted mean of the
-    best, each kept within the range of the known labels, extended by a tenth of it on either side.
+    model, "no adaptation" among them. Tests score each candidate on source rows that are taken as
+    the target, with hidden labels: source rows left out, source rows moved like the target, source
+    rows with the label shares estimated for the target, and left-out source domains
+    (`covshift.selection.rehearsals`). These scores give the expected gain of each over the plain
+    model (`covshift.selection.expected_gains`). The prediction is the weighted mean of the best,
+    each kept within the range of the known labels, extended by a tenth of it on either side.
 
     Parameters
     ----------

@@ -6,7 +6,7 @@ Each is a function of a `Bench`, one number for each candidate, NaN where it can
 `SCORERS` lists them by name.
 
 ================  ==================================================================================
-rehearsals        the mean score where source rows play the target (`pseudo_targets`)
+rehearsals        the mean score where source rows are taken as the target (`pseudo_targets`)
 source CV         the score on source rows left out, as source rows
 weighted CV, DEV  the same, rows weighed by how much they are like target rows
 reverse           the score on the source of what is learned back from the predicted target

@@ -15,7 +15,7 @@ credit          mean probability of the true class  see below
 ==============  ==================================  ================================================
 
 Numbers are standardized by mean and standard deviation of the known source labels. The credit of
-predictions :math:`\hat y` of rows that play the target, with mean squared error E and variance V of
+predictions :math:`\hat y` of rows taken as the target, with mean squared error E and variance V of
 the labels among them, is :math:`V / (V + E)`. It orders candidates as R² = 1 - E / V does and lies
 between 0 and 1, where R² has no lower bound: a single rehearsal on rows with nearly equal labels
 would outweigh all others. For the mean absolute error, E is that error and V the mean absolute

@@ -96,7 +96,7 @@ def _reason(output: Output, n_source: int, n_classes: int) -> str | None:
         if output.n_effective < needed:
             return (
                 f"its weights rest on about {output.n_effective:.0f} of {n_source} source rows "
-                f"(at least {needed:.0f} are asked for)"
+                f"(at least {needed:.0f} are needed)"
             )
     if n_classes == 1:  # the label is a number
         if len(output.logits) > 1 and not np.ptp(output.logits) > 0:

@@ -72,6 +72,7 @@ from covshift.predictors.objectives import (
 )
 from covshift.predictors.prediction_sets import SetPredictor, density_ratios, without_gaps
 from covshift.selection.assessment import sample_score, with_labels
+from covshift.selection.assessment_words import SCORE_ASSUMPTION
 from covshift.selection.expected_scores import METRIC_NAMES, Predictive, linear
 from covshift.selection.rehearsals import SOURCE_CV, SOURCE_DOMAINS
 from covshift.warning_filters import ignored_warnings
@@ -83,10 +84,6 @@ ESTIMATORS = (
     "class shares", "transport",
 )  # fmt: skip
 SEPARATED = ("confidence", "calibrated confidence", "transport")  # also times 2 A - 1
-ASSUMPTION = (
-    "The score falls as far as on real data in which confidence, class proportions and features "
-    "moved as they did here. A change of the labels alone, while rows stay alike, cannot be seen."
-)
 
 
 class Scored(NamedTuple):
@@ -296,7 +293,7 @@ def estimate_performance(
         high,
         quantities["reference"],
         scored.objective,
-        ASSUMPTION,
+        SCORE_ASSUMPTION,
         estimates,
         quantities,
         n_labels,

@@ -1,4 +1,4 @@
-r"""Score candidates where source rows play the target, so that their labels are known.
+r"""Score candidates where source rows are taken as the target, so that their labels are known.
 
 Four kinds of rehearsal, each with an assumption of its own:
 
@@ -37,7 +37,7 @@ from covshift.measures import classifier_two_sample_test
 from covshift.selection.bench import Bench, Problem, Scene, make_scene
 from covshift.selection.importance_weights import class_share_weights
 
-# --- Source rows that play the target: their labels are known, so they can score candidates ---
+# --- Source rows taken as the target: their labels are known, so they can score candidates ---
 #
 # They replace labels of the target by an analogy, each with an assumption of its own: the next
 # shift is like those between source domains (`source_domains`, `residual_clusters`), the target is
@@ -46,7 +46,7 @@ from covshift.selection.importance_weights import class_share_weights
 
 
 MIN_PSEUDO_ROWS = 10  # rows of a pseudo-target, at least
-MAX_DOMAINS = 4  # source domains that play the target, one after the other
+MAX_DOMAINS = 4  # source domains that are taken as the target, one after the other
 N_CLUSTERS = 3
 TARGET_LIKE_SHARES = (0.3, 0.5)  # class proportions, one rehearsal each
 N_QUANTILES = 100
@@ -183,7 +183,7 @@ def _played_by(
     rows: IntArray | None = None,
     X: FloatArray | None = None,
 ) -> PseudoTarget:
-    """Return the scene in which some source rows play the target, and the others stay the source.
+    """Return the scene in which some source rows are the target, and the others the source.
 
     The target gets the rows by number (None: all of them), or with other features X.
     """

@@ -407,8 +407,8 @@ def unbalanced_note(tables: MatchedTables, objective: Any) -> list[str]:
 def _few_rows_note(n_new: int) -> list[str]:
     if n_new >= FEW_ROWS:
         return []
-    rows = "one new row: that is" if n_new == 1 else f"{n_new} new rows: they are"
-    return [f"Only {rows} too few to learn about the target."]
+    rows = "The new table has one row" if n_new == 1 else f"The new table has only {n_new} rows"
+    return [f"{rows}: too few to learn about the target."]
 
 
 def _scored_rows_note(max_rows: int, tables: MatchedTables) -> list[str]:

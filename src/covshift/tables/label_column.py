@@ -92,6 +92,11 @@ def read_labels(
         notes.append(f"The label {name} is cut into {len(edges) + 1} ranges: {ranges}.")
     else:
         labels = _as_classes(name, kind, values[rows])
+        if kind == "number" and (n_numbers := len(np.unique(labels))) > MAX_NUMERIC_CLASSES:
+            notes.append(
+                f"The label {name} has {n_numbers} different whole numbers, which are used as "
+                "classes. To predict the number: --task regression."
+            )
     classes, counts = np.unique(labels, return_counts=True)
     if len(classes) == 1:
         raise TableError(

@@ -64,7 +64,7 @@ def read_new_labels(tables: MatchedTables, path: Any, **options: Any) -> NewLabe
         raise table_error(
             path,
             f"row {numbers[rows < 0][0]:g} is not a row of the new table as it was read. Give the "
-            "same tables and options as when the rows were asked for.",
+            "same tables and options as to diagnose --to-label.",
         )
     return NewLabels(rows, labels, notes)
 
@@ -130,7 +130,15 @@ def _read_labels(
     kinds: dict[str, Kind] = {ROW: "number"} if numbered else {}
     kinds[of.name] = label_kind(of.classes, of.edges)
     schema = TableSchema(kinds, spellings={of.name: of.spelling} if of.spelling else {})
-    table = read_table(path, schema=schema, **options)
+    table = read_table(path, schema=schema, allow_absent=True, **options)
+    if numbered and ROW not in table.frame:
+        raise table_error(
+            path,
+            f"has no column {ROW!r}, which says which row of NEW each label is for. Fill in a file "
+            "that covshift diagnose --to-label or covshift label wrote.",
+        )
+    if of.name not in table.frame:
+        raise table_error(path, f"has no column {of.name!r}, the label. Add or rename it.")
     column = table.frame[of.name]
     labels, known = read_known_labels(column, of.classes, of.missing, of.edges)
     if not known.any():

@@ -425,8 +425,8 @@ def _note_unmatched(train_names: list[str], new_names: list[str], notes: list[st
 # --- The domain column of both tables -> the integers of the domain contract ---
 #
 # Sources are 0, 1, ... and targets -1, -2, ..., as they come. A domain that is in both tables is a
-# source in the one and a target of its own in the other: its rows of today need not be distributed
-# as those of the training table.
+# source in the one and a target of its own in the other: its new rows need not be distributed as
+# those of the training table.
 
 
 NEW = " (new)"  # added to the name of a domain that is in both tables

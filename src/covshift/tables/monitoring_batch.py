@@ -362,7 +362,10 @@ def _reference(model: TableClassifier, names: Iterable[str], notes: list[str]) -
         same = np.isin(model.reference_domain_, numbers)
         if same.any():
             return np.flatnonzero(same)
-        notes.append("The model keeps no rows of these domains: compared with all that it keeps.")
+        notes.append(
+            "The model keeps no rows of these domains: the batch is compared with all rows that "
+            "it keeps."
+        )
     return np.arange(len(model.reference_))
 
 

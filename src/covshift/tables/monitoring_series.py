@@ -148,7 +148,7 @@ def monitor_series(
         raise TableError("--labels needs one file: its numbers of rows are those of that file.")
     if labels is not None and is_regressor(model):
         raise TableError(
-            "--labels is for models of classes, and this model predicts numbers. covshift score "
+            "--labels is for classifiers, and this model predicts numbers. covshift score "
             "states its error on rows with labels."
         )
     notes: list[str] = []

@@ -44,7 +44,7 @@ from covshift.tables.schema import TableSchema
 def known_numbers(domain_names: Mapping[int, str]) -> dict[str, int]:
     """Return the domain that a name in a later table stands for.
 
-    A target before a source: rows of today are not those of the training table.
+    A target comes before a source: new rows of a domain may differ from its training rows.
     """
     sources = {name: number for number, name in domain_names.items() if number >= 0}
     targets = {name: number for number, name in domain_names.items() if number < 0}

@@ -28,7 +28,7 @@ def say_repeated(share: float) -> str:
 
 def say_unbalanced(name: str, share: float, objective: str) -> str:
     """Return what the objective means for the rarest class, and how to choose the other one."""
-    rare = f"class {name!r} has {share:.1%} of the training rows"
+    rare = f"class {name!r} has {100 * share:.1f} % of the training rows"
     if objective == BALANCED_ACCURACY:
         return (
             f"The classes are unbalanced ({rare}) and the objective is balanced accuracy: rare "
@@ -69,9 +69,9 @@ MOVED_NOT_BELOW = (
     "To check: label some rows with covshift label."
 )
 OF_CLASSES_ONLY = (
-    "Without labels, scores are estimated for models of classes only, and this model predicts "
-    "numbers. With labels, covshift score states its error; intervals of single predictions come "
-    "from predict_interval, or covshift predict --sets."
+    "Without labels, only scores of classifiers are estimated, and this model predicts numbers. "
+    "With labels, covshift score states its error. Intervals of single predictions come from "
+    "covshift predict --sets, or predict_interval in Python."
 )
 LABELS_DIFFER = (
     "The score on the labeled rows is outside the interval that was expected without labels: rows "
@@ -98,7 +98,7 @@ def say_false_alarms(level: float) -> str:
     """Return what the level of a test means for a series of batches."""
     return (
         "In 20 batches that have not moved, the probability of a false alarm is at most "
-        f"{20 * level:.0%}."
+        f"{2000 * level:.0f} %."
     )
 
 

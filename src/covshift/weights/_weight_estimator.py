@@ -127,7 +127,7 @@ class WeightEstimator(BaseEstimator):
         warn_sampled(
             f"{type(self).__name__} is learned", n_drawn, rows.shape[0],
             "an average over these rows has a standard error of "
-            f"{min(len(source), len(target)) ** -0.5:.1%} of a standard deviation",
+            f"{100 * min(len(source), len(target)) ** -0.5:.1f} % of a standard deviation",
         )  # fmt: skip
         self._refine(rows.data, domains.target.astype(np.int8))
         self.weights_ = weights  # weights of the sample; the next step needs a fitted state

@@ -6,11 +6,13 @@ from typing import Annotated, Any
 import typer
 
 from covshift.cli.command_words import (
-    LEFT_THE_VOTE,
+    LEFT_THE_ENSEMBLE,
+    OTHER_TYPES,
     print_assessment,
-    say_counts,
+    say_adapted,
     say_data,
     say_labels,
+    say_plain,
 )
 from covshift.cli.options import (
     AsJson,
@@ -76,7 +78,7 @@ def adapt(
     out: OutFile,
     new: NewTable = None,
     label: Annotated[
-        str | None, typer.Option(metavar="COL", help="Label column of TRAIN; NEW needs none.")
+        str | None, typer.Option(metavar="COL", help="Label column of TRAIN; NEW does not need it.")
     ] = None,
     task: Task = None,
     bins: Bins = None,
@@ -314,10 +316,10 @@ def _adapt_model(
 def _print(result: dict[str, Any], quiet: bool) -> None:
     if "target" in result:
         target = result["target"]
-        typer.echo(f"Adapted to {say_counts(target['rows'])} rows of {target['file']}.")
+        typer.echo(say_adapted(target))
         if target["left the vote"]:
             names = printable(", ".join(target["left the vote"]), MAX_TEXT)
-            typer.echo(f"{names}: {LEFT_THE_VOTE}", err=True)
+            typer.echo(LEFT_THE_ENSEMBLE.format(names=names), err=True)
     else:
         data = result["data"]
         typer.echo(say_data(data))
@@ -333,12 +335,7 @@ def _print(result: dict[str, Any], quiet: bool) -> None:
 
         typer.echo(f"Objective: {WORDS[result['objective']]}.")
         if [one["candidate"] for one in result["chosen"]] != [result["plain model"]]:
-            typer.echo(
-                f"Plain model, kept beside it: {result['plain model']} (covshift predict --plain)."
-            )
+            typer.echo(say_plain(result["plain model"]))
     typer.echo(f"Model: {result['model']}")
     if result["untrusted types"]:
-        typer.echo(
-            "It holds types of other packages. Commands that read it need: "
-            f"{say_trust(result['untrusted types'])}"
-        )
+        typer.echo(f"{OTHER_TYPES} {say_trust(result['untrusted types'])}")

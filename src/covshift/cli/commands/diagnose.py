@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from covshift.cli.command_words import HOW_TO_LABEL, say_roles
+from covshift.cli.command_words import HOW_TO_LABEL, say_roles, say_rows_to_label
 from covshift.cli.options import (
     AsJson,
     Bins,
@@ -54,7 +54,7 @@ MAX_ADAPTERS = 12  # printed, and those in use
 @grouped
 def diagnose(
     train: Annotated[Path, typer.Argument(metavar="TRAIN", help="Table with labels.")],
-    label: Annotated[str, typer.Option(metavar="COL", help="Label column; NEW needs none.")],
+    label: Annotated[str, typer.Option(metavar="COL", help="Label column; NEW does not need it.")],
     new: NewTable = None,
     task: Task = None,
     bins: Bins = None,
@@ -84,7 +84,7 @@ def diagnose(
     save_scores: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Keep the candidates' scores, for adapt --from FILE to reuse."
+            metavar="FILE", help="Save the candidates' scores; adapt --from FILE reuses them."
         ),
     ] = None,
     time_budget: TimeBudget = None,
@@ -201,23 +201,12 @@ def diagnose(
     if save_scores is not None:
         typer.echo(f"Scores: {save_scores}")
     elif rows and (found.assessment is None or found.assessment.confidence != "high"):
-        typer.echo(_say_rows((new or train).name, rows, places))
+        typer.echo(say_rows_to_label((new or train).name, rows, places))
     if report is not None:
         typer.echo(f"Report: {report}")
     typer.echo("To follow the advice:")
     # Spaces inside quotes count; a character that would steer a terminal must not be printed.
     typer.echo(f"  {command if command.isprintable() else printable(command, len(command))}")
-
-
-def _say_rows(name: str, rows: list[int], places: list[dict[str, Any]]) -> str:
-    """Name the rows to label; windows by their recording and first sample."""
-    if not places:
-        return f"Rows of {name} to label (the first is 1): {', '.join(map(str, rows))}"
-    starts: dict[str, list[str]] = {}
-    for one in places:
-        starts.setdefault(one["recording"], []).append(f"{one['start']:,}")
-    each = [f"{printable(file, 60)} at {' and '.join(own)}" for file, own in starts.items()]
-    return f"Windows to label, by recording and first sample: {'; '.join(each)}"
 
 
 def _print(found: Any) -> None:

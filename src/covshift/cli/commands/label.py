@@ -29,10 +29,10 @@ def label(
     new: Annotated[Path, typer.Argument(metavar="NEW", help="Table of rows to label.")],
     out: Annotated[
         Path,
-        typer.Option(metavar="FILE", help="Labels, a CSV file; labels that it has stay."),
+        typer.Option(metavar="FILE", help="CSV file for the labels; labels already in it stay."),
     ],
     rows: Annotated[int, typer.Option(help="Rows to label, drawn at random.")] = 20,
-    port: Annotated[int, typer.Option(help="Port of the page; 0: one that is free.")] = 0,
+    port: Annotated[int, typer.Option(help="Port of the page; 0: any free port.")] = 0,
     domain: ModelDomain = None,
     seed: Seed = 0,
     trust: Trust = None,

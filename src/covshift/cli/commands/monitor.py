@@ -41,7 +41,7 @@ COMMAND = "monitor"
 def monitor(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="File of `covshift adapt`.")],
     batch: Annotated[
-        list[Path], typer.Argument(metavar="BATCH...", help="Tables of rows of today.")
+        list[Path], typer.Argument(metavar="BATCH...", help="Tables of new rows, each a batch.")
     ],
     domain: ModelDomain = None,
     time: Annotated[
@@ -62,7 +62,7 @@ def monitor(
         float | None,
         typer.Option(
             metavar="SCORE",
-            help="Exit code 4 if the score is below this, as expected or likely.",
+            help="Exit code 4 if the score is expected, or likely enough, to be below this.",
         ),
     ] = None,
     level: Annotated[
@@ -284,7 +284,8 @@ def _print_series(found: dict[str, Any], alert: float | None) -> None:
         typer.echo(found["cannot_see"])
     if "history" in found:
         past = found["history"]
-        typer.echo(f"History: {past['file']} ({past['batches']:,} batches, {past['added']} new)")
+        batches = "1 batch" if past["batches"] == 1 else f"{past['batches']:,} batches"
+        typer.echo(f"History: {past['file']} ({batches}, {past['added']} new)")
     if "update" in found:
         for line in found["update"]["lines"]:
             typer.echo(printable(line, 600))

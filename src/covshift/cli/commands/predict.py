@@ -47,8 +47,8 @@ def predict(
         float | None,
         typer.Option(
             metavar="ALPHA",
-            help="Add a set of classes for each row that misses its class with probability ALPHA, "
-            "such as .1, and say whether that is promised. For numbers: an interval.",
+            help="Add a set of classes for each row, which misses the true one with probability "
+            "ALPHA, such as .1; say whether that is promised. For numbers: an interval.",
         ),
     ] = None,
     plain: Annotated[
@@ -133,7 +133,9 @@ def predict(
         return
     print_notes([*result["notes"], *warned], quiet)
     if result["objective"]:
-        typer.echo(f"Objective: {result['objective']}.")
+        from covshift.selection.assessment_words import name_objective  # here: --help stays fast
+
+        typer.echo(f"Objective: {name_objective(result['objective'])}.")
     typer.echo(f"Rows predicted: {result['rows']:,} ({say_predicted(result)})")
     if "sets" in result:
         for sentence in say_sets(result["sets"]):

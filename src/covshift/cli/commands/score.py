@@ -6,7 +6,14 @@ from typing import Annotated, Any
 
 import typer
 
-from covshift.cli.command_words import say_expected, say_gain, say_hurt, say_interval
+from covshift.cli.command_words import (
+    WINDOWS_NARROW,
+    say_bias,
+    say_expected,
+    say_gain,
+    say_hurt,
+    say_interval,
+)
 from covshift.cli.options import (
     AsJson,
     Debug,
@@ -63,9 +70,7 @@ def score(
                 **reading.layout,
             )
         if isinstance(table, RecordingTable):
-            scores["notes"].append(
-                "Windows of one recording resemble each other: the intervals are too narrow."
-            )
+            scores["notes"].append(WINDOWS_NARROW)
     switch = f"covshift predict {shlex.quote(str(model))} NEW --plain --out FILE"
     if scores.get("hurt"):
         scores["switch"] = switch
@@ -75,7 +80,9 @@ def score(
     print_notes([*scores["notes"], *warned], quiet)
     typer.echo(f"Rows: {scores['n_rows']:,}")
     if scores["objective"]:
-        typer.echo(f"Objective: {scores['objective']}.")
+        from covshift.selection.assessment_words import name_objective  # here: --help stays fast
+
+        typer.echo(f"Objective: {name_objective(scores['objective'])}.")
     measures = _measures(scores["task"])
     models = {"the model": scores} | ({"plain model": scores["plain"]} if "plain" in scores else {})
     print_table(
@@ -92,10 +99,7 @@ def score(
         _print_classes(scores["classes"])
     else:
         show = measures["mae"][1]
-        typer.echo(
-            f"Mean of prediction less truth: {show(scores['bias'])}; standard deviation of the "
-            f"truth: {show(scores['spread'])}."
-        )
+        typer.echo(say_bias(show(scores["bias"]), show(scores["spread"])))
     if "domains" in scores:
         print_table(
             ["domain", "rows", *(heading for heading, _ in measures.values())],

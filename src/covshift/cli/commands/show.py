@@ -37,7 +37,7 @@ IN_WORDS = {
     "score": "how candidates were scored",
 }
 VALUES_IN_WORDS = {
-    ("score", "rehearsals"): "on source rows that play the target",
+    ("score", "rehearsals"): "on source rows taken as the target, with hidden labels",
     ("score", "source CV"): "by cross-validation on the source rows",
 }
 # Of a model of tables, "data" says the same with names.
@@ -49,7 +49,7 @@ def show(
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
-    """Print a summary of a model file: task, advice, expected scores, members."""
+    """Print a summary of a model file: task, advice, expected scores, ensemble."""
     with one_line_errors(COMMAND, debug):
         # Imported here: --help stays fast, and a missing extra becomes a one-line error.
         from covshift.persistence import read_card

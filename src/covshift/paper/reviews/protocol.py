@@ -8,7 +8,7 @@ the training rows alone: a model that is trained before the target is known has 
     \|x_i\| = 1 .
 
 Target rows are dealt into halves: one to adapt to, one to score. In a fold, a third of the training
-rows plays the target. The classes are balanced as they are.
+rows is taken as the target. The classes are balanced as they are.
 """
 
 import hashlib
@@ -203,7 +203,7 @@ def target_half_labels(reviews: Reviews, target: str, seed: int) -> Any:
 
 
 def draw_review_fold(reviews: Reviews, source: str, fold: int, n_words: int) -> ReviewTrial:
-    """Return the training rows of which every third plays the target, without its label."""
+    """Return the training rows of which every third is taken as the target, without its label."""
     collection = reviews.collection
     rows = np.flatnonzero(collection.domain == collection.number_of(source))
     splits = KFold(N_FOLDS, shuffle=True, random_state=0).split(rows)

@@ -147,8 +147,8 @@ def _protocol(plan: ReviewPlan) -> list[str]:
         f"Settings of each system: {settings}; C: {', '.join(f'{C:g}' for C in plan.costs)}. Under "
         "the default plan settings of PSF and DAE are drawn from their grids with seed 0, and "
         "fewer values of C are taken, by what they cost. By source folds: the setting with the "
-        f"best mean UAR when each of {N_FOLDS} parts of the training rows plays the target. By the "
-        "oracle: the best on the labels of the half that is adapted to, which are not "
+        f"best mean UAR when each of {N_FOLDS} parts of the training rows is taken as the target. "
+        "By the oracle: the best on the labels of the half that is adapted to, which are not "
         "available in practice; the paper chose so.",
         f"Added to the paper: one setting of each system, fixed beforehand, C = {FIXED_COST:g}, on "
         "all twelve pairs of domains, with 50 and 400 single words (dense), and with 4,000 words "

@@ -61,8 +61,8 @@ def reviews_study(folder: str, plan: ReviewPlan, seed: int) -> Study:
     thin = thin_domains(collection.y, collection.domain, collection.domain_names)
     if thin:
         raise CollectionError(
-            f"{folder} has too few reviews of {', '.join(thin)}: {N_FOLDS} positive and {N_FOLDS} "
-            "negative ones of each are the least."
+            f"{folder} has too few reviews of {', '.join(thin)}: at least {N_FOLDS} positive and "
+            f"{N_FOLDS} negative ones of each are needed."
         )
     return Study(
         name="reviews",

@@ -168,7 +168,7 @@ def balance_classes(training: TrainingRows, rng: np.random.RandomState) -> Train
 
 
 class Fold(NamedTuple):
-    """Source speakers of whom some play the target: their rows to adapt to, and their labels."""
+    """Source speakers, some taken as the target: their rows to adapt to, and their labels."""
 
     training: TrainingRows
     y_held_out: Any  # labels of the target rows of ``training``, in their order
@@ -178,7 +178,7 @@ class Fold(NamedTuple):
 def source_fold(
     source: Mapping[str, tuple[FloatArray, Any]], fold: int, n_folds: int, seed: int
 ) -> Fold:
-    """Return one of the folds by speaker: those held out play the target, without their labels."""
+    """Return a fold by speaker: those held out are taken as the target, without labels."""
     rng = np.random.RandomState(seed)
     names = list(source)
     speaker = np.repeat(np.arange(len(names)), [len(source[name][1]) for name in names])

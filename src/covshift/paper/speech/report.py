@@ -56,8 +56,8 @@ WAYS_EXPLAINED = (
     "Settings are chosen three ways. Oracle: the best on the labeled target half, as the paper "
     "did. That reads labels that are not available in practice: it is there to compare "
     "with, and no bound, for a half has few rows to choose by. Source folds: the best where the "
-    "speakers of a third of the source play the target. Printed: the configuration that the "
-    "paper's table of model selection prints."
+    "speakers of a third of the source are taken as the target. Printed: the configuration that "
+    "the paper's table of model selection prints."
 )
 PROTOCOL = {
     "corpus": "Each trial draws a speaker of the tested corpus; all speakers of the other corpora "
