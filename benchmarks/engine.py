@@ -8,7 +8,7 @@ threads of the grid count, so that its ratio is that of one core); GRID="110" ke
 filters of the grid.
 
 The floor of an evaluation are its two matrix products alone, on arrays that exist already. The
-problem is an even mix of two classes and unlabelled rows for the periodic filters, and has no
+problem is an even mix of two classes and unlabeled rows for the periodic filters, and has no
 labels for sparse filtering. BLAS has one thread, but where two are said.
 """
 
@@ -34,7 +34,7 @@ from covshift.solvers.threads import share_parts
 warnings.filterwarnings("ignore", category=UserWarning)
 CLOCK = time.process_time if os.environ.get("CLOCK") == "processor" else time.perf_counter
 median_seconds = partial(median_seconds, clock=CLOCK)
-# Ten of each are for unlabelled rows.
+# Ten of each are for unlabeled rows.
 GRID_FILTERS = [int(one) for one in os.environ.get("GRID", "30 60 90 110 130").split()]
 # OpenBLAS's threads look for work for some 30 ms after a product, each on a core of its own.
 WAITING = 0.2
@@ -48,10 +48,10 @@ def make_rows(n, m, dtype=np.float64, labels=True):
     return rng.standard_normal((n, m)).astype(dtype), codes
 
 
-def even_groups(L, unlabelled=0):
+def even_groups(L, unlabeled=0):
     """Filters split evenly between two classes."""
     groups = np.zeros((2, L), dtype=bool)
-    half = (L - unlabelled) // 2
+    half = (L - unlabeled) // 2
     groups[0, :half] = groups[1, half : 2 * half] = True
     return groups
 

@@ -523,8 +523,8 @@ def _batch_arguments(problems: list[FilterProblem]) -> dict[str, Any]:
     first, rewards = problems[0], [problem.reward for problem in problems]
     # One array of rows for all problems turns K small products into a large one.
     shared = all(problem.X is first.X for problem in problems)
-    unlabelled = np.full(first.X.shape[0], -1)
-    codes = [unlabelled if reward.codes is None else reward.codes for reward in rewards]
+    unlabeled = np.full(first.X.shape[0], -1)
+    codes = [unlabeled if reward.codes is None else reward.codes for reward in rewards]
     same_codes = shared and all(
         code is codes[0] or np.array_equal(code, codes[0]) for code in codes
     )

@@ -733,7 +733,7 @@ class DenoisingAutoencoder(DomainTransformer):
         self.domains_ = check_fit_domains(sample_domain, label_mask, X.shape[0]).domains
         low, high = X.min(axis=0), X.max(axis=0)
         spread = high - low
-        self.data_center_ = low + spread / 2  # the middle of two numbers, without their sum
+        self.data_center_ = low + spread / 2  # the middle of two numbers; their sum could overflow
         self.data_range_ = np.where(feature_variances(X) > 0, spread, np.ones_like(spread))
         return self._scale(X)
 

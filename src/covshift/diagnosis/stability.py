@@ -63,7 +63,7 @@ def largest_covariance(
     """T of products (n, P), and its p-value; 0 and 1, if no product varies."""
     n = len(products)
     means, spreads = products.mean(axis=0), products.std(axis=0)
-    # Spreads that are rounding errors of zero would make anything of their means.
+    # Spreads that are rounding errors of zero would inflate means without limit.
     varies = spreads > 1e-9 * max(float(spreads.max(initial=0.0)), 1e-300)
     if not varies.any():
         return 0.0, 1.0
@@ -124,7 +124,7 @@ def measure_stability(bench: Bench) -> Stability:
         P_class = _left_out_probabilities(X, codes, fold_of, seed)
     R = np.eye(P_class.shape[1])[codes] - P_class
     D = np.eye(len(large))[domain] - P_domain
-    # A rule that is turned round where it was sure has no mean residual, but one where it was sure.
+    # The residuals of a reversed rule cancel over all rows, but not among the confident rows.
     W = np.hstack([np.ones((len(X), 1)), P_class])
     statistic, pvalue = largest_covariance(residual_products(R, D, W), N_RESAMPLES, rng)
     return Stability(True, "", statistic, pvalue, n_shared)

@@ -391,7 +391,7 @@ def _gram_pays(
     return possible and 2 * shape[-1] <= shape[-2]
 
 
-# --- Whole minimisations of many small problems, in compiled code ---
+# --- Whole minimizations of many small problems, in compiled code ---
 #
 # With few weights the solver's steps and the calls of NumPy cost more than the activations: a batch
 # of 100 starts of two filters spends its time between them. Here each problem is minimized by

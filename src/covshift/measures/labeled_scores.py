@@ -1,6 +1,6 @@
 """Scores of predictions whose truth is known, and how scores of trials are summed up.
 
-First the paper's figures (unweighted average recall, change in per cent, mean and standard error),
+First the paper's figures (unweighted average recall, change in percent, mean and standard error),
 then predictions as a whole, per class and per domain, with intervals: classes, then numbers.
 """
 
@@ -65,7 +65,7 @@ def unweighted_average_recall(y_true: Any, y_pred: Any) -> float:
 
 
 def percentage_change(before: Any, after: Any) -> float | FloatArray:
-    r"""Change in per cent of where it started: :math:`100 \, (after - before) / before`.
+    r"""Change in percent of where it started: :math:`100 \, (after - before) / before`.
 
     Parameters
     ----------

@@ -346,7 +346,7 @@ class MMDChange:
     before, after : float
         Unbiased estimates of MMD² in the two spaces.
     change : float
-        From the one to the other, in per cent; below -100 where ``after`` is negative. NaN where
+        From the one to the other, in percent; below -100 where ``after`` is negative. NaN where
         ``before`` is not positive: there was no distance to change.
     interval : tuple of two floats
         Bootstrap percentile interval of ``change``.

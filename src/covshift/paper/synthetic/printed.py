@@ -37,7 +37,7 @@ PRINTED_SUPPLEMENT: dict[tuple[str, str], Figure] = {
     ("diagonal", "PSF, λ = 10"): Figure(0.51),
 }
 
-# Change of accuracy in per cent (tab:percentage_increase). Two are slips of the paper: IW+LSPC
+# Change of accuracy in percent (tab:percentage_increase). Two are slips of the paper: IW+LSPC
 # on radial is +78 by its own accuracies, SF on periodic +2.5.
 PRINTED_CHANGE: dict[tuple[str, str], Figure] = {
     ("radial", "SF"): Figure(127.8, 9.4),
@@ -62,7 +62,7 @@ PRINTED_CHANGE: dict[tuple[str, str], Figure] = {
     ("diagonal", "DAE"): Figure(-40.65, 0.0),
 }
 
-# Change of MMD^2 between source and test rows in per cent (tab:mmd_changes).
+# Change of MMD^2 between source and test rows in percent (tab:mmd_changes).
 PRINTED_MMD: dict[tuple[str, str], Figure] = {
     ("radial", "SF"): Figure(-100.1, 0.04),
     ("radial", "PSF"): Figure(-50.5, 10.2),

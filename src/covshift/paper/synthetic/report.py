@@ -61,7 +61,7 @@ ARROWS = {"helps": "↑", "harms": "↓", "unclear": " "}
 NO_CHANGE = make_cell("no change", value=None)
 LARGEST_DIFFERENCE = 3  # standard errors of the difference, within which two figures agree
 RESULTS = ("mmd_after", "mmd_before", "with", "without", "without_target")  # keys of a trial
-CHANGES = {"change": ("without", "with"), "mmd_change": ("mmd_before", "mmd_after")}  # per cent
+CHANGES = {"change": ("without", "with"), "mmd_change": ("mmd_before", "mmd_after")}  # percent
 
 
 # Cells, their trials, and what these say
@@ -99,7 +99,7 @@ def gather(records: Iterable[Record]) -> Trials:
 
 
 def values(trials: Frame | None, name: str) -> list[float]:
-    """Return one result of each trial: a stored one, or a change in per cent made of two."""
+    """Return one result of each trial: a stored one, or a change in percent made of two."""
     if name not in CHANGES:
         return report.values(trials, name)
     both = zip(*(report.values(trials, part) for part in CHANGES[name]), strict=True)
@@ -306,8 +306,8 @@ def _lead(trials: Trials) -> str:
     untold = reproducible - compared
     lead = [
         f"{agreeing} of the {reproducible} accuracies that an independent rebuild of the paper "
-        "could reproduce come out here too"
-        + (f" (too few trials to decide: {untold})." if untold else ".")
+        "reproduced agree with it here, too"
+        + (f"; for {untold} there are too few trials to decide." if untold else ".")
     ]
     well, mirrored = (
         estimate(values(trials.get(Cell("periodic", "PSF", WELL, variant)), "with"))
@@ -317,8 +317,8 @@ def _lead(trials: Trials) -> str:
         printed = PRINTED_ACCURACY["periodic", "PSF"][1]
         lead.append(
             f"Used well, periodic sparse filtering scores {figure_text(well)} on the data set made "
-            f"for it, where the paper prints {figure_text(printed)}, and {figure_text(mirrored)} "
-            "on its twin, which shares all but a few of the rows and labels that a method may see."
+            f"for it (the paper prints {figure_text(printed)}), and {figure_text(mirrored)} on a "
+            "variant of it. A method sees nearly the same rows and labels in both."
         )
     both = _help_here_and_harm_there(trials)
     if both:
@@ -372,9 +372,9 @@ def _accuracy_section(show: Columns) -> Any:
         [
             "Mean ± standard error over draws of data and starts; without → with adaptation. "
             "Figures agree when they differ by at most three standard errors of the difference. "
-            "The paper's baselines have no error, as of data drawn once: one draw of 500 test rows "
-            "adds about .02 to what its errors say.",
-            "Not reproduced, by the rebuild either: "
+            "The paper prints no error for its baselines, whose data were drawn once: one draw of "
+            "500 test rows adds about .02.",
+            "Not reproduced, neither here nor by the rebuild: "
             + "; ".join(f"{' with '.join(key)}, {why}" for key, why in NOT_REPRODUCED.items())
             + ".",
         ],
@@ -395,7 +395,7 @@ def _controls_section(show: Columns) -> Any:
     ]  # fmt: skip
     return build_section(
         "controls",
-        "Used well, and is it the adaptation?",
+        "Used well, and two controls",
         "Accuracy, without → with, and controls",
         columns,
         _cells(),
@@ -480,7 +480,7 @@ def _identifiability_section(show: Columns) -> Any:
 
 
 def _change_sections(show: Columns) -> list[Any]:
-    """Return the changes in per cent: of accuracy, and of MMD^2 between source and test rows."""
+    """Return the changes in percent: of accuracy, and of MMD^2 between source and test rows."""
 
     def ours(name: str) -> list[Shown]:
         return [
@@ -495,8 +495,8 @@ def _change_sections(show: Columns) -> list[Any]:
     return [
         build_section(
             "change",
-            "Change of accuracy in per cent",
-            "Change of accuracy in per cent",
+            "Change of accuracy in percent",
+            "Change of accuracy in percent",
             change,
             _cells(),
             [
@@ -508,7 +508,7 @@ def _change_sections(show: Columns) -> list[Any]:
         build_section(
             "mmd",
             "Change of the distance between source and test rows",
-            "Change of MMD² in per cent",
+            "Change of MMD² in percent",
             mmd,
             _cells(systems=("SF", "PSF", "SSA", "DAE")),
             [
