@@ -96,8 +96,8 @@ def test_a_history_grows_by_what_is_new(made, tmp_path):
     history = tmp_path / "history.jsonl"
     common = ("monitor", made.model, "--history", history)
     shown = succeed(*common, made.fine)
-    assert "(1 batches, 1 new)" in shown
-    assert "(1 batches, 0 new)" in succeed(*common, made.fine)
+    assert "(1 batch, 1 new)" in shown
+    assert "(1 batch, 0 new)" in succeed(*common, made.fine)
     found = read_json(*common, made.fine, made.moved, code=3)
     assert found["history"]["batches"] == 2
     assert len(history.read_text().splitlines()) == 2

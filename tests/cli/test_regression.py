@@ -315,14 +315,14 @@ def test_monitor_compares_numbers_and_estimates_no_score(files, tmp_path):
     report = tmp_path / "monitor.html"
     shown = run("monitor", model, new, "--level", 0.0001, "--report", report)
     assert shown.exit_code in (0, 3), shown.output
-    assert "against 100 kept in the model" in shown.output
-    assert "scores are estimated for models of classes only" in " ".join(shown.output.split())
+    assert "with 100 rows kept in the model" in shown.output
+    assert "only scores of classifiers are estimated" in " ".join(shown.output.split())
     assert "ccuracy" not in shown.output
     assert "ccuracy" not in report.read_text()
     refused = run("monitor", model, new, "--alert", 0.8)
     assert_refused(refused, "monitor", "--alert needs an expected score", "predicts numbers")
     refused = run("monitor", model, files["labeled"], "--labels", files["labeled"])
-    assert_refused(refused, "monitor", "--labels is for models of classes", "covshift score")
+    assert_refused(refused, "monitor", "--labels is for classifiers", "covshift score")
     refused = run("label", model, new, "--out", tmp_path / "labels.csv")
     assert_refused(refused, "label", "predicts numbers", "diagnose --to-label")
     with pytest.raises(TypeError, match="takes a fitted AdaptedClassifier"):
@@ -332,7 +332,7 @@ def test_monitor_compares_numbers_and_estimates_no_score(files, tmp_path):
 def test_three_rows(tmp_path):
     three = TABLES["train"].head(3)
     printed = succeed("adapt", *write(tmp_path, three, TABLES["new"].head(3)))
-    assert "Only 3 new rows: they are too few to learn about the target." in printed
+    assert "The new table has only 3 rows: too few to learn about the target." in printed
     scores = json.loads(succeed("score", tmp_path / "m.skops", tmp_path / "train.csv", "--json"))
     assert scores["n_rows"] == 3
 

@@ -100,7 +100,9 @@ def test_one_trial_claims_nothing(whole, tmp_path):
     result = invoke(*COMMANDS["demo"], "--trials", 1, "--out", tmp_path)
     table = [line for line in result.stdout.splitlines() if line.startswith("│")]
     assert not [line for line in table if "↑" in line or "↓" in line]
-    assert "too few trials to decide: 15" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "for 15 there are too few trials to decide" in (tmp_path / "report.html").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_csv_holds_every_trial(tmp_path):

@@ -65,7 +65,7 @@ def test_every_command_in_sequence(layout, tmp_path):
     assert "churned" in succeed("show", model)
 
     text = succeed("adapt", model, paths["later"], "--domain", "site", "--out", later_model)
-    assert "Adapted to 120 rows of later.csv: D 120." in text
+    assert "Adapted to 120 rows of later.csv (domain D)." in text
     # With the option and without it, rows are of the domain that the column of training names.
     for domain in (["--domain", "site"], []):
         scores = json.loads(succeed("score", later_model, paths["later"], *domain, "--json"))
@@ -127,7 +127,7 @@ def test_adapters_by_name_learn_a_new_site(made, tmp_path, name):
     columns = ["--label", "churned", "--adapter", name, "--ignore", "since"]
     succeed("adapt", made["train"], made["new"], *columns, "--out", tmp_path / "m")
     text = succeed("adapt", tmp_path / "m", made["later"], "--out", tmp_path / "m2")
-    assert "(default target) 120 rows" in text
+    assert "Adapted to 120 rows of later.csv." in text
     card = json.loads(succeed("show", tmp_path / "m2", "--json"))
     assert [one["file"] for one in card["later targets"]] == ["later.csv"]
     succeed("monitor", tmp_path / "m2", made["later"])
@@ -194,15 +194,13 @@ def test_classes_are_written_as_they_stood(classes, tmp_path):
     assert (predicted == truth).mean() == scores["accuracy"]["value"]
 
 
-@pytest.mark.parametrize(
-    ("n", "told"), [(12, "12 new rows: they are"), (1, "one new row: that is")]
-)
+@pytest.mark.parametrize(("n", "told"), [(12, "has only 12 rows"), (1, "has one row")])
 def test_few_new_rows_are_said(n, told, tmp_path):
     paths = write_tables(tmp_path)
     make_tables()["new"].head(n).to_csv(paths["new"], index=False)
     options = ["--label", "churned", *QUICK, "--out", tmp_path / "m"]
     printed = succeed("adapt", paths["train"], paths["new"], *options)
-    assert f"Only {told} too few to learn about the target." in printed
+    assert f"The new table {told}: too few to learn about the target." in printed
 
 
 def test_columns_to_keep_are_repeated_as_they_are(made, tmp_path):

@@ -78,8 +78,11 @@ OTHER_TYPES = "The model file holds types of other packages. Commands that read 
 def say_adapted(target: Mapping[str, Any]) -> str:
     """Return which rows a model learned as new targets."""
     rows = target["rows"]
-    n = f"{sum(rows.values()):,} rows"
-    return f"Adapted to {n} of {printable(target['file'], 60)}: {say_counts(rows)}."
+    told = f"Adapted to {sum(rows.values()):,} rows of {printable(target['file'], 60)}"
+    if len(rows) > 1:
+        return f"{told}: {say_counts(rows)}."
+    (name,) = rows
+    return f"{told}." if name.startswith("(") else f"{told} (domain {printable(name, 40)})."
 
 
 def say_plain(name: str) -> str:

@@ -185,7 +185,7 @@ def test_lead_counts_what_agrees(document):
     assert document["lead"].startswith("18 of the 18 accuracies")
     assert "scores 0.980 ± 0.006" in document["lead"]
     assert "prints 0.568 ± 0.020" in document["lead"]
-    assert "0.020 ± 0.006 on its twin" in document["lead"]
+    assert "0.020 ± 0.006 on a variant" in document["lead"]
 
 
 def test_lead_names_what_helps_here_and_harms_there(document):
@@ -279,7 +279,7 @@ def test_evidence_names_the_trials_of_the_results_file(document):
 def test_one_trial_claims_little():
     document = document_of(made_records(1))
     assert document["lead"].startswith("3 of the 18")  # where SSA changes nothing
-    assert "(too few trials to decide: 15)" in document["lead"]
+    assert "for 15 there are too few trials to decide" in document["lead"]
     found = row(document, "accuracy", data="radial", system="SF")
     assert "±" not in found["released"]["text"]
     assert found["released"]["mark"] == "unclear"
@@ -301,7 +301,7 @@ def test_failed_trials_leave_gaps():
     found = row(document, "accuracy", data="radial", system="SF")
     assert (found["released"], found["paper"], found["rebuild"]) == (None, None, None)
     assert document["lead"].startswith("17 of the 18")
-    assert "(too few trials to decide: 1)" in document["lead"]
+    assert "for 1 there are too few trials to decide" in document["lead"]
     twins = row(document, "identifiability", system="PSF", reading="used well")
     assert twins["sum"]["value"] == pytest.approx(1)
 
