@@ -181,8 +181,8 @@ def projected_blocks(
     n_problems, n_filters, n_features = W.shape
     n_rows = rows.shape[0]
     width = min(n_rows, block_width(n_problems * n_filters * W.dtype.itemsize, n_features))
-    # Three for the caller and one for the products, made once: every block overwrites them, so
-    # whoever wants to keep something of a block has to copy it.
+    # Three for the caller and one for the products, made once. Every block overwrites them: what
+    # is kept of a block must be copied.
     buffers = np.empty((4, n_problems * n_filters * width), W.dtype)
     factors = np.empty(0, W.dtype)
     for start in range(0, n_rows, width):
