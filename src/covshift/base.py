@@ -41,7 +41,7 @@ MEDIAN_MULTIPLES = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 
 
 class NothingToAdaptWarning(UserWarning):
-    """An adapter was fitted so that it adapts to nothing."""
+    """An adapter was fitted without target rows, so it adapts to nothing."""
 
 
 class RefitNeededError(ValueError):

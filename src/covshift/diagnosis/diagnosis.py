@@ -316,7 +316,7 @@ def diagnose(
     progress: Callable[[str], object] | None = None,
     task: str = "auto",
 ) -> Diagnosis:
-    """Say what moved between source and target, what to do, how good it will be, how sure that is.
+    """Report what moved between source and target, which model to use and its expected score.
 
     Parameters
     ----------

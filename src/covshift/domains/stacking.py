@@ -112,7 +112,7 @@ def stack_domains(
 
 
 def split_domains(X: Any, y: Any, sample_domain: Any) -> tuple[Any, Labels | None, Any]:
-    """Take stacked rows apart: what `stack_domains` put together.
+    """Split stacked rows into domains: the inverse of `stack_domains`.
 
     Parameters
     ----------

@@ -342,7 +342,7 @@ class LSPClassifier(GaussianClassifier):
     :math:`\sigma` and :math:`\lambda` with the smallest weighted cross-validation loss are taken.
     Far from every basis the probabilities are the weighted shares of the classes.
 
-    It adapts to no target by itself: ``AdaptedClassifier(ULSIFWeights(), LSPClassifier())`` is the
+    It does not adapt by itself: ``AdaptedClassifier(ULSIFWeights(), LSPClassifier())`` is the
     importance-weighted LSPC, whose cross-validation is weighted too.
 
     **Assumption**: class probabilities vary smoothly, over distances of about :math:`\sigma`, the

@@ -697,7 +697,7 @@ IN_MEMORY_BYTES = 2**28
 
 
 class SampledRowsWarning(UserWarning):
-    """Something was learned from a sample of the rows, which is said with its error."""
+    """A statistic was computed from a sample of the rows; the message states its error."""
 
 
 def draw_in_memory(

@@ -34,7 +34,7 @@ LOW_SHARE = 0.05  # effective share of source rows below which fit warns
 
 
 class UnreliableWeightsWarning(UserWarning):
-    """Importance weights that rest on few rows, or on a bandwidth other than asked for."""
+    """Importance weights that rest on few rows, or on a bandwidth other than requested."""
 
 
 class WeightEstimator(BaseEstimator):
