@@ -116,17 +116,19 @@ def test_this_python_is_found():
 
 
 @pytest.mark.parametrize(
-    ("code", "errors", "good"),
+    ("code", "errors", "refusal", "good"),
     [
-        (0, "", True),
-        (1, "covshift predict: no.\n", True),
-        (1, "Traceback (most recent call last)\n", False),
-        (1, "one\ntwo\n", False),
-        (-9, "", False),
+        (0, "", "", True),
+        (0, "", "holds bytes", False),
+        (1, "covshift predict: a.csv: holds bytes.\n", "holds bytes", True),
+        (1, "covshift predict: a.csv: holds bytes.\n", "", False),
+        (1, "covshift: needs rich, which is not installed\n", "holds bytes", False),
+        (1, "Traceback (most recent call last)\nholds bytes\n", "holds bytes", False),
+        (-9, "", "holds bytes", False),
     ],
 )
-def test_ends_of_extreme_cases(code, errors, good):
-    words, found = extremes.describe(extremes.Ended(code, "", errors, 0.0, 0.0))
+def test_ends_of_extreme_cases(code, errors, refusal, good):
+    words, found = extremes.describe(extremes.Ended(code, "", errors, 0.0, 0.0), refusal)
     assert found == good
     assert words
 
