@@ -160,7 +160,7 @@ class UnitNorms:
 BATCH_ACTIVATIONS = 2**28
 
 
-def device_kind(problem: Any) -> tuple[Any, ...]:
+def _device_kind(problem: Any) -> tuple[Any, ...]:
     """Return the key of problems on a device that can be evaluated together.
 
     Numbers of filters may differ: the smaller problems are padded. Those of few variables keep
@@ -177,7 +177,7 @@ def device_kind(problem: Any) -> tuple[Any, ...]:
     return ("device", id(problem.X), C, labels, small, *evaluation)
 
 
-def hold_the_same(X: Any, other: Any) -> bool:
+def _hold_the_same(X: Any, other: Any) -> bool:
     """Return whether two arrays of one shape are equal, in one place."""
     if X.dtype != other.dtype or X.device != other.device:
         return False
@@ -193,7 +193,7 @@ def pad_starts(starts: Sequence[FloatArray], X: Any) -> Any:
     return put_beside(padded, X)
 
 
-def device_batch_losses(problems: Sequence[Any], n_filters: int) -> Losses:
+def _device_batch_losses(problems: Sequence[Any], n_filters: int) -> Losses:
     """Return the losses of problems on the same rows, padded to ``n_filters`` each."""
     first, X = problems[0], problems[0].X
     filter_, dtype = first.filter_, float_type(X)
@@ -324,7 +324,7 @@ class FilterProblem:
         if isinstance(X, np.ndarray):
             same = np.array_equal(X, theirs)
         else:
-            same = self.on_device and hold_the_same(X, theirs)
+            same = self.on_device and _hold_the_same(X, theirs)
         return replace(self, X=theirs) if same else self
 
     @property
@@ -357,7 +357,7 @@ class FilterProblem:
         evaluation = (filter_._loss_name(), filter_.activation, filter_.epsilon)
         stopping = (self.max_iter, filter_.tol, self.window is None)
         if self.on_device:
-            return (*device_kind(self), *stopping)
+            return (*_device_kind(self), *stopping)
         # Enough starts for a batch of their own share one array of rows, which costs less.
         alone = not isinstance(X, np.ndarray) or 2 * len(self.starts) > self.n_together
         rows = id(X) if alone else (X.shape, X.dtype)
@@ -447,7 +447,7 @@ def _paths_of(batch: list[Start], run: Run, should_stop: Any) -> list[Path]:
         return _minimize_small(problems, np.stack(given), max_iter, tol, run, should_stop)
     if first.on_device:
         starts = pad_starts(given, first.X)
-        losses = device_batch_losses(problems, starts.shape[1])
+        losses = _device_batch_losses(problems, starts.shape[1])
     else:
         starts = np.stack(given)
         size = starts.shape[0] * starts.shape[1] * first.X.shape[0]

@@ -49,7 +49,7 @@ def _scatter_in_range(X: FloatArray, mean: FloatArray) -> FloatArray:
     return scatter((X - mean) / size, np.zeros_like(mean)) if size > 0 else S
 
 
-def stream_scatter(
+def _stream_scatter(
     stream: RowStream,
     codes: IntArray,
     means: FloatArray,
@@ -200,7 +200,7 @@ class SubspaceAlignment(UnitAdapter):
 
         def of_stream(stream, codes, n_roles):
             role_of_unit = np.array([list(roles).index(role_of(unit)) for unit in self.units_])
-            scatter = stream_scatter(stream, position, self.means_, self.scales_, role_of_unit)
+            scatter = _stream_scatter(stream, position, self.means_, self.scales_, role_of_unit)
             return [directions_of_scatter(S, self.n_components_) for S in scatter]
 
         return rows.measure(roles, of_rows, of_stream)

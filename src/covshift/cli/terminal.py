@@ -185,7 +185,7 @@ def working(message: str, quiet: bool = False) -> Iterator[Tell]:
         ``update(text, share=None)``; the share is from 0 to 1, None: unknown.
     """
     shown = sys.stderr.isatty() and not quiet
-    with silenced() as terminal:
+    with _silenced() as terminal:
         if not shown:
             yield lambda text, share=None: None
             return
@@ -194,7 +194,7 @@ def working(message: str, quiet: bool = False) -> Iterator[Tell]:
 
 
 @contextmanager
-def silenced() -> Iterator[Any]:
+def _silenced() -> Iterator[Any]:
     """Send what is printed in the block nowhere; yield standard error as it was.
 
     Where the process has no such streams, nothing is redirected and None is yielded.
@@ -294,15 +294,15 @@ def say_progress(share: float | None, elapsed: float, since: float) -> str:
     '40 s'
     """
     if not share:
-        return say_seconds(elapsed)
+        return _say_seconds(elapsed)
     told = f"{share:.0%}".replace("%", " %")
     if elapsed < FIRST_ESTIMATE or share >= 1:
         return told
     left = since * (1 - share) / share - (elapsed - since)
-    return f"{told}, about {say_seconds(max(left, 1.0))} left"
+    return f"{told}, about {_say_seconds(max(left, 1.0))} left"
 
 
-def say_seconds(seconds: float) -> str:
+def _say_seconds(seconds: float) -> str:
     """Return a time in words, to two places."""
     whole = round(seconds)
     for size, large, small in ((3600, "h", "min"), (60, "min", "s")):

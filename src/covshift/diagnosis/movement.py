@@ -148,12 +148,12 @@ def measure_movement(
         source_shares=source_shares,
         target_shares=target_shares,
         auc_left_by_shares=auc_left,
-        share_explained=share_explained(auc, auc_pvalue, auc_left),
+        share_explained=_share_explained(auc, auc_pvalue, auc_left),
         domains=domains,
     )
 
 
-def share_explained(auc: float, pvalue: float, auc_left: float) -> float:
+def _share_explained(auc: float, pvalue: float, auc_left: float) -> float:
     """Share of AUC - .5 that an explanation takes away; NaN where there is no effect to explain."""
     if np.isnan(auc_left) or not (pvalue <= LEVEL and auc > 0.5):
         return np.nan

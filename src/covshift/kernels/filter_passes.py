@@ -316,7 +316,7 @@ def three_passes(
             for block in lane.blocks:
                 F, _ = activations(block, scratch, None)
                 parts.append(steps.collect(norms, block, F, scratch))
-        return sum_in_order(p.losses for p in parts), sum_in_order(p.sums for p in parts), parts
+        return _sum_in_order(p.losses for p in parts), _sum_in_order(p.sums for p in parts), parts
 
     def descend(lane: Lane) -> FloatArray:
         gradient = np.zeros_like(W)
@@ -329,13 +329,13 @@ def three_passes(
 
     # First pass: norms of the filters, over all rows. Second: norms of the rows, the loss, and what
     # of the gradient is a sum over all rows. Third: the gradient, block by block.
-    norms = loss.norms(sum_in_order(run(measure, rows.lanes)))
+    norms = loss.norms(_sum_in_order(run(measure, rows.lanes)))
     losses, sums, of_lanes = zip(*run(collect, rows.lanes), strict=True)
-    factors = steps.factors(norms, sum_in_order(sums))
-    return sum_in_order(losses), sum_in_order(run(descend, rows.lanes))
+    factors = steps.factors(norms, _sum_in_order(sums))
+    return _sum_in_order(losses), _sum_in_order(run(descend, rows.lanes))
 
 
-def sum_in_order(terms: Any) -> Any:
+def _sum_in_order(terms: Any) -> Any:
     """Sum of arrays from the first to the last: rounding then never varies."""
     return reduce(add, terms)
 
@@ -390,6 +390,6 @@ def one_pass(
 
     losses, sums, gradients = zip(*run(descend, rows.lanes), strict=True)
     # Only now s is known; its part of the gradient needs no row, just W C.
-    _, B = loss.filter_factors(norms, sum_in_order(sums))
-    gradient = sum_in_order(gradients) - (B[..., 1:] * W_gram).astype(W.dtype)
-    return sum_in_order(losses), gradient
+    _, B = loss.filter_factors(norms, _sum_in_order(sums))
+    gradient = _sum_in_order(gradients) - (B[..., 1:] * W_gram).astype(W.dtype)
+    return _sum_in_order(losses), gradient

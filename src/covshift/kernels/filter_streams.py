@@ -64,10 +64,10 @@ def two_passes(
     sums : calls a function of this module on every part of the rows and adds up the results.
     gram : X'X (m, m) and the number of rows, where they may take the place of the first pass.
     """
-    known = None if gram is None else first_sums_from_gram(W, gram, rule.epsilon)
+    known = None if gram is None else _first_sums_from_gram(W, gram, rule.epsilon)
     squares, D = known or sums(first_sums, W, rule, loss)
     norms = loss.norms(squares)
-    losses, s, gradient = sums(second_sums, W, rule, loss, norms)
+    losses, s, gradient = sums(_second_sums, W, rule, loss, norms)
     _, B = loss.filter_factors(norms, s)
     for part in range(loss.n_parts):  # the first half of B was in the second pass already
         gradient = gradient - B[..., loss.n_parts + part, None] * D[:, part]
@@ -84,7 +84,7 @@ def first_sums(
     squares = np.zeros((*W.shape[:2], loss.n_classes + 1))
     D = np.zeros((W.shape[0], loss.n_parts, *W.shape[1:]))
     steps = choose_steps(loss, rule)
-    for block, F, slopes, _ in activated_blocks(rows, codes, W, steps, squares):
+    for block, F, slopes, _ in _activated_blocks(rows, codes, W, steps, squares):
         slopes *= F  # F g', which D sums: no further array of this size
         D[:, -1] += project_back(slopes, block.rows)
         if loss.n_parts > 1:
@@ -94,7 +94,7 @@ def first_sums(
     return squares, D
 
 
-def first_sums_from_gram(
+def _first_sums_from_gram(
     W: FloatArray, gram: Gram, epsilon: float
 ) -> tuple[FloatArray, FloatArray] | None:
     """Return the same for the soft absolute value from X'X; None, where that loses digits."""
@@ -106,7 +106,7 @@ def first_sums_from_gram(
     return squares[..., None] + n_rows * epsilon, D[:, None]
 
 
-def second_sums(
+def _second_sums(
     rows: Rows,
     codes: IntArray,
     W: FloatArray,
@@ -121,7 +121,7 @@ def second_sums(
     losses = np.zeros(len(W))
     s = np.zeros((len(W), loss.n_parts, W.shape[1]))
     gradient = np.zeros(W.shape)
-    for block, F, slopes, scratch in activated_blocks(rows, codes, W, steps, None):
+    for block, F, slopes, scratch in _activated_blocks(rows, codes, W, steps, None):
         part = steps.collect(norms, block, F, scratch)
         losses += part.losses
         s += part.sums
@@ -143,7 +143,7 @@ def squares_by_code(
     W is (1, L, m); rows with a code of U belong to none.
     """
     squares = np.zeros((W.shape[1], n_codes + 1))
-    for block, H, _ in projected_blocks(rows, codes, W):
+    for block, H, _ in _projected_blocks(rows, codes, W):
         F = activate(H, activation, epsilon)
         squares[:, block.columns] += sum_by_class(np.square(F, out=F), block.classes)[0]
     return squares[:, :-1].T, np.bincount(codes, minlength=n_codes + 1)[:-1]
@@ -160,18 +160,18 @@ def sum_of_products(rows: Rows, codes: IntArray, dtype: Any) -> tuple[FloatArray
     return (total,)
 
 
-def activated_blocks(
+def _activated_blocks(
     rows: Rows, codes: IntArray, W: FloatArray, steps: Steps, sums: FloatArray | None
 ) -> Iterator[tuple[Block, FloatArray, FloatArray, FloatArray]]:
     """Blocks that stay in the cache, their F and g' (K, L, b), and two buffers of that size."""
     scaled = W if steps.scale == 1 else W * W.dtype.type(steps.scale)
-    for block, F, buffers in projected_blocks(rows, codes, scaled, by_class=steps.by_class):
+    for block, F, buffers in _projected_blocks(rows, codes, scaled, by_class=steps.by_class):
         slopes = room(buffers[2], *F.shape)
         steps.activate(block, F, slopes, buffers, sums)
         yield block, F, slopes, buffers
 
 
-def projected_blocks(
+def _projected_blocks(
     rows: Rows, codes: IntArray, W: FloatArray, *, by_class: bool = False
 ) -> Iterator[tuple[Block, FloatArray, FloatArray]]:
     """Yield the blocks that stay in the cache, their products with W (K, L, b), and three buffers.

@@ -68,7 +68,7 @@ def cluster_means(values: Any, groups: Any) -> FloatArray:
     return means[np.lexsort((means, np.abs(means)))]
 
 
-def block_sizes(n_rows: int, n_clusters: int) -> Iterator[int]:
+def _block_sizes(n_rows: int, n_clusters: int) -> Iterator[int]:
     """Yield the rows of each block: at most ``BLOCK_ENTRIES`` entries, at least one row."""
     most = max(1, BLOCK_ENTRIES // n_clusters)
     for start in range(0, n_rows, most):
@@ -366,7 +366,7 @@ def _effect_size(means: FloatArray) -> float:
 def _all_signs(n_clusters: int) -> Iterator[IntArray]:
     """Yield the blocks (rows, G) of all 2^G sign patterns: the bits of the row's number."""
     start = 0
-    for size in block_sizes(2**n_clusters, n_clusters):
+    for size in _block_sizes(2**n_clusters, n_clusters):
         numbers = np.arange(start, start + size)[:, None]
         yield 1 - 2 * (numbers >> np.arange(n_clusters) & 1)
         start += size
@@ -375,7 +375,7 @@ def _all_signs(n_clusters: int) -> Iterator[IntArray]:
 def _random_signs(
     n_clusters: int, n_permutations: int, random_state: np.random.RandomState
 ) -> Iterator[IntArray]:
-    for size in block_sizes(n_permutations, n_clusters):
+    for size in _block_sizes(n_permutations, n_clusters):
         yield 1 - 2 * random_state.randint(2, size=(size, n_clusters))
 
 
@@ -443,7 +443,7 @@ def clustered_bootstrap_interval(
     resampled = np.concatenate(
         [
             means[random_state.randint(n_clusters, size=(size, n_clusters))].mean(axis=1)
-            for size in block_sizes(n_resamples, n_clusters)
+            for size in _block_sizes(n_resamples, n_clusters)
         ]
     )
     reach = student_t.ppf((1 + confidence) / 2, n_clusters - 1)

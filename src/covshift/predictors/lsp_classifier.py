@@ -97,7 +97,7 @@ def class_probabilities(values: FloatArray, shares: FloatArray) -> FloatArray:
     return q
 
 
-def cross_validation_scores(
+def _cross_validation_scores(
     P: FloatArray,
     class_weights: FloatArray,
     folds: Iterable[Fold],
@@ -122,14 +122,14 @@ def cross_validation_scores(
     return losses / tested_weight if tested_weight > 0 else losses
 
 
-def misclassification(p: FloatArray, class_weights: FloatArray) -> FloatArray:
+def _misclassification(p: FloatArray, class_weights: FloatArray) -> FloatArray:
     """Weight of the classes that are not the most probable one."""
     correct = class_weights[np.arange(len(class_weights)), p.argmax(axis=-1)]
     losses: FloatArray = class_weights.sum(axis=1) - correct
     return losses
 
 
-def squared_error(p: FloatArray, class_weights: FloatArray) -> FloatArray:
+def _squared_error(p: FloatArray, class_weights: FloatArray) -> FloatArray:
     r"""Return the squared distance of p to the true class (Brier score), less a constant, halved.
 
     :math:`\frac12 \sum_c p_c^2 - p_y`, times the weight.
@@ -225,7 +225,7 @@ class WeightedRows:
         return sum_by_class(self.number, self.codes, times * self.weights, self.class_weights.shape)
 
 
-def check_splits(cv: Any, n_samples: int) -> list[Split]:
+def _check_splits(cv: Any, n_samples: int) -> list[Split]:
     """Return ready-made splits as pairs of positions, or say what is wrong with them."""
     try:
         splits = [(np.asarray(train), np.asarray(test)) for train, test in cv]
@@ -262,7 +262,7 @@ class Chosen(NamedTuple):
     coefficients: FloatArray
 
 
-def choose_candidates(
+def _choose_candidates(
     labeled: WeightedRows,
     bases: FloatArray,
     sigmas: FloatArray,
@@ -275,7 +275,7 @@ def choose_candidates(
     class_weights = labeled.class_weights
     table = np.stack(
         [
-            cross_validation_scores(
+            _cross_validation_scores(
                 gaussian(squares, sigma), class_weights, folds, lambdas, criterion
             )
             for sigma in sigmas
@@ -325,7 +325,7 @@ def _check_centers(bases: Any, n_features: int) -> FloatArray:
     return centers
 
 
-CRITERIA = {"squared_error": squared_error, "misclassification": misclassification}
+CRITERIA = {"squared_error": _squared_error, "misclassification": _misclassification}
 
 
 class LSPClassifier(GaussianClassifier):
@@ -462,7 +462,7 @@ class LSPClassifier(GaussianClassifier):
         if isinstance(self.cv, Integral):
             folds = labeled.deal_folds(int(self.cv), rng)
         else:
-            folds = labeled.ready_made_folds(check_splits(self.cv, X.shape[0]))
+            folds = labeled.ready_made_folds(_check_splits(self.cv, X.shape[0]))
         half = len(labeled.rows) // 2  # two samples that together are all distinct rows
         self.sigmas_ = bandwidth_candidates(
             self.sigmas, labeled.rows[: half or 1], labeled.rows[half:]
@@ -471,7 +471,7 @@ class LSPClassifier(GaussianClassifier):
         # The matrices between bases are small: threads would wait for each other.
         with one_blas_thread():
             self.score_table_, self.bandwidth_, self.regularization_, self.coefficients_ = (
-                choose_candidates(
+                _choose_candidates(
                     labeled,
                     self.bases_,
                     self.sigmas_,

@@ -168,7 +168,7 @@ class Weighting(NamedTuple):
             return conformal_thresholds(scores, self.weights, self.by_class, alpha)[None, :]
         new: FloatArray = np.ones(len(X))
         if self.ratios is not None:
-            new = self.ratios(log_odds(P) if self.by_probabilities and P is not None else X)
+            new = self.ratios(_log_odds(P) if self.by_probabilities and P is not None else X)
         return conformal_thresholds(scores, self.weights, new, alpha)[:, None]
 
 
@@ -226,7 +226,7 @@ def interval_widths(residuals: FloatArray, rule: Rule, X: FloatArray) -> FloatAr
     return widest
 
 
-def log_odds(P: FloatArray) -> FloatArray:
+def _log_odds(P: FloatArray) -> FloatArray:
     """Return probabilities (n, K) as coordinates (n, K - 1): centered logarithms."""
     logs = np.log(np.maximum(P, SMALLEST))
     centered: FloatArray = (logs - logs.mean(axis=1, keepdims=True))[:, :-1]
@@ -274,7 +274,7 @@ def gather_evidence(
     drop = 0.0
     if P_target is not None:
         P_target = P_target[some]
-        spaces[PROBABILITIES] = log_odds(held.scores), log_odds(P_target)
+        spaces[PROBABILITIES] = _log_odds(held.scores), _log_odds(P_target)
         of_class = share_ratios(P_target, class_shares(held.y, P_target.shape[1]))
         weightings[CLASS_PROPORTIONS] = Weighting(of_class[held.y], by_class=of_class)
         drop = float(held.scores.max(axis=1).mean() - P_target.max(axis=1).mean())
@@ -286,7 +286,7 @@ def gather_evidence(
     return Evidence(
         n,
         len(X_target),
-        separation_pvalue(list(spaces.values())),
+        _separation_pvalue(list(spaces.values())),
         drop,
         float(1 - SourceSupport().fit(A).outside(B).mean()),
         {name: one.effective_sample_size for name, one in weightings.items()},
@@ -353,7 +353,7 @@ def decide(evidence: Evidence, alpha: float) -> tuple[Promise, list[str]]:
     return Promise(True, EITHER, reason, n_effective), names
 
 
-def separation_pvalue(spaces: list[tuple[FloatArray, FloatArray]]) -> float:
+def _separation_pvalue(spaces: list[tuple[FloatArray, FloatArray]]) -> float:
     """Return the smallest p-value of tests that paired samples are alike, times their number."""
     pvalues = []
     with ignored_warnings(ConvergenceWarning):  # expected where rows separate easily

@@ -118,7 +118,7 @@ def render_page(document: Document, *, max_bytes: int = MAX_PAGE_BYTES) -> str:
             show_cell=show_cell,
             picture=picture_uri,
             size=picture_size,
-            draw=draw_series,
+            draw=_draw_series,
         )
     )
     size = len(page.encode("utf-8", "replace"))
@@ -246,7 +246,7 @@ STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5)
 RADIUS = 4.5
 
 
-def draw_series(chart: Chart) -> SimpleNamespace:
+def _draw_series(chart: Chart) -> SimpleNamespace:
     """Return where everything of a chart stands in the view box, for the template."""
     points = chart["points"]
     low, high = _range(chart)

@@ -79,9 +79,9 @@ class OpenRows(ABC):
 
     def check_beside(self, fitted: Any) -> None:
         """Refuse rows that are elsewhere than a fitted array."""
-        if place_of(fitted) != self.place:
+        if _place_of(fitted) != self.place:
             raise ValueError(
-                f"The filters were fitted {place_of(fitted)} and X is {self.place}: they must be "
+                f"The filters were fitted {_place_of(fitted)} and X is {self.place}: they must be "
                 "in one place. Tensors need sklearn.config_context(array_api_dispatch=True) here "
                 "as in fit; covshift.to_numpy(model) is the model for NumPy arrays."
             )
@@ -234,7 +234,7 @@ class RowStream(OpenRows):
         return tuple(bring_home(value) for value in values)
 
 
-def place_of(array: Any) -> str:
+def _place_of(array: Any) -> str:
     """Return the library of an array and, unless that is NumPy, its device."""
     if isinstance(array, np.ndarray):
         return OpenRows.place
@@ -254,7 +254,7 @@ def sample_rows(members: Any, n_rows: int, seed: Any = 0) -> IntArray:
     return np.sort(np.random.RandomState(seed).choice(rows, n_rows, replace=False))
 
 
-def add_up(results: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
+def _add_up(results: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
     """Sum tuples of arrays, entry by entry, from the first to the last."""
     return reduce(_add, results)
 
@@ -301,7 +301,7 @@ class ArrayRows(RowStream):
             rows = self.X[start:stop] if not self.is_sparse else view_rows(self.X, start, stop)
             return function(rows, codes[start:stop], *arguments)
 
-        return add_up(run(of_part, list(pairwise(self._bounds))))
+        return _add_up(run(of_part, list(pairwise(self._bounds))))
 
     def pick(self, rows: Any) -> Any:
         """These rows as an array in memory."""
@@ -318,11 +318,11 @@ class ArrayRows(RowStream):
             part = slice(start, start + step)
             rows = np.array(self.X[part])  # out of the map, or it would be taken for one
             release(self.X)
-            result[part] = call_on_part(rows, domain_of_part(sample_domain, part), method)
+            result[part] = call_on_part(rows, _domain_of_part(sample_domain, part), method)
         return result
 
 
-def domain_of_part(domain: Any, part: slice) -> Any:
+def _domain_of_part(domain: Any, part: slice) -> Any:
     """Return the domains of some rows: a part of them, or the one of all rows."""
     return domain[part] if isinstance(domain, np.ndarray) else domain
 
@@ -339,7 +339,7 @@ def call_on_part(rows: Any, domain: Any, method: Callable[..., Any]) -> Any:
 # --- Rows that live on a device: which are taken, how they are checked, and where they go ---
 
 
-def check_device_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
+def _check_device_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     """Check rows as scikit-learn's `validate_data` does, and that their squares do not overflow."""
     _check_compatibility(is_tensor(X))
     if is_tensor(X) and "strided" not in str(X.layout):
@@ -361,7 +361,7 @@ class DeviceRows(OpenRows):
     """Rows of a tensor, or of another array on a device, checked; computed with where they are."""
 
     def __init__(self, X: Any) -> None:
-        self._X, self.shape, self.dtype, self.place = X, X.shape, float_type(X), place_of(X)
+        self._X, self.shape, self.dtype, self.place = X, X.shape, float_type(X), _place_of(X)
 
     @property
     def data(self) -> Any:
@@ -457,7 +457,7 @@ class DaskRows(RowStream):
         import dask
 
         shared = dask.delayed(_Call(function, arguments), pure=False)
-        apply, add = dask.delayed(_apply, pure=False), dask.delayed(add_up, pure=False)
+        apply, add = dask.delayed(_apply, pure=False), dask.delayed(_add_up, pure=False)
         parts = [apply(shared, block, own) for block, own in zip(self._kept, codes, strict=True)]
         while len(parts) > 1:
             parts = [add(parts[i : i + FAN_IN]) for i in range(0, len(parts), FAN_IN)]
@@ -489,7 +489,7 @@ class DaskRows(RowStream):
         blocks = self._X.to_delayed().ravel()
         mapped = [
             da.from_delayed(
-                call(block, domain_of_part(sample_domain, slice(start, stop)), shared),
+                call(block, _domain_of_part(sample_domain, slice(start, stop)), shared),
                 shape=(stop - start, *like.shape[1:]),
                 dtype=like.dtype,
             )
@@ -608,7 +608,7 @@ def open_rows(
     if accept_device and stays_on_device(X):
         if if_on_device is not None:
             if_on_device()
-        return DeviceRows(check_device_rows(estimator, X, reset=reset))
+        return DeviceRows(_check_device_rows(estimator, X, reset=reset))
     X = validate_rows(
         estimator,
         X,

@@ -278,7 +278,7 @@ def describe_model(
     }
     if tables.labeled_rows is not None:
         card["data"]["new rows with a label"] = len(tables.labeled_rows)
-    if is_automatic(estimator):
+    if _is_automatic(estimator):
         card["notes"] += _scored_rows_note(estimator.max_rows, tables)
         card["decision"] = estimator.decision_
         if estimator.assessment_ is not None:
@@ -299,7 +299,7 @@ def describe_model(
 def list_members(model: TableEstimator) -> list[dict[str, Any]]:
     """Return what predicts, with weights: the members of a vote, or the one classifier."""
     estimator = model.estimator_
-    if not is_automatic(estimator):
+    if not _is_automatic(estimator):
         return [{"candidate": _one_name(estimator), "weight": 1.0}]
     return [
         {"candidate": member.candidate.name, "weight": round(member.weight, 4)}
@@ -362,7 +362,7 @@ def adapt_model(
             "covshift adapt TRAIN NEW --label COL --out MODEL. Models made with one of these "
             f"adapters can: {', '.join(one.name for one in records() if one.learns_targets)}."
         ) from error
-    if is_automatic(adapted.estimator_):
+    if _is_automatic(adapted.estimator_):
         adapted.estimator_.assessment_ = None  # the assessment belongs to the earlier target
     summary = {
         "file": one_line(Path(path).name, 200),
@@ -378,7 +378,7 @@ def _left_the_vote(before: TableEstimator, after: TableEstimator) -> list[str]:
     return [one["candidate"] for one in list_members(before) if one["candidate"] not in names]
 
 
-def is_automatic(estimator: Any) -> bool:
+def _is_automatic(estimator: Any) -> bool:
     """Return whether a fitted estimator has chosen its members by itself."""
     return hasattr(estimator, "members_")
 

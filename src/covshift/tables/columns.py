@@ -144,13 +144,13 @@ def without_unit(cells: Any, unit: str) -> Any:
     Signs become plain ones: a unit may stand inside of brackets.
     """
     cells = plain_signs(cells)
-    affix = rf"^[\s\x{{A0}}]*(?:{escaped(unit)}[\s\x{{A0}}]*)?"
+    affix = rf"^[\s\x{{A0}}]*(?:{_escaped(unit)}[\s\x{{A0}}]*)?"
     cells = pa.compute.replace_substring_regex(cells, affix, "")
     cells = pa.compute.replace_substring_regex(
-        cells, rf"[\s\x{{A0}}]*(?:{escaped(unit)})?[\s\x{{A0}}]*$", "", max_replacements=1
+        cells, rf"[\s\x{{A0}}]*(?:{_escaped(unit)})?[\s\x{{A0}}]*$", "", max_replacements=1
     )
     # "-$5": the sign stands before the unit.
-    return pa.compute.replace_substring_regex(cells, rf"^([+-]){escaped(unit)}", r"\1")
+    return pa.compute.replace_substring_regex(cells, rf"^([+-]){_escaped(unit)}", r"\1")
 
 
 def plain_signs(cells: Any) -> Any:
@@ -163,7 +163,7 @@ def plain_signs(cells: Any) -> Any:
     )
 
 
-def escaped(text: str) -> str:
+def _escaped(text: str) -> str:
     """Return text as a pattern of RE2 that matches it alone."""
     return "".join(one if one.isalnum() else f"\\x{{{ord(one):X}}}" for one in text)
 

@@ -277,7 +277,7 @@ def read_pair(
             matched,
             notes=[*matched.notes, "Both tables are the same file: no row of it can have moved."],
         )
-    return replace(matched, notes=[*matched.notes, *note_moved_columns(matched)])
+    return replace(matched, notes=[*matched.notes, *_note_moved_columns(matched)])
 
 
 def _is_same_file(first: Any, second: Any) -> bool:
@@ -351,7 +351,7 @@ CLOCK_NAME = re.compile(
 )
 
 
-def note_moved_columns(tables: MatchedTables, seed: int = 0) -> list[str]:
+def _note_moved_columns(tables: MatchedTables, seed: int = 0) -> list[str]:
     """Return sentences on the columns that separate the rows of two tables.
 
     Parameters

@@ -94,7 +94,7 @@ def update_model(
             lines.append(one_line(f"The model could not adapt to the batch. {error}", 500))
         else:
             lines.append("The batch has moved and is now the target that the model adapts to.")
-    weights = reweigh_members(updated, Z, where, codes)
+    weights = _reweigh_members(updated, Z, where, codes)
     if weights is not None:
         lines.append(f"The weights of the ensemble were fitted again with {len(codes)} labels.")
     if target is None and weights is None:
@@ -139,7 +139,7 @@ def update_model(
     }
 
 
-def reweigh_members(
+def _reweigh_members(
     model: TableClassifier, Z: FloatArray, domain: IntArray, codes: IntArray
 ) -> FloatArray | None:
     """Weigh the members of an ensemble by labeled rows as well; None: it has one member.

@@ -151,7 +151,7 @@ def compare_batch(
     found = _compare(Z_old, Z_new, model.encoder_.get_feature_names_out(), rng)
     old = predict_encoded(model, Z_old, model.reference_domain_[reference])
     new = predict_encoded(model, Z_new, sample.domain[:MAX_ROWS])
-    spread = float(spread_pvalues(Z_old, Z_new).min(initial=1.0))
+    spread = float(_spread_pvalues(Z_old, Z_new).min(initial=1.0))
     raw = [found["auc_pvalue"], found["ks_pvalue"], spread, *_compare_predictions(old, new)]
     adjusted = dict(zip(ASKED, holm(raw).tolist(), strict=True))
     found["pvalue"] = min(adjusted.values())
@@ -170,7 +170,7 @@ def compare_batch(
     }
 
 
-def spread_pvalues(A: FloatArray, B: FloatArray) -> FloatArray:
+def _spread_pvalues(A: FloatArray, B: FloatArray) -> FloatArray:
     r"""Return the p-value of equal spreads of each feature of two samples, by Holm.
 
     Ranks of :math:`|x - m|`, with m the median of both samples together: under the hypothesis that
@@ -222,10 +222,10 @@ def _compare_predictions(old: Predictions, new: Predictions) -> tuple[float, flo
         of_outputs = float(ks_test(old.outputs, new.outputs).pvalue)
     n_classes = 1 + max(int(old.codes.max()), int(new.codes.max()))
     counts = np.array([np.bincount(one.codes, minlength=n_classes) for one in (old, new)])
-    return of_outputs, class_proportions_pvalue(counts)
+    return of_outputs, _class_proportions_pvalue(counts)
 
 
-def class_proportions_pvalue(counts: IntArray) -> float:
+def _class_proportions_pvalue(counts: IntArray) -> float:
     """Return the p-value of equal proportions in two rows of counts (2, K) of classes.
 
     Classes with fewer than five expected rows on a side are counted as one class, to which the

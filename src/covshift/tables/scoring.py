@@ -119,7 +119,7 @@ def score_file(
     if assessment is not None:
         observed = scores[task.objective]["value"]
         if observed is not None:
-            scores["expected"] = compare_expected(assessment.recommended, observed)
+            scores["expected"] = _compare_expected(assessment.recommended, observed)
             shown = as_shown(assessment)
             stated = shown.plain if assessment.action == "keep" else shown.vote
             scores["expected"]["stated"] = stated._asdict()
@@ -172,7 +172,7 @@ class _Numbers:
         return ["All labels are the same number: R² is undefined."]
 
 
-def compare_expected(expected: Estimate, observed: float) -> dict[str, Any]:
+def _compare_expected(expected: Estimate, observed: float) -> dict[str, Any]:
     """Return an expected score beside the one observed, and whether its interval covers that."""
     covered = expected.low <= observed <= expected.high
     return {**expected._asdict(), "observed": observed, "covered": covered}

@@ -59,7 +59,7 @@ EPS = float(np.finfo(np.float64).eps)
 KEPT_ROWS = 5000
 
 
-def kernel_sums(
+def _kernel_sums(
     rows: FloatArray, others: FloatArray, bandwidth: float, factors: FloatArray | None = None
 ) -> FloatArray:
     r""":math:`\sum_j k(x, x_j) f_j` of rows (n, d) over others (k, d), in tiles.
@@ -77,7 +77,7 @@ def kernel_sums(
     return sums
 
 
-def kernel_product(rows: FloatArray, bandwidth: float) -> Callable[[FloatArray], FloatArray]:
+def _kernel_product(rows: FloatArray, bandwidth: float) -> Callable[[FloatArray], FloatArray]:
     """Return the function that multiplies a vector (n,) by the kernel matrix of rows (n, d)."""
     rows, _ = _scaled(rows, rows, bandwidth)
     if len(rows) <= KEPT_ROWS:
@@ -512,7 +512,7 @@ class KMMWeights(WeightEstimator):
     def _match(self, kappa: FloatArray) -> tuple[FloatArray, float]:
         """Return the weights of the source rows by the exact kernel, and their objective."""
         weights, product, self.gap_ = match_means(
-            kernel_product(self.source_rows_, self.bandwidth_),
+            _kernel_product(self.source_rows_, self.bandwidth_),
             kappa,
             ridge=self.ridge,
             bound=self.bound,
@@ -539,7 +539,7 @@ class KMMWeights(WeightEstimator):
             max_iter=self.max_iter,
         )
         some = rng.permutation(len(weights))[:ERROR_ROWS]
-        exact = kernel_sums(self.source_rows_[some], self.source_rows_, self.bandwidth_, weights)
+        exact = _kernel_sums(self.source_rows_[some], self.source_rows_, self.bandwidth_, weights)
         projected = features[some] @ (weights @ features) + lost[some] * weights[some]
         self.kernel_error_ = float(np.linalg.norm(exact - projected) / np.linalg.norm(exact))
         return weights, objective
@@ -549,7 +549,7 @@ class KMMWeights(WeightEstimator):
             weights: FloatArray = self._solution[pairwise_distances_argmin(X, self.source_rows_)]
             return weights
         if self.landmarks_ is None:
-            matched = kernel_sums(X, self.source_rows_, self.bandwidth_, self._solution)
+            matched = _kernel_sums(X, self.source_rows_, self.bandwidth_, self._solution)
             scores, diagonal = self._kappa(X) - matched, np.full(len(X), self.ridge)
         else:
             scores, diagonal = np.empty(len(X)), np.empty(len(X))
@@ -561,4 +561,4 @@ class KMMWeights(WeightEstimator):
 
     def _kappa(self, X: FloatArray) -> FloatArray:
         ratio = len(self.source_rows_) / len(self.target_rows_)
-        return ratio * kernel_sums(X, self.target_rows_, self.bandwidth_)
+        return ratio * _kernel_sums(X, self.target_rows_, self.bandwidth_)

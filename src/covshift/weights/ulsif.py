@@ -57,10 +57,10 @@ def fit_coefficients(
     H = (1 - alpha) / len(P_source) * (P_source.T @ P_source)
     if alpha > 0:
         H += alpha / len(P_target) * (P_target.T @ P_target)
-    return solve_ridge(H, P_target.mean(axis=0), regularization)
+    return _solve_ridge(H, P_target.mean(axis=0), regularization)
 
 
-def solve_ridge(H: FloatArray, h: FloatArray, regularization: float) -> FloatArray:
+def _solve_ridge(H: FloatArray, h: FloatArray, regularization: float) -> FloatArray:
     r""":math:`(H + \lambda I)^{-1} h`; H is overwritten."""
     H[np.diag_indices_from(H)] += regularization
     coefficients: FloatArray = solve(H, h, assume_a="pos")
@@ -86,7 +86,7 @@ def basis_sums(
     return sums, products, np.bincount(codes, minlength=2)
 
 
-def leave_one_out_scores(
+def _leave_one_out_scores(
     P_source: FloatArray,
     P_target: FloatArray,
     regularizations: FloatArray,
@@ -169,7 +169,7 @@ class LeastSquaresWeights(GaussianBasesWeights):
         clipped = self.clip == "coefficients"
         self.score_table_ = np.stack(
             [
-                leave_one_out_scores(
+                _leave_one_out_scores(
                     gaussian(squares.source, sigma),
                     gaussian(squares.target, sigma),
                     self.lambdas_,
@@ -195,7 +195,7 @@ class LeastSquaresWeights(GaussianBasesWeights):
         split = stream.split(is_target)
         sums, products, counts = stream.sums(basis_sums, split, self.bases_, self.bandwidth_)
         H = (1 - self.alpha) / counts[0] * products[0] + self.alpha / counts[1] * products[1]
-        theta = solve_ridge(H, sums[1] / counts[1], self.regularization_)
+        theta = _solve_ridge(H, sums[1] / counts[1], self.regularization_)
         self.coefficients_ = np.maximum(theta, 0) if self.clip == "coefficients" else theta
 
 

@@ -13,7 +13,7 @@ from covshift.measures import clustered_permutation_test, holm, paired_wilcoxon
 from covshift.paper.grid_systems import SYSTEMS
 from covshift.paper.speech.oracle import ORACLE_SCORES
 from covshift.paper.speech.printed import printed_configuration
-from covshift.paper.speech.report import psf_verdict, rank_systems, speech_document
+from covshift.paper.speech.report import _psf_verdict, _rank_systems, speech_document
 from covshift.paper.speech.summary import (
     FOLDS,
     ORACLE,
@@ -119,9 +119,9 @@ def test_tests_are_those_of_the_measures():
     # Seven speakers allow 2/128 at best: by Holm that is above the level.
     assert one.clustered_holm == pytest.approx(5 * 2 / 128)
     assert one.verdict == "unclear"
-    assert "no difference between PSF" in psf_verdict(results, "emodb")
-    assert "So few speakers can show no difference" in psf_verdict(results, "emodb")
-    ranks = rank_systems(results, "emodb")
+    assert "no difference between PSF" in _psf_verdict(results, "emodb")
+    assert "So few speakers can show no difference" in _psf_verdict(results, "emodb")
+    ranks = _rank_systems(results, "emodb")
     order = sorted(SYSTEMS, key=lambda system: -uars[system].mean())
     assert [ranks[system] for system in order] == list(range(1, 8))
 
@@ -135,7 +135,7 @@ def test_verdicts_in_words(gain, word):
         jitter = float(rng.uniform(-0.01, 0.01))
         records.append(printed_record("SVM", seed, base, speaker))
         records.append(printed_record("PSF", seed, base + gain + jitter, speaker, base + gain))
-    text = psf_verdict(gather(records), "emodb")
+    text = _psf_verdict(gather(records), "emodb")
     assert text.startswith(f"emodb: with the printed settings {word} (mean difference of UAR")
     assert "over 40 trials of 10 speakers" in text
     assert "So few speakers" not in text
@@ -156,13 +156,13 @@ def test_guesses_are_called_guesses():
 
     guesses, knows = gather(records(0.5)), gather(records(0.7))
     assert not above_chance(guesses, "emodb").shown
-    assert "No system, adapted or not, is above chance" in psf_verdict(guesses, "emodb")
+    assert "No system, adapted or not, is above chance" in _psf_verdict(guesses, "emodb")
     best = above_chance(knows, "emodb")
     assert best.shown
     assert best.uar == max(
         np.mean(knows.printed_scores("emodb", system)["uar"].tolist()) for system in SYSTEMS
     )
-    assert "chance" not in psf_verdict(knows, "emodb")
+    assert "chance" not in _psf_verdict(knows, "emodb")
     one_speaker = [printed_record("PSF", seed, 0.5, "only") for seed in range(3)]
     assert above_chance(gather(one_speaker), "emodb") is None
 

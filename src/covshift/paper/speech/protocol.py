@@ -119,7 +119,7 @@ def draw_trial(
     training, X_test = normalized_rows(
         source, {halves.speaker: table.X[halves.target]}, table.X[halves.test]
     )
-    training = balance_classes(training, rng)
+    training = _balance_classes(training, rng)
     return DrawnTrial(halves, training, X_test, int(rng.randint(2**31 - 1)))
 
 
@@ -155,7 +155,7 @@ def normalized_rows(
     return training, None if X_test is None else scaler.transform(X_test, sample_domain=-1)
 
 
-def balance_classes(training: TrainingRows, rng: np.random.RandomState) -> TrainingRows:
+def _balance_classes(training: TrainingRows, rng: np.random.RandomState) -> TrainingRows:
     """Fill up every class of the source rows to the largest one, drawing with repetition."""
     source = training.sample_domain >= 0
     classes, counts = np.unique(training.y[source], return_counts=True)
@@ -187,7 +187,7 @@ def source_fold(
     kept = {name: source[name] for i, name in enumerate(names) if i not in held_out}
     played = {name: source[name] for i, name in enumerate(names) if i in held_out}
     training, _ = normalized_rows(kept, {name: X for name, (X, _) in played.items()})
-    training = balance_classes(training, rng)
+    training = _balance_classes(training, rng)
     y_held_out = np.concatenate([y for _, y in played.values()])
     return Fold(training, y_held_out, int(rng.randint(2**31 - 1)))
 

@@ -76,7 +76,7 @@ def draw_figures(seed: int) -> list[Any]:
             "Loss of the kept start at every iteration.",
             "Falling curves of both filters on each data set.",
             png=png_bytes(
-                draw_histories(
+                _draw_histories(
                     {
                         data_set: {
                             system: fitted[data_set, system][1].loss_curve_
@@ -213,7 +213,7 @@ def draw_filters(banks: Sequence[Filters]) -> Figure:
     return figure
 
 
-def draw_histories(histories: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> Figure:
+def _draw_histories(histories: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> Figure:
     """Draw curves over iterations, from 0, one panel for each title, two panels in a row."""
     n_rows = -(-len(histories) // 2)
     figure = new_figure(2.6 * n_rows)

@@ -163,7 +163,7 @@ def _run_representations(settings: dict[str, Any], draws: list[Draw]) -> list[di
                 "mmd_before": _once(draw, "MMD", _mmd_before),
                 "mmd_after": mmd(source, test),
                 "statements": (
-                    check_statements(adapter, data.X_test)
+                    _check_statements(adapter, data.X_test)
                     if hasattr(adapter, "feature_norms_")
                     else {}
                 ),
@@ -213,7 +213,7 @@ def _accuracy(model: Any, X: Any, y: Any) -> float:
     return float(np.mean(model.predict(X) == y))
 
 
-def check_statements(filter_: Any, X: FloatArray) -> dict[str, bool]:
+def _check_statements(filter_: Any, X: FloatArray) -> dict[str, bool]:
     """Return which statements hold for a fitted filter and the rows X of its target.
 
     Those that do not apply to it are left out.

@@ -117,10 +117,10 @@ def _run_system(collection: Collection, path: str, trial: Trial) -> dict[str, An
     settings = trial.settings
     draw = draw_pair(collection, settings["source"], settings["target"], trial.seed, MAX_ROWS)
     C = _c_of_source(collection.name, path, settings["data"], settings["source"], trial.seed)
-    return measure_system(settings["system"], settings["recipe"]["control"], draw, C)
+    return _measure_system(settings["system"], settings["recipe"]["control"], draw, C)
 
 
-def measure_system(name: str, control: bool, draw: Draw, C: float) -> dict[str, Any]:
+def _measure_system(name: str, control: bool, draw: Draw, C: float) -> dict[str, Any]:
     """Fit an adapter by its name on one draw, and score it on the test rows."""
     data = draw.data
     X, y, sample_domain = stack_domains(data.X_source, data.y_source, data.X_target)
@@ -152,10 +152,10 @@ def _c_of_source(name: str, path: str, fingerprint: str, source: str, seed: int)
 def choose_c(draw: Draw) -> float:
     """The C of logistic regression with the best cross-validated score on unadapted source rows."""
     models = [common_estimator(C) for C in C_VALUES]
-    return C_VALUES[int(np.argmax([source_score(model, draw) for model in models]))]
+    return C_VALUES[int(np.argmax([_source_score(model, draw) for model in models]))]
 
 
-def source_score(model: Any, draw: Draw) -> float:
+def _source_score(model: Any, draw: Draw) -> float:
     """Return the balanced accuracy in folds of the source rows; groups are held out as a whole."""
     data, groups = draw.data, draw.source_groups
     folds: Any = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
@@ -182,7 +182,7 @@ def run_unadapted(collection: Collection, trials: list[Trial]) -> list[dict[str,
     ]
     parts: list[Model] = first["candidates"]
     models = [make_pipeline(StandardScaler(), build_model(part)) for part in parts]
-    best = int(np.argmax([source_score(model, draws[0]) for model in models]))
+    best = int(np.argmax([_source_score(model, draws[0]) for model in models]))
     model = clone(models[best]).fit(draws[0].data.X_source, draws[0].data.y_source)
     return [
         {"score": _score(model, draw.data.X_test, draw.data.y_test), "model": parts[best]["name"]}
