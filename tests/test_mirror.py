@@ -16,7 +16,7 @@ THROUGH = {
     "kernels/gaussian_kernels.py": "measures/test_mmd.py",
     "measures/sample_checks.py": "test_bad_input.py",
     "paper/commands.py": "paper/speech/test_command.py",
-    "paper/runs.py": "paper/speech/test_command.py",
+    "paper/command_runs.py": "paper/speech/test_command.py",
     "predictors/_gaussian_classifier.py": "predictors/test_lsp_classifier.py",
     "predictors/gaussian_kernel_ridge.py": "selection/test_label_tasks.py",
     "tables/model_updates.py": "cli/test_monitor.py",

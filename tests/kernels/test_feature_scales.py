@@ -24,9 +24,9 @@ from covshift.kernels.feature_scales import (
 )
 from covshift.kernels.probabilities import fit_scaling
 from covshift.measures import median_bandwidth
+from covshift.measures.labeled_scores import r2
 from covshift.predictors.fit_and_predict import problem_size
 from covshift.predictors.gaussian_kernel_ridge import _median_gamma
-from covshift.predictors.objectives import r2
 from covshift.selection.assessment import judge_determinability
 from covshift.selection.label_tasks import number_task
 from covshift.selection.rehearsals import move_by_class, move_mean_and_scale

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from covshift.kernels import filter_losses as paths
 from covshift.kernels import filter_passes, row_blocks
-from covshift.kernels.activations import ACTIVATIONS, activate
+from covshift.kernels.activations_and_norms import ACTIVATIONS, activate
 from covshift.kernels.filter_losses import LOSSES, filter_losses
 from tests.kernels.problems import (
     FIXED,

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from covshift.kernels import row_blocks
-from covshift.kernels.activations import ACTIVATIONS
+from covshift.kernels.activations_and_norms import ACTIVATIONS
 from covshift.kernels.filter_losses import LOSSES, filter_losses, streamed_losses
 from covshift.kernels.filter_streams import squares_by_code
 from covshift.kernels.row_blocks import look_at, view_rows

@@ -25,7 +25,7 @@ from covshift.persistence import read_card
 from covshift.selection.choice import NoRankedCandidateWarning
 from covshift.tables import TableClassifier, TableEncoder, describe_model, match_tables
 from covshift.tables.adapting import check_choice, list_members
-from covshift.tables.errors import TableError
+from covshift.tables.messages import TableError
 from covshift.tables.table_models import known_numbers
 from tests.cli.user_files import make_tables
 

@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state, check_scalar
 from covshift.base import check_count, check_option, warn_nothing_to_adapt
 from covshift.domains import FitDomains, Labels, Unit, locate_units, pooling_units, unit_codes
 from covshift.kernels import compiled
-from covshift.kernels.activations import (
+from covshift.kernels.activations_and_norms import (
     ACTIVATIONS,
     Activation,
     activate,
@@ -41,7 +41,7 @@ from covshift.kernels.filter_losses import (
 from covshift.kernels.filter_streams import squares_by_code
 from covshift.kernels.row_blocks import are_kept
 from covshift.measures.ks import mean_ks_distance
-from covshift.solvers.array_api import (
+from covshift.solvers.device_arrays import (
     bring_to_host,
     float_type,
     gather,

@@ -21,7 +21,7 @@ from covshift.base import (
     check_option,
 )
 from covshift.domains import check_fit_domains, check_new_domains
-from covshift.kernels.activations import ACTIVATIONS, activate, row_norms
+from covshift.kernels.activations_and_norms import ACTIVATIONS, activate, row_norms
 from covshift.kernels.array_types import FloatArray
 from covshift.row_checks import check_magnitude
 from covshift.shared_docs import documented_like

@@ -20,11 +20,11 @@ from covshift.domains import (
     check_new_domains,
     pooling_units,
 )
-from covshift.kernels.activations import activate
+from covshift.kernels.activations_and_norms import activate
 from covshift.kernels.device_filters import activations_on_device
 from covshift.kernels.row_blocks import are_kept
 from covshift.shared_docs import documented_like
-from covshift.solvers.array_api import bring_to_host, cast, is_device_array, namespace_of
+from covshift.solvers.device_arrays import bring_to_host, cast, is_device_array, namespace_of
 from covshift.streams import ArrayRows, RowStream, open_rows
 
 

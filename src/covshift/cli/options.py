@@ -244,7 +244,7 @@ def own_model(
     estimator: str | None, parameters: str | None, adapter: str, seed: int, jobs: int, task: str
 ) -> Any:
     """Return the user's own model, unfitted; None where no option names one."""
-    from covshift.tables.errors import TableError  # here: --help stays fast
+    from covshift.tables.messages import TableError  # here: --help stays fast
 
     if estimator is None:
         if parameters is not None:
@@ -355,7 +355,7 @@ class Signals:
 
     def settings(self) -> Any:
         """Return the `WindowSettings` of tables of recordings; None: the tables are others."""
-        from covshift.tables.errors import TableError  # here: --help stays fast
+        from covshift.tables.messages import TableError  # here: --help stays fast
         from covshift.tables.recordings import WindowSettings
 
         if not self.signals:
@@ -369,7 +369,7 @@ class Signals:
     def table_for(self, model: Path, table: Path) -> Any:
         """Return a table as the model file wants it: of recordings, if it was learned from such."""
         from covshift.persistence import read_card  # here: --help stays fast
-        from covshift.tables.errors import TableError
+        from covshift.tables.messages import TableError
         from covshift.tables.recordings import RecordingTable, WindowSettings
 
         card = read_card(model)

@@ -26,7 +26,7 @@ from covshift.cli import INTERRUPTED
 from covshift.cli.options import LARGEST_SEED, check_jobs
 from covshift.cli.terminal import fail
 from covshift.output_files import prepare_folder, software_versions
-from covshift.studies.report import import_pandas
+from covshift.studies.result_tables import import_pandas
 from covshift.studies.runner import Outcome, WorkerDiedError, run_experiment
 from covshift.studies.runner import Progress as Report
 from covshift.studies.store import (

@@ -47,7 +47,7 @@ import numpy as np
 from scipy import sparse
 
 from covshift.kernels import compiled
-from covshift.kernels.activations import Activation, half_angle_is_cheaper, inverse_roots
+from covshift.kernels.activations_and_norms import Activation, half_angle_is_cheaper, inverse_roots
 from covshift.kernels.array_types import BoolArray, FloatArray, IntArray, Rows
 from covshift.kernels.filter_passes import (
     ActivationRule,
@@ -234,7 +234,7 @@ def filter_losses(
     groups : (K, C, L) mask, the features rewarded for each class.
     label_reward : (K, C) the lambda of each class.
     loss : "joint", see `psf_loss`; or "blockwise", see `psf_blockwise_loss`.
-    activation, epsilon, norm_epsilon : see `activations`.
+    activation, epsilon, norm_epsilon : see `activations_and_norms`.
     alpha : (K,) weights of the squared penalty on W, see `add_penalties`.
     l1 : (K,) weights of the absolute penalty on W. None: zeros.
     run : how the lanes of `row_blocks` are run.

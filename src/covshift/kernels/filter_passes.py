@@ -52,7 +52,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from covshift.kernels import compiled
-from covshift.kernels.activations import Activation, activate_block
+from covshift.kernels.activations_and_norms import Activation, activate_block
 from covshift.kernels.array_types import FloatArray
 from covshift.kernels.row_blocks import Block, BlockedRows, Lane, Run, project, project_back, room
 

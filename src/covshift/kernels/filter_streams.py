@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from covshift.kernels.activations import Activation, activate
+from covshift.kernels.activations_and_norms import Activation, activate
 from covshift.kernels.array_types import FloatArray, IntArray, Rows
 from covshift.kernels.filter_passes import (
     ActivationRule,

@@ -11,7 +11,6 @@ from sklearn.utils import check_random_state
 from covshift.kernels.array_types import FloatArray
 from covshift.kernels.feature_scales import feature_variances
 from covshift.kernels.gaussian_kernels import Kernel, apply_kernel, mmd_squared, rbf_kernel
-from covshift.measures.labeled_scores import percentage_change
 from covshift.measures.sample_checks import check_distances, check_two_samples
 
 Bandwidth = Literal["median"] | float | Sequence[float]
@@ -517,3 +516,43 @@ def _split(
     order = rng.permutation(len(rows))
     cut = min(max(round(share * len(rows)), 2), len(rows) - 2)
     return rows[order[:cut]], rows[order[cut:]]
+
+
+def percentage_change(before: Any, after: Any) -> float | FloatArray:
+    r"""Change in percent of where it started: :math:`100 \, (after - before) / before`.
+
+    Parameters
+    ----------
+    before, after : float or array-like
+        Finite values without and with adaptation, of shapes that broadcast; ``before`` must
+        not be zero.
+
+    Returns
+    -------
+    change : float or ndarray
+        A float if both are numbers.
+
+    Notes
+    -----
+    The unbiased estimate of MMD² may be negative where two samples do not differ: ``after``
+    can then fall below -100 %. With a negative ``before`` the sign of the change is
+    reversed, and the percentage has no meaning.
+
+    **Cost**: O(n) time and memory.
+
+    Examples
+    --------
+    >>> from covshift.measures import percentage_change
+    >>> percentage_change(0.5, 0.75)
+    50.0
+    >>> percentage_change([0.5, 0.25], [0.25, -0.0625])
+    array([ -50., -125.])
+    """
+    before, after = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
+    for name, values in (("before", before), ("after", after)):
+        if not np.isfinite(values).all():
+            raise ValueError(f"{name} must hold finite numbers: it has NaN or infinity.")
+    if (before == 0).any():
+        raise ValueError("before must not be zero: a change from zero has no percentage.")
+    change: FloatArray = np.asarray(100.0 * (after - before) / before)
+    return float(change) if change.ndim == 0 else change

@@ -499,3 +499,42 @@ def holm(pvalues: Any) -> FloatArray:
     adjusted = np.empty_like(values)
     adjusted[order] = np.minimum(1.0, np.maximum.accumulate(still_in_play * values[order]))
     return adjusted
+
+
+def mean_and_standard_error(values: Any) -> tuple[float, float]:
+    r"""Return the mean of independent values, and its standard error.
+
+    .. math::
+
+        \bar v = \frac{1}{n} \sum_i v_i, \qquad
+        \text{SE} = \sqrt{\frac{1}{n (n - 1)} \sum_i (v_i - \bar v)^2}
+
+    Parameters
+    ----------
+    values : array-like of shape (n,)
+        Finite numbers, one per trial.
+
+    Returns
+    -------
+    mean : float
+        Mean.
+    standard_error : float
+        Standard error; NaN for a single value, which has no spread.
+
+    Notes
+    -----
+    Trials that repeat a speaker or a site are not independent, and this error is too small
+    for them: see `clustered_bootstrap_interval`.
+
+    **Cost**: O(n) time and memory.
+
+    Examples
+    --------
+    >>> from covshift.measures import mean_and_standard_error
+    >>> mean_and_standard_error([1.0, 2.0, 3.0, 6.0])
+    (3.0, 1.0801234497346435)
+    """
+    array = check_trial_values(values, "values")
+    # NumPy warns of one value; NaN is the documented answer, not an accident.
+    error = array.std(ddof=1) / np.sqrt(len(array)) if len(array) > 1 else np.nan
+    return float(array.mean()), float(error)

@@ -28,11 +28,15 @@ from covshift.domains import (
     known_labels,
 )
 from covshift.kernels.array_types import FloatArray
-from covshift.kernels.probabilities import fit_scaling, reweigh_classes, scaled_probabilities
+from covshift.kernels.probabilities import (
+    class_shares,
+    fit_scaling,
+    reweigh_classes,
+    scaled_probabilities,
+)
 from covshift.predictors.class_proportions import (
     SHARE_PRIOR,
     TARGET,
-    class_shares,
     fit_held_out_scaling,
     ratios_by_domain,
     ratios_of_rows,

@@ -45,7 +45,7 @@ from scipy.linalg import solve
 from scipy.linalg.lapack import dposv
 from sklearn.utils import check_array, check_random_state
 
-from covshift.base import bandwidth_candidates, check_candidates, check_count, check_option
+from covshift.base import bandwidth_candidates, check_count, check_option, check_positive
 from covshift.domains import FitDomains
 from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.kernels.distinct_rows import deal_folds, draw_rows, merge_rows, sum_by_class
@@ -467,7 +467,7 @@ class LSPClassifier(GaussianClassifier):
         self.sigmas_ = bandwidth_candidates(
             self.sigmas, labeled.rows[: half or 1], labeled.rows[half:]
         )
-        self.lambdas_ = check_candidates("lambdas", self.lambdas)
+        self.lambdas_ = check_positive("lambdas", self.lambdas)
         # The matrices between bases are small: threads would wait for each other.
         with one_blas_thread():
             self.score_table_, self.bandwidth_, self.regularization_, self.coefficients_ = (
@@ -493,8 +493,8 @@ class LSPClassifier(GaussianClassifier):
     def _check_parameters(self) -> None:
         check_count("n_bases", self.n_bases, minimum=1)
         if self.sigmas is not None:
-            check_candidates("sigmas", self.sigmas)
-        check_candidates("lambdas", self.lambdas)
+            check_positive("sigmas", self.sigmas)
+        check_positive("lambdas", self.lambdas)
         if isinstance(self.cv, Real):
             check_count("cv", self.cv, minimum=2)
         if isinstance(self.bases, str):

@@ -73,12 +73,13 @@ from sklearn.exceptions import ConvergenceWarning
 from covshift.base import check_number
 from covshift.kernels.array_types import BoolArray, FloatArray
 from covshift.kernels.distinct_rows import count_different, share_repeated
+from covshift.kernels.probabilities import class_shares
 from covshift.measures import (
     SourceSupport,
     classifier_two_sample_test,
     effective_sample_size,
 )
-from covshift.predictors.class_proportions import class_shares, share_ratios
+from covshift.predictors.class_proportions import share_ratios
 from covshift.predictors.held_out_rows import HeldOutRows, NoHeldOutRowsError, kept_features
 from covshift.warning_filters import ignored_warnings
 from covshift.weights import ClassifierWeights, UnreliableWeightsWarning

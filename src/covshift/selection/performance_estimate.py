@@ -52,6 +52,7 @@ from sklearn.utils.validation import check_is_fitted
 from covshift.base import check_option
 from covshift.domains.roles_and_labels import is_missing
 from covshift.kernels.array_types import FloatArray, IntArray
+from covshift.kernels.probabilities import class_shares
 from covshift.measures import (
     SourceSupport,
     accuracy_under_class_shares,
@@ -62,7 +63,6 @@ from covshift.measures import (
     importance_weighted_calibration,
     transported_confidence,
 )
-from covshift.predictors.class_proportions import class_shares
 from covshift.predictors.held_out_rows import HeldOutRows, NoHeldOutRowsError, kept_features
 from covshift.predictors.objectives import (
     ACCURACY,

@@ -39,7 +39,7 @@ from covshift.row_checks import (
     refuse_dask,
     validate_rows,
 )
-from covshift.solvers.array_api import (
+from covshift.solvers.device_arrays import (
     bring_to_host,
     float_type,
     gather,

@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from covshift.kernels.probabilities import class_shares, is_unbalanced
 from covshift.predictors import AdaptedClassifier, AdaptedRegressor
 from covshift.predictors.adapted import AdaptedEstimator
-from covshift.predictors.class_proportions import class_shares, is_unbalanced
 from covshift.predictors.objectives import (
     ACCURACY,
     BALANCED_ACCURACY,
@@ -29,9 +29,9 @@ from covshift.selection.vote import FewerMembersWarning
 from covshift.solvers.threads import one_blas_thread
 from covshift.tables.columns import domain_texts
 from covshift.tables.encoder import TableEncoder
-from covshift.tables.errors import TableError, one_line
 from covshift.tables.label_column import CLASSIFICATION, REGRESSION
 from covshift.tables.matching import MatchedTables
+from covshift.tables.messages import TableError, one_line
 from covshift.tables.model_reader import open_for_model, read_most
 from covshift.tables.own_models import (
     check_own_model,

@@ -11,13 +11,13 @@ from typing import Any
 import pyarrow as pa
 
 from covshift.solvers.threads import read_ahead
-from covshift.tables.errors import listed, one_line, refused_as, table_error
 from covshift.tables.file_formats import (
     Format,
     check_unchanged,
     file_state,
     identify_file,
 )
+from covshift.tables.messages import listed, one_line, refused_as, table_error
 from covshift.tables.text_layout import column_names, is_row_names, plain_name
 
 ROWS_PER_BATCH = 1 << 15

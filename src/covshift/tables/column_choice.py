@@ -39,7 +39,7 @@ from covshift.tables.columns import (
     to_dates,
 )
 from covshift.tables.dates import describe_use, find_cycles, find_pairs
-from covshift.tables.errors import listed, quoted
+from covshift.tables.messages import listed, quoted
 
 MIN_ROWS_TO_JUDGE = 20
 SHARE_OF_DIFFERENT_TEXTS = 0.9

@@ -33,8 +33,8 @@ from covshift.solvers.threads import one_blas_thread
 from covshift.tables.columns import column_categories, column_days, column_numbers
 from covshift.tables.dates import is_days
 from covshift.tables.encoder import TableEncoder
-from covshift.tables.errors import one_line
 from covshift.tables.matching import MatchedTables
+from covshift.tables.messages import one_line
 from covshift.tables.table_words import COLUMNS_EXPLAINED, HELD_OUT_ERRORS, HELD_OUT_PICTURE
 
 

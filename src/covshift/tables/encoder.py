@@ -51,7 +51,7 @@ from covshift.tables.dates import (
     is_days,
     pair_name,
 )
-from covshift.tables.errors import listed
+from covshift.tables.messages import listed
 from covshift.tables.schema import TableSchema
 
 MISSING_NAME, OTHER_NAME = "(missing)", "(other)"

@@ -22,9 +22,9 @@ from covshift.measures import classifier_two_sample_test
 from covshift.tables.columns import MISSING, column_days, column_kind, column_numbers, domain_texts
 from covshift.tables.dates import is_days
 from covshift.tables.encoder import TableEncoder
-from covshift.tables.errors import TableError, listed, one_line, quoted
 from covshift.tables.label_column import CLASSIFICATION, REGRESSION, as_written, check_task
 from covshift.tables.matching import MatchedTables, check_columns, match_frames, names_given
+from covshift.tables.messages import TableError, listed, one_line, quoted
 from covshift.tables.reading import (
     AS_WRITTEN,
     Table,

@@ -11,9 +11,9 @@ import pandas as pd
 from covshift.domains import Labels
 from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.tables.columns import Kind
-from covshift.tables.errors import TableError, listed, table_error
 from covshift.tables.label_column import label_kind, read_known_labels
 from covshift.tables.matching import MatchedTables
+from covshift.tables.messages import TableError, listed, table_error
 from covshift.tables.reading import open_table, read_table
 from covshift.tables.schema import TableSchema
 from covshift.tables.table_models import TableClassifier

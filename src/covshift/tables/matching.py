@@ -32,8 +32,8 @@ from covshift.tables.columns import (
     column_numbers,
     column_text,
 )
-from covshift.tables.errors import TableError, listed, quoted
 from covshift.tables.label_column import check_task, find_edges, read_labels
+from covshift.tables.messages import TableError, listed, quoted
 from covshift.tables.schema import TableSchema
 from covshift.tables.table_words import say_repeated
 

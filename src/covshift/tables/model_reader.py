@@ -17,8 +17,8 @@ from covshift.kernels.array_types import IntArray
 from covshift.tables.column_choice import case_hint
 from covshift.tables.columns import Kind, as_columns, column_categories, domain_texts
 from covshift.tables.encoder import OTHER_NAME
-from covshift.tables.errors import TableError, listed, table_error
 from covshift.tables.label_column import label_kind
+from covshift.tables.messages import TableError, listed, table_error
 from covshift.tables.reading import Table, TableReader, default_rows, open_table, read_rows
 from covshift.tables.table_models import TableEstimator, known_numbers
 from covshift.tables.table_words import NO_PLAIN_MODEL

@@ -27,12 +27,10 @@ from covshift.selection import AutoAdaptedClassifier
 from covshift.selection.leaderboard import GAIN
 from covshift.selection.vote import combine_with_labels, vote_weights
 from covshift.tables.adapting import adapt_model, list_members
-from covshift.tables.errors import TableError, one_line
 from covshift.tables.label_files import read_batch_labels
+from covshift.tables.messages import TableError, one_line
 from covshift.tables.model_reader import open_for_model
-from covshift.tables.monitoring_batch import TARGET, predict_encoded
-from covshift.tables.monitoring_series import objective_of
-from covshift.tables.table_models import TableClassifier
+from covshift.tables.table_models import TARGET, TableClassifier, objective_of, predict_encoded
 from covshift.tables.table_words import REFIT, say_updated
 
 MIN_LABELS_TO_UPDATE = 10  # fewer weigh the members by chance

@@ -28,7 +28,7 @@ procedure. Scandinavian Journal of Statistics 6, 65-70.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.stats import chi2_contingency, mannwhitneyu
@@ -40,10 +40,10 @@ from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.kernels.distinct_rows import share_repeated
 from covshift.measures import SourceSupport, classifier_two_sample_test, holm, ks_test
 from covshift.tables.columns import to_frame
-from covshift.tables.errors import TableError, table_error
+from covshift.tables.messages import TableError, table_error
 from covshift.tables.model_reader import open_for_model
 from covshift.tables.recordings import FILE, START, RecordingTable
-from covshift.tables.table_models import TableClassifier
+from covshift.tables.table_models import TARGET, Predictions, TableClassifier, predict_encoded
 from covshift.tables.table_words import WINDOWS_ALIKE, say_kept
 from covshift.tables.writing import write_table
 from covshift.warning_filters import ignored_warnings
@@ -55,7 +55,6 @@ SERIES_LEVEL = 0.05 / 20  # of each batch of a series: see above
 MAX_FEATURES = 10  # listed
 MIN_SHARE_KEPT = 0.5  # of a batch that the model has seen, to say so
 MIN_EXPECTED = 5  # rows of a predicted class on either side; rarer classes are tested together
-TARGET = np.iinfo(np.int64).min  # stands for the domain of rows that no column names
 ASKED = ("all features", "each feature", "spread", "predictions", "class proportions")
 
 
@@ -187,32 +186,6 @@ def _spread_pvalues(A: FloatArray, B: FloatArray) -> FloatArray:
     # All distances of a feature may be equal: then there is nothing to rank.
     adjusted: FloatArray = holm(np.nan_to_num(test.pvalue, nan=1.0))
     return adjusted
-
-
-class Predictions(NamedTuple):
-    """Predicted classes of rows, as numbers, and what is known of each class (None: nothing)."""
-
-    codes: IntArray
-    outputs: FloatArray | None
-
-
-def predict_encoded(model: TableClassifier, Z: FloatArray, domain: IntArray) -> Predictions:
-    """Predict encoded rows; ``domain``: `TARGET` for rows whose domain is not named."""
-    where = None if (domain == TARGET).all() else domain
-    estimator = model.estimator_
-    classes = estimator.predict(Z, sample_domain=where)
-    if not hasattr(model, "classes_"):  # a regressor: predictions are numbers
-        return Predictions(np.zeros(len(Z), dtype=np.int64), np.reshape(classes, (len(Z), 1)))
-    codes = np.searchsorted(model.classes_, classes)
-    method = next(
-        (one for one in ("predict_proba", "decision_function") if hasattr(estimator, one)), None
-    )
-    if method is None:
-        return Predictions(codes, None)
-    outputs = np.asarray(getattr(estimator, method)(Z, sample_domain=where))
-    outputs = outputs.reshape(len(Z), -1)
-    # With two classes the second column says what the first does.
-    return Predictions(codes, outputs[:, :1] if outputs.shape[1] == 2 else outputs)
 
 
 def _compare_predictions(old: Predictions, new: Predictions) -> tuple[float, float]:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from covshift.output_files import append_locked
-from covshift.tables.errors import TableError
+from covshift.tables.messages import TableError
 
 FORMAT = 1
 LINE_START = b'{"covshift_history"'  # of every line

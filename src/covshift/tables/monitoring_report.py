@@ -18,7 +18,7 @@ from covshift.report.document import (
     make_table,
 )
 from covshift.report.page import render_page
-from covshift.tables.errors import one_line
+from covshift.tables.messages import one_line
 from covshift.tables.monitoring_history import coverage
 from covshift.tables.monitoring_series import is_below
 from covshift.tables.table_words import CANNOT_SEE, say_covered, say_marks, say_tests

@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from covshift.kernels.array_types import IntArray
 from covshift.persistence import ModelFileError, load, save
-from covshift.tables.errors import TableError, listed, one_line
+from covshift.tables.messages import TableError, listed, one_line
 
 # --- Any labels for a classifier that takes 0, 1, ... only ---
 

@@ -50,7 +50,6 @@ from covshift.tables.columns import (
     without_unit,
 )
 from covshift.tables.dates import is_days
-from covshift.tables.errors import TableError, listed, one_line, table_error
 from covshift.tables.file_formats import (
     ConvertedFile,
     identify_file,
@@ -58,6 +57,7 @@ from covshift.tables.file_formats import (
     split_part,
     unzip,
 )
+from covshift.tables.messages import TableError, listed, one_line, table_error
 from covshift.tables.schema import Intake, TableSchema
 from covshift.tables.schema_detection import find_schema, text_columns
 from covshift.tables.text_files import TextBatches

@@ -10,7 +10,7 @@ from typing import Any
 
 from covshift.tables.columns import KINDS, MARKERS, MISSING, Kind
 from covshift.tables.dates import DAYS, SPELLINGS, date_spelling, is_days
-from covshift.tables.errors import TableError, listed
+from covshift.tables.messages import TableError, listed
 
 
 @dataclass(frozen=True)

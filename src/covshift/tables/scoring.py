@@ -24,8 +24,8 @@ from covshift.selection.assessment_words import as_shown
 from covshift.selection.expected_scores import Estimate
 from covshift.shared_docs import documented_like
 from covshift.tables.columns import to_frame
-from covshift.tables.errors import TableError, listed, table_error
 from covshift.tables.label_column import read_known_labels
+from covshift.tables.messages import TableError, listed, table_error
 from covshift.tables.model_reader import open_for_model
 from covshift.tables.predicting import predict_file
 from covshift.tables.table_models import TableClassifier, TableEstimator

@@ -23,8 +23,8 @@ import pyarrow as pa
 
 from covshift.solvers.threads import map_ahead, read_ahead
 from covshift.tables.columns import MISSING
-from covshift.tables.errors import TableError, one_line, refused_as, table_error
 from covshift.tables.file_formats import check_unchanged, file_state, refuse_other_formats
+from covshift.tables.messages import TableError, one_line, refused_as, table_error
 from covshift.tables.text_layout import (
     SEPARATOR_NAMES,
     SEPARATORS,

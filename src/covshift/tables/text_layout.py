@@ -23,7 +23,7 @@ import unicodedata
 from collections import Counter
 from dataclasses import dataclass, field
 
-from covshift.tables.errors import TableError, listed
+from covshift.tables.messages import TableError, listed
 
 SEPARATORS = ("\t", ";", "|", ",")
 SEPARATOR_NAMES = {"\t": "tab", ";": "semicolon", "|": "bar", ",": "comma", " ": "spaces"}

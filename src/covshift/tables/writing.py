@@ -18,7 +18,7 @@ import pyarrow as pa
 from covshift.base import check_option
 from covshift.output_files import prepare_folder, write_whole
 from covshift.tables.columns import from_start
-from covshift.tables.errors import refused_as, table_error
+from covshift.tables.messages import refused_as, table_error
 
 SEPARATOR_BY_SUFFIX = {".csv": ",", ".tsv": "\t"}
 SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")

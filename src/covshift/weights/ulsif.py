@@ -39,7 +39,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh, solve
 
-from covshift.base import check_candidates, check_option
+from covshift.base import check_option, check_positive
 from covshift.kernels.array_types import FloatArray, IntArray, Rows
 from covshift.kernels.gaussian_kernels import TILE_ROWS, gaussian, squares_to_bases
 from covshift.kernels.row_blocks import view_rows
@@ -161,11 +161,11 @@ class LeastSquaresWeights(GaussianBasesWeights):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_candidates("lambdas", self.lambdas)
+        check_positive("lambdas", self.lambdas)
         check_option("clip", self.clip, ("weights", "coefficients"))
 
     def _search(self, squares: Squares, sigmas: FloatArray, rng: np.random.RandomState) -> None:
-        self.sigmas_, self.lambdas_ = sigmas, check_candidates("lambdas", self.lambdas)
+        self.sigmas_, self.lambdas_ = sigmas, check_positive("lambdas", self.lambdas)
         clipped = self.clip == "coefficients"
         self.score_table_ = np.stack(
             [

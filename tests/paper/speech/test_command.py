@@ -12,16 +12,16 @@ import soundfile
 from typer.testing import CliRunner
 
 from covshift.cli import build_app
-from covshift.paper import runs
+from covshift.paper import command_runs
 from covshift.studies.store import load_results
 from tests.paper.speech.made_corpora import TINY_PLAN
 
 RATE = 16_000
 PROGRAM = (
     "from covshift.cli import main\n"
-    "from covshift.paper import runs\n"
+    "from covshift.paper import command_runs\n"
     "from tests.paper.speech.made_corpora import TINY_PLAN\n"
-    "runs.PLANS = {'quick': TINY_PLAN}\n"
+    "command_runs.PLANS = {'quick': TINY_PLAN}\n"
     "main()\n"
 )
 
@@ -62,7 +62,7 @@ def corpora(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch, tmp_path):
-    monkeypatch.setattr(runs, "PLANS", {"quick": TINY_PLAN, "default": TINY_PLAN})
+    monkeypatch.setattr(command_runs, "PLANS", {"quick": TINY_PLAN, "default": TINY_PLAN})
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "80")
 

@@ -11,7 +11,7 @@ from covshift.paper.synthetic.study import READINGS_EXPERIMENT, _group_trials, d
 from covshift.paper.synthetic.systems import AS_RELEASED, DATA_SETS, READINGS_TRIED, SYSTEMS, build
 from covshift.paper.synthetic.trials import draw_trial, run_trials
 from covshift.report.document import validate_document
-from covshift.studies.report import estimate
+from covshift.studies.result_tables import estimate
 from tests.studies.made_records import record_of
 
 EVERY_READING = [

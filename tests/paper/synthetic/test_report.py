@@ -19,7 +19,7 @@ from covshift.paper.synthetic.report import (
 from covshift.paper.synthetic.systems import DATA_SETS, SYSTEMS
 from covshift.report.document import validate_document
 from covshift.report.files import write_document
-from covshift.studies.report import Figure, tidy
+from covshift.studies.result_tables import Figure, tidy
 from covshift.studies.trial import Trial
 from tests.paper.synthetic.made_records import cell_records, made_records, rebuilt_result
 from tests.studies.made_records import record_of

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from covshift.kernels.activations import ACTIVATIONS, Activation
+from covshift.kernels.activations_and_norms import ACTIVATIONS, Activation
 from covshift.kernels.array_types import FloatArray, IntArray
 
 FOLDER = Path(__file__).parent

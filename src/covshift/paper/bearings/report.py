@@ -9,7 +9,7 @@ from covshift.kernels.array_types import FloatArray
 from covshift.measures import clustered_bootstrap_interval
 from covshift.paper.bearings.protocol import RATE, SHIFTS
 from covshift.report.document import make_cell, make_document, make_figure, make_section
-from covshift.studies.report import (
+from covshift.studies.result_tables import (
     CLEAR,
     Frame,
     Verdict,

@@ -16,7 +16,7 @@ from covshift.paper.reviews.protocol import (
     ReviewPlan,
 )
 from covshift.report.document import make_document, make_section
-from covshift.studies.report import (
+from covshift.studies.result_tables import (
     CLEAR,
     STEP,
     Frame,

@@ -32,7 +32,7 @@ from covshift.paper.speech.summary import (
     gather,
 )
 from covshift.report.document import make_cell, make_document, make_figure, make_section
-from covshift.studies.report import (
+from covshift.studies.result_tables import (
     Figure,
     Frame,
     Shown,

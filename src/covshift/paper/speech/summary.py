@@ -17,7 +17,7 @@ from covshift.measures import clustered_permutation_test, holm, paired_wilcoxon
 from covshift.paper.grid_systems import BASELINES, SYSTEMS, best_setting
 from covshift.paper.speech.oracle import oracle_choice
 from covshift.paper.speech.printed import Configuration
-from covshift.studies.report import Frame, Verdict, group_rows, make_frame, tidy
+from covshift.studies.result_tables import Frame, Verdict, group_rows, make_frame, tidy
 from covshift.studies.store import Record
 
 ORACLE, FOLDS, PRINTED_WAY = "oracle", "source folds", "printed"

@@ -32,7 +32,7 @@ from covshift.paper.synthetic.systems import (
 from covshift.paper.synthetic.trials import FAMILY, STATEMENTS
 from covshift.report.document import make_cell, make_document, make_section
 from covshift.studies import report
-from covshift.studies.report import (
+from covshift.studies.result_tables import (
     STEP,
     Figure,
     Frame,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import genpareto
 
-from covshift.measures.overlap import (
+from covshift.measures.weights_and_overlap import (
     SourceSupport,
     _fit_generalized_pareto,
     _given_theta,
