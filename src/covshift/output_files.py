@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy
 import scipy
@@ -196,3 +196,8 @@ def software_versions() -> dict[str, str]:
         "scikit-learn": sklearn.__version__,
         "platform": f"{platform.system()} {platform.machine()}",
     }
+
+
+def same_file(one: Any, other: Any) -> bool:
+    """Return whether two paths name one file."""
+    return os.path.realpath(os.fspath(one)) == os.path.realpath(os.fspath(other))

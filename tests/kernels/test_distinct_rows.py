@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from covshift.kernels.distinct_rows import count_different, draw_rows, share_repeated
+from covshift.kernels.distinct_rows import count_different, share_repeated
+from covshift.kernels.drawn_rows import draw_rows
 
 
 def test_the_share_of_rows_that_are_known():

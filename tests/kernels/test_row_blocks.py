@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from covshift.kernels.row_blocks import KEPT_BYTES, are_kept, view_rows
+from covshift.kernels.row_blocks import KEPT_BYTES, blocks_are_kept, view_rows
 
 
 @pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csr_matrix])
@@ -19,5 +19,5 @@ def test_parts_of_sparse_rows_have_all_columns(kind):
 
 
 def test_activations_and_slopes_are_kept_up_to_a_number_of_bytes():
-    assert are_kept(1024, KEPT_BYTES // 2048)
-    assert not are_kept(1024, KEPT_BYTES // 2048 + 1)
+    assert blocks_are_kept(1024, KEPT_BYTES // 2048)
+    assert not blocks_are_kept(1024, KEPT_BYTES // 2048 + 1)

@@ -18,7 +18,8 @@ from covshift import (
     ULSIFWeights,
     stack_domains,
 )
-from covshift.kernels.distinct_rows import deal_folds, draw_rows, merge_rows, sum_by_class
+from covshift.kernels.distinct_rows import merge_rows, sum_by_class
+from covshift.kernels.drawn_rows import deal_folds, draw_rows
 from covshift.kernels.gaussian_kernels import gaussian, gaussian_mixture, squares_to_bases
 from covshift.predictors.lsp_classifier import (
     Fold,

@@ -10,7 +10,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC, LinearSVC
 
 from covshift import CorrelationAlignment, DomainStandardScaler, ULSIFWeights
-from covshift.kernels.distinct_rows import deal_folds
+from covshift.kernels.drawn_rows import deal_folds
 from covshift.kernels.probabilities import (
     Scaling,
     estimate_shares,

@@ -12,7 +12,12 @@ from covshift.selection.expected_scores import Predictive
 from covshift.tables import TableClassifier, TableError, match_tables, monitoring_series
 from covshift.tables.dates import name_periods
 from covshift.tables.monitoring_batch import _class_proportions_pvalue
-from covshift.tables.monitoring_history import append_history, coverage, history_lines, read_history
+from covshift.tables.monitoring_history import (
+    append_history,
+    count_covered,
+    history_lines,
+    read_history,
+)
 from covshift.tables.monitoring_series import is_below, monitor_series
 
 
@@ -242,7 +247,7 @@ def test_what_a_history_keeps(model, estimated, tmp_path):
     first, second = read_history(history).batches
     assert first.get("observed") is None
     assert second["observed"]["value"] == labeled["batches"][0]["observed"]["value"]
-    assert coverage(read_history(history).batches)["batches"] == 1
+    assert count_covered(read_history(history).batches)["batches"] == 1
 
 
 def test_class_proportions_beside_a_plain_test():

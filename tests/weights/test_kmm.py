@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from covshift import KMMWeights
 from covshift.kernels.gaussian_kernels import (
-    lost_diagonal,
+    lost_nystrom_diagonal,
     nystrom_features,
     nystrom_root,
     nystrom_sum,
@@ -170,7 +170,7 @@ def test_features_equal_the_projection(d, bandwidth):
     landmarks = rows[::3]
     root = nystrom_root(landmarks, bandwidth)
     features = nystrom_features(rows, landmarks, root, bandwidth)
-    lost = lost_diagonal(features)
+    lost = lost_nystrom_diagonal(features)
     assert (lost >= 0).all()
     assert_allclose(lost[::3], 0, atol=1e-8)
     K = features @ features.T + np.diag(lost)

@@ -39,7 +39,7 @@ from covshift.kernels.filter_losses import (
     streamed_losses,
 )
 from covshift.kernels.filter_streams import squares_by_code
-from covshift.kernels.row_blocks import are_kept
+from covshift.kernels.row_blocks import blocks_are_kept
 from covshift.measures.ks import mean_ks_distance
 from covshift.solvers.device_arrays import (
     bring_to_host,
@@ -51,7 +51,7 @@ from covshift.solvers.device_arrays import (
     put_beside,
 )
 from covshift.solvers.lbfgs import MAX_DENSE, Path, minimize_lbfgs, search_limits
-from covshift.solvers.threads import Run, run_tasks
+from covshift.solvers.threads import Run, run_on_threads
 from covshift.streams import ArrayRows, RowStream
 
 # --- Feature norms of each pooling unit, measured once and applied to any row later ---
@@ -390,7 +390,7 @@ def minimize_filters(problems: Sequence[FilterProblem], n_jobs: int | None) -> l
     """
     batches = _batches(problems)
     try:
-        results = run_tasks([partial(_minimize_batch, batch) for batch in batches], n_jobs)
+        results = run_on_threads([partial(_minimize_batch, batch) for batch in batches], n_jobs)
     except FloatingPointError:
         raise ValueError(
             f"The loss is not finite in {problems[0].X.dtype} at the start: one of init, "
@@ -547,7 +547,11 @@ def _batch_losses(problems: list[FilterProblem], starts: FloatArray, run: Run) -
     arguments = _batch_arguments(problems)
     rows, codes = problems[0].X, arguments["codes"]
     stream = rows if isinstance(rows, RowStream) else None
-    if stream is None and codes.ndim == 1 and not are_kept(starts[..., 0].nbytes, rows.shape[0]):
+    if (
+        stream is None
+        and codes.ndim == 1
+        and not blocks_are_kept(starts[..., 0].nbytes, rows.shape[0])
+    ):
         # Activations of that many rows are not kept from pass to pass: the blocks of
         # `filter_losses` would save nothing, and cost a copy of the rows in order of their classes.
         stream = ArrayRows(rows)

@@ -22,7 +22,7 @@ from covshift.domains import (
 )
 from covshift.kernels.activations_and_norms import activate
 from covshift.kernels.device_filters import activations_on_device
-from covshift.kernels.row_blocks import are_kept
+from covshift.kernels.row_blocks import blocks_are_kept
 from covshift.shared_docs import documented_like
 from covshift.solvers.device_arrays import bring_to_host, cast, is_device_array, namespace_of
 from covshift.streams import ArrayRows, RowStream, open_rows
@@ -165,7 +165,9 @@ class SparseFilter(TargetLearner):
         if is_device_array(X):
             n_filters = self.components_.shape[0]
             return UnitNorms.measure_on_device(X, self._activate, n_filters, units)
-        if not (isinstance(X, RowStream) or are_kept(self.components_[:, 0].nbytes, X.shape[0])):
+        if not (
+            isinstance(X, RowStream) or blocks_are_kept(self.components_[:, 0].nbytes, X.shape[0])
+        ):
             X = ArrayRows(X)
         if isinstance(X, RowStream):
             W, epsilon = self.components_, self.epsilon

@@ -240,7 +240,7 @@ def split_at_commas(texts: list[str] | None) -> list[str]:
     return [name.strip() for name in names if name.strip()]
 
 
-def own_model(
+def own_model_option(
     estimator: str | None, parameters: str | None, adapter: str, seed: int, jobs: int, task: str
 ) -> Any:
     """Return the user's own model, unfitted; None where no option names one."""
@@ -267,11 +267,11 @@ def load_model(path: Path, trusted: Sequence[str] | None) -> Any:
     try:
         return load(path, trusted=list(trusted or ()))
     except UntrustedTypesError as error:
-        told = explain_untrusted(error.types, say_trust(error.types), f"{TRUST} TYPE")
+        told = explain_untrusted(error.types, trust_options(error.types), f"{TRUST} TYPE")
         raise ModelFileError(f"Cannot read the model {path}: {told}") from None
 
 
-def say_trust(types: Sequence[str]) -> str:
+def trust_options(types: Sequence[str]) -> str:
     """Return the options that trust these types."""
     return " ".join(f"{TRUST} {name}" for name in types)
 

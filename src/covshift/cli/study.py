@@ -33,7 +33,7 @@ from covshift.studies.store import (
     Record,
     StoreError,
     stored_experiments,
-    write_table,
+    write_records,
 )
 from covshift.studies.study import Study, TextTable
 
@@ -177,7 +177,7 @@ def _check_study(study: Study, out: Path) -> None:
 
 
 def _write(study: Study, out: Path, outcome: Outcome, report: ModuleType) -> Path:
-    write_table(outcome.records, out / "trials.csv")
+    write_records(outcome.records, out / "trials.csv")
     arguments = [Path(sys.argv[0]).name, *sys.argv[1:]]
     seeds = [record.trial.seed for record in outcome.records]
     facts = [

@@ -24,7 +24,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from covshift.diagnosis.weighting import fit_support
 from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.kernels.feature_scales import feature_scales, feature_variances
 from covshift.kernels.gaussian_kernels import rbf_kernel
@@ -36,6 +35,7 @@ from covshift.measures import (
     mmd,
     mmd_test,
 )
+from covshift.measures.weights_and_overlap import fit_support
 from covshift.report.document import to_plain
 from covshift.selection.bench import Bench, Problem
 from covshift.selection.importance_weights import (

@@ -58,7 +58,14 @@ from covshift.kernels.filter_passes import (
     three_passes,
 )
 from covshift.kernels.filter_streams import Gram, Sums, sum_of_products, two_passes
-from covshift.kernels.row_blocks import Block, Run, cut_rows, keep_problems, rooms, sort_by_class
+from covshift.kernels.row_blocks import (
+    Block,
+    Run,
+    blocks_of_problems,
+    cut_into_blocks,
+    rooms,
+    sort_by_class,
+)
 
 
 class JointNorms(NamedTuple):
@@ -250,7 +257,7 @@ def filter_losses(
     gram = gram_matrix(X) if _gram_pays(X.shape, _sparse(X), loss, activation, epsilon) else None
     passes = 3 if gram is None else 1
     X, codes = sort_by_class(X, np.where(codes < 0, C, codes))
-    all_rows = cut_rows(X, codes, K, L, passes=passes)
+    all_rows = cut_into_blocks(X, codes, K, L, passes=passes)
     rule = _activation_rule(activation, epsilon, norm_epsilon, dtype)
     present: dict[str, Any] = {}
 
@@ -259,7 +266,7 @@ def filter_losses(
     def select(which: IntArray) -> None:
         present.update(
             which=which,
-            rows=all_rows if len(which) == K else keep_problems(all_rows, which),
+            rows=all_rows if len(which) == K else blocks_of_problems(all_rows, which),
             loss=LOSSES[loss](groups[which], label_reward[which], norm_epsilon),
             gram=gram if gram is None or gram.ndim == 2 else gram[which],
         )

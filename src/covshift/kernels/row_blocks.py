@@ -113,7 +113,7 @@ def sort_by_class(X: Rows, codes: IntArray) -> tuple[Rows, IntArray]:
     return np.take_along_axis(X, order[..., None], axis=1), np.take_along_axis(codes, order, axis=1)
 
 
-def cut_rows(
+def cut_into_blocks(
     X: Rows, codes: IntArray, n_problems: int, n_filters: int, *, passes: int
 ) -> BlockedRows:
     """Cut rows (n, m) or (K, n, m) for K problems of L filters.
@@ -128,7 +128,7 @@ def cut_rows(
     width = block_width(row_bytes, n_features)
     bounds = _cut_evenly(codes, width)
     n_blocks = len(bounds) - 1
-    keep = passes > 1 and are_kept(row_bytes, n_rows)
+    keep = passes > 1 and blocks_are_kept(row_bytes, n_rows)
     lanes = []
     runs = np.array_split(np.arange(n_blocks), min(LANES, n_blocks))
     for number, run in enumerate(runs):
@@ -150,7 +150,7 @@ def block_width(row_bytes: int, n_features: int) -> int:
     return max(MIN_BLOCK_ROWS, BLOCK_BYTES // row_bytes, n_features)
 
 
-def are_kept(row_bytes: int, n_rows: int) -> bool:
+def blocks_are_kept(row_bytes: int, n_rows: int) -> bool:
     """Return whether activations and slopes are few enough to be kept between the passes."""
     return 2 * row_bytes * n_rows <= KEPT_BYTES
 
@@ -191,7 +191,7 @@ def _cut_evenly(codes: IntArray, width: int) -> IntArray:
     return np.unique(np.concatenate(bounds))
 
 
-def keep_problems(rows: BlockedRows, which: Any) -> BlockedRows:
+def blocks_of_problems(rows: BlockedRows, which: Any) -> BlockedRows:
     """Return the rows of some of the problems, where these have their own."""
     block = rows.lanes[0].blocks[0]
     if block.rows.ndim == block.classes.ndim == 2:
@@ -246,10 +246,7 @@ def project_back(dH: FloatArray, rows: Rows) -> FloatArray:
     return product.reshape(*dH.shape[:2], -1)
 
 
-# --- Consecutive rows of an array that may be too large to copy, and a first look at them ---
-
-
-TILE_BYTES = 2**22  # near the cache
+# --- Consecutive rows of an array that may be too large to copy ---
 
 
 def view_rows(X: Rows, start: int, stop: int, dtype: Any = None) -> Rows:
@@ -261,21 +258,3 @@ def view_rows(X: Rows, start: int, stop: int, dtype: Any = None) -> Rows:
     data = X.data[low:high] if dtype is None else X.data[low:high].astype(dtype, copy=False)
     parts = (data, X.indices[low:high], X.indptr[start : stop + 1] - low)
     return type(X)(parts, shape=(stop - start, X.shape[1]))
-
-
-def look_at(rows: Rows, codes: IntArray, dtype: Any, limit: float) -> tuple[int, int, int]:
-    """Return the numbers of entries that are NaN, infinite, or of a magnitude above the limit."""
-    n_nan = n_infinite = n_large = 0
-    step = max(1, TILE_BYTES // (rows.shape[1] * np.dtype(dtype).itemsize))
-    for start in range(0, rows.shape[0], step):
-        tile = view_rows(rows, start, start + step, dtype)
-        values = (tile.data if sparse.issparse(tile) else tile).ravel()
-        with np.errstate(over="ignore", invalid="ignore"):
-            squares = float(values @ values)
-        # One look is enough for most: NaN and large values fail this.
-        if squares < np.inf and squares <= limit**2 / 2:
-            continue
-        n_nan += int(np.isnan(values).sum())
-        n_infinite += int(np.isinf(values).sum())
-        n_large += int((np.abs(values) > limit).sum())
-    return n_nan, n_infinite, n_large

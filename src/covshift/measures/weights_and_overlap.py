@@ -308,3 +308,14 @@ def _relative_weights(weights: Any) -> FloatArray:
     checked = check_weights(array, array.shape[0] if array.ndim else 0)
     relative: FloatArray = checked / checked.max()
     return relative
+
+
+def fit_support(X_source: FloatArray) -> SourceSupport | None:
+    """Return the support of source rows (n, d), with fewer neighbors where there are few rows.
+
+    None for a single row, which has no distance to others.
+    """
+    if len(X_source) < 2:
+        return None
+    neighbors = SourceSupport().n_neighbors
+    return SourceSupport(n_neighbors=min(neighbors, len(X_source) - 1)).fit(X_source)

@@ -34,6 +34,7 @@ from covshift.kernels.probabilities import (
     reweigh_classes,
     scaled_probabilities,
 )
+from covshift.predictors.adapter_steps import check_rowwise, last_step, uses_target_rows
 from covshift.predictors.class_proportions import (
     SHARE_PRIOR,
     TARGET,
@@ -45,14 +46,11 @@ from covshift.predictors.class_proportions import (
 from covshift.predictors.fit_and_predict import (
     FittedCandidate,
     adapt_target_of,
-    check_rowwise,
     class_logits,
     fit_candidate,
-    last_step,
     predict_candidate,
     problem_size,
     represent,
-    uses_target_rows,
 )
 from covshift.predictors.held_out_rows import (
     HeldOutRows,

@@ -28,11 +28,19 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import check_array, has_fit_parameter
 
-from covshift.adapters.source_standard_scaler import SourceStandardScaler
 from covshift.base import DomainTransformer, RefitNeededError
 from covshift.domains import FitDomains, Labels, blank_labels
 from covshift.kernels.array_types import BoolArray, FloatArray, IntArray
 from covshift.kernels.feature_scales import feature_deviations
+from covshift.predictors.adapter_steps import (
+    check_rowwise,
+    knows_domains,
+    last_step,
+    source_weights,
+    steps_of,
+    uses_target_rows,
+    weighs,
+)
 from covshift.registry import Size
 from covshift.streams import is_streamed, map_rows, sample_rows
 from covshift.streams.moments import fit_components
@@ -251,18 +259,6 @@ def _measure_spread(X: Any, sample_domain: IntArray) -> float:
     return float(np.mean(within))
 
 
-def does_adapt(adapter: Any, estimator: Any = None) -> bool:
-    """Return whether a candidate does anything about the target: scaling by the source does not."""
-    scales = all(isinstance(step, SourceStandardScaler) for step in steps_of(adapter))
-    return not scales or uses_target_rows(estimator)
-
-
-def uses_target_rows(estimator: Any) -> bool:
-    """Whether an estimator, or the last step of a pipeline, is fitted to target rows, too."""
-    last = last_step(estimator)
-    return bool(getattr(last, "uses_target_rows", False))
-
-
 def combine_weights(given: Any, importance: Any, domains: FitDomains) -> FloatArray | None:
     """Weights of the labeled rows: as given, or their product with importance, of mean one."""
     if importance is None:
@@ -360,22 +356,6 @@ def represent_some(
     return represented(labeled[chosen]), chosen
 
 
-def check_rowwise(adapter: Any) -> None:
-    """Refuse an adapter for which a row depends on the other rows of the call."""
-    for step in steps_of(adapter):
-        if getattr(step, "normalization", None) == "batch":
-            raise ValueError(
-                f"{type(step).__name__} with normalization='batch' takes the norms of all rows of "
-                "a call, which come in blocks here: fit with normalization='domain' or 'joint'."
-            )
-
-
-def source_weights(adapter: Any) -> Any:
-    """Return the weights of the source rows, from an adapter that ends in weighing them."""
-    step = last_step(adapter)
-    return step.weights_ if weighs(step) else None
-
-
 def adapt_target_of(adapter: Any, X: Any, domain: Any) -> Any:
     """Return a copy of a fitted adapter that has learned a new target domain."""
     adapter = deepcopy(adapter)
@@ -410,32 +390,6 @@ def fit_weighted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Any:
         "cannot reach it. Use an estimator that does; in a pipeline, enable scikit-learn's "
         "metadata routing and call set_fit_request(sample_weight=True) on the last step."
     )
-
-
-def steps_of(adapter: Any) -> Any:
-    """Yield the adapter, or the steps of a pipeline and of the pipelines in it."""
-    if adapter is None or isinstance(adapter, str):  # "passthrough"
-        return
-    if isinstance(adapter, Pipeline):
-        for _, step in adapter.steps:
-            yield from steps_of(step)
-    else:
-        yield adapter
-
-
-def last_step(adapter: Any) -> Any:
-    """Return the last of the steps, or None if there is none."""
-    return next(reversed([*steps_of(adapter)]), None)
-
-
-def knows_domains(step: Any) -> bool:
-    """Return whether a step asks for ``sample_domain`` at fit."""
-    return bool(get_routing_for_object(step).consumes("fit", ["sample_domain"]))
-
-
-def weighs(step: Any) -> bool:
-    """Return whether a step weighs the source rows instead of changing their representation."""
-    return hasattr(step, "score_weights")
 
 
 def _may_see_labels(step: Any) -> bool:

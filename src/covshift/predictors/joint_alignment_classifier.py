@@ -86,7 +86,8 @@ from sklearn.utils import check_random_state
 from covshift.base import check_count, check_number, check_option, warn_nothing_to_adapt
 from covshift.domains import FitDomains
 from covshift.kernels.array_types import BoolArray, FloatArray, IntArray
-from covshift.kernels.distinct_rows import draw_rows, merge_rows
+from covshift.kernels.distinct_rows import merge_rows
+from covshift.kernels.drawn_rows import draw_rows
 from covshift.kernels.gaussian_kernels import (
     gaussian,
     nystrom_features,

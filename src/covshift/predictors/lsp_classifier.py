@@ -48,7 +48,8 @@ from sklearn.utils import check_array, check_random_state
 from covshift.base import bandwidth_candidates, check_count, check_option, check_positive
 from covshift.domains import FitDomains
 from covshift.kernels.array_types import FloatArray, IntArray
-from covshift.kernels.distinct_rows import deal_folds, draw_rows, merge_rows, sum_by_class
+from covshift.kernels.distinct_rows import merge_rows, sum_by_class
+from covshift.kernels.drawn_rows import deal_folds, draw_rows
 from covshift.kernels.gaussian_kernels import gaussian, squares_to_bases
 from covshift.predictors._gaussian_classifier import GaussianClassifier
 from covshift.row_checks import check_magnitude

@@ -37,6 +37,7 @@ from covshift.domains import (
 from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.kernels.probabilities import reweigh_classes
 from covshift.predictors import AdaptedClassifier
+from covshift.predictors.adapter_steps import check_rowwise
 from covshift.predictors.class_proportions import (
     SHARE_PRIOR,
     TARGET,
@@ -44,7 +45,7 @@ from covshift.predictors.class_proportions import (
     ratios_of_rows,
     share_ratios,
 )
-from covshift.predictors.fit_and_predict import check_rowwise, problem_size
+from covshift.predictors.fit_and_predict import problem_size
 from covshift.predictors.held_out_rows import HeldOutRows, draw_kept
 from covshift.predictors.objectives import (
     ACCURACY,

@@ -29,11 +29,12 @@ from sklearn.utils.validation import validate_data
 
 from covshift.domains import Unit, pick_rows, unit_codes
 from covshift.kernels.array_types import IntArray
-from covshift.kernels.row_blocks import look_at, view_rows
+from covshift.kernels.row_blocks import view_rows
 from covshift.row_checks import (
     check_magnitude,
     check_rows_of,
     check_width,
+    count_unreadable,
     is_dask,
     largest_magnitude,
     refuse_dask,
@@ -654,7 +655,7 @@ def _look_through(estimator: Any, stream: RowStream, squared_in: Any, allow_nan:
     no_codes = stream.split(np.zeros(stream.shape[0], dtype=np.int8))
     precision = stream.dtype if isinstance(squared_in, str) else squared_in
     limit = np.inf if precision is None else largest_magnitude(precision)
-    n_nan, n_infinite, n_large = stream.sums(look_at, no_codes, stream.dtype, limit)
+    n_nan, n_infinite, n_large = stream.sums(count_unreadable, no_codes, stream.dtype, limit)
     if n_infinite:
         raise ValueError(f"Input X contains infinity, in {n_infinite} places.")
     if n_nan and not allow_nan:

@@ -24,7 +24,13 @@ from covshift.registry import AUTO, find_record, records
 from covshift.report.document import to_plain
 from covshift.selection import AutoAdaptedClassifier, AutoAdaptedRegressor
 from covshift.selection.assessment import MAX_RISK
-from covshift.selection.candidates import describe, find_model, make_model, model_name, named_model
+from covshift.selection.candidates import (
+    describe_candidate,
+    find_model,
+    make_model,
+    model_name,
+    named_model,
+)
 from covshift.selection.vote import FewerMembersWarning
 from covshift.solvers.threads import one_blas_thread
 from covshift.tables.columns import domain_texts
@@ -422,7 +428,7 @@ def _one_name(estimator: Any) -> str:
     if not isinstance(estimator, AdaptedEstimator):
         return model_name(estimator)
     adapter, model = estimator.adapter, estimator._base_estimator()
-    name = find_record(adapter).name if isinstance(adapter, str) else describe(adapter)
+    name = find_record(adapter).name if isinstance(adapter, str) else describe_candidate(adapter)
     return f"{name} + {model_name(inner_model(model))}"
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.persistence import read_card, save
-from covshift.persistence.archive import given_entries
+from covshift.persistence.card_and_seal import given_entries
 from covshift.predictors.objectives import METRICS
 from covshift.selection import AutoAdaptedClassifier
 from covshift.selection.leaderboard import GAIN

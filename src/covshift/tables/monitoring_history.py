@@ -36,7 +36,7 @@ class History(NamedTuple):
     notes: list[str]
 
 
-def make_key(*parts: str) -> str:
+def batch_key(*parts: str) -> str:
     """Return the key of these parts; no two lists of parts have the same text.
 
     Examples
@@ -243,7 +243,7 @@ def history_lines(found: Mapping[str, Any]) -> list[dict[str, Any]]:
             lines.append(
                 {
                     "kind": LABELS,
-                    "key": make_key(one["key"], one["labels_digest"]),
+                    "key": batch_key(one["key"], one["labels_digest"]),
                     "of": one["key"],
                     "checked": checked,
                     **{name: one[name] for name in ("n_labels", "observed", "updated", "covered")},
@@ -252,7 +252,7 @@ def history_lines(found: Mapping[str, Any]) -> list[dict[str, Any]]:
     return lines
 
 
-def coverage(batches: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+def count_covered(batches: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     """Count the batches whose labels tell whether the interval covered the score, and those did."""
     told = [one["covered"] for one in batches if one.get("covered") is not None]
     return {"batches": len(told), "covered": sum(told)}

@@ -25,13 +25,14 @@ from sklearn.utils import check_random_state
 from covshift.base import check_option
 from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.measures.labeled_scores import score_predictions
+from covshift.output_files import same_file
 from covshift.tables.columns import column_days, to_frame
 from covshift.tables.dates import name_periods
-from covshift.tables.label_files import read_batch_labels, same_file
+from covshift.tables.label_files import read_batch_labels
 from covshift.tables.messages import TableError, listed, one_line, table_error
 from covshift.tables.model_reader import open_for_model
 from covshift.tables.monitoring_batch import MIN_ROWS, SERIES_LEVEL, Sample, compare_batch
-from covshift.tables.monitoring_history import make_key
+from covshift.tables.monitoring_history import batch_key
 from covshift.tables.reading import open_table
 from covshift.tables.table_models import (
     TARGET,
@@ -267,7 +268,7 @@ def _check_batch(
         "period": batch.period,
         "digest": digest,
         "model": model_digest[:16],
-        "key": make_key(batch.name, digest, model_digest),
+        "key": batch_key(batch.name, digest, model_digest),
         "estimate": None,
         "reference": None,
     }

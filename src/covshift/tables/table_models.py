@@ -29,7 +29,7 @@ from covshift.domains import (
 )
 from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.predictors.adapted import AdaptedEstimator
-from covshift.predictors.fit_and_predict import does_adapt, uses_target_rows
+from covshift.predictors.adapter_steps import does_adapt, uses_target_rows
 from covshift.predictors.held_out_rows import HeldOutRows
 from covshift.predictors.objectives import ACCURACY, BALANCED_ACCURACY, R2
 from covshift.predictors.prediction_sets import PredictionIntervals, PredictionSets

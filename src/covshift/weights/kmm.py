@@ -39,7 +39,7 @@ from covshift.base import check_count, check_number, check_option
 from covshift.kernels.array_types import FloatArray
 from covshift.kernels.gaussian_kernels import (
     TILE_ROWS,
-    lost_diagonal,
+    lost_nystrom_diagonal,
     nystrom_features,
     nystrom_root,
     nystrom_sum,
@@ -528,7 +528,7 @@ class KMMWeights(WeightEstimator):
         self, features: FloatArray, rng: np.random.RandomState
     ) -> tuple[FloatArray, float]:
         """Return the weights of the source rows by the projected kernel, and their objective."""
-        lost = lost_diagonal(features)
+        lost = lost_nystrom_diagonal(features)
         weights, self._direction, self._multiplier, objective, self.gap_ = match_feature_means(
             features,
             self._goal,
@@ -556,7 +556,7 @@ class KMMWeights(WeightEstimator):
             for part in gen_batches(len(X), TILE_ROWS):
                 features = nystrom_features(X[part], self.landmarks_, self._root, self.bandwidth_)
                 scores[part] = features @ self._direction
-                diagonal[part] = self.ridge + lost_diagonal(features)
+                diagonal[part] = self.ridge + lost_nystrom_diagonal(features)
         return np.clip((scores - self._multiplier) / diagonal, 0, self.bound)
 
     def _kappa(self, X: FloatArray) -> FloatArray:

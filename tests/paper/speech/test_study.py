@@ -26,7 +26,7 @@ from covshift.paper.speech.summary import (
 )
 from covshift.report.document import validate_document
 from covshift.report.files import document_markdown
-from covshift.studies.store import Record, load_results, write_table
+from covshift.studies.store import Record, load_results, write_records
 from covshift.studies.trial import Trial
 from tests.paper.speech.made_corpora import (
     SMALL_PLAN,
@@ -315,6 +315,6 @@ def test_killed_between_trials(tmp_path):
     for folder, n_resumed in ((stopped, 20), (undisturbed, 0)):
         outcome = run(small_study(folder, TINY_PLAN), folder)
         assert outcome.n_resumed == n_resumed
-        write_table(outcome.records, folder / "trials.csv")
+        write_records(outcome.records, folder / "trials.csv")
         texts.append((folder / "trials.csv").read_bytes())
     assert texts[0] == texts[1]

@@ -15,7 +15,7 @@ from covshift.paper.speech.printed import (
     PRINTED_PSF_PVALUES,
     TRAINED_ON,
     Counts,
-    said_of,
+    printed_statement,
 )
 from covshift.paper.speech.protocol import SpeechTable
 from covshift.paper.speech.summary import (
@@ -302,7 +302,7 @@ def _comparison_table(results: SpeechResults, corpus: str) -> Any:
             "difference": _difference_cell(tested.comparison, _id(corpus, system, PRINTED_WAY)),
             "rank": ranks[system],
             "verdict": make_cell(mark=tested.verdict),
-            "said": said_of(system, corpus),
+            "said": printed_statement(system, corpus),
         }
         rows.append({**tested.comparison._asdict(), **tested._asdict(), **row})
     caption = f"With the printed settings on {corpus}: UAR against the baseline"
