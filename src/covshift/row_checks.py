@@ -124,7 +124,7 @@ def _check_coordinates(X: Any) -> None:
 
 
 def largest_magnitude(dtype: Any) -> float:
-    """Return the magnitude up to which values can be squared and summed in this precision.
+    """Return the magnitude that checks of rows allow: squares can be summed in this precision.
 
     The cube root leaves a third of the exponents for the number of rows and for factors.
     """

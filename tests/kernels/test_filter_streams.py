@@ -6,8 +6,8 @@ from scipy import sparse
 
 from covshift.kernels import row_blocks
 from covshift.kernels.activations_and_norms import ACTIVATIONS
-from covshift.kernels.filter_losses import LOSSES, filter_losses, streamed_losses
-from covshift.kernels.filter_streams import squares_by_code
+from covshift.kernels.filter_losses import LOSSES, filter_losses
+from covshift.kernels.filter_streams import squares_by_code, streamed_losses
 from covshift.kernels.row_blocks import view_rows
 from covshift.row_checks import count_unreadable
 from covshift.streams import ArrayRows

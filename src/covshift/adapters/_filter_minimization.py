@@ -32,13 +32,8 @@ from covshift.kernels.device_filters import (
     normalize_on_device,
     squares_on_device,
 )
-from covshift.kernels.filter_losses import (
-    Losses,
-    filter_losses,
-    minimize_small_filters,
-    streamed_losses,
-)
-from covshift.kernels.filter_streams import squares_by_code
+from covshift.kernels.filter_losses import Losses, filter_losses, minimize_small_filters
+from covshift.kernels.filter_streams import squares_by_code, streamed_losses
 from covshift.kernels.row_blocks import blocks_are_kept
 from covshift.measures.ks import mean_ks_distance
 from covshift.solvers.device_arrays import (
@@ -258,7 +253,7 @@ AUTO = "auto"  # parameter value: computed from the rows
 
 
 def check_filter_parameters(filter_):
-    """Check the parameters that all filters have; messages list what is allowed."""
+    """Check the parameters of a minimization that all filters have."""
     check_option("activation", filter_.activation, ACTIVATIONS)
     check_option("normalization", filter_.normalization, ("domain", "joint", "batch"))
     check_option("pooling", filter_.pooling, ("role", "domain"))

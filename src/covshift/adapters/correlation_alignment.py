@@ -72,7 +72,10 @@ def _measure_moments(
 
 
 def mean_and_covariance(X: FloatArray, shrinkage: float | None) -> Moments:
-    """Moments of rows in memory, in double precision; ``shrinkage`` None: Ledoit and Wolf's."""
+    """Return the mean and the shrunk covariance that CORAL takes of rows in memory.
+
+    In double precision; ``shrinkage`` None: Ledoit and Wolf's.
+    """
     mean = column_means(X)
     covariance = scatter_matrix(X, mean) / len(X)
     _drop_constants(covariance, mean, len(X))

@@ -806,7 +806,7 @@ def _layer(X: FloatArray, weights: FloatArray, intercept: FloatArray, f: Squashi
 
 
 def stacking_key(estimator: Any, X: FloatArray) -> tuple[Any, ...]:
-    """Return the key of auto-encoders that can be trained together."""
+    """Return the key of denoising auto-encoders that can be trained together."""
     return (X.shape, X.dtype, *(getattr(estimator, name) for name in SHARED))
 
 
@@ -816,7 +816,7 @@ def fit_stacked(
     sample_domains: Sequence[Any] | None = None,
     label_masks: Sequence[Any] | None = None,
 ) -> None:
-    """Fit each auto-encoder on its rows, all together; the same as fitting each alone.
+    """Fit each denoising auto-encoder on its rows, all together; as fitting each alone.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ SPEED_WINDOW = 600.0
 
 @contextmanager
 def trial_progress(console: Console, unit: str = "trials") -> Iterator[Report]:
-    """Show a bar while the block runs; yield what to tell it of trials done, all and failed.
+    """Show a bar of a study's trials; yield what to tell it of those done, all and failed.
 
     The bar goes away at the end. Output that is not a terminal gets nothing.
 

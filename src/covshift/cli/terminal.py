@@ -39,14 +39,14 @@ MAX_WARNINGS = 5
 
 
 def fail(command: str, message: str) -> NoReturn:
-    """End with one line that says what to do."""
+    """End with one line on the terminal that says what to do."""
     typer.echo(f"covshift {command}: {printable(message, MAX_LENGTH)}", err=True)
     raise typer.Exit(ERROR)
 
 
 @contextmanager
 def one_line_errors(command: str, debug: bool) -> Iterator[list[str]]:
-    """Turn whatever goes wrong into one line, unless ``debug``; yield the warnings that came up.
+    """Show whatever goes wrong as one line on the terminal, unless ``debug``; yield the warnings.
 
     The list is complete once the block has ended. Warnings about plug-ins are not in it: they
     concern the installation, not the data, and go to standard error.
@@ -75,7 +75,7 @@ def one_line_errors(command: str, debug: bool) -> Iterator[list[str]]:
 
 @contextmanager
 def one_line_warnings() -> Iterator[None]:
-    """Print warnings of the block on standard error, a line each, without their place in code."""
+    """Show warnings of the block on the terminal, a line each, without their place in code."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
@@ -145,7 +145,7 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
 
 
 def shown(value: Any) -> str:
-    """Return a value of any kind as short text."""
+    """Return a value of any kind as short text for the terminal."""
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "-"}[value]
     if isinstance(value, float):

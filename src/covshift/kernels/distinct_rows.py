@@ -28,7 +28,7 @@ def sum_by_class(
 
 
 def share_repeated(known: FloatArray, X: FloatArray) -> float:
-    """Return the share of the rows X that are rows of ``known``, bit for bit.
+    """Return the share of the rows X that are not new but rows of ``known``, bit for bit.
 
     0 where that has no meaning: rows of few different values repeat by chance. They do so among
     ``known``, too, of which then at least half as many have a twin.
@@ -41,8 +41,8 @@ def share_repeated(known: FloatArray, X: FloatArray) -> float:
     return share if by_chance <= share / 2 else 0.0
 
 
-def count_different(known: FloatArray, X: FloatArray) -> int:
-    """Return how many of the rows X differ from each other, bit for bit.
+def count_distinct(known: FloatArray, X: FloatArray) -> int:
+    """Return how many of the rows X are distinct, bit for bit.
 
     All of them where that has no meaning: rows of few different values repeat by chance. Then at
     least half as large a share of ``known`` are copies, too.

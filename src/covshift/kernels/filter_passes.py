@@ -159,7 +159,7 @@ def numpy_steps(loss: FilterLoss, rule: ActivationRule) -> Steps:
             # H holds F by now. A room is memory that was allocated once: a new array for each block
             # would be written to memory that the cache does not hold.
             squares = np.square(H, out=room(scratch[0], *H.shape))
-            sums[..., block.columns] += sum_by_class(squares, block.classes)
+            sums[..., block.columns] += sum_block_by_class(squares, block.classes)
 
     def collect(norms: Norms, block: Block, F: FloatArray, scratch: FloatArray) -> RowFactors:
         squares = np.square(F, out=room(scratch[0], *F.shape))
@@ -263,8 +263,8 @@ def compiled_steps(loss: FilterLoss, rule: ActivationRule) -> Steps:
     return steps._replace(collect=collect, factors=factors, descend=descend, soften=soften)
 
 
-def sum_by_class(squares: FloatArray, classes: FloatArray) -> FloatArray:
-    """Return the sums of (K, L, b) over the rows of each class present, (K, L, p)."""
+def sum_block_by_class(squares: FloatArray, classes: FloatArray) -> FloatArray:
+    """Return the sums of a block (K, L, b) over the rows of each class present, (K, L, p)."""
     if classes.ndim == 2:  # one product for all problems
         flat: FloatArray = squares.reshape(-1, squares.shape[-1]) @ classes.T
         return flat.reshape(*squares.shape[:2], -1)
@@ -285,7 +285,7 @@ def three_passes(
     *,
     run: Run = map,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the losses (K,) and gradients (K, L, m) at W (K, L, m)."""
+    """Return losses (K,) and gradients (K, L, m) of filters W, in three passes over rows."""
     steps = choose_steps(loss, rule)
     scaled = W if steps.scale == 1 else W * W.dtype.type(steps.scale)
 
@@ -365,7 +365,7 @@ def one_pass(
     *,
     run: Run = map,
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Return losses (K,) and gradients (K, L, m) of `psf_loss` at W; None, where not accurate."""
+    """Return losses and gradients of filters W in one pass over rows; None, where not accurate."""
     W_gram = np.matmul(W.astype(np.float64, copy=False), gram)
     squares_of_filters = np.einsum("klm,klm->kl", W_gram, W)
     if not is_accurate(W, gram, squares_of_filters):

@@ -24,7 +24,15 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from covshift.kernels.activations_and_norms import Activation, activate
-from covshift.kernels.array_types import FloatArray, IntArray, Rows
+from covshift.kernels.array_types import BoolArray, FloatArray, IntArray, Rows
+from covshift.kernels.filter_losses import (
+    LOSSES,
+    Loss,
+    Losses,
+    activation_rule,
+    add_penalties,
+    gram_pays,
+)
 from covshift.kernels.filter_passes import (
     ActivationRule,
     FilterLoss,
@@ -32,7 +40,7 @@ from covshift.kernels.filter_passes import (
     Steps,
     choose_steps,
     is_accurate,
-    sum_by_class,
+    sum_block_by_class,
 )
 from covshift.kernels.row_blocks import (
     Block,
@@ -54,7 +62,47 @@ Sums: TypeAlias = Callable[..., tuple[Any, ...]]
 Gram: TypeAlias = tuple[FloatArray, int]
 
 
-def two_passes(
+def streamed_losses(
+    sums: Sums,
+    shape: tuple[int, int],
+    is_sparse: bool,
+    groups: BoolArray,
+    label_reward: FloatArray,
+    *,
+    dtype: Any,
+    loss: Loss,
+    activation: Activation,
+    epsilon: float,
+    norm_epsilon: float,
+    alpha: FloatArray,
+    l1: FloatArray | None = None,
+) -> Losses:
+    """Prepare the losses of K problems of filters whose rows (n, m) are a stream, read in parts.
+
+    Parameters
+    ----------
+    sums : calls a function on the rows and the codes of every part, with further arguments, and
+        adds up what it returns. Rows without a label have code C.
+    shape, is_sparse, dtype : of the rows; dtype is the working precision.
+    groups, label_reward, loss, activation, epsilon, norm_epsilon, alpha, l1 : as in
+        `filter_losses`.
+    """
+    label_reward, alpha = label_reward.astype(dtype), alpha.astype(dtype)
+    l1 = np.zeros_like(alpha) if l1 is None else l1.astype(dtype)
+    rule = activation_rule(activation, epsilon, norm_epsilon, dtype)
+    gram: Gram | None = None
+    if gram_pays(shape, is_sparse, loss, activation, epsilon):
+        gram = (*sums(_sum_of_products, dtype), shape[0])
+
+    def evaluate(W: FloatArray, which: IntArray) -> tuple[FloatArray, FloatArray]:
+        problem = LOSSES[loss](groups[which], label_reward[which], norm_epsilon)
+        losses, gradients = _two_passes(W, sums, problem, rule, gram)
+        return add_penalties(losses, gradients, W, alpha[which], l1[which])
+
+    return evaluate
+
+
+def _two_passes(
     W: FloatArray, sums: Sums, loss: FilterLoss, rule: ActivationRule, gram: Gram | None
 ) -> tuple[FloatArray, FloatArray]:
     """Return the losses (K,) and gradients (K, L, m) at W (K, L, m).
@@ -77,7 +125,7 @@ def two_passes(
 def first_sums(
     rows: Rows, codes: IntArray, W: FloatArray, rule: ActivationRule, loss: FilterLoss
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the squared activations by class (K, L, C + 1), and D (K, P, L, m).
+    """Return what the first pass over a stream sums: squared activations by class, and D.
 
     The last of D is of all rows; those before, if the loss has any, of the rows of each class.
     """
@@ -138,18 +186,18 @@ def squares_by_code(
     epsilon: float,
     n_codes: int,
 ) -> tuple[FloatArray, IntArray]:
-    """Return the squared activations (U, L) of the rows of each code, and their numbers (U,).
+    """Return squared activations (U, L) of the rows of each code of a stream, and their numbers.
 
     W is (1, L, m); rows with a code of U belong to none.
     """
     squares = np.zeros((W.shape[1], n_codes + 1))
     for block, H, _ in _projected_blocks(rows, codes, W):
         F = activate(H, activation, epsilon)
-        squares[:, block.columns] += sum_by_class(np.square(F, out=F), block.classes)[0]
+        squares[:, block.columns] += sum_block_by_class(np.square(F, out=F), block.classes)[0]
     return squares[:, :-1].T, np.bincount(codes, minlength=n_codes + 1)[:-1]
 
 
-def sum_of_products(rows: Rows, codes: IntArray, dtype: Any) -> tuple[FloatArray]:
+def _sum_of_products(rows: Rows, codes: IntArray, dtype: Any) -> tuple[FloatArray]:
     """X'X (m, m) in double precision, of rows in this working precision."""
     total = np.zeros((rows.shape[1], rows.shape[1]))
     for start in range(0, rows.shape[0], GRAM_ROWS):

@@ -103,7 +103,7 @@ CONVERGED_SHARES = 1e-8  # change of the shares
 
 
 def estimate_shares(P: FloatArray, shares: FloatArray, prior: float = 0.0) -> FloatArray:
-    """Return the shares (K,) of the rows with probabilities P (n, K) made for ``shares`` (K,).
+    """Estimate the class shares (K,) of rows from probabilities P (n, K) made for ``shares``.
 
     ``prior`` is the weight of ``shares`` as a part of the number of rows. A class whose share is
     zero keeps it.

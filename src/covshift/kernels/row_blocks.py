@@ -100,7 +100,7 @@ Run: TypeAlias = Callable[[Callable[[Lane], Any], list[Lane]], Iterable[Any]]
 
 
 def sort_by_class(X: Rows, codes: IntArray) -> tuple[Rows, IntArray]:
-    """Return the rows (n, m) or (K, n, m) and their codes (n,) or (K, n) in the order of the codes.
+    """Sort rows (n, m) or (K, n, m) and their codes by class, before they are cut into blocks.
 
     Most blocks then hold rows of one class, and few need a column for more.
     """
@@ -116,7 +116,7 @@ def sort_by_class(X: Rows, codes: IntArray) -> tuple[Rows, IntArray]:
 def cut_into_blocks(
     X: Rows, codes: IntArray, n_problems: int, n_filters: int, *, passes: int
 ) -> BlockedRows:
-    """Cut rows (n, m) or (K, n, m) for K problems of L filters.
+    """Cut rows (n, m) or (K, n, m) into blocks, for K problems of L filters.
 
     ``codes`` (n,) or (K, n) are their classes, the largest one for rows without a label.
     """
@@ -151,7 +151,7 @@ def block_width(row_bytes: int, n_features: int) -> int:
 
 
 def blocks_are_kept(row_bytes: int, n_rows: int) -> bool:
-    """Return whether activations and slopes are few enough to be kept between the passes."""
+    """Return whether the blocks' activations and slopes are few enough to be kept."""
     return 2 * row_bytes * n_rows <= KEPT_BYTES
 
 
@@ -192,7 +192,7 @@ def _cut_evenly(codes: IntArray, width: int) -> IntArray:
 
 
 def blocks_of_problems(rows: BlockedRows, which: Any) -> BlockedRows:
-    """Return the rows of some of the problems, where these have their own."""
+    """Return the blocks of rows of some of the problems, where these have their own."""
     block = rows.lanes[0].blocks[0]
     if block.rows.ndim == block.classes.ndim == 2:
         return rows
@@ -211,12 +211,12 @@ def blocks_of_problems(rows: BlockedRows, which: Any) -> BlockedRows:
 
 
 def room(buffer: FloatArray, *shape: int) -> FloatArray:
-    """Return the beginning of a buffer as a contiguous array of that shape."""
+    """Return the beginning of a block's buffer as a contiguous array of that shape."""
     return buffer[: prod(shape)].reshape(shape)
 
 
 def rooms(buffer: FloatArray, *shapes: tuple[int, ...]) -> list[FloatArray]:
-    """Return the parts of a buffer, one after the other, as contiguous arrays of these shapes."""
+    """Return the parts of a block's buffer, one after the other, as arrays of these shapes."""
     parts, start = [], 0
     for shape in shapes:
         parts.append(buffer[start : start + prod(shape)].reshape(shape))
@@ -225,7 +225,7 @@ def rooms(buffer: FloatArray, *shapes: tuple[int, ...]) -> list[FloatArray]:
 
 
 def project(W: FloatArray, rows: Rows, out: FloatArray) -> FloatArray:
-    """W X' of a block: filters (K, L, m) on b rows, into (K, L, b)."""
+    """Multiply a block of b rows by filters W (K, L, m): W X', into ``out`` (K, L, b)."""
     if rows.ndim == 3:
         return np.matmul(W, rows.swapaxes(-1, -2), out=out)
     flat = W.reshape(-1, W.shape[-1])
@@ -237,7 +237,7 @@ def project(W: FloatArray, rows: Rows, out: FloatArray) -> FloatArray:
 
 
 def project_back(dH: FloatArray, rows: Rows) -> FloatArray:
-    """DH X of a block: from (K, L, b) to the gradient with respect to W, (K, L, m)."""
+    """Multiply a block of rows by gradients dH (K, L, b): the gradient with respect to W."""
     if rows.ndim == 3:
         gradient: FloatArray = np.matmul(dH, rows)
         return gradient
@@ -250,7 +250,10 @@ def project_back(dH: FloatArray, rows: Rows) -> FloatArray:
 
 
 def view_rows(X: Rows, start: int, stop: int, dtype: Any = None) -> Rows:
-    """Rows from ``start`` to ``stop``, contiguous and of that type; a copy only where needed."""
+    """Return the block of rows from ``start`` to ``stop``, contiguous and of that type.
+
+    A copy only where needed.
+    """
     if not sparse.issparse(X):
         return np.ascontiguousarray(X[start:stop], dtype)
     stop = min(stop, X.shape[0])
@@ -258,3 +261,9 @@ def view_rows(X: Rows, start: int, stop: int, dtype: Any = None) -> Rows:
     data = X.data[low:high] if dtype is None else X.data[low:high].astype(dtype, copy=False)
     parts = (data, X.indices[low:high], X.indptr[start : stop + 1] - low)
     return type(X)(parts, shape=(stop - start, X.shape[1]))
+
+
+def pick_ascending_rows(X: Any, rows: IntArray) -> Any:
+    """Return some rows of X, whose numbers ascend; without a copy if they are one block."""
+    start, stop = int(rows[0]), int(rows[-1]) + 1
+    return X[start:stop] if stop - start == len(rows) else X[rows]

@@ -95,7 +95,7 @@ MIN_DOMAINS = 4  # needed for an interval over domains
 
 
 def score_predictions(y_true: Any, y_pred: Any, domain: Any = None) -> dict[str, Any]:
-    """Score predictions against the truth.
+    """Score predicted classes where the labels are known: as a whole, by class and by domain.
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ Figure = dict[str, float | None]
 
 
 def score_numbers(y_true: Any, y_pred: Any, domain: Any = None) -> dict[str, Any]:
-    """Score predicted numbers against the truth.
+    """Score predicted numbers where the labels are known, as a whole and by domain.
 
     Parameters
     ----------

@@ -168,7 +168,7 @@ def approximate_mmd(
 
 
 def median_bandwidth(A: Any, B: Any, *, max_rows: int = MEDIAN_ROWS) -> float:
-    """Return the median distance between two different rows of the pooled sample.
+    """Return the bandwidth that MMD takes: the median distance between two different rows.
 
     Above ``max_rows`` rows, evenly spaced ones of each sample, in its share, stand for all.
     Where more than half of the distances are zero, the mean of the others is taken; where

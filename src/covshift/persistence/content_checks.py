@@ -371,7 +371,7 @@ def forged(part: Any) -> ModelFileError:
 
 
 def parts_of(model: Any) -> Iterator[Any]:
-    """Yield the model and everything in it, each object once."""
+    """Yield the contents of a model, itself and everything in it, each object once."""
     waiting, seen = [model], set()
     while waiting:
         part = waiting.pop()

@@ -72,7 +72,7 @@ def ratios_of_rows(
 def fit_held_out_scaling(
     adapter: Any, estimator: Any, X: Any, labels: Any, domains: FitDomains, weights: Any = None
 ) -> Scaling:
-    """Fit what turns logits into probabilities, from source rows that fits leave out.
+    """Fit, for class proportions, what turns logits into probabilities, on held-out source rows.
 
     Labeled source rows are dealt into three folds, by class and with a fixed seed. A clone of the
     candidate is fitted without each fold, and to everything else. Parameters as in

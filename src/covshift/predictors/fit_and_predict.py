@@ -193,7 +193,7 @@ def adapt_rows(
                 "An estimator that uses target rows cannot be fitted to rows in blocks: fit it to "
                 "a sample of the rows, in memory."
             )
-        labeled, chosen = represent_some(fitted, X, domains.label_mask, **where)
+        labeled, chosen = _represent_some(fitted, X, domains.label_mask, **where)
         return AdaptedRows(fitted, labeled, None, importance, domains, chosen)
     # All rows at once: norms of a batch are those of the whole domain.
     Z = represent(fitted, X, **where)
@@ -208,7 +208,7 @@ def fit_estimator(
     domains = adapted.domains
     weights = combine_weights(sample_weight, adapted.importance, domains)
     if adapted.importance is not None and is_classifier(estimator):
-        weights = keep_every_class(weights, labels)
+        weights = _keep_every_class(weights, labels)
     estimator = clone(estimator)
     if uses_target_rows(estimator):
         y = blank_labels(labels, domains.label_mask)
@@ -271,7 +271,7 @@ def combine_weights(given: Any, importance: Any, domains: FitDomains) -> FloatAr
     return scaled
 
 
-def keep_every_class(weights: Any, labels: Any) -> Any:
+def _keep_every_class(weights: Any, labels: Any) -> Any:
     """Give a class whose rows all have importance zero a negligible weight.
 
     libsvm drops rows without weight, and then a class that no other row has: its scores would
@@ -326,7 +326,7 @@ def represent(adapter: Any, X: Any, **domains: Any) -> Any:
     return X
 
 
-def represent_some(
+def _represent_some(
     adapter: Any, X: Any, label_mask: BoolArray, sample_domain: Any = None
 ) -> tuple[FloatArray, IntArray]:
     """Represent as many labeled rows as fit into memory; return them, and which they are.

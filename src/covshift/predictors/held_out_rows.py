@@ -97,7 +97,7 @@ def cross_fit(
     label_kind: Literal["class", "number"] = "class",
     sample_weight: Any = None,
 ) -> FloatArray:
-    """Return what fits that left some rows out say of these rows.
+    """Return what candidates say of held-out rows, which their fits left out.
 
     The rows ``held`` are dealt into three folds, by stratum and with a fixed seed. A clone of the
     candidate is fitted without each fold, and to everything else. Parameters as in

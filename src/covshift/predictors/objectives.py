@@ -72,7 +72,7 @@ METRICS: dict[str, Metric] = {
 NUMBER_METRICS: dict[str, Metric] = {R2: r2, MAE: negative_mae}
 
 
-def resolve_metric(objective: Any, classes: Any) -> Metric:
+def metric_of_objective(objective: Any, classes: Any) -> Metric:
     """Return the metric of an objective; a user's function of labels is one of class numbers."""
     if callable(objective):
         return _of_numbers(objective, classes)
@@ -84,7 +84,9 @@ def resolve_metric(objective: Any, classes: Any) -> Metric:
     )
 
 
-def resolve_number_metric(objective: Any, restore: Callable[[FloatArray], FloatArray]) -> Metric:
+def number_metric_of_objective(
+    objective: Any, restore: Callable[[FloatArray], FloatArray]
+) -> Metric:
     """Return the metric of an objective for numbers in units of the source.
 
     Parameters

@@ -72,7 +72,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from covshift.base import check_number
 from covshift.kernels.array_types import BoolArray, FloatArray
-from covshift.kernels.distinct_rows import count_different, share_repeated
+from covshift.kernels.distinct_rows import count_distinct, share_repeated
 from covshift.kernels.probabilities import class_shares
 from covshift.measures import (
     SourceSupport,
@@ -292,7 +292,7 @@ def gather_evidence(
         float(1 - SourceSupport().fit(A).outside(B).mean()),
         {name: one.effective_sample_size for name, one in weightings.items()},
         share_repeated(A, B),
-        count_different(A, B),
+        count_distinct(A, B),
     ), weightings
 
 
@@ -367,7 +367,7 @@ def _separation_pvalue(spaces: list[tuple[FloatArray, FloatArray]]) -> float:
 def density_ratios(
     A: FloatArray, B: FloatArray
 ) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
-    """Return the density of B over that of A: at the rows of A, cross-fitted, and as a function."""
+    """Return density ratios of B over A for prediction sets, cross-fitted, and as a function."""
     estimator = ClassifierWeights(random_state=0)
     where = np.repeat([0, -1], [len(A), len(B)])
     with ignored_warnings(UnreliableWeightsWarning, ConvergenceWarning):

@@ -54,8 +54,8 @@ from covshift.predictors.objectives import (
     Metric,
     decide_classes,
     is_balanced,
-    resolve_metric,
-    resolve_number_metric,
+    metric_of_objective,
+    number_metric_of_objective,
 )
 from covshift.predictors.prediction_sets import IntervalPredictor, SetPredictor
 from covshift.row_checks import check_magnitude, validate_rows
@@ -648,7 +648,9 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
                 f"AutoAdaptedClassifier can't train when only one class is present: the known "
                 f"labels are all {self.classes_[0]!r}."
             )
-        return Labels(codes, len(self.classes_), resolve_metric(self.objective_, self.classes_))
+        return Labels(
+            codes, len(self.classes_), metric_of_objective(self.objective_, self.classes_)
+        )
 
     def _settings_of_choice(self) -> dict[str, Any]:
         return {
@@ -876,7 +878,7 @@ class AutoAdaptedRegressor(IntervalPredictor, ScoredRegressor, AutoAdapted):
         codes = np.full(len(mask), -1, dtype=np.int64)
         codes[mask] = task.group(values[mask])
         self._label_task = task
-        metric = resolve_number_metric(self.objective_, task.restore)
+        metric = number_metric_of_objective(self.objective_, task.restore)
         return Labels(codes, len(task.edges) + 1, metric, values, task)
 
     def _held_out_units(self, labels: Any, scores: FloatArray) -> tuple[Any, FloatArray]:

@@ -54,7 +54,7 @@ def scatter_about(
 
 
 def tiles_by_code(rows: Rows, codes: IntArray, n_groups: int) -> Iterator[tuple[Any, FloatArray]]:
-    """Yield the rows of each code, some at a time, in double precision."""
+    """Yield the rows of each code, some at a time, for moments in double precision."""
     for start in range(0, rows.shape[0], TILE_ROWS):
         tile = view_rows(rows, start, start + TILE_ROWS, np.float64)
         own = codes[start : start + TILE_ROWS]

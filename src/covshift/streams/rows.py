@@ -27,9 +27,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from covshift.domains import Unit, pick_rows, unit_codes
+from covshift.domains import Unit, unit_codes
 from covshift.kernels.array_types import IntArray
-from covshift.kernels.row_blocks import view_rows
+from covshift.kernels.row_blocks import pick_ascending_rows, view_rows
 from covshift.row_checks import (
     check_magnitude,
     check_rows_of,
@@ -143,7 +143,9 @@ class MemoryRows(OpenRows):
 
     def measure(self, units: Units, of_rows: OfRows, of_stream: OfStream) -> dict[Unit, Any]:
         """Learn something of each unit from its rows."""
-        return {unit: of_rows(pick_rows(self._X, rows), unit) for unit, rows in units.items()}
+        return {
+            unit: of_rows(pick_ascending_rows(self._X, rows), unit) for unit, rows in units.items()
+        }
 
     def draw(self, members: Any, n_rows: int) -> Any:
         """Return a copy of all rows that a mask holds."""
@@ -248,7 +250,7 @@ def bring_home(values: Any) -> Any:
 
 
 def sample_rows(members: Any, n_rows: int, seed: Any = 0) -> IntArray:
-    """Numbers of at most ``n_rows`` of the rows that a mask holds, drawn at random, ascending."""
+    """Draw at most ``n_rows`` numbers of a stream's rows, of those that a mask holds, ascending."""
     rows = np.flatnonzero(members)
     if len(rows) <= n_rows:
         return rows
@@ -625,7 +627,7 @@ def open_rows(
 
 
 def rows_in_memory(estimator: Any, X: Any, *, reset: bool) -> Any:
-    """Check rows for an estimator that needs them in memory, and return the array.
+    """Open rows for an estimator that needs them in memory, checked, and return the array.
 
     Those of a file are read, however large it is; those of Dask, which may be on many machines,
     are refused.
@@ -737,7 +739,7 @@ def draw_in_memory(
 
 
 def warn_sampled(what: str, n_drawn: int, n_rows: int, error: str) -> None:
-    """Warn that ``what`` was learned from a sample, with its size and error."""
+    """Warn that ``what`` was learned from a sample of a stream's rows, with its size and error."""
     warnings.warn(
         f"{what} from {n_drawn:,} of {n_rows:,} rows, drawn at random: {error}.",
         SampledRowsWarning,

@@ -38,16 +38,16 @@ from covshift.tables.encoder import TableEncoder
 from covshift.tables.label_column import CLASSIFICATION, REGRESSION
 from covshift.tables.matching import MatchedTables
 from covshift.tables.messages import TableError, one_line
-from covshift.tables.model_reader import open_for_model, read_most
+from covshift.tables.model_reader import open_for_model
 from covshift.tables.own_models import (
     check_own_model,
     inner_model,
     trial_rows,
     with_any_labels,
 )
-from covshift.tables.reading import sample_note
+from covshift.tables.reading import read_most
 from covshift.tables.table_models import TableClassifier, TableEstimator, TableRegressor
-from covshift.tables.table_words import NOT_ADAPTED, say_scored, say_unbalanced
+from covshift.tables.table_words import NOT_ADAPTED, say_sampled, say_scored, say_unbalanced
 from covshift.warning_filters import ignored_warnings
 
 LEADERBOARD_HEAD = 10
@@ -98,7 +98,7 @@ def check_choice(
 
 
 def check_objective(objective: str | None, task: str = CLASSIFICATION) -> str:
-    """Return the objective, the task's first by default; refuse one of the other task."""
+    """Return the objective to adapt for, the task's first by default; refuse the other task's."""
     allowed = REGRESSION_OBJECTIVES if task == REGRESSION else OBJECTIVES
     if objective is None:
         return allowed[0]
@@ -303,7 +303,7 @@ def describe_model(
 
 
 def list_members(model: TableEstimator) -> list[dict[str, Any]]:
-    """Return what predicts, with weights: the members of a vote, or the one classifier."""
+    """Return what an adapted model predicts with: the members of a vote, or the one classifier."""
     estimator = model.estimator_
     if not _is_automatic(estimator):
         return [{"candidate": _one_name(estimator), "weight": 1.0}]
@@ -316,7 +316,7 @@ def list_members(model: TableEstimator) -> list[dict[str, Any]]:
 def adapt_model(
     model: TableEstimator, path: Any, *, domain: str | None = None, **options: Any
 ) -> tuple[TableEstimator, dict[str, Any]]:
-    """Return a model for the rows of another file, learned without the training rows.
+    """Adapt a model to the rows of another file, without the training rows.
 
     Members of a vote that cannot learn a new target leave it, which the summary says; if the
     others have less than half of its weight, the model is refused.
@@ -350,7 +350,7 @@ def adapt_model(
     reader.departures.add(frame)
     read = reader.notes()
     if table.rows is not None:
-        read.append(sample_note(len(table.rows), reader.reader.n_rows))
+        read.append(say_sampled(len(table.rows), reader.reader.n_rows))
     notes = [f"{one_line(Path(path).name)}: {note}" for note in read]
     if not model.adapts_:
         notes.append(NOT_ADAPTED)

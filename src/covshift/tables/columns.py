@@ -91,7 +91,7 @@ def trim(cells: Any, missing: Sequence[str] = MISSING) -> Any:
 
 
 def from_start(cells: Any) -> Any:
-    """Return text that begins where its buffers begin, copied if it does not.
+    """Return a column of text that begins where its buffers begin, copied if it does not.
 
     Up to pyarrow 22 at least, ``if_else`` returns zero bytes for part of the texts of a slice.
     """
@@ -108,7 +108,7 @@ def _trim_all(cells: Any, missing: Sequence[str]) -> Any:
 
 
 def to_numbers(cells: Any, style: NumberStyle, unit: str = "") -> Any:
-    """Return text as float64; cells that are not a finite number of this style are missing.
+    """Return a column of text as float64; cells that are not a finite number are missing.
 
     ``unit`` may stand before or behind a number.
     """
@@ -154,7 +154,7 @@ def without_unit(cells: Any, unit: str) -> Any:
 
 
 def plain_signs(cells: Any) -> Any:
-    """Return text whose negative numbers begin with a plain minus: ``-5`` for ``(5)``."""
+    """Return a column of text whose negative numbers begin with a minus: ``-5`` for ``(5)``."""
     if not pa.compute.any(pa.compute.match_substring_regex(cells, ODD_SIGN)).as_py():
         return cells
     cells = pa.compute.replace_substring_regex(cells, rf"^[{DASHES}]", "-")
@@ -169,7 +169,7 @@ def _escaped(text: str) -> str:
 
 
 def to_dates(cells: Any, spelling: str = "") -> Any:
-    """Return text as timestamps without zone; cells that are not such a date are missing.
+    """Return a column of text as timestamps without zone; cells that are not dates are missing.
 
     No spelling: ISO 8601.
     """
@@ -235,7 +235,9 @@ def finite(numbers: Any) -> Any:
 
 
 def guess_number_style(columns: list[Any], usual: NumberStyle) -> NumberStyle:
-    """Return the style under which more cells of columns known to be numbers can be read.
+    """Return the style of the cells of several columns known to be numbers.
+
+    The one under which more of the cells can be read.
 
     Where both serve alike it is the ``usual`` one, that of the training table.
     """
@@ -248,7 +250,7 @@ def guess_number_style(columns: list[Any], usual: NumberStyle) -> NumberStyle:
 
 
 def count_numbers(cells: Any, style: NumberStyle) -> int:
-    """Return how many cells, trimmed, are numbers of this style."""
+    """Return how many cells of a column, trimmed, are numbers of this style."""
     return int(
         pa.compute.sum(pa.compute.match_substring_regex(cells, NUMBER_PATTERNS[style])).as_py() or 0
     )
@@ -298,7 +300,7 @@ def as_frame(X: Any) -> Any:
 
 
 def column_kind(column: Any) -> Kind:
-    """Return what a column holds."""
+    """Return the kind of a column: number, truth value, date or text."""
     if isinstance(column, pa.Array):
         kind = arrow_kind(column.type)
         assert kind is not None
@@ -459,7 +461,7 @@ UNUSABLE = "lists, records, bytes, times of day or durations"
 
 
 def arrow_kind(kind: Any) -> Kind | None:
-    """Return what a type of Arrow is to us, or None."""
+    """Return the kind of a column of this type of Arrow, or None."""
     if pa.types.is_dictionary(kind):
         return arrow_kind(kind.value_type)
     if pa.types.is_boolean(kind):

@@ -37,7 +37,7 @@ class History(NamedTuple):
 
 
 def batch_key(*parts: str) -> str:
-    """Return the key of these parts; no two lists of parts have the same text.
+    """Return the key of a batch: no two lists of its parts have the same text.
 
     Examples
     --------
@@ -253,6 +253,6 @@ def history_lines(found: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def count_covered(batches: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Count the batches whose labels tell whether the interval covered the score, and those did."""
+    """Count the batches of a history whose labels tell whether the interval covered the score."""
     told = [one["covered"] for one in batches if one.get("covered") is not None]
     return {"batches": len(told), "covered": sum(told)}

@@ -141,7 +141,7 @@ class Intake:
 
 
 def parse_kinds(texts: Sequence[str]) -> dict[str, str]:
-    """Return what ``COL=KIND`` says, by column."""
+    """Return the kinds of columns that a user gives for the schema as ``COL=KIND``."""
     pairs = {}
     for text in texts:
         name, sign, kind = text.rpartition("=")

@@ -29,10 +29,10 @@ from covshift.tables.text_layout import (
     SEPARATOR_NAMES,
     SEPARATORS,
     GivenLayout,
-    column_names,
     find_layout,
     is_aligned,
     is_row_names,
+    names_of_header,
     squeeze_spaces,
 )
 
@@ -353,7 +353,7 @@ class TextBatches:
         self.header_bytes = len(text[: layout.header_length].encode("utf-8"))
         self.chunk_bytes = max(chunk_bytes, SAMPLE_BYTES)
         self._missing: Sequence[str] = MISSING
-        self.names, self.nameless, self.notes = column_names(layout.names)
+        self.names, self.nameless, self.notes = names_of_header(layout.names)
         self.row_names = [
             self.names[i] for i, name in enumerate(layout.names) if header and is_row_names(i, name)
         ]

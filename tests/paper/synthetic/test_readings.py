@@ -8,7 +8,13 @@ import pytest
 from covshift.paper.synthetic.printed import REBUILT_ACCURACY, REBUILT_BASELINE
 from covshift.paper.synthetic.report import _agree, gather, readings_document
 from covshift.paper.synthetic.study import READINGS_EXPERIMENT, _group_trials, declare_readings
-from covshift.paper.synthetic.systems import AS_RELEASED, DATA_SETS, READINGS_TRIED, SYSTEMS, build
+from covshift.paper.synthetic.systems import (
+    AS_RELEASED,
+    DATA_SETS,
+    READINGS_TRIED,
+    SYSTEMS,
+    build_part,
+)
 from covshift.paper.synthetic.trials import draw_trial, run_trials
 from covshift.report.document import validate_document
 from covshift.studies.result_tables import estimate
@@ -41,7 +47,7 @@ def test_the_first_reading_of_each_system_is_the_one_used():
 def test_every_recipe_builds(system, reading):
     data, start = draw_trial("radial", 0)
     for part in READINGS_TRIED[system][reading].values():
-        estimator = build(part, data, start)
+        estimator = build_part(part, data, start)
         for name, value in part["params"].items():
             if name != "bases":
                 assert getattr(estimator, name) == value

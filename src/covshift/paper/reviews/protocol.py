@@ -136,7 +136,7 @@ class ReviewTrial(NamedTuple):
 
 
 def load_reviews(folder: str) -> Reviews:
-    """Load the counts."""
+    """Load the reviews of the protocol, and which of their words are single."""
     found = load_amazon_reviews(folder)
     collection = Collection("reviews", found.data, found.target, found.domain, found.domain_names)
     return Reviews(collection, np.array([" " not in word for word in found.feature_names]))
@@ -144,7 +144,7 @@ def load_reviews(folder: str) -> Reviews:
 
 @lru_cache(maxsize=2)
 def load_declared_reviews(folder: str, fingerprint: str) -> Reviews:
-    """Load the reviews that trials were declared on, once in each process."""
+    """Load the protocol's reviews that trials were declared on, once in each process."""
     reviews = load_reviews(folder)
     if reviews.fingerprint != fingerprint:
         raise CollectionError(f"{folder} has changed since the run began: start again.")

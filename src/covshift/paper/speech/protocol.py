@@ -60,12 +60,12 @@ class DrawnTrial(NamedTuple):
 
 
 def corpora_to_test(corpora: Sequence[str]) -> list[str]:
-    """Those whose speakers are tested."""
+    """Return the corpora whose speakers the protocol tests."""
     return [corpus for corpus in corpora if corpus not in ONLY_TRAINS]
 
 
 def draw_halves(table: SpeechTable, corpus: str, rng: np.random.RandomState) -> Halves:
-    """Draw a speaker and deal the speaker's recordings into two halves.
+    """Draw a speaker as the protocol does, and deal the speaker's recordings into two halves.
 
     Until the test half has both classes; an odd recording goes to the test half.
     """
@@ -178,7 +178,7 @@ class Fold(NamedTuple):
 def source_fold(
     source: Mapping[str, tuple[FloatArray, Any]], fold: int, n_folds: int, seed: int
 ) -> Fold:
-    """Return a fold by speaker: those held out are taken as the target, without labels."""
+    """Return a fold of the protocol by speaker: those held out are the target, without labels."""
     rng = np.random.RandomState(seed)
     names = list(source)
     speaker = np.repeat(np.arange(len(names)), [len(source[name][1]) for name in names])
@@ -198,7 +198,7 @@ def file_of(folder: Path, digest: str) -> Path:
 
 
 def table_of(bunch: Any) -> SpeechTable:
-    """Return the table of a corpus as `covshift.datasets.load_speech_corpus` returns it."""
+    """Return a corpus of `covshift.datasets.load_speech_corpus` as a table of the protocol."""
     names = np.array([bunch.domain_names[number] for number in sorted(bunch.domain_names)])
     numbers = np.array(sorted(bunch.domain_names))
     speaker = names[np.searchsorted(numbers, bunch.domain)]

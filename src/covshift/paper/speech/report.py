@@ -29,7 +29,7 @@ from covshift.paper.speech.summary import (
     compare,
     compare_with_baselines,
     control_scores,
-    gather,
+    summarize_records,
 )
 from covshift.report.document import make_cell, make_document, make_figure, make_section
 from covshift.studies.result_tables import (
@@ -223,7 +223,7 @@ def _paper_words(corpus: str) -> list[str]:
 
 def terminal_table(records: Sequence[Record]) -> TextTable:
     """Return the UAR of every system with the printed settings, its difference and p-values."""
-    results = gather(records)
+    results = summarize_records(records)
     return TextTable(
         ["corpus", "system", "UAR", "difference", "Wilcoxon p", "clustered p"],
         [_terminal_rows(results, corpus) for corpus in results.corpora],

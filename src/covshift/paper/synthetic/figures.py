@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from covshift.datasets import ShiftedData
 from covshift.domains import stack_domains
 from covshift.kernels.array_types import FloatArray
-from covshift.paper.synthetic.systems import DATA_SETS, READINGS, RECONSTRUCTED, build
+from covshift.paper.synthetic.systems import DATA_SETS, READINGS, RECONSTRUCTED, build_part
 from covshift.paper.synthetic.trials import draw_trial
 from covshift.report.document import make_figure
 from covshift.report.figures import FONT_SIZE, label_axes, new_figure, png_bytes  # needs an extra
@@ -102,7 +102,7 @@ def _data_sets(seed: int) -> dict[str, Any]:
 
 def _fit(data_set: str, system: str, seed: int) -> tuple[ShiftedData, Any]:
     data, start = draw_trial(data_set, seed)
-    adapter = build(READINGS["used well"][system]["adapter"], data, start)
+    adapter = build_part(READINGS["used well"][system]["adapter"], data, start)
     X, y, sample_domain = stack_domains(data.X_source, data.y_source, data.X_target)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -31,7 +31,7 @@ from covshift.paper.synthetic.systems import (
 )
 from covshift.paper.synthetic.trials import FAMILY, STATEMENTS
 from covshift.report.document import make_cell, make_document, make_section
-from covshift.studies import report
+from covshift.studies import result_tables
 from covshift.studies.result_tables import (
     STEP,
     Figure,
@@ -101,8 +101,8 @@ def gather(records: Iterable[Record]) -> Trials:
 def values(trials: Frame | None, name: str) -> list[float]:
     """Return one result of each trial: a stored one, or a change in percent made of two."""
     if name not in CHANGES:
-        return report.values(trials, name)
-    both = zip(*(report.values(trials, part) for part in CHANGES[name]), strict=True)
+        return result_tables.values(trials, name)
+    both = zip(*(result_tables.values(trials, part) for part in CHANGES[name]), strict=True)
     return [float(percentage_change(before, after)) for before, after in both]
 
 
@@ -263,7 +263,7 @@ def synthetic_document(
 
 
 def accuracy_table(records: Sequence[Record]) -> TextTable:
-    """Return the accuracies beside the printed ones, for a terminal."""
+    """Report the accuracies of the study beside the printed ones, for a terminal."""
     trials = gather(records)
 
     def row(cell: Cell) -> list[str]:
@@ -533,7 +533,9 @@ def _supplement_section(show: Columns) -> Any:
 
 def _statements_section(trials: Trials) -> Any:
     """Return how often the paper's statements hold."""
-    checked = [held for rows in trials.values() for held in report.values(rows, "statements")]
+    checked = [
+        held for rows in trials.values() for held in result_tables.values(rows, "statements")
+    ]
     found = {name: [held[name] for held in checked if name in held] for name in STATEMENTS}
 
     def count(name: str) -> Any:

@@ -25,7 +25,7 @@ from covshift.studies.comparison.collections import (
     domain_pairs,
     draw_pair,
     load_collection,
-    load_declared,
+    load_declared_collection,
 )
 from covshift.studies.comparison.report import comparison_document, comparison_table
 from covshift.studies.comparison.systems import (
@@ -100,7 +100,7 @@ def run_comparison(trials: list[Trial], paths: Mapping[str, str]) -> list[dict[s
     the same system fitted without target rows (``without_target``) where that makes sense.
     """
     name = trials[0].settings["collection"]
-    collection = load_declared(name, paths[name], trials[0].settings["data"])
+    collection = load_declared_collection(name, paths[name], trials[0].settings["data"])
     with warnings.catch_warnings():
         # Fixed numbers of iterations, few rows with most of the weight, nothing to adapt to in a
         # control: the study measures all of these.
@@ -144,7 +144,7 @@ def common_estimator(C: float) -> Any:
 
 @lru_cache(maxsize=128)  # one choice serves all systems and all targets
 def _c_of_source(name: str, path: str, fingerprint: str, source: str, seed: int) -> float:
-    collection = load_declared(name, path, fingerprint)
+    collection = load_declared_collection(name, path, fingerprint)
     target = next(other for other in collection.domain_names.values() if other != source)
     return choose_c(draw_pair(collection, source, target, seed, MAX_ROWS))
 
