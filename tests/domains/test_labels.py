@@ -144,6 +144,15 @@ def test_integers_beyond_64_bits():
         encode_classes(hidden([10**20, 10**20 + 1, 10**20], None, None), MASK)
 
 
+def test_a_missing_date_is_not_a_class():
+    dates = np.array(["2024-01-01", "NaT", "NaT", "2024-01-02", "NaT"], dtype="datetime64[D]")
+    for kind in ("class", "any"):
+        with pytest.raises(ValueError, match="contains NaT"):
+            known_labels(dates, MASK, kind=kind)
+    dates[1] = dates[0]
+    assert known_labels(dates, MASK, kind="class").tolist() == dates[MASK].tolist()
+
+
 def test_labels_must_suit_their_use():
     with pytest.raises(ValueError, match="Unknown label type"):
         known_labels([0.1, 0.2, 0, 0.3, 0], MASK, kind="class")

@@ -266,6 +266,8 @@ def known_labels(
     dtype = "numeric" if kind == "number" else None
     if kind == "number" or labels.dtype.kind in "fcO":
         labels = check_array(labels, ensure_2d=False, dtype=dtype, input_name="y")
+    if labels.dtype.kind in "mM" and np.isnat(labels).any():
+        raise ValueError("Input y contains NaT. Say by label_mask which rows have no label.")
     if kind == "class":
         check_classification_targets(labels)
     return labels
