@@ -432,7 +432,9 @@ def _as_rows(X):
 SOURCE, ESTIMATED = "source", "estimated"
 
 
-def _estimator_has(method):
+def estimator_has(method):
+    """Return a check for `available_if`: whether the estimator, fitted or given, has a method."""
+
     def check(self):
         return hasattr(getattr(self, "estimator_", None) or self._base_estimator(), method)
 
@@ -440,21 +442,21 @@ def _estimator_has(method):
 
 
 def _has_probabilities(self):
-    return self.class_shares == ESTIMATED or _estimator_has("predict_proba")(self)
+    return self.class_shares == ESTIMATED or estimator_has("predict_proba")(self)
 
 
 def _has_logarithms(self):
-    return self.class_shares == ESTIMATED or _estimator_has("predict_log_proba")(self)
+    return self.class_shares == ESTIMATED or estimator_has("predict_log_proba")(self)
 
 
 def _has_margins(self):
     # Margins ignore class proportions: the most probable class may have a smaller margin.
-    return self.class_shares != ESTIMATED and _estimator_has("decision_function")(self)
+    return self.class_shares != ESTIMATED and estimator_has("decision_function")(self)
 
 
 def _decides(self):
     return self.class_shares == ESTIMATED or (
-        self.objective is not None and _estimator_has("predict_proba")(self)
+        self.objective is not None and estimator_has("predict_proba")(self)
     )
 
 
