@@ -327,11 +327,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return _write_categories(features, start, texts, rows, self.categories_[name])
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        return tags
+        return take_any_column(super().__sklearn_tags__())
+
+
+def take_any_column(tags: Any) -> Any:
+    """Say in scikit-learn's tags that tables with texts and missing values are taken."""
+    tags.input_tags.allow_nan = True
+    tags.input_tags.string = True
+    tags.input_tags.categorical = True
+    return tags
 
 
 def _write_categories(

@@ -28,7 +28,7 @@ from covshift.domains import (
     new_target_domain,
 )
 from covshift.kernels.array_types import FloatArray, IntArray
-from covshift.predictors.adapted import AdaptedEstimator
+from covshift.predictors.adapted import AdaptedEstimator, estimator_has
 from covshift.predictors.fit_and_predict import does_adapt, uses_target_rows
 from covshift.predictors.held_out_rows import HeldOutRows
 from covshift.predictors.objectives import R2
@@ -36,7 +36,7 @@ from covshift.predictors.prediction_sets import PredictionIntervals, PredictionS
 from covshift.registry import NO_ADAPTATION
 from covshift.row_checks import check_magnitude
 from covshift.shared_docs import documented_like
-from covshift.tables.encoder import TableEncoder
+from covshift.tables.encoder import TableEncoder, take_any_column
 from covshift.tables.matching import NEW, MatchedTables
 from covshift.tables.schema import TableSchema
 
@@ -368,18 +368,7 @@ class TableEstimator(DomainRequests, BaseEstimator):
         return hasattr(self, "reference_domain_")
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        return tags
-
-
-def _estimator_has(method):
-    def check(self):
-        return hasattr(getattr(self, "estimator_", None) or self._base_estimator(), method)
-
-    return check
+        return take_any_column(super().__sklearn_tags__())
 
 
 class TableClassifier(ScoredClassifier, TableEstimator):
@@ -448,12 +437,12 @@ class TableClassifier(ScoredClassifier, TableEstimator):
         """Classes, in the order of the columns of ``predict_proba``."""
         return self.estimator_.classes_
 
-    @available_if(_estimator_has("decide"))
+    @available_if(estimator_has("decide"))
     def decide(self, P: Any) -> Any:
         """Return the classes that ``predict`` chooses for rows with these probabilities."""
         return self.estimator_.decide(P)
 
-    @available_if(_estimator_has("predict_proba"))
+    @available_if(estimator_has("predict_proba"))
     def predict_proba(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
         """Return the class probabilities of rows; parameters as in ``predict``."""
         Z = self.encode(X)
@@ -461,7 +450,7 @@ class TableClassifier(ScoredClassifier, TableEstimator):
         probabilities: FloatArray = self.estimator_.predict_proba(Z, sample_domain=domain)
         return probabilities
 
-    @available_if(_estimator_has("predict_set"))
+    @available_if(estimator_has("predict_set"))
     def predict_set(
         self, X: Any, alpha: float = 0.1, *, sample_domain: Any = None, X_target: Any = None
     ) -> PredictionSets:
