@@ -90,7 +90,7 @@ class DomainQuantileTransformer(UnitAdapter):
     n_quantiles : int, default=1000
         Quantiles stored for each feature and unit; at most the number of the unit's rows.
     output_distribution : {"normal", "uniform"}, default="normal"
-        Distribution of each feature in each unit afterwards: standard normal, or uniform
+        Distribution of each feature in each unit afterward: standard normal, or uniform
         between 0 and 1.
     pooling : {"role", "domain"}, default="role"
         Units that share quantiles: all sources and all targets, or each domain by itself.

@@ -36,7 +36,7 @@ class LinearMongeAlignment(LinearAlignment):
             \bigl(C_\text{from}^{1/2} C_\text{to} C_\text{from}^{1/2}\bigr)^{1/2}
             C_\text{from}^{-1/2}
 
-    Means and covariances agree afterwards, as with `CorrelationAlignment`; of all the linear
+    Means and covariances agree afterward, as with `CorrelationAlignment`; of all the linear
     maps that achieve it, this one moves the rows least. Rows of the other role stay as they
     are.
 

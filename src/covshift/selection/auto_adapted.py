@@ -276,7 +276,7 @@ class AutoAdapted(BaseEstimator):
             self._learn_target(X, None if domain is None else unit)
         if left:
             warnings.warn(
-                "Left the ensemble, because they cannot learn a new target: "
+                "These candidates left the ensemble, because they cannot learn a new target: "
                 f"{', '.join(one.candidate.name for one in left)}. Refit to include them.",
                 FewerMembersWarning,
                 stacklevel=2,
