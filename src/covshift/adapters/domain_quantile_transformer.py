@@ -82,8 +82,8 @@ class DomainQuantileTransformer(UnitAdapter):
 
     **Assumption**: domains differ by any increasing transformation of each single feature
     (gain, offset, saturation, another unit or scale), and a label depends on a row's ranks
-    within its domain. It harms when ranks mean something else elsewhere, as when classes
-    have other shares, and it leaves correlations between features as they are.
+    within its domain. It harms when ranks mean something else elsewhere, as when class
+    proportions differ, and it leaves correlations between features as they are.
 
     Parameters
     ----------

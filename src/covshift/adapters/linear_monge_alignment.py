@@ -42,8 +42,8 @@ class LinearMongeAlignment(LinearAlignment):
 
     **Assumption**: the domains differ by a linear map that is a positive stretching along
     some axes, and a label moves with its row. A shift that turns or mirrors the rows is
-    undone by another map than the shortest one, and where classes have other shares in the
-    other domain, rows are pushed across the boundary: there it harms.
+    undone by another map than the shortest one, and where class proportions differ between
+    the domains, rows are pushed across the boundary: there it harms.
 
     Parameters
     ----------

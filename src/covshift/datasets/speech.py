@@ -325,8 +325,8 @@ def _warn_of_low_rates(rates: list[int]) -> None:
     if n_low:
         warnings.warn(
             f"{n_low} of {len(rates)} recordings have fewer than {RATE} samples per second, so "
-            "their upper mel bands are empty, and their features differ from those of other "
-            'recordings for that reason alone: bandwidth="narrow" makes them comparable.',
+            "their upper mel bands are empty. Their features differ from those of other "
+            'recordings for that reason alone. Use bandwidth="narrow" to make them comparable.',
             UserWarning,
             stacklevel=3,
         )

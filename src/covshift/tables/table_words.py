@@ -74,9 +74,9 @@ OF_CLASSES_ONLY = (
     "covshift predict --sets, or predict_interval in Python."
 )
 LABELS_DIFFER = (
-    "The score on the labeled rows is outside the interval that was expected without labels: rows "
-    "like these may now have other labels than in training, or the estimate's assumptions do not "
-    "hold."
+    "The score on the labeled rows is outside the interval that was expected without labels. "
+    "Either rows like these now have other labels than in training, or the assumptions of the "
+    "estimate do not hold."
 )
 WINDOWS_ALIKE = (
     "Windows of one recording resemble each other: another recording of an unchanged machine can "

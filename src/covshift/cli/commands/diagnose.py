@@ -1,4 +1,4 @@
-"""``covshift diagnose``: what moved between two tables, what to do, how good it will be."""
+"""``covshift diagnose``: what moved between two tables, the advice, and expected scores."""
 
 import shlex
 from dataclasses import fields
