@@ -294,7 +294,7 @@ def named_twice(rows: Sequence[dict[str, Any]]) -> str:
         if key in lines:
             return (
                 f"names the recording {row['file']} in lines {lines[key]} and {number}: keep one, "
-                "since windows of one recording on two sides make every comparison too good"
+                "since windows of one recording on two sides make every score too high"
             )
         lines[key] = number
     return ""
