@@ -88,7 +88,7 @@ class Split:
                 "target rows; both are needed."
             )
         notes.append(
-            f"Split the table into {int((~found).sum()):,} training rows and "
+            f"The table was split into {int((~found).sum()):,} training rows and "
             f"{int(found.sum()):,} target rows, whose labels are not read."
         )
         return found
@@ -393,10 +393,10 @@ def note_moved_columns(tables: MatchedTables, seed: int = 0) -> list[str]:
     clocks = [name for name in ranked if name in tables.kinds and _is_clock(name, tables, top)]
     notes = []
     if top:
-        each = ", ".join(f"{listed([name])} (alone {alone[name]:.2f})" for name in top)
-        rest = "there are no others"
+        each = ", ".join(f"{listed([name])} (AUC {alone[name]:.2f} alone)" for name in top)
+        rest = "these are all columns" if len(top) > 1 else "it is the only column"
         if without is not None:
-            rest = f"without {'them' if len(top) > 1 else 'it'}: {without:.2f}"
+            rest = f"without {'them' if len(top) > 1 else 'it'} the AUC is {without:.2f}"
         notes.append(
             f"A classifier separates training rows from new rows with AUC {auc:.2f}, mostly by "
             f"{each}; {rest}."
