@@ -334,7 +334,7 @@ class Progress:
         """Return the share done and the time left."""
         left = (now - self.start) / (self.n_done - self.n_before) * (self.n_total - self.n_done)
         share = self.n_done / self.n_total
-        minutes = int(left // 60)
+        minutes = round(left / 60)
         return (
             f"{self.n_done} of {self.n_total} ({share:.1%}), {self.n_failed} failed, "
             f"{minutes // 60} h {minutes % 60:02d} min left"
