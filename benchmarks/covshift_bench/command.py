@@ -285,9 +285,16 @@ def show_tasks(options):
 
 def build_fresh(options):
     """Build the fresh collections."""
-    fresh.write_fresh(options.folder)
+    _build(fresh.write_fresh, options.folder)
 
 
 def build_held_out(options):
     """Build the held-out collections."""
-    held_out.write_held_out(options.folder)
+    _build(held_out.write_held_out, options.folder)
+
+
+def _build(write, folder):
+    try:
+        write(folder)
+    except ModuleNotFoundError as error:
+        sys.exit(str(error))
