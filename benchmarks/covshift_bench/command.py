@@ -65,7 +65,7 @@ def _parser():
     _add_choice(_command(commands, "list", list_names, "print tasks and methods"))
     summed = _command(commands, "summary", print_summary, "print the tables")
     _add_results(summed)
-    summed.add_argument("--out", type=Path, help="folder for summary.md, summary.csv, scores")
+    summed.add_argument("--out", type=Path, help="folder for summary.md and tables")
     shown = _command(commands, "page", write_page, "write the leaderboard, a page for a browser")
     _add_results(shown)
     shown.add_argument("--out", type=Path, default=Path("leaderboard.html"))
@@ -256,6 +256,8 @@ def print_summary(options):
         options.out.mkdir(parents=True, exist_ok=True)
         (options.out / "summary.md").write_text(text, encoding="utf-8")
         summaries.to_csv(options.out / "summary.csv", index=False, float_format="%.5g")
+        table = summary.task_table(scored)
+        table.to_csv(options.out / "tasks.csv", index=False, float_format="%.4f")
         scored.to_csv(options.out / "scores.csv", index=False, float_format="%.5g")
         scored.to_parquet(options.out / "scores.parquet", index=False)
 
