@@ -127,6 +127,7 @@ def _merge_entries(
 ) -> Entries:
     """Merge equal rows of the same role and class; drop those without weight."""
     used = weights > 0
+    # Equal rows of another role or class stay apart: they have other parts in the alignment.
     keys = np.column_stack([X[used], target[used], codes[used]])
     merged, number = merge_rows(keys)
     totals = np.zeros(len(merged))
@@ -147,6 +148,8 @@ def _unit_length(rows: FloatArray) -> FloatArray:
 def _principal_axes(rows: FloatArray, n_components: int) -> FloatArray:
     """Return the axes (m, k) of largest variance of centered rows (n, m)."""
     n, m = rows.shape
+    # The smaller of the two products has the same eigenvalues other than zero: (m, m) for few
+    # features, (n, n) for few rows.
     if m <= n:
         axes: FloatArray = eigh(rows.T @ rows, subset_by_index=[m - n_components, m - 1])[1]
         return axes
@@ -174,6 +177,8 @@ def _exact_design(K: FloatArray, loss: Any, ridge: float) -> Design:
     r""":math:`K` and :math:`B^{-1}`, for the sparse matrix ``loss`` :math:`E + \gamma L`."""
     B = np.asarray(loss @ K)
     B[np.diag_indices_from(B)] += ridge
+    # B is a product of symmetric matrices, which is not symmetric itself: LU, not Cholesky's
+    # factors.
     factors = lu_factor(B, overwrite_a=True, check_finite=False)
     return Design(K, lambda R: lu_solve(factors, R, check_finite=False))
 
@@ -193,6 +198,7 @@ def _graph_laplacian(rows: FloatArray, n_neighbors: int, bandwidth: float) -> An
         return sparse.csr_array((n, n))
     graph = kneighbors_graph(rows, min(n_neighbors, n - 1), mode="distance", include_self=False)
     graph.data = gaussian(np.square(graph.data), bandwidth)
+    # Being a neighbor is not mutual; an edge is there if either row is a neighbor of the other.
     W = sparse.csr_array(graph.maximum(graph.T))
     degrees = np.asarray(W.sum(axis=1)).ravel()
     met = degrees > 0  # the weights of a row far from all others may underflow
@@ -215,6 +221,8 @@ def _mean_differences(
         if all(side.any() for side in sides):
             e = np.zeros(len(target))
             for side, sign in zip(sides, (1, -1), strict=True):
+                # With these entries, a product with e is the mean over the source less that over
+                # the target.
                 e[side] = sign * weights[side] / weights[side].sum()
             columns.append(e / np.linalg.norm(e))
     return np.column_stack(columns) if columns else np.zeros((len(target), 0))
@@ -233,6 +241,8 @@ def align(design: Design, start: FloatArray, U: FloatArray) -> Aligned:
     V = design.fit(U)
     UK = U.T @ design.functions
     correction = solve(np.eye(U.shape[1]) + UK @ V, UK)
+    # Woodbury's identity: a term of low rank is added to an inverse without factorizing again, so
+    # that a round of pseudo-labels costs little beside the first.
     return Aligned(start - V @ (correction @ start), V, correction)
 
 
@@ -242,6 +252,7 @@ def _leverages(design: Design, aligned: Aligned, entries: Entries) -> FloatArray
     indicators = np.zeros((len(entries.rows), len(labeled)))
     indicators[labeled, np.arange(len(labeled))] = entries.weights[labeled]
     T = design.fit(indicators)
+    # Coefficients that each label alone would have; the functions times these are columns of S.
     T -= aligned.V @ (aligned.correction @ T)
     found: FloatArray = np.einsum("ij,ji->i", design.functions[labeled], T)
     return np.clip(found, 0, LARGEST_LEVERAGE)
@@ -325,7 +336,7 @@ class JointAlignmentClassifier(GaussianClassifier):
     same as having it twice, in the target too. Weights are not scaled: those of mean one leave the
     balance of the terms as it is.
 
-    Probabilities are calibrated by leaving out labeled rows of the source, and are too sure where
+    Probabilities are calibrated by leaving out labeled rows of the source, and are too high where
     the shift costs accuracy.
 
     **Cost**: with n distinct rows of all domains O(n² m + n³) time and O(n²) memory; with r

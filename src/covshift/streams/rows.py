@@ -72,10 +72,14 @@ class OpenRows(ABC):
     ----------
     shape : (n, m).
     dtype : working precision, that of every computation: float32 or float64.
+    in_parts, on_device : of which kind the rows are; in memory, if neither. For computations that
+        are a different program for each kind; others call the methods.
     """
 
     shape: tuple[int, int]
     dtype: Any
+    in_parts = False
+    on_device = False
     place = "with numpy"  # the library that computes with them, and on which device
 
     def check_beside(self, fitted: Any) -> None:
@@ -177,6 +181,7 @@ class RowStream(OpenRows):
     """
 
     is_sparse: bool
+    in_parts = True
 
     @property
     def data(self) -> Any:
@@ -363,6 +368,8 @@ def _check_device_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
 class DeviceRows(OpenRows):
     """Rows of a tensor, or of another array on a device, checked; computed with where they are."""
 
+    on_device = True
+
     def __init__(self, X: Any) -> None:
         self._X, self.shape, self.dtype, self.place = X, X.shape, float_type(X), _place_of(X)
 
@@ -400,7 +407,7 @@ def _check_compatibility(tensors: bool) -> None:
         import array_api_compat.torch  # noqa: F401
     except ImportError:
         raise ImportError(
-            "Fitting tensors where they are needs the extra gpu: pip install 'covshift[gpu]'."
+            "Fitting tensors on their device needs the extra gpu: pip install 'covshift[gpu]'."
         ) from None
 
 

@@ -46,7 +46,7 @@ _MODULE_OF = {
     "Table": "reading",
     "TableClassifier": "table_models",
     "TableEncoder": "encoder",
-    "TableError": "errors",
+    "TableError": "messages",
     "TableReader": "reading",
     "TableRegressor": "table_models",
     "TableSchema": "schema",

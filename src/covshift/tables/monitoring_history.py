@@ -41,8 +41,8 @@ def batch_key(*parts: str) -> str:
 
     Examples
     --------
-    >>> from covshift.tables.monitoring_history import make_key
-    >>> make_key("a", "bc") == make_key("ab", "c")
+    >>> from covshift.tables.monitoring_history import batch_key
+    >>> batch_key("a", "bc") == make_key("ab", "c")
     False
     """
     return sha256(json.dumps(parts).encode()).hexdigest()[:32]

@@ -42,6 +42,7 @@ from covshift.tables.table_models import (
     predict_encoded,
 )
 from covshift.tables.table_words import LABELS_DIFFER, MOVED_NOT_BELOW
+from covshift.tables.text_layout import plain_name
 
 PERIODS = ("day", "week", "month")
 MAX_ESTIMATE_ROWS = 10_000  # of a batch, drawn at random, that its score is estimated on
@@ -149,6 +150,7 @@ def monitor_series(
             "--labels is for classifiers, and this model predicts numbers. covshift score "
             "states its error on rows with labels."
         )
+    time = None if time is None else plain_name(time)
     notes: list[str] = []
     batches = _read_batches(model, paths, domain, time, by, labels, seed, notes, options)
     found, skipped = [], []
