@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from covshift.predictors.objectives import ACCURACY, MAE, NAMES, describe_objective
+from covshift.predictors.objectives import ACCURACY, MAE, name_objective
 from covshift.registry import find_record
 from covshift.selection.expected_scores import MARGIN, NUMBER_MARGIN, Estimate
 
@@ -346,12 +346,6 @@ def _assumption(adapter: str | None) -> str | None:
         return find_record(adapter).assumption
     except ValueError:
         return None
-
-
-def name_objective(objective: Any) -> str:
-    """Return what an objective is called in a sentence."""
-    name = str(describe_objective(objective))
-    return NAMES.get(name, name)
 
 
 def capitalized(text: str) -> str:
