@@ -78,7 +78,7 @@ def test_rows_that_were_not_read_or_not_looked_at_are_told(tmp_path):
     )  # fmt: skip
     for text in (" ".join(printed.split()), page.read_text(encoding="utf-8")):
         assert "1,050 of 1,200 rows are used" in text
-        assert "of 1,050 source and 1,050 target rows, of which 600 and 600 were" in text
+        assert "of 1,050 source and 1,050 target rows; 600 and 600 of them, drawn" in text
 
 
 def test_rows_to_label_are_rows_of_the_new_table(files):

@@ -36,7 +36,7 @@ def test_the_columns_that_account_for_it():
     rng = np.random.default_rng(1)
     moved = {name: (rng.normal(size=N), rng.normal(4 - i, 1, N)) for i, name in enumerate("ba")}
     (note,) = note_moved_columns(tables(**moved))
-    assert "mostly by 'b' (alone 1.00), 'a' (alone 0.9" in note
+    assert "mostly by 'b' (AUC 1.00 alone), 'a' (AUC 0.9" in note
     without = float(note.rpartition(": ")[2].rstrip("."))
     assert without < 0.6
 
@@ -45,7 +45,7 @@ def test_a_category_accounts_for_it():
     (note,) = note_moved_columns(
         tables(city=(["Oslo", "Rome", "Bonn", "Kiel"] * (N // 4), ["Rome"] * (N - 1) + ["Oslo"]))
     )
-    assert "mostly by 'city' (alone 0.8" in note
+    assert "mostly by 'city' (AUC 0.8" in note
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_a_category_accounts_for_it():
 def test_clocks_are_named_with_the_option_to_paste(name, old, new):
     notes = note_moved_columns(tables(**{name: (old, new)}))
     assert notes[0].startswith("A classifier separates training rows from new rows with AUC 1.00, ")
-    assert f"mostly by '{name}' (alone 1.00)" in notes[0]
+    assert f"mostly by '{name}' (AUC 1.00 alone)" in notes[0]
     assert notes[1] == (
         f"'{name}' looks like a clock: the new rows lie beyond the training rows because they are "
         f"later. To leave it out: --ignore {name}."
@@ -127,8 +127,8 @@ def test_by_domain(path):
     np.testing.assert_array_equal(tables.y, FRAME["label"].to_numpy()[tables.train_rows])
     np.testing.assert_array_equal(tables.X_new["x"], FRAME["x"].to_numpy()[expected])
     assert (
-        "table.csv: Split the table into 100 training rows and 100 target rows, whose labels are "
-        "not read." in tables.notes
+        "table.csv: The table was split into 100 training rows and 100 target rows, whose labels "
+        "are not read." in tables.notes
     )
 
 

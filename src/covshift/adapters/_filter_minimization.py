@@ -593,7 +593,7 @@ def _draw_starts(filter_, shape: tuple[int, int], dtype) -> list[FloatArray]:
     if given.shape != shape:
         raise ValueError(
             f"{origin} has filters of shape {given.shape}; n_components and the number of "
-            f"features ask for {shape}."
+            f"features require {shape}."
         )
     if given.dtype.kind not in "fiu" or not np.isfinite(given).all():
         raise ValueError(f"{origin} must hold finite numbers.")

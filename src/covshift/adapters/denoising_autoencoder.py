@@ -862,8 +862,8 @@ def _still_falls(trained: Trained) -> bool:
     """Return whether more epochs would have lowered the error of a training that ran to its end.
 
     With rows held out: whether it kept getting better, so that early stopping did not stop.
-    Otherwise: whether the last tenth of the epochs is better than the tenth before by one per
-    cent, and by more than the noise of both (three standard errors).
+    Otherwise: whether the last tenth of the epochs is better than the tenth before by one
+    percent, and by more than the noise of both (three standard errors).
     """
     if trained.validation_losses is not None:
         return not trained.stopped and len(trained.losses) > 0

@@ -81,8 +81,8 @@ class DomainStandardScaler(UnitAdapter):
 
     **Assumption**: domains differ in the location and scale of their features (microphones,
     sites, speakers), and a label depends on where a row lies within its own domain. It harms
-    when the shift carries information: if domains differ because their classes have
-    different shares, their means differ for a good reason, and equal means are wrong.
+    when the shift carries information: if domains differ because their class
+    proportions differ, their means differ for a good reason, and equal means are wrong.
 
     Parameters
     ----------

@@ -260,7 +260,7 @@ class SparseFiltering(SparseFilter):
         Kolmogorov-Smirnov distance between source and target features. The paper's rule; on
         product reviews it stopped after a few iterations, before much was learned, and harmed.
     stopping_window : int, default=50
-        Iterations in which early stopping looks.
+        Number of iterations that early stopping compares.
     pooling : {"role", "domain"}, default="role"
         Units that share norms: all sources and all targets, or each domain by itself.
     min_domain_size : int, default=10

@@ -99,7 +99,7 @@ class SubspaceAlignment(UnitAdapter):
         P = number of features is one common rotation, which changes nothing: it warns.
     center : bool, default=False
         Subtract from each row the mean of its unit first. False is the formula above (the
-        directions are always those about the mean): centring is an adaptation of its own,
+        directions are always those about the mean): centering is an adaptation of its own,
         and often the stronger one, so it is never done unasked.
     scale : bool, default=False
         Divide each feature by its standard deviation in the unit first; False for the same
@@ -182,7 +182,7 @@ class SubspaceAlignment(UnitAdapter):
         if "target" in units and self.n_components_ == rows.shape[1]:
             warnings.warn(
                 f"n_components={self.n_components_} is the number of features: the alignment "
-                "is one rotation of all rows alike and changes nothing. Use fewer.",
+                "then rotates all rows alike and has no effect. Use fewer components.",
                 NothingToAdaptWarning,
                 stacklevel=3,
             )

@@ -92,6 +92,8 @@ def printable(text: object, limit: int) -> str:
 def _message(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename is not None else ""
+        if where and error.errno == errno.ENOENT:
+            return f"{where}no such file; check the name and the folder."
         return f"{where}{error.strerror}."
     if isinstance(error, MemoryError):
         return "There is not enough memory for this; try it with fewer rows."

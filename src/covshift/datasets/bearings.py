@@ -294,7 +294,7 @@ def named_twice(rows: Sequence[dict[str, Any]]) -> str:
         if key in lines:
             return (
                 f"names the recording {row['file']} in lines {lines[key]} and {number}: keep one, "
-                "since windows of one recording on two sides make every comparison too good"
+                "since windows of one recording on two sides make every score too high"
             )
         lines[key] = number
     return ""
@@ -343,7 +343,7 @@ def read_recording(path: Path, variable: str = "") -> tuple[Any, float]:
             raise
         raise damaged(path, f"cannot be read ({error})") from error
     raise ValueError(
-        f"{path}: files of type {suffix or 'none'} are not read. Save recordings as .npy, .npz, "
+        f"{path}: files of type {suffix or 'none'} cannot be read. Save recordings as .npy, .npz, "
         ".mat, .csv, .txt or .wav."
     )
 
@@ -411,7 +411,7 @@ def _read_arrays(path: Path) -> dict[str, Any]:
         arrays = loadmat(path)
     except NotImplementedError:
         raise ValueError(
-            f"{path} is a file of MATLAB 7.3 (HDF5), which is not read: save it again in MATLAB "
+            f"{path} is a file of MATLAB 7.3 (HDF5), which cannot be read: save it again in MATLAB "
             "with save(..., '-v7'), or as .npy."
         ) from None
     # SciPy raises many errors for bytes that are not a file of MATLAB, or end too soon.

@@ -52,7 +52,7 @@ def default_cache_folder() -> Path:
         try:
             above = str(Path.home() / ".cache")
         except RuntimeError as error:  # a user whom the system does not know, as in containers
-            raise OSError(f"Features have no folder to be kept in ({error}): {WAY_OUT}") from error
+            raise OSError(f"No folder to store features in ({error}): {WAY_OUT}") from error
     return Path(above) / "covshift" / "speech"
 
 
@@ -75,7 +75,7 @@ def _naming(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise OSError(
-            f"Features cannot be kept in {folder} ({error.strerror or error}): {WAY_OUT}"
+            f"Features cannot be stored in {folder} ({error.strerror or error}): {WAY_OUT}"
         ) from error
 
 
@@ -325,8 +325,8 @@ def _warn_of_low_rates(rates: list[int]) -> None:
     if n_low:
         warnings.warn(
             f"{n_low} of {len(rates)} recordings have fewer than {RATE} samples per second, so "
-            "their upper mel bands are empty, and their features differ from those of other "
-            'recordings for that reason alone: bandwidth="narrow" makes them comparable.',
+            "their upper mel bands are empty. Their features differ from those of other "
+            'recordings for that reason alone. Use bandwidth="narrow" to make them comparable.',
             UserWarning,
             stacklevel=3,
         )

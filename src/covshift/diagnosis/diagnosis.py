@@ -54,7 +54,7 @@ class Rows(NamedTuple):
 
 
 class Diagnosis:
-    """Result of `diagnose`: what moved, what to do, how good it will be, how sure that is.
+    """Result of `diagnose`: what moved, the advice, expected scores, and the confidence.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Diagnosis:
     n_rows, n_rows_looked_at : tuple of int
         Source rows and target rows; those that scores are from.
     skipped : list of str
-        Kinds of rehearsals for which there was no time.
+        Kinds of tests on source rows (rehearsals) for which there was no time.
     """
 
     def __init__(

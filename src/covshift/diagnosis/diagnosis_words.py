@@ -135,7 +135,7 @@ def say_rows(diagnosis: "Diagnosis") -> str:
     sentence = f"Diagnosis of {n_source:,} source and {n_target:,} target rows"
     if diagnosis.n_rows_looked_at != diagnosis.n_rows:
         source, target = diagnosis.n_rows_looked_at
-        sentence += f", of which {source:,} and {target:,} were drawn at random and examined"
+        sentence += f"; {source:,} and {target:,} of them, drawn at random, were examined"
     return sentence
 
 

@@ -1,4 +1,4 @@
-r"""Has it moved? Source against target as a whole, by feature, by class shares, by target domain.
+r"""Shift between source and target: as a whole, by feature, class shares and target domain.
 
 The kernel distance sees any movement, the classifier says how well it separates
 source rows from target rows. For a person to read, MMD² is put in relation to its largest value,

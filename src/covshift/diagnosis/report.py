@@ -253,7 +253,12 @@ def _domains(diagnosis: "Diagnosis") -> Table:
             "effect", "effect size", numeric=True, help="0: like the source; 1: completely separate"
         ),
         make_column("p", "p-value", numeric=True),
-        make_column("overlap", "where the source has rows", numeric=True),
+        make_column(
+            "overlap",
+            "overlap",
+            numeric=True,
+            help="share of rows that lie where the source has rows",
+        ),
     ]
     return make_table("domains", "Target domains against the source", columns, rows)
 

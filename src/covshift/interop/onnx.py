@@ -504,7 +504,7 @@ def _compare(onnx: Any, exported: Any, model: Any, domain: Any, n_features: int)
         ):
             predict = getattr(model, METHODS[output.name])
             expected = np.asarray(predict(X.astype(np.float64), **where))
-        if output.name == "label":  # all but those of rows that happen to lie on a boundary
+        if output.name == "label":  # except rows that happen to lie on a boundary
             same = np.mean(np.asarray(value).astype(expected.dtype) == expected) > 0.9
         else:
             largest = max(1.0, float(np.abs(expected).max()))

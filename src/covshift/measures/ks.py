@@ -6,7 +6,7 @@ r"""Kolmogorov-Smirnov distance and test between two samples, feature by feature
 with :math:`\hat P` the empirical distribution functions of the columns of A and B; without
 weights every :math:`w_i` is one.
 
-Between two neighboring values of B only :math:`\hat P_A` moves, and only upwards. So
+Between two neighboring values of B only :math:`\hat P_A` moves, and only upward. So
 :math:`\hat P_A - \hat P_B` is largest just before a value of B, :math:`\hat P_B - \hat P_A` at a
 value of B, and the sorted values of the smaller sample are the only places to look.
 """

@@ -142,7 +142,7 @@ def _given_theta(theta: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArr
 
 
 def effective_sample_size(weights: Any) -> float:
-    r"""Return the number of equally weighted rows that would be worth as much (Kish).
+    r"""Return the number of equally weighted rows that would be as informative (Kish).
 
     Parameters
     ----------

@@ -119,14 +119,14 @@ def run_bearings(
 
 def _check_names(option: str, name: str, names: Sequence[str]) -> None:
     if name not in names:
-        fail(COMMAND, f"--{option}: there is no {name!r}; there is {', '.join(names)}.")
+        fail(COMMAND, f"--{option}: unknown name {name!r}. Choose from: {', '.join(names)}.")
 
 
 def _check_sources(corpora: Sequence[str], leave_out: str) -> None:
     if not corpora_to_test(corpora):
-        fail(COMMAND, f"{', '.join(ONLY_TRAINS)} only trains: give a corpus to test as well.")
+        fail(COMMAND, f"{', '.join(ONLY_TRAINS)} is only trained on: add a corpus to test.")
     if leave_out == "corpus" and len(corpora) < 2:
-        fail(COMMAND, "a single corpus leaves none to train on: use --leave-out speaker.")
+        fail(COMMAND, "with one corpus, no other is left to train on: use --leave-out speaker.")
 
 
 def _read_corpora(

@@ -64,7 +64,7 @@ class UntrustedTypesError(ModelFileError):
 
 
 def read_file(path: Path, max_bytes: int) -> io.BytesIO:
-    """Return the contents of a regular file, whatever happens to the file afterwards."""
+    """Return the contents of a regular file, whatever happens to the file afterward."""
     if path.is_dir():
         raise ModelFileError(f"{path} is a folder, not a model file.")
     # A pipe would block here for ever, a device might never end.

@@ -324,7 +324,7 @@ def explain_untrusted(names: Sequence[str], trust: str, where: str) -> str:
             "model needs. Do not use this file."
         )
     return (
-        f"It holds types or functions that covshift does not know: {', '.join(names)}. To build "
+        f"It holds types or functions that covshift does not know: {', '.join(names)}. Building "
         "them runs their code. If you know all of them and trust its author, name them "
         f"in {where}."
     )

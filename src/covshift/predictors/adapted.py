@@ -191,7 +191,7 @@ class AdaptedEstimator(DomainRequests, BaseEstimator):
 
     @property
     def held_out_(self) -> HeldOutRows | None:
-        """Source rows that the model keeps, with what fits without them say; None: it has none."""
+        """Source rows that the model keeps, with held-out predictions; None: it keeps none."""
         check_is_fitted(self)
         if self.held_out_rows_ is None or not self.held_out_scores_:
             return None
@@ -338,7 +338,7 @@ class AdaptedEstimator(DomainRequests, BaseEstimator):
         """Learn the class proportions of a new target domain; None: of rows without a domain."""
 
     def _keep_held_out(self, adapter, X, labels, domains, weights):
-        """Keep labeled source rows, with what fits that left them out say of them."""
+        """Keep labeled source rows, with their held-out predictions."""
         check_keepable(X)
         known = np.flatnonzero(domains.label_mask)
         of_source = domains.source[known]
@@ -489,7 +489,7 @@ class AdaptedClassifier(SetPredictor, ScoredClassifier, AdaptedEstimator):
         source and target, and harms where that is wrong: on real tasks with a shift it lost .01 to
         .03 accuracy with most models (docs/results/selection.md).
     keep_rows : bool, default=False
-        Whether to keep at most 1,000 labeled source rows, with what fits without them say of them,
+        Whether to keep at most 1,000 labeled source rows, with predictions by fits without them,
         for ``predict_set`` and `covshift.estimate_performance`. They are a part of the model and of
         its file. It takes three more fits. None are kept where fewer than two classes have two
         labeled source rows.
@@ -715,7 +715,7 @@ class AdaptedRegressor(IntervalPredictor, ScoredRegressor, AdaptedEstimator):
     estimator : regressor, default=None
         What to fit on the adapted rows; None: a ridge regression.
     keep_rows : bool, default=False
-        Whether to keep at most 1,000 labeled source rows, with what fits without them say of them,
+        Whether to keep at most 1,000 labeled source rows, with predictions by fits without them,
         for ``predict_interval``. It takes three more fits.
 
     Attributes

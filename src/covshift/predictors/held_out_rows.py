@@ -1,4 +1,4 @@
-"""Source rows that a model keeps, with what fits that left them out say of them.
+"""Source rows that a model keeps, with predictions by fits that left them out.
 
 Prediction sets (`covshift.predictors.prediction_sets`) and expected scores on new rows
 (`covshift.estimate_performance`) compare new rows with these. Labels and scores of rows that a
@@ -30,7 +30,7 @@ NOT_KEEPABLE = (
 
 
 class HeldOutRows(NamedTuple):
-    """Labeled source rows, and what fits that left them out say of them.
+    """Labeled source rows, and their predictions by fits that left them out.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ def cross_fit(
     label_kind: Literal["class", "number"] = "class",
     sample_weight: Any = None,
 ) -> FloatArray:
-    """Return what fits that left some rows out say of these rows.
+    """Return predictions of rows by fits that left these rows out.
 
     The rows ``held`` are dealt into three folds, by stratum and with a fixed seed. A clone of the
     candidate is fitted without each fold, and to everything else. Parameters as in

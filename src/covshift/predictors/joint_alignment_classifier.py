@@ -335,7 +335,7 @@ class JointAlignmentClassifier(GaussianClassifier):
     same as having it twice, in the target too. Weights are not scaled: those of mean one leave the
     balance of the terms as it is.
 
-    Probabilities are calibrated by leaving out labeled rows of the source, and are too sure where
+    Probabilities are calibrated by leaving out labeled rows of the source, and are too high where
     the shift costs accuracy.
 
     **Cost**: with n distinct rows of all domains O(n² m + n³) time and O(n²) memory; with r

@@ -117,7 +117,7 @@ class PredictionSets(NamedTuple):
     reason : str
         Why coverage is promised, or why not.
     effective_sample_size : float
-        Number of equally weighted held-out rows that the weighted ones are worth.
+        Number of equally weighted held-out rows that would be as informative.
     """
 
     included: BoolArray
@@ -157,7 +157,7 @@ class Weighting(NamedTuple):
 
     @property
     def effective_sample_size(self) -> float:
-        """Number of equally weighted rows that would be worth as much."""
+        """Number of equally weighted rows that would be as informative."""
         return effective_sample_size(self.weights) if self.weights.any() else 0.0
 
     def thresholds(

@@ -276,7 +276,7 @@ class AutoAdapted(BaseEstimator):
             self._learn_target(X, None if domain is None else unit)
         if left:
             warnings.warn(
-                "Left the ensemble, because they cannot learn a new target: "
+                "These candidates left the ensemble, because they cannot learn a new target: "
                 f"{', '.join(one.candidate.name for one in left)}. Refit to include them.",
                 FewerMembersWarning,
                 stacklevel=2,
@@ -293,7 +293,7 @@ class AutoAdapted(BaseEstimator):
 
     @property
     def held_out_(self) -> HeldOutRows | None:
-        """Source rows that the model keeps, with what fits without them say; None: it has none."""
+        """Source rows that the model keeps, with held-out predictions; None: it keeps none."""
         check_is_fitted(self)
         if self.held_out_rows_ is None or not self.held_out_scores_:
             return None
@@ -426,7 +426,7 @@ class AutoAdapted(BaseEstimator):
 
 
 class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
-    """Classifier that tries every adapter, scores them without target labels, and averages.
+    """Classifier that tries every adapter, scores it without target labels, averages the best.
 
     Candidates are pairs of an adapter and a model, "no adaptation" among them. Tests score each
     candidate on source rows that are taken as the target, with hidden labels: source rows left
@@ -476,7 +476,7 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
         classes. The members of the ensemble are fitted to all rows.
     time_budget : float, default=None
         Seconds for the scores: those not begun by then are left out, and ``leaderboard_`` has no
-        column for them. Fitting the members comes on top.
+        column for them. Fitting the members takes additional time.
     n_jobs : int, default=None
         Processes, as in joblib. The result does not depend on it.
     random_state : int, RandomState or None, default=None
@@ -489,8 +489,8 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
         are used instead of fitting the candidates again; the result is the same to the bit. A
         file of other rows, settings or versions is an error.
     keep_rows : bool, default=True
-        Whether to keep the labeled source rows of the scores, at most 1,000, with what fits without
-        them say of them, for ``predict_set`` and `covshift.estimate_performance`. They are a part
+        Whether to keep the labeled source rows of the scores, at most 1,000, with predictions by
+        fits without them, for ``predict_set`` and `covshift.estimate_performance`. They are a part
         of the model and of its file.
     scoring : {"accuracy", "balanced_accuracy", "f1_macro"} or callable
         The former name of ``objective``.
@@ -517,7 +517,7 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
         Basis of the expected gains: tests of all kinds on source rows taken as the target; or,
         without a target, cross-validation on the source.
     assessment_ : Assessment or None
-        What to expect of the plain model and of this one, and how sure that is
+        Expected scores of the plain model and of this model, and the confidence
         (`covshift.selection.assessment`); None without a target, and in older model files.
     decision_ : str
         The advice that was followed, in words.
@@ -532,8 +532,8 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
     -----
     Labels of target rows that ``label_mask`` declares known are used twice: to score candidates,
     which are fitted without them for that, and to fit the members. Which structure continues in
-    the target cannot always be determined from rows without labels; the vote hedges, no more.
-    Probabilities are calibrated on the source; how far that carries to the target is unknown.
+    the target cannot always be determined from rows without labels; the ensemble only spreads the
+    risk. Probabilities are calibrated on the source; how far that carries to the target is unknown.
 
     **Cost**: each candidate is fitted once for every test on source rows, on at most ``max_rows``
     rows of each role, and each member of the ensemble once on all rows. Seconds for some sizes:
@@ -734,7 +734,7 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
 
 @documented_like(AutoAdaptedClassifier)
 class AutoAdaptedRegressor(IntervalPredictor, ScoredRegressor, AutoAdapted):
-    """Regressor that tries every adapter, scores them without target labels, and averages.
+    """Regressor that tries every adapter, scores it without target labels, averages the best.
 
     As `AutoAdaptedClassifier`, for a number as label. Candidates are pairs of an adapter and a
     model, "no adaptation" among them. Tests score each candidate on source rows that are taken as
@@ -769,7 +769,7 @@ class AutoAdaptedRegressor(IntervalPredictor, ScoredRegressor, AutoAdapted):
         Rows of each role that scores are computed on, drawn in proportion to domains and quantiles
         of the label. The members are fitted to all rows.
     keep_rows : bool, default=True
-        Whether to keep at most 1,000 labeled source rows, with what fits that left them out say of
+        Whether to keep at most 1,000 labeled source rows, with predictions by fits without
         them, for ``predict_interval``. They are a part of the model and of its file.
 
     Attributes

@@ -236,5 +236,5 @@ class _SharedSource:
 def _close(items: Any) -> None:
     """Close a generator that no other thread runs."""
     if hasattr(items, "close"):
-        with suppress(ValueError):  # it runs: who runs it closes it afterwards
+        with suppress(ValueError):  # it runs: who runs it closes it afterward
             items.close()

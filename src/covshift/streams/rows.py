@@ -404,7 +404,7 @@ def _check_compatibility(tensors: bool) -> None:
         import array_api_compat.torch  # noqa: F401
     except ImportError:
         raise ImportError(
-            "Fitting tensors where they are needs the extra gpu: pip install 'covshift[gpu]'."
+            "Fitting tensors on their device needs the extra gpu: pip install 'covshift[gpu]'."
         ) from None
 
 

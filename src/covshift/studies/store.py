@@ -300,8 +300,8 @@ def write_table(
     -----
     CSV: a column for each setting, ``settings.name``, and each result, ``result.name``, empty
     where a trial has none. Strings stand as they are; everything else as JSON. JSON: a list of
-    objects. Not-a-number and infinities, which JSON has not, are the strings "NaN", "Infinity"
-    and "-Infinity" there. Floats are exact in both.
+    objects. Not-a-number and infinities, which JSON does not have, are the strings "NaN",
+    "Infinity" and "-Infinity" there. Floats are exact in both.
     """
     path = Path(path)
     rows = [_row(record, timings) for record in records]

@@ -51,7 +51,7 @@ class ArrowBatches:
     @property
     def _advice(self) -> str:
         name = "Parquet" if self.kind == "parquet" else "Arrow"
-        return f"is damaged or no whole {name} file; write it again."
+        return f"is damaged, or is not a complete {name} file; write it again."
 
     def _open(self) -> Any:
         if self.kind == "parquet":

@@ -221,7 +221,8 @@ def _use_dates(
         if uses:
             notes.append(
                 f"Used the dates in {listed([name])} as: {uses}. A date as a number would only "
-                f"separate old rows from new ones; to use it so: --as {quoted(f'{name}=days')}."
+                "separate old rows from new rows. To use it nevertheless: --as "
+                f"{quoted(f'{name}=days')}."
             )
         elif name not in keep:
             del kinds[name]

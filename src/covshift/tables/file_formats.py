@@ -197,7 +197,7 @@ def read_workbook(path: Path, sheet: str | None = None) -> ConvertedFile:
             "the sheet as CSV.",
         ) from None
     kinds = (zipfile.BadZipFile, KeyError, TypeError, AttributeError, ValueError, SyntaxError)
-    advice = "is damaged or not a whole workbook; save it again."
+    advice = "is damaged, or is not a complete workbook; save it again."
     # By its content: openpyxl itself would go by the name.
     with refused_as(path, advice, *kinds), path.open("rb") as file:
         book = openpyxl.load_workbook(file, read_only=True, data_only=True)

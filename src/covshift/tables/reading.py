@@ -188,7 +188,7 @@ class TableReader:
     Attributes
     ----------
     schema : `TableSchema` of the frames.
-    other_names : columns of the file that the schema has not.
+    other_names : columns of the file that are not in the schema.
     unusable_names : columns of the file whose types are none of ours.
     notes : what was decided so far, in plain sentences; complete once all frames were read.
     n_rows : rows read so far.

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from typing import Any, Self
+from unicodedata import normalize
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -39,6 +40,7 @@ from covshift.shared_docs import documented_like
 from covshift.tables.encoder import TableEncoder, take_any_column
 from covshift.tables.matching import NEW, MatchedTables
 from covshift.tables.schema import TableSchema
+from covshift.tables.text_layout import plain_name
 
 
 def known_numbers(domain_names: Mapping[int, str]) -> dict[str, int]:
@@ -46,8 +48,9 @@ def known_numbers(domain_names: Mapping[int, str]) -> dict[str, int]:
 
     A target comes before a source: new rows of a domain may differ from its training rows.
     """
-    sources = {name: number for number, name in domain_names.items() if number >= 0}
-    targets = {name: number for number, name in domain_names.items() if number < 0}
+    named = [(number, normalize("NFC", name)) for number, name in domain_names.items()]
+    sources = {name: number for number, name in named if number >= 0}
+    targets = {name: number for number, name in named if number < 0}
     returned = {
         name.removesuffix(NEW): number
         for name, number in targets.items()
@@ -279,7 +282,8 @@ class TableEstimator(DomainRequests, BaseEstimator):
         check_is_fitted(self)
         known = known_numbers(self.domain_names_)
         unknown = int(min([0, *self.domains_, *self.domain_names_])) - 1
-        return np.array([known.get(str(name), unknown) for name in names], dtype=np.int64)
+        numbers = [known.get(normalize("NFC", str(name)), unknown) for name in names]
+        return np.array(numbers, dtype=np.int64)
 
     def adapt_target(self, X: Any, domain: int | str | None = None) -> Self:
         """Learn a new target without the training rows, if the adapter can.
@@ -364,6 +368,15 @@ class TableEstimator(DomainRequests, BaseEstimator):
     def _default_estimator() -> Any:
         raise NotImplementedError
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Models saved by version 0.1 have no plain model and forgot their domain column. Later ones
+        # have names as their files wrote them, whose accents may stand apart.
+        state = {"domain_": None, "plain_estimator_": None, **state}
+        for name in ("label_", "domain_"):
+            if state.get(name) is not None:
+                state[name] = plain_name(state[name])
+        super().__setstate__(state)
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "reference_domain_")
 
@@ -427,10 +440,6 @@ class TableClassifier(ScoredClassifier, TableEstimator):
     >>> model.predict(pd.DataFrame({"city": ["Rome", "Rome"], "age": [50, 70]})).tolist()
     ['no', 'yes']
     """
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        # Models saved by version 0.1 have no plain model and forgot their domain column.
-        super().__setstate__({"domain_": None, "plain_estimator_": None, **state})
 
     @property
     def classes_(self) -> Any:

@@ -5,9 +5,9 @@ A file is examined (`examine_text`), decoded to a stream of UTF-8 (`Utf8Stream`)
 
 The encoding: a byte-order mark decides; without one, text that is valid UTF-8 is UTF-8, text
 with a zero in every other byte is UTF-16, and the rest is Windows-1252, or Latin-1 where it
-holds a byte that Windows-1252 has not. One name with an accent may stand in the last row. So the
-whole file is examined first, unless it is long and read twice anyway: then its beginning is taken
-for the rest, and the first of the two readings checks that (`Examination`).
+holds a byte that Windows-1252 does not define. One name with an accent may stand in the last row.
+So the whole file is examined first, unless it is long and read twice anyway: then its beginning is
+taken for the rest, and the first of the two readings checks that (`Examination`).
 """
 
 import codecs
@@ -320,7 +320,7 @@ class TextBatches:
     one stream from its beginning (`_read_stream`).
 
     **Types or text.** Numbers that pyarrow parses while it cuts take a fraction of the time of text
-    that is converted afterwards. But one cell of another kind ends such a pass with an error. The
+    that is converted afterward. But one cell of another kind ends such a pass with an error. The
     file is then read once more as text, from its beginning; both passes cut batches at the same
     places, so that rows that were yielded before are skipped (`_read`).
 

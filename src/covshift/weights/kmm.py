@@ -376,7 +376,7 @@ class KMMWeights(WeightEstimator):
     source_rows_, target_rows_ : ndarrays
         The rows of the fit: ``score_weights`` needs them.
     effective_sample_size_ : float
-        Equally weighted rows that the weighted source is worth.
+        Number of equally weighted rows that would be as informative.
     mean_weight_, share_zero_ : float
         Mean of the weights and share of weights that are zero.
     domains_ : ndarray

@@ -247,7 +247,7 @@ class ULSIFWeights(LeastSquaresWeights):
     coefficients_ : ndarray of shape (n_bases,)
         :math:`\theta`.
     effective_sample_size_ : float
-        Equally weighted rows that the weighted source is worth.
+        Number of equally weighted rows that would be as informative.
     mean_weight_, share_zero_ : float
         Mean of the weights (1, if they are right) and share of weights that are zero.
     domains_ : ndarray

@@ -199,7 +199,7 @@ def test_command(tmp_path, monkeypatch):
 
 def test_refused(tmp_path):
     nowhere = tmp_path / "nowhere"
-    for options, word in ([], "does not exist"), (["--system", "magic"], "there is no 'magic'"):
+    for options, word in ([], "does not exist"), (["--system", "magic"], "unknown name 'magic'"):
         result = run(
             "reproduce", "bearings", "--out", tmp_path / "out", "--data", nowhere, *options
         )

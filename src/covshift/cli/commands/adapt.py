@@ -65,8 +65,8 @@ COMMAND = "adapt"
 MODEL_BYTES = 32 << 20  # generous size of a model file
 with one_line_warnings():  # plug-ins are loaded here
     ADAPTERS_HELP = (
-        "auto: tries all adapters, scores them without labels of the new rows, and averages the "
-        f"best. Or one by name: {', '.join(adapter_names())}."
+        "auto (default): tries all adapters, scores them without labels of the new rows, and "
+        f"averages the best. Or one by name: {', '.join(adapter_names())}."
     )
 
 
@@ -103,8 +103,8 @@ def adapt(
     reference_rows: Annotated[
         int | None,
         typer.Option(
-            help="Encoded rows of NEW that the model keeps for `covshift monitor`, at most; by "
-            "default 1000; 0: none."
+            help="Rows of NEW that the model keeps, encoded, for `covshift monitor`: at most "
+            "this number, by default 1000; 0: none."
         ),
     ] = None,
     keep_no_rows: Annotated[
@@ -189,7 +189,7 @@ def adapt(
             result = _adapt_model(first, new, out, domain, trust, reading.layout, quiet)
         else:
             if trust:
-                fail(COMMAND, f"{first} is not a model file: --trust is for one.")
+                fail(COMMAND, f"--trust is for model files, and {first} is not one.")
             if label is None:
                 fail(COMMAND, f"--label COL is needed: the column of {first} to predict.")
             adapter = adapter or "auto"
@@ -334,7 +334,7 @@ def _print(result: dict[str, Any], quiet: bool) -> None:
         typer.echo(result["decision"])
     if "decision" in result or result["target"]["left the vote"]:
         rows = [(one["candidate"], one["weight"]) for one in result["chosen"]]
-        print_table(["model in use", "weight"], rows)
+        print_table(["adapter + model in use", "weight"], rows)
     if result.get("objective"):
         from covshift.predictors.objectives import WORDS  # imported here: --help stays fast
 

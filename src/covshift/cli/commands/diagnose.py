@@ -1,4 +1,4 @@
-"""``covshift diagnose``: what moved between two tables, what to do, how good it will be."""
+"""``covshift diagnose``: what moved between two tables, the advice, and expected scores."""
 
 import shlex
 from dataclasses import fields
@@ -66,14 +66,17 @@ def diagnose(
     use: Use = None,
     objective: Objective = None,
     report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page with tables and pictures.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a report: an HTML page with tables and figures."),
     ] = None,
     min_gain: MinGain = None,
     max_risk: MaxRisk = None,
     ask: Annotated[int, typer.Option(help="Rows of NEW to label, drawn at random.")] = 20,
     to_label: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write these rows here, with an empty label column."),
+        typer.Option(
+            metavar="FILE", help="Write the rows to label to FILE, with an empty label column."
+        ),
     ] = None,
     labels: Annotated[
         Path | None,
@@ -99,9 +102,9 @@ def diagnose(
 ) -> None:
     """Report what moved from TRAIN to NEW, and advise a model with its expected score.
 
-    `covshift adapt` with the same options follows the advice; the last line is the command.
-    Labels of some rows of NEW make it more reliable: --to-label writes rows drawn at random,
-    --labels takes them back, all other options being the same.
+    `covshift adapt` with the same options follows the advice; the last line is that command.
+    Labels of some rows of NEW make the advice more reliable. --to-label writes rows drawn at
+    random; fill in their labels, and run the same command with --labels.
     """
     check_jobs(COMMAND, jobs)
     check_seed(COMMAND, seed)

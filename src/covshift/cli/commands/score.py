@@ -47,7 +47,7 @@ def score(
 ) -> None:
     """Compare predictions with known labels: accuracy, per class, per domain, with intervals.
 
-    Of a model made with --task regression: R² and the mean absolute error, per domain.
+    For a model made with --task regression: R² and the mean absolute error, per domain.
 
     Intervals have a confidence of 95 %, for rows that are independent of each other. Windows of one
     recording are not: for a model that was learned with --signals, intervals are too narrow.

@@ -59,7 +59,7 @@ def draw_figures(seed: int) -> list[Any]:
             "representations",
             "The same rows before and after: the two main directions of the representation.",
             "Scatter plots: before, source and target lie apart; after, they lie on top of each "
-            "other with the labels kept apart.",
+            "other, and the labels stay separate.",
             png=png_bytes(
                 draw_data_sets(
                     {

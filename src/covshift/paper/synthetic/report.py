@@ -512,8 +512,8 @@ def _change_sections(show: Columns) -> list[Any]:
             mmd,
             _cells(systems=("SF", "PSF", "SSA", "DAE")),
             [
-                "Unbiased MMD², Gaussian kernel with the median distance in each space, in per "
-                "cent. A smaller distance does not imply a better accuracy: compare the tables."
+                "Unbiased MMD², Gaussian kernel with the median distance in each space, in "
+                "percent. A smaller distance does not imply a better accuracy: compare the tables."
             ],
         ),
     ]

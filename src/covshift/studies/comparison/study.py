@@ -61,8 +61,8 @@ def comparison_study(paths: Mapping[str, str], n_trials: int, seed: int) -> Stud
 def declare(collections: Sequence[Collection], n_trials: int, seed: int = 0) -> list[list[Trial]]:
     """Return the trials of all systems on all pairs, in the groups that are computed together.
 
-    Each is one of its own, but those of the best model without adapting on the targets of one
-    source, for which the model is the same.
+    Each is a group of its own, except for the best model without adapting: its trials on the
+    targets of one source share one model.
     """
     tasks = []
     seeds = range(seed, seed + n_trials)
