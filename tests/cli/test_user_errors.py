@@ -184,7 +184,7 @@ def test_outputs_that_cannot_be_are_found_first(made, tmp_path, monkeypatch):
     def never(*_, **__):
         raise AssertionError("work was done")
 
-    for target in ("read_pair", "predict_file"):
+    for target in ("file_pairs.read_pair", "predicting.predict_file"):
         monkeypatch.setattr(f"covshift.tables.{target}", never)
     (tmp_path / "file").touch()
     (tmp_path / "folder.csv").mkdir()

@@ -304,8 +304,7 @@ def _adapt_model(
     # Imported here: --help stays fast.
     from covshift.persistence import read_card, save
     from covshift.persistence.archive import given_entries
-    from covshift.tables.adapting import list_members
-    from covshift.tables.adapting import adapt_model
+    from covshift.tables.adapting import adapt_model, list_members
 
     with working("adapting", quiet):
         model, target = adapt_model(load_model(path, trust), new, domain=domain, **reading)
