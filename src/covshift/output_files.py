@@ -124,12 +124,12 @@ def _flush_folder(folder: Path) -> None:
     """Bring a new name in a folder to the disk, where the system can."""
     if os.name != "posix":
         return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):  # some network file systems do not support it
+    with suppress(OSError):  # a folder that may be written to but not read; network file systems
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
             os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def open_unnamed(folder: Path) -> IO[bytes] | None:

@@ -96,7 +96,7 @@ def test_monitor_says_which_recordings_lie_outside(made, tmp_path):
 def test_a_model_learns_another_load(made, tmp_path):
     later, out = tmp_path / "later.skops", tmp_path / "windows.csv"
     text = succeed("adapt", made["model"], made["later"], "--out", later)
-    assert "5 80 rows" in text
+    assert "Adapted to 80 rows of load_5.csv (domain 5)." in text
     result = json.loads(succeed("predict", later, made["later"], "--out", out, "--json"))
     assert [one["prediction"] for one in result["recordings"]] == ["inner", "outer"]
 

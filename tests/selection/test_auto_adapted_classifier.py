@@ -14,6 +14,7 @@ from covshift import (
 )
 from covshift.base import NothingToAdaptWarning, RefitNeededError
 from covshift.registry import Size
+from covshift.selection.assessment_words import name_candidate
 from covshift.selection.candidates import default_candidates, make_model
 from covshift.selection.choice import NoRankedCandidateWarning
 from covshift.selection.label_free_scores import SCORERS
@@ -205,7 +206,8 @@ def test_no_risk_keeps_the_plain_model():
     found = model.assessment_
     assert found.action == "keep"
     assert found.vote_loss_probability > 0
-    assert model.decision_.startswith(f"Advice: keep the plain model, {found.plain_name} (")
+    plain = name_candidate(found.plain_name)
+    assert model.decision_.startswith(f"Advice: keep the plain model, {plain} (")
     assert model.chosen_ == [found.plain_name] == [name for name, _ in found.members]
     assert model.leaderboard_[0]["adapter"] in ("none", "raw")
     assert found.recommended == found.plain

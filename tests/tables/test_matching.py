@@ -304,7 +304,7 @@ def test_a_rare_class_is_said():
         ({"ignore": "age"}, "ignore must be a list of names"),
         ({"domain": "churned"}, "not two of them"),
         ({"ignore": ["churned"]}, "not two of them"),
-        ({"ignore": ["age", "city", "site"]}, "No column is left"),
+        ({"ignore": ["age", "city", "site"]}, "no column to learn from: all of its columns are"),
         ({"new": NEW.iloc[:0]}, "The new table has no rows"),
         ({"train": TRAIN.iloc[:0]}, "The training table has no rows"),
         ({"new": pd.DataFrame({"other": [1]})}, "No column is left"),

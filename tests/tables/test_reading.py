@@ -19,16 +19,6 @@ from covshift.tables.text_files import BLOCK_BYTES, Examination
 from tests.tables.test_arrow_files import make_frame, write_folder
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write(content, name="table.csv"):
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return write
-
-
 def values(table):
     """Columns as lists, missing values as None."""
     return {

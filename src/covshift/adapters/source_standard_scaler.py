@@ -78,7 +78,7 @@ class SourceStandardScaler(DomainTransformer):
         return self
 
     def _open(self, X: Any, *, reset: bool = False, look: bool = True) -> OpenRows:
-        return open_rows(self, X, reset=reset, look=look, squared_in=None)
+        return open_rows(self, X, reset=reset, look=look, squared_in=np.float64)
 
     @documented_like(TargetLearner.transform)
     def transform(self, X: Any, *, sample_domain: Any = None, allow_source: bool = False) -> Any:

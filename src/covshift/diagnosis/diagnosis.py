@@ -387,15 +387,15 @@ def diagnose(
     tell = progress or (_print if verbose else _say_nothing)
     if random_state is None:  # so that the recommended model has the same seed
         random_state = int(check_random_state(None).randint(2**31 - 1))
-    if not is_streamed(X):
-        check_readable(X)
-    names = _get_feature_names(X)
     y, sample_domain, label_mask = map(bring_home, (y, sample_domain, label_mask))
     numbers = None
     if is_streamed(X):
         X, y, sample_domain, label_mask, numbers = draw_in_memory(
             X, y, sample_domain, label_mask, what="The diagnosis is made"
         )
+    else:
+        check_readable(X)
+    names = _get_feature_names(X)
     if task == "auto":
         task = recognize_task(y, sample_domain, label_mask)
     if objective is None:

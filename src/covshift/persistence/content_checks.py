@@ -228,13 +228,16 @@ OURS: Shapes = {
     "target_components_": "p m",
     "target_rows_": "t m",
     "weights_": "n",
+    "_direction": "r",
+    "_root": "l r",
     "_share_ratios": "k",
+    "_solution": "n",
     "_source_shares": "k",
 }
 
 OURS_BY_CLASS: dict[str, Shapes] = {
     "AdaptedRegressor": {"held_out_scores_": "h"},
-    "JointAlignmentClassifier": {"bases_": "b *", "coefficients_": "b k", "center_": "m"},
+    "JointAlignmentClassifier": {"bases_": "b p", "coefficients_": "b k", "center_": "m"},
     "KLIEPWeights": {"bases_": "b m", "coefficients_": "b"},
     "LSPClassifier": {"bases_": "b m", "coefficients_": "b k"},
     "RuLSIFWeights": {"bases_": "b m", "coefficients_": "b"},
@@ -245,7 +248,7 @@ OURS_BY_CLASS: dict[str, Shapes] = {
 # Common estimators of scikit-learn; the first that fits counts.
 THEIRS: list[tuple[Any, Shapes]] = [
     ((LinearDiscriminantAnalysis, LinearClassifierMixin), {"coef_": "q m", "intercept_": "q"}),
-    (LinearModel, {"coef_": "m"}),  # with one output
+    (LinearModel, {"coef_": "m", "intercept_": ""}),  # with one output
     (PCA, {"components_": "p m", "mean_": "m", "explained_variance_": "p"}),
     (GaussianNB, {"theta_": "k m", "var_": "k m", "class_prior_": "k"}),
     (NeighborsBase, {"_fit_X": "n m"}),
@@ -265,6 +268,8 @@ MAY_BE_MISSING = frozenset(
     )
 )  # fmt: skip
 
+SCALES = ("scale_", "scales_")  # rows are divided by them; a feature that does not vary has 1
+
 
 def attributes_agree(model: Any) -> bool:
     """Return whether classes are in order, shapes agree, and coefficients are numbers."""
@@ -274,14 +279,13 @@ def attributes_agree(model: Any) -> bool:
     sizes = _known_sizes(model)
     for name, shape in _shapes_of(model).items():
         value = vars(model).get(name)
-        # Lists and dictionaries hold one array per unit; numbers and None stand for an intercept
-        # that is not there.
+        # Lists and dictionaries hold one array per unit; None stands for what is not there.
         if isinstance(value, dict):
             value = list(value.values())
         for array in value if isinstance(value, list) else [value]:
-            if isinstance(array, np.ndarray) and not (
-                _fits(array, shape.split(), sizes) and (name in MAY_BE_MISSING or _is_finite(array))
-            ):
+            if isinstance(array, np.ndarray) and not _fits(array, shape.split(), sizes):
+                return False
+            if isinstance(array, np.ndarray | np.generic) and not _is_plausible(name, array):
                 return False
     return True
 
@@ -323,8 +327,21 @@ def _fits(array: Any, symbols: list[str], sizes: dict[str, int]) -> bool:
     )
 
 
-def _is_finite(array: Any) -> bool:
-    return array.dtype.kind not in "fc" or bool(np.isfinite(array).all())
+def _is_plausible(name: str, array: Any) -> bool:
+    """Whether values are those that a fit can give an attribute of this name."""
+    if array.dtype.kind not in "fiub":  # texts, complex numbers
+        return False
+    if not (np.isfinite(array) | (np.isnan(array) & (name in MAY_BE_MISSING))).all():
+        return False
+    if name in SCALES:
+        return not (array <= 0).any()  # which NaN passes
+    if name == "domains_":
+        return _in_order(array) and len(array) > 0
+    if name == "norm_counts_":
+        return not (array < 0).any()
+    if name == "quantiles_":
+        return len(array) > 0 and not (np.diff(array, axis=0) < 0).any()
+    return True
 
 
 def _in_order(classes: Any) -> bool:

@@ -294,15 +294,16 @@ def fit_adapter(adapter: Any, X: Any, y: Any, **domains: Any) -> None:
             raise TypeError(
                 f"{type(step).__name__} is not an adapter: it needs `transform` or `score_weights`."
             )
-        if is_streamed(X) and type(step) is PCA:
+        if _needs_memory(step) and is_streamed(X):
+            if type(step) is not PCA:
+                raise TypeError(
+                    f"{type(step).__name__} cannot be fitted to rows in blocks. Use an adapter of "
+                    "covshift, such as DomainStandardScaler, or fit to a sample of the rows, in "
+                    "memory."
+                )
             fit_components(step, X)
             X = X if step is last else represent(step, X)
             continue
-        if is_streamed(X) and not (isinstance(step, DomainTransformer) or weighs(step)):
-            raise TypeError(
-                f"{type(step).__name__} cannot be fitted to rows in blocks. Use an adapter of "
-                "covshift, such as DomainStandardScaler, or fit to a sample of the rows, in memory."
-            )
         labels = y if _may_see_labels(step) else None
         try:
             _call(step, "fit", X, labels, **domains)
@@ -323,7 +324,7 @@ def represent(adapter: Any, X: Any, **domains: Any) -> Any:
         if not domains and isinstance(step, DomainTransformer):
             # Nothing to hand on. Asking what it wants takes longer than transforming one row.
             X = step.transform(X)
-        elif is_streamed(X) and type(step) is PCA:
+        elif type(step) is PCA and is_streamed(X):
             X = map_rows(step, "transform", X)
         elif hasattr(step, "transform"):
             X = _call(step, "transform", X, allow_source=True, **domains)
@@ -436,6 +437,11 @@ def knows_domains(step: Any) -> bool:
 def weighs(step: Any) -> bool:
     """Return whether a step weighs the source rows instead of changing their representation."""
     return hasattr(step, "score_weights")
+
+
+def _needs_memory(step: Any) -> bool:
+    """Return whether a step takes rows in memory only; adapters of covshift take any they can."""
+    return not (isinstance(step, DomainTransformer) or weighs(step))
 
 
 def _may_see_labels(step: Any) -> bool:

@@ -16,13 +16,16 @@ from covshift.domains import FitDomains, check_fit_domains
 from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.kernels.distinct_rows import deal_folds, draw_rows
 from covshift.predictors.fit_and_predict import FittedCandidate, fit_candidate
-from covshift.streams import is_streamed
 
 MAX_KEPT = 1000  # rows
 N_FOLDS = 3
 NO_ROWS = (
     "This model keeps no held-out rows. Fit it again with keep_rows=True (command line: "
     "without --keep-no-rows)."
+)
+NOT_KEEPABLE = (
+    "keep_rows=True keeps rows of a dense array in memory: fit to a dense sample of the rows, or "
+    "use keep_rows=False."
 )
 
 
@@ -56,12 +59,9 @@ class NoHeldOutRowsError(ValueError):
 
 
 def check_keepable(X: Any) -> None:
-    """Refuse rows that cannot be compared with later ones: in blocks, sparse, or not numbers."""
-    if is_streamed(X) or sparse.issparse(X):
-        raise ValueError(
-            "keep_rows=True keeps rows of a dense array in memory: fit to a dense sample of the "
-            "rows, or use keep_rows=False."
-        )
+    """Refuse rows in memory that cannot be compared with later ones: sparse, or not numbers."""
+    if sparse.issparse(X):
+        raise ValueError(NOT_KEEPABLE)
     try:
         kept_features(X[:1] if isinstance(X, np.ndarray) else _safe_indexing(X, [0]))
     except (TypeError, ValueError) as error:

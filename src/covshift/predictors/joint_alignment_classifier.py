@@ -126,6 +126,7 @@ def merge_entries(
 ) -> Entries:
     """Merge equal rows of the same role and class; drop those without weight."""
     used = weights > 0
+    # Equal rows of another role or class stay apart: they have other parts in the alignment.
     keys = np.column_stack([X[used], target[used], codes[used]])
     merged, number = merge_rows(keys)
     totals = np.zeros(len(merged))
@@ -146,6 +147,8 @@ def unit_length(rows: FloatArray) -> FloatArray:
 def principal_axes(rows: FloatArray, n_components: int) -> FloatArray:
     """Return the axes (m, k) of largest variance of centered rows (n, m)."""
     n, m = rows.shape
+    # The smaller of the two products has the same eigenvalues other than zero: (m, m) for few
+    # features, (n, n) for few rows.
     if m <= n:
         axes: FloatArray = eigh(rows.T @ rows, subset_by_index=[m - n_components, m - 1])[1]
         return axes
@@ -173,6 +176,8 @@ def exact_design(K: FloatArray, loss: Any, ridge: float) -> Design:
     r""":math:`K` and :math:`B^{-1}`, for the sparse matrix ``loss`` :math:`E + \gamma L`."""
     B = np.asarray(loss @ K)
     B[np.diag_indices_from(B)] += ridge
+    # B is a product of symmetric matrices, which is not symmetric itself: LU, not Cholesky's
+    # factors.
     factors = lu_factor(B, overwrite_a=True, check_finite=False)
     return Design(K, lambda R: lu_solve(factors, R, check_finite=False))
 
@@ -192,6 +197,7 @@ def graph_laplacian(rows: FloatArray, n_neighbors: int, bandwidth: float) -> Any
         return sparse.csr_array((n, n))
     graph = kneighbors_graph(rows, min(n_neighbors, n - 1), mode="distance", include_self=False)
     graph.data = gaussian(np.square(graph.data), bandwidth)
+    # Being a neighbor is not mutual; an edge is there if either row is a neighbor of the other.
     W = sparse.csr_array(graph.maximum(graph.T))
     degrees = np.asarray(W.sum(axis=1)).ravel()
     met = degrees > 0  # the weights of a row far from all others may underflow
@@ -214,6 +220,8 @@ def mean_differences(
         if all(side.any() for side in sides):
             e = np.zeros(len(target))
             for side, sign in zip(sides, (1, -1), strict=True):
+                # With these entries, a product with e is the mean over the source less that over
+                # the target.
                 e[side] = sign * weights[side] / weights[side].sum()
             columns.append(e / np.linalg.norm(e))
     return np.column_stack(columns) if columns else np.zeros((len(target), 0))
@@ -232,6 +240,8 @@ def align(design: Design, start: FloatArray, U: FloatArray) -> Aligned:
     V = design.fit(U)
     UK = U.T @ design.functions
     correction = solve(np.eye(U.shape[1]) + UK @ V, UK)
+    # Woodbury's identity: a term of low rank is added to an inverse without factorizing again, so
+    # that a round of pseudo-labels costs little beside the first.
     return Aligned(start - V @ (correction @ start), V, correction)
 
 
@@ -241,6 +251,7 @@ def leverages(design: Design, aligned: Aligned, entries: Entries) -> FloatArray:
     indicators = np.zeros((len(entries.rows), len(labeled)))
     indicators[labeled, np.arange(len(labeled))] = entries.weights[labeled]
     T = design.fit(indicators)
+    # Coefficients that each label alone would have; the functions times these are columns of S.
     T -= aligned.V @ (aligned.correction @ T)
     found: FloatArray = np.einsum("ij,ji->i", design.functions[labeled], T)
     return np.clip(found, 0, LARGEST_LEVERAGE)

@@ -346,11 +346,19 @@ class AutoAdapted(BaseEstimator):
         rows: FloatArray = X
         return rows
 
-    def _in_blocks(self, method: str, X: Any, sample_domain: Any) -> Any:
+    def _by_rows(self, method: str, X: Any, sample_domain: Any) -> Any:
+        """Return the output of one of our methods for rows of any kind."""
         check_is_fitted(self)
-        for member in self.members_:
-            check_rowwise(member.model.adapter_)
-        return map_rows(self, method, X, sample_domain=sample_domain)
+        if is_streamed(X):
+            for member in self.members_:
+                check_rowwise(member.model.adapter_)
+            return map_rows(self, method, X, sample_domain=sample_domain)
+        X = self._validate_rows(X)
+        return self._by_checked_rows(method, X, self._domains_of(sample_domain, X.shape[0]))
+
+    def _by_checked_rows(self, method: str, X: FloatArray, domain: Any) -> Any:
+        """Return the output of one of our methods for rows in memory."""
+        raise NotImplementedError
 
     def _check_parameters(self) -> None:
         if self.estimator is not None and self.candidates is not None:
@@ -604,9 +612,7 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
         X : {array-like, Dask array} of shape (n_samples, n_features)
             Rows.
         """
-        if is_streamed(X):
-            return self._in_blocks("predict", X, sample_domain)
-        return self.decide(self.predict_proba(X, sample_domain=sample_domain))
+        return self._by_rows("predict", X, sample_domain)
 
     @documented_like(AdaptedClassifier.decide)
     def decide(self, P: Any) -> Any:
@@ -617,24 +623,26 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
 
     def predict_proba(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
         """Return class probabilities, calibrated on the source; parameters as in ``predict``."""
-        check_is_fitted(self)
-        if is_streamed(X):
-            return self._in_blocks("predict_proba", X, sample_domain)
-        X = self._validate_rows(X)
-        domain = self._domains_of(sample_domain, X.shape[0])
+        P: FloatArray = self._by_rows("predict_proba", X, sample_domain)
+        return P
+
+    def predict_log_proba(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
+        """Return the logarithms of the class probabilities; parameters as in ``predict``."""
+        log_p: FloatArray = self._by_rows("predict_log_proba", X, sample_domain)
+        return log_p
+
+    def _by_checked_rows(self, method: str, X: FloatArray, domain: Any) -> Any:
+        P = self._probabilities(X, domain)
+        if method == "predict":
+            return self.decide(P)
+        return P if method == "predict_proba" else np.log(np.maximum(P, np.finfo(P.dtype).tiny))
+
+    def _probabilities(self, X: FloatArray, domain: Any) -> FloatArray:
         ratios = self._ratios_of(domain, X.shape[0])
         if self.class_shares == "auto":
             return mean_probabilities(self.members_, X, len(self.classes_), domain, ratios)
         P = mean_probabilities(self.members_, X, len(self.classes_), domain)
         return P if ratios is None else reweigh_classes(P, ratios)
-
-    def predict_log_proba(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
-        """Return the logarithms of the class probabilities; parameters as in ``predict``."""
-        if is_streamed(X):
-            return self._in_blocks("predict_log_proba", X, sample_domain)
-        P = self.predict_proba(X, sample_domain=sample_domain)
-        log_p: FloatArray = np.log(np.maximum(P, np.finfo(P.dtype).tiny))
-        return log_p
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -843,11 +851,9 @@ class AutoAdaptedRegressor(IntervalPredictor, ScoredRegressor, AutoAdapted):
         X : {array-like, Dask array} of shape (n_samples, n_features)
             Rows.
         """
-        check_is_fitted(self)
-        if is_streamed(X):
-            return self._in_blocks("predict", X, sample_domain)
-        X = self._validate_rows(X)
-        domain = self._domains_of(sample_domain, X.shape[0])
+        return self._by_rows("predict", X, sample_domain)
+
+    def _by_checked_rows(self, method: str, X: FloatArray, domain: Any) -> Any:
         task = self._label_task
         P: list[FloatArray | None] = [
             task.apply(member.numbers(X, domain)) for member in self.members_

@@ -71,10 +71,14 @@ class OpenRows(ABC):
     ----------
     shape : (n, m).
     dtype : working precision, that of every computation: float32 or float64.
+    in_parts, on_device : of which kind the rows are; in memory, if neither. For computations that
+        are a different program for each kind; others call the methods.
     """
 
     shape: tuple[int, int]
     dtype: Any
+    in_parts = False
+    on_device = False
     place = "with numpy"  # the library that computes with them, and on which device
 
     def check_beside(self, fitted: Any) -> None:
@@ -174,6 +178,7 @@ class RowStream(OpenRows):
     """
 
     is_sparse: bool
+    in_parts = True
 
     @property
     def data(self) -> Any:
@@ -359,6 +364,8 @@ def check_device_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
 
 class DeviceRows(OpenRows):
     """Rows of a tensor, or of another array on a device, checked; computed with where they are."""
+
+    on_device = True
 
     def __init__(self, X: Any) -> None:
         self._X, self.shape, self.dtype, self.place = X, X.shape, float_type(X), place_of(X)

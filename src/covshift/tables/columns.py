@@ -35,6 +35,7 @@ import pyarrow as pa
 
 from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.tables.dates import as_days, date_spelling, is_days, read_spelling
+from covshift.tables.text_layout import plain_name
 
 Kind = Literal["number", "boolean", "date", "text"]
 KINDS: tuple[Kind, ...] = ("number", "boolean", "date", "text")
@@ -90,6 +91,14 @@ def trim(cells: Any, missing: Sequence[str] = MISSING) -> Any:
     return _trim_all(cells, missing)
 
 
+def composed(cells: Any) -> Any:
+    """Return text in NFC: macOS writes an accent apart from its letter, other systems as one.
+
+    So are the signs of ohm, kelvin and angstrom, which look like letters, and become these.
+    """
+    return pa.compute.utf8_normalize(cells, form="NFC")
+
+
 def from_start(cells: Any) -> Any:
     """Return text that begins where its buffers begin, copied if it does not.
 
@@ -101,9 +110,8 @@ def from_start(cells: Any) -> Any:
 
 
 def _trim_all(cells: Any, missing: Sequence[str]) -> Any:
-    # macOS writes an accent apart from its letter, other systems both as one character.
-    trimmed = pa.compute.utf8_normalize(pa.compute.utf8_trim_whitespace(cells), form="NFC")
-    nothing = pa.compute.is_in(trimmed, value_set=pa.array(missing, pa.string()))
+    trimmed = composed(pa.compute.utf8_trim_whitespace(cells))
+    nothing = pa.compute.is_in(trimmed, value_set=composed(pa.array(missing, pa.string())))
     return pa.compute.if_else(nothing, pa.scalar(None, pa.string()), trimmed)
 
 
@@ -143,14 +151,15 @@ def without_unit(cells: Any, unit: str) -> Any:
 
     Signs become plain ones: a unit may stand inside of brackets.
     """
-    cells = plain_signs(cells)
-    affix = rf"^[\s\x{{A0}}]*(?:{escaped(unit)}[\s\x{{A0}}]*)?"
+    cells = plain_signs(composed(cells))
+    unit = escaped(plain_name(unit))
+    affix = rf"^[\s\x{{A0}}]*(?:{unit}[\s\x{{A0}}]*)?"
     cells = pa.compute.replace_substring_regex(cells, affix, "")
     cells = pa.compute.replace_substring_regex(
-        cells, rf"[\s\x{{A0}}]*(?:{escaped(unit)})?[\s\x{{A0}}]*$", "", max_replacements=1
+        cells, rf"[\s\x{{A0}}]*(?:{unit})?[\s\x{{A0}}]*$", "", max_replacements=1
     )
     # "-$5": the sign stands before the unit.
-    return pa.compute.replace_substring_regex(cells, rf"^([+-]){escaped(unit)}", r"\1")
+    return pa.compute.replace_substring_regex(cells, rf"^([+-]){unit}", r"\1")
 
 
 def plain_signs(cells: Any) -> Any:
@@ -275,14 +284,14 @@ DAY = np.timedelta64(86_400_000_000, "us")
 
 
 def as_columns(X: Any) -> tuple[dict[str, Any], int]:
-    """Return the columns of rows by name, and the number of rows.
+    """Return the columns of rows by their plain names, and the number of rows.
 
     Batches of `covshift.tables.TableReader` are taken as they are, all else as a frame.
     """
     if isinstance(X, pa.RecordBatch) and PLAIN_TYPES.issuperset(X.schema.types):
         return dict(zip(X.schema.names, X.columns, strict=True)), X.num_rows
     frame = as_frame(X)
-    return {str(name): column for name, column in frame.items()}, len(frame)
+    return {plain_name(str(name)): column for name, column in frame.items()}, len(frame)
 
 
 def as_frame(X: Any) -> Any:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 import pandas as pd
@@ -56,6 +57,11 @@ class Split:
     train_before: str | None = None
 
     def __post_init__(self) -> None:
+        # As the names and cells of files are read, with which these are compared.
+        names = tuple(normalize("NFC", name) for name in self.target_domain)
+        object.__setattr__(self, "target_domain", names)
+        if self.time is not None:
+            object.__setattr__(self, "time", plain_name(self.time))
         if (self.time is None) != (self.train_before is None):
             raise TableError("--time COLUMN and --train-before DATE belong together.")
         if bool(self.target_domain) == (self.time is not None):
@@ -209,10 +215,7 @@ def read_pair(
     """
     check_task(task, bins)
     label, domain = plain_name(label), None if domain is None else plain_name(domain)
-    ignore, keep = (
-        tuple(map(plain_name, names_given(role, names)))
-        for role, names in (("ignore", ignore), ("keep", keep))
-    )
+    ignore, keep = names_given("ignore", ignore), names_given("keep", keep)
     intake = intake or Intake()
     if domain is not None:  # a site's name is not read as a date or number
         intake = replace(intake, names=(domain,))

@@ -7,6 +7,7 @@ A number that is a quantity, not a class, is recognized before anything is fitte
 predicts it; with ``bins`` it becomes classes, ranges with about as many training rows each.
 """
 
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
@@ -126,6 +127,7 @@ def _one_case(name: str, values: Any, notes: list[str]) -> Any:
 
 
 def _folded(text: str) -> str:
+    text = unicodedata.normalize("NFC", text)  # models of earlier versions have classes in any form
     return text.casefold() if len(text) > 1 else text
 
 

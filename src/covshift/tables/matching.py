@@ -36,6 +36,7 @@ from covshift.tables.errors import TableError, listed, quoted
 from covshift.tables.label_column import check_task, find_edges, read_labels
 from covshift.tables.schema import TableSchema
 from covshift.tables.table_words import say_repeated
+from covshift.tables.text_layout import plain_name
 
 # --- Two tables matched ---
 
@@ -219,6 +220,7 @@ def match_tables(
     """
     check_task(task, bins)
     train, new = _named_frame(train, "training"), _named_frame(new, "new")
+    label, domain = plain_name(label), None if domain is None else plain_name(domain)
     ignore, keep = names_given("ignore", ignore), names_given("keep", keep)
     check_columns(train, label, domain, ignore, keep)
     return match_frames(train, new, list(new.columns), label, domain, ignore, keep, task, bins=bins)
@@ -353,7 +355,7 @@ def _share_found(rows: Any, table: Any, kinds: Mapping[str, Kind], least: int) -
 
 def _named_frame(X: Any, which: str) -> Any:
     frame = as_frame(X)
-    names = [str(name) for name in frame.columns]
+    names = [plain_name(str(name)) for name in frame.columns]
     if len(set(names)) < len(names):
         raise TableError(f"The {which} table has columns with the same name; rename them.")
     if not len(frame):
@@ -362,10 +364,10 @@ def _named_frame(X: Any, which: str) -> Any:
 
 
 def names_given(parameter: str, names: Any) -> tuple[str, ...]:
-    """Return names of columns as given; one text would be taken apart into letters."""
+    """Return plain names of columns; one text would be taken apart into letters."""
     if isinstance(names, str):
         raise TableError(f"{parameter} must be a list of names, got the text {names!r}.")
-    return tuple(names)
+    return tuple(map(plain_name, names))
 
 
 def check_columns(

@@ -22,6 +22,7 @@ from covshift.tables.label_column import label_kind
 from covshift.tables.reading import Table, TableReader, default_rows, open_table, read_rows
 from covshift.tables.table_models import TableEstimator, known_numbers
 from covshift.tables.table_words import NO_PLAIN_MODEL
+from covshift.tables.text_layout import plain_name
 
 # --- Values in the rows of a file that a model does not know, counted while they are read ---
 #
@@ -265,6 +266,7 @@ def open_for_model(
     """
     _check_kind(model)
     own = model.schema_
+    domain = None if domain is None else plain_name(domain)
     kinds: dict[str, Kind] = dict(own.kinds)
     column = domain or model.domain_
     wanted: dict[str, Kind] = {name: "text" for name in [*extra, *([domain] if domain else [])]}

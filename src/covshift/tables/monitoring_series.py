@@ -44,6 +44,7 @@ from covshift.tables.monitoring_history import make_key
 from covshift.tables.reading import open_table
 from covshift.tables.table_models import TableClassifier
 from covshift.tables.table_words import LABELS_DIFFER, MOVED_NOT_BELOW, OF_CLASSES_ONLY
+from covshift.tables.text_layout import plain_name
 
 PERIODS = ("day", "week", "month")
 MAX_ESTIMATE_ROWS = 10_000  # of a batch, drawn at random, that its score is estimated on
@@ -151,6 +152,7 @@ def monitor_series(
             "--labels is for classifiers, and this model predicts numbers. covshift score "
             "states its error on rows with labels."
         )
+    time = None if time is None else plain_name(time)
     notes: list[str] = []
     batches = _read_batches(model, paths, domain, time, by, labels, seed, notes, options)
     found, skipped = [], []

@@ -136,6 +136,8 @@ def open_table(
         try:
             return TableReader(batches, None, style, allow_absent, intake)
         except TableError:
+            # The first pass may have failed because the rest of the file is not as its beginning:
+            # then the file is opened again with all of it examined, and read as what it is.
             if batches.examined:
                 raise
     batches = open_batches(path, given, chunk_bytes)
@@ -220,6 +222,8 @@ class TableReader:
         else:
             self.schema = self._take_schema(schema, absent)
 
+        # Columns that are left alone have reasons of their own: a type that cannot be used, no
+        # name, names of rows; the rest is not in the schema.
         types = batches.types if batches.typed else []
         self.unusable_names = [
             batches.names[i] for i, kind in enumerate(types) if arrow_kind(kind) is None
@@ -300,6 +304,8 @@ class TableReader:
         self._filled.clear()
         self.n_rows = self._n_dropped = 0
         empty: list[Any] = []  # rows that are left out if nothing follows
+        # Spreadsheets write empty rows below a table. Whether rows are at its end is known only
+        # when nothing follows, so that they wait here.
         for batch in self._batches.read(self._types_to_parse(), self.schema.missing):
             n_filled = _last_filled_row(batch)
             if n_filled:
@@ -328,6 +334,8 @@ class TableReader:
             column = plain_column(batch.column(name))
             spelling = self.schema.spellings.get(name, "")
             values = as_kind(column, kind, self._style, spelling, self.schema.missing)
+            # More missing values than before: cells that do not fit their kind. Only then they are
+            # searched.
             if kind != "text" and values.null_count > column.null_count:
                 self._count_unreadable(name, as_text(column), values)
             self._filled[name] += len(values) - values.null_count
@@ -352,6 +360,7 @@ class TableReader:
 
     def _types_to_parse(self) -> dict[str, Any] | None:
         """Return types that cells can be read as while they are cut, or None."""
+        # pyarrow reads numbers with a point only.
         if self._style == "comma" or (self._style is None and self.schema.decimal == ","):
             return None
         return {
@@ -529,6 +538,7 @@ def sample_frames(
     numbers: list[Any] = []
     limit, n_held, n_read = np.inf, 0, 0
     for frame in reader:
+        # A number for every row, used or not: which rows are drawn does not depend on the chunks.
         drawn = rng.random(len(frame))
         rows = np.flatnonzero(drawn < limit)
         frames.append(frame if len(rows) == len(frame) else frame.iloc[rows])
@@ -536,6 +546,8 @@ def sample_frames(
         numbers.append(n_read + rows)
         n_read += len(frame)
         n_held += len(rows)
+        # Thinned when twice as many are held as are wanted: a sort for each chunk would take
+        # longer, and all rows more memory.
         if n_held > 2 * max_rows:
             limit = _thin(frames, keys, numbers, max_rows)
             n_held = max_rows

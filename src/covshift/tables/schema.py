@@ -7,10 +7,12 @@ that names the option that overrules it.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+from unicodedata import normalize
 
 from covshift.tables.columns import KINDS, MARKERS, MISSING, Kind
 from covshift.tables.dates import DAYS, SPELLINGS, date_spelling, is_days
 from covshift.tables.errors import TableError, listed
+from covshift.tables.text_layout import plain_name
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,14 @@ class Intake:
     present: Sequence[str] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
     names: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        # As the names and cells of files are read, with which these are compared.
+        for name in ("missing", "present"):
+            texts = tuple(normalize("NFC", text) for text in getattr(self, name))
+            object.__setattr__(self, name, texts)
+        kinds = {plain_name(name): kind for name, kind in self.kinds.items()}
+        object.__setattr__(self, "kinds", kinds)
 
     @property
     def markers(self) -> tuple[str, ...]:

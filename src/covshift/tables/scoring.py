@@ -30,6 +30,7 @@ from covshift.tables.model_reader import open_for_model
 from covshift.tables.predicting import predict_file
 from covshift.tables.table_models import TableClassifier, TableEstimator
 from covshift.tables.table_words import NO_PLAIN_MODEL
+from covshift.tables.text_layout import plain_name
 
 
 @documented_like(predict_file)
@@ -66,6 +67,7 @@ def score_file(
     label = label if label is not None else getattr(model, "label_", None)
     if label is None:
         raise TableError("The model does not know its label column: name it with --label.")
+    label = plain_name(label)
     if label in getattr(model, "feature_names_in_", ()):
         raise TableError(f"{listed([label])} is a column that the model predicts from.")
     reader = open_for_model(model, path, label=label, domain=domain, **options)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from typing import Any, Self
+from unicodedata import normalize
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -28,7 +29,7 @@ from covshift.domains import (
     new_target_domain,
 )
 from covshift.kernels.array_types import FloatArray, IntArray
-from covshift.predictors.adapted import AdaptedEstimator
+from covshift.predictors.adapted import AdaptedEstimator, estimator_has
 from covshift.predictors.fit_and_predict import does_adapt, uses_target_rows
 from covshift.predictors.held_out_rows import HeldOutRows
 from covshift.predictors.objectives import R2
@@ -36,9 +37,10 @@ from covshift.predictors.prediction_sets import PredictionIntervals, PredictionS
 from covshift.registry import NO_ADAPTATION
 from covshift.row_checks import check_magnitude
 from covshift.shared_docs import documented_like
-from covshift.tables.encoder import TableEncoder
+from covshift.tables.encoder import TableEncoder, take_any_column
 from covshift.tables.matching import NEW, MatchedTables
 from covshift.tables.schema import TableSchema
+from covshift.tables.text_layout import plain_name
 
 
 def known_numbers(domain_names: Mapping[int, str]) -> dict[str, int]:
@@ -46,8 +48,9 @@ def known_numbers(domain_names: Mapping[int, str]) -> dict[str, int]:
 
     A target comes before a source: new rows of a domain may differ from its training rows.
     """
-    sources = {name: number for number, name in domain_names.items() if number >= 0}
-    targets = {name: number for number, name in domain_names.items() if number < 0}
+    named = [(number, normalize("NFC", name)) for number, name in domain_names.items()]
+    sources = {name: number for number, name in named if number >= 0}
+    targets = {name: number for number, name in named if number < 0}
     returned = {
         name.removesuffix(NEW): number
         for name, number in targets.items()
@@ -279,7 +282,8 @@ class TableEstimator(DomainRequests, BaseEstimator):
         check_is_fitted(self)
         known = known_numbers(self.domain_names_)
         unknown = int(min([0, *self.domains_, *self.domain_names_])) - 1
-        return np.array([known.get(str(name), unknown) for name in names], dtype=np.int64)
+        numbers = [known.get(normalize("NFC", str(name)), unknown) for name in names]
+        return np.array(numbers, dtype=np.int64)
 
     def adapt_target(self, X: Any, domain: int | str | None = None) -> Self:
         """Learn a new target without the training rows, if the adapter can.
@@ -364,22 +368,20 @@ class TableEstimator(DomainRequests, BaseEstimator):
     def _default_estimator() -> Any:
         raise NotImplementedError
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Models saved by version 0.1 have no plain model and forgot their domain column. Later ones
+        # have names as their files wrote them, whose accents may stand apart.
+        state = {"domain_": None, "plain_estimator_": None, **state}
+        for name in ("label_", "domain_"):
+            if state.get(name) is not None:
+                state[name] = plain_name(state[name])
+        super().__setstate__(state)
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "reference_domain_")
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        return tags
-
-
-def _estimator_has(method):
-    def check(self):
-        return hasattr(getattr(self, "estimator_", None) or self._base_estimator(), method)
-
-    return check
+        return take_any_column(super().__sklearn_tags__())
 
 
 class TableClassifier(ScoredClassifier, TableEstimator):
@@ -439,21 +441,17 @@ class TableClassifier(ScoredClassifier, TableEstimator):
     ['no', 'yes']
     """
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        # Models saved by version 0.1 have no plain model and forgot their domain column.
-        super().__setstate__({"domain_": None, "plain_estimator_": None, **state})
-
     @property
     def classes_(self) -> Any:
         """Classes, in the order of the columns of ``predict_proba``."""
         return self.estimator_.classes_
 
-    @available_if(_estimator_has("decide"))
+    @available_if(estimator_has("decide"))
     def decide(self, P: Any) -> Any:
         """Return the classes that ``predict`` chooses for rows with these probabilities."""
         return self.estimator_.decide(P)
 
-    @available_if(_estimator_has("predict_proba"))
+    @available_if(estimator_has("predict_proba"))
     def predict_proba(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
         """Return the class probabilities of rows; parameters as in ``predict``."""
         Z = self.encode(X)
@@ -461,7 +459,7 @@ class TableClassifier(ScoredClassifier, TableEstimator):
         probabilities: FloatArray = self.estimator_.predict_proba(Z, sample_domain=domain)
         return probabilities
 
-    @available_if(_estimator_has("predict_set"))
+    @available_if(estimator_has("predict_set"))
     def predict_set(
         self, X: Any, alpha: float = 0.1, *, sample_domain: Any = None, X_target: Any = None
     ) -> PredictionSets:

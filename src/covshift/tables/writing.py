@@ -65,7 +65,8 @@ def check_output(
         raise table_error(path, "is read too; name another file to write.")
     with refused_as(path, "cannot be written."):
         try:
-            prepare_folder(path.parent, min_free_bytes)
+            # Of a link, the folder that it points into: the file is written there.
+            prepare_folder(Path(os.path.realpath(path)).parent, min_free_bytes)
         except PermissionError:
             raise table_error(path, "cannot be written; check the folder's permissions.") from None
     return path

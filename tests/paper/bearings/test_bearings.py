@@ -5,10 +5,8 @@ import json
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
-from typer.testing import CliRunner
 
 from covshift import SegmentSparseFiltering
-from covshift.cli import build_app
 from covshift.paper.bearings import study as study_module
 from covshift.paper.bearings.protocol import (
     FAULTS,
@@ -25,6 +23,7 @@ from covshift.paper.bearings.protocol import (
 from covshift.paper.bearings.report import draw_waveforms
 from covshift.paper.bearings.study import SYSTEMS, declare, run_on_task, strongest_filters
 from covshift.warning_filters import ignored_warnings
+from tests.cli.user_files import run
 
 
 def make_windows(n=4, length=200, seed=0):
@@ -177,15 +176,11 @@ def instant_trials(trials, path):
     return found
 
 
-def invoke(*arguments):
-    return CliRunner().invoke(build_app(), list(map(str, arguments)))
-
-
 def test_command(tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr(study_module, "run_bearing_trials", instant_trials)
     data, out = write_file(tmp_path / "windows.npz", make_windows()), tmp_path / "out"
-    result = invoke("reproduce", "bearings", "--data", data, "--out", out)
+    result = run("reproduce", "bearings", "--data", data, "--out", out)
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines()[-1] == f"Report: {out / 'report.html'}"
     assert f"{1 + len(SYSTEMS) * len(TASKS)} trials" in result.stdout
@@ -195,7 +190,7 @@ def test_command(tmp_path, monkeypatch):
                  "Learned filters", "ranks + logistic", "load 0 → 3", "+0.400"):  # fmt: skip
         assert text in page
     # Other systems are other trials of the same study.
-    result = invoke(
+    result = run(
         "reproduce", "bearings", "--data", data, "--out", out, "--system", "none", "--system", "SF"
     )
     assert result.exit_code == 0, result.output
@@ -205,7 +200,7 @@ def test_command(tmp_path, monkeypatch):
 def test_refused(tmp_path):
     nowhere = tmp_path / "nowhere"
     for options, word in ([], "does not exist"), (["--system", "magic"], "unknown name 'magic'"):
-        result = invoke(
+        result = run(
             "reproduce", "bearings", "--out", tmp_path / "out", "--data", nowhere, *options
         )
         assert result.exit_code == 1

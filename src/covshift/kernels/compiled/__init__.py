@@ -37,6 +37,8 @@ GOES_ON = 2  # what it returns where there is more to do
 _int, _double, _pointer = ctypes.c_int32, ctypes.c_double, ctypes.c_void_p
 
 
+# Structures of the C sources, field by field in the same order: a field that is missing here would
+# shift all that follow it, which nothing checks.
 class _Block(ctypes.Structure):
     _fields_ = [
         *((name, _int) for name in ("n_problems", "n_filters", "n_rows", "n_classes")),
@@ -95,6 +97,8 @@ def library() -> dict[Any, Any] | None:
     try:
         loaded = ctypes.CDLL(str(path))
         loaded.built_from.restype = ctypes.c_char_p
+        # A library built from other sources may take other arguments and would write outside of
+        # arrays. So the sources carry a digest, which is compared before anything is called.
         digest = loaded.built_from().decode()
     except (OSError, AttributeError) as error:
         if wanted == "compiled":
@@ -145,6 +149,7 @@ def describe(
 ) -> Any:
     """A block (K, L, b) and what is computed of it; ``codes`` (b,) or (K, b) ascending, 32 bits."""
     K, L, b = shape
+    # Numbers from one problem's codes to the next: none where all problems share them.
     step = b if codes.ndim == 2 else 0
     kind = ACTIVATIONS.index(activation)
     return _Block(K, L, b, n_classes, kind, step, epsilon, norm_epsilon, _address(codes))
@@ -184,6 +189,7 @@ def soft_pass(
 ) -> None:  # fmt: skip
     """The one pass of the soft absolute value: overwrites H (K, L, b) with its gradient."""
     factors = _Factors(_address(inverse), _address(upstream), None)
+    # A tile of columns is worked on at a time, in a buffer that stays in the cache.
     space = np.empty((H.shape[1], TILE), H.dtype)
     addresses = [_address(array) for array in (H, space, losses, sums)]
     function = _function("soft_pass", H)
@@ -246,6 +252,8 @@ def minimize_small(
     status = GOES_ON
     while status == GOES_ON:  # Python looks for signals between two calls
         if should_stop():
+            # The C code then ends each path at the iterate it has, as if its iterations were used
+            # up.
             own_limits.max_iter = 0
         status = functions["minimize_small"](
             ctypes.byref(block), m, _address(columns), step, *addresses,
@@ -284,6 +292,7 @@ def train_networks(
         K, m, L, n, min(batch_size, n), *kinds, tied,
         stride=clean.strides[1] // clean.itemsize, **steps,
     )  # fmt: skip
+    # C allocates nothing: all memory comes from NumPy, which frees it whatever happens.
     room = np.empty(arrays[1].shape[1] + (L + m + 1) * training.batch_size, clean.dtype)
     inputs = [array.ctypes.data for array in (noisy, clean)]
     addresses = [_address(array) for array in (*arrays, losses, room)]
