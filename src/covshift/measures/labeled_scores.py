@@ -65,7 +65,7 @@ def unweighted_average_recall(y_true: Any, y_pred: Any) -> float:
 
 
 def percentage_change(before: Any, after: Any) -> float | FloatArray:
-    r"""Change in percent of where it started: :math:`100 \, (after - before) / before`.
+    r"""Return the change in percent of the start: :math:`100 \, (after - before) / before`.
 
     Parameters
     ----------

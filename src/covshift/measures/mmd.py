@@ -442,7 +442,7 @@ def held_out_mmd_change(
     random_state: Any = None,
     **options: Any,
 ) -> MMDChange:
-    """`mmd_change` on rows that the representation was not fitted on.
+    """Return `mmd_change` for rows that the representation was not fitted on.
 
     A representation is flexible enough to pull the rows that it saw together; only other
     rows tell whether the distributions came closer.
