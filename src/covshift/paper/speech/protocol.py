@@ -60,7 +60,7 @@ class DrawnTrial(NamedTuple):
 
 
 def corpora_to_test(corpora: Sequence[str]) -> list[str]:
-    """Those whose speakers are tested."""
+    """Return the corpora whose speakers are tested."""
     return [corpus for corpus in corpora if corpus not in ONLY_TRAINS]
 
 

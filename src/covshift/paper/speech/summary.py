@@ -175,7 +175,7 @@ def compare(first: Frame, second: Frame) -> Comparison | None:
 
 
 def control_scores(scores: Frame) -> Frame:
-    """Of the same trials, the same fitted without the target rows, where there is such a thing."""
+    """Return scores of the same trials fitted without the target rows, if there are such trials."""
     known = scores[scores["control"].notna()]
     return known.assign(uar=known["control"])
 
@@ -234,7 +234,7 @@ class AboveChance(NamedTuple):
 
     @property
     def shown(self) -> bool:
-        """Whether some system knows more than nothing."""
+        """Whether any system is above chance."""
         return self.pvalue <= TEST_LEVEL
 
 

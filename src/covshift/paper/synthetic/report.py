@@ -78,7 +78,7 @@ class Cell(NamedTuple):
 
     @property
     def parts(self) -> list[str]:
-        """What to call it."""
+        """Words that name the reading."""
         rows = "without rows beyond zero" if self.without_crossing else ""
         named = (self.data_set, self.system, self.reading, self.variant, rows)
         return [part for part in named if part]
