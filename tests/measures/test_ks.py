@@ -13,7 +13,7 @@ from covshift.datasets import (
 )
 from covshift.measures.ks import (
     _approximate_pvalues,
-    effective_sizes,
+    _effective_sizes,
     ks_distance,
     ks_statistics,
     ks_test,
@@ -155,11 +155,11 @@ def test_whole_number_weights_are_repeated_rows_to_the_last_bit(samples, seed):
 @given(problem=weighted_samples())
 def test_effective_sizes_equal_the_naive_twin(problem):
     A, _, weights, _ = problem
-    actual = effective_sizes(A, weights)
+    actual = _effective_sizes(A, weights)
     expected = [naive.effective_size(a, weights) for a in A.T]
     np.testing.assert_allclose(actual, expected, rtol=1e-12)
-    np.testing.assert_allclose(effective_sizes(A[::-1], weights[::-1]), actual, rtol=1e-12)
-    np.testing.assert_allclose(effective_sizes(A, 1e300 * weights), actual, rtol=1e-12)
+    np.testing.assert_allclose(_effective_sizes(A[::-1], weights[::-1]), actual, rtol=1e-12)
+    np.testing.assert_allclose(_effective_sizes(A, 1e300 * weights), actual, rtol=1e-12)
 
 
 def test_effective_sizes_of_weights_that_do_and_do_not_depend_on_the_feature():
@@ -167,7 +167,7 @@ def test_effective_sizes_of_weights_that_do_and_do_not_depend_on_the_feature():
     related, unrelated = rng.normal(size=(2, 20_000))
     weights = np.exp(related)
     kish = weights.sum() ** 2 / (weights**2).sum()
-    sizes = effective_sizes(np.stack([related, unrelated, np.zeros(20_000)], axis=1), weights)
+    sizes = _effective_sizes(np.stack([related, unrelated, np.zeros(20_000)], axis=1), weights)
     assert sizes[0] < 0.8 * kish
     assert sizes[1] == pytest.approx(kish, rel=0.05)
     assert sizes[2] == pytest.approx(kish, rel=1e-12)
@@ -176,7 +176,7 @@ def test_effective_sizes_of_weights_that_do_and_do_not_depend_on_the_feature():
     w = np.exp(0.5 * x)
     points = np.linspace(-1, 2, 13)
     P = np.stack([(w * (x <= v)).sum(axis=1) / w.sum(axis=1) for v in points])
-    size = np.mean([effective_sizes(x[i, :, None], w[i])[0] for i in range(200)])
+    size = np.mean([_effective_sizes(x[i, :, None], w[i])[0] for i in range(200)])
     assert 4 * P.var(axis=1).max() == pytest.approx(1 / size, rel=0.15)
 
 
@@ -186,7 +186,7 @@ def test_weights_are_not_changed():
     for array in (A, B, weights_A, weights_B):
         array.setflags(write=False)
     assert ks_statistics(A, B, weights_A, weights_B) == pytest.approx([0.5])
-    assert effective_sizes(A, weights_A) == pytest.approx([1.6])
+    assert _effective_sizes(A, weights_A) == pytest.approx([1.6])
 
 
 # --- Distance and test ---

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from covshift import PeriodicSparseFiltering, SparseFiltering
 from covshift.datasets import make_periodic_shift, make_radial_shift
-from covshift.kernels.activations import ACTIVATIONS, activate
+from covshift.kernels.activations_and_norms import ACTIVATIONS, activate
 from covshift.measures.cosine_neighborhood import (
     _choose_pairs,
     check_cosine_neighborhood,

@@ -207,12 +207,6 @@ def unit_codes(units: Mapping[Unit, IntArray], n_rows: int) -> Iterator[tuple[li
             yield positions, codes
 
 
-def pick_rows(X: Any, rows: IntArray) -> Any:
-    """Return those rows of X, whose numbers ascend; without a copy if they are all in a run."""
-    start, stop = int(rows[0]), int(rows[-1]) + 1
-    return X[start:stop] if stop - start == len(rows) else X[rows]
-
-
 def locate_units(units: Sequence[Unit], sample_domain: IntArray) -> IntArray:
     """Return the position of each row's unit: its own, else its role's, else the source's."""
     position = {unit: index for index, unit in enumerate(units)}

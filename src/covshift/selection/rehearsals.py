@@ -31,7 +31,7 @@ from covshift.adapters.correlation_alignment import mean_and_covariance
 from covshift.adapters.domain_quantile_transformer import feature_quantiles, quantile_ranks
 from covshift.adapters.linear_monge_alignment import monge_matrix
 from covshift.kernels.array_types import BoolArray, FloatArray, IntArray
-from covshift.kernels.distinct_rows import deal_folds
+from covshift.kernels.drawn_rows import deal_folds
 from covshift.kernels.feature_scales import feature_deviations, feature_scales
 from covshift.measures import classifier_two_sample_test
 from covshift.selection.bench import Bench, Problem, Scene, make_scene

@@ -23,9 +23,9 @@ from covshift.measures import classifier_two_sample_test
 from covshift.tables.columns import MISSING, column_days, column_kind, column_numbers, domain_texts
 from covshift.tables.dates import is_days
 from covshift.tables.encoder import TableEncoder
-from covshift.tables.errors import TableError, listed, one_line, quoted
 from covshift.tables.label_column import CLASSIFICATION, REGRESSION, as_written, check_task
 from covshift.tables.matching import MatchedTables, check_columns, match_frames, names_given
+from covshift.tables.messages import TableError, listed, one_line, quoted
 from covshift.tables.reading import (
     AS_WRITTEN,
     Table,
@@ -280,7 +280,7 @@ def read_pair(
             matched,
             notes=[*matched.notes, "Both tables are the same file: no row of it can have moved."],
         )
-    return replace(matched, notes=[*matched.notes, *note_moved_columns(matched)])
+    return replace(matched, notes=[*matched.notes, *_note_moved_columns(matched)])
 
 
 def _is_same_file(first: Any, second: Any) -> bool:
@@ -354,7 +354,7 @@ CLOCK_NAME = re.compile(
 )
 
 
-def note_moved_columns(tables: MatchedTables, seed: int = 0) -> list[str]:
+def _note_moved_columns(tables: MatchedTables, seed: int = 0) -> list[str]:
     """Return sentences on the columns that separate the rows of two tables.
 
     Parameters

@@ -30,7 +30,7 @@ from covshift.tables.columns import (
     without_unit,
 )
 from covshift.tables.dates import DAYS, MEANINGS, SPELLINGS
-from covshift.tables.errors import listed, quoted, table_error
+from covshift.tables.messages import listed, quoted, table_error
 from covshift.tables.schema import Intake, TableSchema
 
 # Real columns of numbers have a few odd cells ("see note", "<5"), and those of text some numbers.
