@@ -132,7 +132,7 @@ def test_the_gradient_of_the_errata():
         f"{np.mean(second < 0):.0%}"
     )
     # As the page writes numbers.
-    assert said.replace("0.", ".").replace("-", "−").replace("%", " %") in page
+    assert said.replace("0.", ".").replace("-", "\N{MINUS SIGN}").replace("%", " %") in page
 
 
 @pytest.mark.parametrize("name", ["errata", "theory"])
