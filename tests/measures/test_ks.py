@@ -260,7 +260,7 @@ def test_only_weighted_distances_are_reduced():
     np.testing.assert_allclose(plain.pvalues, limit)
     weights = np.random.default_rng(0).uniform(0.5, 2, size=150)
     weighted = ks_test(A, B, weights_A=weights)
-    n = effective_sizes(A, weights)
+    n = _effective_sizes(A, weights)
     reduced = weighted.statistics - 0.5 / np.minimum(n, 90)
     np.testing.assert_allclose(weighted.pvalues, kolmogorov(np.sqrt(n * 90 / (n + 90)) * reduced))
 
