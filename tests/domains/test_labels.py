@@ -1,3 +1,6 @@
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -120,6 +123,35 @@ def test_numbers_for_a_regression():
 def test_bad_labels(y, message, kind):
     with pytest.raises(ValueError, match=message):
         known_labels(y, MASK, kind=kind)
+
+
+@pytest.mark.parametrize("kind_of", [Decimal, Fraction])
+def test_exact_numbers_are_read_as_floats(kind_of):
+    """As databases give them; scikit-learn does not take them for classes."""
+    y = hidden([kind_of(2), kind_of(1), kind_of(2)], None, None)
+    classes, codes = encode_classes(y, MASK)
+    assert classes.dtype == np.float64
+    assert classes.tolist() == [1.0, 2.0]
+    assert codes.tolist() == [1, 0, -1, 1, -1]
+    y = hidden([kind_of("0.1"), 1, 2.5], None, None)
+    assert known_labels(y, MASK, kind="number").tolist() == [0.1, 1.0, 2.5]
+    assert check_no_placeholders(y[MASK], None, None).tolist() == [0.1, 1.0, 2.5]
+
+
+def test_integers_beyond_64_bits():
+    y = hidden([10**20, -(10**20), 10**20], None, None)
+    assert known_labels(y, MASK, kind="number").tolist() == [1e20, -1e20, 1e20]
+    with pytest.raises(ValueError, match="whole numbers that floats cannot represent"):
+        encode_classes(hidden([10**20, 10**20 + 1, 10**20], None, None), MASK)
+
+
+def test_a_missing_date_is_not_a_class():
+    dates = np.array(["2024-01-01", "NaT", "NaT", "2024-01-02", "NaT"], dtype="datetime64[D]")
+    for kind in ("class", "any"):
+        with pytest.raises(ValueError, match="contains NaT"):
+            known_labels(dates, MASK, kind=kind)
+    dates[1] = dates[0]
+    assert known_labels(dates, MASK, kind="class").tolist() == dates[MASK].tolist()
 
 
 def test_labels_must_suit_their_use():

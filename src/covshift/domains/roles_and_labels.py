@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any, Literal, TypeAlias
 
@@ -41,7 +42,7 @@ class FitDomains:
 
     @property
     def has_target(self) -> bool:
-        """Whether there is anything to adapt to."""
+        """Whether there are target rows to adapt to."""
         return bool(self.target.any())
 
     @property
@@ -206,12 +207,6 @@ def unit_codes(units: Mapping[Unit, IntArray], n_rows: int) -> Iterator[tuple[li
             yield positions, codes
 
 
-def pick_rows(X: Any, rows: IntArray) -> Any:
-    """Return those rows of X, whose numbers ascend; without a copy if they are all in a run."""
-    start, stop = int(rows[0]), int(rows[-1]) + 1
-    return X[start:stop] if stop - start == len(rows) else X[rows]
-
-
 def locate_units(units: Sequence[Unit], sample_domain: IntArray) -> IntArray:
     """Return the position of each row's unit: its own, else its role's, else the source's."""
     position = {unit: index for index, unit in enumerate(units)}
@@ -267,6 +262,8 @@ def known_labels(
     dtype = "numeric" if kind == "number" else None
     if kind == "number" or labels.dtype.kind in "fcO":
         labels = check_array(labels, ensure_2d=False, dtype=dtype, input_name="y")
+    if labels.dtype.kind in "mM" and np.isnat(labels).any():
+        raise ValueError("Input y contains NaT. Say by label_mask which rows have no label.")
     if kind == "class":
         check_classification_targets(labels)
     return labels
@@ -387,12 +384,26 @@ def _is_object(labels: Labels) -> bool:
     return labels.dtype == object or labels.dtype.kind == "T"
 
 
+def _as_floats(numbers: Labels) -> Labels:
+    """Return decimals, fractions and integers beyond 64 bits as floats, if all stay distinct."""
+    floats = numbers.astype(np.float64)
+    if len(np.unique(floats)) < len(set(numbers.tolist())) and (floats % 1 == 0).all():
+        raise ValueError(
+            f"y holds whole numbers that floats cannot represent (first: {numbers[0]}). Give "
+            "class labels as texts."
+        )
+    return floats
+
+
 def _without_objects(labels: Labels) -> Labels:
     """Give labels the type they would have alone: masked rows must not decide it."""
     values = labels.tolist()
     for one_kind in ((bool, np.bool_), str, Real):
         if all(isinstance(value, one_kind) for value in values):
-            return np.asarray(values)
+            found = np.asarray(values)
+            return _as_floats(found) if found.dtype == object else found
+    if all(isinstance(value, Real | Decimal) for value in values):
+        return _as_floats(labels)
     kinds = sorted({type(value).__name__ for value in values})
     if len(kinds) > 1:
         raise ValueError(

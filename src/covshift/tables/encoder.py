@@ -52,7 +52,7 @@ from covshift.tables.dates import (
     is_days,
     pair_name,
 )
-from covshift.tables.errors import listed
+from covshift.tables.messages import listed
 from covshift.tables.schema import TableSchema
 from covshift.tables.text_layout import plain_name
 
@@ -334,11 +334,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         super().__setstate__({**state, **learned})
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        return tags
+        return take_any_column(super().__sklearn_tags__())
+
+
+def take_any_column(tags: Any) -> Any:
+    """Say in scikit-learn's tags that tables with texts and missing values are taken."""
+    tags.input_tags.allow_nan = True
+    tags.input_tags.string = True
+    tags.input_tags.categorical = True
+    return tags
 
 
 def _composed(value: Any) -> Any:

@@ -15,7 +15,7 @@ from covshift.predictors.objectives import describe_objective
 from covshift.predictors.prediction_sets import PredictionIntervals, PredictionSets, check_held_out
 from covshift.solvers.threads import one_blas_thread
 from covshift.tables.columns import to_frame
-from covshift.tables.errors import TableError, listed
+from covshift.tables.messages import TableError, listed
 from covshift.tables.model_reader import open_for_model
 from covshift.tables.reading import read_rows
 from covshift.tables.table_models import TableEstimator
@@ -81,10 +81,12 @@ def predict_file(
     keep, group = [plain_name(name) for name in keep], None if group is None else plain_name(group)
     classes = getattr(model, "classes_", None)
     if probabilities and classes is None:
-        raise TableError("This model predicts numbers, which have no probabilities: omit --proba.")
+        raise TableError(
+            "This model predicts numbers, which have no probabilities: leave --proba out."
+        )
     if probabilities and not hasattr(model, "predict_proba"):
         raise TableError(
-            "This model has no probabilities: leave --proba out, or adapt with --model linear, "
+            "This model has no probabilities: leave --proba out, or adapt with --model logistic, "
             "--model boosting or --adapter auto."
         )
     rows_of_file = None
