@@ -248,8 +248,6 @@ def guess_number_style(columns: list[Any], usual: NumberStyle) -> NumberStyle:
 
     The one under which more of the cells can be read.
 
-    The one under which more of the cells can be read.
-
     Where both serve alike it is the ``usual`` one, that of the training table.
     """
     trimmed = [pa.compute.drop_null(trim(column)) for column in columns]
