@@ -32,7 +32,7 @@ def cheap_and_once(monkeypatch):
             FOUND[key] = diagnose_tables(tables, progress=progress, **options)
         return FOUND[key]
 
-    monkeypatch.setattr("covshift.tables.diagnose_tables", remember)
+    monkeypatch.setattr("covshift.tables.diagnosing.diagnose_tables", remember)
 
 
 @pytest.fixture

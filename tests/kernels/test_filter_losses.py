@@ -1,5 +1,6 @@
 """Every path to a loss and its gradient: they agree with the naive twin and with each other."""
 
+import math
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from scipy import sparse
 from covshift.kernels import filter_losses as paths
 from covshift.kernels import filter_passes, row_blocks
 from covshift.kernels.activations_and_norms import ACTIVATIONS, activate
-from covshift.kernels.filter_losses import LOSSES, filter_losses
+from covshift.kernels.filter_losses import LOSSES, add_penalties, filter_losses
 from tests.kernels.problems import (
     FIXED,
     Problem,
@@ -278,6 +279,17 @@ def test_the_penalty_is_half_alpha_times_the_squared_norm(activation):
     penalized_loss, penalized_gradient = problem.evaluate(joint_loss, alpha=3.0)
     assert penalized_loss - loss == pytest.approx(1.5 * np.square(problem.W).sum(), rel=1e-9)
     np.testing.assert_allclose(penalized_gradient - gradient, 3.0 * problem.W, atol=1e-12)
+
+
+def test_penalties_of_single_precision_are_summed_in_double():
+    W = np.random.default_rng(0).normal(size=(2, 50, 3000)).astype(np.float32)
+    l1 = np.array([0.5, 2.0])
+    losses, _ = add_penalties(np.zeros(2), np.zeros_like(W), W, np.zeros(2), l1)
+    sizes = np.sqrt(np.square(W) + np.float32(1e-8))
+    expected = [
+        weight * math.fsum(one.ravel().tolist()) for weight, one in zip(l1, sizes, strict=True)
+    ]
+    np.testing.assert_allclose(losses, expected, rtol=1e-13)
 
 
 def test_zero_rows_without_any_epsilon():

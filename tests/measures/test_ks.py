@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy.special import kolmogorov
 from scipy.stats import ks_2samp, kstwo
 
 from covshift.datasets import (
@@ -250,6 +251,18 @@ def test_the_usual_approximation_rejects_too_often():
     exact = naive.ks_tail_probabilities(11, 11)
     usual = kstwo.sf(list(exact), round(11 * 11 / 22))
     assert np.array(list(exact.values()))[usual <= 0.05].max() > 0.07
+
+
+def test_only_weighted_distances_are_reduced():
+    A, B = samples(150, 90)
+    plain = ks_test(A, B)
+    limit = kolmogorov(np.sqrt(150 * 90 / 240) * plain.statistics)
+    np.testing.assert_allclose(plain.pvalues, limit)
+    weights = np.random.default_rng(0).uniform(0.5, 2, size=150)
+    weighted = ks_test(A, B, weights_A=weights)
+    n = _effective_sizes(A, weights)
+    reduced = weighted.statistics - 0.5 / np.minimum(n, 90)
+    np.testing.assert_allclose(weighted.pvalues, kolmogorov(np.sqrt(n * 90 / (n + 90)) * reduced))
 
 
 @FIXED

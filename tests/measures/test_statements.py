@@ -197,6 +197,15 @@ def test_neighborhood_bounds_equal_the_naive_twin(epsilon):
             assert given_z.margin == pytest.approx(result.margin, abs=1e-12)
 
 
+def test_a_filter_that_no_row_activates_is_not_scaled():
+    """Its norm is 0, and the representation divides by 1 instead."""
+    rng = np.random.default_rng(0)
+    W, X = rng.normal(size=(4, 3)), rng.normal(size=(6, 3))
+    found = check_cosine_neighborhood(W, [0.0, 2.0, 0.0, 0.5], X, random_state=0)
+    assert found == check_cosine_neighborhood(W, [1.0, 2.0, 1.0, 0.5], X, random_state=0)
+    assert found.holds
+
+
 def test_corrected_bounds_hold_where_the_printed_one_fails():
     """20,000 random pairs: none breaks the corrected bounds, a good share the printed one."""
     rng = np.random.default_rng(1)

@@ -1,11 +1,14 @@
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Thread, get_ident
 
 import numpy as np
 import pytest
+import threadpoolctl
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from covshift.solvers import threads
 from covshift.solvers.threads import (
     _run_alone,
     one_blas_thread,
@@ -142,6 +145,26 @@ def test_openmp_has_one_thread_inside_and_its_own_number_after():
         with one_openmp_thread():
             assert set(threads()) == {1}
         assert threads() == before
+
+
+def test_libraries_are_looked_for_again_after_an_import(monkeypatch):
+    """A library comes with a module; between imports the search is not repeated."""
+    searched = []
+
+    class Spy(threadpoolctl.ThreadpoolController):
+        def __init__(self):
+            searched.append(True)
+            super().__init__()
+
+    monkeypatch.setattr(threadpoolctl, "ThreadpoolController", Spy)
+    monkeypatch.setattr(threads, "_found", {})
+    threads._find("openmp")
+    before = len(searched)
+    threads._find("openmp")
+    assert len(searched) == before
+    monkeypatch.setitem(sys.modules, "a_module_that_was_imported", sys)
+    threads._find("openmp")
+    assert len(searched) == before + 1
 
 
 def test_the_caller_works_on_parts_itself():

@@ -125,8 +125,8 @@ def test_a_column_without_values_and_many_texts(tmp_path):
 
 
 def test_numbers():
-    assert [say_number(one) for one in (1234567.8, 0.5, -2000, 1e20)] == [
-        "1,234,568", "0.5", "-2,000", "1e+20",
+    assert [say_number(one) for one in (1234567.8, 0.5, -2000, 1000, 999.94, 1e20, 1e12)] == [
+        "1,234,568", "0.5", "-2,000", "1,000", "999.9", "1e+20", "1e+12",
     ]  # fmt: skip
 
 

@@ -296,6 +296,27 @@ def test_too_few_iterations_at_low_rank_are_warned_about():
         KMMWeights(max_iter=1, n_landmarks=20).fit(X, sample_domain=sample_domain)
 
 
+def test_the_curvature_is_that_of_differences_of_the_slope():
+    """Newton's steps rely on it; a wrong one would converge, only slowly."""
+    rng = np.random.default_rng(0)
+    features, diagonal = rng.normal(size=(12, 3)), rng.uniform(0.5, 2, size=12)
+    v, goal = rng.normal(size=3), rng.normal(size=3)
+
+    def slope(v):
+        w, _ = clip_to_mean(features @ v, diagonal, bound, epsilon)
+        return v - goal + w @ features, w
+
+    for bound, epsilon, fixed in ((50.0, 0.0, True), (50.0, 20.0, False)):
+        w = slope(v)[1]
+        free = (w > 0) & (w < bound)
+        assert (abs(w.mean() - 1) < epsilon) != fixed
+        assert 2 <= free.sum() < 12
+        found = kmm._curvature(features, free / diagonal, fixed_mean=fixed)
+        steps = 1e-6 * np.eye(3)
+        differences = [(slope(v + step)[0] - slope(v - step)[0]) / 2e-6 for step in steps]
+        assert_allclose(found, differences, atol=1e-6)
+
+
 @pytest.mark.parametrize("epsilon", [0.0, 0.1])
 @pytest.mark.parametrize("bound", [1.2, 50.0])
 @pytest.mark.parametrize("shift", [-30.0, 0.0, 0.9, 30.0])

@@ -342,15 +342,22 @@ class SegmentSparseFiltering(DomainTransformer):
     def _transform_rows(self, X: FloatArray, sample_domain: Any) -> FloatArray:
         has_target = bool((self.domains_ < 0).any())
         check_new_domains(sample_domain, len(X), has_target=has_target, domain_names={})
-        return pooled_responses(
-            X.reshape(len(X), self.n_channels, self.window_length_),
-            self.components_.astype(X.dtype, copy=False),
-            self.intercept_.astype(X.dtype, copy=False),
-            self.segment_length_ if self.step is None else self.step,
-            self.activation if self.activation_at_use is None else self.activation_at_use,
-            self.epsilon,
-            self.normalize,
-        ).reshape(len(X), -1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            Z = pooled_responses(
+                X.reshape(len(X), self.n_channels, self.window_length_),
+                self.components_.astype(X.dtype, copy=False),
+                self.intercept_.astype(X.dtype, copy=False),
+                self.segment_length_ if self.step is None else self.step,
+                self.activation if self.activation_at_use is None else self.activation_at_use,
+                self.epsilon,
+                self.normalize,
+            ).reshape(len(X), -1)
+        if not np.isfinite(Z).all():
+            raise ValueError(
+                f"X holds magnitudes up to {np.abs(X).max():.1e}, for which the filters overflow: "
+                "the windows of the fit were far smaller, or nearly zero. Give all in one unit."
+            )
+        return Z
 
     def _learn(self, segments: FloatArray, random_state: Any) -> None:
         """Scale and whiten segments, fit sparse filtering, and store what applies to windows."""

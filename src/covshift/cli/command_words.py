@@ -312,9 +312,9 @@ def print_assessment(stored: Any) -> bool:
         False, and nothing is printed, where it is not an assessment that this version knows.
     """
     # Imported here: --help stays fast.
+    from covshift.predictors.objectives import name_objective
     from covshift.selection.assessment_words import (
         describe_assessment,
-        name_objective,
         score_rows,
         show_estimate,
     )

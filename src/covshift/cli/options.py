@@ -99,7 +99,7 @@ EstimatorParams = Annotated[
 Ignore = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="COLS", help="Columns to leave out, separated by commas; may be repeated."
+        metavar="COLS", help="Columns to leave out, separated by commas. May be repeated."
     ),
 ]
 Use = Annotated[

@@ -23,6 +23,7 @@ from covshift.diagnosis.diagnosis_words import (
 from covshift.kernels.array_types import FloatArray
 from covshift.kernels.feature_scales import feature_scales
 from covshift.predictors.fit_and_predict import adapt_rows
+from covshift.predictors.objectives import name_objective
 from covshift.registry import NO_ADAPTATION
 from covshift.report.document import (
     Cell,
@@ -41,7 +42,6 @@ from covshift.selection.assessment_words import (
     HOW_TO_LABEL,
     REHEARSALS,
     capitalized,
-    name_objective,
     percent,
     score_heading,
     score_rows,

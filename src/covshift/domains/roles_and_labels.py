@@ -42,7 +42,7 @@ class FitDomains:
 
     @property
     def has_target(self) -> bool:
-        """Whether there is anything to adapt to."""
+        """Whether there are target rows to adapt to."""
         return bool(self.target.any())
 
     @property

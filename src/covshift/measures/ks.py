@@ -118,7 +118,7 @@ MAX_PAIRS_FOR_EXACT = 10_000
 
 @dataclass(frozen=True, eq=False)
 class KSTest:
-    """What :func:`ks_test` found.
+    """Result of :func:`ks_test`.
 
     Attributes
     ----------
@@ -178,7 +178,7 @@ def ks_distance(A: Any, B: Any, *, weights_A: Any = None, weights_B: Any = None)
 
 
 def ks_test(A: Any, B: Any, *, weights_A: Any = None, weights_B: Any = None) -> KSTest:
-    r"""Test of each feature for a shift of its distribution, and of all features together.
+    r"""Test each feature for a shift of its distribution, and all features together.
 
     Parameters
     ----------

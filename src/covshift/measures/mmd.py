@@ -454,7 +454,7 @@ def held_out_mmd_change(
     random_state: Any = None,
     **options: Any,
 ) -> MMDChange:
-    """`mmd_change` on rows that the representation was not fitted on.
+    """Return `mmd_change` for rows that the representation was not fitted on.
 
     A representation is flexible enough to pull the rows that it saw together; only other
     rows tell whether the distributions came closer.
@@ -532,7 +532,7 @@ def _split(
 
 
 def percentage_change(before: Any, after: Any) -> float | FloatArray:
-    r"""Change in percent of where it started: :math:`100 \, (after - before) / before`.
+    r"""Return the change in percent of the start: :math:`100 \, (after - before) / before`.
 
     Parameters
     ----------

@@ -387,7 +387,7 @@ def clustered_bootstrap_interval(
     n_resamples: int = 9999,
     random_state: Any = None,
 ) -> tuple[float, float]:
-    r"""Bootstrap interval of the mean of cluster means, resampling whole clusters.
+    r"""Return the bootstrap interval of the mean of cluster means, by whole clusters.
 
     Parameters
     ----------

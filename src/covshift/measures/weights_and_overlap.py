@@ -230,7 +230,7 @@ def pareto_k(weights: Any) -> float:
 
 @dataclass(frozen=True, eq=False)
 class SupportOverlap:
-    """What :func:`support_overlap` found.
+    """Result of :func:`support_overlap`.
 
     Attributes
     ----------

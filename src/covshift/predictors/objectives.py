@@ -58,6 +58,12 @@ def describe_objective(objective: Any) -> str | None:
     return getattr(objective, "__name__", "a function")
 
 
+def name_objective(objective: Any) -> str:
+    """Return what an objective is called in a sentence."""
+    name = str(describe_objective(objective))
+    return NAMES.get(name, name)
+
+
 # --- Metrics: scores of predicted class numbers, and of predicted numbers ---
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from covshift.predictors.objectives import ACCURACY, MAE, NAMES, describe_objective
+from covshift.predictors.objectives import ACCURACY, MAE, name_objective
 from covshift.registry import find_record
 from covshift.selection.expected_scores import MARGIN, NUMBER_MARGIN, Estimate
 
@@ -348,12 +348,6 @@ def adapter_rows(leaderboard: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         rows.values(),
         key=lambda row: -row["expected gain"] if row["disqualified"] is None else float("inf"),
     )
-
-
-def name_objective(objective: Any) -> str:
-    """Return what an objective is called in a sentence."""
-    name = str(describe_objective(objective))
-    return NAMES.get(name, name)
 
 
 def capitalized(text: str) -> str:

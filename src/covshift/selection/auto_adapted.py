@@ -678,6 +678,7 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
             known = TARGET if unit is None else str(unit)
             where = None if unit is None else np.full(X.shape[0], unit)
             self._share_ratios = {**self._share_ratios, known: self._estimate_ratios(X, where)}
+            self.class_shares_ = self._share_ratios[TARGET] * self._source_shares
 
     def _resolve_objective(self) -> Any:
         if isinstance(self.scoring, str) and self.scoring == "deprecated":

@@ -52,7 +52,7 @@ class Candidate(NamedTuple):
 
     @property
     def adapts(self) -> bool:
-        """Whether it does anything about the target."""
+        """Whether it adapts to the target."""
         return does_adapt(self.adapter, self.estimator)
 
     def model(self) -> AdaptedClassifier | AdaptedRegressor:

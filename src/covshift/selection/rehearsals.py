@@ -117,8 +117,8 @@ def moved(
     problem: Problem, rng: np.random.RandomState, move: Move, halves: Sequence[int] = (0, 1)
 ) -> Iterator[PseudoTarget]:
     """Yield halves of the source, moved as the source must be moved to become like the target."""
-    # One half is moved and plays the target; the other stays and is learned from. The same rows on
-    # both sides would let a model know the labels that it is scored by.
+    # One half is moved and taken as the target; the other stays and is learned from. The same rows
+    # on both sides would let a model know the labels that it is scored by.
     half_of = deal_folds(problem.codes, 2, rng)
     for half in halves:
         played = half_of == half

@@ -183,7 +183,7 @@ def is_tensor(X: Any) -> bool:
 
 
 def is_device_array(X: Any) -> bool:
-    """Whether X is an array of another library than NumPy that follows the array API standard."""
+    """Return whether X is an array of the array API standard, but not NumPy's."""
     if isinstance(X, np.ndarray | np.generic) or type(X).__module__.startswith("dask."):
         return False
     return is_tensor(X) or hasattr(X, "__array_namespace__")

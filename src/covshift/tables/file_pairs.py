@@ -178,7 +178,7 @@ def read_pair(
     progress: Callable[[str, float | None], object] | None = None,
     **options: Any,
 ) -> MatchedTables:
-    """Read two files and match them; the kinds of the first are those of the second.
+    """Read two files and match them; the second is read with the column kinds of the first.
 
     Classes stay as they are written: ``0.50`` is the text "0.50", and only plain whole numbers are
     numbers. Text like ``01`` in a column that is text in training stays as it is written, and the

@@ -123,7 +123,7 @@ def _point(one: Mapping[str, Any], measure: str, alert: float | None) -> Point:
     parts = [str(one["name"]), f"{one['rows']:,} rows", "moved" if one["moved"] else "not moved"]
     if value is not None:
         low, high = estimate["low"], estimate["high"]
-        parts.append(f"expected {measure} {value:.3f} ({low:.3f} to {high:.3f})")
+        parts.append(f"expected {measure} {value:.3f} (90 % interval {low:.3f} to {high:.3f})")
     if observed:
         parts.append(f"observed {observed['value']:.3f} on {one['n_labels']} labeled rows")
     return {

@@ -226,7 +226,7 @@ class TableEstimator(DomainRequests, BaseEstimator):
 
     @property
     def adapts_(self) -> bool:
-        """Whether the model does anything about the target; where nothing is known of it: yes."""
+        """Whether the model adapts to the target; True where this is unknown."""
         if hasattr(self.estimator_, "members_"):  # made by an automatic choice
             return any(member.candidate.adapts for member in self.estimator_.members_)
         if isinstance(self.estimator_, AdaptedEstimator):

@@ -156,9 +156,9 @@ def adapt(
     with one_line_errors(COMMAND, debug) as warned:
         # Imported here: --help stays fast, and a missing extra becomes a one-line error.
         from covshift.persistence.model_files import is_model_file
-        from covshift.tables import check_output
         from covshift.tables.label_column import check_task
         from covshift.tables.recordings import as_windows
+        from covshift.tables.writing import check_output
 
         check_output(
             out,
@@ -260,8 +260,13 @@ def _adapt_tables(
     from covshift.base import check_count
     from covshift.persistence import save
     from covshift.persistence.model_files import import_skops
-    from covshift.tables import adapt_tables, choose_estimator, describe_model, read_pair
-    from covshift.tables.adapting import check_choice
+    from covshift.tables.adapting import (
+        adapt_tables,
+        check_choice,
+        choose_estimator,
+        describe_model,
+    )
+    from covshift.tables.file_pairs import read_pair
     from covshift.tables.label_files import with_new_labels
     from covshift.tables.recordings import RecordingTable
 
@@ -299,8 +304,7 @@ def _adapt_model(
     # Imported here: --help stays fast.
     from covshift.persistence import read_card, save
     from covshift.persistence.card_and_seal import given_entries
-    from covshift.tables import adapt_model
-    from covshift.tables.adapting import list_members
+    from covshift.tables.adapting import adapt_model, list_members
 
     with working("adapting", quiet):
         model, target = adapt_model(load_model(path, trust), new, domain=domain, **reading)

@@ -112,11 +112,13 @@ def diagnose(
         # Imported here: --help stays fast, and a missing extra becomes a one-line error.
         from covshift.base import check_count
         from covshift.diagnosis.diagnosis_words import say_rows, summarize
-        from covshift.tables import check_output, diagnose_tables, read_pair
         from covshift.tables.adapting import check_objective, unbalanced_note
+        from covshift.tables.diagnosing import diagnose_tables
+        from covshift.tables.file_pairs import read_pair
         from covshift.tables.label_column import CLASSIFICATION, check_task
         from covshift.tables.label_files import rows_to_label, with_new_labels, write_rows_to_label
         from covshift.tables.recordings import FILE, START, as_windows, window_places
+        from covshift.tables.writing import check_output
 
         check_count("--ask", ask, minimum=1 if to_label else 0)
         check_task(task or CLASSIFICATION, bins)

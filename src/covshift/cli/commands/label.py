@@ -56,8 +56,8 @@ def label(
         # Imported here: --help stays fast, and a missing extra becomes a one-line error.
         from covshift.cli.label_server import LabelServer
         from covshift.persistence import read_card
-        from covshift.tables import check_output
         from covshift.tables.labeling import LabelingSession
+        from covshift.tables.writing import check_output
 
         if "signals" in read_card(model):
             fail(COMMAND, f"{model} reads recordings, which cannot be shown as rows.")

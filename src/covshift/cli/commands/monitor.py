@@ -128,7 +128,7 @@ def monitor(
     with one_line_errors(COMMAND, debug) as warned:
         # Imported here: --help stays fast, and a missing extra becomes a one-line error.
         from covshift.persistence import read_card
-        from covshift.tables import check_output
+        from covshift.tables.writing import check_output
 
         if "signals" in read_card(model) or signals.signals:
             others = {
@@ -250,8 +250,8 @@ def _monitor_recordings(
     **settings: Any,
 ) -> dict[str, Any]:
     # Imported here: --help stays fast.
-    from covshift.tables import check_output
     from covshift.tables.monitoring_batch import monitor_recordings
+    from covshift.tables.writing import check_output
 
     table = signals.table_for(model, reading.file_of(batch))
     if out is not None:

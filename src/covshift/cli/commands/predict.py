@@ -89,10 +89,10 @@ def predict(
     """
     with one_line_errors(COMMAND, debug) as warned:
         # Imported here: --help stays fast, and a missing extra becomes a one-line error.
-        from covshift.tables import check_output, predict_file
         from covshift.tables.model_reader import plain_model
+        from covshift.tables.predicting import predict_file
         from covshift.tables.recordings import FILE, START, RecordingTable
-        from covshift.tables.writing import write_table
+        from covshift.tables.writing import check_output, write_table
 
         new = reading.file_of(new)
         files = [new] if new.is_file() else new.glob("*") if new.is_dir() else []
@@ -135,7 +135,7 @@ def predict(
         return
     print_notes([*result["notes"], *warned], quiet)
     if result["objective"]:
-        from covshift.selection.assessment_words import name_objective  # here: --help stays fast
+        from covshift.predictors.objectives import name_objective  # here: --help stays fast
 
         typer.echo(f"Objective: {name_objective(result['objective'])}.")
     typer.echo(f"Rows predicted: {result['rows']:,} ({say_predicted(result)})")

@@ -44,7 +44,7 @@ class BearingWindows(NamedTuple):
 
     @property
     def fingerprint(self) -> str:
-        """Of all that trials depend on: equal windows have equal ones."""
+        """Fingerprint of all that trials depend on: equal windows have equal fingerprints."""
         parts = b"".join(np.ascontiguousarray(one).tobytes() for one in self)
         return hashlib.sha256(parts).hexdigest()[:16]
 

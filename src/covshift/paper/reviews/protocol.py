@@ -121,7 +121,7 @@ class Reviews(NamedTuple):
 
     @property
     def fingerprint(self) -> str:
-        """Of all that trials depend on: equal reviews have equal ones."""
+        """Fingerprint of all that trials depend on: equal reviews have equal fingerprints."""
         parts = self.collection.fingerprint.encode() + self.single.tobytes()
         return hashlib.sha256(parts).hexdigest()[:16]
 

@@ -54,8 +54,8 @@ VERDICTS = {
 }
 WAYS_EXPLAINED = (
     "Settings are chosen three ways. Oracle: the best on the labeled target half, as the paper "
-    "did. That reads labels that are not available in practice: it is there to compare "
-    "with, and no bound, for a half has few rows to choose by. Source folds: the best where the "
+    "did. It reads labels that are not available in practice and serves for comparison. It is "
+    "not a bound, because a half has few rows to choose by. Source folds: the best where the "
     "speakers of a third of the source are taken as the target. Printed: the configuration that "
     "the paper's table of model selection prints."
 )

@@ -234,7 +234,7 @@ class AboveChance(NamedTuple):
 
     @property
     def shown(self) -> bool:
-        """Whether some system knows more than nothing."""
+        """Whether any system is above chance."""
         return self.pvalue <= TEST_LEVEL
 
 

@@ -78,7 +78,7 @@ class Cell(NamedTuple):
 
     @property
     def parts(self) -> list[str]:
-        """What to call it."""
+        """Words that name the reading."""
         rows = "without rows beyond zero" if self.without_crossing else ""
         named = (self.data_set, self.system, self.reading, self.variant, rows)
         return [part for part in named if part]
@@ -470,8 +470,8 @@ def _identifiability_section(show: Columns) -> Any:
         [
             "The two variants of periodic share every row and every source label, except for "
             "the .08 % of rows that lie on the other side of zero, which are left out here. Their "
-            "target labels are opposite. So every method, seeing the same, predicts the same, and "
-            "its two accuracies add up to one: what one variant gives, the other takes.",
+            "target labels are opposite. So every method predicts the same on both variants, and "
+            "its two accuracies add up to one.",
             "For users: without labels from the target, no method and no score can tell which "
             "structure continues there. A few labeled target rows can; so can knowing how the "
             "labels come about.",

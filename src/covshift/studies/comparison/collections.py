@@ -60,7 +60,7 @@ class Collection(NamedTuple):
 
     @property
     def fingerprint(self) -> str:
-        """Of all rows, labels, domains and groups: equal data have equal ones."""
+        """Fingerprint of rows, labels, domains and groups: equal data have equal fingerprints."""
         digest = hashlib.sha256()
         X = self.X
         rows = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
