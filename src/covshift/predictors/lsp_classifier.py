@@ -76,7 +76,9 @@ class Fold(NamedTuple):
     tested: Part
 
 
-def fit_coefficients(P: FloatArray, class_weights: FloatArray, regularization: float) -> FloatArray:
+def fit_lsp_coefficients(
+    P: FloatArray, class_weights: FloatArray, regularization: float
+) -> FloatArray:
     """Return the coefficients (b, C) from basis functions (n, b)."""
     H, h = _sums(P, class_weights)
     total = class_weights.sum()
@@ -284,11 +286,11 @@ def _choose_candidates(
     )
     row, column = np.unravel_index(table.argmin(), table.shape)
     sigma, regularization = float(sigmas[row]), float(lambdas[column])
-    coefficients = fit_coefficients(gaussian(squares, sigma), class_weights, regularization)
+    coefficients = fit_lsp_coefficients(gaussian(squares, sigma), class_weights, regularization)
     return Chosen(table, sigma, regularization, coefficients)
 
 
-def draw_bases(
+def _draw_bases(
     bases: Any,
     n_bases: int,
     X: Any,
@@ -459,7 +461,7 @@ class LSPClassifier(GaussianClassifier):
     def _fit_rows(self, X: Any, domains: FitDomains, codes: IntArray, weights: FloatArray) -> None:
         labeled = WeightedRows.merge(X, codes, weights, len(self.classes_))
         rng = check_random_state(self.random_state)
-        self.bases_ = draw_bases(self.bases, self.n_bases, X, domains, labeled, rng)
+        self.bases_ = _draw_bases(self.bases, self.n_bases, X, domains, labeled, rng)
         if isinstance(self.cv, Integral):
             folds = labeled.deal_folds(int(self.cv), rng)
         else:

@@ -485,10 +485,10 @@ def judge_determinability(problem: Problem) -> Determinability:
     X, domain, domains = problem.X_source, problem.source_domain, problem.source_domains
     within = np.sqrt(np.mean([feature_variances(X[domain == one]) for one in domains], axis=0))
     scale = np.where(within > 0, within, 1.0)
-    target_shift = shift_between(X, problem.X_target, scale)
+    target_shift = _shift_between(X, problem.X_target, scale)
     domain_shift = np.nan
     if len(domains) > 1:
-        shifts = [shift_between(X[domain != one], X[domain == one], scale) for one in domains]
+        shifts = [_shift_between(X[domain != one], X[domain == one], scale) for one in domains]
         domain_shift = float(np.median(shifts))
     overlap = np.nan
     if min(len(X), len(problem.X_target)) >= MIN_ROWS:
@@ -503,7 +503,7 @@ def judge_determinability(problem: Problem) -> Determinability:
     )
 
 
-def shift_between(A: FloatArray, B: FloatArray, scale: FloatArray) -> float:
+def _shift_between(A: FloatArray, B: FloatArray, scale: FloatArray) -> float:
     """Return root mean square, over the features, of the differences of means and of spreads."""
     means = (B.mean(axis=0) - A.mean(axis=0)) / scale
     spreads = (B.std(axis=0) - A.std(axis=0)) / scale

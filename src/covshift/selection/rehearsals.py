@@ -256,9 +256,9 @@ def rehearse(bench: Bench, kind: str, credit: Credit | None = None) -> FloatArra
     kind : {"source CV", "moved", "class shares", "label shares", "source domains"}
         See the module.
     credit : callable, default=None
-        Score of probabilities and true class numbers. None: `mean_probability`.
+        Score of probabilities and true class numbers. None: `_mean_probability`.
     """
-    credit = credit or mean_probability(bench)
+    credit = credit or _mean_probability(bench)
     if kind == SOURCE_CV:
         return _score(bench.probabilities_left_out(), bench.problem.truth, credit)
     played = dict(pseudo_targets(bench, kind))
@@ -295,7 +295,7 @@ def _score(P: list[FloatArray | None], truth: Any, credit: Credit) -> FloatArray
     return np.array([np.nan if one is None else credit(one, truth) for one in P])
 
 
-def mean_probability(bench: Bench) -> Credit:
+def _mean_probability(bench: Bench) -> Credit:
     """Return the score of the bench's objective that ranks: see `covshift.selection.label_tasks`.
 
     A user's own metric is taken of the predicted labels.
