@@ -1,5 +1,9 @@
 """The classifier of tables: encoding, domains by name, new targets, what is kept."""
 
+import unicodedata
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -21,11 +25,23 @@ from covshift import (
     load,
     save,
 )
+from covshift.cli.options import split_at_commas
 from covshift.persistence import read_card
 from covshift.selection.choice import NoRankedCandidateWarning
-from covshift.tables import TableClassifier, TableEncoder, describe_model, match_tables
+from covshift.tables import (
+    Split,
+    TableClassifier,
+    TableEncoder,
+    describe_model,
+    match_tables,
+    monitor_batch,
+    predict_file,
+    read_pair,
+    score_file,
+)
 from covshift.tables.adapting import check_choice, list_members
 from covshift.tables.errors import TableError
+from covshift.tables.schema import parse_kinds
 from covshift.tables.table_models import known_numbers
 from tests.cli.user_files import make_tables
 
@@ -215,3 +231,81 @@ def test_bad_input(model):
 def test_a_name_in_a_later_table_is_that_of_the_target():
     names = {0: "A", 1: "B", -1: "A (new)", -2: "C"}
     assert known_numbers(names) == {"A": -1, "B": 1, "A (new)": -1, "C": -2}
+
+
+# macOS may write an accent as a character of its own behind its letter.
+apart = partial(unicodedata.normalize, "NFD")
+
+
+def accented(n_rows, seed):
+    rng = np.random.default_rng(seed)
+    age = rng.normal(40, 10, n_rows).round(1)
+    site, city = (rng.choice(names, n_rows) for names in (["Süd", "Nord"], ["Zürich", "Oslo"]))
+    label = np.where(age + 20 * (city == "Oslo") > 50, "größer", "kleiner")
+    return pd.DataFrame({"âge": age, "ville détaillée": city, "région": site, "étiquette": label})
+
+
+def decomposed(frame):
+    return frame.map(lambda cell: apart(cell) if isinstance(cell, str) else cell).rename(
+        columns=apart
+    )
+
+
+def raw_state(value):
+    """Return what a model learned, with names and texts as version 0.1 read them."""
+    if isinstance(value, str):
+        return apart(value)
+    if isinstance(value, dict):
+        return {raw_state(name): raw_state(one) for name, one in value.items()}
+    if isinstance(value, list) or (isinstance(value, np.ndarray) and value.dtype == object):
+        return type(value)(map(raw_state, value)) if isinstance(value, list) else value
+    return value
+
+
+def test_older_models_read_accents_however_they_are_encoded(tmp_path):
+    """Version 0.1 kept names, categories, domains and classes as its training table had them."""
+    train, new = accented(300, 0), accented(80, 1)
+    train.to_csv(tmp_path / "train.csv", index=False)
+    new.to_csv(tmp_path / "composed.csv", index=False)
+    decomposed(new).to_csv(tmp_path / "apart.csv", index=False)
+    tables = read_pair(
+        tmp_path / "train.csv", tmp_path / "composed.csv", label="étiquette", domain="région"
+    )
+    model = make_model().fit_tables(tables)
+    expected = model.predict(tables.X_new, sample_domain=tables.target_domain)
+
+    older = make_model().fit_tables(replace(tables, y=np.array([apart(one) for one in tables.y])))
+    older.encoder_.__dict__.update(raw_state(vars(older.encoder_)))
+    older.label_, older.domain_ = apart(older.label_), apart(older.domain_)
+    older.domain_names_ = raw_state(older.domain_names_)
+    older.feature_names_in_ = np.array([apart(name) for name in older.feature_names_in_], object)
+    save(older, tmp_path / "model.skops")
+    older = load(tmp_path / "model.skops")
+    assert older.classes_.tolist() == [apart("größer"), "kleiner"]
+    for name in ("composed.csv", "apart.csv"):
+        predict_file(older, tmp_path / name, tmp_path / "out.csv")
+        predicted = pd.read_csv(tmp_path / "out.csv")["prediction"]
+        assert predicted.map(partial(unicodedata.normalize, "NFC")).tolist() == expected.tolist()
+        assert score_file(older, tmp_path / name)["accuracy"]["value"] > 0.8
+        found = monitor_batch(older, tmp_path / name)
+        assert not any("no training row has" in note for note in found["notes"])
+
+
+def test_names_of_options_may_be_encoded_otherwise(tmp_path):
+    train, new = accented(300, 0), accented(80, 1)
+    paths = tmp_path / "train.csv", tmp_path / "new.csv"
+    for path, frame in zip(paths, (train, new), strict=True):
+        frame.to_csv(path, index=False)
+    model = make_model().fit_tables(read_pair(*paths, label="étiquette"))
+    scores = score_file(model, paths[1], label=apart("étiquette"), domain=apart("région"))
+    assert [one["name"] for one in scores["domains"]] == ["Nord", "Süd"]
+    split = Split(time=apart("âge"), train_before="40")
+    assert read_pair(paths[0], label="étiquette", split=split).label == "étiquette"
+    assert split_at_commas([apart("âge,région")]) == ["âge", "région"]
+    assert parse_kinds([apart("âge=text")]) == {"âge": "text"}
+
+
+def test_frames_are_compared_in_one_form():
+    encoder = TableEncoder().fit(decomposed(accented(100, 0)))
+    new = accented(20, 1)
+    assert_array_equal(encoder.transform(new), encoder.transform(decomposed(new)))

@@ -2,6 +2,7 @@
 
 import csv
 import inspect
+import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
@@ -236,7 +237,9 @@ def parse_paths(command: str, option: str, form: str, texts: Sequence[str]) -> d
 
 def split_at_commas(texts: list[str] | None) -> list[str]:
     """Take lists of columns apart: commas between names, a name with a comma in quotes."""
-    names = [name for text in texts or [] for name in next(csv.reader([text]), [])]
+    # Composed, as names and cells of tables are read.
+    composed = [unicodedata.normalize("NFC", text) for text in texts or []]
+    names = [name for text in composed for name in next(csv.reader([text]), [])]
     return [name.strip() for name in names if name.strip()]
 
 

@@ -35,6 +35,7 @@ import pyarrow as pa
 
 from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.tables.dates import as_days, date_spelling, is_days, read_spelling
+from covshift.tables.text_layout import composed
 
 Kind = Literal["number", "boolean", "date", "text"]
 KINDS: tuple[Kind, ...] = ("number", "boolean", "date", "text")
@@ -275,14 +276,14 @@ DAY = np.timedelta64(86_400_000_000, "us")
 
 
 def as_columns(X: Any) -> tuple[dict[str, Any], int]:
-    """Return the columns of rows by name, and the number of rows.
+    """Return the columns of rows by their composed names, and the number of rows.
 
     Batches of `covshift.tables.TableReader` are taken as they are, all else as a frame.
     """
     if isinstance(X, pa.RecordBatch) and PLAIN_TYPES.issuperset(X.schema.types):
-        return dict(zip(X.schema.names, X.columns, strict=True)), X.num_rows
+        return dict(zip(map(composed, X.schema.names), X.columns, strict=True)), X.num_rows
     frame = as_frame(X)
-    return {str(name): column for name, column in frame.items()}, len(frame)
+    return {composed(str(name)): column for name, column in frame.items()}, len(frame)
 
 
 def as_frame(X: Any) -> Any:

@@ -53,6 +53,7 @@ from covshift.tables.dates import (
 )
 from covshift.tables.errors import listed
 from covshift.tables.schema import TableSchema
+from covshift.tables.text_layout import composed
 
 MISSING_NAME, OTHER_NAME = "(missing)", "(other)"
 MAX_KEPT_TEXTS = 1000  # texts kept of a column, to recognize new ones later
@@ -148,7 +149,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             check_count("max_categories", self.max_categories, minimum=1)
             check_count("min_frequency", self.min_frequency, minimum=1)
             frame = as_frame(X)
-            names = [str(name) for name in frame.columns]
+            names = [composed(str(name)) for name in frame.columns]
             if len(set(names)) < len(names):
                 repeated = [name for name, count in Counter(names).items() if count > 1]
                 raise ValueError(
@@ -265,6 +266,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             owners += [name] * (name in self.with_indicator_)
         return [*owners, *(pair_name(*pair) for pair in self.date_pairs_)]
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Models saved by version 0.1 have names and texts as their table had them.
+        super().__setstate__(composed_state(state))
+
     def _learn_column(self, name: str, column: Any, dates: dict[str, FloatArray]) -> None:
         kind = column_kind(column)
         if is_days(self.spellings_.get(name, "")):
@@ -357,3 +362,16 @@ def _write_categories(
     cells = chosen * n_rows + np.arange(n_rows)
     block[cells if chosen.min(initial=0) >= 0 else cells[chosen >= 0]] = 1.0
     return len(categories)
+
+
+def composed_state(value: Any) -> Any:
+    """Return plain data, or an array of names, with all texts in it composed."""
+    if isinstance(value, str):
+        return composed(value)
+    if isinstance(value, list | tuple):
+        return type(value)(map(composed_state, value))
+    if isinstance(value, Mapping):
+        return {composed_state(name): composed_state(one) for name, one in value.items()}
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return np.array([composed_state(name) for name in value], dtype=object)
+    return value

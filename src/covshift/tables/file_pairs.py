@@ -231,6 +231,7 @@ def read_pair(
     texts = table.frame.pop(AS_WRITTEN) if first.spelled is not None else None
     check_columns(table.frame, label, domain, ignore, keep, first.unusable_names)
     if split is not None:
+        split = replace(split, time=split.time and plain_name(split.time))
         if new_path is not None:
             raise TableError("A split is of one table; leave the second one out.")
         table, new, ignore, target = _split(table, split, label, domain, (ignore, keep))

@@ -19,6 +19,7 @@ from covshift.domains import Labels
 from covshift.kernels.array_types import BoolArray, FloatArray, IntArray
 from covshift.tables.columns import MISSING, Kind, column_kind, column_numbers, column_text
 from covshift.tables.errors import TableError, listed, quoted
+from covshift.tables.text_layout import composed
 
 # More different numbers than this are a quantity, unless whole and each in many rows.
 MAX_NUMERIC_CLASSES = 20
@@ -126,6 +127,7 @@ def _one_case(name: str, values: Any, notes: list[str]) -> Any:
 
 
 def _folded(text: str) -> str:
+    text = composed(text)
     return text.casefold() if len(text) > 1 else text
 
 

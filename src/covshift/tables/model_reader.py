@@ -22,6 +22,7 @@ from covshift.tables.label_column import label_kind
 from covshift.tables.reading import Table, TableReader, default_rows, open_table, read_rows
 from covshift.tables.table_models import TableEstimator, known_numbers
 from covshift.tables.table_words import NO_PLAIN_MODEL
+from covshift.tables.text_layout import plain_name
 
 # --- Values in the rows of a file that a model does not know, counted while they are read ---
 #
@@ -266,8 +267,8 @@ def open_for_model(
     _check_kind(model)
     own = model.schema_
     kinds: dict[str, Kind] = dict(own.kinds)
-    column = domain or model.domain_
-    wanted: dict[str, Kind] = {name: "text" for name in [*extra, *([domain] if domain else [])]}
+    column = plain_name(domain) if domain else model.domain_
+    wanted: dict[str, Kind] = {name: "text" for name in [*extra, *([column] if domain else [])]}
     spellings = dict(own.spellings)
     if label is not None:
         wanted[label] = label_kind(getattr(model, "classes_", None), model.label_edges_)

@@ -44,6 +44,7 @@ from covshift.tables.monitoring_history import make_key
 from covshift.tables.reading import open_table
 from covshift.tables.table_models import TableClassifier
 from covshift.tables.table_words import LABELS_DIFFER, MOVED_NOT_BELOW, OF_CLASSES_ONLY
+from covshift.tables.text_layout import plain_name
 
 PERIODS = ("day", "week", "month")
 MAX_ESTIMATE_ROWS = 10_000  # of a batch, drawn at random, that its score is estimated on
@@ -222,6 +223,7 @@ def _read_batches(
 ) -> list[Batch]:
     """Read files once, in chunks, into batches; those of periods are in the order of time."""
     batches: dict[Any, Batch] = {}
+    time = time and plain_name(time)
     for number, path in enumerate(paths):
         known = read_batch_labels(model, path, labels, notes, **options) if labels else {}
         spelling = "" if time is None else _date_spelling(path, time, options)

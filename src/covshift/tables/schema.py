@@ -11,6 +11,7 @@ from typing import Any
 from covshift.tables.columns import KINDS, MARKERS, MISSING, Kind
 from covshift.tables.dates import DAYS, SPELLINGS, date_spelling, is_days
 from covshift.tables.errors import TableError, listed
+from covshift.tables.text_layout import plain_name
 
 
 @dataclass(frozen=True)
@@ -147,5 +148,5 @@ def parse_kinds(texts: Sequence[str]) -> dict[str, str]:
         name, sign, kind = text.rpartition("=")
         if not sign or not name.strip() or not kind.strip():
             raise TableError(f"--as takes COL=KIND, as in --as zip=text; got {text!r}.")
-        pairs[name.strip()] = kind.strip()
+        pairs[plain_name(name)] = kind.strip()
     return pairs

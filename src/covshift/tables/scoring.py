@@ -30,6 +30,7 @@ from covshift.tables.model_reader import open_for_model
 from covshift.tables.predicting import predict_file
 from covshift.tables.table_models import TableClassifier, TableEstimator
 from covshift.tables.table_words import NO_PLAIN_MODEL
+from covshift.tables.text_layout import plain_name
 
 
 @documented_like(predict_file)
@@ -63,7 +64,7 @@ def score_file(
         interval covers it, if the model has an assessment; ``stated`` has the digits that
         were printed then.
     """
-    label = label if label is not None else getattr(model, "label_", None)
+    label = getattr(model, "label_", None) if label is None else plain_name(label)
     if label is None:
         raise TableError("The model does not know its label column: name it with --label.")
     if label in getattr(model, "feature_names_in_", ()):

@@ -36,7 +36,7 @@ from covshift.predictors.prediction_sets import PredictionIntervals, PredictionS
 from covshift.registry import NO_ADAPTATION
 from covshift.row_checks import check_magnitude
 from covshift.shared_docs import documented_like
-from covshift.tables.encoder import TableEncoder
+from covshift.tables.encoder import TableEncoder, composed_state
 from covshift.tables.matching import NEW, MatchedTables
 from covshift.tables.schema import TableSchema
 
@@ -187,6 +187,12 @@ class TableEstimator(DomainRequests, BaseEstimator):
             self.label_spelling_ = tables.spellings.get(tables.label, "")
             self._keep_label_facts(tables)
         return self
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Models saved by version 0.1 have names as their tables had them.
+        names = ("label_", "domain_", "domain_names_", "feature_names_in_")
+        known = {name: composed_state(state[name]) for name in names if name in state}
+        super().__setstate__({**state, **known})
 
     def _keep_label_facts(self, tables: MatchedTables) -> None:
         """Keep what a subclass needs to know about the labels of the training table."""

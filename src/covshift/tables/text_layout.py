@@ -146,9 +146,14 @@ def squeeze_spaces(data: bytes) -> bytes:
     return re.sub(rb" ?([\r\n]) ?", rb"\1", re.sub(rb"[ \t]+", b" ", data))
 
 
+def composed(text: str) -> str:
+    """Return a text with accented letters as one character (NFC), as cells and names are read."""
+    return unicodedata.normalize("NFC", text)
+
+
 def plain_name(name: str) -> str:
-    """Return the name of a column with single spaces, accented letters as one character (NFC)."""
-    return unicodedata.normalize("NFC", " ".join(name.split()))
+    """Return the name of a column with single spaces, and composed."""
+    return composed(" ".join(name.split()))
 
 
 def column_names(header: tuple[str, ...]) -> tuple[list[str], list[int], list[str]]:
