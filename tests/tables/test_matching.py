@@ -200,6 +200,15 @@ def test_new_rows_that_are_training_rows_are_said(share, said):
     assert [note.partition(" ")[0] for note in notes_of_repeated_rows(train, new)] == said
 
 
+def test_training_rows_at_midnight_are_recognized():
+    """As text, a time would be there or not, as the other rows have one."""
+    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(6 * np.arange(N), "h")
+    train = TRAIN.assign(day=days)
+    new = train[train["day"].dt.hour == 0].drop(columns="churned")
+    assert len(new) > 10
+    assert notes_of_repeated_rows(train, new)
+
+
 def test_rows_of_few_values_repeat_by_chance():
     train, new = TRAIN.drop(columns="age"), NEW.drop(columns="age")
     assert not notes_of_repeated_rows(train, new)
