@@ -209,6 +209,12 @@ def test_training_rows_at_midnight_are_recognized():
     assert notes_of_repeated_rows(train, new)
 
 
+def test_durations_are_compared():
+    train = TRAIN.assign(waited=pd.to_timedelta(np.arange(N), "h"))
+    assert match(train, train[:20], domain="site").kinds["waited"] == "number"
+    assert notes_of_repeated_rows(train, train[:20].drop(columns="churned"))
+
+
 def test_rows_of_few_values_repeat_by_chance():
     train, new = TRAIN.drop(columns="age"), NEW.drop(columns="age")
     assert not notes_of_repeated_rows(train, new)

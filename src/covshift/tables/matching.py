@@ -343,9 +343,11 @@ def _share_found(rows: Any, table: Any, kinds: Mapping[str, Kind], least: int) -
 
     def cells(frame: Any, name: str, places: Any) -> Any:
         column = frame[name].iloc[places]
+        if kinds[name] == "number":  # durations among them
+            return pd.Series(column_numbers(column))
         if kinds[name] == "date":  # as text, a time would be there or not, as other rows have one
             return pd.Series(column_days(column))
-        return column.astype(np.float64 if kinds[name] == "number" else str)
+        return column.astype(str)
 
     left, everywhere = np.arange(len(table)), np.arange(len(rows))
     for name in names:
