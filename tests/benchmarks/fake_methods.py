@@ -64,6 +64,41 @@ def too_few(task, seed):
     return first_class(task, seed)[1:]
 
 
+def uniform(task):
+    n_classes = len(np.unique(task.y_source))
+    return np.full((len(task.X_test), n_classes), 1 / n_classes)
+
+
+def nan_probabilities(task, seed):
+    P = uniform(task)
+    P[3] = np.nan
+    return Prediction(first_class(task, seed), P)
+
+
+def margins(task, seed):
+    return Prediction(
+        first_class(task, seed), uniform(task) * [-1, *[2] * (uniform(task).shape[1] - 1)]
+    )
+
+
+def half_the_probabilities(task, seed):
+    return Prediction(first_class(task, seed), uniform(task) / 2)
+
+
+def column(task, seed):
+    return first_class(task, seed)[:, None]
+
+
+def nan_labels(task, seed):
+    return np.full(len(task.X_test), np.nan)
+
+
+def garbage(task, seed):
+    print("\x1b[2J{\x00 not a result")
+    os.write(1, b'{"task": "forged"}\n\xff')
+    return first_class(task, seed)
+
+
 def unknown_class(task, seed):
     return np.full(len(task.X_test), task.y_source.max() + 1)
 

@@ -1,8 +1,6 @@
 """The classifier of tables: encoding, domains by name, new targets, what is kept."""
 
 import unicodedata
-from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -25,23 +23,19 @@ from covshift import (
     load,
     save,
 )
-from covshift.cli.options import split_at_commas
 from covshift.persistence import read_card
 from covshift.selection.choice import NoRankedCandidateWarning
 from covshift.tables import (
-    Split,
     TableClassifier,
     TableEncoder,
     describe_model,
     match_tables,
-    monitor_batch,
     predict_file,
     read_pair,
     score_file,
 )
 from covshift.tables.adapting import check_choice, list_members
-from covshift.tables.errors import TableError
-from covshift.tables.schema import parse_kinds
+from covshift.tables.messages import TableError
 from covshift.tables.table_models import known_numbers
 from tests.cli.user_files import make_tables
 
@@ -112,6 +106,64 @@ def test_a_file_gives_the_same_to_the_bit(model, tmp_path):
     assert read_card(tmp_path / "m")["feature_names"] == ["age", "income", "city", "since"]
     loaded.adapt_target(TABLES["later"], domain="D")
     assert loaded.score(TABLES["later"], TABLES["later"]["churned"], sample_domain="D") > 0.9
+
+
+def take_apart(value):
+    """Return texts as macOS writes them, wherever they are in a fitted attribute."""
+    if isinstance(value, str):
+        return unicodedata.normalize("NFD", value)
+    if isinstance(value, dict):
+        return {take_apart(name): take_apart(one) for name, one in value.items()}
+    return [take_apart(one) for one in value] if isinstance(value, list) else value
+
+
+def test_models_of_earlier_versions_have_accents_as_their_files(tmp_path):
+    """Names, categories, units and classes were not composed when they were read."""
+    frame = pd.DataFrame(
+        {
+            "âge": [f"{value} \N{ANGSTROM SIGN}" for value in np.linspace(20, 60, 80)],
+            "cité": ["Orléans", "Rome"] * 40,
+            "état": ["Évry", "Besançon"] * 40,
+            "année": ["été", "hiver"] * 20 + ["été"] * 40,
+        }
+    )
+    frame.to_csv(tmp_path / "train.csv", index=False)
+    tables = read_pair(tmp_path / "train.csv", tmp_path / "train.csv", label="année", domain="état")
+    expected = make_model().fit_tables(tables)
+    X, y, sample_domain = tables.stack()
+    old = make_model().fit(
+        X,
+        np.array(list(map(take_apart, y))),
+        sample_domain=sample_domain,
+        domain_names=take_apart(tables.stack().domain_names),
+        schema=tables.schema,
+    )
+    old.label_, old.domain_ = take_apart("année"), take_apart("état")
+    for name, value in vars(old.encoder_).items():
+        setattr(old.encoder_, name, take_apart(value))
+    save(old, tmp_path / "old.skops")
+    loaded = load(tmp_path / "old.skops")
+    scores = score_file(expected, tmp_path / "train.csv")
+    for path in (tmp_path / "train.csv", tmp_path / "apart.csv"):
+        path.write_text(take_apart((tmp_path / "train.csv").read_text()))
+        found = score_file(loaded, path, domain=take_apart("état"))
+        assert found["accuracy"] == scores["accuracy"]
+        assert found["notes"] == scores["notes"]
+
+
+def test_names_of_a_frame_are_those_of_its_file(tmp_path):
+    """Files are read with composed accents and single spaces; frames are as they come."""
+    frame = pd.DataFrame({take_apart("âge"): np.arange(40.0), "the  city": ["Oslo", "Rome"] * 20})
+    y, sample_domain = np.arange(40) // 2 % 2, -(np.arange(40) % 2)
+    model = make_model().fit(frame, y, sample_domain=sample_domain)
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    predict_file(model, tmp_path / "new.csv", tmp_path / "out.csv")
+    expected = model.predict(frame)
+    assert_array_equal(pd.read_csv(tmp_path / "out.csv")["prediction"], expected)
+    composed = frame.set_axis(["âge", "the city"], axis="columns")
+    assert_array_equal(model.predict(composed), expected)
+    with pytest.raises(ValueError, match="different names; repeated: 'âge'"):
+        model.fit(frame.assign(âge=1.0), y, sample_domain=sample_domain)
 
 
 def test_names_of_domains():
@@ -231,81 +283,3 @@ def test_bad_input(model):
 def test_a_name_in_a_later_table_is_that_of_the_target():
     names = {0: "A", 1: "B", -1: "A (new)", -2: "C"}
     assert known_numbers(names) == {"A": -1, "B": 1, "A (new)": -1, "C": -2}
-
-
-# macOS may write an accent as a character of its own behind its letter.
-apart = partial(unicodedata.normalize, "NFD")
-
-
-def accented(n_rows, seed):
-    rng = np.random.default_rng(seed)
-    age = rng.normal(40, 10, n_rows).round(1)
-    site, city = (rng.choice(names, n_rows) for names in (["Süd", "Nord"], ["Zürich", "Oslo"]))
-    label = np.where(age + 20 * (city == "Oslo") > 50, "größer", "kleiner")
-    return pd.DataFrame({"âge": age, "ville détaillée": city, "région": site, "étiquette": label})
-
-
-def decomposed(frame):
-    return frame.map(lambda cell: apart(cell) if isinstance(cell, str) else cell).rename(
-        columns=apart
-    )
-
-
-def raw_state(value):
-    """Return what a model learned, with names and texts as version 0.1 read them."""
-    if isinstance(value, str):
-        return apart(value)
-    if isinstance(value, dict):
-        return {raw_state(name): raw_state(one) for name, one in value.items()}
-    if isinstance(value, list) or (isinstance(value, np.ndarray) and value.dtype == object):
-        return type(value)(map(raw_state, value)) if isinstance(value, list) else value
-    return value
-
-
-def test_older_models_read_accents_however_they_are_encoded(tmp_path):
-    """Version 0.1 kept names, categories, domains and classes as its training table had them."""
-    train, new = accented(300, 0), accented(80, 1)
-    train.to_csv(tmp_path / "train.csv", index=False)
-    new.to_csv(tmp_path / "composed.csv", index=False)
-    decomposed(new).to_csv(tmp_path / "apart.csv", index=False)
-    tables = read_pair(
-        tmp_path / "train.csv", tmp_path / "composed.csv", label="étiquette", domain="région"
-    )
-    model = make_model().fit_tables(tables)
-    expected = model.predict(tables.X_new, sample_domain=tables.target_domain)
-
-    older = make_model().fit_tables(replace(tables, y=np.array([apart(one) for one in tables.y])))
-    older.encoder_.__dict__.update(raw_state(vars(older.encoder_)))
-    older.label_, older.domain_ = apart(older.label_), apart(older.domain_)
-    older.domain_names_ = raw_state(older.domain_names_)
-    older.feature_names_in_ = np.array([apart(name) for name in older.feature_names_in_], object)
-    save(older, tmp_path / "model.skops")
-    older = load(tmp_path / "model.skops")
-    assert older.classes_.tolist() == [apart("größer"), "kleiner"]
-    for name in ("composed.csv", "apart.csv"):
-        predict_file(older, tmp_path / name, tmp_path / "out.csv")
-        predicted = pd.read_csv(tmp_path / "out.csv")["prediction"]
-        assert predicted.map(partial(unicodedata.normalize, "NFC")).tolist() == expected.tolist()
-        assert score_file(older, tmp_path / name)["accuracy"]["value"] > 0.8
-        found = monitor_batch(older, tmp_path / name)
-        assert not any("no training row has" in note for note in found["notes"])
-
-
-def test_names_of_options_may_be_encoded_otherwise(tmp_path):
-    train, new = accented(300, 0), accented(80, 1)
-    paths = tmp_path / "train.csv", tmp_path / "new.csv"
-    for path, frame in zip(paths, (train, new), strict=True):
-        frame.to_csv(path, index=False)
-    model = make_model().fit_tables(read_pair(*paths, label="étiquette"))
-    scores = score_file(model, paths[1], label=apart("étiquette"), domain=apart("région"))
-    assert [one["name"] for one in scores["domains"]] == ["Nord", "Süd"]
-    split = Split(time=apart("âge"), train_before="40")
-    assert read_pair(paths[0], label="étiquette", split=split).label == "étiquette"
-    assert split_at_commas([apart("âge,région")]) == ["âge", "région"]
-    assert parse_kinds([apart("âge=text")]) == {"âge": "text"}
-
-
-def test_frames_are_compared_in_one_form():
-    encoder = TableEncoder().fit(decomposed(accented(100, 0)))
-    new = accented(20, 1)
-    assert_array_equal(encoder.transform(new), encoder.transform(decomposed(new)))
