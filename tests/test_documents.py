@@ -143,7 +143,7 @@ def test_the_gradient_of_the_errata():
         f"{np.mean(second < 0):.0%}"
     )
     # As the page writes numbers.
-    assert said.replace("0.", ".").replace("-", "\u2212").replace("%", " %") in page
+    assert said.replace("0.", ".").replace("-", "\N{MINUS SIGN}").replace("%", " %") in page
 
 
 @pytest.mark.parametrize("name", ["errata", "theory"])

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from covshift import load
-from covshift.cli.commands.diagnose import MODEL_FILE, adapt_command
+from covshift.cli.commands.diagnose import MODEL_FILE, _adapt_command
 from covshift.report.document import to_plain
 from covshift.tables import diagnose_tables
 from tests.cli.user_files import LAYOUTS, assert_refused, customers, run, succeed, write_tables
@@ -191,7 +191,7 @@ def test_the_command_repeats_what_was_given():
         "use": ["a b"], "max_risk": 0.2, "separator": "\t", "no_header": True, "db": None,
         "missing": ["-999", "?"], "as_kind": ["x=number:$"], "jobs": None, "seed": 7,
     }  # fmt: skip
-    command = adapt_command(("a b.csv", "SELECT * FROM t"), options)
+    command = _adapt_command(("a b.csv", "SELECT * FROM t"), options)
     assert shlex.split(command) == [
         "covshift", "adapt", "a b.csv", "SELECT * FROM t", "--label", "it's", "--bins", "4",
         "--target-domain", "A,B", "--target-domain", "C", "--use", "a b", "--max-risk", "0.2",

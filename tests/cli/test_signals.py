@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from covshift.cli.command_words import say_rows_to_label
-from covshift.cli.commands.diagnose import adapt_command
+from covshift.cli.commands.diagnose import _adapt_command
 from tests.cli.user_files import assert_refused, run, succeed
 
 RATE, WINDOW, N_WINDOWS = 2000, 64, 40
@@ -150,7 +150,7 @@ def test_a_diagnosis_names_windows_by_recording():
         say_rows_to_label("new.csv", [2, 5], [])
         == "Rows of new.csv to label (the first is 1): 2, 5"
     )
-    command = adapt_command((Path("r.csv"), None), {"rate": 12000.0, "overlap": 0.5})
+    command = _adapt_command((Path("r.csv"), None), {"rate": 12000.0, "overlap": 0.5})
     assert "--rate 12000 --overlap 0.5" in command
 
 

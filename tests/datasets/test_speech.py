@@ -11,7 +11,7 @@ import pytest
 from joblib import parallel_config
 
 from covshift.datasets import load_speech_corpus, speech
-from covshift.datasets.speech import default_cache_folder
+from covshift.datasets.speech import _default_cache_folder
 from covshift.datasets.speech_features import FEATURE_NAMES, segment_features
 from tests.datasets.recordings import voice, write, write_emodb
 
@@ -457,7 +457,7 @@ def test_damaged_entries_are_computed_anew(folder, tmp_path, computed, damage):
 def test_where_the_default_is(tmp_path, monkeypatch, folder):
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(Path, "home", lambda: tmp_path / "home")
-    assert default_cache_folder() == tmp_path / "home" / ".cache" / "covshift" / "speech"
+    assert _default_cache_folder() == tmp_path / "home" / ".cache" / "covshift" / "speech"
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "elsewhere"))
     load_speech_corpus(folder, "emodb")
     assert len(entries(tmp_path / "elsewhere" / "covshift" / "speech")) == 6

@@ -11,7 +11,7 @@ from covshift import PeriodicSparseFiltering, SparseFiltering, stack_domains
 from covshift.adapters import _filter_minimization as minimization
 from covshift.datasets import make_periodic_shift
 from covshift.kernels import compiled
-from covshift.kernels.activations import ACTIVATIONS
+from covshift.kernels.activations_and_norms import ACTIVATIONS
 from covshift.kernels.filter_losses import LOSSES, filter_losses, minimize_small_filters
 from covshift.solvers.lbfgs import search_limits
 from tests.kernels.conftest import COMPILED

@@ -63,7 +63,7 @@ def test_monitor_reads_the_file(model, new, monkeypatch):
     session = start(model, new)
     for row in session.rows:
         session.give(row, 0)
-    monkeypatch.setattr("covshift.tables.monitoring_series.estimate_score", say_estimate)
+    monkeypatch.setattr("covshift.tables.table_models.estimate_score", say_estimate)
     (one,) = monitor_series(model, [new], labels=session.out)["batches"]
     assert one["n_labels"] == 6
 

@@ -35,7 +35,7 @@ from covshift.tables import (
     score_file,
 )
 from covshift.tables.adapting import check_choice, list_members
-from covshift.tables.errors import TableError
+from covshift.tables.messages import TableError
 from covshift.tables.table_models import known_numbers
 from tests.cli.user_files import make_tables
 

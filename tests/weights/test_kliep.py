@@ -156,6 +156,25 @@ def test_no_step_is_taken_without_a_slope_or_to_a_density_of_zero():
     assert _step_length(np.ones(2), np.array([-1.0, 3.0])) == 0.5
 
 
+def test_the_newton_point_maximizes_the_second_order_model():
+    """Around proportions that sum to one; scaled to that sum again."""
+    rng = np.random.default_rng(0)
+    columns, proportions = rng.uniform(0.1, 2, (30, 4)), rng.dirichlet(np.ones(4))
+    mixture = columns @ proportions
+    slopes = np.mean(columns / mixture[:, None], axis=0)
+    curvature = columns.T @ (columns / mixture[:, None] ** 2) / 30
+
+    def loss(point):
+        step = point - proportions
+        return -(slopes @ step - step @ curvature @ step / 2 - point.sum())
+
+    best = minimize(loss, proportions, bounds=[(0, None)] * 4, tol=1e-12).x
+    found = _newton_point(columns, mixture, slopes)
+    assert_allclose(found, best / best.sum(), atol=1e-4)
+    assert (best == 0).any()
+    assert np.abs(found - proportions).max() > 0.05
+
+
 def test_a_step_that_cannot_be_computed_goes_to_the_best_base(monkeypatch):
     def fails(*arguments, **options):
         raise RuntimeError("Maximum number of iterations reached.")

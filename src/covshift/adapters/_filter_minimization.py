@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state, check_scalar
 from covshift.base import check_count, check_option, warn_nothing_to_adapt
 from covshift.domains import FitDomains, Labels, Unit, locate_units, pooling_units, unit_codes
 from covshift.kernels import compiled
-from covshift.kernels.activations import (
+from covshift.kernels.activations_and_norms import (
     ACTIVATIONS,
     Activation,
     activate,
@@ -32,16 +32,11 @@ from covshift.kernels.device_filters import (
     normalize_on_device,
     squares_on_device,
 )
-from covshift.kernels.filter_losses import (
-    Losses,
-    filter_losses,
-    minimize_small_filters,
-    streamed_losses,
-)
-from covshift.kernels.filter_streams import squares_by_code
-from covshift.kernels.row_blocks import are_kept
+from covshift.kernels.filter_losses import Losses, filter_losses, minimize_small_filters
+from covshift.kernels.filter_streams import squares_by_code, streamed_losses
+from covshift.kernels.row_blocks import blocks_are_kept
 from covshift.measures.ks import mean_ks_distance
-from covshift.solvers.array_api import (
+from covshift.solvers.device_arrays import (
     bring_to_host,
     float_type,
     gather,
@@ -50,7 +45,7 @@ from covshift.solvers.array_api import (
     put_beside,
 )
 from covshift.solvers.lbfgs import MAX_DENSE, Path, minimize_lbfgs, search_limits
-from covshift.solvers.threads import Run, run_tasks
+from covshift.solvers.threads import Run, run_on_threads
 from covshift.streams import ArrayRows, OpenRows, RowStream
 
 # --- Feature norms of each pooling unit, measured once and applied to any row later ---
@@ -159,7 +154,7 @@ class UnitNorms:
 BATCH_ACTIVATIONS = 2**28
 
 
-def device_kind(problem: Any) -> tuple[Any, ...]:
+def _device_kind(problem: Any) -> tuple[Any, ...]:
     """Return the key of problems on a device that can be evaluated together.
 
     Numbers of filters may differ: the smaller problems are padded. Those of few variables keep
@@ -176,7 +171,7 @@ def device_kind(problem: Any) -> tuple[Any, ...]:
     return ("device", id(problem.data), C, labels, small, *evaluation)
 
 
-def hold_the_same(X: Any, other: Any) -> bool:
+def _hold_the_same(X: Any, other: Any) -> bool:
     """Return whether two arrays of one shape are equal, in one place."""
     if X.dtype != other.dtype or X.device != other.device:
         return False
@@ -192,7 +187,7 @@ def pad_starts(starts: Sequence[FloatArray], X: Any) -> Any:
     return put_beside(padded, X)
 
 
-def device_batch_losses(problems: Sequence[Any], n_filters: int) -> Losses:
+def _device_batch_losses(problems: Sequence[Any], n_filters: int) -> Losses:
     """Return the losses of problems on the same rows, padded to ``n_filters`` each."""
     first, X = problems[0], problems[0].data
     filter_, dtype = first.filter_, float_type(X)
@@ -257,7 +252,7 @@ AUTO = "auto"  # parameter value: computed from the rows
 
 
 def check_filter_parameters(filter_):
-    """Check the parameters that all filters have; messages list what is allowed."""
+    """Check the parameters of a minimization that all filters have."""
     check_option("activation", filter_.activation, ACTIVATIONS)
     check_option("normalization", filter_.normalization, ("domain", "joint", "batch"))
     check_option("pooling", filter_.pooling, ("role", "domain"))
@@ -330,7 +325,7 @@ class FilterProblem:
         if isinstance(X, np.ndarray):
             same = np.array_equal(X, theirs)
         else:
-            same = self.rows.on_device and hold_the_same(X, theirs)
+            same = self.rows.on_device and _hold_the_same(X, theirs)
         return replace(self, rows=other.rows) if same else self
 
     @property
@@ -358,7 +353,7 @@ class FilterProblem:
         evaluation = (filter_._loss_name(), filter_.activation, filter_.epsilon)
         stopping = (self.max_iter, filter_.tol, self.window is None)
         if self.rows.on_device:
-            return (*device_kind(self), *stopping)
+            return (*_device_kind(self), *stopping)
         # Enough starts for a batch of their own share one array of rows, which costs less.
         alone = not isinstance(X, np.ndarray) or 2 * len(self.starts) > self.n_together
         rows = id(X) if alone else (X.shape, X.dtype)
@@ -391,7 +386,7 @@ def minimize_filters(problems: Sequence[FilterProblem], n_jobs: int | None) -> l
     """
     batches = _batches(problems)
     try:
-        results = run_tasks([partial(_minimize_batch, batch) for batch in batches], n_jobs)
+        results = run_on_threads([partial(_minimize_batch, batch) for batch in batches], n_jobs)
     except FloatingPointError:
         raise ValueError(
             f"The loss is not finite in {problems[0].data.dtype} at the start: one of init, "
@@ -448,7 +443,7 @@ def _paths_of(batch: list[Start], run: Run, should_stop: Any) -> list[Path]:
         return _minimize_small(problems, np.stack(given), max_iter, tol, run, should_stop)
     if first.rows.on_device:
         starts = pad_starts(given, first.data)
-        losses = device_batch_losses(problems, starts.shape[1])
+        losses = _device_batch_losses(problems, starts.shape[1])
     else:
         starts = np.stack(given)
         size = starts.shape[0] * starts.shape[1] * first.data.shape[0]
@@ -551,7 +546,7 @@ def _batch_losses(problems: list[FilterProblem], starts: FloatArray, run: Run) -
     if not rows.in_parts:
         # Activations of many rows are not kept from pass to pass: the blocks of `filter_losses`
         # would save nothing then, and cost a copy of the rows in order of their classes.
-        if codes.ndim == 2 or are_kept(starts[..., 0].nbytes, rows.shape[0]):
+        if codes.ndim == 2 or blocks_are_kept(starts[..., 0].nbytes, rows.shape[0]):
             return filter_losses(**arguments, run=run)
         stream = ArrayRows(rows.data)
     del arguments["X"], arguments["codes"]

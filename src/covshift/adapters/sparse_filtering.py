@@ -20,11 +20,11 @@ from covshift.domains import (
     check_new_domains,
     pooling_units,
 )
-from covshift.kernels.activations import activate
+from covshift.kernels.activations_and_norms import activate
 from covshift.kernels.device_filters import activations_on_device
-from covshift.kernels.row_blocks import are_kept
+from covshift.kernels.row_blocks import blocks_are_kept
 from covshift.shared_docs import documented_like
-from covshift.solvers.array_api import bring_to_host, cast, is_device_array, namespace_of
+from covshift.solvers.device_arrays import bring_to_host, cast, is_device_array, namespace_of
 from covshift.streams import ArrayRows, open_rows
 
 
@@ -174,7 +174,7 @@ class SparseFilter(TargetLearner):
         if rows.on_device:
             return UnitNorms.measure_on_device(rows.data, self._activate, W.shape[0], units)
         if not rows.in_parts:
-            if are_kept(W[:, 0].nbytes, rows.shape[0]):
+            if blocks_are_kept(W[:, 0].nbytes, rows.shape[0]):
                 return UnitNorms.measure(self._activate(rows.data), units)
             stream = ArrayRows(rows.data)  # activations of all rows would take too much memory
         return UnitNorms.measure_stream(stream, W, self.activation, self.epsilon, units)

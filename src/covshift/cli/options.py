@@ -99,7 +99,7 @@ EstimatorParams = Annotated[
 Ignore = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="COLS", help="Columns to leave out, separated by commas; may be repeated."
+        metavar="COLS", help="Columns to leave out, separated by commas. May be repeated."
     ),
 ]
 Use = Annotated[
@@ -242,11 +242,11 @@ def split_at_commas(texts: list[str] | None) -> list[str]:
     return [name.strip() for name in names if name.strip()]
 
 
-def own_model(
+def own_model_option(
     estimator: str | None, parameters: str | None, adapter: str, seed: int, jobs: int, task: str
 ) -> Any:
     """Return the user's own model, unfitted; None where no option names one."""
-    from covshift.tables.errors import TableError  # here: --help stays fast
+    from covshift.tables.messages import TableError  # here: --help stays fast
 
     if estimator is None:
         if parameters is not None:
@@ -269,11 +269,11 @@ def load_model(path: Path, trusted: Sequence[str] | None) -> Any:
     try:
         return load(path, trusted=list(trusted or ()))
     except UntrustedTypesError as error:
-        told = explain_untrusted(error.types, say_trust(error.types), f"{TRUST} TYPE")
+        told = explain_untrusted(error.types, trust_options(error.types), f"{TRUST} TYPE")
         raise ModelFileError(f"Cannot read the model {path}: {told}") from None
 
 
-def say_trust(types: Sequence[str]) -> str:
+def trust_options(types: Sequence[str]) -> str:
     """Return the options that trust these types."""
     return " ".join(f"{TRUST} {name}" for name in types)
 
@@ -357,7 +357,7 @@ class Signals:
 
     def settings(self) -> Any:
         """Return the `WindowSettings` of tables of recordings; None: the tables are others."""
-        from covshift.tables.errors import TableError  # here: --help stays fast
+        from covshift.tables.messages import TableError  # here: --help stays fast
         from covshift.tables.recordings import WindowSettings
 
         if not self.signals:
@@ -371,7 +371,7 @@ class Signals:
     def table_for(self, model: Path, table: Path) -> Any:
         """Return a table as the model file wants it: of recordings, if it was learned from such."""
         from covshift.persistence import read_card  # here: --help stays fast
-        from covshift.tables.errors import TableError
+        from covshift.tables.messages import TableError
         from covshift.tables.recordings import RecordingTable, WindowSettings
 
         card = read_card(model)

@@ -397,7 +397,7 @@ def diagnose(
         check_readable(X)
     names = _get_feature_names(X)
     if task == "auto":
-        task = recognize_task(y, sample_domain, label_mask)
+        task = _recognize_task(y, sample_domain, label_mask)
     if objective is None:
         objective = ACCURACY if task == CLASSIFICATION else R2
     known = OBJECTIVES if task == CLASSIFICATION else tuple(NUMBER_METRICS)
@@ -437,7 +437,7 @@ def diagnose(
     )
 
 
-def recognize_task(y: Any, sample_domain: Any, label_mask: Any = None) -> str:
+def _recognize_task(y: Any, sample_domain: Any, label_mask: Any = None) -> str:
     """Return "regression" where the known labels are numbers of many values, else "classification".
 
     As scikit-learn's ``type_of_target``: floats that are not all whole are "continuous".

@@ -13,12 +13,12 @@ from covshift.diagnosis.diagnosis_words import (
     ROWS_CAPTION,
     TESTS_EXPLAINED,
     say_advised,
+    say_expected_gain,
     say_moved,
     say_skipped,
     say_stability,
+    say_title,
     say_weighting,
-    show_expected_gain,
-    title_of,
 )
 from covshift.kernels.array_types import FloatArray
 from covshift.kernels.feature_scales import feature_scales
@@ -158,7 +158,7 @@ def make_report(
         ("objective", name_objective(diagnosis.objective)),
     ]
     return make_document(
-        title_of(diagnosis),
+        say_title(diagnosis),
         " ".join(say_advised(diagnosis, how_to_label)[:2]),
         sections=[_moved(diagnosis), _evidence(diagnosis), _advice(diagnosis, how_to_label)],
         facts=[*counts, *facts],
@@ -289,7 +289,7 @@ def _adapters(diagnosis: "Diagnosis") -> Table:
             "adapter": row["adapter"],
             "candidate": row["candidate"],
             "gain": make_cell(
-                show_expected_gain(row), value=_finite(row["expected gain"], row["disqualified"])
+                say_expected_gain(row), value=_finite(row["expected gain"], row["disqualified"])
             ),
             "weight": _number(row["weight"]) if row["weight"] else None,
             "assumption": row["assumption"],

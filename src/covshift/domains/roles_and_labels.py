@@ -42,7 +42,7 @@ class FitDomains:
 
     @property
     def has_target(self) -> bool:
-        """Whether there is anything to adapt to."""
+        """Whether there are target rows to adapt to."""
         return bool(self.target.any())
 
     @property
@@ -205,12 +205,6 @@ def unit_codes(units: Mapping[Unit, IntArray], n_rows: int) -> Iterator[tuple[li
             for code, index in enumerate(positions):
                 codes[units[names[index]]] = code
             yield positions, codes
-
-
-def pick_rows(X: Any, rows: IntArray) -> Any:
-    """Return those rows of X, whose numbers ascend; without a copy if they are all in a run."""
-    start, stop = int(rows[0]), int(rows[-1]) + 1
-    return X[start:stop] if stop - start == len(rows) else X[rows]
 
 
 def locate_units(units: Sequence[Unit], sample_domain: IntArray) -> IntArray:

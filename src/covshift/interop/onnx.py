@@ -56,11 +56,11 @@ from covshift.adapters import (
 )
 from covshift.adapters.source_standard_scaler import SourceStandardScaler
 from covshift.domains import check_new_domains, locate_units, role_of
-from covshift.kernels.activations import stored_norms
+from covshift.kernels.activations_and_norms import stored_norms
 from covshift.kernels.array_types import FloatArray
 from covshift.output_files import write_whole
 from covshift.predictors.adapted import ESTIMATED, AdaptedEstimator
-from covshift.predictors.fit_and_predict import knows_domains, steps_of
+from covshift.predictors.adapter_steps import knows_domains, steps_of
 from covshift.predictors.objectives import BALANCED_ACCURACY
 from covshift.warning_filters import ignored_warnings
 

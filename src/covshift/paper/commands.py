@@ -1,7 +1,7 @@
 """``covshift demo`` and ``covshift reproduce``: the paper's studies beside its printed figures.
 
-This module holds the arguments alone: what runs is in `covshift.paper.runs`, imported when a
-command runs, so that ``--help`` stays fast.
+This module holds the arguments alone: what runs is in `covshift.paper.command_runs`, imported when
+a command runs, so that ``--help`` stays fast.
 """
 
 from pathlib import Path
@@ -72,7 +72,7 @@ def speech(
     fresh: Fresh = False,
 ) -> None:
     """Emotional speech: average recall (UAR) of each system on left-out speakers, with tests."""
-    from covshift.paper.runs import run_speech  # here: --help stays fast
+    from covshift.paper.command_runs import run_speech  # here: --help stays fast
 
     folders = [*corpora, *(more or [])]
     run_speech(folders, plan, leave_out, seed=seed, out=out, jobs=jobs, fresh=fresh)
@@ -90,7 +90,7 @@ def reviews(
     fresh: Fresh = False,
 ) -> None:
     """Product reviews: from DVDs to other products; then all pairs, and larger vocabularies."""
-    from covshift.paper.runs import run_reviews  # here: --help stays fast
+    from covshift.paper.command_runs import run_reviews  # here: --help stays fast
 
     run_reviews(data, plan, seed=seed, out=out, jobs=jobs, fresh=fresh)
 
@@ -110,7 +110,7 @@ def bearings(
     fresh: Fresh = False,
 ) -> None:
     """Bearing faults across loads, sensors and fault sizes: all systems, and learned filters."""
-    from covshift.paper.runs import run_bearings  # here: --help stays fast
+    from covshift.paper.command_runs import run_bearings  # here: --help stays fast
 
     run_bearings(data, system, seed=seed, out=out, jobs=jobs, fresh=fresh)
 
@@ -134,7 +134,7 @@ def _add_draws(study: str, line: str) -> None:
 def _run_draws(
     command: str, study: str, n_trials: int, seed: int, out: Path, jobs: int, fresh: bool
 ) -> None:
-    from covshift.paper.runs import run_draws  # here: --help stays fast
+    from covshift.paper.command_runs import run_draws  # here: --help stays fast
 
     run_draws(command, study, n_trials, seed, out=out, jobs=jobs, fresh=fresh)
 

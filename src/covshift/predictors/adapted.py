@@ -28,11 +28,16 @@ from covshift.domains import (
     known_labels,
 )
 from covshift.kernels.array_types import FloatArray
-from covshift.kernels.probabilities import fit_scaling, reweigh_classes, scaled_probabilities
+from covshift.kernels.probabilities import (
+    class_shares,
+    fit_scaling,
+    reweigh_classes,
+    scaled_probabilities,
+)
+from covshift.predictors.adapter_steps import check_rowwise, last_step, uses_target_rows
 from covshift.predictors.class_proportions import (
     SHARE_PRIOR,
     TARGET,
-    class_shares,
     fit_held_out_scaling,
     ratios_by_domain,
     ratios_of_rows,
@@ -41,14 +46,11 @@ from covshift.predictors.class_proportions import (
 from covshift.predictors.fit_and_predict import (
     FittedCandidate,
     adapt_target_of,
-    check_rowwise,
     class_logits,
     fit_candidate,
-    last_step,
     predict_candidate,
     problem_size,
     represent,
-    uses_target_rows,
 )
 from covshift.predictors.held_out_rows import (
     NOT_KEEPABLE,

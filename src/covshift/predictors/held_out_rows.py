@@ -14,7 +14,7 @@ from sklearn.utils import _safe_indexing, check_array
 
 from covshift.domains import FitDomains, check_fit_domains
 from covshift.kernels.array_types import FloatArray, IntArray
-from covshift.kernels.distinct_rows import deal_folds, draw_rows
+from covshift.kernels.drawn_rows import deal_folds, draw_rows
 from covshift.predictors.fit_and_predict import FittedCandidate, fit_candidate
 
 MAX_KEPT = 1000  # rows

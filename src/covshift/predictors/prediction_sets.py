@@ -72,13 +72,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from covshift.base import check_number
 from covshift.kernels.array_types import BoolArray, FloatArray
-from covshift.kernels.distinct_rows import count_different, share_repeated
+from covshift.kernels.distinct_rows import count_distinct, share_repeated
+from covshift.kernels.probabilities import class_shares
 from covshift.measures import (
     SourceSupport,
     classifier_two_sample_test,
     effective_sample_size,
 )
-from covshift.predictors.class_proportions import class_shares, share_ratios
+from covshift.predictors.class_proportions import share_ratios
 from covshift.predictors.held_out_rows import HeldOutRows, NoHeldOutRowsError, kept_features
 from covshift.warning_filters import ignored_warnings
 from covshift.weights import ClassifierWeights, UnreliableWeightsWarning
@@ -168,7 +169,7 @@ class Weighting(NamedTuple):
             return conformal_thresholds(scores, self.weights, self.by_class, alpha)[None, :]
         new: FloatArray = np.ones(len(X))
         if self.ratios is not None:
-            new = self.ratios(log_odds(P) if self.by_probabilities and P is not None else X)
+            new = self.ratios(_log_odds(P) if self.by_probabilities and P is not None else X)
         return conformal_thresholds(scores, self.weights, new, alpha)[:, None]
 
 
@@ -232,7 +233,7 @@ def interval_widths(residuals: FloatArray, rule: Rule, X: FloatArray) -> FloatAr
     return widest
 
 
-def log_odds(P: FloatArray) -> FloatArray:
+def _log_odds(P: FloatArray) -> FloatArray:
     """Return probabilities (n, K) as coordinates (n, K - 1): centered logarithms."""
     logs = np.log(np.maximum(P, SMALLEST))
     centered: FloatArray = (logs - logs.mean(axis=1, keepdims=True))[:, :-1]
@@ -284,7 +285,7 @@ def gather_evidence(
         P_target = P_target[some]
         # In the few dimensions of the probabilities a shift that matters to the model is easier to
         # find, and ratios of densities are easier to estimate, than among all features.
-        spaces[PROBABILITIES] = log_odds(held.scores), log_odds(P_target)
+        spaces[PROBABILITIES] = _log_odds(held.scores), _log_odds(P_target)
         # If only class proportions changed, all rows of a class weigh the same, and a new row
         # weighs as much as the class that is considered for it.
         of_class = share_ratios(P_target, class_shares(held.y, P_target.shape[1]))
@@ -299,12 +300,12 @@ def gather_evidence(
     return Evidence(
         n,
         len(X_target),
-        separation_pvalue(list(spaces.values())),
+        _separation_pvalue(list(spaces.values())),
         drop,
         float(1 - SourceSupport().fit(A).outside(B).mean()),
         {name: one.effective_sample_size for name, one in weightings.items()},
         share_repeated(A, B),
-        count_different(A, B),
+        count_distinct(A, B),
     ), weightings
 
 
@@ -371,7 +372,7 @@ def decide(evidence: Evidence, alpha: float) -> tuple[Promise, list[str]]:
     return Promise(True, EITHER, reason, n_effective), names
 
 
-def separation_pvalue(spaces: list[tuple[FloatArray, FloatArray]]) -> float:
+def _separation_pvalue(spaces: list[tuple[FloatArray, FloatArray]]) -> float:
     """Return the smallest p-value of tests that paired samples are alike, times their number."""
     pvalues = []
     with ignored_warnings(ConvergenceWarning):  # expected where rows separate easily
@@ -385,7 +386,7 @@ def separation_pvalue(spaces: list[tuple[FloatArray, FloatArray]]) -> float:
 def density_ratios(
     A: FloatArray, B: FloatArray
 ) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
-    """Return the density of B over that of A: at the rows of A, cross-fitted, and as a function."""
+    """Return density ratios of B over A for prediction sets, cross-fitted, and as a function."""
     estimator = ClassifierWeights(random_state=0)
     where = np.repeat([0, -1], [len(A), len(B)])
     with ignored_warnings(UnreliableWeightsWarning, ConvergenceWarning):

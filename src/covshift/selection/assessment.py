@@ -101,7 +101,7 @@ class Determinability(NamedTuple):
 
     @property
     def determinable(self) -> bool:
-        """Whether either way is open."""
+        """Whether overlap or domains show what continues in the target."""
         return self.by_overlap or self.by_domains
 
 

@@ -308,6 +308,16 @@ def _signed(value: float) -> str:
     return f"{value:+.{DIGITS}f}" if round(value, DIGITS) else f"{0:.{DIGITS}f}"
 
 
+def _assumption(adapter: str | None) -> str | None:
+    """Return the assumption of an adapter of the registry; None: it is a user's own."""
+    if adapter is None:
+        return None
+    try:
+        return find_record(adapter).assumption
+    except ValueError:
+        return None
+
+
 def adapter_rows(leaderboard: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return a row for each adapter of a leaderboard: its best candidate, and what it assumes.
 
@@ -338,16 +348,6 @@ def adapter_rows(leaderboard: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         rows.values(),
         key=lambda row: -row["expected gain"] if row["disqualified"] is None else float("inf"),
     )
-
-
-def _assumption(adapter: str | None) -> str | None:
-    """Return the assumption of an adapter of the registry; None: it is a user's own."""
-    if adapter is None:
-        return None
-    try:
-        return find_record(adapter).assumption
-    except ValueError:
-        return None
 
 
 def capitalized(text: str) -> str:

@@ -37,6 +37,7 @@ from covshift.domains import (
 from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.kernels.probabilities import reweigh_classes
 from covshift.predictors import AdaptedClassifier
+from covshift.predictors.adapter_steps import check_rowwise
 from covshift.predictors.class_proportions import (
     SHARE_PRIOR,
     TARGET,
@@ -44,7 +45,7 @@ from covshift.predictors.class_proportions import (
     ratios_of_rows,
     share_ratios,
 )
-from covshift.predictors.fit_and_predict import check_rowwise, problem_size
+from covshift.predictors.fit_and_predict import problem_size
 from covshift.predictors.held_out_rows import HeldOutRows, draw_kept
 from covshift.predictors.objectives import (
     ACCURACY,
@@ -53,8 +54,8 @@ from covshift.predictors.objectives import (
     Metric,
     decide_classes,
     is_balanced,
-    resolve_metric,
-    resolve_number_metric,
+    metric_of_objective,
+    number_metric_of_objective,
 )
 from covshift.predictors.prediction_sets import IntervalPredictor, SetPredictor
 from covshift.row_checks import check_magnitude, validate_rows
@@ -655,7 +656,9 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
                 f"AutoAdaptedClassifier can't train when only one class is present: the known "
                 f"labels are all {self.classes_[0]!r}."
             )
-        return Labels(codes, len(self.classes_), resolve_metric(self.objective_, self.classes_))
+        return Labels(
+            codes, len(self.classes_), metric_of_objective(self.objective_, self.classes_)
+        )
 
     def _settings_of_choice(self) -> dict[str, Any]:
         return {
@@ -675,6 +678,7 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
             known = TARGET if unit is None else str(unit)
             where = None if unit is None else np.full(X.shape[0], unit)
             self._share_ratios = {**self._share_ratios, known: self._estimate_ratios(X, where)}
+            self.class_shares_ = self._share_ratios[TARGET] * self._source_shares
 
     def _resolve_objective(self) -> Any:
         if isinstance(self.scoring, str) and self.scoring == "deprecated":
@@ -881,7 +885,7 @@ class AutoAdaptedRegressor(IntervalPredictor, ScoredRegressor, AutoAdapted):
         codes = np.full(len(mask), -1, dtype=np.int64)
         codes[mask] = task.group(values[mask])
         self._label_task = task
-        metric = resolve_number_metric(self.objective_, task.restore)
+        metric = number_metric_of_objective(self.objective_, task.restore)
         return Labels(codes, len(task.edges) + 1, metric, values, task)
 
     def _held_out_units(self, labels: Any, scores: FloatArray) -> tuple[Any, FloatArray]:

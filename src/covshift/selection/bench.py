@@ -25,10 +25,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from covshift.domains import FitDomains
 from covshift.kernels.array_types import FloatArray, IntArray
-from covshift.kernels.distinct_rows import deal_folds, draw_rows
-from covshift.kernels.probabilities import Scaling
+from covshift.kernels.drawn_rows import deal_folds, draw_rows
+from covshift.kernels.probabilities import Scaling, class_shares
 from covshift.measures import classifier_two_sample_test, effective_sample_size
-from covshift.predictors.class_proportions import class_shares
+from covshift.predictors.adapter_steps import uses_target_rows
 from covshift.predictors.fit_and_predict import (
     AdaptedRows,
     FittedCandidate,
@@ -38,7 +38,6 @@ from covshift.predictors.fit_and_predict import (
     predict_candidate,
     problem_size,
     represent,
-    uses_target_rows,
 )
 from covshift.predictors.objectives import Metric
 from covshift.registry import Size

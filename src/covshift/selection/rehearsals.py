@@ -31,7 +31,7 @@ from covshift.adapters.correlation_alignment import mean_and_covariance
 from covshift.adapters.domain_quantile_transformer import feature_quantiles, quantile_ranks
 from covshift.adapters.linear_monge_alignment import monge_matrix
 from covshift.kernels.array_types import BoolArray, FloatArray, IntArray
-from covshift.kernels.distinct_rows import deal_folds
+from covshift.kernels.drawn_rows import deal_folds
 from covshift.kernels.feature_scales import feature_deviations, feature_scales
 from covshift.measures import classifier_two_sample_test
 from covshift.selection.bench import Bench, Problem, Scene, make_scene
@@ -117,8 +117,8 @@ def moved(
     problem: Problem, rng: np.random.RandomState, move: Move, halves: Sequence[int] = (0, 1)
 ) -> Iterator[PseudoTarget]:
     """Yield halves of the source, moved as the source must be moved to become like the target."""
-    # One half is moved and plays the target; the other stays and is learned from. The same rows on
-    # both sides would let a model know the labels that it is scored by.
+    # One half is moved and taken as the target; the other stays and is learned from. The same rows
+    # on both sides would let a model know the labels that it is scored by.
     half_of = deal_folds(problem.codes, 2, rng)
     for half in halves:
         played = half_of == half

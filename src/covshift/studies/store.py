@@ -279,7 +279,7 @@ def _records(connection: sqlite3.Connection) -> list[Record]:
     ]
 
 
-def write_table(
+def write_records(
     records: Iterable[Record], path: str | os.PathLike[str], *, timings: bool = False
 ) -> None:
     """Write records as CSV or JSON, after the ending of the file's name.

@@ -109,7 +109,7 @@ class TaskOutcome:
 
 
 def to_json(value: Any, name: str, *, finite: bool) -> str:
-    """Write plain data as canonical JSON, or say which part of it is not plain.
+    """Write plain data of a trial as canonical JSON, or say which part of it is not plain.
 
     Parameters
     ----------

@@ -100,7 +100,7 @@ def composed(cells: Any) -> Any:
 
 
 def from_start(cells: Any) -> Any:
-    """Return text that begins where its buffers begin, copied if it does not.
+    """Return a column of text that begins where its buffers begin, copied if it does not.
 
     Up to pyarrow 22 at least, ``if_else`` returns zero bytes for part of the texts of a slice.
     """
@@ -116,7 +116,7 @@ def _trim_all(cells: Any, missing: Sequence[str]) -> Any:
 
 
 def to_numbers(cells: Any, style: NumberStyle, unit: str = "") -> Any:
-    """Return text as float64; cells that are not a finite number of this style are missing.
+    """Return a column of text as float64; cells that are not a finite number are missing.
 
     ``unit`` may stand before or behind a number.
     """
@@ -152,7 +152,7 @@ def without_unit(cells: Any, unit: str) -> Any:
     Signs become plain ones: a unit may stand inside of brackets.
     """
     cells = plain_signs(composed(cells))
-    unit = escaped(plain_name(unit))
+    unit = _escaped(plain_name(unit))
     affix = rf"^[\s\x{{A0}}]*(?:{unit}[\s\x{{A0}}]*)?"
     cells = pa.compute.replace_substring_regex(cells, affix, "")
     cells = pa.compute.replace_substring_regex(
@@ -163,7 +163,7 @@ def without_unit(cells: Any, unit: str) -> Any:
 
 
 def plain_signs(cells: Any) -> Any:
-    """Return text whose negative numbers begin with a plain minus: ``-5`` for ``(5)``."""
+    """Return a column of text whose negative numbers begin with a minus: ``-5`` for ``(5)``."""
     if not pa.compute.any(pa.compute.match_substring_regex(cells, ODD_SIGN)).as_py():
         return cells
     cells = pa.compute.replace_substring_regex(cells, rf"^[{DASHES}]", "-")
@@ -172,13 +172,13 @@ def plain_signs(cells: Any) -> Any:
     )
 
 
-def escaped(text: str) -> str:
+def _escaped(text: str) -> str:
     """Return text as a pattern of RE2 that matches it alone."""
     return "".join(one if one.isalnum() else f"\\x{{{ord(one):X}}}" for one in text)
 
 
 def to_dates(cells: Any, spelling: str = "") -> Any:
-    """Return text as timestamps without zone; cells that are not such a date are missing.
+    """Return a column of text as timestamps without zone; cells that are not dates are missing.
 
     No spelling: ISO 8601.
     """
@@ -244,7 +244,9 @@ def finite(numbers: Any) -> Any:
 
 
 def guess_number_style(columns: list[Any], usual: NumberStyle) -> NumberStyle:
-    """Return the style under which more cells of columns known to be numbers can be read.
+    """Return the style of the cells of several columns known to be numbers.
+
+    The one under which more of the cells can be read.
 
     Where both serve alike it is the ``usual`` one, that of the training table.
     """
@@ -257,7 +259,7 @@ def guess_number_style(columns: list[Any], usual: NumberStyle) -> NumberStyle:
 
 
 def count_numbers(cells: Any, style: NumberStyle) -> int:
-    """Return how many cells, trimmed, are numbers of this style."""
+    """Return how many cells of a column, trimmed, are numbers of this style."""
     return int(
         pa.compute.sum(pa.compute.match_substring_regex(cells, NUMBER_PATTERNS[style])).as_py() or 0
     )
@@ -307,7 +309,7 @@ def as_frame(X: Any) -> Any:
 
 
 def column_kind(column: Any) -> Kind:
-    """Return what a column holds."""
+    """Return the kind of a column: number, truth value, date or text."""
     if isinstance(column, pa.Array):
         kind = arrow_kind(column.type)
         assert kind is not None
@@ -468,7 +470,7 @@ UNUSABLE = "lists, records, bytes, times of day or durations"
 
 
 def arrow_kind(kind: Any) -> Kind | None:
-    """Return what a type of Arrow is to us, or None."""
+    """Return the kind of a column of this type of Arrow, or None."""
     if pa.types.is_dictionary(kind):
         return arrow_kind(kind.value_type)
     if pa.types.is_boolean(kind):

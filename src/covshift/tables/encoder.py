@@ -52,7 +52,7 @@ from covshift.tables.dates import (
     is_days,
     pair_name,
 )
-from covshift.tables.errors import listed
+from covshift.tables.messages import listed
 from covshift.tables.schema import TableSchema
 from covshift.tables.text_layout import plain_name
 

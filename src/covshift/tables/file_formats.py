@@ -13,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Literal
 
-from covshift.tables.errors import TableError, listed, one_line, refused_as, table_error
+from covshift.tables.messages import TableError, listed, one_line, refused_as, table_error
 
 Format = Literal["text", "gzip", "parquet", "arrow file", "arrow stream", "zip", "xlsx"]
 

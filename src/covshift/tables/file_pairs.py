@@ -23,9 +23,9 @@ from covshift.measures import classifier_two_sample_test
 from covshift.tables.columns import MISSING, column_days, column_kind, column_numbers, domain_texts
 from covshift.tables.dates import is_days
 from covshift.tables.encoder import TableEncoder
-from covshift.tables.errors import TableError, listed, one_line, quoted
 from covshift.tables.label_column import CLASSIFICATION, REGRESSION, as_written, check_task
 from covshift.tables.matching import MatchedTables, check_columns, match_frames, names_given
+from covshift.tables.messages import TableError, listed, one_line, quoted
 from covshift.tables.reading import (
     AS_WRITTEN,
     Table,
@@ -178,7 +178,7 @@ def read_pair(
     progress: Callable[[str, float | None], object] | None = None,
     **options: Any,
 ) -> MatchedTables:
-    """Read two files and match them; the kinds of the first are those of the second.
+    """Read two files and match them; the second is read with the column kinds of the first.
 
     Classes stay as they are written: ``0.50`` is the text "0.50", and only plain whole numbers are
     numbers. Text like ``01`` in a column that is text in training stays as it is written, and the
@@ -280,7 +280,7 @@ def read_pair(
             matched,
             notes=[*matched.notes, "Both tables are the same file: no row of it can have moved."],
         )
-    return replace(matched, notes=[*matched.notes, *note_moved_columns(matched)])
+    return replace(matched, notes=[*matched.notes, *_note_moved_columns(matched)])
 
 
 def _is_same_file(first: Any, second: Any) -> bool:
@@ -354,7 +354,7 @@ CLOCK_NAME = re.compile(
 )
 
 
-def note_moved_columns(tables: MatchedTables, seed: int = 0) -> list[str]:
+def _note_moved_columns(tables: MatchedTables, seed: int = 0) -> list[str]:
     """Return sentences on the columns that separate the rows of two tables.
 
     Parameters

@@ -19,7 +19,7 @@ from covshift.base import check_option
 from covshift.domains import Labels
 from covshift.kernels.array_types import BoolArray, FloatArray, IntArray
 from covshift.tables.columns import MISSING, Kind, column_kind, column_numbers, column_text
-from covshift.tables.errors import TableError, listed, quoted
+from covshift.tables.messages import TableError, listed, quoted
 
 # More different numbers than this are a quantity, unless whole and each in many rows.
 MAX_NUMERIC_CLASSES = 20

@@ -23,15 +23,21 @@ from sklearn.utils import check_random_state
 from covshift.base import check_count
 from covshift.measures.labeled_scores import score_predictions
 from covshift.output_files import append_locked
-from covshift.tables.errors import TableError, listed, one_line, table_error
 from covshift.tables.label_column import match_spellings
 from covshift.tables.label_files import ROW
+from covshift.tables.messages import TableError, listed, one_line, table_error
 from covshift.tables.model_reader import open_for_model
-from covshift.tables.monitoring_batch import TARGET, Sample, predict_encoded
-from covshift.tables.monitoring_series import MAX_ESTIMATE_ROWS, estimate_score, objective_of
+from covshift.tables.monitoring_batch import Sample
+from covshift.tables.monitoring_series import MAX_ESTIMATE_ROWS
 from covshift.tables.reading import open_table
 from covshift.tables.schema import TableSchema
-from covshift.tables.table_models import TableClassifier
+from covshift.tables.table_models import (
+    TARGET,
+    TableClassifier,
+    estimate_score,
+    objective_of,
+    predict_encoded,
+)
 from covshift.tables.text_layout import plain_name
 
 MAX_CELL = 300  # characters of a cell that are shown

@@ -15,7 +15,7 @@ from covshift.predictors.objectives import describe_objective
 from covshift.predictors.prediction_sets import PredictionIntervals, PredictionSets, check_held_out
 from covshift.solvers.threads import one_blas_thread
 from covshift.tables.columns import to_frame
-from covshift.tables.errors import TableError, listed
+from covshift.tables.messages import TableError, listed
 from covshift.tables.model_reader import open_for_model
 from covshift.tables.reading import read_rows
 from covshift.tables.table_models import TableEstimator

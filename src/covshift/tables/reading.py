@@ -50,7 +50,6 @@ from covshift.tables.columns import (
     without_unit,
 )
 from covshift.tables.dates import is_days
-from covshift.tables.errors import TableError, listed, one_line, table_error
 from covshift.tables.file_formats import (
     ConvertedFile,
     identify_file,
@@ -58,8 +57,10 @@ from covshift.tables.file_formats import (
     split_part,
     unzip,
 )
+from covshift.tables.messages import TableError, listed, one_line, table_error
 from covshift.tables.schema import Intake, TableSchema
 from covshift.tables.schema_detection import find_schema, text_columns
+from covshift.tables.table_words import say_sampled
 from covshift.tables.text_files import TextBatches
 from covshift.tables.text_layout import GivenLayout
 
@@ -502,7 +503,7 @@ def read_rows(
     frame, rows = sample_frames(reader, max_rows or sys.maxsize, progress=progress)
     notes = reader.notes
     if rows is not None:
-        notes = [*notes, sample_note(len(rows), reader.n_rows)]
+        notes = [*notes, say_sampled(len(rows), reader.n_rows)]
     return Table(frame, reader.schema, notes, rows)
 
 
@@ -573,13 +574,6 @@ def _thin(frames: list[Any], keys: list[Any], numbers: list[Any], max_rows: int)
     return limit
 
 
-def sample_note(n_used: int, n_rows: int) -> str:
-    """Return the rows that were drawn, and how far shares among them may be off.
-
-    By Hoeffding's inequality, with probability .95, for any one share.
-    """
-    error = np.sqrt(np.log(2 / 0.05) / (2 * n_used))
-    return (
-        f"{n_used:,} of {n_rows:,} rows are used, drawn at random: the share of any kind of row is "
-        f"within {error:.4f} of that among all rows, with probability .95."
-    )
+def read_most(reader: TableReader) -> Table:
+    """Return all rows of a reader, or a sample if they are more than 20 million cells."""
+    return read_rows(reader, default_rows(len(reader.schema.kinds)))

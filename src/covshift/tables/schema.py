@@ -11,7 +11,7 @@ from unicodedata import normalize
 
 from covshift.tables.columns import KINDS, MARKERS, MISSING, Kind
 from covshift.tables.dates import DAYS, SPELLINGS, date_spelling, is_days
-from covshift.tables.errors import TableError, listed
+from covshift.tables.messages import TableError, listed
 from covshift.tables.text_layout import plain_name
 
 
@@ -151,7 +151,7 @@ class Intake:
 
 
 def parse_kinds(texts: Sequence[str]) -> dict[str, str]:
-    """Return what ``COL=KIND`` says, by column."""
+    """Return the kinds of columns that a user gives for the schema as ``COL=KIND``."""
     pairs = {}
     for text in texts:
         name, sign, kind = text.rpartition("=")

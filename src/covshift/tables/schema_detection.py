@@ -30,7 +30,7 @@ from covshift.tables.columns import (
     without_unit,
 )
 from covshift.tables.dates import DAYS, MEANINGS, SPELLINGS
-from covshift.tables.errors import listed, quoted, table_error
+from covshift.tables.messages import listed, quoted, table_error
 from covshift.tables.schema import Intake, TableSchema
 
 # Real columns of numbers have a few odd cells ("see note", "<5"), and those of text some numbers.
@@ -81,8 +81,8 @@ class ColumnTypes:
         markers: Sequence[str] = (),
         present: Sequence[str] = (),
     ) -> None:
-        # What counts as missing everywhere is dropped without a count; markers are counted, since
-        # a note tells of them.
+        # Cells that are missing everywhere are dropped without a count; markers are counted,
+        # since a note names them.
         self._missing = [one for one in missing if one not in markers]
         self._markers = markers
         self._placeholders = [one for one in PLACEHOLDERS if one not in (*markers, *present)]
@@ -108,7 +108,7 @@ class ColumnTypes:
             cells = pa.compute.drop_null(trim(cells, self._missing))
             cells = _take_out(cells, self._markers, self.marked)
             self.filled += len(cells)
-            # "-" and "." say nothing of the kind of the other cells. They count as filled: in
+            # "-" and "." do not show the kind of the other cells. They count as filled: in
             # a column of text they are values.
             cells = _take_out(cells, self._placeholders, self.placeholders)
             # Once more: a column of numbers may have had a mark among them.

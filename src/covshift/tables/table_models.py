@@ -7,11 +7,11 @@ what they share.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from unicodedata import normalize
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_regressor
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -30,9 +30,9 @@ from covshift.domains import (
 )
 from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.predictors.adapted import AdaptedEstimator, estimator_has
-from covshift.predictors.fit_and_predict import does_adapt, uses_target_rows
+from covshift.predictors.adapter_steps import does_adapt, uses_target_rows
 from covshift.predictors.held_out_rows import HeldOutRows
-from covshift.predictors.objectives import R2
+from covshift.predictors.objectives import ACCURACY, BALANCED_ACCURACY, R2
 from covshift.predictors.prediction_sets import PredictionIntervals, PredictionSets
 from covshift.registry import NO_ADAPTATION
 from covshift.row_checks import check_magnitude
@@ -40,7 +40,13 @@ from covshift.shared_docs import documented_like
 from covshift.tables.encoder import TableEncoder, take_any_column
 from covshift.tables.matching import NEW, MatchedTables
 from covshift.tables.schema import TableSchema
+from covshift.tables.table_words import OF_CLASSES_ONLY
 from covshift.tables.text_layout import plain_name
+
+if TYPE_CHECKING:
+    from covshift.selection.performance_estimate import PerformanceEstimate
+
+TARGET = np.iinfo(np.int64).min  # stands for the domain of rows that no column names
 
 
 def known_numbers(domain_names: Mapping[int, str]) -> dict[str, int]:
@@ -220,7 +226,7 @@ class TableEstimator(DomainRequests, BaseEstimator):
 
     @property
     def adapts_(self) -> bool:
-        """Whether the model does anything about the target; where nothing is known of it: yes."""
+        """Whether the model adapts to the target; True where this is unknown."""
         if hasattr(self.estimator_, "members_"):  # made by an automatic choice
             return any(member.candidate.adapts for member in self.estimator_.members_)
         if isinstance(self.estimator_, AdaptedEstimator):
@@ -548,3 +554,58 @@ class TableRegressor(ScoredRegressor, TableEstimator):
         from covshift.selection import AutoAdaptedRegressor
 
         return AutoAdaptedRegressor(random_state=0)
+
+
+class Predictions(NamedTuple):
+    """Predicted classes of rows, as numbers, and what is known of each class (None: nothing)."""
+
+    codes: IntArray
+    outputs: FloatArray | None
+
+
+def predict_encoded(model: TableClassifier, Z: FloatArray, domain: IntArray) -> Predictions:
+    """Predict encoded rows; ``domain``: `TARGET` for rows whose domain is not named."""
+    where = None if (domain == TARGET).all() else domain
+    estimator = model.estimator_
+    classes = estimator.predict(Z, sample_domain=where)
+    if not hasattr(model, "classes_"):  # a regressor: predictions are numbers
+        return Predictions(np.zeros(len(Z), dtype=np.int64), np.reshape(classes, (len(Z), 1)))
+    codes = np.searchsorted(model.classes_, classes)
+    method = next(
+        (one for one in ("predict_proba", "decision_function") if hasattr(estimator, one)), None
+    )
+    if method is None:
+        return Predictions(codes, None)
+    outputs = np.asarray(getattr(estimator, method)(Z, sample_domain=where))
+    outputs = outputs.reshape(len(Z), -1)
+    # With two classes the second column says what the first does.
+    return Predictions(codes, outputs[:, :1] if outputs.shape[1] == 2 else outputs)
+
+
+def objective_of(model: TableClassifier) -> str:
+    """Return the objective that scores of a model are measured in; for numbers, just "score"."""
+    if is_regressor(model):
+        return "score"
+    return BALANCED_ACCURACY if model.objective_ == BALANCED_ACCURACY else ACCURACY
+
+
+def estimate_score(
+    model: TableClassifier, Z: FloatArray, domain: IntArray, y_known: Any = None
+) -> "PerformanceEstimate":
+    """Return the expected score of encoded rows (`covshift.estimate_performance`).
+
+    ``domain``: `TARGET` for rows whose domain is not named; ``y_known``: None where no label is.
+
+    Raises
+    ------
+    ValueError
+        If the model keeps no held-out rows, or predicts numbers.
+    """
+    from covshift.selection.performance_estimate import estimate_performance
+
+    if is_regressor(model):
+        raise ValueError(OF_CLASSES_ONLY)
+    where = None if (domain == TARGET).all() else domain
+    return estimate_performance(
+        model.estimator_, Z, sample_domain=where, objective=objective_of(model), y_known=y_known
+    )

@@ -3,6 +3,8 @@
 Errors, and notes on how a cell or a column was read, stand where they arise.
 """
 
+import numpy as np
+
 from covshift.predictors.objectives import BALANCED_ACCURACY
 
 # --- Fitting and comparing ---
@@ -142,4 +144,16 @@ def say_marks(measure: str) -> str:
     return (
         f"Expected {measure} of each batch with its 90 % interval. Triangles: the batch has moved. "
         "Diamonds: alert. Crosses: observed on labeled rows."
+    )
+
+
+def say_sampled(n_used: int, n_rows: int) -> str:
+    """Return the rows that were drawn, and how far shares among them may be off.
+
+    By Hoeffding's inequality, with probability .95, for any one share.
+    """
+    error = np.sqrt(np.log(2 / 0.05) / (2 * n_used))
+    return (
+        f"{n_used:,} of {n_rows:,} rows are used, drawn at random: the share of any kind of row is "
+        f"within {error:.4f} of that among all rows, with probability .95."
     )

@@ -23,16 +23,16 @@ import pyarrow as pa
 
 from covshift.solvers.threads import map_ahead, read_ahead
 from covshift.tables.columns import MISSING
-from covshift.tables.errors import TableError, one_line, refused_as, table_error
 from covshift.tables.file_formats import check_unchanged, file_state, refuse_other_formats
+from covshift.tables.messages import TableError, one_line, refused_as, table_error
 from covshift.tables.text_layout import (
     SEPARATOR_NAMES,
     SEPARATORS,
     GivenLayout,
-    column_names,
     find_layout,
     is_aligned,
     is_row_names,
+    names_of_header,
     squeeze_spaces,
 )
 
@@ -365,7 +365,7 @@ class TextBatches:
         self.header_bytes = len(text[: layout.header_length].encode("utf-8"))
         self.chunk_bytes = max(chunk_bytes, SAMPLE_BYTES)
         self._missing: Sequence[str] = MISSING
-        self.names, self.nameless, self.notes = column_names(layout.names)
+        self.names, self.nameless, self.notes = names_of_header(layout.names)
         self.row_names = [
             self.names[i] for i, name in enumerate(layout.names) if header and is_row_names(i, name)
         ]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from covshift.paper import runs
+from covshift.paper import command_runs
 from covshift.studies.store import load_results
 from tests.cli.user_files import run
 from tests.paper.speech.made_corpora import TINY_PLAN
@@ -18,9 +18,9 @@ from tests.paper.speech.made_corpora import TINY_PLAN
 RATE = 16_000
 PROGRAM = (
     "from covshift.cli import main\n"
-    "from covshift.paper import runs\n"
+    "from covshift.paper import command_runs\n"
     "from tests.paper.speech.made_corpora import TINY_PLAN\n"
-    "runs.PLANS = {'quick': TINY_PLAN}\n"
+    "command_runs.PLANS = {'quick': TINY_PLAN}\n"
     "main()\n"
 )
 
@@ -61,7 +61,7 @@ def corpora(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch, tmp_path):
-    monkeypatch.setattr(runs, "PLANS", {"quick": TINY_PLAN, "default": TINY_PLAN})
+    monkeypatch.setattr(command_runs, "PLANS", {"quick": TINY_PLAN, "default": TINY_PLAN})
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "80")
 

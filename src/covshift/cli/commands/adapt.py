@@ -43,9 +43,9 @@ from covshift.cli.options import (
     check_seed,
     grouped,
     load_model,
-    own_model,
-    say_trust,
+    own_model_option,
     split_at_commas,
+    trust_options,
 )
 from covshift.cli.terminal import (
     MAX_TEXT,
@@ -197,7 +197,7 @@ def adapt(
                 fail(COMMAND, "name the model once: in --model or in --estimator.")
             task = task or "classification"
             check_task(task, bins)
-            own = own_model(estimator, estimator_params, adapter, seed, jobs, task)
+            own = own_model_option(estimator, estimator_params, adapter, seed, jobs, task)
             settings = {
                 "objective": objective, "seed": seed, "n_jobs": jobs,
                 "time_budget": time_budget, "keep_rows": not keep_no_rows,
@@ -303,7 +303,7 @@ def _adapt_model(
 ) -> dict[str, Any]:
     # Imported here: --help stays fast.
     from covshift.persistence import read_card, save
-    from covshift.persistence.archive import given_entries
+    from covshift.persistence.card_and_seal import given_entries
     from covshift.tables.adapting import adapt_model, list_members
 
     with working("adapting", quiet):
@@ -342,4 +342,4 @@ def _print(result: dict[str, Any], quiet: bool) -> None:
             typer.echo(say_plain(result["plain model"]))
     typer.echo(f"Model: {result['model']}")
     if result["untrusted types"]:
-        typer.echo(f"{OTHER_TYPES} {say_trust(result['untrusted types'])}")
+        typer.echo(f"{OTHER_TYPES} {trust_options(result['untrusted types'])}")

@@ -127,13 +127,13 @@ def diagnose(
         if report is not None:
             from covshift.tables.diagnosing import write_report
 
-            import_report()
+            _import_report()
             check_output(report, inputs=inputs, any_name=True, min_free_bytes=REPORT_BYTES)
         if to_label is not None:
             check_output(to_label, inputs=inputs, min_free_bytes=REPORT_BYTES)
         if save_scores is not None:
             check_output(save_scores, inputs=inputs, any_name=True, min_free_bytes=REPORT_BYTES)
-        command = adapt_command(
+        command = _adapt_command(
             (train, new),
             {
                 "label": label, "task": task, "bins": bins, "domain": domain, **_given(splitting),
@@ -242,7 +242,7 @@ def _print(found: Any) -> None:
     print_table(["adapter", "expected gain", "weight", "assumes"], rows)
 
 
-def adapt_command(tables: tuple[Path, Path | None], options: dict[str, Any]) -> str:
+def _adapt_command(tables: tuple[Path, Path | None], options: dict[str, Any]) -> str:
     """Return the command that builds the advised model, quoted for a shell.
 
     Parameters
@@ -258,8 +258,8 @@ def adapt_command(tables: tuple[Path, Path | None], options: dict[str, Any]) -> 
 
     Examples
     --------
-    >>> from covshift.cli.commands.diagnose import adapt_command
-    >>> adapt_command(("a b.csv", None), {"label": "y", "missing": ["-9"], "no_header": True})
+    >>> from covshift.cli.commands.diagnose import _adapt_command
+    >>> _adapt_command(("a b.csv", None), {"label": "y", "missing": ["-9"], "no_header": True})
     "covshift adapt 'a b.csv' --label y --missing=-9 --no-header --out model.skops"
     """
     words = ["covshift", "adapt", *(str(one) for one in tables if one is not None)]
@@ -285,7 +285,7 @@ def _given(group: Any) -> dict[str, Any]:
     return {one.name: getattr(group, one.name) for one in fields(group)}
 
 
-def import_report() -> None:
+def _import_report() -> None:
     """Fail now, not after the work, where the extra is missing."""
     import covshift.report.figures
     import covshift.report.page  # noqa: F401

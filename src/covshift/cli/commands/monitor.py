@@ -187,7 +187,7 @@ def _monitor(
     # Imported here: --help stays fast.
     from covshift.tables.monitoring_history import (
         append_history,
-        coverage,
+        count_covered,
         history_lines,
         read_history,
     )
@@ -213,7 +213,7 @@ def _monitor(
         found["notes"] += notes
         found["history"] = {"file": str(history), "batches": len(past), "added": len(set(new))}
     found["past"] = past
-    found["coverage"] = coverage(past)
+    found["coverage"] = count_covered(past)
     if update is not None:
         from covshift.tables.model_updates import update_model
 

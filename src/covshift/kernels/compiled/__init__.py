@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from covshift.kernels.activations import ACTIVATIONS, Activation
+from covshift.kernels.activations_and_norms import ACTIVATIONS, Activation
 from covshift.kernels.array_types import FloatArray, IntArray
 
 FOLDER = Path(__file__).parent
@@ -156,7 +156,7 @@ def describe(
 
 
 def activate(block: Any, H: FloatArray, slopes: FloatArray, sums: FloatArray) -> None:
-    """Overwrite H (K, L, b) with F, and slopes; add F^2 by class to ``sums`` (K, L, C + 1)."""
+    """Call compiled code: overwrite H (K, L, b) with F, and slopes; add F^2 to ``sums``."""
     function = _function("activate", H)
     function(ctypes.byref(block), _address(H), _address(slopes), _address(sums))
 
@@ -165,7 +165,7 @@ def collect(
     block: Any, inverse: FloatArray, upstream: FloatArray, F: FloatArray, U: FloatArray,
     V: FloatArray, losses: FloatArray, sums: FloatArray,
 ) -> None:  # fmt: skip
-    """Second pass of the joint loss: set U, V (K, b); add to ``losses`` (K,), ``sums`` (K, L)."""
+    """Call the compiled second pass: set U, V (K, b); add to ``losses`` (K,), ``sums`` (K, L)."""
     factors = _Factors(_address(inverse), _address(upstream), None)
     addresses = [_address(array) for array in (F, U, V, losses, sums)]
     function = _function("collect", F)
@@ -176,7 +176,7 @@ def descend(
     block: Any, inverse: FloatArray, upstream: FloatArray, sums: FloatArray, F: FloatArray,
     slopes: FloatArray, U: FloatArray, V: FloatArray, out: FloatArray,
 ) -> None:  # fmt: skip
-    """Third pass of the joint loss: the gradient with respect to H (K, L, b), into ``out``."""
+    """Call the compiled third pass of the joint loss: the gradient of H (K, L, b), into ``out``."""
     factors = _Factors(_address(inverse), _address(upstream), _address(sums))
     addresses = [_address(array) for array in (F, slopes, U, V, out)]
     function = _function("descend", F)
@@ -187,7 +187,7 @@ def soft_pass(
     block: Any, inverse: FloatArray, upstream: FloatArray, H: FloatArray, losses: FloatArray,
     sums: FloatArray,
 ) -> None:  # fmt: skip
-    """The one pass of the soft absolute value: overwrites H (K, L, b) with its gradient."""
+    """Call the compiled single pass of the soft absolute value: overwrites H with its gradient."""
     factors = _Factors(_address(inverse), _address(upstream), None)
     # A tile of columns is worked on at a time, in a buffer that stays in the cache.
     space = np.empty((H.shape[1], TILE), H.dtype)
@@ -223,7 +223,7 @@ def minimize_small(
     limits: dict[str, float],
     should_stop: Callable[[], bool],
 ) -> Minimization:
-    """Minimize the joint loss of K problems, one after the other, from W (K, L, m).
+    """Minimize the joint loss of K problems, one after the other, in compiled code.
 
     Parameters
     ----------
@@ -275,7 +275,7 @@ def train_networks(
     arrays: tuple[FloatArray, ...],
     losses: FloatArray,
 ) -> None:
-    """Take a step of K auto-encoders for each batch of rows.
+    """Train K auto-encoders in compiled code: a step for each batch of rows.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ COMMAND = "reproduce"
 def run_draws(
     command: str, name: str, n_trials: int, seed: int, *, out: Path, jobs: int, fresh: bool
 ) -> None:
-    """Run a study of drawn data sets, "synthetic" or "readings"."""
+    """Run the command of a study of drawn data sets, "synthetic" or "readings"."""
     check_draws(command, n_trials, seed)
     make = {"synthetic": synthetic_study, "readings": readings_study}[name]
     study = make(n_trials, seed)
@@ -53,7 +53,7 @@ def run_speech(
     jobs: int,
     fresh: bool,
 ) -> None:
-    """Read the corpora, each given as NAME=FOLDER, and run the study of speech on them."""
+    """Run the command of the study of speech: first read the corpora, each given as NAME=FOLDER."""
     folders = parse_paths(COMMAND, "corpora", "NAME=FOLDER, such as emodb=DIR", corpora)
     for name in folders:
         _check_names("corpora", name, list(CORPORA))
@@ -89,7 +89,7 @@ def run_speech(
 
 
 def run_reviews(data: Path, plan: str, *, seed: int, out: Path, jobs: int, fresh: bool) -> None:
-    """Run the study of reviews on the folder ``data``."""
+    """Run the command of the study of reviews on the folder ``data``."""
     if plan not in REVIEW_PLANS:
         fail(COMMAND, f"--plan must be one of {', '.join(REVIEW_PLANS)}, got {plan!r}.")
     check_draws(COMMAND, REVIEW_PLANS[plan].n_draws, seed)
@@ -104,7 +104,7 @@ def run_reviews(data: Path, plan: str, *, seed: int, out: Path, jobs: int, fresh
 def run_bearings(
     data: Path, systems: Sequence[str] | None, *, seed: int, out: Path, jobs: int, fresh: bool
 ) -> None:
-    """Run the study of bearings on the windows of ``data``."""
+    """Run the command of the study of bearings on the windows of ``data``."""
     for name in systems or ():
         _check_names("system", name, list(SYSTEMS))
     chosen = tuple(name for name in SYSTEMS if not systems or name in systems)
