@@ -187,8 +187,8 @@ def adapt_rows(
     """
     where = {"sample_domain": domains.sample_domain} if domains.given else {}
     fitted = None if adapter is None else clone(adapter)
-    # Adapters get one label per row, as `fit` of scikit-learn wants it, with a placeholder where it is
-    # not known.
+    # Adapters get one label per row, as `fit` of scikit-learn wants it, with a placeholder where it
+    # is not known.
     y = None if classes is None else blank_labels(classes, domains.label_mask)
     fit_adapter(fitted, X, y, label_mask=domains.label_mask, **where)
     importance = source_weights(fitted)
