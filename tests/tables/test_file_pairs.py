@@ -1,4 +1,4 @@
-"""Two files, or one that is split; columns that tell old rows from new ones, and clocks."""
+"""Two files, or one that is split; columns that separate old rows from new rows, and clocks."""
 
 import numpy as np
 import pandas as pd
