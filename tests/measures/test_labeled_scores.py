@@ -323,7 +323,7 @@ def test_where_scores_are_undefined():
     assert single["mae"] == {"value": 1.0, "low": None, "high": None}
     assert number_gain([2.0, 2.0], [1.0, 2.0], [2.0, 2.0], "r2")["value"] is None
     assert number_gain([2.0], [2.0], [1.0], "mae") == {"value": 1.0, "low": None, "high": None}
-    rounded = 0.1 + np.array([1e9, 1e9, 1e9 + 1e-7])  # equal but for rounding
+    rounded = 0.1 + np.array([1e9, 1e9, 1e9 + 1e-7])  # equal except for rounding
     assert score_numbers(rounded, np.zeros(3))["r2"]["value"] is None
 
 

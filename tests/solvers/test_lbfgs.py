@@ -398,7 +398,7 @@ def test_the_tolerance_is_that_of_each_problem():
         (0.5, -0.9, True, False),  # just flat enough
         (0.5, -0.91, False, False),  # still steep: too short
         (0.5, 0.9, True, False),
-        (0.5, 0.91, False, True),  # steep upwards: too long
+        (0.5, 0.91, False, True),  # steep upward: too long
         (np.nan, 0.0, False, True),
         (0.5, np.nan, False, True),
     ],

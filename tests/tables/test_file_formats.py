@@ -105,6 +105,6 @@ def test_queries(tmp_path):
     assert read_table(query_file(path, "SELECT * FROM people")).frame.to_dict("list") == READ
     assert read_table(query_file(path, "people")).frame.to_dict("list") == READ
     with pytest.raises(TableError, match="the query fails"):
-        query_file(path, "SELECT * FROM nobody")
+        query_file(path, "SELECT * FROM absent")
     with pytest.raises(TableError, match="no such file"):
         query_file(tmp_path / "absent.duckdb", "people")
