@@ -2,8 +2,8 @@
 Where each adapter works, and where it harms
 ============================================
 
-Every adapter on every world, three draws each: the paper's four data sets, and two in which
-each domain has an offset and unit of its own, with equal and with unequal class shares.
+Every adapter on six data sets, three draws each: the paper's four, and two in which each domain
+has an offset and unit of its own, with equal and with unequal class proportions.
 """
 
 import warnings

@@ -284,8 +284,9 @@ def judge(mutant: Mutant, folder: Path, selection: Any) -> dict[str, Any]:
                 return run_pytest(["-x", *tests], _FirstFailure(failure))
 
             code = run_in_copy(work, folder, log, selection.limit(tests))
-            status = {0: "survived", None: "time limit", 1: "killed", 2: "killed", 3: "killed"}.get(
-                code, "crash" if code is not None and code < 0 else f"exit {code}"
+            # Tests that cannot be collected, or their conftest not imported, notice it as well.
+            status = {0: "survived", None: "time limit"}.get(
+                code, "crash" if code is not None and code < 0 else "killed"
             )
             if status != "survived":
                 break
@@ -293,6 +294,11 @@ def judge(mutant: Mutant, folder: Path, selection: Any) -> dict[str, Any]:
         path.write_text(source, encoding="utf-8")
         py_compile.compile(str(path))
     by = failure.read_text() if status == "killed" and failure.exists() else ""
+    if status == "killed" and not by:
+        # No test failed by name: then the tests must pass without the mutant.
+        code = run_in_copy(work, folder, log, selection.limit(tests))
+        if code != 0:
+            raise RuntimeError(f"Tests fail without a mutant (status {code}): see {log}")
     return {
         "key": mutant.key, "module": mutant.module, "line": mutant.line,
         "operator": mutant.operator, "before": mutant.before, "after": mutant.after,

@@ -4,6 +4,7 @@ import importlib.util
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from covshift.report.document import make_column, make_table
@@ -13,6 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 README = ROOT / "README.md"
+RECORDS = ROOT / "docs" / "design"
 
 
 def test_readme_shows_what_happens(tmp_path, monkeypatch):
@@ -36,10 +38,20 @@ def test_excerpts_show_lines_of_the_output():
     assert shown == f"{long[:94]}\n    {long[95:]}\nlast\n"
 
 
+def count_words(text):
+    """As `wc -w` counts, code and marks included, without the frames of tables."""
+    return len(re.sub(r"\|(?:-+:?\|)*", " ", text).split())
+
+
+def test_design_records_fit_on_a_page():
+    records = {path.name: count_words(path.read_text("utf-8")) for path in RECORDS.glob("0*.md")}
+    assert len(records) > 30
+    assert {name: n for name, n in records.items() if n > 600} == {}
+
+
 def test_readme_is_short_and_has_a_picture():
     text = README.read_text(encoding="utf-8")
-    # As `wc -w` counts, code and marks included, without the frames of tables.
-    assert len(re.sub(r"\|(?:-+:?\|)*", " ", text).split()) <= 600
+    assert count_words(text) <= 600
     (picture,) = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", text)
     assert (ROOT / picture).stat().st_size < 300_000
 
@@ -100,3 +112,43 @@ def test_links_of_results_lead_somewhere(path):
     for target in re.findall(r"\]\((?!http)([^)#]+)\)", path.read_text(encoding="utf-8")):
         if not target.startswith("../gallery/"):  # made by the build; tests/test_site.py checks
             assert (path.parent / target).exists(), target
+
+
+def test_the_gradient_of_the_errata():
+    """Their derivation against differences, and the cosines that the page states."""
+    path = ROOT / "benchmarks" / "gradient_cosine.py"
+    spec = importlib.util.spec_from_file_location("gradient_cosine", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    rng = np.random.RandomState(0)
+    W, X, G = rng.standard_normal((3, 2)), rng.standard_normal((7, 2)), rng.uniform(size=(7, 3))
+
+    def loss(W):
+        T = 1 + module.EPSILON + np.sin(X @ W.T)
+        T = T / np.linalg.norm(T, axis=0)
+        return np.sum(G * T / np.linalg.norm(T, axis=1, keepdims=True))
+
+    steps = 1e-6 * np.eye(6).reshape(6, 3, 2)
+    differences = [(loss(W + step) - loss(W - step)) / 2e-6 for step in steps]
+    np.testing.assert_allclose(module.gradient(W, X, G).ravel(), differences, rtol=1e-5)
+
+    page = " ".join((ROOT / "docs" / "errata.md").read_text(encoding="utf-8").split())
+    first, second = (
+        np.array([module.cosine(seed, reward) for seed in range(module.N_DRAWS)])
+        for reward in (1.0, 10.0)
+    )
+    said = (
+        f"median of {np.median(first):.2f} on `periodic` with λ = 1 and is negative on "
+        f"{np.mean(first < 0):.0%} of the draws; with λ = 10 {np.median(second):.2f} and "
+        f"{np.mean(second < 0):.0%}"
+    )
+    # As the page writes numbers.
+    assert said.replace("0.", ".").replace("-", "\N{MINUS SIGN}").replace("%", " %") in page
+
+
+@pytest.mark.parametrize("name", ["errata", "theory"])
+def test_both_pages_say_when_the_bound_of_the_mean_holds(name):
+    page = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+    plain = re.sub(r"[\\$ ]|sqrt", lambda one: "√" if one[0] == "sqrt" else "", page)
+    assert "ifn√L≤1/ε" in plain.replace("le1/epsilon", "≤1/ε")
+    assert "1/(n√L)" in plain or "frac{1}{n√L}" in plain

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from decimal import Decimal
 from importlib.util import find_spec
 
 import numpy as np
@@ -112,8 +113,19 @@ def test_search_through_a_pipeline_transforms_source_rows_as_source_rows(routing
     assert search.cv_results_["split0_test_score"][0] == classifier.score(tested, y[test])
 
 
-@pytest.mark.parametrize("dtype", [object, float, str])
-def test_the_type_of_the_labels_does_not_change_a_search(dtype, routing):
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda labels: labels.astype(object),
+        lambda labels: labels.astype(float),
+        lambda labels: labels.astype(str),
+        lambda labels: np.array([Decimal(int(label)) for label in labels]),
+        lambda labels: pd.Series(labels).astype("Int64"),
+        lambda labels: pd.Series(labels).astype("category"),
+    ],
+    ids=["objects", "floats", "texts", "decimals", "Int64", "category"],
+)
+def test_the_type_of_the_labels_does_not_change_a_search(convert, routing):
     """Objects gave NaN for every score, and the first setting was chosen."""
     grid = {"estimator__C": [1e-4, 1.0]}
     model = AdaptedClassifier("coral", LogisticRegression())
@@ -121,7 +133,7 @@ def test_the_type_of_the_labels_does_not_change_a_search(dtype, routing):
         GridSearchCV(model, grid, cv=SourceOnlySplit(3))
         .fit(X, labels, sample_domain=SAMPLE_DOMAIN)
         .cv_results_["mean_test_score"]
-        for labels in (y, y.astype(dtype))
+        for labels in (y, convert(y))
     ]
     assert scores[0][1] > scores[0][0]
     assert_array_equal(scores[1], scores[0])

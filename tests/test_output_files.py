@@ -1,6 +1,8 @@
 """Files that are whole or not there: threads at once, a loss of power, symbolic links."""
 
 import os
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -20,7 +22,7 @@ def way(request, monkeypatch):
 @pytest.mark.usefixtures("way")
 def test_many_threads_write_one_file(tmp_path):
     path = tmp_path / "model"
-    contents = [bytes([number]) * 10_000 for number in range(60)]
+    contents = [bytes([number]) * 10_000 for number in range(30)]
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda one: write_whole(path, lambda file: file.write(one)), contents))
     assert path.read_bytes() in contents
@@ -54,6 +56,39 @@ def test_a_folder_that_cannot_be_flushed(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", refuse_folders)
     write_whole(tmp_path / "model", lambda file: file.write(b"content"))
     assert (tmp_path / "model").read_bytes() == b"content"
+
+
+def test_a_folder_that_may_be_written_to_but_not_read(tmp_path, monkeypatch):
+    opened = os.open
+
+    def refuse(path, flags, *args, **options):
+        if flags == os.O_RDONLY and Path(path) == tmp_path:  # root may read anywhere
+            raise PermissionError(13, "Permission denied")
+        return opened(path, flags, *args, **options)
+
+    monkeypatch.setattr(os, "open", refuse)
+    write_whole(tmp_path / "model", lambda file: file.write(b"content"))
+    assert (tmp_path / "model").read_bytes() == b"content"
+
+
+@pytest.mark.usefixtures("way")
+def test_threads_and_processes_write_one_file(tmp_path):
+    program = (
+        "import sys, pathlib; from concurrent.futures import ThreadPoolExecutor\n"
+        "from covshift.output_files import write_whole\n"
+        "def write(number):\n"
+        "    content = bytes([number]) * 10_000\n"
+        "    write_whole(pathlib.Path(sys.argv[1]), lambda file: file.write(content))\n"
+        "with ThreadPoolExecutor(4) as pool: list(pool.map(write, range(30)))\n"
+    )
+    path = tmp_path / "model"
+    command = [sys.executable, "-c", program, str(path)]
+    others = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(2)]
+    while any(one.poll() is None for one in others):
+        write_whole(path, lambda file: file.write(b"x" * 10_000))
+        assert len(set(path.read_bytes())) == 1
+    assert [one.communicate()[1] for one in others] == [b"", b""]
+    assert os.listdir(tmp_path) == ["model"]
 
 
 @pytest.mark.usefixtures("way")

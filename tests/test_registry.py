@@ -29,6 +29,7 @@ from covshift.registry import (
     names,
     records,
 )
+from covshift.selection.assessment_words import name_candidate
 from covshift.selection.candidates import (
     MODELS,
     candidates_around,
@@ -330,7 +331,7 @@ def test_every_name_that_is_shown_can_be_asked_for():
     for name in [*shown, *model.chosen_, *(name.partition(" +")[0] for name in shown)]:
         adapter, kind = check_choice(name, None)
         assert name in (adapter, f"{adapter} + {kind}")
-    assert model.chosen_[0] in model.decision_
+    assert name_candidate(model.chosen_[0]) in model.decision_
     for one in [*found._bench.candidates, *(member.candidate for member in model.members_)]:
         built = find_record(one.adapter_name).build(size)
         assert str(one.adapter.get_params()) == str(built.get_params())

@@ -166,8 +166,8 @@ def check_number(
         raise ValueError(f"{name} must be finite, got {value!r}.")
 
 
-def check_candidates(name: str, values: Any) -> FloatArray:
-    """Return a positive number, or several, as an array of candidates."""
+def check_positive(name: str, values: Any) -> FloatArray:
+    """Return an array of one or several positive numbers, or raise."""
     try:
         candidates = np.atleast_1d(np.asarray(values, dtype=np.float64))
     except (TypeError, ValueError):
@@ -181,7 +181,7 @@ def check_candidates(name: str, values: Any) -> FloatArray:
 def bandwidth_candidates(sigmas: Any, A: FloatArray, B: FloatArray) -> FloatArray:
     """Return the candidates given, or multiples of the median distance between all rows."""
     if sigmas is not None:
-        return check_candidates("sigmas", sigmas)
+        return check_positive("sigmas", sigmas)
     candidates: FloatArray = np.multiply(MEDIAN_MULTIPLES, median_bandwidth(A, B))
     return candidates
 

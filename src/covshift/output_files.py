@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy
 import scipy
@@ -124,12 +124,12 @@ def _flush_folder(folder: Path) -> None:
     """Bring a new name in a folder to the disk, where the system can."""
     if os.name != "posix":
         return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):  # some network file systems do not support it
+    with suppress(OSError):  # a folder that may be written to but not read; network file systems
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
             os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def open_unnamed(folder: Path) -> IO[bytes] | None:
@@ -183,7 +183,7 @@ def prepare_folder(folder: Path, min_free_bytes: int = 0) -> None:
 
 
 def software_versions() -> dict[str, str]:
-    """Return the versions of Python and the libraries below, and the kind of machine.
+    """Return the versions that output files name: of Python and libraries, and the kind of machine.
 
     Returns
     -------
@@ -196,3 +196,8 @@ def software_versions() -> dict[str, str]:
         "scikit-learn": sklearn.__version__,
         "platform": f"{platform.system()} {platform.machine()}",
     }
+
+
+def same_file(one: Any, other: Any) -> bool:
+    """Return whether two paths name one file."""
+    return os.path.realpath(os.fspath(one)) == os.path.realpath(os.fspath(other))

@@ -6,13 +6,19 @@ squares would overflow, or that are not whole.
 """
 
 from collections.abc import Sequence
+from datetime import date, time, timedelta
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_array, validate_data
 
+from covshift.kernels.array_types import IntArray, Rows
+from covshift.kernels.row_blocks import view_rows
+
+TILE_BYTES = 2**22  # near the cache
 DATES = ("date", "time", "duration", "period")  # how types of dates and times begin
+DATE_TYPES = (date, time, timedelta, np.datetime64, np.timedelta64)  # of single values
 
 
 def validate_rows(estimator: Any, X: Any, *args: Any, **options: Any) -> Any:
@@ -53,6 +59,8 @@ def check_readable(X: Any, *, name: str = "X", frames_of_dates: bool = False) ->
     Errors call the rows ``name``. ``frames_of_dates`` allows frames with dates, for a
     caller who hands them to others.
     """
+    if isinstance(X, list | tuple):
+        X = _listed_rows(X)
     if sparse.issparse(X):
         _check_indices(X)
     elif isinstance(X, np.ma.MaskedArray):
@@ -61,8 +69,23 @@ def check_readable(X: Any, *, name: str = "X", frames_of_dates: bool = False) ->
         _check_names(list(X.columns))
         if not frames_of_dates:
             _check_types(X)
-    elif isinstance(X, np.ndarray) and X.dtype.kind in "mM":
+    elif isinstance(X, np.ndarray) and (X.dtype.kind in "mM" or _holds_dates(X)):
         raise ValueError(f"{name} holds dates or times ({X.dtype}). {HOW_TO_ENCODE}")
+
+
+def _listed_rows(rows: Sequence[Any]) -> Any:
+    """Return a list of rows as the array that it stands for; None if it does not stand for one."""
+    if any(isinstance(row, np.ma.MaskedArray) for row in rows):
+        return np.ma.stack(rows)
+    try:
+        return np.asarray(rows)
+    except ValueError:  # rows of several lengths: scikit-learn says so
+        return None
+
+
+def _holds_dates(array: Any) -> bool:
+    """Return whether an array of objects holds dates: NumPy's would become nanoseconds or days."""
+    return array.dtype == object and any(isinstance(value, DATE_TYPES) for value in array.flat)
 
 
 HOW_TO_ENCODE = (
@@ -94,7 +117,10 @@ def _check_names(names: list[Any]) -> None:
 def _check_types(X: Any) -> None:
     types = getattr(X, "dtypes", ())
     for name, dtype in zip(X.columns, types, strict=False):
-        if str(dtype).lower().startswith(DATES):
+        may_hold_dates = getattr(dtype, "kind", "") == "O"  # pandas' objects
+        if str(dtype).lower().startswith(DATES) or (
+            may_hold_dates and _holds_dates(X[name].to_numpy())
+        ):
             raise ValueError(f"Column {str(name)!r} holds dates or times. {HOW_TO_ENCODE}")
 
 
@@ -120,7 +146,7 @@ def _check_coordinates(X: Any) -> None:
 
 
 def largest_magnitude(dtype: Any) -> float:
-    """Return the magnitude up to which values can be squared and summed in this precision.
+    """Return the magnitude that checks of rows allow: squares can be summed in this precision.
 
     The cube root leaves a third of the exponents for the number of rows and for factors.
     """
@@ -188,3 +214,21 @@ def refuse_dask(estimator: Any, X: Any) -> None:
             f"{type(estimator).__name__} takes rows in memory, not a {type(X).__name__} of Dask: "
             "give it a sample of the rows, X[rows].compute()."
         )
+
+
+def count_unreadable(rows: Rows, codes: IntArray, dtype: Any, limit: float) -> tuple[int, int, int]:
+    """Return the numbers of entries that are NaN, infinite, or of a magnitude above the limit."""
+    n_nan = n_infinite = n_large = 0
+    step = max(1, TILE_BYTES // (rows.shape[1] * np.dtype(dtype).itemsize))
+    for start in range(0, rows.shape[0], step):
+        tile = view_rows(rows, start, start + step, dtype)
+        values = (tile.data if sparse.issparse(tile) else tile).ravel()
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares = float(values @ values)
+        # One look is enough for most: NaN and large values fail this.
+        if squares < np.inf and squares <= limit**2 / 2:
+            continue
+        n_nan += int(np.isnan(values).sum())
+        n_infinite += int(np.isinf(values).sum())
+        n_large += int((np.abs(values) > limit).sum())
+    return n_nan, n_infinite, n_large

@@ -98,6 +98,14 @@ def test_gain_of_all_windows_changes_nothing():
     assert_allclose(ours.transform(X), theirs.transform(1024 * X), rtol=1e-9)
 
 
+@pytest.mark.parametrize("normalize", [True, False])
+def test_windows_much_larger_than_those_of_the_fit(normalize):
+    model = SegmentSparseFiltering(**SMALL, normalize=normalize).fit(make_windows() * 1e-200)
+    assert np.isfinite(model.transform(make_windows() * 1e-200)).all()
+    with pytest.raises(ValueError, match=r"X holds magnitudes up to .*e\+0., for which"):
+        model.transform(make_windows())
+
+
 def test_segments_are_of_all_windows_channels_and_places():
     X = np.arange(3 * 2 * 10.0).reshape(3, 20)  # each sample its own number
     everything = draw_segments(ArrayRows(X), 4, 2, 1000, 0)

@@ -90,6 +90,16 @@ def succeed(*arguments, code=0):
     return result.stdout
 
 
+def assert_one_line(result, *words):
+    """One line on standard error that has these words, and nothing else."""
+    assert result.exit_code == 1, result.output
+    assert result.stdout == ""
+    assert len(result.stderr.splitlines()) == 1
+    assert "Traceback" not in result.stderr
+    for word in words:
+        assert word in result.stderr
+
+
 def assert_refused(result, command, *words):
     """One line on standard error that names the command, and nothing else."""
     assert result.exit_code == 1, result.output

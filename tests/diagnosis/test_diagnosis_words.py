@@ -12,8 +12,8 @@ from covshift.diagnosis.diagnosis_words import (
     say_rows,
     say_skipped,
     say_stability,
+    say_title,
     say_weighting,
-    title_of,
 )
 from covshift.diagnosis.movement import FeatureMovement
 from covshift.diagnosis.stability import Stability
@@ -81,7 +81,7 @@ def test_rows_and_time():
 def test_a_plain_model_that_could_not_be_fitted():
     without = SimpleNamespace(assessment=None)
     assert say_advised(without) == [NO_ASSESSMENT]
-    assert title_of(without) == "Diagnosis"
+    assert say_title(without) == "Diagnosis"
 
 
 def test_only_the_first_letter_becomes_a_capital():

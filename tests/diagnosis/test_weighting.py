@@ -6,8 +6,9 @@ import pickle
 import numpy as np
 import pytest
 
-from covshift.diagnosis.weighting import find_obstacles, fit_support, measure_weighting
+from covshift.diagnosis.weighting import find_obstacles, measure_weighting
 from covshift.measures import SourceSupport, effective_sample_size, pareto_k, support_overlap
+from covshift.measures.weights_and_overlap import fit_support
 from covshift.selection.bench import Problem
 from tests.diagnosis.degenerate import DEGENERATE
 from tests.diagnosis.test_movement import normal_problem

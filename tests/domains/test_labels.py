@@ -1,3 +1,6 @@
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -9,6 +12,7 @@ from covshift.domains import (
     encode_classes,
     known_labels,
     placeholder_label,
+    stack_domains,
 )
 
 MASK = np.array([True, True, False, True, False])
@@ -121,6 +125,35 @@ def test_bad_labels(y, message, kind):
         known_labels(y, MASK, kind=kind)
 
 
+@pytest.mark.parametrize("kind_of", [Decimal, Fraction])
+def test_exact_numbers_are_read_as_floats(kind_of):
+    """As databases give them; scikit-learn does not take them for classes."""
+    y = hidden([kind_of(2), kind_of(1), kind_of(2)], None, None)
+    classes, codes = encode_classes(y, MASK)
+    assert classes.dtype == np.float64
+    assert classes.tolist() == [1.0, 2.0]
+    assert codes.tolist() == [1, 0, -1, 1, -1]
+    y = hidden([kind_of("0.1"), 1, 2.5], None, None)
+    assert known_labels(y, MASK, kind="number").tolist() == [0.1, 1.0, 2.5]
+    assert check_no_placeholders(y[MASK], None, None).tolist() == [0.1, 1.0, 2.5]
+
+
+def test_integers_beyond_64_bits():
+    y = hidden([10**20, -(10**20), 10**20], None, None)
+    assert known_labels(y, MASK, kind="number").tolist() == [1e20, -1e20, 1e20]
+    with pytest.raises(ValueError, match="whole numbers that floats cannot represent"):
+        encode_classes(hidden([10**20, 10**20 + 1, 10**20], None, None), MASK)
+
+
+def test_a_missing_date_is_not_a_class():
+    dates = np.array(["2024-01-01", "NaT", "NaT", "2024-01-02", "NaT"], dtype="datetime64[D]")
+    for kind in ("class", "any"):
+        with pytest.raises(ValueError, match="contains NaT"):
+            known_labels(dates, MASK, kind=kind)
+    dates[1] = dates[0]
+    assert known_labels(dates, MASK, kind="class").tolist() == dates[MASK].tolist()
+
+
 def test_labels_must_suit_their_use():
     with pytest.raises(ValueError, match="Unknown label type"):
         known_labels([0.1, 0.2, 0, 0.3, 0], MASK, kind="class")
@@ -159,6 +192,20 @@ def test_placeholders(labels, placeholder, dtype):
     blanked = blank_labels(labels, mask)
     assert blanked.dtype == dtype
     assert blanked.tolist() == [*labels.tolist(), placeholder]
+
+
+def test_whole_numbers_that_no_type_with_sign_holds():
+    """They became negative ones, or, beside signed ones, floats: 2**60 and 2**60 + 1 were alike."""
+    large = np.array([2**63, 2**63 + 1], dtype=np.uint64)
+    with pytest.raises(ValueError, match="whole numbers up to 9223372036854775809, and 922"):
+        blank_labels(large, np.array([True, True, False]))
+    sources = {"a": ([[1.0], [2.0]], large - 2**63 + 2**60), "b": ([[1.0]], [5])}
+    assert stack_domains(sources, target={"c": [[1.0]]}).y.tolist() == [2**60, 2**60 + 1, 5, -1]
+
+
+def test_complex_numbers_are_no_labels():
+    with pytest.raises(ValueError, match=r"^y must hold classes or numbers, got complex numbers"):
+        known_labels([1j, 2j, 3j, 4j, 5j], np.ones(5, dtype=bool), kind="any")
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

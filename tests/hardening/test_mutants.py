@@ -162,6 +162,13 @@ def test_a_run_notices_what_tests_notice_and_can_be_resumed(project, way):
     ]
     assert list(mutate.read_results(path)) == [one["key"] for one in results]
     assert {path: path.read_bytes() for path in (project / "src").rglob("*.py")} == before
+    # Where no test can run, mutants are not noticed: the run ends.
+    path.unlink()
+    (project / "out" / "source" / "tests" / "conftest.py").write_text("raise ImportError")
+    broken = run_mutate(project, *way)
+    assert broken.returncode == 1
+    assert "Tests fail without a mutant" in broken.stderr
+    assert not mutate.read_results(path)
 
 
 def test_the_score_and_its_interval():

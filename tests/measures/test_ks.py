@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy.special import kolmogorov
 from scipy.stats import ks_2samp, kstwo
 
 from covshift.datasets import (
@@ -13,7 +14,7 @@ from covshift.datasets import (
 )
 from covshift.measures.ks import (
     _approximate_pvalues,
-    effective_sizes,
+    _effective_sizes,
     ks_distance,
     ks_statistics,
     ks_test,
@@ -155,11 +156,11 @@ def test_whole_number_weights_are_repeated_rows_to_the_last_bit(samples, seed):
 @given(problem=weighted_samples())
 def test_effective_sizes_equal_the_naive_twin(problem):
     A, _, weights, _ = problem
-    actual = effective_sizes(A, weights)
+    actual = _effective_sizes(A, weights)
     expected = [naive.effective_size(a, weights) for a in A.T]
     np.testing.assert_allclose(actual, expected, rtol=1e-12)
-    np.testing.assert_allclose(effective_sizes(A[::-1], weights[::-1]), actual, rtol=1e-12)
-    np.testing.assert_allclose(effective_sizes(A, 1e300 * weights), actual, rtol=1e-12)
+    np.testing.assert_allclose(_effective_sizes(A[::-1], weights[::-1]), actual, rtol=1e-12)
+    np.testing.assert_allclose(_effective_sizes(A, 1e300 * weights), actual, rtol=1e-12)
 
 
 def test_effective_sizes_of_weights_that_do_and_do_not_depend_on_the_feature():
@@ -167,7 +168,7 @@ def test_effective_sizes_of_weights_that_do_and_do_not_depend_on_the_feature():
     related, unrelated = rng.normal(size=(2, 20_000))
     weights = np.exp(related)
     kish = weights.sum() ** 2 / (weights**2).sum()
-    sizes = effective_sizes(np.stack([related, unrelated, np.zeros(20_000)], axis=1), weights)
+    sizes = _effective_sizes(np.stack([related, unrelated, np.zeros(20_000)], axis=1), weights)
     assert sizes[0] < 0.8 * kish
     assert sizes[1] == pytest.approx(kish, rel=0.05)
     assert sizes[2] == pytest.approx(kish, rel=1e-12)
@@ -176,7 +177,7 @@ def test_effective_sizes_of_weights_that_do_and_do_not_depend_on_the_feature():
     w = np.exp(0.5 * x)
     points = np.linspace(-1, 2, 13)
     P = np.stack([(w * (x <= v)).sum(axis=1) / w.sum(axis=1) for v in points])
-    size = np.mean([effective_sizes(x[i, :, None], w[i])[0] for i in range(200)])
+    size = np.mean([_effective_sizes(x[i, :, None], w[i])[0] for i in range(200)])
     assert 4 * P.var(axis=1).max() == pytest.approx(1 / size, rel=0.15)
 
 
@@ -186,7 +187,7 @@ def test_weights_are_not_changed():
     for array in (A, B, weights_A, weights_B):
         array.setflags(write=False)
     assert ks_statistics(A, B, weights_A, weights_B) == pytest.approx([0.5])
-    assert effective_sizes(A, weights_A) == pytest.approx([1.6])
+    assert _effective_sizes(A, weights_A) == pytest.approx([1.6])
 
 
 # --- Distance and test ---
@@ -250,6 +251,18 @@ def test_the_usual_approximation_rejects_too_often():
     exact = naive.ks_tail_probabilities(11, 11)
     usual = kstwo.sf(list(exact), round(11 * 11 / 22))
     assert np.array(list(exact.values()))[usual <= 0.05].max() > 0.07
+
+
+def test_only_weighted_distances_are_reduced():
+    A, B = samples(150, 90)
+    plain = ks_test(A, B)
+    limit = kolmogorov(np.sqrt(150 * 90 / 240) * plain.statistics)
+    np.testing.assert_allclose(plain.pvalues, limit)
+    weights = np.random.default_rng(0).uniform(0.5, 2, size=150)
+    weighted = ks_test(A, B, weights_A=weights)
+    n = _effective_sizes(A, weights)
+    reduced = weighted.statistics - 0.5 / np.minimum(n, 90)
+    np.testing.assert_allclose(weighted.pvalues, kolmogorov(np.sqrt(n * 90 / (n + 90)) * reduced))
 
 
 @FIXED

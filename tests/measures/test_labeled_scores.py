@@ -9,14 +9,14 @@ from scipy.stats import sem
 from sklearn.metrics import balanced_accuracy_score, mean_absolute_error, r2_score, recall_score
 
 from covshift.measures.labeled_scores import (
-    mean_and_standard_error,
     number_gain,
     paired_gain,
-    percentage_change,
     score_numbers,
     score_predictions,
     unweighted_average_recall,
 )
+from covshift.measures.mmd import percentage_change
+from covshift.measures.paired_tests import mean_and_standard_error
 from tests.kernels.problems import FIXED
 
 ROUNDING = 1e-12

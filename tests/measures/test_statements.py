@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from covshift import PeriodicSparseFiltering, SparseFiltering
 from covshift.datasets import make_periodic_shift, make_radial_shift
-from covshift.kernels.activations import ACTIVATIONS, activate
+from covshift.kernels.activations_and_norms import ACTIVATIONS, activate
 from covshift.measures.cosine_neighborhood import (
     _choose_pairs,
     check_cosine_neighborhood,
@@ -195,6 +195,15 @@ def test_neighborhood_bounds_equal_the_naive_twin(epsilon):
         if epsilon == 0:  # there the norms of X are those of the naive map
             given_z = check_cosine_neighborhood(W, t, X, Z=Z, pairs=[[0, 1]])
             assert given_z.margin == pytest.approx(result.margin, abs=1e-12)
+
+
+def test_a_filter_that_no_row_activates_is_not_scaled():
+    """Its norm is 0, and the representation divides by 1 instead."""
+    rng = np.random.default_rng(0)
+    W, X = rng.normal(size=(4, 3)), rng.normal(size=(6, 3))
+    found = check_cosine_neighborhood(W, [0.0, 2.0, 0.0, 0.5], X, random_state=0)
+    assert found == check_cosine_neighborhood(W, [1.0, 2.0, 1.0, 0.5], X, random_state=0)
+    assert found.holds
 
 
 def test_corrected_bounds_hold_where_the_printed_one_fails():

@@ -20,7 +20,8 @@ from sklearn.svm import SVC
 
 from covshift import AdaptedClassifier, DomainStandardScaler, SparseFiltering, load, save
 from covshift.persistence import ModelFileError, read_card
-from covshift.persistence.archive import MAX_CARD_BYTES, digest_of
+from covshift.persistence.archive import MAX_CARD_BYTES
+from covshift.persistence.card_and_seal import digest_of
 from tests.shifted import make_problem
 
 X, Y, SAMPLE_DOMAIN, X_NEW = make_problem()

@@ -14,6 +14,7 @@ from covshift import (
 )
 from covshift.base import NothingToAdaptWarning, RefitNeededError
 from covshift.registry import Size
+from covshift.selection.assessment_words import name_candidate
 from covshift.selection.candidates import default_candidates, make_model
 from covshift.selection.choice import NoRankedCandidateWarning
 from covshift.selection.label_free_scores import SCORERS
@@ -205,7 +206,8 @@ def test_no_risk_keeps_the_plain_model():
     found = model.assessment_
     assert found.action == "keep"
     assert found.vote_loss_probability > 0
-    assert model.decision_.startswith(f"Advice: keep the plain model, {found.plain_name} (")
+    plain = name_candidate(found.plain_name)
+    assert model.decision_.startswith(f"Advice: keep the plain model, {plain} (")
     assert model.chosen_ == [found.plain_name] == [name for name, _ in found.members]
     assert model.leaderboard_[0]["adapter"] in ("none", "raw")
     assert found.recommended == found.plain
@@ -299,6 +301,33 @@ def test_a_new_target_without_the_training_data():
     np.testing.assert_array_equal(model.predict(data[3]), before)
     with pytest.raises(ValueError, match="is not a domain"):
         model.predict(X_new, sample_domain="old clinic")
+
+
+def test_class_proportions_of_a_new_target():
+    """Those of a domain are its own; those of the default target replace the earlier ones."""
+    data = make_data()
+    model = fit([CAN], data=data, vote=1, max_risk=1.0, objective="accuracy", class_shares="auto")
+    good = data[3][data[4] == "good"]
+    before, shares = model.predict_proba(data[3]), model.class_shares_
+    model.adapt_target(good, domain="clinic")
+    np.testing.assert_array_equal(model.predict_proba(data[3]), before)
+    np.testing.assert_array_equal(model.class_shares_, shares)
+    source_shares = fit([CAN], data=data, vote=1, max_risk=1.0, class_shares="source")
+    source_shares.adapt_target(good, domain="clinic")
+    found, theirs = (
+        one.predict_proba(good, sample_domain="clinic") for one in (model, source_shares)
+    )
+    in_odds = np.log(found[:, 1] / found[:, 0]) - np.log(theirs[:, 1] / theirs[:, 0])
+    np.testing.assert_allclose(in_odds, in_odds[0])  # one ratio of class proportions for all rows
+    model.adapt_target(good)
+    np.testing.assert_allclose(model.predict_proba(good), found)
+    odds = model.class_shares_[1] / model.class_shares_[0]
+    assert np.log(odds) == pytest.approx(in_odds[0] + np.log(shares_of_source(data)), abs=1e-6)
+
+
+def shares_of_source(data):
+    labels = data[1][data[2] >= 0]
+    return np.mean(labels == "good") / np.mean(labels == "bad")
 
 
 def test_a_member_that_cannot_learn_a_new_target_says_so_and_nothing_changes():

@@ -16,7 +16,7 @@ from covshift import (
     save,
     stack_domains,
 )
-from covshift.selection.expected_scores import DISAGREEMENT, number_quantities
+from covshift.selection.expected_scores import AVERAGING, DISAGREEMENT, number_quantities
 from covshift.selection.label_tasks import ROOM
 
 FEW = [("standardize", Ridge()), ("coral", Ridge())]
@@ -262,4 +262,6 @@ def test_the_committee_is_all_candidates_that_may_be_ranked(sites):
         expected = (sum(counted) / len(counted)) ** 0.5 / u**0.5
         assert found["committee"] == pytest.approx(np.log1p(expected))
         vote = 0.3 * P[plain] + 0.7 * P[other]
-        assert found[DISAGREEMENT] == pytest.approx(np.mean((vote - P[plain]) ** 2) ** 0.5)
+        changed = np.mean((vote - P[plain]) ** 2)
+        assert found[DISAGREEMENT] == pytest.approx(changed**0.5)
+        assert found[AVERAGING] == pytest.approx(changed / 2)

@@ -2,6 +2,7 @@
 
 import json
 from importlib.resources import files
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,6 +22,8 @@ from covshift.selection.leaderboard import score_table
 from covshift.selection.rehearsals import (
     KINDS,
     MAX_DOMAINS,
+    MIN_PSEUDO_ROWS,
+    _can_play,
     decide,
     mean_probability,
     move_by_class,
@@ -305,6 +308,20 @@ def test_constant_features_make_no_nan(move):
     X_target[:, 2] = -1.0
     problem = problem._replace(X_source=X_source, X_target=X_target)
     assert np.isfinite(move(problem, problem.X_source, problem.codes)).all()
+
+
+@pytest.mark.parametrize(
+    ("n_played", "values", "can"),
+    [
+        (MIN_PSEUDO_ROWS, np.arange(30.0), True),
+        (MIN_PSEUDO_ROWS - 1, np.arange(30.0), False),
+        (31 - MIN_PSEUDO_ROWS, np.arange(30.0), False),  # too few are left
+        (MIN_PSEUDO_ROWS, np.arange(30) >= MIN_PSEUDO_ROWS, False),  # nothing to tell apart
+    ],
+)
+def test_numbers_that_can_be_scored(n_played, values, can):
+    problem = SimpleNamespace(codes=np.zeros(30, dtype=int), values=np.asarray(values, dtype=float))
+    assert _can_play(problem, np.arange(30) < n_played) is can
 
 
 def test_halves_are_moved_in_turn():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize, rosen, rosen_der
 
-from covshift.solvers.array_api import Places, dot, to_numpy
+from covshift.solvers.device_arrays import Places, dot, to_numpy
 from covshift.solvers.lbfgs import (
     FARTHEST,
     MAX_DENSE,

@@ -107,6 +107,16 @@ def test_hours_before_and_after_noon(text, hour):
     assert (found and found.hour) == hour
 
 
+@pytest.mark.parametrize(
+    ("text", "is_time"),
+    [("23:59:59.999999", True), ("23:59:60", False), ("23:60:00", False), ("24:00:00", False)],
+)
+def test_the_last_moment_of_a_day(text, is_time):
+    """A second more is not the next day: such a cell is not a date."""
+    (found,) = read_spelling(pa.array([f"2016-12-31 {text}"]), "ymd").to_pylist()
+    assert (found is not None) == is_time
+
+
 def test_a_day_of_the_week_lasts_all_day():
     days = np.array([4.0, 4.25, 4.999, 5.0, np.nan])
     sine, cosine = cycle_features(days, "week")

@@ -16,7 +16,7 @@ from covshift.tables import (
     read_table,
 )
 from covshift.tables.column_choice import is_identifier_name
-from covshift.tables.file_pairs import note_moved_columns
+from covshift.tables.file_pairs import _note_moved_columns
 from covshift.tables.matching import code_domains
 
 N = 60
@@ -304,7 +304,7 @@ def test_a_rare_class_is_said():
         ({"ignore": "age"}, "ignore must be a list of names"),
         ({"domain": "churned"}, "not two of them"),
         ({"ignore": ["churned"]}, "not two of them"),
-        ({"ignore": ["age", "city", "site"]}, "No column is left"),
+        ({"ignore": ["age", "city", "site"]}, "no column to learn from: all of its columns are"),
         ({"new": NEW.iloc[:0]}, "The new table has no rows"),
         ({"train": TRAIN.iloc[:0]}, "The training table has no rows"),
         ({"new": pd.DataFrame({"other": [1]})}, "No column is left"),
@@ -331,7 +331,7 @@ def test_files_give_what_their_frames_give(files):
     assert matched.y.tolist() == expected.y.tolist()
     assert matched.domain_names == expected.domain_names
     np.testing.assert_allclose(matched.X_new["age"], expected.X_new["age"], rtol=1e-12)
-    assert matched.notes == [*expected.notes, *note_moved_columns(expected)]
+    assert matched.notes == [*expected.notes, *_note_moved_columns(expected)]
 
 
 def test_the_training_file_decides_the_kinds_of_the_new_one(files, tmp_path):

@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.testing import assert_array_equal
 
-from covshift.tables.predicting import _ClassSummary, _predict
+from covshift.predictors.prediction_sets import PredictionIntervals
+from covshift.tables.predicting import _ClassSummary, _predict, _SetTally
 
 CLASSES = np.array(["a", "b", "c"])
 BATCH = pa.record_batch([pa.array([0, 1, 0, 1])], names=["x"])
@@ -23,6 +24,19 @@ def make_model(*, decides):
     if decides:
         model.decide = lambda P: CLASSES[P.argmax(axis=1) + 1]
     return model
+
+
+def test_intervals_without_an_end_are_counted_apart():
+    tally = _SetTally(0.1)
+    promise = {"promised": True, "method": "m", "reason": "r", "effective_sample_size": 9.04}
+    for low, high in (([0.0, -np.inf, 1.0], [1.0, np.inf, 4.0]), ([-np.inf], [np.inf])):
+        tally.add(PredictionIntervals(np.array(low), np.array(high), **promise))
+    found = tally.to_dict()
+    assert (found["infinite"], found["mean width"]) == (2, 2.0)
+    assert found["effective sample size"] == 9.0
+    none_finite = _SetTally(0.1)
+    none_finite.add(PredictionIntervals(np.array([-np.inf]), np.array([0.0]), **promise))
+    assert (none_finite.to_dict()["infinite"], none_finite.to_dict()["mean width"]) == (1, 0.0)
 
 
 def test_classes_are_decided_from_the_probabilities_where_there_are_any():

@@ -132,6 +132,10 @@ def test_frames_that_cannot_be_written(tmp_path, frames, message):
 
 def test_outputs_are_tried_first(tmp_path, monkeypatch):
     assert check_output(tmp_path / "new" / "a.csv") == tmp_path / "new" / "a.csv"
+    (tmp_path / "link.csv").symlink_to(tmp_path / "elsewhere" / "b.csv")
+    check_output(tmp_path / "link.csv")
+    write_table(tmp_path / "link.csv", [pd.DataFrame({"a": [1]})])
+    assert (tmp_path / "elsewhere" / "b.csv").exists()
     assert (tmp_path / "new").is_dir()
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(TableError, match="is a folder"):

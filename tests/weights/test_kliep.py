@@ -71,6 +71,15 @@ def test_a_start_changes_nothing():
     assert_allclose(warm, cold, atol=1e-5)
 
 
+def test_a_start_without_the_only_base_of_a_row():
+    """A little of every base keeps that row's density positive; both rows count alike."""
+    found, gap = fit_coefficients(
+        np.eye(2), np.ones(2), tol=1e-10, max_iter=99, start=np.array([1.0, 0.0])
+    )
+    assert_allclose(found, [0.5, 0.5])
+    assert gap <= 1e-10
+
+
 def test_bases_without_source_and_rows_without_bases_are_left_out():
     P = np.array([[1.0, 0.5, 1.0], [0.2, 1.0, 0.0], [0.0, 0.0, 0.0]])
     theta, _ = fit_coefficients(P, np.array([0.5, 0.4, 0.0]), tol=1e-10, max_iter=99)
@@ -99,6 +108,14 @@ def test_bandwidth_by_held_out_likelihood():
         theta, _ = fit_coefficients(P, m, tol=1e-10, max_iter=500)
         total += sum(np.log(theta @ basis_functions(x, model.bases_, 0.5)) for x in target[test])
     assert model.score_table_[1] == pytest.approx(total / 200, abs=1e-5)
+
+
+def test_one_target_row_cannot_be_held_out():
+    source, target, _ = one_dimension(n=50)
+    X, sample_domain = stack(source, target[:1])
+    model = KLIEPWeights(sigmas=[0.5, 8.0, 2.0]).fit(X, sample_domain=sample_domain)
+    assert model.bandwidth_ == 8.0
+    assert_array_equal(model.score_table_, 0)
 
 
 def test_too_few_iterations_are_warned_about():
@@ -137,6 +154,25 @@ def test_steps_are_the_first_that_raise_the_objective_enough():
 def test_no_step_is_taken_without_a_slope_or_to_a_density_of_zero():
     assert _step_length(np.ones(3), np.zeros(3)) == 0.0
     assert _step_length(np.ones(2), np.array([-1.0, 3.0])) == 0.5
+
+
+def test_the_newton_point_maximizes_the_second_order_model():
+    """Around proportions that sum to one; scaled to that sum again."""
+    rng = np.random.default_rng(0)
+    columns, proportions = rng.uniform(0.1, 2, (30, 4)), rng.dirichlet(np.ones(4))
+    mixture = columns @ proportions
+    slopes = np.mean(columns / mixture[:, None], axis=0)
+    curvature = columns.T @ (columns / mixture[:, None] ** 2) / 30
+
+    def loss(point):
+        step = point - proportions
+        return -(slopes @ step - step @ curvature @ step / 2 - point.sum())
+
+    best = minimize(loss, proportions, bounds=[(0, None)] * 4, tol=1e-12).x
+    found = _newton_point(columns, mixture, slopes)
+    assert_allclose(found, best / best.sum(), atol=1e-4)
+    assert (best == 0).any()
+    assert np.abs(found - proportions).max() > 0.05
 
 
 def test_a_step_that_cannot_be_computed_goes_to_the_best_base(monkeypatch):

@@ -76,7 +76,7 @@ BLOCK_ENTRIES = 2**16
 LINE_SECONDS = 2.0  # between two lines of progress
 
 
-def squash(H: FloatArray, name: Squashing) -> FloatArray:
+def _squash(H: FloatArray, name: Squashing) -> FloatArray:
     """Overwrite H with f(H)."""
     if name == "tanh":
         np.tanh(H, out=H)
@@ -91,8 +91,8 @@ def squash(H: FloatArray, name: Squashing) -> FloatArray:
     return H
 
 
-def times_slope(errors: FloatArray, F: FloatArray, name: Squashing, room: FloatArray) -> None:
-    """Multiply errors by F' of what `squash` returned; ``room`` is overwritten."""
+def _times_slope(errors: FloatArray, F: FloatArray, name: Squashing, room: FloatArray) -> None:
+    """Multiply errors by F' of what `_squash` returned; ``room`` is overwritten."""
     if name == "linear":
         return
     if name == "sigmoid":
@@ -160,8 +160,8 @@ class Networks:
         """Codes (K, L + 1, n), the last row ones, and output (K, m, n) of samples with ones."""
         self.tie()
         codes, _, _, output, *_ = self._room(noisy.shape[2])
-        squash(np.matmul(self.encoder, noisy, out=codes[:, :-1]), self.activation)
-        return codes, squash(np.matmul(self.decoder, codes, out=output), self.decoder_activation)
+        _squash(np.matmul(self.encoder, noisy, out=codes[:, :-1]), self.activation)
+        return codes, _squash(np.matmul(self.decoder, codes, out=output), self.decoder_activation)
 
     def gradient(self, noisy: FloatArray, clean: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the gradient (K, P) of the loss, and residuals (K, m, n)."""
@@ -169,10 +169,10 @@ class Networks:
         _, code_errors, of_codes, _, residuals, errors, of_output = self._room(noisy.shape[2])
         np.subtract(output, clean, out=residuals)
         np.multiply(residuals, 2.0 / (clean.shape[1] * clean.shape[2]), out=errors)
-        times_slope(errors, output, self.decoder_activation, of_output)
+        _times_slope(errors, output, self.decoder_activation, of_output)
         np.matmul(errors, codes.swapaxes(1, 2), out=self._of_decoder)
         np.matmul(self.decoder[:, :, :-1].swapaxes(1, 2), errors, out=code_errors)
-        times_slope(code_errors, codes[:, :-1], self.activation, of_codes)
+        _times_slope(code_errors, codes[:, :-1], self.activation, of_codes)
         np.matmul(code_errors, noisy.swapaxes(1, 2), out=self._of_encoder)
         if self.tied:  # W is used twice, so its gradient is the sum of both uses
             self._of_encoder[:, :, :-1] += self._of_decoder[:, :, :-1].swapaxes(1, 2)
@@ -802,11 +802,11 @@ def _layer(X: FloatArray, weights: FloatArray, intercept: FloatArray, f: Squashi
     """f(X W' + b) for samples as rows, in the precision of X."""
     H: FloatArray = X @ weights.T.astype(X.dtype, copy=False)
     H += intercept.astype(X.dtype, copy=False)
-    return squash(H, f)
+    return _squash(H, f)
 
 
 def stacking_key(estimator: Any, X: FloatArray) -> tuple[Any, ...]:
-    """Return the key of auto-encoders that can be trained together."""
+    """Return the key of denoising auto-encoders that can be trained together."""
     return (X.shape, X.dtype, *(getattr(estimator, name) for name in SHARED))
 
 
@@ -816,7 +816,7 @@ def fit_stacked(
     sample_domains: Sequence[Any] | None = None,
     label_masks: Sequence[Any] | None = None,
 ) -> None:
-    """Fit each auto-encoder on its rows, all together; the same as fitting each alone.
+    """Fit each denoising auto-encoder on its rows, all together; as fitting each alone.
 
     Parameters
     ----------
@@ -862,8 +862,8 @@ def _still_falls(trained: Trained) -> bool:
     """Return whether more epochs would have lowered the error of a training that ran to its end.
 
     With rows held out: whether it kept getting better, so that early stopping did not stop.
-    Otherwise: whether the last tenth of the epochs is better than the tenth before by one per
-    cent, and by more than the noise of both (three standard errors).
+    Otherwise: whether the last tenth of the epochs is better than the tenth before by one
+    percent, and by more than the noise of both (three standard errors).
     """
     if trained.validation_losses is not None:
         return not trained.stopped and len(trained.losses) > 0

@@ -17,13 +17,13 @@ from covshift.cli.terminal import print_table, printable
 MAX_ENTRIES = 12  # of a list or table that fit on a screen
 OMITTED = re.compile(r"\((\d+) more\)")  # an entry of a card that stands for others
 HOW_TO_LABEL = (
-    "write rows of NEW with covshift diagnose --to-label FILE, fill in their labels, and give the "
-    "file to diagnose and adapt with --labels FILE"
+    "Label some rows of NEW. covshift diagnose --to-label FILE writes them; fill in their labels, "
+    "and run diagnose and adapt with --labels FILE."
 )
 LEFT_THE_ENSEMBLE = (
-    "Left the ensemble, for all targets: {names}. Without the training rows they cannot learn a "
-    "new target; the others share their weight. To compare all candidates for these rows: "
-    "covshift adapt TRAIN NEW --label COL --out MODEL."
+    "These models left the ensemble, for all targets: {names}. Without the training rows they "
+    "cannot learn a new target; the remaining models share their weight. To compare all candidates "
+    "for these rows: covshift adapt TRAIN NEW --label COL --out MODEL."
 )
 
 
@@ -40,13 +40,18 @@ def say_counts(counts: Mapping[str, int]) -> str:
     return ", ".join(shown) + (f" and {rest} more" if rest > 0 else "")
 
 
-def say_interval(figure: Mapping[str, Any], show: Callable[[float], str] = "{:.3f}".format) -> str:
-    """Return a figure with its interval, as far as it has one."""
+def say_interval(
+    figure: Mapping[str, Any],
+    show: Callable[[float], str] = "{:.3f}".format,
+    confidence: str = "",
+) -> str:
+    """Return a figure with its interval, as far as it has one; ``confidence``: such as "90 %"."""
     if figure["value"] is None:
         return "undefined"
     if figure["low"] is None:
         return f"{show(figure['value'])} (no interval)"
-    return f"{show(figure['value'])} ({show(figure['low'])} to {show(figure['high'])})"
+    name = f"{confidence} interval " if confidence else ""
+    return f"{show(figure['value'])} ({name}{show(figure['low'])} to {show(figure['high'])})"
 
 
 # --- diagnose ---
@@ -136,9 +141,9 @@ def say_sets(sets: Mapping[str, Any]) -> list[str]:
     from covshift.selection.assessment_words import percent, say_number
 
     covers = f"coverage of {percent(1 - sets['alpha'])}"
-    verdict = f"{covers} is not promised."
+    verdict = f"{covers} cannot be promised."
     if sets["promised"]:
-        verdict = f"{covers} is promised ({sets['method']})."
+        verdict = f"{covers} is promised (method: {sets['method']})."
     intervals = "mean width" in sets
     name = "Intervals" if intervals else "Sets"
     sentences = [f"{name}: {verdict} {sets['reason']}"]
@@ -153,8 +158,8 @@ def say_sets(sets: Mapping[str, Any]) -> list[str]:
     sentences.append(f"Mean width of an interval: {say_number(sets['mean width'])}.")
     if sets["infinite"]:
         sentences.append(
-            f"{sets['infinite']:,} intervals have an infinite end: too few training rows resemble "
-            "these rows."
+            f"{sets['infinite']:,} intervals have an infinite end, because too few training rows "
+            "resemble these rows."
         )
     return sentences
 
@@ -223,7 +228,7 @@ def say_moved(found: Mapping[str, Any]) -> list[str]:
         f"{'Moved' if found['moved'] else 'Not moved'}: {found['rows_compared']:,} of "
         f"{found['rows']:,} rows were compared with {found['reference_rows']:,} rows kept in the "
         f"model (p = {found['pvalue']:.2g}, level {found['level']:g}).",
-        f"A classifier separates old from new rows with AUC {found['auc']:.3f} "
+        f"A classifier separates the model's rows from new rows with AUC {found['auc']:.3f} "
         f"({found['auc_low']:.3f} to {found['auc_high']:.3f}); 0.5 is chance.",
     ]
     if found["moved"]:
@@ -237,17 +242,22 @@ def say_scores(one: Mapping[str, Any], measure: str, alert: float | None) -> lis
     sentences = []
     if estimate is not None:
         sentences.append(
-            f"Expected {measure}: {say_interval(estimate)}, 90 % interval; on held-out training "
-            f"rows it was {one['reference']:.3f}."
+            f"Expected {measure}: {say_interval(estimate, confidence='90 %')}; on held-out "
+            f"training rows it was {one['reference']:.3f}."
         )
     if observed is not None:
-        inside = {True: ", inside the interval", False: ", outside the interval", None: ""}
+        expected = {
+            True: "inside the expected interval",
+            False: "outside the expected interval",
+            None: "",
+        }[one["covered"]]
         sentences.append(
-            f"Observed {measure} on {one['n_labels']} labeled rows: {say_interval(observed)}, 95 % "
-            f"interval{inside[one['covered']]}."
+            f"Observed {measure} on {one['n_labels']} labeled rows: "
+            f"{say_interval(observed, confidence='95 %')}{expected and ', '}{expected}."
         )
     if updated is not None:
-        sentences.append(f"Expected {measure} with these labels: {say_interval(updated)}.")
+        shown = say_interval(updated, confidence="90 %")
+        sentences.append(f"Expected {measure} with these labels: {shown}.")
     if one["below_alert"]:
         best = updated or estimate
         sentences.append(
@@ -272,7 +282,7 @@ def say_series(found: Mapping[str, Any], measure: str, alert: float | None) -> l
         )
     if low := [one["name"] for one in found["batches"] if one["below_alert"]]:
         sentences.append(
-            f"Alert ({measure} below {alert:g}, expected or likely enough): "
+            f"Alert ({measure} below {alert:g} is expected or likely enough): "
             f"{printable(', '.join(low), 400)}."
         )
     return sentences
@@ -295,9 +305,9 @@ def print_assessment(stored: Any) -> bool:
         False, and nothing is printed, where it is not an assessment that this version knows.
     """
     # Imported here: --help stays fast.
+    from covshift.predictors.objectives import name_objective
     from covshift.selection.assessment_words import (
         describe_assessment,
-        name_objective,
         score_rows,
         show_estimate,
     )

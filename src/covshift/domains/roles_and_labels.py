@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any, Literal, TypeAlias
 
@@ -41,7 +42,7 @@ class FitDomains:
 
     @property
     def has_target(self) -> bool:
-        """Whether there is anything to adapt to."""
+        """Whether there are target rows to adapt to."""
         return bool(self.target.any())
 
     @property
@@ -106,7 +107,7 @@ def check_sample_domain(sample_domain: Any, n_samples: int) -> IntArray:
     if not whole:
         raise ValueError(
             "sample_domain must hold integers (>= 0 source, < 0 target), got "
-            f"{np.unique(domain.astype(str))[:5].tolist()} of type {domain.dtype}. "
+            f"{sorted(set(map(str, domain.tolist())))[:5]} of type {domain.dtype}. "
             "`covshift.stack_domains` makes them from named domains."
         )
     return domain.astype(np.int64)
@@ -206,12 +207,6 @@ def unit_codes(units: Mapping[Unit, IntArray], n_rows: int) -> Iterator[tuple[li
             yield positions, codes
 
 
-def pick_rows(X: Any, rows: IntArray) -> Any:
-    """Return those rows of X, whose numbers ascend; without a copy if they are all in a run."""
-    start, stop = int(rows[0]), int(rows[-1]) + 1
-    return X[start:stop] if stop - start == len(rows) else X[rows]
-
-
 def locate_units(units: Sequence[Unit], sample_domain: IntArray) -> IntArray:
     """Return the position of each row's unit: its own, else its role's, else the source's."""
     position = {unit: index for index, unit in enumerate(units)}
@@ -256,6 +251,8 @@ def known_labels(
     labels: Labels = _pick(y, label_mask)
     if _is_object(labels):
         labels = _without_objects(labels)
+    if np.iscomplexobj(labels):  # scikit-learn's message shows the whole array
+        raise ValueError("y must hold classes or numbers, got complex numbers.")
     labels = column_or_1d(labels, warn=True)
     if kind == "number" and labels.dtype.kind in "USTMm":
         raise ValueError(
@@ -265,6 +262,8 @@ def known_labels(
     dtype = "numeric" if kind == "number" else None
     if kind == "number" or labels.dtype.kind in "fcO":
         labels = check_array(labels, ensure_2d=False, dtype=dtype, input_name="y")
+    if labels.dtype.kind in "mM" and np.isnat(labels).any():
+        raise ValueError("Input y contains NaT. Say by label_mask which rows have no label.")
     if kind == "class":
         check_classification_targets(labels)
     return labels
@@ -281,13 +280,24 @@ def encode_classes(y: Any, label_mask: BoolArray) -> tuple[Labels, IntArray]:
 
 def blank_labels(labels: Labels, label_mask: BoolArray) -> Labels:
     """Spread known labels over all rows; the others get a placeholder."""
+    labels = as_signed(labels)
     placeholder = placeholder_label(labels)
     dtype = np.result_type(labels.dtype, np.min_scalar_type(placeholder))
-    if labels.dtype.kind == "u" and dtype.kind == "f":  # no integer type holds both
-        dtype = np.dtype(np.int64)
     blanked = np.full(len(label_mask), placeholder, dtype=dtype)
     blanked[label_mask] = labels
     return blanked
+
+
+def as_signed(labels: Labels) -> Labels:
+    """Return labels of 64 bits without sign as int64: with other integers they become floats."""
+    if labels.dtype != np.uint64:
+        return labels
+    if len(labels) and labels.max() > np.iinfo(np.int64).max:
+        raise ValueError(
+            f"y holds whole numbers up to {labels.max()}, and {np.iinfo(np.int64).max} is the "
+            "largest that is read. Turn them into text."
+        )
+    return labels.astype(np.int64)
 
 
 def placeholder_label(labels: Labels) -> Any:
@@ -374,12 +384,26 @@ def _is_object(labels: Labels) -> bool:
     return labels.dtype == object or labels.dtype.kind == "T"
 
 
+def _as_floats(numbers: Labels) -> Labels:
+    """Return decimals, fractions and integers beyond 64 bits as floats, if all stay distinct."""
+    floats = numbers.astype(np.float64)
+    if len(np.unique(floats)) < len(set(numbers.tolist())) and (floats % 1 == 0).all():
+        raise ValueError(
+            f"y holds whole numbers that floats cannot represent (first: {numbers[0]}). Give "
+            "class labels as texts."
+        )
+    return floats
+
+
 def _without_objects(labels: Labels) -> Labels:
     """Give labels the type they would have alone: masked rows must not decide it."""
     values = labels.tolist()
     for one_kind in ((bool, np.bool_), str, Real):
         if all(isinstance(value, one_kind) for value in values):
-            return np.asarray(values)
+            found = np.asarray(values)
+            return _as_floats(found) if found.dtype == object else found
+    if all(isinstance(value, Real | Decimal) for value in values):
+        return _as_floats(labels)
     kinds = sorted({type(value).__name__ for value in values})
     if len(kinds) > 1:
         raise ValueError(

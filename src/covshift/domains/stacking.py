@@ -10,11 +10,13 @@ from sklearn.utils import _safe_indexing
 
 from covshift.domains.roles_and_labels import (
     Labels,
+    as_signed,
     blank_labels,
     check_sample_domain,
     known_labels,
 )
 from covshift.kernels.array_types import IntArray
+from covshift.row_checks import check_readable
 
 
 @dataclass(frozen=True)
@@ -140,6 +142,8 @@ def split_domains(X: Any, y: Any, sample_domain: Any) -> tuple[Any, Labels | Non
     >>> y_source.tolist(), X_target.tolist()
     (['a', 'b'], [[3.0]])
     """
+    if not hasattr(X, "columns"):
+        check_readable(X)
     domain = check_sample_domain(sample_domain, X.shape[0])
     source, target = np.flatnonzero(domain >= 0), np.flatnonzero(domain < 0)
     y_source = None if y is None else np.asarray(y)[source]
@@ -153,6 +157,11 @@ def _check_pair(name: Any, pair: Any) -> tuple[Any, Any]:
 
 
 def _check_block(name: Any, X: Any) -> Any:
+    if not hasattr(X, "columns"):
+        try:
+            check_readable(X)
+        except ValueError as error:
+            raise ValueError(f"Rows of domain {name!r}: {error}") from None
     block = X if hasattr(X, "shape") else np.asarray(X)
     if len(block.shape) != 2:
         raise ValueError(
@@ -176,7 +185,7 @@ def _stack_labels(domains: Mapping[Any, tuple[int, Any]]) -> Labels | None:
     labels = []
     for name, (n_rows, y) in domains.items():
         try:
-            labels.append(known_labels(y, np.ones(n_rows, dtype=bool), kind="any"))
+            labels.append(as_signed(known_labels(y, np.ones(n_rows, dtype=bool), kind="any")))
         except ValueError as error:
             raise ValueError(f"Labels of domain {name!r}: {error}") from None
     kinds = {block.dtype.kind for block in labels}

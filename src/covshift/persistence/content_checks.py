@@ -69,7 +69,7 @@ def tree_is_sound(model: Any) -> bool:
     if not hasattr(model, "tree_"):
         return True  # not fitted
     tree = model.tree_
-    if type_name(tree) != TREE or tree.capacity != tree.node_count or tree.node_count < 1:
+    if _type_name(tree) != TREE or tree.capacity != tree.node_count or tree.node_count < 1:
         return False
     return tree.n_features == model.n_features_in_ and nodes_are_sound(
         tree.children_left != -1,
@@ -111,10 +111,10 @@ def boosted_trees_are_sound(model: Any) -> bool:
 
 def holds_loose_trees(part: Any, children: Iterable[Any]) -> bool:
     """Return whether something other than a decision tree would hand rows to compiled nodes."""
-    return not isinstance(part, DECISION_TREES) and any(type_name(one) == TREE for one in children)
+    return not isinstance(part, DECISION_TREES) and any(_type_name(one) == TREE for one in children)
 
 
-def type_name(value: Any) -> str:
+def _type_name(value: Any) -> str:
     """Name of a value's type, as the allow-list has it."""
     return f"{type(value).__module__}.{type(value).__qualname__}"
 
@@ -228,13 +228,16 @@ OURS: Shapes = {
     "target_components_": "p m",
     "target_rows_": "t m",
     "weights_": "n",
+    "_direction": "r",
+    "_root": "l r",
     "_share_ratios": "k",
+    "_solution": "n",
     "_source_shares": "k",
 }
 
 OURS_BY_CLASS: dict[str, Shapes] = {
     "AdaptedRegressor": {"held_out_scores_": "h"},
-    "JointAlignmentClassifier": {"bases_": "b *", "coefficients_": "b k", "center_": "m"},
+    "JointAlignmentClassifier": {"bases_": "b p", "coefficients_": "b k", "center_": "m"},
     "KLIEPWeights": {"bases_": "b m", "coefficients_": "b"},
     "LSPClassifier": {"bases_": "b m", "coefficients_": "b k"},
     "RuLSIFWeights": {"bases_": "b m", "coefficients_": "b"},
@@ -245,7 +248,7 @@ OURS_BY_CLASS: dict[str, Shapes] = {
 # Common estimators of scikit-learn; the first that fits counts.
 THEIRS: list[tuple[Any, Shapes]] = [
     ((LinearDiscriminantAnalysis, LinearClassifierMixin), {"coef_": "q m", "intercept_": "q"}),
-    (LinearModel, {"coef_": "m"}),  # with one output
+    (LinearModel, {"coef_": "m", "intercept_": ""}),  # with one output
     (PCA, {"components_": "p m", "mean_": "m", "explained_variance_": "p"}),
     (GaussianNB, {"theta_": "k m", "var_": "k m", "class_prior_": "k"}),
     (NeighborsBase, {"_fit_X": "n m"}),
@@ -265,6 +268,8 @@ MAY_BE_MISSING = frozenset(
     )
 )  # fmt: skip
 
+SCALES = ("scale_", "scales_")  # rows are divided by them; a feature that does not vary has 1
+
 
 def attributes_agree(model: Any) -> bool:
     """Return whether classes are in order, shapes agree, and coefficients are numbers."""
@@ -274,14 +279,13 @@ def attributes_agree(model: Any) -> bool:
     sizes = _known_sizes(model)
     for name, shape in _shapes_of(model).items():
         value = vars(model).get(name)
-        # Lists and dictionaries hold one array per unit; numbers and None stand for an intercept
-        # that is not there.
+        # Lists and dictionaries hold one array per unit; None stands for what is not there.
         if isinstance(value, dict):
             value = list(value.values())
         for array in value if isinstance(value, list) else [value]:
-            if isinstance(array, np.ndarray) and not (
-                _fits(array, shape.split(), sizes) and (name in MAY_BE_MISSING or _is_finite(array))
-            ):
+            if isinstance(array, np.ndarray) and not _fits(array, shape.split(), sizes):
+                return False
+            if isinstance(array, np.ndarray | np.generic) and not _is_plausible(name, array):
                 return False
     return True
 
@@ -323,8 +327,21 @@ def _fits(array: Any, symbols: list[str], sizes: dict[str, int]) -> bool:
     )
 
 
-def _is_finite(array: Any) -> bool:
-    return array.dtype.kind not in "fc" or bool(np.isfinite(array).all())
+def _is_plausible(name: str, array: Any) -> bool:
+    """Whether values are those that a fit can give an attribute of this name."""
+    if array.dtype.kind not in "fiub":  # texts, complex numbers
+        return False
+    if not (np.isfinite(array) | (np.isnan(array) & (name in MAY_BE_MISSING))).all():
+        return False
+    if name in SCALES:
+        return not (array <= 0).any()  # which NaN passes
+    if name == "domains_":
+        return _in_order(array) and len(array) > 0
+    if name == "norm_counts_":
+        return not (array < 0).any()
+    if name == "quantiles_":
+        return len(array) > 0 and not (np.diff(array, axis=0) < 0).any()
+    return True
 
 
 def _in_order(classes: Any) -> bool:
@@ -355,7 +372,7 @@ def check_contents(model: Any, trusted: Collection[str] = ()) -> None:
             if isinstance(part, kinds) and not is_sound(part):
                 raise forged(part)
         if TREE not in trusted and (
-            isinstance(part, UNCHECKED) or holds_loose_trees(part, children_of(part))
+            isinstance(part, UNCHECKED) or holds_loose_trees(part, _children_of(part))
         ):
             raise ModelFileError(
                 f"It holds trees in a {type(part).__name__}, whose contents cannot be checked. If "
@@ -371,17 +388,17 @@ def forged(part: Any) -> ModelFileError:
 
 
 def parts_of(model: Any) -> Iterator[Any]:
-    """Yield the model and everything in it, each object once."""
+    """Yield the contents of a model, itself and everything in it, each object once."""
     waiting, seen = [model], set()
     while waiting:
         part = waiting.pop()
         if id(part) not in seen:
             seen.add(id(part))
             yield part
-            waiting.extend(children_of(part))
+            waiting.extend(_children_of(part))
 
 
-def children_of(part: Any) -> list[Any]:
+def _children_of(part: Any) -> list[Any]:
     """Return the parts that an object contains itself."""
     if isinstance(part, dict):
         return list(part.values())

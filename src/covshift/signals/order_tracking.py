@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 from scipy.interpolate import CubicSpline
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from covshift.base import check_count, check_number
 from covshift.kernels.array_types import FloatArray
-from covshift.row_checks import refuse_dask
+from covshift.row_checks import refuse_dask, validate_rows
 from covshift.signals.spectra import WindowTransformer, check_rate
 
 
@@ -139,7 +139,7 @@ class OrderTracking(WindowTransformer):
                 "parameter rpm for one speed of all windows."
             )
         refuse_dask(self, X)
-        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        X = validate_rows(self, X, reset=False, dtype=(np.float64, np.float32))
         speeds = self._check_speeds(self.rpm if rpm is None else rpm, len(X))
         return self._in_blocks(X, self._resample, speeds, np.arange(len(X)))
 

@@ -4,11 +4,11 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from covshift.base import all_or_nothing, check_count, check_number
 from covshift.kernels.array_types import FloatArray
-from covshift.row_checks import check_rows_of
+from covshift.row_checks import check_rows_of, validate_rows
 from covshift.shared_docs import documented_like
 from covshift.streams import is_streamed, map_rows
 
@@ -46,8 +46,8 @@ class WindowTransformer(TransformerMixin, BaseEstimator):
             if is_streamed(X):
                 check_rows_of(X)
                 X = np.zeros((min(X.shape[0], 1), X.shape[1]))  # checked where they are read
-            X = validate_data(self, X, dtype=(np.float64, np.float32))
-            self.window_length_ = channel_length(X.shape[1], self.n_channels)
+            X = validate_rows(self, X, dtype=(np.float64, np.float32))
+            self.window_length_ = _channel_length(X.shape[1], self.n_channels)
             self._check_parameters()
         return self
 
@@ -67,7 +67,7 @@ class WindowTransformer(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         if is_streamed(X):
             return map_rows(self, "transform", X)
-        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        X = validate_rows(self, X, reset=False, dtype=(np.float64, np.float32))
         return self._in_blocks(X, self._of_channels)
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
@@ -119,7 +119,7 @@ class WindowTransformer(TransformerMixin, BaseEstimator):
         return tags
 
 
-def channel_length(n_features: int, n_channels: int) -> int:
+def _channel_length(n_features: int, n_channels: int) -> int:
     """Return the samples of each channel of a window, or say that they do not add up."""
     if n_features % n_channels:
         raise ValueError(

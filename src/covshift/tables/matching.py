@@ -6,7 +6,7 @@ the features, in its order and of its kinds. Every decision is a note, a plain s
 
 import difflib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,12 +16,7 @@ import pandas as pd
 from covshift.domains import Labels, StackedDomains, stack_domains
 from covshift.kernels.array_types import BoolArray, IntArray
 from covshift.row_checks import largest_magnitude
-from covshift.tables.column_choice import (
-    choose_features,
-    convert_column,
-    note_suspects,
-    unseen_note,
-)
+from covshift.tables.column_choice import choose_features, note_suspects
 from covshift.tables.columns import (
     MISSING,
     MISSING_DOMAIN,
@@ -31,11 +26,14 @@ from covshift.tables.columns import (
     column_kind,
     column_numbers,
     column_text,
+    column_truth,
+    to_dates,
 )
-from covshift.tables.errors import TableError, listed, quoted
 from covshift.tables.label_column import check_task, find_edges, read_labels
+from covshift.tables.messages import TableError, listed, quoted
 from covshift.tables.schema import TableSchema
 from covshift.tables.table_words import say_repeated
+from covshift.tables.text_layout import plain_name
 
 # --- Two tables matched ---
 
@@ -219,6 +217,7 @@ def match_tables(
     """
     check_task(task, bins)
     train, new = _named_frame(train, "training"), _named_frame(new, "new")
+    label, domain = plain_name(label), None if domain is None else plain_name(domain)
     ignore, keep = names_given("ignore", ignore), names_given("keep", keep)
     check_columns(train, label, domain, ignore, keep)
     return match_frames(train, new, list(new.columns), label, domain, ignore, keep, task, bins=bins)
@@ -262,7 +261,7 @@ def match_frames(
         note_suspects(train, y, kinds, notes, task)
     columns: dict[str, Any] = {}
     for name, kind in list(kinds.items()):
-        converted = convert_column(new[name], kind)
+        converted = _convert_column(new[name], kind)
         if converted is None:
             notes.append(
                 f"Ignored {listed([name])}: it holds {kind}s in the training table and "
@@ -273,7 +272,7 @@ def match_frames(
         columns[name], note = converted
         notes.extend(note)
         if kind == "text":
-            notes.extend(unseen_note(train[name], columns[name]))
+            notes.extend(_unseen_note(train[name], columns[name]))
     if not kinds:
         raise TableError(
             "No column is left to learn from: the two tables share none that varies. "
@@ -353,7 +352,7 @@ def _share_found(rows: Any, table: Any, kinds: Mapping[str, Kind], least: int) -
 
 def _named_frame(X: Any, which: str) -> Any:
     frame = as_frame(X)
-    names = [str(name) for name in frame.columns]
+    names = [plain_name(str(name)) for name in frame.columns]
     if len(set(names)) < len(names):
         raise TableError(f"The {which} table has columns with the same name; rename them.")
     if not len(frame):
@@ -362,10 +361,10 @@ def _named_frame(X: Any, which: str) -> Any:
 
 
 def names_given(parameter: str, names: Any) -> tuple[str, ...]:
-    """Return names of columns as given; one text would be taken apart into letters."""
+    """Return plain names of columns; one text would be taken apart into letters."""
     if isinstance(names, str):
         raise TableError(f"{parameter} must be a list of names, got the text {names!r}.")
-    return tuple(names)
+    return tuple(map(plain_name, names))
 
 
 def check_columns(
@@ -376,7 +375,7 @@ def check_columns(
     keep: Sequence[str],
     unusable: Sequence[str] = (),
 ) -> None:
-    """Raise unless the training table has the columns named, each in one role.
+    """Raise unless the training table to match has the columns named, each in one role.
 
     ``unusable`` are columns of the file that were not read, since their types are none of ours.
     """
@@ -481,3 +480,55 @@ def _free_name(name: str, taken: Sequence[str]) -> str:
     while name in taken:
         name += NEW
     return name
+
+
+def _convert_column(column: Any, kind: Kind) -> tuple[Any, list[str]] | None:
+    """Return a column of the new table as the training table's kind, with notes.
+
+    None: more than half of its values do not fit.
+    """
+    found = column_kind(column)
+    n_filled = int(column.notna().sum())
+    if kind == "text":
+        text = column if found == kind else column_text(column).to_pandas()
+        return text.astype(pd.StringDtype("pyarrow")), []
+    if found == kind:
+        return column, []
+    if kind == "date":
+        if found != "text":
+            return None
+        values = to_dates(column_text(column)).to_pandas()
+    else:
+        values = pd.Series(column_truth(column) if kind == "boolean" else column_numbers(column))
+    n_lost = n_filled - int(values.notna().sum())
+    if n_lost > n_filled / 2:
+        return None
+    note = (
+        f"Column {listed([column.name])}: {n_lost} new values are not {kind}s and are read as "
+        "missing."
+    )
+    return values, [note] if n_lost else []
+
+
+def _unseen_note(train: Any, new: Any) -> list[str]:
+    """Return a note on categories that only the new table has, if it has some."""
+    known = set(column_text(train).unique().to_pylist())
+    counts = column_text(new).value_counts().to_pylist()
+    unseen = {c["values"]: c["counts"] for c in counts if c["values"] not in known}
+    unseen.pop(None, None)
+    if not unseen:
+        return []
+    return [
+        f"Column {listed([train.name])}: {sum(unseen.values())} new rows have values that no "
+        f"training row has: {listed(sorted(unseen), 3)}.{case_hint(unseen, known)}"
+    ]
+
+
+def case_hint(unseen: Iterable[str], known: Iterable[str | None]) -> str:
+    """Return a sentence on new texts that differ from known ones only in case, or nothing."""
+    folded = {text.casefold(): text for text in known if text is not None}
+    new = next((text for text in sorted(unseen) if text.casefold() in folded), None)
+    if new is None:
+        return ""
+    old = folded[new.casefold()]
+    return f" {listed([new])} differs from {listed([old])} only in case: write them alike."

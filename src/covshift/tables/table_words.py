@@ -3,6 +3,8 @@
 Errors, and notes on how a cell or a column was read, stand where they arise.
 """
 
+import numpy as np
+
 from covshift.predictors.objectives import BALANCED_ACCURACY
 
 # --- Fitting and comparing ---
@@ -21,8 +23,8 @@ REFIT = "To learn from the labels, refit: covshift adapt TRAIN NEW --label COL -
 def say_repeated(share: float) -> str:
     """Return that the new table holds rows of the training table."""
     return (
-        f"{100 * share:.0f} % of the new rows are rows of the training table, too. Expected scores "
-        "are of rows that a model has not seen: check that the new table is the right file."
+        f"{100 * share:.0f} % of the new rows are also in the training table. Expected scores "
+        "hold for rows that a model has not seen: check that the new table is the right file."
     )
 
 
@@ -65,8 +67,8 @@ CANNOT_SEE = (
 )
 MOVED_NOT_BELOW = (
     "A batch moved and gave no alert. That does not mean that the score is fine: the estimate "
-    "misses losses in which the model stays sure, such as a noisy sensor or a new group of rows. "
-    "To check: label some rows with covshift label."
+    "misses losses in which the model stays confident, such as a noisy sensor or a new group of "
+    "rows. To check: label some rows with covshift label."
 )
 OF_CLASSES_ONLY = (
     "Without labels, only scores of classifiers are estimated, and this model predicts numbers. "
@@ -74,9 +76,9 @@ OF_CLASSES_ONLY = (
     "covshift predict --sets, or predict_interval in Python."
 )
 LABELS_DIFFER = (
-    "The score on the labeled rows is outside the interval that was expected without labels: rows "
-    "like these may now have other labels than in training, or the estimate's assumptions do not "
-    "hold."
+    "The score on the labeled rows is outside the interval that was expected without labels. "
+    "Either rows like these now have other labels than in training, or the assumptions of the "
+    "estimate do not hold."
 )
 WINDOWS_ALIKE = (
     "Windows of one recording resemble each other: another recording of an unchanged machine can "
@@ -88,9 +90,9 @@ def say_kept(share: float, *, low_auc: bool) -> str:
     """Return that the model keeps rows of the batch; ``low_auc``: the AUC is below .5."""
     below = " That is why the AUC is below .5." if low_auc else ""
     return (
-        f"The model keeps {100 * share:.0f} % of the compared rows of the batch to compare with: "
-        f"rows compared with themselves cannot have moved.{below} Give rows that are new to the "
-        "model."
+        f"{100 * share:.0f} % of the compared rows of the batch are among the rows that the model "
+        f"keeps. Rows compared with themselves cannot have moved.{below} Give rows that are new "
+        "to the model."
     )
 
 
@@ -123,8 +125,8 @@ HELD_OUT_PICTURE = (
 )
 COLUMNS_EXPLAINED = (
     "Values are medians with the range of the middle 90 %, the first and last date, or the most "
-    "frequent texts. The distance between training and new rows is from 0 (the same values as "
-    "often) to 1 (no value in common): Kolmogorov-Smirnov for numbers and dates, total variation "
+    "frequent texts. The distance between training and new rows is from 0 (equally frequent "
+    "values) to 1 (no value in common): Kolmogorov-Smirnov for numbers and dates, total variation "
     "for text."
 )
 
@@ -142,4 +144,16 @@ def say_marks(measure: str) -> str:
     return (
         f"Expected {measure} of each batch with its 90 % interval. Triangles: the batch has moved. "
         "Diamonds: alert. Crosses: observed on labeled rows."
+    )
+
+
+def say_sampled(n_used: int, n_rows: int) -> str:
+    """Return the rows that were drawn, and how far shares among them may be off.
+
+    By Hoeffding's inequality, with probability .95, for any one share.
+    """
+    error = np.sqrt(np.log(2 / 0.05) / (2 * n_used))
+    return (
+        f"{n_used:,} of {n_rows:,} rows are used, drawn at random: the share of any kind of row is "
+        f"within {error:.4f} of that among all rows, with probability .95."
     )

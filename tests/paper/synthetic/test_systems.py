@@ -12,7 +12,7 @@ from covshift.paper.synthetic.systems import (
     READINGS,
     SYSTEMS,
     TARGET_ROWS,
-    build,
+    build_part,
 )
 from covshift.paper.synthetic.trials import draw_trial
 from covshift.predictors import LSPClassifier
@@ -116,7 +116,7 @@ def test_every_recipe_is_plain_data_and_builds(reading, system):
     assert json.loads(json.dumps(recipe)) == recipe
     data, start = draw_trial("radial", 0)
     for part in (recipe["adapter"], recipe["estimator"]):
-        built = build(part, data, start)
+        built = build_part(part, data, start)
         assert type(built) is ESTIMATORS[part["name"]]
         params = built.get_params(deep=False)
         for name, value in part["params"].items():

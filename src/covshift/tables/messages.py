@@ -14,8 +14,12 @@ class TableError(ValueError):
 
 
 def table_error(path: Any, message: str) -> TableError:
-    """Return the error for a file, on one line whatever its name holds."""
-    return TableError(f"{one_line(os.fspath(path), 500)}: {message}")
+    """Return the error for a file, on one line for any name.
+
+    The file is the subject of a message that begins with a verb; others follow a colon.
+    """
+    goes_on = message.partition(" ")[0] in ("is", "has", "holds", "cannot")
+    return TableError(f"{one_line(os.fspath(path), 500)}{'' if goes_on else ':'} {message}")
 
 
 def one_line(text: Any, limit: int = MAX_SHOWN) -> str:
