@@ -316,8 +316,8 @@ def _check_magnitudes(frame: Any, kinds: Mapping[str, Kind], which: str, rows: A
             row = int(np.nanargmax(np.abs(values)))
             raise TableError(
                 f"Column {listed([name])} of the {which} table holds magnitudes up to "
-                f"{largest:.1e} (row {rows[row] + 1}); above {limit:.0e} they overflow once squared. "
-                f"Correct such values, or leave the column out: --ignore {quoted(name)}."
+                f"{largest:.1e} (row {rows[row] + 1}); above {limit:.0e} they overflow once "
+                f"squared. Correct such values, or leave the column out: --ignore {quoted(name)}."
             )
 
 
