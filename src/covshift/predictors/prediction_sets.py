@@ -400,7 +400,7 @@ def density_ratios(
 
 
 def without_gaps(*samples: FloatArray) -> list[FloatArray]:
-    """Return the rows with the median of the first sample in place of missing values."""
+    """Return rows for prediction sets: the first sample's medians in place of missing values."""
     if not any(np.isnan(X).any() for X in samples):
         return list(samples)
     with np.errstate(invalid="ignore"), ignored_warnings(RuntimeWarning):

@@ -267,7 +267,7 @@ def _run(estimator: Any, adapted: _Adapted, scene: Scene, n_classes: int) -> Out
 
 
 def predicted_numbers(model: Any, X: Any, sample_domain: Any = None) -> FloatArray:
-    """Return the predictions (n, 1) of rows by a fitted candidate or `AdaptedRegressor`."""
+    """Return outputs of a bench for numbers: predictions (n, 1) of rows by a fitted candidate."""
     if not isinstance(model, FittedCandidate):
         model = FittedCandidate(model.adapter_, model.estimator_)
     found = predict_candidate(model, "predict", X, sample_domain)

@@ -235,7 +235,7 @@ def label_stretch(objective: str) -> dict[str, float]:
 
 
 def linear(quantities: Mapping[str, float], by_name: Mapping[str, float]) -> float:
-    """Return the sum of quantities times coefficients; a quantity that is missing counts as 0."""
+    """Return an expected score's linear predictor; a quantity that is missing counts as 0."""
     return float(sum(quantities.get(name, 0.0) * beta for name, beta in by_name.items()))
 
 
@@ -359,7 +359,7 @@ def view(
     *,
     reweighed: bool = False,
 ) -> Views:
-    """Return the probabilities of rows by the plain model and by the vote.
+    """Return the probabilities whose scores are expected: by the plain model and by the vote.
 
     ``P``: of each candidate; one without output does not vote.
     """
@@ -371,7 +371,7 @@ def view(
 def vote_probabilities(
     P: Sequence[FloatArray | None], bench: Bench, weights: FloatArray, *, reweighed: bool = False
 ) -> FloatArray:
-    """Return the probabilities of rows by the vote, from those of each candidate.
+    """Return the probabilities by the vote whose score is expected, from each candidate's.
 
     ``reweighed``: class shares of the members that adapt are those estimated for the target.
     """
@@ -504,5 +504,5 @@ def number_quantities(
 
 
 def in_label_units(predictive: Predictive, scale: float) -> Estimate:
-    """Return an error in units of the source labels as an estimate in those of the labels."""
+    """Return an expected score, an error in units of the source labels, in those of the labels."""
     return Estimate(*(scale * one for one in predictive.interval()))

@@ -99,7 +99,7 @@ class Scored(NamedTuple):
 
 
 def compare_rows(A: FloatArray, B: FloatArray) -> tuple[float, float, FloatArray]:
-    """Return separation and share outside of new rows B, and density ratios at held-out rows A."""
+    """Compare rows for a performance estimate: separation, share outside, density ratios at A."""
     if min(len(A), len(B)) < MIN_ROWS:
         return 0.0, 0.0, np.ones(len(A))
     A, B = without_gaps(A, B)

@@ -305,12 +305,12 @@ def _mean_probability(bench: Bench) -> Credit:
 
 
 def predicted_score(bench: Bench) -> Credit:
-    """Return the score of predicted labels: the bench's metric."""
+    """Return the score of the labels that a rehearsal predicts: the bench's metric."""
     return lambda P, truth: bench.metric(truth, decide(bench, P))
 
 
 def decide(bench: Bench, P: FloatArray) -> Any:
-    """Return the class numbers (n,) that the bench's objective chooses for probabilities (n, K).
+    """Decide in a rehearsal: class numbers (n,) for probabilities (n, K), by the objective.
 
     Where the label is a number: the predictions.
     """

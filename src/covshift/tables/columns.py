@@ -401,7 +401,7 @@ def column_text(column: Any, missing: Sequence[str] = MISSING) -> Any:
 
 
 def domain_texts(column: Any, missing: Sequence[str] = MISSING) -> list[str]:
-    """Return a domain column of a table as names."""
+    """Return a column of domains as names."""
     names: list[str] = column_text(column, missing).fill_null(MISSING_DOMAIN).to_pylist()
     return names
 
