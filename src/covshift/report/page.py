@@ -193,7 +193,7 @@ def _keep_together(text: str) -> Markup:
 
     Examples
     --------
-    >>> keep_together("To use it: --use <column>")
+    >>> _keep_together("To use it: --use <column>")
     Markup('To use it: <span class="unbroken">--use</span> &lt;column&gt;')
     """
     return Markup(UNBROKEN.sub(r'<span class="unbroken">\g<0></span>', str(escape(text))))
