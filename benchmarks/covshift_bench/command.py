@@ -220,7 +220,7 @@ def read_scores(options):
             sys.exit(f"{path} does not exist. `covshift-bench run` writes it.")
     lines = read_results(options.results, options.size, every_seed=True)
     tasks = tasks_of_results(lines, options)
-    rows = {task.name: task.rows for task in tasks}  # a task that was drawn anew has others
+    rows = {task.name: task.rows for task in tasks}  # a task that was drawn again has others
     lines = [line for line in lines if rows.get(line["task"]) == line["rows"]]
     if options.complete:
         lines = summary.complete_lines(lines)

@@ -1,4 +1,4 @@
-"""What a person sees of `covshift demo` and `covshift reproduce synthetic`."""
+"""Output of `covshift demo` and `covshift reproduce synthetic`."""
 
 import csv
 import io

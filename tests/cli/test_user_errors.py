@@ -1,4 +1,4 @@
-"""What goes wrong with users' files: one line, an exit code, and no output."""
+"""Errors in users' files: one line, an exit code, and no output."""
 
 import json
 import os

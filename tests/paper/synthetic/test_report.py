@@ -1,4 +1,4 @@
-"""What is said of a cell, and the document, from records made by hand: no trial is run."""
+"""Sentences about a cell, and the document, from records made by hand: no trial is run."""
 
 import re
 

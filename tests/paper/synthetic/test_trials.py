@@ -297,7 +297,7 @@ def test_thirty_draws_agree_with_the_rebuild():
     trials = gather(records)
     agreeing, compared, reproducible = count_agreements(trials)
     assert compared == reproducible == 18
-    # Of SSA, the agreement is algebra: it must be exact, and says nothing about the others.
+    # Of SSA, the agreement is algebra: it must be exact, and does not apply to the others.
     algebra = [cell for cell in trials if cell.system == "SSA" and cell[:2] not in NOT_REPRODUCED]
     assert [agreement_with_rebuild(cell, trials[cell]) for cell in algebra] == ["agrees"] * 3
     assert agreeing - 3 >= 14
