@@ -21,6 +21,7 @@ THROUGH = {
     "predictors/gaussian_kernel_ridge.py": "selection/test_label_tasks.py",
     "tables/model_updates.py": "cli/test_monitor.py",
     "tables/monitoring_report.py": "cli/test_monitor.py",
+    "tables/monitoring_words.py": "cli/test_monitor.py",
     "tables/table_words.py": "cli/test_snapshots.py",
 }
 

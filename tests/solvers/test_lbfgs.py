@@ -143,6 +143,19 @@ def test_a_forgotten_problem_begins_anew():
     assert curvature.known.tolist() == [False, True]
 
 
+@pytest.mark.parametrize("kind", [DenseCurvature, Curvature])
+def test_directions_of_a_forgotten_problem_are_downhill_again(kind):
+    curvature = kind(np.zeros((2, 3)))
+    steps, changes = np.ones((2, 3)), np.array([[1.0, 2.0, 3.0], [3.0, 1.0, 1.0]])
+    curvature.add(Places(np.arange(2), all_rows=True), steps, changes)
+    gradients = np.array([[1.0, -2.0, 0.5], [0.3, 1.0, -1.0]])
+    before = curvature.directions(np.arange(2), gradients)
+    assert np.abs(before + gradients).max(axis=1).min() > 0.1
+    curvature.forget(Places(np.array([0]), all_rows=False))
+    after = curvature.directions(np.arange(2), gradients)
+    np.testing.assert_array_equal(after, [-gradients[0], before[1]])
+
+
 def test_stops_at_the_first_gradient_below_the_tolerance():
     path = minimize_lbfgs(rosenbrock, START, max_iter=200, tol=1e-3)
     assert path.converged

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from covshift.tables import TableError, read_table
-from covshift.tables.file_formats import query_file, split_part
+from covshift.tables.file_formats import _shown, query_file, split_part
 
 TEXT = "age,city\n30,Oslo\n40.5,Rome\n"
 READ = {"age": [30.0, 40.5], "city": ["Oslo", "Rome"]}
@@ -80,6 +80,13 @@ def test_a_workbook(workbook):
     assert table.notes[0] == (
         "Read the sheet 'People'; the workbook also has 'Notes'. To read another one: FILE#SHEET."
     )
+
+
+def test_whole_numbers_of_a_workbook_are_shown_as_such_while_they_are_exact():
+    """From 2 ** 53 on, a number with a point may stand for another whole number."""
+    numbers = [7.0, -(2.0**53) + 1, 2.0**53, 0.5, 7]
+    shown = ["7", "-9007199254740991", "9007199254740992,0", "0,5", "7"]
+    assert [_shown(number, ",") for number in numbers] == shown
 
 
 def test_a_sheet_by_name(workbook):

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from math import sqrt
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
@@ -38,6 +38,8 @@ from covshift.base import (
     UnitAdapter,
     all_or_nothing,
     check_count,
+    check_flag,
+    check_number,
     check_option,
 )
 from covshift.domains import check_fit_domains, check_new_domains
@@ -102,11 +104,6 @@ def _times_slope(errors: FloatArray, F: FloatArray, name: Squashing, room: Float
         np.square(F, out=room)
         np.subtract(1.0, room, out=room)
     errors *= room
-
-
-def stacked(samples: Sequence[FloatArray]) -> FloatArray:
-    """Return the samples of K networks, (m, n) each, as one array whose rows are contiguous."""
-    return np.stack(samples, out=np.empty((len(samples), *samples[0].shape), samples[0].dtype))
 
 
 def append_ones(samples: FloatArray) -> FloatArray:
@@ -330,7 +327,8 @@ def noisy_epochs(
         orders = [stream.order.permuted(rows, axis=1).ravel() for stream in streams]
         for start in range(0, rows.size, width):
             parts = [order[start : start + width] for order in orders]
-            clean = stacked([X.T[part].T for X, part in zip(samples, parts, strict=True)])
+            # An array that is made of a list has contiguous rows, whatever those in the list have.
+            clean = np.array([X.T[part].T for X, part in zip(samples, parts, strict=True)])
             noisy = noisy_pairs(estimators, clean, [stream.noise for stream in streams])
             for position in range(0, clean.shape[2], n_rows):
                 cut = np.s_[:, :, position : position + n_rows]
@@ -472,7 +470,7 @@ def hold_out(
     n_held_out = min(max(1, round(first.validation_fraction * n_rows)), n_rows - 1)
     orders = [stream.held_out.permutation(n_rows) for stream in streams]
     shuffled = [X[:, order] for X, order in zip(samples, orders, strict=True)]
-    clean = stacked([X[:, :n_held_out] for X in shuffled])
+    clean = np.array([X[:, :n_held_out] for X in shuffled])
     noisy = noisy_pairs(estimators, clean, [stream.held_out for stream in streams])
     watched = EarlyStopping(networks.theta, noisy, clean, first.patience)
     return watched, [X[:, n_held_out:] for X in shuffled]
@@ -771,23 +769,19 @@ class DenoisingAutoencoder(DomainTransformer):
         for name, options in OPTIONS.items():
             check_option(name, getattr(self, name), options)
         for name in ("tied", "early_stopping"):
-            check_scalar(getattr(self, name), name, (bool, np.bool_))
+            check_flag(name, getattr(self, name))
         if self.n_components is not None:
             check_count("n_components", self.n_components, minimum=1)
         for name, minimum in (("batch_size", 1), ("max_epochs", 0), ("patience", 1)):
             check_count(name, getattr(self, name), minimum=minimum)
         check_scalar(self.verbose, "verbose", (bool, Integral), min_val=0)
-        most = 1 if self.noise == "masking" else np.inf
-        for name, high, boundaries in (
-            ("noise_level", most, "left"),
-            ("learning_rate", np.inf, "neither"),
+        for name, most, closed in (
+            ("noise_level", 1 if self.noise == "masking" else None, "left"),
+            ("learning_rate", None, "neither"),
             ("momentum", 1, "left"),
             ("validation_fraction", 1, "neither"),
         ):
-            value = getattr(self, name)
-            if isinstance(value, bool) or value != value:  # NaN is in no interval, unnoticed
-                raise ValueError(f"{name} must be a number, got {value!r}.")
-            check_scalar(value, name, Real, min_val=0, max_val=high, include_boundaries=boundaries)
+            check_number(name, getattr(self, name), minimum=0, maximum=most, closed=closed)
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "components_")

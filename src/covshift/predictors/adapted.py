@@ -277,6 +277,7 @@ class AdaptedEstimator(DomainRequests, BaseEstimator):
             return self.adapter
         if hasattr(self, "adapter_"):
             return self.adapter_
+        # What an adapter can do does not depend on the size of the problem; any size serves to ask.
         return find_record(self.adapter).build(Size(n_source=100, n_target=100, n_features=2))
 
     def _by_rows(self, method, X, sample_domain):
@@ -349,6 +350,7 @@ class AdaptedEstimator(DomainRequests, BaseEstimator):
         if np.count_nonzero(np.bincount(strata) >= MIN_KEPT) < self._n_strata:
             return  # too few rows to fit a model without some of them
         by_domain = np.unique(domains.sample_domain[held], return_inverse=True)[1].ravel()
+        # Of each domain and class about its share.
         chosen = draw_kept(by_domain * (strata.max() + 1) + strata)
         held, y = held[chosen], y[chosen]
         said = cross_fit(
@@ -642,6 +644,8 @@ class AdaptedClassifier(SetPredictor, ScoredClassifier, AdaptedEstimator):
     def _learn_target_shares(self, X, unit):
         if self.class_shares != ESTIMATED:
             return
+        # Probabilities of the new rows as rows of the new target, whose statistics the adapter has
+        # by now.
         domain = None if unit is None else np.full(X.shape[0], unit)
         ratios = self._ratios(self._calibrated(X, domain))
         self._share_ratios = {**self._share_ratios, TARGET if unit is None else str(unit): ratios}

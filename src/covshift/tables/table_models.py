@@ -39,8 +39,8 @@ from covshift.row_checks import check_magnitude
 from covshift.shared_docs import documented_like
 from covshift.tables.encoder import TableEncoder, take_any_column
 from covshift.tables.matching import NEW, MatchedTables
+from covshift.tables.monitoring_words import OF_CLASSES_ONLY
 from covshift.tables.schema import TableSchema
-from covshift.tables.table_words import OF_CLASSES_ONLY
 from covshift.tables.text_layout import plain_name
 
 if TYPE_CHECKING:
