@@ -290,7 +290,7 @@ class AdaptedEstimator(DomainRequests, BaseEstimator):
             return self.adapter
         if hasattr(self, "adapter_"):
             return self.adapter_
-        # What an adapter can do does not depend on the size of the problem; any size serves to ask.
+        # Abilities of an adapter do not depend on the size of the problem; any size serves to ask.
         return find_record(self.adapter).build(Size(n_source=100, n_target=100, n_features=2))
 
     def _by_rows(self, method, X, sample_domain):
