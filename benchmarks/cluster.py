@@ -26,7 +26,7 @@ from distributed import Client, LocalCluster
 from measuring import report
 
 from covshift import PeriodicSparseFiltering
-from covshift.kernels.activations import half_angle_is_cheaper
+from covshift.kernels.activations_and_norms import half_angle_is_cheaper
 from covshift.kernels.filter_streams import ActivationRule, first_sums
 from covshift.streams.rows import DaskRows
 

@@ -16,7 +16,7 @@ import numpy as np
 from measuring import added_megabytes, median_seconds, report
 
 from covshift.kernels.filter_losses import filter_losses
-from covshift.kernels.row_blocks import KEPT_BYTES, cut_rows
+from covshift.kernels.row_blocks import KEPT_BYTES, cut_into_blocks
 
 BASE = {"n": 4000, "m": 72, "L": 72, "K": 1}
 SIZES = {
@@ -56,7 +56,7 @@ def evaluation(n, m, L, K):
 
 def n_blocks(n, m, L, K):
     """Blocks of rows, each of which costs about sixty calls of NumPy."""
-    rows = cut_rows(np.empty((n, m)), np.zeros(n, dtype=int), K, L, passes=1)
+    rows = cut_into_blocks(np.empty((n, m)), np.zeros(n, dtype=int), K, L, passes=1)
     return sum(len(lane.blocks) for lane in rows.lanes)
 
 

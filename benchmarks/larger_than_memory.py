@@ -22,7 +22,8 @@ import numpy as np
 from measuring import median_seconds, report
 
 from covshift import PeriodicSparseFiltering, SparseFiltering
-from covshift.kernels.filter_losses import filter_losses, streamed_losses
+from covshift.kernels.filter_losses import filter_losses
+from covshift.kernels.filter_streams import streamed_losses
 from covshift.streams import ArrayRows
 
 ROWS = int(os.environ.get("ROWS", 5_000_000))

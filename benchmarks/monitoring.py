@@ -41,7 +41,7 @@ from covshift.predictors.objectives import ACCURACY
 from covshift.selection.performance_estimate import coefficients, predict_score
 from covshift.tables import TableClassifier, match_tables
 from covshift.tables.monitoring_batch import MAX_ROWS, SERIES_LEVEL, Sample, compare_batch
-from covshift.tables.monitoring_series import estimate_score
+from covshift.tables.table_models import estimate_score
 
 BATCH_ROWS, N_BATCHES, N_KEPT = 500, 20, 1000
 DROP, TOLERANCE, ORACLE_ROWS = 0.1, 0.005, 20_000

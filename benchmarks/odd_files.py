@@ -178,7 +178,7 @@ ODD_FILES = [
 ]  # fmt: skip
 
 STORIES = """
-## Eight stories
+## Messages for eight files
 
 Files of the shapes that new users brought, and what the commands print (`tests/cli/test_file_stories.py`
 runs them on small files of the same shape; `tests/cli/test_odd_pairs.py` has more pairs).
@@ -187,8 +187,8 @@ runs them on small files of the same shape; `tests/cli/test_odd_pairs.py` has mo
 |---|---|
 | `?` for missing | Read '?' as missing in 'x' (32 cells). If it is a value: --not-missing "?". |
 | R's `write.table(sep=",")` | The first row has one name fewer than the rows have cells: the first column is read as row names, as R writes them. If they are not, name all columns. |
-| ISO and US dates | Used the dates in 'visit' as: time of year, weekday. A date as a number would only separate old rows from new ones; to use it so: --as visit=days. |
-| a date used as a number | A classifier separates training rows from new rows with AUC 1.00, mostly by 'visit' (alone 1.00); without it: ... 'visit' looks like a clock: the new rows lie beyond the training rows because they are later. To leave it out: --ignore visit. |
+| ISO and US dates | Used the dates in 'visit' as: time of year, weekday. A date as a number would only separate old rows from new rows. To use it nevertheless: --as visit=days. |
+| a date used as a number | A classifier separates training rows from new rows with AUC 1.00, mostly by 'visit' (AUC 1.00 alone); without it the AUC is ... 'visit' looks like a clock: the new rows lie beyond the training rows because they are later. To leave it out: --ignore visit. |
 | `RowNumber`, `Surname` | Ignored 'RowNumber': it looks like a row number (whole numbers that increase from row to row). To use it: --use RowNumber. Column 'Surname' has ... different texts: the 30 most frequent are used, the others are one category. To leave it out: --ignore Surname. |
 | a column that gives the label away | Column 'outcome' alone predicts the label with balanced accuracy 1.000 on held-out rows. If it is known only after the outcome: --ignore outcome. |
 | unseen categories, in `predict` | Column 'site': all 160 rows have values that no training row has ('Z'); they have no effect there. |

@@ -33,8 +33,8 @@ from stored_votes import MODELS, OBJECTIVES, VOTE, model_of, read_all
 from threadpoolctl import threadpool_limits
 
 import covshift.selection
-from covshift.kernels.probabilities import reweigh_classes
-from covshift.predictors.class_proportions import SHARE_PRIOR, class_shares, share_ratios
+from covshift.kernels.probabilities import class_shares, reweigh_classes
+from covshift.predictors.class_proportions import SHARE_PRIOR, share_ratios
 from covshift.predictors.held_out_rows import HeldOutRows
 from covshift.predictors.objectives import METRICS, decide_classes
 from covshift.predictors.prediction_sets import (

@@ -38,7 +38,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
 import covshift.selection
-from covshift.predictors.objectives import negative_mae, r2
+from covshift.measures.labeled_scores import negative_mae, r2
 from covshift.selection.bench import Bench, Problem, predicted_numbers
 from covshift.selection.candidates import default_candidates
 from covshift.selection.choice import choose_plain

@@ -18,7 +18,7 @@ from baselines import plain_fit, plain_loss, released_loss
 from measuring import report
 
 from covshift import fit_each, stack_domains
-from covshift.paper.synthetic.systems import READINGS, build
+from covshift.paper.synthetic.systems import READINGS, build_part
 from covshift.paper.synthetic.trials import draw_trial
 
 warnings.filterwarnings("ignore", category=UserWarning)
@@ -29,7 +29,7 @@ data = [stack_domains(draw.data.X_source, draw.data.y_source, draw.data.X_target
 
 def ours(part):
     """Seconds for all trials, and the fitted filters."""
-    filters = [build(part, *draw) for draw in draws]
+    filters = [build_part(part, *draw) for draw in draws]
     start = time.perf_counter()
     fitted = fit_each(filters, data)
     return time.perf_counter() - start, fitted

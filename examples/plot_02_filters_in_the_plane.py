@@ -1,6 +1,6 @@
 """
-What filters see in the plane
-=============================
+What filters detect in the plane
+================================
 
 A filter is a direction w. Sparse filtering takes the absolute value of w·x, periodic sparse
 filtering 1 + sin(w·x); then all filters of a row are divided by their common length. So two

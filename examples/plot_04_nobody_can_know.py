@@ -1,6 +1,6 @@
 """
-What no method can know
-=======================
+Two targets that rows cannot distinguish
+========================================
 
 The two variants of the periodic data set share every row of source and target. Their source
 labels differ in a few rows in a thousand; their target labels are opposite. A model that is

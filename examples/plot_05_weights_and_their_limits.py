@@ -3,8 +3,8 @@ Importance weights, and when not to trust them
 ==============================================
 
 Weights make source rows count as often as they would occur in the target. That needs source
-rows where the target has some. Three diagnostics say how far it can be trusted, and each sees
-something that the others miss.
+rows where the target has some. Three diagnostics say how far the weights can be
+trusted, and each detects something that the other two miss.
 """
 
 import warnings

@@ -2,8 +2,8 @@
 Where each adapter works, and where it harms
 ============================================
 
-Every adapter on every world, three draws each: the paper's four data sets, and two in which
-each domain has an offset and unit of its own, with equal and with unequal class shares.
+Every adapter on six data sets, three draws each: the paper's four, and two in which each domain
+has an offset and unit of its own, with equal and with unequal class proportions.
 """
 
 import warnings
@@ -57,7 +57,7 @@ worlds = {
     "smooth": make_smooth_shift,
     "diagonal": make_diagonal_shift,
     "offset\nand unit": make_offset_shift,
-    "offset, unit,\nclass shares": make_offset_and_shares,
+    "offset, unit,\nclass proportions": make_offset_and_shares,
 }
 adapters = {
     "none": None,

@@ -2,7 +2,7 @@
 A number instead of a class
 ===========================
 
-`AdaptedRegressor` takes the same adapters but those that read class labels. Here the true curve
+`AdaptedRegressor` takes the same adapters, except those that read class labels. Here the true curve
 is bent, the model is a straight line, and the target lies at one end: weights let the line fit
 there.
 """

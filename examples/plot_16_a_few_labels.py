@@ -2,8 +2,8 @@
 A few labels of the target
 ==========================
 
-``label_mask`` says which labels may be read. By default that is those of the source; where some
-rows of the target were labeled by hand, say so, and adapter and classifier use them.
+``label_mask`` says which labels may be read: by default those of the source. If it also marks rows
+of the target that were labeled by hand, adapter and classifier use these labels.
 """
 
 import matplotlib.pyplot as plt

@@ -1,9 +1,9 @@
 """
-What a diagnosis says
-=====================
+Reading a diagnosis
+===================
 
 Six sites measure the same things with offsets of their own, and a seventh has no labels.
-`diagnose` lets source rows play those of the seventh, and scores every candidate there.
+`diagnose` takes source rows as the target, and scores every candidate on them.
 """
 
 import matplotlib.pyplot as plt

@@ -3,7 +3,7 @@ Rows that are never in memory at once
 =====================================
 
 A Dask array is a plan: its blocks are made, or read from Parquet or Zarr, when they are needed and
-forgotten afterwards. Filters are fitted to it in passes over the blocks. Memory between passes
+forgotten afterward. Filters are fitted to it in passes over the blocks. Memory between passes
 is that of the filters, so that the table may be of any size, and lie on a cluster.
 """
 

@@ -29,14 +29,18 @@ def command_line(out: Path, options: argparse.Namespace) -> list[str]:
 
 
 def count_stored(out: Path) -> int:
-    """Return how many results a run has stored so far."""
+    """Return how many results a run has stored so far.
+
+    A run locks its file until it ends. The file is read all the same, as if nothing wrote to it;
+    in the middle of a change that may fail, and counts as none.
+    """
     path = out / "trials.sqlite"
     if not path.exists():
         return 0
     try:
-        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=10)) as store:
+        with closing(sqlite3.connect(f"file:{path}?immutable=1", uri=True)) as store:
             return int(store.execute("SELECT COUNT(*) FROM trials").fetchone()[0])
-    except sqlite3.OperationalError:  # the table is not made yet
+    except sqlite3.DatabaseError:
         return 0
 
 
@@ -78,13 +82,17 @@ def main(arguments: list[str] | None = None) -> int:
             ended = run_until(command_line(killed, options), killed, moment)
             if ended:
                 break
-            kills += 1
-            print(f"Killed with {count_stored(killed)} of {total} results stored.", flush=True)
+            stored = count_stored(killed)
+            kills += stored < total  # else only the tables were left to write
+            print(f"Killed with {stored} of {total} results stored.", flush=True)
         run_until(command_line(killed, options), killed, sys.maxsize)
         tables = [read_tables(whole), read_tables(killed)]
         names = [sorted(os.listdir(one)) for one in (whole, killed)]
     differ = [name for name in tables[0] if tables[0][name] != tables[1].get(name)]
-    print(f"{kills} kills, {total} results, {len(tables[0])} tables, {len(differ)} of them differ.")
+    print(
+        f"{kills} kills with results missing, {total} results, {len(tables[0])} tables, "
+        f"{len(differ)} of them differ."
+    )
     for name in differ:
         print(f"{name} differs.")
     if names[0] != names[1]:

@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from covshift.tables.monitoring_history import append_history, make_key, read_history
+from covshift.tables.monitoring_history import append_history, batch_key, read_history
 
 PAUSE = 0.02  # seconds, at most, between kills
 
@@ -28,7 +28,7 @@ def write_share(path: Path, first: int, last: int) -> None:
     for number in range(first, last):
         name = f"batch {number}"
         line = {
-            "kind": "batch", "key": make_key(name), "name": name, "digest": str(number),
+            "kind": "batch", "key": batch_key(name), "name": name, "digest": str(number),
             "rows": 10, "moved": False, "what_moved": [],
             "features": ["x" * (number % 97)] * (number % 53),
         }  # fmt: skip

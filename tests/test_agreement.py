@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC, LinearSVC
 
 from covshift import AdaptedClassifier, AutoAdaptedClassifier, load, save
-from covshift.predictors.class_proportions import is_unbalanced
+from covshift.kernels.probabilities import is_unbalanced
 from covshift.predictors.objectives import OBJECTIVES, decide_classes
 from covshift.tables import TableClassifier, match_tables
 from tests.cli.user_files import run, succeed

@@ -1,4 +1,4 @@
-"""What the README and CONTRIBUTING show is what happens."""
+"""The README and CONTRIBUTING show real output."""
 
 import importlib.util
 import re
@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 README = ROOT / "README.md"
+RECORDS = ROOT / "docs" / "design"
 
 
 def test_readme_shows_what_happens(tmp_path, monkeypatch):
@@ -37,10 +38,20 @@ def test_excerpts_show_lines_of_the_output():
     assert shown == f"{long[:94]}\n    {long[95:]}\nlast\n"
 
 
+def count_words(text):
+    """As `wc -w` counts, code and marks included, without the frames of tables."""
+    return len(re.sub(r"\|(?:-+:?\|)*", " ", text).split())
+
+
+def test_design_records_fit_on_a_page():
+    records = {path.name: count_words(path.read_text("utf-8")) for path in RECORDS.glob("0*.md")}
+    assert len(records) > 30
+    assert {name: n for name, n in records.items() if n > 600} == {}
+
+
 def test_readme_is_short_and_has_a_picture():
     text = README.read_text(encoding="utf-8")
-    # As `wc -w` counts, code and marks included, without the frames of tables.
-    assert len(re.sub(r"\|(?:-+:?\|)*", " ", text).split()) <= 600
+    assert count_words(text) <= 600
     (picture,) = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", text)
     assert (ROOT / picture).stat().st_size < 300_000
 

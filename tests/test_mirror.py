@@ -13,13 +13,14 @@ TESTS = Path(__file__).parent
 NO_MIRROR = {"benchmarks", "fixtures", "hardening", "twins"}  # not of the package's folders
 # Files without a test that names them: what they do shows only through others.
 THROUGH = {
-    "kernels/gaussian_kernels.py": "measures/test_mmd.py",
+    "kernels/gaussian_kernels.py": "weights/test_kmm.py",
     "measures/sample_checks.py": "test_bad_input.py",
     "paper/commands.py": "paper/speech/test_command.py",
-    "paper/runs.py": "paper/speech/test_command.py",
+    "paper/command_runs.py": "paper/speech/test_command.py",
     "predictors/_gaussian_classifier.py": "predictors/test_lsp_classifier.py",
     "predictors/gaussian_kernel_ridge.py": "selection/test_label_tasks.py",
     "tables/model_updates.py": "cli/test_monitor.py",
+    "tables/monitoring_words.py": "cli/test_monitor.py",
     "tables/table_words.py": "cli/test_snapshots.py",
 }
 

@@ -1,4 +1,4 @@
-"""Files that are whole or not there: threads at once, a loss of power, symbolic links."""
+"""Files that are complete or absent: threads at once, a loss of power, symbolic links."""
 
 import os
 import subprocess

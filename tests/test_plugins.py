@@ -150,7 +150,8 @@ def installed(tmp_path_factory):
     done = run(folder, "-m", "covshift", *adapt.split())
     assert done.stderr == ""
     assert done.stdout.endswith(
-        "Model: model.skops\nIt holds types of other packages. Commands that read it need: "
+        "Model: model.skops\nThe model file holds types of other packages. "
+        "Commands that read it need: "
         f"{TRUST}\n"
     )
     return folder

@@ -29,6 +29,7 @@ from covshift.registry import (
     names,
     records,
 )
+from covshift.selection.assessment_words import name_candidate
 from covshift.selection.candidates import (
     MODELS,
     candidates_around,
@@ -320,7 +321,7 @@ def test_a_name_means_the_same_for_arrays_and_frames():
 def test_every_name_that_is_shown_can_be_asked_for():
     """Leaderboard, members, decision and diagnosis, with the settings that the name means."""
     X, y, sample_domain, _ = make_problem(n=30)
-    size = problem_size(X, 3, sample_domain)  # of all rows, not of those that are looked at
+    size = problem_size(X, 3, sample_domain)  # of all rows, not of those that are examined
     quick = {"max_rows": 50, "time_budget": 0}  # names do not depend on scores and evidence
     model = AutoAdaptedClassifier(random_state=0, **quick)
     model.fit(X, y, sample_domain=sample_domain)
@@ -330,7 +331,7 @@ def test_every_name_that_is_shown_can_be_asked_for():
     for name in [*shown, *model.chosen_, *(name.partition(" +")[0] for name in shown)]:
         adapter, kind = check_choice(name, None)
         assert name in (adapter, f"{adapter} + {kind}")
-    assert model.chosen_[0] in model.decision_
+    assert name_candidate(model.chosen_[0]) in model.decision_
     for one in [*found._bench.candidates, *(member.candidate for member in model.members_)]:
         built = find_record(one.adapter_name).build(size)
         assert str(one.adapter.get_params()) == str(built.get_params())

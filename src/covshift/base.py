@@ -166,8 +166,8 @@ def check_number(
         raise ValueError(f"{name} must be finite, got {value!r}.")
 
 
-def check_candidates(name: str, values: Any) -> FloatArray:
-    """Return a positive number, or several, as an array of candidates."""
+def check_positive(name: str, values: Any) -> FloatArray:
+    """Return an array of one or several positive numbers, or raise."""
     try:
         candidates = np.atleast_1d(np.asarray(values, dtype=np.float64))
     except (TypeError, ValueError):
@@ -181,7 +181,7 @@ def check_candidates(name: str, values: Any) -> FloatArray:
 def bandwidth_candidates(sigmas: Any, A: FloatArray, B: FloatArray) -> FloatArray:
     """Return the candidates given, or multiples of the median distance between all rows."""
     if sigmas is not None:
-        return check_candidates("sigmas", sigmas)
+        return check_positive("sigmas", sigmas)
     candidates: FloatArray = np.multiply(MEDIAN_MULTIPLES, median_bandwidth(A, B))
     return candidates
 
@@ -350,6 +350,7 @@ class UnitAdapter(TargetLearner):
         unit = position[0]  # validation lets no X without rows through
         if (position == unit).all():  # the usual case needs no picking of rows
             return X.copy() if unit < 0 else self._apply(X, unit).astype(X.dtype, copy=False)
+        # One product for each unit, not for each row.
         Z = np.empty((X.shape[0], self._n_features_out), dtype=X.dtype)
         for unit in np.unique(position).tolist():
             rows = position == unit
@@ -370,6 +371,8 @@ class UnitAdapter(TargetLearner):
 
     def _store(self, learned: Mapping[Unit, tuple[Any, ...]]) -> None:
         self.units_ = list(learned)
+        # A domain that learned only a part (a feature without values, say) takes the rest from its
+        # role.
         completed = [
             self._complete(own, learned.get(role_of(unit), own)) for unit, own in learned.items()
         ]

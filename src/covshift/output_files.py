@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy
 import scipy
@@ -183,7 +183,7 @@ def prepare_folder(folder: Path, min_free_bytes: int = 0) -> None:
 
 
 def software_versions() -> dict[str, str]:
-    """Return the versions of Python and the libraries below, and the kind of machine.
+    """Return the versions that output files name: of Python and libraries, and the kind of machine.
 
     Returns
     -------
@@ -196,3 +196,8 @@ def software_versions() -> dict[str, str]:
         "scikit-learn": sklearn.__version__,
         "platform": f"{platform.system()} {platform.machine()}",
     }
+
+
+def same_file(one: Any, other: Any) -> bool:
+    """Return whether two paths name one file."""
+    return os.path.realpath(os.fspath(one)) == os.path.realpath(os.fspath(other))

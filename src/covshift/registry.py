@@ -108,7 +108,7 @@ _BY_FEATURE: dict[str, Any] = {
     "before": (),
 }
 _ALIGNED: dict[str, Any] = {
-    "harms": "The rows of one class have moved and not all rows.",
+    "harms": "Only the rows of one class have moved.",
     "needs_target": True,
     "learns_targets": True,
     "streams": True,
@@ -178,7 +178,7 @@ BUILT_IN: tuple[AdapterRecord, ...] = (
     AdapterRecord(
         name="standardize",
         path=STANDARDIZED_PATH,
-        title="mean and standard deviation of each feature, source and target apart",
+        title="mean and standard deviation of each feature, separately in source and target",
         assumption="Source and target differ by a shift and a scale of each feature.",
         fixes="Offsets and gains: other units, another sensor, another level.",
         harms="Class proportions differ between source and target.",

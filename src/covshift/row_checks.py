@@ -13,6 +13,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_array, validate_data
 
+from covshift.kernels.array_types import IntArray, Rows
+from covshift.kernels.row_blocks import view_rows
+
+TILE_BYTES = 2**22  # near the cache
 DATES = ("date", "time", "duration", "period")  # how types of dates and times begin
 DATE_TYPES = (date, time, timedelta, np.datetime64, np.timedelta64)  # of single values
 
@@ -142,7 +146,7 @@ def _check_coordinates(X: Any) -> None:
 
 
 def largest_magnitude(dtype: Any) -> float:
-    """Return the magnitude up to which values can be squared and summed in this precision.
+    """Return the magnitude that checks of rows allow: squares can be summed in this precision.
 
     The cube root leaves a third of the exponents for the number of rows and for factors.
     """
@@ -210,3 +214,21 @@ def refuse_dask(estimator: Any, X: Any) -> None:
             f"{type(estimator).__name__} takes rows in memory, not a {type(X).__name__} of Dask: "
             "give it a sample of the rows, X[rows].compute()."
         )
+
+
+def count_unreadable(rows: Rows, codes: IntArray, dtype: Any, limit: float) -> tuple[int, int, int]:
+    """Return the numbers of entries that are NaN, infinite, or of a magnitude above the limit."""
+    n_nan = n_infinite = n_large = 0
+    step = max(1, TILE_BYTES // (rows.shape[1] * np.dtype(dtype).itemsize))
+    for start in range(0, rows.shape[0], step):
+        tile = view_rows(rows, start, start + step, dtype)
+        values = (tile.data if sparse.issparse(tile) else tile).ravel()
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares = float(values @ values)
+        # One look is enough for most: NaN and large values fail this.
+        if squares < np.inf and squares <= limit**2 / 2:
+            continue
+        n_nan += int(np.isnan(values).sum())
+        n_infinite += int(np.isinf(values).sum())
+        n_large += int((np.abs(values) > limit).sum())
+    return n_nan, n_infinite, n_large

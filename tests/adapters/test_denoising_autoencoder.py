@@ -565,7 +565,7 @@ def test_both_ways_to_the_sigmoid_are_accurate(n, dtype):
     expected = [[1 / (1 + math.exp(-h)) if h > -50 else math.exp(h) for h in row]
                 for row in H.tolist()]  # fmt: skip
     assert_allclose(
-        training.squash(H.copy(), "sigmoid"),
+        training._squash(H.copy(), "sigmoid"),
         expected,
         rtol=10 * np.finfo(dtype).eps,
         atol=2 * np.finfo(dtype).tiny,

@@ -232,7 +232,7 @@ def test_a_classifier_learns_a_new_target_without_the_training_data(alignment, t
     assert_array_equal(model.predict(X[300:600]), before)
 
 
-# What only one of them has or promises.
+# Promises of one of them only.
 
 
 def test_coral_can_leave_means_alone():

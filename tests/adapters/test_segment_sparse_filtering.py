@@ -98,6 +98,14 @@ def test_gain_of_all_windows_changes_nothing():
     assert_allclose(ours.transform(X), theirs.transform(1024 * X), rtol=1e-9)
 
 
+@pytest.mark.parametrize("normalize", [True, False])
+def test_windows_much_larger_than_those_of_the_fit(normalize):
+    model = SegmentSparseFiltering(**SMALL, normalize=normalize).fit(make_windows() * 1e-200)
+    assert np.isfinite(model.transform(make_windows() * 1e-200)).all()
+    with pytest.raises(ValueError, match=r"X holds magnitudes up to .*e\+0., for which"):
+        model.transform(make_windows())
+
+
 def test_segments_are_of_all_windows_channels_and_places():
     X = np.arange(3 * 2 * 10.0).reshape(3, 20)  # each sample its own number
     everything = draw_segments(ArrayRows(X), 4, 2, 1000, 0)
@@ -169,7 +177,7 @@ def test_the_penalty_makes_filters_sparse():
 
 
 def test_finds_which_waveform_a_window_holds():
-    """One of two bursts anywhere in noise, across a gain: no fixed place tells them apart."""
+    """One of two bursts anywhere in noise, across a gain: no fixed place distinguishes them."""
     rng = np.random.default_rng(0)
     t = np.arange(40)
     bursts = np.exp(-t / 10) * np.sin(np.array([[0.6], [1.4]]) * t)

@@ -23,7 +23,7 @@ def first_class(task, seed):
 
 
 def look_around(task, seed):
-    """What a method sees of labels and threads, as extras."""
+    """Return the labels and threads that a method sees, as extras."""
     n_classes = len(np.unique(task.y_source))
     P = np.random.default_rng(seed).dirichlet(np.ones(n_classes), size=len(task.X_test))
     extras = {
@@ -64,6 +64,41 @@ def too_few(task, seed):
     return first_class(task, seed)[1:]
 
 
+def uniform(task):
+    n_classes = len(np.unique(task.y_source))
+    return np.full((len(task.X_test), n_classes), 1 / n_classes)
+
+
+def nan_probabilities(task, seed):
+    P = uniform(task)
+    P[3] = np.nan
+    return Prediction(first_class(task, seed), P)
+
+
+def margins(task, seed):
+    return Prediction(
+        first_class(task, seed), uniform(task) * [-1, *[2] * (uniform(task).shape[1] - 1)]
+    )
+
+
+def half_the_probabilities(task, seed):
+    return Prediction(first_class(task, seed), uniform(task) / 2)
+
+
+def column(task, seed):
+    return first_class(task, seed)[:, None]
+
+
+def nan_labels(task, seed):
+    return np.full(len(task.X_test), np.nan)
+
+
+def garbage(task, seed):
+    print("\x1b[2J{\x00 not a result")
+    os.write(1, b'{"task": "forged"}\n\xff')
+    return first_class(task, seed)
+
+
 def unknown_class(task, seed):
     return np.full(len(task.X_test), task.y_source.max() + 1)
 
@@ -93,7 +128,7 @@ def some_tasks(n=2):
 
 
 def small_task(family):
-    """A task of few rows and the same without labels but those of target rows."""
+    """A task of few rows and the same without labels except those of target rows."""
     task = next(one for one in made_up_tasks(1) if one.cluster == family)
     drawn = draw_task(task)
     few = np.arange(0, len(drawn.X_source), 3)

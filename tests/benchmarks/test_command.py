@@ -1,7 +1,11 @@
 """The command: a stranger's method from its file to the leaderboard, quick runs, lists."""
 
 import csv
+import json
+import os
 import shutil
+import subprocess
+import sys
 from argparse import Namespace
 from pathlib import Path
 
@@ -11,7 +15,8 @@ import pytest
 from covshift_bench import methods
 from covshift_bench.command import main, sample_tasks, tasks_of_results
 from covshift_bench.methods import all_methods
-from covshift_bench.results import read_lines
+from covshift_bench.results import open_results, read_lines
+from covshift_bench.summary import PLAIN
 from covshift_bench.tasks import read_tasks
 
 TASK = "made up: shift_and_scale, seed 0"
@@ -26,7 +31,12 @@ def stranger(tmp_path):
     assert len(text.splitlines()) <= 20
     text = text.replace("my centered logistic", "stranger's logistic")
     (folder / "stranger_method.py").write_text(text, encoding="utf-8")
-    return folder
+    before = set(sys.modules)
+    yield folder
+    sys.path[:] = [one for one in sys.path if one != str(folder)]
+    for name in set(sys.modules) - before:
+        if str(folder) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -87,6 +97,69 @@ def test_nothing_to_run_is_said(tmp_path):
         main(["run", "--out", str(tmp_path / "results.jsonl")])
     with pytest.raises(SystemExit, match="No name matches"):
         main(["run", "--made-up", "1", "--methods", "nothing"])
+
+
+def stopped(arguments):
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    return str(stop.value)
+
+
+def test_missing_files_and_files_without_methods_are_named(stranger, tmp_path):
+    run = ["run", "--made-up", "1", "--out", str(tmp_path / "results.jsonl")]
+    nowhere = str(tmp_path / "nowhere")
+    assert stopped([*run, "--methods-from", nowhere]) == f"{nowhere} is not a folder."
+    (stranger / "helping.py").write_text("")
+    assert "helping.py has no list METHODS" in stopped([*run, "--methods-from", str(stranger)])
+    (stranger / "helping.py").rename(stranger / "calendar.py")
+    assert "another module is named 'calendar'" in stopped([*run, "--methods-from", str(stranger)])
+    assert "nowhere does not exist" in stopped(["summary", nowhere])
+    (tmp_path / "empty.jsonl").touch()
+    empty = ["page", str(tmp_path / "empty.jsonl")]
+    assert "Run the method auto" in stopped(empty)
+    assert "held-out, simulated" in stopped([*empty, "--list", "held"])
+    assert "held-out, simulated" in stopped(["run", str(tmp_path), "--list", "held"])
+    assert "held-out, simulated" in stopped(["tasks", str(tmp_path), "--list", "held"])
+
+
+def test_results_of_a_task_that_was_drawn_anew_are_left_out(tmp_path, capsys):
+    out = tmp_path / "results.jsonl"
+    main(
+        ["run", "--made-up", "1", "--tasks", TASK, "--methods", "plain logistic", "--out", str(out)]
+    )
+    line = read_lines(out)[0]
+    for name in PLAIN.values():
+        text = json.dumps(line | {"method": name, "seconds": None})
+        out.write_text(out.read_text() + text + "\n")
+    main(["summary", str(out)])
+    assert "2 methods" not in capsys.readouterr().out
+    out.write_text(out.read_text().replace('"rows": ""', '"rows": "other"'))
+    assert "None of 0 tasks" in stopped(["summary", str(out)])
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs limits of the size of a file")
+def test_a_full_disk_and_a_second_run_stop_with_a_word_and_lose_nothing(tmp_path):
+    out = tmp_path / "results.jsonl"
+    run = ["run", "--made-up", "1", "--tasks", TASK, "--out", str(out)]
+    run += ["--methods", "plain logistic", "plain SVC", "plain nearest neighbors"]
+    with open_results(out):
+        assert stopped(run).startswith(f"Stopped: {out} is in use by another run.")
+    code = (
+        "import resource, sys; from covshift_bench.command import main; "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000)); main(sys.argv[1:])"
+    )
+    command = [sys.executable, "-c", code, *run]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert found.returncode == 1
+    assert "Traceback" not in found.stderr
+    assert found.stderr.startswith("Stopped: [Errno 27]")
+    before = read_lines(out)
+    assert 1 <= len(before) < 3
+    assert out.stat().st_size == 6000  # the line that did not fit is there in part
+    main(run)
+    lines = read_lines(out)
+    assert lines[: len(before)] == before
+    assert [line["status"] for line in lines] == ["ok"] * 3
 
 
 def test_a_list_of_other_collections_is_written_and_checked(tmp_path, capsys):

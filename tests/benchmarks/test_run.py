@@ -97,7 +97,9 @@ def test_predictions_of_a_method_without_target_labels_in_one_thread(tmp_path):
 def test_failures_are_results_and_the_others_go_on(tmp_path):
     out = tmp_path / "results.jsonl"
     wrong = [fake.go_wrong, fake.leave, fake.kill_itself, fake.too_few, fake.unknown_class]
-    run_all(fake.some_tasks(1), [*wrong, fake.not_plain, fake.first_class], out, n_jobs=2)
+    wrong += [fake.nan_probabilities, fake.margins, fake.half_the_probabilities]
+    wrong += [fake.column, fake.nan_labels, fake.not_plain]
+    run_all(fake.some_tasks(1), [*wrong, fake.garbage, fake.first_class], out, n_jobs=2)
     lines = by_method(out)
     assert {name: line["status"] for name, line in lines.items()} == {
         "go_wrong": "failed",
@@ -105,7 +107,13 @@ def test_failures_are_results_and_the_others_go_on(tmp_path):
         "kill_itself": "died",
         "too_few": "failed",
         "unknown_class": "failed",
+        "nan_probabilities": "failed",
+        "margins": "failed",
+        "half_the_probabilities": "failed",
+        "column": "failed",
+        "nan_labels": "failed",
         "not_plain": "failed",
+        "garbage": "ok",
         "first_class": "ok",
     }
     assert "RuntimeError: out of luck" in lines["go_wrong"]["error"]
@@ -114,6 +122,10 @@ def test_failures_are_results_and_the_others_go_on(tmp_path):
     assert "labels, got shape" in lines["too_few"]["error"]
     assert "not JSON serializable" in lines["not_plain"]["error"]
     assert "does not occur" in lines["unknown_class"]["error"]
+    assert "does not occur" in lines["nan_labels"]["error"]
+    assert "labels, got shape" in lines["column"]["error"]
+    for name in ("nan_probabilities", "margins", "half_the_probabilities"):
+        assert "must not be negative or NaN" in lines[name]["error"]
     assert all(line["predicted"] is None for line in lines.values() if line["status"] != "ok")
 
 
@@ -173,6 +185,35 @@ def test_only_what_is_new_or_changed_is_run_again(tmp_path):
     latest = read_results([out])
     versions = {line["version"] for line in latest if line["method"] == "first_class"}
     assert (len(latest), versions) == (4, {"2"})
+
+
+def test_a_changed_method_is_not_mixed_with_its_earlier_results(tmp_path):
+    out = tmp_path / "results.jsonl"
+    tasks = fake.some_tasks(2)
+    for version, chosen, seeds in (("1", tasks, (0, 1)), ("2", tasks[:1], (0,))):
+        methods = [fake.method(one, version) for one in (fake.look_around, fake.several)]
+        run_jobs(
+            pending_jobs(chosen, [methods[0]._replace(random=True)], out, seeds=seeds)[0], None, out
+        )
+        run_jobs(pending_jobs(tasks, methods[1:], out)[0], None, out)
+    kept = read_results([out], every_seed=True)
+    found = [
+        (one["task"], one["version"], one["seed"]) for one in kept if one["method"] == "look_around"
+    ]
+    assert found == [(tasks[0].name, "2", 0)]
+    # `complete_lines` reads who made a prediction off the order: it ends what it was made with.
+    names = [one["method"] for one in kept if one["method"] != "look_around"]
+    assert names == ["the other", "several"] * 2
+
+
+def test_a_result_that_is_run_again_stands_beside_what_is_made_with_it(tmp_path):
+    line = {"task": "a", "rows": "", "size": "standard", "version": "1", "seed": 0}
+    failed, others = line | {"method": "several"}, line | {"method": "first_class"}
+    with open_results(tmp_path / "results.jsonl") as add:
+        for one in (failed, others, line | {"method": "the other"}, failed):
+            add(one)
+    names = [one["method"] for one in read_results([tmp_path / "results.jsonl"])]
+    assert names == ["first_class", "the other", "several"]
 
 
 def start_run(out, n_jobs=2):

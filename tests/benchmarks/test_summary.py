@@ -19,6 +19,7 @@ from covshift_bench.summary import (
     summarize,
     summarize_all,
     summary_markdown,
+    task_table,
 )
 from covshift_bench.tasks import Task
 
@@ -342,6 +343,19 @@ def test_a_prediction_that_comes_with_a_method_may_be_missing():
         task.name: task.name == "task 3" for task in tasks
     }
     assert candidate["gain"].abs().max() == 0
+
+
+def test_the_table_of_tasks_has_every_score_once():
+    tasks, lines = made_up_results()
+    scored = score_results(lines, tasks)
+    table = task_table(scored).set_index(["metric", "task"])
+    methods = list(dict.fromkeys(scored["method"]))
+    assert list(table.columns) == ["cluster", "mark", "n_test", *methods]
+    assert len(table) * len(methods) == len(scored)
+    for row in scored.itertuples():
+        found = table.loc[row.metric, row.task]
+        assert (found["cluster"], found["n_test"]) == (row.cluster, row.n_test)
+        assert found[row.method] == row.score
 
 
 def test_one_cluster_has_no_interval_and_small_tasks_no_share_of_harm():

@@ -1,4 +1,4 @@
-"""What `adapt`, `show` and `score` say of what to expect, from one assessment."""
+"""Expected scores in `adapt`, `show` and `score`, from one assessment."""
 
 import json
 from pathlib import Path
@@ -228,7 +228,7 @@ def test_cards_that_hold_something_else(stored, capsys):
 
 
 def test_cards_with_changed_entries_are_shown_all_the_same(made, tmp_path):
-    """Whoever writes a card may write anything; `show` prints it as any other entry."""
+    """A card may hold anything; `show` prints it as any other entry."""
     model = load(made["model"])
     good = read_card(made["model"])["assessment"]
     path = tmp_path / "m"

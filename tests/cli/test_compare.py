@@ -1,32 +1,19 @@
-"""What a person sees of `covshift compare`."""
+"""Output of `covshift compare`."""
 
 import csv
 from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from covshift.cli import build_app
 from covshift.registry import NO_ADAPTATION
 from covshift.studies.comparison import collections
 from covshift.studies.comparison import study as comparison
 from covshift.studies.comparison.systems import systems, unadapted_models
 from covshift.studies.runner import run_experiment
+from tests.cli.user_files import assert_one_line, run
 from tests.datasets.made_folders import make_vowels
 from tests.studies.measuring import declaration, measure
-
-
-def invoke(*arguments):
-    return CliRunner().invoke(build_app(), list(map(str, arguments)))
-
-
-def assert_one_line(result, *words):
-    assert result.exit_code == 1, result.output
-    assert result.stdout == ""
-    assert len(result.stderr.splitlines()) == 1
-    for word in words:
-        assert word in result.stderr
 
 
 @pytest.fixture
@@ -57,7 +44,7 @@ def folders(tmp_path):
 
 def test_compare_takes_several_collections_after_one_option(few, folders, tmp_path):
     out = tmp_path / "out"
-    result = invoke("compare", "--data", *folders, "--out", out, "--trials", 2)
+    result = run("compare", "--data", *folders, "--out", out, "--trials", 2)
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines()[-1] == f"Report: {out / 'report.html'}"
     assert "…" not in result.stdout
@@ -74,15 +61,15 @@ def test_compare_takes_several_collections_after_one_option(few, folders, tmp_pa
 
 def test_compare_goes_on_where_it_was(few, folders, tmp_path):
     arguments = ("compare", "--data", folders[0], "--data", folders[1], "--out", tmp_path / "out")
-    assert invoke(*arguments, "--trials", 1).exit_code == 0
+    assert run(*arguments, "--trials", 1).exit_code == 0
     pages = [(tmp_path / "out" / name).read_bytes() for name in ("trials.csv",)]
-    assert invoke(*arguments, "--trials", 1).exit_code == 0
+    assert run(*arguments, "--trials", 1).exit_code == 0
     assert [(tmp_path / "out" / name).read_bytes() for name in ("trials.csv",)] == pages
 
 
 def test_brackets_in_names_are_no_markup(few, folders, tmp_path):
     path = folders[1].partition("=")[2]
-    result = invoke("compare", "--data", f"[/red]={path}", "--out", tmp_path / "o", "--trials", 1)
+    result = run("compare", "--data", f"[/red]={path}", "--out", tmp_path / "o", "--trials", 1)
     assert result.exit_code == 0, result.output
     assert "[/red]" in result.stdout
 
@@ -92,10 +79,10 @@ def test_the_folder_of_another_study_is_left_alone(few, folders, tmp_path):
     run_experiment(declaration(1), measure, out / "trials.sqlite")
     (out / "report.html").write_text("theirs")
     arguments = ("compare", "--data", folders[0], "--out", out, "--trials", 1)
-    assert_one_line(invoke(*arguments), "another study (study)", "--fresh")
+    assert_one_line(run(*arguments), "another study (study)", "--fresh")
     assert (out / "report.html").read_text() == "theirs"
-    assert invoke(*arguments, "--fresh").exit_code == 0
-    assert invoke(*arguments).exit_code == 0  # more of its own is welcome
+    assert run(*arguments, "--fresh").exit_code == 0
+    assert run(*arguments).exit_code == 0  # more of its own is welcome
 
 
 @pytest.mark.parametrize(
@@ -110,7 +97,7 @@ def test_the_folder_of_another_study_is_left_alone(few, folders, tmp_path):
     ],
 )
 def test_compare_says_what_is_wrong_with_the_data(data, words, tmp_path):
-    assert_one_line(invoke("compare", "--data", *data, "--out", tmp_path / "out"), *words)
+    assert_one_line(run("compare", "--data", *data, "--out", tmp_path / "out"), *words)
     assert not (tmp_path / "out").exists()
 
 
@@ -118,7 +105,7 @@ def test_compare_says_what_is_wrong_with_the_data(data, words, tmp_path):
     ("options", "word"), [(["--trials", 0], "--trials"), (["--jobs", 0], "--jobs")]
 )
 def test_compare_checks_its_numbers(options, word, folders, tmp_path):
-    result = invoke("compare", "--data", folders[0], "--out", tmp_path / "out", *options)
+    result = run("compare", "--data", folders[0], "--out", tmp_path / "out", *options)
     assert_one_line(result, word)
 
 
@@ -127,10 +114,10 @@ def test_a_folder_that_may_not_be_looked_at(folders, tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "exists", forbidden)
-    result = invoke("compare", "--data", folders[0], "--out", tmp_path / "out")
+    result = run("compare", "--data", folders[0], "--out", tmp_path / "out")
     assert_one_line(result, f"cannot write to --out {tmp_path / 'out'}: Permission denied")
 
 
 def test_names_with_line_breaks_take_one_line(tmp_path):
-    result = invoke("compare", "--data", "a=two\nlines.npz", "--out", tmp_path / "out")
+    result = run("compare", "--data", "a=two\nlines.npz", "--out", tmp_path / "out")
     assert_one_line(result, "there is no file two lines.npz")

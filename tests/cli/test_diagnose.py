@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from covshift import load
-from covshift.cli.commands.diagnose import MODEL_FILE, adapt_command
+from covshift.cli.commands.diagnose import MODEL_FILE, _adapt_command
 from covshift.report.document import to_plain
 from covshift.tables import diagnose_tables
 from tests.cli.user_files import LAYOUTS, assert_refused, customers, run, succeed, write_tables
@@ -32,7 +32,7 @@ def cheap_and_once(monkeypatch):
             FOUND[key] = diagnose_tables(tables, progress=progress, **options)
         return FOUND[key]
 
-    monkeypatch.setattr("covshift.tables.diagnose_tables", remember)
+    monkeypatch.setattr("covshift.tables.diagnosing.diagnose_tables", remember)
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_rows_that_were_not_read_or_not_looked_at_are_told(tmp_path):
     )  # fmt: skip
     for text in (" ".join(printed.split()), page.read_text(encoding="utf-8")):
         assert "1,050 of 1,200 rows are used" in text
-        assert "of 1,050 source and 1,050 target rows, of which 600 and 600 were" in text
+        assert "of 1,050 source and 1,050 target rows; 600 and 600 of them, drawn" in text
 
 
 def test_rows_to_label_are_rows_of_the_new_table(files):
@@ -191,7 +191,7 @@ def test_the_command_repeats_what_was_given():
         "use": ["a b"], "max_risk": 0.2, "separator": "\t", "no_header": True, "db": None,
         "missing": ["-999", "?"], "as_kind": ["x=number:$"], "jobs": None, "seed": 7,
     }  # fmt: skip
-    command = adapt_command(("a b.csv", "SELECT * FROM t"), options)
+    command = _adapt_command(("a b.csv", "SELECT * FROM t"), options)
     assert shlex.split(command) == [
         "covshift", "adapt", "a b.csv", "SELECT * FROM t", "--label", "it's", "--bins", "4",
         "--target-domain", "A,B", "--target-domain", "C", "--use", "a b", "--max-risk", "0.2",

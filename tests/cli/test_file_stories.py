@@ -95,10 +95,10 @@ def test_dates(write, adapt, spelling):
     assert "separates" not in shown
     assert (
         "- Used the dates in 'visit' as: time of year, weekday. A date as a number would only "
-        "separate old rows from new ones; to use it so: --as visit=days.\n"
+        "separate old rows from new rows. To use it nevertheless: --as visit=days.\n"
     ) in shown
     clock = succeed("diagnose", *paths, "--label", "ill", "--as", "visit=days", "--ask", "0")
-    assert "mostly by 'visit' (alone 1.00)" in clock
+    assert "mostly by 'visit' (AUC 1.00 alone)" in clock
     assert "'visit' looks like a clock" in clock
     assert "--ignore visit." in clock
 

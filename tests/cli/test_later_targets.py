@@ -47,7 +47,7 @@ def test_members_that_cannot_learn_a_new_site_leave_the_vote(tmp_path):
     second = tmp_path / "second.skops"
     result = run("adapt", paths["model"], paths["later"], "--out", second)
     assert result.exit_code == 0
-    assert result.stderr.startswith(f"Left the ensemble, for all targets: {CANNOT}.")
+    assert result.stderr.startswith(f"These models left the ensemble, for all targets: {CANNOT}.")
     assert CANNOT not in result.stdout
     card = read_card(second)
     assert card["later targets"][0]["left the vote"] == [CANNOT]

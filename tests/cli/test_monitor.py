@@ -26,7 +26,7 @@ from covshift.tables import (
     read_table,
 )
 from covshift.tables.adapting import describe_model
-from covshift.tables.model_updates import reweigh_members
+from covshift.tables.model_updates import _reweigh_members
 from tests.cli.user_files import assert_refused, run, succeed, write_tables
 from tests.tables.test_monitoring_series import rows, say_estimate, write
 
@@ -62,7 +62,7 @@ def test_exit_codes(made):
     succeed("monitor", made.model, made.fine, "--alert", 0.89)
     shown = succeed("monitor", made.model, made.fine, "--alert", 0.91, code=4)
     assert "Alert: the expected accuracy is below 0.91." in shown
-    succeed("monitor", made.model, made.moved, "--alert", 0.91, code=4)  # 4 wins over 3
+    succeed("monitor", made.model, made.moved, "--alert", 0.91, code=4)  # 4 takes precedence over 3
     succeed("monitor", made.model, made.fine, made.moved, code=3)
 
 
@@ -197,7 +197,7 @@ def test_weights_are_those_of_the_rule_of_the_vote(voted):
     rights = [
         np.mean(one.probabilities(Z, 2, domain).argmax(axis=1) == wrong) for one in (scaler, plain)
     ]
-    reweigh_members(model, Z, domain, wrong)
+    _reweigh_members(model, Z, domain, wrong)
     s = np.array([gain_of[one.candidate.name] for one in (scaler, plain)])
     s, a = s - s.mean(), np.array(rights) - np.mean(rights)
     shrunk = (np.array(rights) * len(Z) + 1) / (len(Z) + 2)

@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from covshift.cli.commands.diagnose import _say_rows, adapt_command
+from covshift.cli.command_words import say_rows_to_label
+from covshift.cli.commands.diagnose import _adapt_command
 from tests.cli.user_files import assert_refused, run, succeed
 
 RATE, WINDOW, N_WINDOWS = 2000, 64, 40
@@ -95,7 +96,7 @@ def test_monitor_says_which_recordings_lie_outside(made, tmp_path):
 def test_a_model_learns_another_load(made, tmp_path):
     later, out = tmp_path / "later.skops", tmp_path / "windows.csv"
     text = succeed("adapt", made["model"], made["later"], "--out", later)
-    assert "5 80 rows" in text
+    assert "Adapted to 80 rows of load_5.csv (domain 5)." in text
     result = json.loads(succeed("predict", later, made["later"], "--out", out, "--json"))
     assert [one["prediction"] for one in result["recordings"]] == ["inner", "outer"]
 
@@ -142,11 +143,14 @@ def test_a_number_is_predicted_from_recordings(made, tmp_path):
 def test_a_diagnosis_names_windows_by_recording():
     places = [{"recording": "a.npy", "start": 1200}, {"recording": "b.npy", "start": 0}]
     places.append({"recording": "a.npy", "start": 2400})
-    assert _say_rows("new.csv", [2, 5, 3], places) == (
+    assert say_rows_to_label("new.csv", [2, 5, 3], places) == (
         "Windows to label, by recording and first sample: a.npy at 1,200 and 2,400; b.npy at 0"
     )
-    assert _say_rows("new.csv", [2, 5], []) == "Rows of new.csv to label (the first is 1): 2, 5"
-    command = adapt_command((Path("r.csv"), None), {"rate": 12000.0, "overlap": 0.5})
+    assert (
+        say_rows_to_label("new.csv", [2, 5], [])
+        == "Rows of new.csv to label (the first is 1): 2, 5"
+    )
+    command = _adapt_command((Path("r.csv"), None), {"rate": 12000.0, "overlap": 0.5})
     assert "--rate 12000 --overlap 0.5" in command
 
 

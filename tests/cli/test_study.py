@@ -1,4 +1,4 @@
-"""What a person sees of `covshift demo` and `covshift reproduce synthetic`."""
+"""Output of `covshift demo` and `covshift reproduce synthetic`."""
 
 import csv
 import io
@@ -10,10 +10,9 @@ from contextlib import closing
 
 import pytest
 from rich.console import Console
-from typer.testing import CliRunner
 
 from covshift import __version__, cli, report
-from covshift.cli import build_app, main, study
+from covshift.cli import main, study
 from covshift.cli import study as module
 from covshift.cli.study import trial_progress
 from covshift.paper.synthetic import figures as synthetic_figures
@@ -21,14 +20,11 @@ from covshift.paper.synthetic import study as synthetic_study
 from covshift.paper.synthetic.study import declare
 from covshift.paper.synthetic.systems import DATA_SETS, SYSTEMS
 from covshift.studies import runner, store
+from tests.cli.user_files import assert_one_line, run
 from tests.paper.synthetic import made_records
 from tests.paper.synthetic.made_records import failing_trials, instant_trials, interrupted_trials
 
 COMMANDS = {"demo": ["demo", "--jobs", "1"], "reproduce": ["reproduce", "synthetic"]}
-
-
-def invoke(*arguments):
-    return CliRunner().invoke(build_app(), list(map(str, arguments)))
 
 
 def declare_radial(n_trials, seed=0):
@@ -56,21 +52,12 @@ def command(request):
     return request.param
 
 
-def assert_one_line(result, *words):
-    assert result.exit_code == 1
-    assert result.stdout == ""
-    assert len(result.stderr.splitlines()) == 1
-    assert "Traceback" not in result.stderr
-    for word in words:
-        assert word in result.stderr
-
-
 # What it prints and writes
 
 
 def test_ends_with_the_report(command, whole, tmp_path):
     folder = tmp_path / "new" / "out [bold] [/x] [1]"
-    result = invoke(*command, "--trials", 2, "--out", folder)
+    result = run(*command, "--trials", 2, "--out", folder)
     assert result.exit_code == 0, result.output
     assert result.stderr == ""
     assert result.stdout.splitlines()[-1] == f"Report: {folder / 'report.html'}"
@@ -83,7 +70,7 @@ def test_ends_with_the_report(command, whole, tmp_path):
 
 
 def test_prints_a_table_and_neither_colors_nor_a_bar_into_a_pipe(command, whole, tmp_path):
-    result = invoke(*command, "--trials", 3, "--out", tmp_path)
+    result = run(*command, "--trials", 3, "--out", tmp_path)
     for name in (*DATA_SETS, *SYSTEMS, "printed", "0.342 → 0.779"):
         assert name in result.stdout
     assert "\x1b" not in result.output
@@ -97,7 +84,7 @@ def test_prints_a_table_and_neither_colors_nor_a_bar_into_a_pipe(command, whole,
 
 
 def test_one_trial_claims_nothing(whole, tmp_path):
-    result = invoke(*COMMANDS["demo"], "--trials", 1, "--out", tmp_path)
+    result = run(*COMMANDS["demo"], "--trials", 1, "--out", tmp_path)
     table = [line for line in result.stdout.splitlines() if line.startswith("│")]
     assert not [line for line in table if "↑" in line or "↓" in line]
     assert "for 15 there are too few trials to decide" in (tmp_path / "report.html").read_text(
@@ -106,7 +93,7 @@ def test_one_trial_claims_nothing(whole, tmp_path):
 
 
 def test_csv_holds_every_trial(tmp_path):
-    invoke(*COMMANDS["demo"], "--trials", 2, "--seed", 3, "--out", tmp_path)
+    run(*COMMANDS["demo"], "--trials", 2, "--seed", 3, "--out", tmp_path)
     with (tmp_path / "trials.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == sum(map(len, declare_radial(2)))
@@ -123,22 +110,22 @@ def test_csv_holds_every_trial(tmp_path):
     ],
 )
 def test_number_of_draws(arguments, n_trials, tmp_path):
-    assert invoke(*arguments, "--out", tmp_path).exit_code == 0
+    assert run(*arguments, "--out", tmp_path).exit_code == 0
     assert {trial.seed for trial in made_records.calls} == set(range(n_trials))
 
 
 def test_jobs_are_handed_on(monkeypatch, tmp_path):
     seen = []
 
-    def run(*arguments, n_jobs, **options):
+    def run_in_one(*arguments, n_jobs, **options):
         seen.append(n_jobs)
         return runner.run_experiment(*arguments, n_jobs=1, **options)
 
-    monkeypatch.setattr(study, "run_experiment", run)
+    monkeypatch.setattr(study, "run_experiment", run_in_one)
     for number, arguments in enumerate(
         (["demo"], ["reproduce", "synthetic"], ["reproduce", "synthetic", "--jobs", "2"])
     ):
-        invoke(*arguments, "--trials", 1, "--out", tmp_path / str(number))
+        run(*arguments, "--trials", 1, "--out", tmp_path / str(number))
     assert seen == [-1, 1, 2]
 
 
@@ -147,30 +134,30 @@ def test_jobs_are_handed_on(monkeypatch, tmp_path):
 
 def test_a_second_run_does_no_work(command, tmp_path):
     for _ in range(2):
-        assert invoke(*command, "--trials", 2, "--out", tmp_path).exit_code == 0
+        assert run(*command, "--trials", 2, "--out", tmp_path).exit_code == 0
     assert len(made_records.calls) == sum(map(len, declare_radial(2)))
 
 
 def test_fresh_starts_over(command, tmp_path):
     for options in ([], ["--fresh"]):
-        assert invoke(*command, "--trials", 1, "--out", tmp_path, *options).exit_code == 0
+        assert run(*command, "--trials", 1, "--out", tmp_path, *options).exit_code == 0
     assert len(made_records.calls) == 2 * len(declare_radial(1))
 
 
 def test_ctrl_c_and_on(command, monkeypatch, tmp_path):
     monkeypatch.setattr(synthetic_study, "run_trials", interrupted_trials)
-    result = invoke(*command, "--trials", 1, "--out", tmp_path)
+    result = run(*command, "--trials", 1, "--out", tmp_path)
     assert result.exit_code == 130
     assert result.stderr == "Interrupted. Run the same command again to resume.\n"
     assert not (tmp_path / "report.html").exists()
     monkeypatch.setattr(synthetic_study, "run_trials", instant_trials)
-    assert invoke(*command, "--trials", 1, "--out", tmp_path).exit_code == 0
+    assert run(*command, "--trials", 1, "--out", tmp_path).exit_code == 0
     assert len(made_records.calls) == len(set(made_records.calls)) == len(declare_radial(1))
 
 
 def test_failures_are_told_and_the_report_is_written(command, monkeypatch, tmp_path):
     monkeypatch.setattr(synthetic_study, "run_trials", failing_trials)
-    result = invoke(*command, "--trials", 2, "--out", tmp_path)
+    result = run(*command, "--trials", 2, "--out", tmp_path)
     assert result.exit_code == 1
     head, *lines = result.stderr.splitlines()
     assert "4 trials failed; the same command tries them again:" in head
@@ -181,27 +168,27 @@ def test_failures_are_told_and_the_report_is_written(command, monkeypatch, tmp_p
     assert "failed" in result.stdout
     assert (tmp_path / "report.html").exists()
     monkeypatch.setattr(synthetic_study, "run_trials", instant_trials)
-    assert invoke(*command, "--trials", 2, "--out", tmp_path).exit_code == 0
+    assert run(*command, "--trials", 2, "--out", tmp_path).exit_code == 0
 
 
 def test_results_of_another_version_are_refused(command, tmp_path):
-    invoke(*command, "--trials", 1, "--out", tmp_path)
+    run(*command, "--trials", 1, "--out", tmp_path)
     with closing(sqlite3.connect(tmp_path / "trials.sqlite")) as connection, connection:
         connection.execute("UPDATE meta SET value = '0.0.1' WHERE name = 'covshift'")
-    result = invoke(*command, "--trials", 1, "--out", tmp_path)
+    result = run(*command, "--trials", 1, "--out", tmp_path)
     assert result.exit_code == 1
     assert len(result.stderr.splitlines()) == 1
     for words in ("covshift 0.0.1", f"covshift {__version__}", "--fresh", "trials.sqlite"):
         assert words in result.stderr
-    assert invoke(*command, "--trials", 1, "--out", tmp_path, "--fresh").exit_code == 0
+    assert run(*command, "--trials", 1, "--out", tmp_path, "--fresh").exit_code == 0
 
 
 def test_results_in_use(tmp_path):
     folder = tmp_path / "out"
-    invoke(*COMMANDS["demo"], "--trials", 1, "--out", folder)
+    run(*COMMANDS["demo"], "--trials", 1, "--out", folder)
     with closing(sqlite3.connect(folder / "trials.sqlite", isolation_level=None)) as connection:
         connection.execute("BEGIN EXCLUSIVE")
-        result = invoke(*COMMANDS["demo"], "--trials", 1, "--out", folder)
+        result = run(*COMMANDS["demo"], "--trials", 1, "--out", folder)
     assert result.exit_code == 1
     assert "is in use" in result.stderr
     assert len(result.stderr.splitlines()) == 1
@@ -212,7 +199,7 @@ def test_a_worker_that_died_is_one_line(monkeypatch, tmp_path):
         raise runner.WorkerDiedError("a worker process died: run the same again.")
 
     monkeypatch.setattr(study, "run_experiment", die)
-    result = invoke(*COMMANDS["demo"], "--out", tmp_path)
+    result = run(*COMMANDS["demo"], "--out", tmp_path)
     assert result.exit_code == 1
     assert result.stderr == "covshift demo: a worker process died: run the same again.\n"
 
@@ -222,42 +209,42 @@ def test_a_worker_that_died_is_one_line(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("trials", [0, -3])
 def test_no_trials(command, trials, tmp_path):
-    result = invoke(*command, "--trials", trials, "--out", tmp_path)
+    result = run(*command, "--trials", trials, "--out", tmp_path)
     assert_one_line(result, f"covshift {command[0]}:", "--trials", str(trials))
 
 
 @pytest.mark.parametrize("seed", [-1, 2**32 - 9])
 def test_seed_out_of_range(command, seed, tmp_path):
-    result = invoke(*command, "--trials", 10, "--seed", seed, "--out", tmp_path)
+    result = run(*command, "--trials", 10, "--seed", seed, "--out", tmp_path)
     assert_one_line(result, "--seed", str(seed))
 
 
 def test_largest_seed(tmp_path):
-    result = invoke(*COMMANDS["demo"], "--trials", 1, "--seed", 2**32 - 1, "--out", tmp_path)
+    result = run(*COMMANDS["demo"], "--trials", 1, "--seed", 2**32 - 1, "--out", tmp_path)
     assert result.exit_code == 0, result.output
 
 
 @pytest.mark.parametrize("jobs", [0, -2])
 def test_bad_jobs(jobs, tmp_path):
     for name in (["demo"], ["reproduce", "synthetic"]):
-        assert_one_line(invoke(*name, "--jobs", jobs, "--out", tmp_path), "--jobs", str(jobs))
+        assert_one_line(run(*name, "--jobs", jobs, "--out", tmp_path), "--jobs", str(jobs))
 
 
 @pytest.mark.parametrize("out", ["", ".", " "])
 def test_out_names_no_folder(command, out):
-    assert_one_line(invoke(*command, "--out", out), "--out")
+    assert_one_line(run(*command, "--out", out), "--out")
 
 
 def test_out_is_a_file(command, tmp_path):
     file = tmp_path / "file"
     file.write_text("mine")
-    assert_one_line(invoke(*command, "--out", file), str(file), "not a folder")
+    assert_one_line(run(*command, "--out", file), str(file), "not a folder")
     assert file.read_text() == "mine"
 
 
 def test_out_below_a_file(command, tmp_path):
     (tmp_path / "file").write_text("mine")
-    assert_one_line(invoke(*command, "--out", tmp_path / "file" / "out"), "cannot write", "--out")
+    assert_one_line(run(*command, "--out", tmp_path / "file" / "out"), "cannot write", "--out")
 
 
 def test_unwritable_folder_is_found_before_the_work(command, monkeypatch, tmp_path):
@@ -266,12 +253,12 @@ def test_unwritable_folder_is_found_before_the_work(command, monkeypatch, tmp_pa
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("tempfile.TemporaryFile", refuse)
-    assert_one_line(invoke(*command, "--out", tmp_path), "Permission denied", str(tmp_path))
+    assert_one_line(run(*command, "--out", tmp_path), "Permission denied", str(tmp_path))
     assert made_records.calls == []
 
 
 def test_a_full_disk_leaves_the_old_report_and_no_scraps(monkeypatch, tmp_path):
-    invoke(*COMMANDS["demo"], "--trials", 1, "--out", tmp_path)
+    run(*COMMANDS["demo"], "--trials", 1, "--out", tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
 
     def fill_the_disk(rows, file):
@@ -279,7 +266,7 @@ def test_a_full_disk_leaves_the_old_report_and_no_scraps(monkeypatch, tmp_path):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(store, "_write_csv", fill_the_disk)
-    result = invoke(*COMMANDS["demo"], "--trials", 1, "--out", tmp_path)
+    result = run(*COMMANDS["demo"], "--trials", 1, "--out", tmp_path)
     assert result.exit_code == 1
     assert result.stderr.splitlines() == [
         f"covshift demo: cannot write to --out {tmp_path}: No space left on device."
@@ -290,7 +277,7 @@ def test_a_full_disk_leaves_the_old_report_and_no_scraps(monkeypatch, tmp_path):
 
 
 def test_readings_have_a_report_of_their_own(tmp_path):
-    result = invoke("reproduce", "readings", "--trials", 2, "--out", tmp_path)
+    result = run("reproduce", "readings", "--trials", 2, "--out", tmp_path)
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines()[-1] == f"Report: {tmp_path / 'report.html'}"
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -299,7 +286,7 @@ def test_readings_have_a_report_of_their_own(tmp_path):
 
 
 def test_unknown_study(tmp_path):
-    result = invoke("reproduce", "speeches", "--out", tmp_path / "out")
+    result = run("reproduce", "speeches", "--out", tmp_path / "out")
     assert result.exit_code == 2
     assert "No such command 'speeches'" in result.stderr
     assert "--help" in result.stderr
@@ -307,7 +294,7 @@ def test_unknown_study(tmp_path):
 
 
 def test_reproduce_alone_lists_the_studies():
-    result = invoke("reproduce")
+    result = run("reproduce")
     assert result.exit_code == 2
     for name in ("synthetic", "readings"):
         assert name in result.stdout
@@ -318,7 +305,7 @@ def test_reproduce_alone_lists_the_studies():
     [["reproduce", "synthetic"], ["demo", "--trials", "many"], ["demo", "--wrong"]],
 )
 def test_usage_errors(arguments):
-    result = invoke(*arguments)
+    result = run(*arguments)
     assert result.exit_code == 2
     assert "Usage" in result.stderr
     assert "Traceback" not in result.output
@@ -336,13 +323,13 @@ def test_missing_report_extra_is_found_before_the_work(package, modules, monkeyp
         monkeypatch.delattr(report, name, raising=False)
         monkeypatch.delitem(sys.modules, f"covshift.report.{name}", raising=False)
     monkeypatch.setitem(sys.modules, package, None)
-    assert_one_line(invoke("demo", "--out", tmp_path), 'pip install "covshift[report]"', package)
+    assert_one_line(run("demo", "--out", tmp_path), 'pip install "covshift[report]"', package)
     assert made_records.calls == []
 
 
 def test_missing_pandas_is_found_before_the_work(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    assert_one_line(invoke("demo", "--out", tmp_path), 'pip install "covshift[cli]"', "pandas")
+    assert_one_line(run("demo", "--out", tmp_path), 'pip install "covshift[cli]"', "pandas")
     assert made_records.calls == []
 
 
@@ -411,7 +398,7 @@ def test_ctrl_c_while_it_starts(monkeypatch):
 @pytest.mark.slow
 def test_the_demo_itself(monkeypatch, tmp_path):
     monkeypatch.undo()
-    result = invoke("demo", "--jobs", 1, "--trials", 1, "--out", tmp_path)
+    result = run("demo", "--jobs", 1, "--trials", 1, "--out", tmp_path)
     assert result.exit_code == 0, result.output
     assert "Pictures of the first trial" in (tmp_path / "report.html").read_text(encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""What a terminal shows while a command works, and what it does not show."""
+"""Progress on a terminal while a command works."""
 
 import ctypes
 import io
@@ -13,7 +13,7 @@ import pytest
 from sklearn.svm import SVC
 
 from covshift.cli import terminal as module
-from covshift.cli.terminal import say_progress, say_seconds, silenced, working
+from covshift.cli.terminal import _say_seconds, _silenced, say_progress, working
 from covshift.tables import TableClassifier, match_tables, open_table, read_pair
 from tests.cli.user_files import make_tables, succeed, write_tables
 
@@ -26,7 +26,7 @@ LIBC = ctypes.CDLL(None) if sys.platform != "win32" else None
      (3725, "1 h 2 min"), (86400, "24 h")],
 )  # fmt: skip
 def test_times(seconds, text):
-    assert say_seconds(seconds) == text
+    assert _say_seconds(seconds) == text
 
 
 def test_shares_and_what_is_left():
@@ -43,7 +43,7 @@ def test_shares_and_what_is_left():
 def test_compiled_code_prints_nothing(capfd):
     LIBC.printf(b"before ")
     LIBC.fflush(None)
-    with silenced():
+    with _silenced():
         LIBC.printf(b"from C ")  # held back until it is flushed
         os.write(2, b"WARNING: class label 0 specified in weight is not found\n")
     LIBC.printf(b"after")
@@ -61,14 +61,14 @@ def test_libsvm_prints_nothing(capfd):
 
     fit()
     if not (said := capfd.readouterr()).err + said.out:
-        pytest.skip("this libsvm says nothing")
-    with silenced():
+        pytest.skip("this libsvm prints nothing")
+    with _silenced():
         fit()
     assert tuple(capfd.readouterr()) == ("", "")
 
 
 def test_streams_are_as_before_after_an_error(capfd):
-    with pytest.raises(KeyError), silenced():
+    with pytest.raises(KeyError), _silenced():
         raise KeyError
     os.write(1, b"out")
     os.write(2, b"err")
@@ -80,7 +80,7 @@ def test_a_process_without_streams(monkeypatch):
         raise OSError
 
     monkeypatch.setattr(module.os, "dup", refuse)
-    with silenced() as terminal:
+    with _silenced() as terminal:
         assert terminal is None
 
 

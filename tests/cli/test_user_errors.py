@@ -1,4 +1,4 @@
-"""What goes wrong with users' files: one line, an exit code, and no output."""
+"""Errors in users' files: one line, an exit code, and no output."""
 
 import json
 import os
@@ -184,7 +184,7 @@ def test_outputs_that_cannot_be_are_found_first(made, tmp_path, monkeypatch):
     def never(*_, **__):
         raise AssertionError("work was done")
 
-    for target in ("read_pair", "predict_file"):
+    for target in ("file_pairs.read_pair", "predicting.predict_file"):
         monkeypatch.setattr(f"covshift.tables.{target}", never)
     (tmp_path / "file").touch()
     (tmp_path / "folder.csv").mkdir()
@@ -245,7 +245,7 @@ def test_interruptions(made, tmp_path, monkeypatch):
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("covshift.tables.predict_file", stop)
+    monkeypatch.setattr("covshift.tables.predicting.predict_file", stop)
     result = run("predict", made["model"], made["new"], "--out", tmp_path / "p.csv")
     assert result.exit_code == 130
     assert result.stderr == "Interrupted: nothing was written.\n"
@@ -255,10 +255,10 @@ def test_errors_of_the_program_are_one_line_too(made, monkeypatch):
     def broken(*_, **__):
         raise ZeroDivisionError("division\nby \x1b[31mzero")
 
-    monkeypatch.setattr("covshift.tables.score_file", broken)
+    monkeypatch.setattr("covshift.tables.scoring.score_file", broken)
     result = run("score", made["model"], made["labeled"])
     assert_refused(result, "score", "division by", "--debug shows where")
-    monkeypatch.setattr("covshift.tables.score_file", lambda *_, **__: [][MemoryError()])
+    monkeypatch.setattr("covshift.tables.scoring.score_file", lambda *_, **__: [][MemoryError()])
     assert_refused(run("score", made["model"], made["labeled"]), "score")
 
 

@@ -73,13 +73,13 @@ def write_tables(folder, layout="pandas", seed=0):
     """Write the four tables; return their paths by name."""
     paths = {}
     for name, frame in make_tables(seed).items():
-        paths[name] = folder / f"{name}.csv"  # the name says nothing: contents decide
+        paths[name] = folder / f"{name}.csv"  # contents decide, not the name
         LAYOUTS[layout](frame, paths[name])
     return paths
 
 
 def run(*arguments):
-    """What a command prints, and how it ends."""
+    """Return the output of a command, and how it ends."""
     return CliRunner().invoke(build_app(), [str(one) for one in arguments])
 
 
@@ -88,6 +88,16 @@ def succeed(*arguments, code=0):
     assert result.exit_code == code, result.output
     assert result.stderr == "", result.stderr
     return result.stdout
+
+
+def assert_one_line(result, *words):
+    """One line on standard error that has these words, and nothing else."""
+    assert result.exit_code == 1, result.output
+    assert result.stdout == ""
+    assert len(result.stderr.splitlines()) == 1
+    assert "Traceback" not in result.stderr
+    for word in words:
+        assert word in result.stderr
 
 
 def assert_refused(result, command, *words):

@@ -253,7 +253,7 @@ def test_another_name_of_the_table(tmp_path):
         ("file,label\nbad.npy,x\n", ValueError, r"bad\.npy cannot be read"),
         ("file,label\nbad.wav,x\n", ValueError, r"bad\.wav cannot be read"),
         ("file,label\nbad.csv,x\n", ValueError, r"bad\.csv cannot be read"),
-        ("file,label\nbad.mp3,x\n", ValueError, r"type \.mp3 are not read"),
+        ("file,label\nbad.mp3,x\n", ValueError, r"type \.mp3 cannot be read"),
         (
             "file,label\ntwo.npz,x\n",
             ValueError,

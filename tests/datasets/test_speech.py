@@ -11,7 +11,7 @@ import pytest
 from joblib import parallel_config
 
 from covshift.datasets import load_speech_corpus, speech
-from covshift.datasets.speech import default_cache_folder
+from covshift.datasets.speech import _default_cache_folder
 from covshift.datasets.speech_features import FEATURE_NAMES, segment_features
 from tests.datasets.recordings import voice, write, write_emodb
 
@@ -457,7 +457,7 @@ def test_damaged_entries_are_computed_anew(folder, tmp_path, computed, damage):
 def test_where_the_default_is(tmp_path, monkeypatch, folder):
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(Path, "home", lambda: tmp_path / "home")
-    assert default_cache_folder() == tmp_path / "home" / ".cache" / "covshift" / "speech"
+    assert _default_cache_folder() == tmp_path / "home" / ".cache" / "covshift" / "speech"
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "elsewhere"))
     load_speech_corpus(folder, "emodb")
     assert len(entries(tmp_path / "elsewhere" / "covshift" / "speech")) == 6
@@ -472,12 +472,12 @@ def test_no_cache_leaves_nothing(folder, tmp_path, monkeypatch):
 
 def test_a_cache_that_cannot_be_written_to(folder, tmp_path):
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(OSError, match=r"cannot be kept in .*cache=False"):
+    with pytest.raises(OSError, match=r"cannot be stored in .*cache=False"):
         load_speech_corpus(folder, "emodb", cache=tmp_path / "file")
 
 
 def test_a_disk_that_runs_full(folder, tmp_path, monkeypatch):
-    """What was kept stays, and the message names the folder."""
+    """Stored features stay, and the message names the folder."""
     cache = tmp_path / "cache"
     write_whole = speech.write_whole
 
@@ -487,7 +487,7 @@ def test_a_disk_that_runs_full(folder, tmp_path, monkeypatch):
         write_whole(path, write)
 
     monkeypatch.setattr(speech, "write_whole", full)
-    with pytest.raises(OSError, match=rf"kept in {cache} \(No space left on device\): choose"):
+    with pytest.raises(OSError, match=rf"stored in {cache} \(No space left on device\): choose"):
         load_speech_corpus(folder, "emodb", cache=cache)
     assert len(entries(cache)) == 2
 
@@ -498,7 +498,7 @@ def test_a_user_without_a_home(folder, monkeypatch):
 
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(Path, "home", unknown)
-    with pytest.raises(OSError, match=r"no folder to be kept in .*XDG_CACHE_HOME"):
+    with pytest.raises(OSError, match=r"No folder to store features in .*XDG_CACHE_HOME"):
         load_speech_corpus(folder, "emodb")
     assert len(load_speech_corpus(folder, "emodb", cache=False).data)
 

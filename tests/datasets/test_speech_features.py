@@ -11,10 +11,10 @@ from scipy.signal import lfilter, resample_poly
 from covshift.datasets import speech_features
 from covshift.datasets.speech_features import (
     FEATURE_NAMES,
+    _overlapping_frames,
     check_backend,
     mel_triangles,
     mfccs,
-    overlapping_frames,
     segment_features,
     slopes,
 )
@@ -70,7 +70,7 @@ def test_whole_seconds_of_any_rate(rate, n, seed):
 
 @pytest.mark.parametrize("level", [0.0, 0.3, -1.0])
 def test_silence_gives_zeros(level):
-    """Also with an offset, but for what is left of it in the lowest bands."""
+    """Also with an offset, except for a remainder in the lowest bands."""
     features = segment_features(np.full(16_000, level), 16_000)
     assert np.isfinite(features).all()
     if level == 0:
@@ -230,7 +230,7 @@ def test_slopes_are_those_of_fitted_lines(n, reach):
 
 
 def test_frames_are_whole_and_evenly_spaced():
-    frames = overlapping_frames(np.arange(16_000.0), 400, 160)
+    frames = _overlapping_frames(np.arange(16_000.0), 400, 160)
     assert frames.shape == (98, 400)
     np.testing.assert_array_equal(frames[:, 0], 160 * np.arange(98))
     np.testing.assert_array_equal(frames[5], np.arange(800, 1200))

@@ -9,7 +9,7 @@ import pytest
 
 from covshift import AutoAdaptedClassifier, diagnose
 from covshift.diagnosis.diagnosis import Diagnosis
-from covshift.diagnosis.diagnosis_words import title_of
+from covshift.diagnosis.diagnosis_words import say_title
 from covshift.kernels.array_types import FloatArray
 from covshift.selection import assessment as assessing
 from covshift.selection.assessment import HIGH, MODERATE, Determinability, assess
@@ -18,6 +18,7 @@ from covshift.selection.assessment_words import (
     RECOMMENDED_ROW,
     VOTE_ROW,
     describe_assessment,
+    name_candidate,
     say_advice,
     say_gain,
     score_rows,
@@ -129,7 +130,7 @@ def test_to_keep_is_to_use_the_plain_model_alone_and_to_gain_nothing(random_diag
         assert keep == (said.members == [(said.plain_name, 1.0)])
         assert keep == (tuple(said.gain) == (0.0, 0.0, 0.0))
         assert keep == ("keep the plain model" in say_advice(said))
-        assert keep == title_of(diagnosis).startswith("Keep the plain model")
+        assert keep == say_title(diagnosis).startswith("Keep the plain model")
         assert keep == (said.recommended == said.plain)
         assert not (keep and said.loss_probability)
         assert keep or said.loss_probability <= said.max_risk
@@ -161,7 +162,7 @@ def test_leaderboard_table_and_members_have_the_same_weights(random_diagnoses):
         # The advice names the heaviest member beside the plain model.
         others = [one for one in said.members if one[0] != said.plain_name]
         first = max(others or said.members, key=lambda one: one[1])[0]
-        assert f" {first} " in say_advice(said)
+        assert f" {name_candidate(first)} " in say_advice(said)
 
 
 def test_the_printed_gain_is_the_difference_of_the_printed_scores(random_diagnoses):
@@ -204,7 +205,7 @@ def test_words_of_confidence_follow_from_the_numbers(random_diagnoses):
         assert said.confidence == ((word or "low") if known else "low")
         sentences = describe_assessment(said)
         assert f"({said.confidence} confidence)" in sentences[0]
-        assert title_of(diagnosis).endswith(f": {said.confidence} confidence")
+        assert say_title(diagnosis).endswith(f": {said.confidence} confidence")
         undetermined = any("cannot be determined from these data" in one for one in sentences)
         assert undetermined == (not said.determinability.determinable)
         assert (said.confidence != "high") == any("To be more certain" in one for one in sentences)

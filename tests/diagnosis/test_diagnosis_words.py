@@ -12,8 +12,8 @@ from covshift.diagnosis.diagnosis_words import (
     say_rows,
     say_skipped,
     say_stability,
+    say_title,
     say_weighting,
-    title_of,
 )
 from covshift.diagnosis.movement import FeatureMovement
 from covshift.diagnosis.stability import Stability
@@ -73,7 +73,7 @@ def test_stability(stability, said):
 
 def test_rows_and_time():
     some = SimpleNamespace(n_rows=(3000, 200), n_rows_looked_at=(600, 200))
-    assert "3,000 source and 200 target rows, of which 600 and 200" in say_rows(some)
+    assert "3,000 source and 200 target rows; 600 and 200 of them" in say_rows(some)
     assert "for lack of time: moved" in say_skipped(SimpleNamespace(skipped=["moved"]))[0]
     assert say_skipped(SimpleNamespace(skipped=[])) == []
 
@@ -81,7 +81,7 @@ def test_rows_and_time():
 def test_a_plain_model_that_could_not_be_fitted():
     without = SimpleNamespace(assessment=None)
     assert say_advised(without) == [NO_ASSESSMENT]
-    assert title_of(without) == "Diagnosis"
+    assert say_title(without) == "Diagnosis"
 
 
 def test_only_the_first_letter_becomes_a_capital():

@@ -1,11 +1,11 @@
-"""What moved: sizes, order and names, and nothing where nothing moved."""
+"""Movement: sizes, order and names, and nothing where nothing moved."""
 
 import json
 
 import numpy as np
 import pytest
 
-from covshift.diagnosis.movement import measure_movement, share_explained
+from covshift.diagnosis.movement import _share_explained, measure_movement
 from covshift.kernels.gaussian_kernels import rbf_kernel
 from covshift.measures import median_bandwidth
 from covshift.report.document import to_plain
@@ -107,7 +107,7 @@ def test_no_shares_where_no_unadapted_model_can_be_fitted():
     ],
 )
 def test_the_share_explained(auc, pvalue, left, expected):
-    assert share_explained(auc, pvalue, left) == pytest.approx(expected, nan_ok=True)
+    assert _share_explained(auc, pvalue, left) == pytest.approx(expected, nan_ok=True)
 
 
 def test_one_row_for_each_target_domain():

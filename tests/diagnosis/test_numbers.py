@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from covshift import AutoAdaptedRegressor, diagnose
-from covshift.diagnosis.diagnosis import recognize_task
+from covshift.diagnosis.diagnosis import _recognize_task
 from tests.selection.test_auto_adapted_regressor import make_sites
 
 
@@ -74,8 +74,8 @@ def test_label_shift_is_named():
 )
 def test_task_is_recognized_by_known_labels(labels, task):
     sample_domain = np.array([0, 0, 0, -1])
-    assert recognize_task([*labels, labels[0]], sample_domain) == task
-    assert recognize_task([*labels, 0.123], sample_domain) == task  # the target's is not read
+    assert _recognize_task([*labels, labels[0]], sample_domain) == task
+    assert _recognize_task([*labels, 0.123], sample_domain) == task  # the target's is not read
 
 
 def test_task_can_be_said(sites):

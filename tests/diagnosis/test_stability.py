@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from covshift.diagnosis.stability import largest_covariance, measure_stability, residual_products
-from covshift.predictors.objectives import balanced_accuracy
+from covshift.measures.labeled_scores import balanced_accuracy
 from covshift.selection.bench import Bench, Problem
 from tests.diagnosis.degenerate import DEGENERATE
 

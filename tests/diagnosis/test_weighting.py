@@ -1,4 +1,4 @@
-"""Whether weighting can work, and which rows no source row speaks for."""
+"""Whether weighting can work, and which rows no source row represents."""
 
 import json
 import pickle
@@ -6,8 +6,9 @@ import pickle
 import numpy as np
 import pytest
 
-from covshift.diagnosis.weighting import find_obstacles, fit_support, measure_weighting
+from covshift.diagnosis.weighting import find_obstacles, measure_weighting
 from covshift.measures import SourceSupport, effective_sample_size, pareto_k, support_overlap
+from covshift.measures.weights_and_overlap import fit_support
 from covshift.selection.bench import Problem
 from tests.diagnosis.degenerate import DEGENERATE
 from tests.diagnosis.test_movement import normal_problem
@@ -116,7 +117,7 @@ def test_the_support_survives_pickling():
 
 
 def test_no_stage_could_read_a_label_of_the_target():
-    """What the stages are given has no place for one."""
+    """The arguments of the stages have no place for one."""
     fields = {"X_source", "codes", "source_domain", "X_target", "target_domain", "n_classes"}
     fields |= {"values", "task"}  # of the source rows; what the label is
     assert set(Problem._fields) == fields

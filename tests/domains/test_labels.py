@@ -12,6 +12,7 @@ from covshift.domains import (
     encode_classes,
     known_labels,
     placeholder_label,
+    stack_domains,
 )
 
 MASK = np.array([True, True, False, True, False])
@@ -191,6 +192,20 @@ def test_placeholders(labels, placeholder, dtype):
     blanked = blank_labels(labels, mask)
     assert blanked.dtype == dtype
     assert blanked.tolist() == [*labels.tolist(), placeholder]
+
+
+def test_whole_numbers_that_no_type_with_sign_holds():
+    """They became negative ones, or, beside signed ones, floats: 2**60 and 2**60 + 1 were alike."""
+    large = np.array([2**63, 2**63 + 1], dtype=np.uint64)
+    with pytest.raises(ValueError, match="whole numbers up to 9223372036854775809, and 922"):
+        blank_labels(large, np.array([True, True, False]))
+    sources = {"a": ([[1.0], [2.0]], large - 2**63 + 2**60), "b": ([[1.0]], [5])}
+    assert stack_domains(sources, target={"c": [[1.0]]}).y.tolist() == [2**60, 2**60 + 1, 5, -1]
+
+
+def test_complex_numbers_are_no_labels():
+    with pytest.raises(ValueError, match=r"^y must hold classes or numbers, got complex numbers"):
+        known_labels([1j, 2j, 3j, 4j, 5j], np.ones(5, dtype=bool), kind="any")
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

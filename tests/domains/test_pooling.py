@@ -1,12 +1,10 @@
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
 
 from covshift.domains import (
     SOME_SOURCE,
     SOME_TARGET,
     locate_units,
-    pick_rows,
     pooling_units,
 )
 
@@ -87,11 +85,3 @@ def test_every_fitted_row_belongs_to_the_unit_it_is_located_at(pooling, min_doma
 
 def test_no_rows():
     assert locate_units(["source", "target"], np.array([], dtype=np.int64)).tolist() == []
-
-
-@pytest.mark.parametrize("rows", [[0], [2, 3, 4], [0, 1, 2, 3, 4], [0, 2, 3], [1, 4]])
-def test_rows_in_a_run_are_not_copied(rows):
-    X = np.arange(10.0).reshape(5, 2)
-    picked = pick_rows(X, np.array(rows))
-    assert_array_equal(picked, X[rows])
-    assert np.shares_memory(picked, X) == (rows not in ([0, 2, 3], [1, 4]))

@@ -83,6 +83,13 @@ def test_bad_sample_domains(sample_domain, message):
         check_fit_domains(sample_domain, None, 3)
 
 
+@pytest.mark.skipif(not hasattr(np.dtypes, "StringDType"), reason="NumPy 2 has these texts")
+def test_texts_of_numpy_are_no_domains():
+    domain = np.array(["0", "-1", "-1"]).astype(np.dtypes.StringDType())
+    with pytest.raises(ValueError, match=r"must hold integers.*\['-1', '0'\] of type StringDType"):
+        check_fit_domains(domain, None, 3)
+
+
 def test_only_source_labels_are_known_by_default():
     assert check_fit_domains([0, -1, 5, -2], None, 4).label_mask.tolist() == [1, 0, 1, 0]
 

@@ -20,6 +20,9 @@ import release_check
 import supply_chain
 import thread_storm
 
+from covshift.studies.store import open_store
+from covshift.studies.trial import TaskOutcome, Trial
+
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
@@ -49,7 +52,8 @@ def test_tables_after_kills_are_compared(kind, code, monkeypatch, capsys):
 
     monkeypatch.setattr(kill_and_resume, "command_line", command_line)
     assert kill_and_resume.main(["--kills", "2"]) == code
-    assert f"2 kills, 20 results, 1 tables, {code} of them differ." in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert f"2 kills with results missing, 20 results, 1 tables, {code} of them differ." in out
 
 
 def test_stored_results_are_counted(tmp_path):
@@ -60,6 +64,14 @@ def test_stored_results_are_counted(tmp_path):
         store.execute("INSERT INTO trials VALUES ('a')")
         store.commit()
     assert kill_and_resume.count_stored(tmp_path) == 1
+
+
+def test_results_are_counted_while_a_study_holds_its_file(tmp_path):
+    assert kill_and_resume.count_stored(tmp_path) == 0
+    with open_store(tmp_path / "trials.sqlite") as store:
+        trials = [Trial("an experiment", {"number": number}, 0) for number in range(2)]
+        store.save(trials, TaskOutcome(0, ["{}", "{}"], None, None, [], 1.0))
+        assert kill_and_resume.count_stored(tmp_path) == 2
 
 
 def test_the_command_is_one_of_covshift(tmp_path):
@@ -104,17 +116,19 @@ def test_this_python_is_found():
 
 
 @pytest.mark.parametrize(
-    ("code", "errors", "good"),
+    ("code", "errors", "refusal", "good"),
     [
-        (0, "", True),
-        (1, "covshift predict: no.\n", True),
-        (1, "Traceback (most recent call last)\n", False),
-        (1, "one\ntwo\n", False),
-        (-9, "", False),
+        (0, "", "", True),
+        (0, "", "holds bytes", False),
+        (1, "covshift predict: a.csv: holds bytes.\n", "holds bytes", True),
+        (1, "covshift predict: a.csv: holds bytes.\n", "", False),
+        (1, "covshift: needs rich, which is not installed\n", "holds bytes", False),
+        (1, "Traceback (most recent call last)\nholds bytes\n", "holds bytes", False),
+        (-9, "", "holds bytes", False),
     ],
 )
-def test_ends_of_extreme_cases(code, errors, good):
-    words, found = extremes.describe(extremes.Ended(code, "", errors, 0.0, 0.0))
+def test_ends_of_extreme_cases(code, errors, refusal, good):
+    words, found = extremes.describe(extremes.Ended(code, "", errors, 0.0, 0.0), refusal)
     assert found == good
     assert words
 

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from covshift.kernels.activations import ACTIVATIONS
+from covshift.kernels.activations_and_norms import ACTIVATIONS
 from covshift.kernels.filter_losses import filter_loss
 
 # The same examples in every run: a failure is the code's, not the draw's.

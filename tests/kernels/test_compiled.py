@@ -11,7 +11,7 @@ from covshift import PeriodicSparseFiltering, SparseFiltering, stack_domains
 from covshift.adapters import _filter_minimization as minimization
 from covshift.datasets import make_periodic_shift
 from covshift.kernels import compiled
-from covshift.kernels.activations import ACTIVATIONS
+from covshift.kernels.activations_and_norms import ACTIVATIONS
 from covshift.kernels.filter_losses import LOSSES, filter_losses, minimize_small_filters
 from covshift.solvers.lbfgs import search_limits
 from tests.kernels.conftest import COMPILED
@@ -126,7 +126,7 @@ def test_filters_of_zeros_without_any_epsilon(activation, monkeypatch):
     assert_same(*both(W, arguments, monkeypatch, **settings), 1e-12)
 
 
-# Whole minimisations
+# Whole minimizations
 
 
 def make_data():
@@ -179,7 +179,7 @@ def test_small_problems_end_as_low_as_the_solvers(dtype, monkeypatch):
 
 def test_threads_do_not_change_a_bit():
     X, y, sample_domain = make_data()
-    for L, n_restarts in ((2, 30), (60, 3)):  # whole minimisations; passes over lanes
+    for L, n_restarts in ((2, 30), (60, 3)):  # whole minimizations; passes over lanes
         filters = [
             PeriodicSparseFiltering(
                 L, n_restarts=n_restarts, max_iter=5, tol=0, random_state=0, n_jobs=n_jobs

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from covshift.kernels.activations import ACTIVATIONS
+from covshift.kernels.activations_and_norms import ACTIVATIONS
 from covshift.kernels.device_filters import DeviceProblems, device_losses, eager_passes
 from covshift.kernels.filter_losses import LOSSES
-from covshift.solvers.array_api import namespace_of, to_numpy
+from covshift.solvers.device_arrays import namespace_of, to_numpy
 from tests.array_libraries import LIBRARIES
 from tests.kernels.test_filter_losses import assert_equals_twin, draw
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from covshift.kernels.distinct_rows import count_different, draw_rows, share_repeated
+from covshift.kernels.distinct_rows import count_distinct, share_repeated
+from covshift.kernels.drawn_rows import draw_rows
 
 
 def test_the_share_of_rows_that_are_known():
@@ -41,7 +42,7 @@ def test_a_small_stratum_is_drawn_from_in_its_middle():
 def test_copies_are_counted_once_unless_rows_repeat_by_chance():
     known = np.arange(40.0).reshape(20, 2)
     X = np.repeat([[1.0, 0.0], [2.0, -0.0], [2.0, 0.0]], 4, axis=0)
-    assert count_different(known, X) == 2
-    assert count_different(known, known) == 20
+    assert count_distinct(known, X) == 2
+    assert count_distinct(known, known) == 20
     few_values = np.repeat([[0.0, 0.0], [1.0, 0.0]], 10, axis=0)
-    assert count_different(few_values, X) == 12
+    assert count_distinct(few_values, X) == 12

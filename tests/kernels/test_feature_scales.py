@@ -24,9 +24,9 @@ from covshift.kernels.feature_scales import (
 )
 from covshift.kernels.probabilities import fit_scaling
 from covshift.measures import median_bandwidth
+from covshift.measures.labeled_scores import r2
 from covshift.predictors.fit_and_predict import problem_size
-from covshift.predictors.gaussian_kernel_ridge import median_gamma
-from covshift.predictors.objectives import r2
+from covshift.predictors.gaussian_kernel_ridge import _median_gamma
 from covshift.selection.assessment import judge_determinability
 from covshift.selection.label_tasks import number_task
 from covshift.selection.rehearsals import move_by_class, move_mean_and_scale
@@ -152,7 +152,7 @@ def test_sizes_bandwidths_and_slopes():
     constants = np.column_stack([nearly(value, len(X)) for value in CONSTANTS])
     assert problem_size(constants, 2, sample_domain).spread == 0.0
     assert median_bandwidth(constants[:40], constants[40:]) == 1.0
-    assert median_gamma(constants) == 1.0
+    assert _median_gamma(constants) == 1.0
     exact = X.copy()
     exact[:, 1] = 0.0
     assert median_bandwidth(X[:40], X[40:]) == median_bandwidth(exact[:40], exact[40:])

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from covshift.kernels import filter_losses as paths
 from covshift.kernels import filter_passes, row_blocks
-from covshift.kernels.activations import ACTIVATIONS, activate
+from covshift.kernels.activations_and_norms import ACTIVATIONS, activate
 from covshift.kernels.filter_losses import LOSSES, add_penalties, filter_losses
 from tests.kernels.problems import (
     FIXED,
@@ -190,7 +190,7 @@ def test_one_pass_gives_way_where_it_would_lose_digits(offset):
 def test_blocks_cover_the_rows_in_order(monkeypatch):
     monkeypatch.setattr(row_blocks, "BLOCK_BYTES", 2**18)
     X = np.arange(7000.0).reshape(-1, 1)
-    rows = row_blocks.cut_rows(X, np.zeros(7000, dtype=int), 1, 110, passes=3)
+    rows = row_blocks.cut_into_blocks(X, np.zeros(7000, dtype=int), 1, 110, passes=3)
     blocks = [block for lane in rows.lanes for block in lane.blocks]
     np.testing.assert_array_equal(np.concatenate([block.rows for block in blocks]), X)
     assert len(rows.lanes) == row_blocks.LANES
@@ -203,7 +203,7 @@ def test_blocks_cover_the_rows_in_order(monkeypatch):
 def test_blocks_end_where_large_classes_do(monkeypatch):
     monkeypatch.setattr(row_blocks, "BLOCK_BYTES", 2**19)
     codes = np.repeat([0, 1, 2], [2500, 2500, 2000])
-    rows = row_blocks.cut_rows(np.zeros((7000, 3)), codes, 1, 110, passes=3)
+    rows = row_blocks.cut_into_blocks(np.zeros((7000, 3)), codes, 1, 110, passes=3)
     blocks = [block for lane in rows.lanes for block in lane.blocks]
     assert [block.present.tolist() for block in blocks] == [[0]] * 4 + [[1]] * 4 + [[2]] * 3
     assert all((block.classes == 1).all() for block in blocks)
@@ -222,7 +222,7 @@ def test_a_class_without_rows(loss):
 
 def test_small_classes_share_blocks():
     codes = np.repeat(np.arange(700), 10)
-    rows = row_blocks.cut_rows(np.zeros((7000, 3)), codes, 1, 110, passes=3)
+    rows = row_blocks.cut_into_blocks(np.zeros((7000, 3)), codes, 1, 110, passes=3)
     blocks = [block for lane in rows.lanes for block in lane.blocks]
     assert len(blocks) < 15
     assert sum(len(block.present) for block in blocks) < 700 + len(blocks)

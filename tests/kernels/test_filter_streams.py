@@ -5,10 +5,11 @@ import pytest
 from scipy import sparse
 
 from covshift.kernels import row_blocks
-from covshift.kernels.activations import ACTIVATIONS
-from covshift.kernels.filter_losses import LOSSES, filter_losses, streamed_losses
-from covshift.kernels.filter_streams import squares_by_code
-from covshift.kernels.row_blocks import look_at, view_rows
+from covshift.kernels.activations_and_norms import ACTIVATIONS
+from covshift.kernels.filter_losses import LOSSES, filter_losses
+from covshift.kernels.filter_streams import squares_by_code, streamed_losses
+from covshift.kernels.row_blocks import view_rows
+from covshift.row_checks import count_unreadable
 from covshift.streams import ArrayRows
 from tests.kernels.problems import assert_close, example
 from tests.twins import naive
@@ -110,10 +111,10 @@ def test_squares_by_code(activation):
 
 def test_what_is_counted_before_a_fit():
     X = np.ones((1000, 3), dtype=np.float32)
-    assert look_at(X, None, np.float32, 1e12) == (0, 0, 0)
+    assert count_unreadable(X, None, np.float32, 1e12) == (0, 0, 0)
     X[3, 1], X[999, 2], X[500, 0] = np.nan, -np.inf, 1e30
-    assert look_at(X, None, np.float32, 1e12) == (1, 1, 2)
-    assert look_at(sparse.csr_array(X), None, np.float32, 1e12) == (1, 1, 2)
+    assert count_unreadable(X, None, np.float32, 1e12) == (1, 1, 2)
+    assert count_unreadable(sparse.csr_array(X), None, np.float32, 1e12) == (1, 1, 2)
 
 
 def test_views_of_rows_copy_nothing():

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from covshift.kernels.device_filters import eager_passes
-from covshift.solvers.array_api import namespace_of, to_numpy
+from covshift.solvers.device_arrays import namespace_of, to_numpy
 from tests.array_libraries import HAS_GPU, to_torch
 from tests.kernels.test_device_filters import problems_of
 from tests.kernels.test_filter_losses import draw

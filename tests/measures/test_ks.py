@@ -14,7 +14,7 @@ from covshift.datasets import (
 )
 from covshift.measures.ks import (
     _approximate_pvalues,
-    effective_sizes,
+    _effective_sizes,
     ks_distance,
     ks_statistics,
     ks_test,
@@ -156,11 +156,11 @@ def test_whole_number_weights_are_repeated_rows_to_the_last_bit(samples, seed):
 @given(problem=weighted_samples())
 def test_effective_sizes_equal_the_naive_twin(problem):
     A, _, weights, _ = problem
-    actual = effective_sizes(A, weights)
+    actual = _effective_sizes(A, weights)
     expected = [naive.effective_size(a, weights) for a in A.T]
     np.testing.assert_allclose(actual, expected, rtol=1e-12)
-    np.testing.assert_allclose(effective_sizes(A[::-1], weights[::-1]), actual, rtol=1e-12)
-    np.testing.assert_allclose(effective_sizes(A, 1e300 * weights), actual, rtol=1e-12)
+    np.testing.assert_allclose(_effective_sizes(A[::-1], weights[::-1]), actual, rtol=1e-12)
+    np.testing.assert_allclose(_effective_sizes(A, 1e300 * weights), actual, rtol=1e-12)
 
 
 def test_effective_sizes_of_weights_that_do_and_do_not_depend_on_the_feature():
@@ -168,7 +168,7 @@ def test_effective_sizes_of_weights_that_do_and_do_not_depend_on_the_feature():
     related, unrelated = rng.normal(size=(2, 20_000))
     weights = np.exp(related)
     kish = weights.sum() ** 2 / (weights**2).sum()
-    sizes = effective_sizes(np.stack([related, unrelated, np.zeros(20_000)], axis=1), weights)
+    sizes = _effective_sizes(np.stack([related, unrelated, np.zeros(20_000)], axis=1), weights)
     assert sizes[0] < 0.8 * kish
     assert sizes[1] == pytest.approx(kish, rel=0.05)
     assert sizes[2] == pytest.approx(kish, rel=1e-12)
@@ -177,7 +177,7 @@ def test_effective_sizes_of_weights_that_do_and_do_not_depend_on_the_feature():
     w = np.exp(0.5 * x)
     points = np.linspace(-1, 2, 13)
     P = np.stack([(w * (x <= v)).sum(axis=1) / w.sum(axis=1) for v in points])
-    size = np.mean([effective_sizes(x[i, :, None], w[i])[0] for i in range(200)])
+    size = np.mean([_effective_sizes(x[i, :, None], w[i])[0] for i in range(200)])
     assert 4 * P.var(axis=1).max() == pytest.approx(1 / size, rel=0.15)
 
 
@@ -187,7 +187,7 @@ def test_weights_are_not_changed():
     for array in (A, B, weights_A, weights_B):
         array.setflags(write=False)
     assert ks_statistics(A, B, weights_A, weights_B) == pytest.approx([0.5])
-    assert effective_sizes(A, weights_A) == pytest.approx([1.6])
+    assert _effective_sizes(A, weights_A) == pytest.approx([1.6])
 
 
 # --- Distance and test ---
@@ -260,7 +260,7 @@ def test_only_weighted_distances_are_reduced():
     np.testing.assert_allclose(plain.pvalues, limit)
     weights = np.random.default_rng(0).uniform(0.5, 2, size=150)
     weighted = ks_test(A, B, weights_A=weights)
-    n = effective_sizes(A, weights)
+    n = _effective_sizes(A, weights)
     reduced = weighted.statistics - 0.5 / np.minimum(n, 90)
     np.testing.assert_allclose(weighted.pvalues, kolmogorov(np.sqrt(n * 90 / (n + 90)) * reduced))
 
@@ -315,7 +315,7 @@ def test_weighted_distances_are_those_of_repeated_rows():
     expected = ks_test(np.repeat(A, times, axis=0), B)
     weighted = ks_test(A, B, weights_A=times)
     np.testing.assert_array_equal(weighted.statistics, expected.statistics)
-    # But a repeated row is no new evidence.
+    # But a repeated row is not new evidence.
     assert (weighted.pvalues > expected.pvalues).all()
 
 
@@ -395,7 +395,7 @@ def test_weighted_pvalues_are_probabilities_and_fall_with_the_distance(problem):
     test = ks_test(A, B, weights_A=weights_A, weights_B=weights_B)
     assert ((test.pvalues > 0) & (test.pvalues <= 1)).all()
     assert (test.pvalues[test.statistics == 0] == 1).all()
-    # A row by itself shows nothing, whatever it weighs.
+    # A row by itself shows nothing with any weight.
     if min(np.count_nonzero(weights_A), np.count_nonzero(weights_B)) == 1:
         assert test.pvalue > 0.05
 

@@ -10,14 +10,14 @@ from scipy.stats import sem
 from sklearn.metrics import balanced_accuracy_score, mean_absolute_error, r2_score, recall_score
 
 from covshift.measures.labeled_scores import (
-    mean_and_standard_error,
     number_gain,
     paired_gain,
-    percentage_change,
     score_numbers,
     score_predictions,
     unweighted_average_recall,
 )
+from covshift.measures.mmd import percentage_change
+from covshift.measures.paired_tests import mean_and_standard_error
 from tests.kernels.problems import FIXED
 
 ROUNDING = 1e-12
@@ -324,7 +324,7 @@ def test_where_scores_are_undefined():
     assert single["mae"] == {"value": 1.0, "low": None, "high": None}
     assert number_gain([2.0, 2.0], [1.0, 2.0], [2.0, 2.0], "r2")["value"] is None
     assert number_gain([2.0], [2.0], [1.0], "mae") == {"value": 1.0, "low": None, "high": None}
-    rounded = 0.1 + np.array([1e9, 1e9, 1e9 + 1e-7])  # equal but for rounding
+    rounded = 0.1 + np.array([1e9, 1e9, 1e9 + 1e-7])  # equal except for rounding
     assert score_numbers(rounded, np.zeros(3))["r2"]["value"] is None
 
 

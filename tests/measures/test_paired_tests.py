@@ -13,7 +13,7 @@ from covshift.measures import paired_tests as trials
 from covshift.measures.paired_tests import (
     BLOCK_ENTRIES,
     MAX_EXACT_PAIRS,
-    block_sizes,
+    _block_sizes,
     clustered_bootstrap_interval,
     clustered_permutation_test,
     doubled_rank_sum_probabilities,
@@ -571,4 +571,4 @@ def test_a_table_is_an_error():
     ],
 )
 def test_blocks_hold_so_many_entries_and_one_row_at_least(n_rows, n_clusters, expected):
-    assert list(block_sizes(n_rows, n_clusters)) == expected
+    assert list(_block_sizes(n_rows, n_clusters)) == expected

@@ -20,7 +20,8 @@ from sklearn.svm import SVC
 
 from covshift import AdaptedClassifier, DomainStandardScaler, SparseFiltering, load, save
 from covshift.persistence import ModelFileError, read_card
-from covshift.persistence.archive import MAX_CARD_BYTES, digest_of
+from covshift.persistence.archive import MAX_CARD_BYTES
+from covshift.persistence.card_and_seal import digest_of
 from tests.shifted import make_problem
 
 X, Y, SAMPLE_DOMAIN, X_NEW = make_problem()
@@ -445,7 +446,7 @@ def test_descriptions_much_larger_than_their_file(path):
     refuse(path, "schema.json takes 29 MiB")
     write_members(path, {**members, "schema.json": b"[" + b"{}," * 10**6 + b"{}]"})
     refuse(path, "more than any model has")
-    # Texts are no values, whatever they hold.
+    # Texts are not values.
     edit_schema(path_with(path, members), lambda schema: schema.update(note='[{\\",' * 10**5))
     load(path)
 

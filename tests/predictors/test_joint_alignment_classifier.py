@@ -112,14 +112,14 @@ def test_alignment_brings_mean_scores_together():
 def test_leave_one_out_scores_are_those_of_refits():
     """With the same pseudo-labels and class shares, and without the loss of one row."""
     codes = np.where(SOURCE, Y, -1)
-    entries = module.merge_entries(X, TARGET, codes, WEIGHTS)
+    entries = module._merge_entries(X, TARGET, codes, WEIGHTS)
     order = np.lexsort(X.T[::-1])
     assert_array_equal(entries.rows, X[order])
     K = twin.kernel_matrix(entries.rows, entries.rows, 1.5)
     L = twin.laplacian(entries.rows, 4, 1.5)
     classes = np.where(entries.labeled, entries.codes, 1)
     parts = [
-        np.sqrt(5.0) * module.mean_differences(entries.target, group, entries.weights, 3)
+        np.sqrt(5.0) * module._mean_differences(entries.target, group, entries.weights, 3)
         for group in (None, classes)
     ]
     U = np.column_stack(parts)
@@ -132,11 +132,11 @@ def test_leave_one_out_scores_are_those_of_refits():
         return np.linalg.solve((E + L + U @ U.T) @ K + 0.1 * np.eye(len(K)), E @ residuals)
 
     loss = np.diag(np.where(entries.labeled, entries.weights, 0.0)) + L
-    design = module.exact_design(K, loss, 0.1)
+    design = module._exact_design(K, loss, 0.1)
     residuals = np.where(entries.labeled[:, None], np.eye(3)[entries.codes] - 1 / 3, 0)
     aligned = module.align(design, design.fit(residuals * entries.weights[:, None]), U)
     assert_allclose(aligned.coefficients, coefficients(entries.weights), atol=1e-9)
-    found = module.leverages(design, aligned, entries)
+    found = module._leverages(design, aligned, entries)
     labeled = np.flatnonzero(entries.labeled)
     for number, i in [*enumerate(labeled)][::5]:
         without = np.where(np.arange(len(K)) == i, 0, entries.weights)

@@ -18,16 +18,17 @@ from covshift import (
     ULSIFWeights,
     stack_domains,
 )
-from covshift.kernels.distinct_rows import deal_folds, draw_rows, merge_rows, sum_by_class
+from covshift.kernels.distinct_rows import merge_rows, sum_by_class
+from covshift.kernels.drawn_rows import deal_folds, draw_rows
 from covshift.kernels.gaussian_kernels import gaussian, gaussian_mixture, squares_to_bases
 from covshift.predictors.lsp_classifier import (
     Fold,
     Part,
+    _cross_validation_scores,
+    _misclassification,
+    _squared_error,
     class_probabilities,
-    cross_validation_scores,
     fit_coefficients,
-    misclassification,
-    squared_error,
 )
 from tests.shifted import make_problem
 from tests.twins import lspc_twins
@@ -43,7 +44,7 @@ BASES, SIGMA = X[:7] + 0.1, 0.8
 P = gaussian(squares_to_bases(X, BASES), SIGMA)
 CLASS_WEIGHTS = np.eye(N_CLASSES)[CODES] * WEIGHTS[:, None]
 LAMBDAS = np.array([1e-4, 0.1, 2.0])
-CRITERIA = {"misclassification": misclassification, "squared_error": squared_error}
+CRITERIA = {"misclassification": _misclassification, "squared_error": _squared_error}
 
 
 def folds_of(splits):
@@ -97,7 +98,9 @@ def test_probabilities_of_tiny_values():
     ids=["folds", "missing class", "ready-made"],
 )
 def test_cross_validation_equals_refitting(criterion, splits):
-    ours = cross_validation_scores(P, CLASS_WEIGHTS, folds_of(splits), LAMBDAS, CRITERIA[criterion])
+    ours = _cross_validation_scores(
+        P, CLASS_WEIGHTS, folds_of(splits), LAMBDAS, CRITERIA[criterion]
+    )
     data = X, CODES, WEIGHTS, splits, N_CLASSES, BASES, SIGMA
     naive = [lspc_twins.cross_validation(*data, lam, criterion) for lam in LAMBDAS]
     assert_allclose(ours, naive, rtol=1e-9)
@@ -108,7 +111,7 @@ def test_nothing_to_learn_from_or_to_test_on():
     for train, test in ((nothing, everything), (everything, nothing)):
         fold = folds_of([(train, test)])
         assert_array_equal(
-            cross_validation_scores(P, CLASS_WEIGHTS, fold, LAMBDAS, squared_error), 0
+            _cross_validation_scores(P, CLASS_WEIGHTS, fold, LAMBDAS, _squared_error), 0
         )
 
 
@@ -164,8 +167,8 @@ def test_rows_out_of_reach_get_the_shares_of_the_training_part():
     folds = [
         Fold(*(Part(np.array([row]), class_weights[[row]]) for _ in range(2))) for row in range(4)
     ]
-    scores = cross_validation_scores(
-        np.eye(4), class_weights, folds, np.array([0.1]), squared_error
+    scores = _cross_validation_scores(
+        np.eye(4), class_weights, folds, np.array([0.1]), _squared_error
     )
     shares = [np.array(pair) / 3 for pair in ([2, 1], [2, 1], [2, 1], [3, 0])]  # of the others
     losses = [(p**2).sum() / 2 - p[c] for p, c in zip(shares, classes, strict=True)]

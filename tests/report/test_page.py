@@ -19,7 +19,7 @@ from covshift.report.document import (
     make_table,
 )
 from covshift.report.files import document_json
-from covshift.report.page import SYMBOLS, PageTooLargeError, draw_series, render_page, show_cell
+from covshift.report.page import SYMBOLS, PageTooLargeError, _draw_series, render_page, show_cell
 from tests.report.example import SCRIPT, example_document
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(16)
@@ -250,7 +250,7 @@ def page_of(one):
 
 
 def test_higher_scores_are_drawn_higher_and_later_batches_to_the_right():
-    drawing = draw_series(chart(point(0, 0.7), point(1, 0.9), point(2, 0.8, observed=0.75)))
+    drawing = _draw_series(chart(point(0, 0.7), point(1, 0.9), point(2, 0.8, observed=0.75)))
     first, second, third = drawing.marks
     assert first.x < second.x < third.x
     assert second.y < third.y < first.y
@@ -266,7 +266,7 @@ def test_higher_scores_are_drawn_higher_and_later_batches_to_the_right():
 
 
 def test_few_names_of_many_batches_the_last_included():
-    drawing = draw_series(chart(*(point(number) for number in range(100))))
+    drawing = _draw_series(chart(*(point(number) for number in range(100))))
     assert len(drawing.names) <= 8
     assert drawing.names[-1][1] == "batch 99"
 

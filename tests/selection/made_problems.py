@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression
 
 from covshift import DomainStandardScaler
 from covshift.base import DomainTransformer
-from covshift.predictors.objectives import balanced_accuracy
+from covshift.measures.labeled_scores import balanced_accuracy
 from covshift.selection.bench import Bench, Problem
 from covshift.selection.candidates import Candidate
 

@@ -14,6 +14,7 @@ from covshift import (
 )
 from covshift.base import NothingToAdaptWarning, RefitNeededError
 from covshift.registry import Size
+from covshift.selection.assessment_words import name_candidate
 from covshift.selection.candidates import default_candidates, make_model
 from covshift.selection.choice import NoRankedCandidateWarning
 from covshift.selection.label_free_scores import SCORERS
@@ -189,7 +190,7 @@ def test_a_measure_of_the_users_own_sees_labels():
 
 
 def make_covariate_shift(n=200):
-    """The rows have moved along the first feature, the boundary has not."""
+    """The rows have moved along the first feature; the boundary has stayed."""
     rng = np.random.RandomState(0)
     X = rng.standard_normal((2 * n, 3))
     X[n:, 0] += 1.0
@@ -205,7 +206,8 @@ def test_no_risk_keeps_the_plain_model():
     found = model.assessment_
     assert found.action == "keep"
     assert found.vote_loss_probability > 0
-    assert model.decision_.startswith(f"Advice: keep the plain model, {found.plain_name} (")
+    plain = name_candidate(found.plain_name)
+    assert model.decision_.startswith(f"Advice: keep the plain model, {plain} (")
     assert model.chosen_ == [found.plain_name] == [name for name, _ in found.members]
     assert model.leaderboard_[0]["adapter"] in ("none", "raw")
     assert found.recommended == found.plain
@@ -245,7 +247,7 @@ def test_labels_of_some_target_rows_count():
     """Candidates disagree on the target; some labels say who is right."""
     X, y, sample_domain = make_covariate_shift()
     source = sample_domain >= 0
-    # It looks as if nothing but the rows had moved, and the rule has moved with them.
+    # It looks as if only the rows had moved, and the rule has moved with them.
     other = AdaptedClassifier(DomainStandardScaler(), LogisticRegression())
     y[~source] = other.fit(X, y, sample_domain=sample_domain).predict(X[~source])
     label_mask = source.copy()

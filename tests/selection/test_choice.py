@@ -126,7 +126,7 @@ def test_collapsed_weights_are_disqualified():
         "its weights rest on about 3 of 1000 source rows (at least 10 are needed)",
         None,
     ]
-    assert disqualify([enough], 10_000, 2)[0] is not None  # half a per cent
+    assert disqualify([enough], 10_000, 2)[0] is not None  # half a percent
 
 
 # The vote

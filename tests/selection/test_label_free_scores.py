@@ -10,7 +10,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC, LinearSVC
 
 from covshift import CorrelationAlignment, DomainStandardScaler, ULSIFWeights
-from covshift.kernels.distinct_rows import deal_folds
+from covshift.kernels.drawn_rows import deal_folds
 from covshift.kernels.probabilities import (
     Scaling,
     estimate_shares,
@@ -27,14 +27,14 @@ from covshift.selection.importance_weights import (
 )
 from covshift.selection.label_free_scores import (
     SCORERS,
-    committee_shares,
+    _committee_shares,
+    _mean_entropy,
+    _spectral_weights,
+    _weighted_mean,
     deep_embedded_validation,
-    mean_entropy,
     mutual_information,
     pairwise_kappa,
     soft_neighborhood_density,
-    spectral_weights,
-    weighted_mean,
 )
 from tests.selection.made_problems import (
     Broken,
@@ -289,7 +289,7 @@ def test_constant_predictions_agree_by_chance_only():
 
 def test_committee_shares():
     predictions = np.array([[0, 1], [0, 2], [1, 2]])
-    shares = committee_shares(predictions, np.array([1.0, 1.0, 2.0]), 3)
+    shares = _committee_shares(predictions, np.array([1.0, 1.0, 2.0]), 3)
     np.testing.assert_allclose(shares, [[0.5, 0.5, 0], [0, 0.25, 0.75]])
 
 
@@ -305,7 +305,7 @@ def independent_predictions(rng, accuracies, n):
 def test_spectral_weights_order_independent_classifiers_by_accuracy():
     accuracies = [0.9, 0.6, 0.75, 0.52, 0.82]
     predictions = independent_predictions(np.random.RandomState(0), accuracies, 20_000)
-    weights = spectral_weights(predictions, 2)
+    weights = _spectral_weights(predictions, 2)
     assert np.argsort(weights).tolist() == np.argsort(accuracies).tolist()
     # Theory: 2 accuracy - 1, times the spread of balanced classes, which is one.
     np.testing.assert_allclose(weights, 2 * np.array(accuracies) - 1, atol=0.03)
@@ -313,7 +313,7 @@ def test_spectral_weights_order_independent_classifiers_by_accuracy():
 
 def test_spectral_weights_take_the_side_of_the_majority():
     predictions = independent_predictions(np.random.RandomState(1), [0.8, 0.8, 0.8, 0.2], 5000)
-    assert (spectral_weights(predictions, 2) > 0).tolist() == [True, True, True, False]
+    assert (_spectral_weights(predictions, 2) > 0).tolist() == [True, True, True, False]
 
 
 def test_spectral_weights_of_several_classes():
@@ -321,13 +321,13 @@ def test_spectral_weights_of_several_classes():
     truth = rng.randint(3, size=6000)
     noise = rng.randint(3, size=(3, 6000))
     kept = rng.uniform(size=(3, 6000)) < np.array([0.9, 0.5, 0.2])[:, None]
-    weights = spectral_weights(np.where(kept, truth, noise), 3)
+    weights = _spectral_weights(np.where(kept, truth, noise), 3)
     assert weights[0] > weights[1] > weights[2] > 0
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_spectral_weights_of_constant_predictions_are_zero(n_classes):
-    assert not spectral_weights(np.ones((3, 10), dtype=int), n_classes).any()
+    assert not _spectral_weights(np.ones((3, 10), dtype=int), n_classes).any()
 
 
 # Confidence
@@ -342,7 +342,7 @@ def test_confidence_is_that_of_the_formulas(seed, n, k):
     P = random_probabilities(np.random.RandomState(seed), n, k)
     entropy = sum(naive_entropy(p) for p in P) / n
     mean = [sum(p[j] for p in P) / n for j in range(k)]
-    assert mean_entropy(P) == pytest.approx(entropy, abs=1e-12)
+    assert _mean_entropy(P) == pytest.approx(entropy, abs=1e-12)
     assert mutual_information(P) == pytest.approx(naive_entropy(mean) - entropy, abs=1e-12)
     density = 0.0
     for i in range(n):
@@ -359,7 +359,7 @@ def test_confidence_is_that_of_the_formulas(seed, n, k):
 
 def test_extremes_of_confidence():
     sure = np.eye(3)[np.arange(9) % 3]
-    assert mean_entropy(sure) == 0
+    assert _mean_entropy(sure) == 0
     assert mutual_information(sure) == pytest.approx(math.log(3))
     assert mutual_information(sure[:1]) == 0
     assert soft_neighborhood_density(sure, 0.05) == pytest.approx(math.log(2), abs=1e-6)
@@ -377,7 +377,7 @@ def test_density_does_not_depend_on_the_tiles(monkeypatch):
 
 def test_equal_weights_give_the_mean():
     losses = np.array([0.0, 1.0, 1.0, 0.0, 1.0])
-    assert weighted_mean(losses, np.ones(5)) == pytest.approx(0.6)
+    assert _weighted_mean(losses, np.ones(5)) == pytest.approx(0.6)
     assert deep_embedded_validation(losses, np.ones(5)) == pytest.approx(0.6)
 
 
@@ -394,7 +394,7 @@ def test_equal_weights_have_no_control_variate(n, weight):
 
 
 def test_no_weight_is_no_estimate():
-    assert math.isnan(weighted_mean(np.ones(3), np.zeros(3)))
+    assert math.isnan(_weighted_mean(np.ones(3), np.zeros(3)))
 
 
 def test_control_variate_is_the_formula():

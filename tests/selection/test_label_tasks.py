@@ -1,4 +1,4 @@
-"""What the selection knows about numbers as labels, against slow twins."""
+"""Numbers as labels in the selection, against slow twins."""
 
 import itertools
 
@@ -9,8 +9,8 @@ from scipy.stats import norm
 from sklearn.metrics import r2_score
 from sklearn.metrics.pairwise import rbf_kernel
 
+from covshift.measures.labeled_scores import negative_mae, r2
 from covshift.predictors.gaussian_kernel_ridge import GaussianKernelRidge
-from covshift.predictors.objectives import negative_mae, r2
 from covshift.selection.label_tasks import N_GROUPS, ROOM, number_task
 
 RNG = np.random.RandomState(0)

@@ -18,9 +18,9 @@ from covshift.measures import calibrated_confidence, difference_of_confidences
 from covshift.predictors.held_out_rows import NoHeldOutRowsError
 from covshift.selection import performance_estimate
 from covshift.selection.performance_estimate import (
+    _domain_drop,
+    _known_codes,
     coefficients,
-    domain_drop,
-    known_codes,
     predict_score,
 )
 
@@ -101,18 +101,18 @@ def test_known_labels_narrow_the_interval(model):
 
 
 def test_known_labels_are_read_where_they_are():
-    rows, codes = known_codes([None, "yes", float("nan"), "no", ""], NAMES, 5)
+    rows, codes = _known_codes([None, "yes", float("nan"), "no", ""], NAMES, 5)
     assert rows.tolist() == [1, 3]
     assert codes.tolist() == [1, 0]
-    rows, codes = known_codes([1, None, 0.0], np.array([0, 1]), 3)
+    rows, codes = _known_codes([1, None, 0.0], np.array([0, 1]), 3)
     assert (rows.tolist(), codes.tolist()) == ([0, 2], [1, 0])
     nullable = pd.array([1, pd.NA, 0], dtype="Int64")
-    rows, codes = known_codes(nullable, np.array([0, 1]), 3)
+    rows, codes = _known_codes(nullable, np.array([0, 1]), 3)
     assert (rows.tolist(), codes.tolist()) == ([0, 2], [1, 0])
     with pytest.raises(ValueError, match=r"'maybe' \(row 1\), which is not a class"):
-        known_codes([None, "maybe"], NAMES, 2)
+        _known_codes([None, "maybe"], NAMES, 2)
     with pytest.raises(ValueError, match="one entry per row"):
-        known_codes([None], NAMES, 2)
+        _known_codes([None], NAMES, 2)
 
 
 def test_a_loaded_model_estimates_the_same(model, tmp_path):
@@ -158,11 +158,11 @@ def test_the_drop_on_source_domains_is_that_of_the_assessment():
             {"rehearsal": "source domains", "plain": 0.7, "vote": 0.6},
         ]
 
-    assert domain_drop(None, 3) == 0
-    assert domain_drop(Assessed, 1) == pytest.approx(0.1)
-    assert domain_drop(Assessed, 3) == pytest.approx(0.3)
+    assert _domain_drop(None, 3) == 0
+    assert _domain_drop(Assessed, 1) == pytest.approx(0.1)
+    assert _domain_drop(Assessed, 3) == pytest.approx(0.3)
     Assessed.rehearsals = Assessed.rehearsals[:1]
-    assert domain_drop(Assessed, 3) == 0
+    assert _domain_drop(Assessed, 3) == 0
 
 
 def test_an_automatic_choice_keeps_the_rows_of_its_scores(tmp_path):

@@ -121,7 +121,7 @@ def naive_features(bench, table, plain_number):
         moved = [abs(np.mean(codes == k) - share) for k, share in enumerate(shares)]
         row.append(sum(moved) / 2)
         rows.append([*row, row[1] * separation(bench), row[6] * separation(bench)])
-    return np.nan_to_num(np.array(rows) - rows[plain_number])  # what is not known is no difference
+    return np.nan_to_num(np.array(rows) - rows[plain_number])  # unknown labels make no difference
 
 
 def test_without_another_plain_model_agreement_says_nothing():
@@ -316,7 +316,7 @@ def test_constant_features_make_no_nan(move):
         (MIN_PSEUDO_ROWS, np.arange(30.0), True),
         (MIN_PSEUDO_ROWS - 1, np.arange(30.0), False),
         (31 - MIN_PSEUDO_ROWS, np.arange(30.0), False),  # too few are left
-        (MIN_PSEUDO_ROWS, np.arange(30) >= MIN_PSEUDO_ROWS, False),  # nothing to tell apart
+        (MIN_PSEUDO_ROWS, np.arange(30) >= MIN_PSEUDO_ROWS, False),  # nothing to distinguish
     ],
 )
 def test_numbers_that_can_be_scored(n_played, values, can):

@@ -12,7 +12,7 @@ from covshift.selection import choice, label_free_scores
 from covshift.selection.bench import Output
 from covshift.selection.candidates import MODELS
 from covshift.selection.expected_gains import number_agreement, number_voters
-from covshift.selection.label_free_scores import agree_with_committee
+from covshift.selection.label_free_scores import _agree_with_committee
 from covshift.selection.label_tasks import number_task
 from covshift.selection.rehearsals import MAX_DOMAINS, SOURCE_DOMAINS, source_domains
 from covshift.selection.vote import MIN_WEIGHT, TEMPERATURE, mix_probabilities, vote_weights
@@ -52,7 +52,7 @@ def test_an_adapter_has_one_vote_in_the_committee(monkeypatch, second):
     )
     shares = np.array([[0.5, 0.5], [1 / 3, 2 / 3], [0.0, 1.0]])  # of the classes, row by row
     expected = [np.mean(shares[np.arange(3), row]) for row in codes]
-    assert_allclose(agree_with_committee(bench), expected)
+    assert_allclose(_agree_with_committee(bench), expected)
 
 
 def numbers_bench(outputs, adapts):

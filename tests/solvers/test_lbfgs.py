@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize, rosen, rosen_der
 
-from covshift.solvers.array_api import Places, dot, to_numpy
+from covshift.solvers.device_arrays import Places, dot, to_numpy
 from covshift.solvers.lbfgs import (
     FARTHEST,
     MAX_DENSE,
@@ -411,7 +411,7 @@ def test_the_tolerance_is_that_of_each_problem():
         (0.5, -0.9, True, False),  # just flat enough
         (0.5, -0.91, False, False),  # still steep: too short
         (0.5, 0.9, True, False),
-        (0.5, 0.91, False, True),  # steep upwards: too long
+        (0.5, 0.91, False, True),  # steep upward: too long
         (np.nan, 0.0, False, True),
         (0.5, np.nan, False, True),
     ],

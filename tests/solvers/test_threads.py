@@ -13,7 +13,7 @@ from covshift.solvers.threads import (
     _run_alone,
     one_blas_thread,
     one_openmp_thread,
-    run_tasks,
+    run_on_threads,
     share_parts,
 )
 
@@ -33,7 +33,7 @@ def test_results_come_in_the_order_of_the_tasks(n_jobs):
         return number
 
     tasks = [lambda run, stop, number=number: task(number, run, stop) for number in range(6)]
-    assert run_tasks(tasks, n_jobs) == list(range(6))
+    assert run_on_threads(tasks, n_jobs) == list(range(6))
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -41,7 +41,7 @@ def test_a_single_task_gets_the_threads_for_its_parts(n_jobs):
     def task(run, should_stop):
         return list(run(lambda part: part**2, [1, 2, 3]))
 
-    assert run_tasks([task], n_jobs) == [[1, 4, 9]]
+    assert run_on_threads([task], n_jobs) == [[1, 4, 9]]
 
 
 @pytest.mark.parametrize("n_tasks", [1, 3])
@@ -52,7 +52,7 @@ def test_the_result_does_not_depend_on_n_jobs(n_tasks):
         return sum(run(lambda part: part.T @ part, parts))
 
     with threadpool_limits(limits=2, user_api="blas"):
-        alone, together = (run_tasks([task] * n_tasks, n_jobs) for n_jobs in (1, 2))
+        alone, together = (run_on_threads([task] * n_tasks, n_jobs) for n_jobs in (1, 2))
     np.testing.assert_array_equal(alone, together)
 
 
@@ -61,7 +61,7 @@ def test_the_result_does_not_depend_on_n_jobs(n_tasks):
 def test_blas_has_one_thread_inside_and_its_own_number_after(n_jobs, n_tasks):
     with threadpool_limits(limits=2, user_api="blas"):
         before = blas_threads()
-        inside = run_tasks([lambda run, should_stop: blas_threads()] * n_tasks, n_jobs)
+        inside = run_on_threads([lambda run, should_stop: blas_threads()] * n_tasks, n_jobs)
         assert {threads for task in inside for threads in task} == {1}
         assert blas_threads() == before
 
@@ -73,7 +73,7 @@ def test_errors_come_through(n_jobs, n_tasks):
         raise FloatingPointError("not finite")
 
     with pytest.raises(FloatingPointError, match="not finite"):
-        run_tasks([fails] * n_tasks, n_jobs)
+        run_on_threads([fails] * n_tasks, n_jobs)
 
 
 def test_tasks_are_told_to_stop_when_another_fails():
@@ -92,7 +92,7 @@ def test_tasks_are_told_to_stop_when_another_fails():
             time.sleep(0.01)
 
     with pytest.raises(KeyboardInterrupt):
-        run_tasks([fails, goes_on], n_jobs=2)
+        run_on_threads([fails, goes_on], n_jobs=2)
     assert told.wait(timeout=5)
 
 
@@ -102,7 +102,7 @@ def test_parts_do_not_warn_of_what_is_not_finite(n_jobs):
         with np.errstate(all="ignore"):
             return list(run(lambda part: float(np.exp(np.full(2, part))[0]), [0.0, 1e9]))
 
-    assert run_tasks([task], n_jobs) == [[1.0, np.inf]]
+    assert run_on_threads([task], n_jobs) == [[1.0, np.inf]]
 
 
 def test_any_thread_may_set_the_limit_and_any_may_restore_it():

@@ -9,7 +9,8 @@ from scipy import sparse
 from sklearn.base import clone
 
 from covshift import PeriodicSparseFiltering, SparseFiltering
-from covshift.kernels.filter_losses import filter_losses, streamed_losses
+from covshift.kernels.filter_losses import filter_losses
+from covshift.kernels.filter_streams import streamed_losses
 from covshift.streams.rows import open_rows
 from tests.shifted import make_problem
 

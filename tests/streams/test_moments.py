@@ -15,7 +15,7 @@ from covshift import (
     SubspaceAlignment,
 )
 from covshift.adapters import domain_quantile_transformer
-from covshift.adapters.correlation_alignment import fourth_powers, stream_moments
+from covshift.adapters.correlation_alignment import _fourth_powers, _stream_moments
 from covshift.streams import ArrayRows
 from covshift.streams.moments import first_moments, fit_components, scatter_about
 from tests.shifted import make_problem
@@ -101,7 +101,7 @@ def test_sums_are_the_naive_ones(rows):
     rng = np.random.default_rng(0)
     X, codes = 1e6 + rng.standard_normal((3000, 4)), rng.integers(0, 4, 3000)
     stream = ArrayRows(sparse.csr_array(X) if rows == "sparse" else X)
-    for code, (mean, covariance, _) in enumerate(stream_moments(stream, codes, 3, 0.1)):
+    for code, (mean, covariance, _) in enumerate(_stream_moments(stream, codes, 3, 0.1)):
         twin_mean, twin = mean_and_covariance(X[codes == code], 0.1)
         np.testing.assert_allclose(mean, twin_mean, rtol=1e-13)
         np.testing.assert_allclose(covariance, twin, rtol=1e-7, atol=1e-9)
@@ -114,7 +114,7 @@ def test_parts_add_up():
     means = totals / counts
     ones, groups = np.ones_like(means), np.zeros(2, dtype=int)
     (scatter,) = scatter_about(X, codes, means, ones, groups, 1)
-    (fourths,) = fourth_powers(X, codes, means, 2 * ones)
+    (fourths,) = _fourth_powers(X, codes, means, 2 * ones)
     twin, twin_fourths = np.zeros((3, 3)), np.zeros(2)
     for row, code in zip(X, codes, strict=True):
         if code < 2:

@@ -49,7 +49,7 @@ def test_many_rows_are_sampled_and_all_weighed(estimator, rows, streamed, monkey
     monkeypatch.setattr(_weight_estimator, "LEARNED_ROWS", 300)
     X, sample_domain = rows
     theirs = clone(estimator).fit(X, sample_domain=sample_domain)
-    with pytest.warns(SampledRowsWarning, match="from 600 of 1,000 rows.*5.8%"):
+    with pytest.warns(SampledRowsWarning, match="from 600 of 1,000 rows.*5.8 %"):
         ours = clone(estimator).fit(streamed(X), sample_domain=sample_domain)
     assert len(ours.weights_) == 600
     source = X[sample_domain >= 0]

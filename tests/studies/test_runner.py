@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from covshift.studies import runner
 from covshift.studies.runner import MAX_KINDS, OTHERS, recorded_warnings, run_experiment
-from covshift.studies.store import StoreError, load_results, write_table
+from covshift.studies.store import StoreError, load_results, write_records
 from covshift.studies.trial import Trial
 from tests.studies import measuring
 from tests.studies.measuring import declaration, measure
@@ -25,7 +25,7 @@ def path(tmp_path):
 
 def table(path):
     written = path.with_suffix(".csv")
-    write_table(load_results(path), written)
+    write_records(load_results(path), written)
     return written.read_bytes()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from covshift.studies.runner import run_experiment
-from covshift.studies.store import load_results, write_table
+from covshift.studies.store import load_results, write_records
 from tests.studies.measuring import declaration, measure_slowly
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,7 +40,7 @@ def end_group(process):
 def tables(path):
     for ending in ("csv", "json"):
         written = path.with_suffix(f".{ending}")
-        write_table(load_results(path), written)
+        write_records(load_results(path), written)
         yield written.read_bytes()
 
 

@@ -23,7 +23,7 @@ from covshift.studies.store import (
     load_results,
     open_store,
     task_key,
-    write_table,
+    write_records,
 )
 from covshift.studies.trial import TaskOutcome, Trial
 
@@ -362,7 +362,7 @@ def read_csv(path):
 
 
 def test_csv(tmp_path):
-    write_table(RECORDS, tmp_path / "t.csv")
+    write_records(RECORDS, tmp_path / "t.csv")
     rows = read_csv(tmp_path / "t.csv")
     assert list(rows[0]) == [
         *("experiment", "settings.a", "settings.b", "seed"),
@@ -382,7 +382,7 @@ def test_json(tmp_path):
     def refuse(name):
         raise AssertionError(f"{name} is not strict JSON")
 
-    write_table(RECORDS, tmp_path / "t.json")
+    write_records(RECORDS, tmp_path / "t.json")
     rows = json.loads((tmp_path / "t.json").read_text(), parse_constant=refuse)
     assert rows[0] == {
         "experiment": "e",
@@ -398,24 +398,24 @@ def test_json(tmp_path):
 @pytest.mark.parametrize("ending", ["csv", "json"])
 def test_timings_only_when_asked_for(tmp_path, ending):
     path = tmp_path / f"t.{ending}"
-    write_table(RECORDS, path)
+    write_records(RECORDS, path)
     assert "2026" not in path.read_text()
-    write_table(RECORDS, path, timings=True)
+    write_records(RECORDS, path, timings=True)
     assert path.read_text().count("2026-01-01T00:00:00") == 3
     assert path.read_text().count("1.5") == 3
     assert os.listdir(tmp_path) == [path.name]
 
 
 def test_no_records(tmp_path):
-    write_table([], tmp_path / "t.csv")
+    write_records([], tmp_path / "t.csv")
     assert (tmp_path / "t.csv").read_text() == "experiment,seed,error\n"
-    write_table([], tmp_path / "t.json")
+    write_records([], tmp_path / "t.json")
     assert (tmp_path / "t.json").read_text() == "[]\n"
 
 
 def test_other_endings(tmp_path):
     with pytest.raises(ValueError, match=r"must end in .csv or .json, got 't.xlsx'"):
-        write_table(RECORDS, tmp_path / "t.xlsx")
+        write_records(RECORDS, tmp_path / "t.xlsx")
 
 
 def test_the_old_table_stays_when_the_new_one_fails(tmp_path, monkeypatch):
@@ -427,6 +427,6 @@ def test_the_old_table_stays_when_the_new_one_fails(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(OSError, match="No space left"):
-        write_table(RECORDS, path)
+        write_records(RECORDS, path)
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["t.csv"]

@@ -15,7 +15,7 @@ DASHES = "\u2212\u2013"  # minus sign and en dash
 
 
 def naive_number(text, style):
-    """Read one cell, character by character; None if it is no finite number."""
+    """Read one cell, character by character; None if it is not a finite number."""
     text = text.strip()
     spaces = " '’\u00a0\u202f"  # noqa: RUF001
     decimal, groups = {"point": (".", f",{spaces}"), "comma": (",", f".{spaces}")}[style]

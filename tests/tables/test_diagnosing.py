@@ -13,9 +13,9 @@ from covshift.selection.assessment_words import say_number
 from covshift.tables import read_pair
 from covshift.tables.diagnosing import (
     MAX_SHOWN_DOMAINS,
+    _held_out_numbers,
+    _held_out_section,
     describe_tables,
-    held_out_numbers,
-    held_out_section,
     look_at_files,
 )
 
@@ -145,7 +145,7 @@ def diagnose_made(seed=0, *, noise=0.1, classes=False):
 
 def test_rows_left_out_are_compared_with_their_labels():
     found, y = diagnose_made()
-    held_out = held_out_numbers(found)
+    held_out = _held_out_numbers(found)
     np.testing.assert_allclose(np.sort(held_out.truth), np.sort(y[:120]), rtol=1e-9)
     assert 0.2 < r2_score(held_out.truth, held_out.predicted) < 0.9  # the level is not known
     assert np.bincount(held_out.domain).tolist() == [60, 60]
@@ -154,7 +154,7 @@ def test_rows_left_out_are_compared_with_their_labels():
 def test_the_section_tells_domains_with_a_level_of_their_own():
     pytest.importorskip("matplotlib")
     found, _ = diagnose_made()
-    (section,) = held_out_section(found, {0: "A", 1: "B"})
+    (section,) = _held_out_section(found, {0: "A", 1: "B"})
     rows = {row["domain"]: row for row in section["tables"][0]["rows"]}
     assert list(rows) == ["all", "A", "B"]
     assert rows["A"]["bias"]["value"] > 5
@@ -166,5 +166,5 @@ def test_the_section_tells_domains_with_a_level_of_their_own():
 
 def test_classes_have_none():
     found, _ = diagnose_made(classes=True)
-    assert held_out_numbers(found) is None
-    assert held_out_section(found, {}) == []
+    assert _held_out_numbers(found) is None
+    assert _held_out_section(found, {}) == []

@@ -82,7 +82,7 @@ def test_a_refused_file_is_closed_while_its_error_is_kept(tmp_path, ragged_row, 
     assert caught.tb is not None
     end = time.monotonic() + 60
     while not all(stream.closed for stream in opened) and time.monotonic() < end:
-        time.sleep(0.001)  # a thread that still reads closes its stream afterwards
+        time.sleep(0.001)  # a thread that still reads closes its stream afterward
     assert [stream.closed for stream in opened] == [True, True]
 
 

@@ -1,11 +1,11 @@
-"""Two files, or one that is split; columns that tell old rows from new ones, and clocks."""
+"""Two files, or one that is split; columns that separate old rows from new rows, and clocks."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from covshift.tables import Split, TableError, match_tables, read_pair
-from covshift.tables.file_pairs import note_moved_columns
+from covshift.tables.file_pairs import _note_moved_columns
 from tests.cli.user_files import succeed
 
 N = 300
@@ -29,23 +29,23 @@ def tables(**moves):
 
 
 def test_nothing_is_said_of_rows_that_have_not_moved():
-    assert note_moved_columns(tables()) == []
+    assert _note_moved_columns(tables()) == []
 
 
 def test_the_columns_that_account_for_it():
     rng = np.random.default_rng(1)
     moved = {name: (rng.normal(size=N), rng.normal(4 - i, 1, N)) for i, name in enumerate("ba")}
-    (note,) = note_moved_columns(tables(**moved))
-    assert "mostly by 'b' (alone 1.00), 'a' (alone 0.9" in note
-    without = float(note.rpartition(": ")[2].rstrip("."))
+    (note,) = _note_moved_columns(tables(**moved))
+    assert "mostly by 'b' (AUC 1.00 alone), 'a' (AUC 0.9" in note
+    without = float(note.rpartition("without them the AUC is ")[2].rstrip("."))
     assert without < 0.6
 
 
 def test_a_category_accounts_for_it():
-    (note,) = note_moved_columns(
+    (note,) = _note_moved_columns(
         tables(city=(["Oslo", "Rome", "Bonn", "Kiel"] * (N // 4), ["Rome"] * (N - 1) + ["Oslo"]))
     )
-    assert "mostly by 'city' (alone 0.8" in note
+    assert "mostly by 'city' (AUC 0.8" in note
 
 
 @pytest.mark.parametrize(
@@ -56,9 +56,9 @@ def test_a_category_accounts_for_it():
     ],
 )
 def test_clocks_are_named_with_the_option_to_paste(name, old, new):
-    notes = note_moved_columns(tables(**{name: (old, new)}))
+    notes = _note_moved_columns(tables(**{name: (old, new)}))
     assert notes[0].startswith("A classifier separates training rows from new rows with AUC 1.00, ")
-    assert f"mostly by '{name}' (alone 1.00)" in notes[0]
+    assert f"mostly by '{name}' (AUC 1.00 alone)" in notes[0]
     assert notes[1] == (
         f"'{name}' looks like a clock: the new rows lie beyond the training rows because they are "
         f"later. To leave it out: --ignore {name}."
@@ -67,7 +67,7 @@ def test_clocks_are_named_with_the_option_to_paste(name, old, new):
 
 def test_a_sensor_that_has_moved_is_not_a_clock():
     rng = np.random.default_rng(2)
-    notes = note_moved_columns(tables(heat=(rng.uniform(0, 1, N), rng.uniform(5, 6, N))))
+    notes = _note_moved_columns(tables(heat=(rng.uniform(0, 1, N), rng.uniform(5, 6, N))))
     assert len(notes) == 1
 
 
@@ -75,16 +75,16 @@ def test_a_date_of_another_season():
     days = pd.to_timedelta(np.arange(N) * 2, "D")
     old = pd.Timestamp("2020-01-01") + days
     new = pd.Timestamp("2022-07-01") + pd.to_timedelta(np.arange(N) % 20, "D")
-    notes = note_moved_columns(tables(visit=(old, new)))
+    notes = _note_moved_columns(tables(visit=(old, new)))
     assert "'visit' looks like a clock" in notes[-1]
 
 
 def test_nothing_is_said_where_more_than_three_columns_account_for_it():
     rng = np.random.default_rng(1)
     moved = {name: (rng.normal(size=N), rng.normal(4, 1, N)) for name in "abcd"}
-    assert note_moved_columns(tables(**moved)) == []
-    (note,) = note_moved_columns(tables(**{name: moved[name] for name in "abc"}))
-    assert all(f"'{name}' (alone" in note for name in "abc")
+    assert _note_moved_columns(tables(**moved)) == []
+    (note,) = _note_moved_columns(tables(**{name: moved[name] for name in "abc"}))
+    assert all(f"'{name}' (AUC" in note for name in "abc")
 
 
 N_ROWS = 200
@@ -127,8 +127,8 @@ def test_by_domain(path):
     np.testing.assert_array_equal(tables.y, FRAME["label"].to_numpy()[tables.train_rows])
     np.testing.assert_array_equal(tables.X_new["x"], FRAME["x"].to_numpy()[expected])
     assert (
-        "table.csv: Split the table into 100 training rows and 100 target rows, whose labels are "
-        "not read." in tables.notes
+        "table.csv: The table was split into 100 training rows and 100 target rows, whose labels "
+        "are not read." in tables.notes
     )
 
 
@@ -182,7 +182,7 @@ def test_the_command(path, tmp_path):
 
 
 def test_columns_that_one_file_lacks_are_no_features(tmp_path):
-    rows = pd.DataFrame({"a": np.arange(40.0), "b": 1.0, "c": np.arange(40) % 7})
+    rows = pd.DataFrame({"a": np.arange(40.0) % 9, "b": 1.0, "c": np.arange(40) % 7})
     rows.assign(label=["no", "yes"] * 20).to_csv(tmp_path / "train.csv", index=False)
     rows.drop(columns="b").assign(d=3).to_csv(tmp_path / "new.csv", index=False)
     found = read_pair(tmp_path / "train.csv", tmp_path / "new.csv", label="label")

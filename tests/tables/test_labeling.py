@@ -63,7 +63,7 @@ def test_monitor_reads_the_file(model, new, monkeypatch):
     session = start(model, new)
     for row in session.rows:
         session.give(row, 0)
-    monkeypatch.setattr("covshift.tables.monitoring_series.estimate_score", say_estimate)
+    monkeypatch.setattr("covshift.tables.table_models.estimate_score", say_estimate)
     (one,) = monitor_series(model, [new], labels=session.out)["batches"]
     assert one["n_labels"] == 6
 
@@ -149,6 +149,11 @@ def test_labels_of_other_rows_in_the_file_stay(model, new):
         ("something", "is another file"),
         ("row_to_label,label\n1,maybe\n", "is not a number of a row and one of 'no', 'yes'"),
         ("row_to_label,label\nx,yes\n", "is not a number of a row"),
+        ("row_to_label,label\n007,yes\n", "is not a number of a row"),
+        ("row_to_label,label\n\N{ARABIC-INDIC DIGIT SEVEN},yes\n", "is not a number of a row"),
+        (f"row_to_label,label\n{'9' * 5000},yes\n", "is not a number of a row"),
+        ("row_to_label,label\n0,yes\n", "row 0 is not a row of new.csv, whose last is 150"),
+        ("row_to_label,label\n151,yes\n", "row 151 is not a row of new.csv, whose last is 150"),
         ("row_to_label,label\n3,yes\n4,no\n3,no\n", "row 3 has two labels, 'yes', 'no': remove"),
     ],
 )
@@ -163,6 +168,17 @@ def test_files_that_cannot_be_gone_on_with_are_not_touched(model, new, text, wor
 def test_a_label_that_is_in_the_file_twice_counts_once(model, new):
     (new.parent / "labels.csv").write_text("row_to_label,label\n3,yes\n3,yes\n")
     assert start(model, new).labels == {3: "yes"}
+
+
+def test_labels_as_a_spreadsheet_writes_them(model, new):
+    out = new.parent / "labels.csv"
+    out.write_text('"row_to_label","label"\n"3","Yes"\n"4","no"\n')
+    session = start(model, new, 150)
+    assert session.labels == {3: "yes", 4: "no"}
+    session.undo()
+    assert out.read_text() == '"row_to_label","label"\n"3","Yes"\n'
+    session.undo()
+    assert out.read_text() == '"row_to_label","label"\n'
 
 
 def test_models_whose_labels_are_ranges_are_refused(new):

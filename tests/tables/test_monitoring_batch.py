@@ -6,7 +6,7 @@ import pytest
 
 from covshift import AdaptedClassifier, DomainStandardScaler
 from covshift.tables import TableClassifier, TableError, match_tables, monitor_batch
-from covshift.tables.monitoring_batch import Sample, _compare, spread_pvalues
+from covshift.tables.monitoring_batch import Sample, _compare, _spread_pvalues
 
 rng = np.random.RandomState(0)
 
@@ -83,7 +83,7 @@ def test_spreads_beside_permutations():
 
     observed = apart(np.arange(100))
     permuted = np.mean([apart(draws.permutation(100)) >= observed for _ in range(4000)])
-    assert spread_pvalues(A, B)[0] == pytest.approx(permuted, abs=0.03)
+    assert _spread_pvalues(A, B)[0] == pytest.approx(permuted, abs=0.03)
 
 
 def test_rows_that_the_model_keeps_are_recognized(tmp_path):
@@ -145,6 +145,6 @@ def test_a_sensor_that_becomes_noisy_is_found(model, tmp_path):
     noisy = rows(300).assign(b=lambda one: 1.6 * one["b"])
     found = monitor(model, noisy, tmp_path, domain="site")
     assert "spread" in found["what_moved"]
-    assert spread_pvalues(np.ones((9, 2)), np.ones((9, 2))).tolist() == []
+    assert _spread_pvalues(np.ones((9, 2)), np.ones((9, 2))).tolist() == []
     thirds = np.tile([0.0, 1.0, 2.0], 20)[:, None]
-    assert spread_pvalues(thirds, thirds)[0] > 0.5
+    assert _spread_pvalues(thirds, thirds)[0] > 0.5

@@ -5,11 +5,11 @@ import json
 import pytest
 
 from covshift.tables import TableError
-from covshift.tables.monitoring_history import append_history, make_key, read_history
+from covshift.tables.monitoring_history import append_history, batch_key, read_history
 
 
 def batch(name, digest="d", model="m", **more):
-    key = make_key(name, digest, model)
+    key = batch_key(name, digest, model)
     found = {"rows": 10, "moved": False, "what_moved": [], "features": []}
     return {
         "kind": "batch", "key": key, "name": name, "digest": digest, "model": model, **found, **more
@@ -17,7 +17,7 @@ def batch(name, digest="d", model="m", **more):
 
 
 def labels(of, text="l", **more):
-    key = make_key(of["key"], text)
+    key = batch_key(of["key"], text)
     return {"kind": "labels", "key": key, "of": of["key"], "n_labels": 1, **more}
 
 

@@ -19,16 +19,6 @@ from covshift.tables.text_files import BLOCK_BYTES, Examination
 from tests.tables.test_arrow_files import make_frame, write_folder
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write(content, name="table.csv"):
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return write
-
-
 def values(table):
     """Columns as lists, missing values as None."""
     return {
@@ -229,10 +219,10 @@ def archive(path, names):
         (gzip.compress(b"PAR1PAR1", mtime=0), "decompress it first"),
         (gzip.compress(bytes(range(32, 127)) * 3, mtime=0)[:40], "damaged or cut short"),
         (b"\x1f\x8bnonsense", "damaged or cut short"),
-        (b"PAR1nonsensePAR1", "no whole Parquet file"),
-        (b"PAR1", "no whole Parquet file"),
-        (b"ARROW1nonsense", "no whole Arrow file"),
-        (b"\xff\xff\xff\xffnonsense", "no whole Arrow file"),
+        (b"PAR1nonsensePAR1", "not a complete Parquet file"),
+        (b"PAR1", "not a complete Parquet file"),
+        (b"ARROW1nonsense", "not a complete Arrow file"),
+        (b"\xff\xff\xff\xffnonsense", "not a complete Arrow file"),
         (b"PK\x03\x04nonsense", "zip archive"),
         (b"a" * 2_000_000, "first row does not end"),
         (b"a,b\n1," + b"x" * 20_000_000 + b"\n", "a row is longer than 4 MiB"),
@@ -361,7 +351,7 @@ def test_a_file_cut_short(tmp_path, share):
         write_frame(path)
         content = path.read_bytes()
         path.write_bytes(content[: int(share * len(content))])
-        with pytest.raises(TableError, match="damaged or no whole"):
+        with pytest.raises(TableError, match="damaged, or is not a complete"):
             read_table(path)
 
 
@@ -406,7 +396,7 @@ def test_a_schema_and_decimal_commas(write):
     ],
 )
 def test_a_table_read_with_its_own_schema_is_the_same(write, text):
-    """What could be read both ways is read as in training."""
+    """Ambiguous cells are read as in training."""
     table = read_table(write(text))
     again = read_table(write(text), schema=TableSchema.from_dict(table.schema.to_dict()))
     pd.testing.assert_frame_equal(again.frame, table.frame)

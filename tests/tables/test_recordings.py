@@ -130,7 +130,7 @@ def test_tables_that_cannot_be_read(tmp_path):
         write_recordings(tmp_path, table=f"file,rate\na.npy,{rate}\n")
         refuse(tmp_path, f"line 2: rate '{rate}' is not a number of samples per second")
     alone = RecordingTable(tmp_path / "a.npy", WindowSettings(window=WINDOW))
-    with pytest.raises(TableError, match=r"a\.npy: is a recording\. Name it in a table"):
+    with pytest.raises(TableError, match=r"a\.npy is a recording\. Name it in a table"):
         read_table(alone)
 
 

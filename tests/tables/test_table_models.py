@@ -1,5 +1,7 @@
 """The classifier of tables: encoding, domains by name, new targets, what is kept."""
 
+import unicodedata
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -23,9 +25,17 @@ from covshift import (
 )
 from covshift.persistence import read_card
 from covshift.selection.choice import NoRankedCandidateWarning
-from covshift.tables import TableClassifier, TableEncoder, describe_model, match_tables
+from covshift.tables import (
+    TableClassifier,
+    TableEncoder,
+    describe_model,
+    match_tables,
+    predict_file,
+    read_pair,
+    score_file,
+)
 from covshift.tables.adapting import check_choice, list_members
-from covshift.tables.errors import TableError
+from covshift.tables.messages import TableError
 from covshift.tables.table_models import known_numbers
 from tests.cli.user_files import make_tables
 
@@ -96,6 +106,64 @@ def test_a_file_gives_the_same_to_the_bit(model, tmp_path):
     assert read_card(tmp_path / "m")["feature_names"] == ["age", "income", "city", "since"]
     loaded.adapt_target(TABLES["later"], domain="D")
     assert loaded.score(TABLES["later"], TABLES["later"]["churned"], sample_domain="D") > 0.9
+
+
+def take_apart(value):
+    """Return texts as macOS writes them, wherever they are in a fitted attribute."""
+    if isinstance(value, str):
+        return unicodedata.normalize("NFD", value)
+    if isinstance(value, dict):
+        return {take_apart(name): take_apart(one) for name, one in value.items()}
+    return [take_apart(one) for one in value] if isinstance(value, list) else value
+
+
+def test_models_of_earlier_versions_have_accents_as_their_files(tmp_path):
+    """Names, categories, units and classes were not composed when they were read."""
+    frame = pd.DataFrame(
+        {
+            "âge": [f"{value} \N{ANGSTROM SIGN}" for value in np.linspace(20, 60, 80)],
+            "cité": ["Orléans", "Rome"] * 40,
+            "état": ["Évry", "Besançon"] * 40,
+            "année": ["été", "hiver"] * 20 + ["été"] * 40,
+        }
+    )
+    frame.to_csv(tmp_path / "train.csv", index=False)
+    tables = read_pair(tmp_path / "train.csv", tmp_path / "train.csv", label="année", domain="état")
+    expected = make_model().fit_tables(tables)
+    X, y, sample_domain = tables.stack()
+    old = make_model().fit(
+        X,
+        np.array(list(map(take_apart, y))),
+        sample_domain=sample_domain,
+        domain_names=take_apart(tables.stack().domain_names),
+        schema=tables.schema,
+    )
+    old.label_, old.domain_ = take_apart("année"), take_apart("état")
+    for name, value in vars(old.encoder_).items():
+        setattr(old.encoder_, name, take_apart(value))
+    save(old, tmp_path / "old.skops")
+    loaded = load(tmp_path / "old.skops")
+    scores = score_file(expected, tmp_path / "train.csv")
+    for path in (tmp_path / "train.csv", tmp_path / "apart.csv"):
+        path.write_text(take_apart((tmp_path / "train.csv").read_text()))
+        found = score_file(loaded, path, domain=take_apart("état"))
+        assert found["accuracy"] == scores["accuracy"]
+        assert found["notes"] == scores["notes"]
+
+
+def test_names_of_a_frame_are_those_of_its_file(tmp_path):
+    """Files are read with composed accents and single spaces; frames are as they come."""
+    frame = pd.DataFrame({take_apart("âge"): np.arange(40.0), "the  city": ["Oslo", "Rome"] * 20})
+    y, sample_domain = np.arange(40) // 2 % 2, -(np.arange(40) % 2)
+    model = make_model().fit(frame, y, sample_domain=sample_domain)
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    predict_file(model, tmp_path / "new.csv", tmp_path / "out.csv")
+    expected = model.predict(frame)
+    assert_array_equal(pd.read_csv(tmp_path / "out.csv")["prediction"], expected)
+    composed = frame.set_axis(["âge", "the city"], axis="columns")
+    assert_array_equal(model.predict(composed), expected)
+    with pytest.raises(ValueError, match="different names; repeated: 'âge'"):
+        model.fit(frame.assign(âge=1.0), y, sample_domain=sample_domain)
 
 
 def test_names_of_domains():

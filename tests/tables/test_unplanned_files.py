@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from covshift.tables import TableError, open_table, read_pair, read_table
+from covshift.tables import Intake, Split, TableError, open_table, read_pair, read_table
 
 
 def people(n_rows=60, seed=0):
@@ -156,6 +156,40 @@ def test_accents_are_read_alike_however_they_are_encoded(tmp_path):
     assert read_pair(tmp_path / "train.csv", tmp_path / "new.csv", label="größer").label == "größer"
 
 
+# Ohm, kelvin and angstrom have signs of their own, which Unicode composes to letters.
+@pytest.mark.parametrize(
+    "unit", ["\N{OHM SIGN}", "\N{KELVIN SIGN}", "\N{ANGSTROM SIGN}", "A\u030a"]
+)
+@pytest.mark.parametrize("later", ["as it was", "composed"])
+def test_units_that_unicode_composes(tmp_path, unit, later):
+    other = unicodedata.normalize("NFC", unit) if later == "composed" else unit
+    train, new = people(), people(20, 1)
+    expected = read_pair(*write_pair(tmp_path, train, new), label="churned").X_new["age"]
+    paths = write_pair(
+        tmp_path,
+        train.assign(age=[f"{value} {unit}" for value in train["age"]]),
+        new.assign(age=[f"{value} {other}" for value in new["age"]]),
+    )
+    tables = read_pair(*paths, label="churned")
+    pd.testing.assert_series_equal(tables.X_new["age"], expected)
+    assert not any("are not numbers" in note for note in tables.notes)
+
+
+def test_options_are_read_as_names_and_cells_are(tmp_path):
+    apart = partial(unicodedata.normalize, "NFD")
+    numbers = np.where(np.arange(60) % 9, np.arange(60) * 7 % 11, "né")
+    train = people().assign(café=numbers, été=["Orléans", "Évry"] * 30)
+    train, new = write_pair(tmp_path, train, train.drop(columns="churned"))
+    intake = Intake(missing=[apart("né")], kinds={apart("été"): "text"})
+    tables = read_pair(train, new, label="churned", intake=intake)
+    assert tables.kinds["café"] == "number"
+    split = Split(target_domain=[apart("Évry")])
+    tables = read_pair(train, label="churned", domain=apart("été"), split=split)
+    assert tables.domain_names == {0: "Orléans", -1: "Évry"}
+    with pytest.raises(TableError, match="--time: column 'café' holds text"):
+        read_pair(train, label="churned", split=Split(time=apart("café"), train_before="3"))
+
+
 def test_a_column_of_lists_cannot_be_the_label(tmp_path):
     path = tmp_path / "train.parquet"
     people().assign(tags=[["a"]] * 60).to_parquet(path)
@@ -190,6 +224,14 @@ def test_numbers_whose_squares_overflow_are_named(tmp_path, which, value):
     with pytest.raises(TableError, match=said):
         read_pair(*write_pair(tmp_path, train, new), label="churned")
     read_pair(*write_pair(tmp_path, train, new), label="churned", ignore=["age"])
+
+
+def test_rows_without_a_label_count_among_the_rows_of_the_table(tmp_path):
+    train = people()
+    train.loc[:9, "churned"] = None
+    train.loc[20, "age"] = 1e150
+    with pytest.raises(TableError, match=r"\(row 21\)"):
+        read_pair(*write_pair(tmp_path, train, people(40, 1)), label="churned")
 
 
 def test_numbers_too_large_for_float32_are_numbers(tmp_path):

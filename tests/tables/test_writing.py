@@ -1,4 +1,4 @@
-"""Tables of results: whole or not there, and harmless in a spreadsheet program."""
+"""Tables of results: complete or absent, and harmless in a spreadsheet program."""
 
 import gzip
 import os

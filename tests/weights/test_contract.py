@@ -1,4 +1,4 @@
-"""What every weight estimator must do, whatever its method."""
+"""Duties of every weight estimator, by any method."""
 
 import copy
 import pickle

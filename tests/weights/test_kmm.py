@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from covshift import KMMWeights
 from covshift.kernels.gaussian_kernels import (
-    lost_diagonal,
+    lost_nystrom_diagonal,
     nystrom_features,
     nystrom_root,
     nystrom_sum,
@@ -101,12 +101,12 @@ def test_the_ridge_is_what_ranks():
 
 def test_tiles_equal_the_whole_matrix(monkeypatch):
     source, target, _ = several_dimensions(3, n=150)
-    whole = kmm.kernel_product(source, 1.0)(target[:, 0])
+    whole = kmm._kernel_product(source, 1.0)(target[:, 0])
     monkeypatch.setattr(kmm, "KEPT_ROWS", 0)
     monkeypatch.setattr(kmm, "TILE_ROWS", 64)
-    assert_allclose(kmm.kernel_product(source, 1.0)(target[:, 0]), whole, rtol=1e-10)
+    assert_allclose(kmm._kernel_product(source, 1.0)(target[:, 0]), whole, rtol=1e-10)
     K, kappa = naive_problem(source, target, 1.0)
-    assert_allclose(kmm.kernel_sums(source, target, 1.0), kappa, rtol=1e-10)
+    assert_allclose(kmm._kernel_sums(source, target, 1.0), kappa, rtol=1e-10)
     assert_allclose(whole, K @ target[:, 0], rtol=1e-10)
 
 
@@ -170,7 +170,7 @@ def test_features_equal_the_projection(d, bandwidth):
     landmarks = rows[::3]
     root = nystrom_root(landmarks, bandwidth)
     features = nystrom_features(rows, landmarks, root, bandwidth)
-    lost = lost_diagonal(features)
+    lost = lost_nystrom_diagonal(features)
     assert (lost >= 0).all()
     assert_allclose(lost[::3], 0, atol=1e-8)
     K = features @ features.T + np.diag(lost)
@@ -360,8 +360,8 @@ def test_the_objective_is_that_of_the_weights():
     X, sample_domain = stack(*several_dimensions(3, n=40)[:2])
     model = KMMWeights(ridge=0.1).fit(X, sample_domain=sample_domain)
     source, target, w = X[sample_domain >= 0], X[sample_domain < 0], model.weights_
-    K, ratio = kmm.kernel_product(source, model.bandwidth_), len(source) / len(target)
-    kappa = ratio * kmm.kernel_sums(source, target, model.bandwidth_, np.ones(len(target)))
+    K, ratio = kmm._kernel_product(source, model.bandwidth_), len(source) / len(target)
+    kappa = ratio * kmm._kernel_sums(source, target, model.bandwidth_, np.ones(len(target)))
     expected = w @ (K(w) + 0.1 * w) / 2 - kappa @ w
     assert model._match(kappa)[1] == pytest.approx(expected)
 

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from covshift import RuLSIFWeights, ULSIFWeights, UnreliableWeightsWarning
 from covshift.kernels.gaussian_kernels import gaussian, squares_to_bases
-from covshift.weights.ulsif import fit_coefficients, leave_one_out_scores
+from covshift.weights.ulsif import _leave_one_out_scores, fit_coefficients
 from tests.twins.weight_twins import (
     one_dimension,
     several_dimensions,
@@ -37,7 +37,7 @@ def test_leave_one_out_equals_refitting(alpha, clip, swap):
     samples, designs = (SOURCE, TARGET), (P_SOURCE, P_TARGET)
     if swap:  # more target rows than source rows
         samples, designs = samples[::-1], designs[::-1]
-    ours = leave_one_out_scores(*designs, lambdas, alpha, clip_coefficients=clip == "coefficients")
+    ours = _leave_one_out_scores(*designs, lambdas, alpha, clip_coefficients=clip == "coefficients")
     naive = [ulsif_leave_one_out(*samples, BASES, SIGMA, lam, alpha, clip) for lam in lambdas]
     assert_allclose(ours, naive, rtol=1e-9)
 

@@ -30,8 +30,7 @@ def all_methods(folders=()):
     for folder in folders:
         if str(folder) not in sys.path:  # workers get the same path
             sys.path.append(str(folder))
-        files = sorted(Path(folder).glob("*.py"))
-        modules += [import_module(path.stem) for path in files]
+        modules += [_import_file(path) for path in sorted(Path(folder).glob("*.py"))]
     found = {}
     for module in modules:
         for method in module.METHODS:
@@ -39,3 +38,13 @@ def all_methods(folders=()):
                 raise ValueError(f"two methods are named {method.name!r}")
             found[method.name] = method
     return found
+
+
+def _import_file(path):
+    """Import a file of a folder on the path, by its name, as workers will."""
+    module = import_module(path.stem)
+    if Path(module.__file__ or "").resolve() != path.resolve():
+        raise ValueError(f"{path}: another module is named {path.stem!r}. Rename the file.")
+    if not hasattr(module, "METHODS"):
+        raise ValueError(f"{path} has no list METHODS.")
+    return module

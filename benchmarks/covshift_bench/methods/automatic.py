@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from covshift import AutoAdaptedClassifier
-from covshift.kernels.distinct_rows import deal_folds
+from covshift.kernels.drawn_rows import deal_folds
 from covshift.predictors.objectives import METRICS, decide_classes
 from covshift.selection.bench import N_FOLDS, Bench, Output, Problem, class_logits
 from covshift.selection.candidates import default_candidates

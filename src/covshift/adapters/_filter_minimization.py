@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state, check_scalar
 from covshift.base import check_count, check_option, warn_nothing_to_adapt
 from covshift.domains import FitDomains, Labels, Unit, locate_units, pooling_units, unit_codes
 from covshift.kernels import compiled
-from covshift.kernels.activations import (
+from covshift.kernels.activations_and_norms import (
     ACTIVATIONS,
     Activation,
     activate,
@@ -23,7 +23,7 @@ from covshift.kernels.activations import (
     root_mean_squares,
     stored_norms,
 )
-from covshift.kernels.array_types import BoolArray, FloatArray, IntArray, Rows
+from covshift.kernels.array_types import BoolArray, FloatArray, IntArray
 from covshift.kernels.device_filters import (
     DeviceProblems,
     Passes,
@@ -32,27 +32,21 @@ from covshift.kernels.device_filters import (
     normalize_on_device,
     squares_on_device,
 )
-from covshift.kernels.filter_losses import (
-    Losses,
-    filter_losses,
-    minimize_small_filters,
-    streamed_losses,
-)
-from covshift.kernels.filter_streams import squares_by_code
-from covshift.kernels.row_blocks import are_kept
+from covshift.kernels.filter_losses import Losses, filter_losses, minimize_small_filters
+from covshift.kernels.filter_streams import squares_by_code, streamed_losses
+from covshift.kernels.row_blocks import blocks_are_kept
 from covshift.measures.ks import mean_ks_distance
-from covshift.solvers.array_api import (
+from covshift.solvers.device_arrays import (
     bring_to_host,
     float_type,
     gather,
-    is_device_array,
     is_tensor,
     namespace_of,
     put_beside,
 )
 from covshift.solvers.lbfgs import MAX_DENSE, Path, minimize_lbfgs, search_limits
-from covshift.solvers.threads import Run, run_tasks
-from covshift.streams import ArrayRows, RowStream
+from covshift.solvers.threads import Run, run_on_threads
+from covshift.streams import ArrayRows, OpenRows, RowStream
 
 # --- Feature norms of each pooling unit, measured once and applied to any row later ---
 
@@ -160,7 +154,7 @@ class UnitNorms:
 BATCH_ACTIVATIONS = 2**28
 
 
-def device_kind(problem: Any) -> tuple[Any, ...]:
+def _device_kind(problem: Any) -> tuple[Any, ...]:
     """Return the key of problems on a device that can be evaluated together.
 
     Numbers of filters may differ: the smaller problems are padded. Those of few variables keep
@@ -173,11 +167,11 @@ def device_kind(problem: Any) -> tuple[Any, ...]:
     C, L = problem.reward.groups.shape
     codes = problem.reward.codes
     labels = None if codes is None else hashlib.sha256(codes).digest()
-    small = L if L * problem.X.shape[1] <= MAX_DENSE else None
-    return ("device", id(problem.X), C, labels, small, *evaluation)
+    small = L if L * problem.data.shape[1] <= MAX_DENSE else None
+    return ("device", id(problem.data), C, labels, small, *evaluation)
 
 
-def hold_the_same(X: Any, other: Any) -> bool:
+def _hold_the_same(X: Any, other: Any) -> bool:
     """Return whether two arrays of one shape are equal, in one place."""
     if X.dtype != other.dtype or X.device != other.device:
         return False
@@ -193,9 +187,9 @@ def pad_starts(starts: Sequence[FloatArray], X: Any) -> Any:
     return put_beside(padded, X)
 
 
-def device_batch_losses(problems: Sequence[Any], n_filters: int) -> Losses:
+def _device_batch_losses(problems: Sequence[Any], n_filters: int) -> Losses:
     """Return the losses of problems on the same rows, padded to ``n_filters`` each."""
-    first, X = problems[0], problems[0].X
+    first, X = problems[0], problems[0].data
     filter_, dtype = first.filter_, float_type(X)
     C = first.reward.groups.shape[0]
     groups = np.zeros((len(problems), C, n_filters), dtype=bool)
@@ -258,7 +252,7 @@ AUTO = "auto"  # parameter value: computed from the rows
 
 
 def check_filter_parameters(filter_):
-    """Check the parameters that all filters have; messages list what is allowed."""
+    """Check the parameters of a minimization that all filters have."""
     check_option("activation", filter_.activation, ACTIVATIONS)
     check_option("normalization", filter_.normalization, ("domain", "joint", "batch"))
     check_option("pooling", filter_.pooling, ("role", "domain"))
@@ -304,33 +298,35 @@ class FilterProblem:
     """A filter whose parameters are checked, and the data that it is to be fitted to."""
 
     filter_: Any
-    X: Rows
+    rows: OpenRows
     domains: FitDomains
     reward: Reward
     starts: list[FloatArray]
     window: int | None
 
     @classmethod
-    def of(cls, filter_: Any, X: Rows, domains: FitDomains, reward: Reward) -> "FilterProblem":
+    def of(
+        cls, filter_: Any, rows: OpenRows, domains: FitDomains, reward: Reward
+    ) -> "FilterProblem":
         """Draw the starts of a filter."""
-        starts = _draw_starts(filter_, (reward.groups.shape[1], X.shape[1]), float_type(X))
-        return cls(filter_, X, domains, reward, starts, _stopping_window(filter_, domains))
+        starts = _draw_starts(filter_, (reward.groups.shape[1], rows.shape[1]), rows.dtype)
+        return cls(filter_, rows, domains, reward, starts, _stopping_window(filter_, domains))
+
+    @property
+    def data(self) -> Any:
+        """Operand of the loss: an array, a tensor or a stream."""
+        return self.rows.data
 
     def on_rows_of(self, other: "FilterProblem") -> "FilterProblem":
         """Return the same problem on another's array, where that holds the same rows."""
-        X, theirs = self.X, other.X
+        X, theirs = self.data, other.data
         if X is theirs or type(X) is not type(theirs) or X.shape != theirs.shape:
             return self
         if isinstance(X, np.ndarray):
             same = np.array_equal(X, theirs)
         else:
-            same = self.on_device and hold_the_same(X, theirs)
-        return replace(self, X=theirs) if same else self
-
-    @property
-    def on_device(self) -> bool:
-        """Whether the rows are arrays of another library than NumPy, on a device of its own."""
-        return is_device_array(self.X)
+            same = self.rows.on_device and _hold_the_same(X, theirs)
+        return replace(self, rows=other.rows) if same else self
 
     @property
     def max_iter(self) -> int:
@@ -342,8 +338,8 @@ class FilterProblem:
     def n_together(self) -> int:
         """Starts to be evaluated together."""
         L = self.reward.groups.shape[1]
-        if self.on_device:
-            return max(1, BATCH_ACTIVATIONS // (L * self.X.shape[0]))
+        if self.rows.on_device:
+            return max(1, BATCH_ACTIVATIONS // (L * self.data.shape[0]))
         return max(1, BATCH_FILTERS // L)
 
     @property
@@ -353,11 +349,11 @@ class FilterProblem:
 
     def kind(self) -> tuple[Any, ...]:
         """Return the properties that problems must share to be evaluated together."""
-        X, filter_ = self.X, self.filter_
+        X, filter_ = self.data, self.filter_
         evaluation = (filter_._loss_name(), filter_.activation, filter_.epsilon)
         stopping = (self.max_iter, filter_.tol, self.window is None)
-        if self.on_device:
-            return (*device_kind(self), *stopping)
+        if self.rows.on_device:
+            return (*_device_kind(self), *stopping)
         # Enough starts for a batch of their own share one array of rows, which costs less.
         alone = not isinstance(X, np.ndarray) or 2 * len(self.starts) > self.n_together
         rows = id(X) if alone else (X.shape, X.dtype)
@@ -368,7 +364,7 @@ class FilterProblem:
         filter_ = self.filter_
         pooling = "joint" if filter_.normalization == "joint" else filter_.pooling
         units = pooling_units(self.domains.sample_domain, pooling, filter_.min_domain_size)
-        F = activate(self.X @ W.T, filter_.activation, filter_.epsilon)
+        F = activate(self.data @ W.T, filter_.activation, filter_.epsilon)
         Z = UnitNorms.measure(F, units).normalize(
             F, self.domains.sample_domain, filter_.norm_epsilon
         )
@@ -390,10 +386,10 @@ def minimize_filters(problems: Sequence[FilterProblem], n_jobs: int | None) -> l
     """
     batches = _batches(problems)
     try:
-        results = run_tasks([partial(_minimize_batch, batch) for batch in batches], n_jobs)
+        results = run_on_threads([partial(_minimize_batch, batch) for batch in batches], n_jobs)
     except FloatingPointError:
         raise ValueError(
-            f"The loss is not finite in {problems[0].X.dtype} at the start: one of init, "
+            f"The loss is not finite in {problems[0].data.dtype} at the start: one of init, "
             "init_scale, epsilon, norm_epsilon, alpha and label_reward is too large for these "
             "rows."
         ) from None
@@ -441,16 +437,16 @@ def _paths_of(batch: list[Start], run: Run, should_stop: Any) -> list[Path]:
     first = problems[0]
     given = [problem.starts[restart] for problem, restart in batch]
     # The loss is a sum over rows, and so is its gradient.
-    max_iter, tol = first.max_iter, first.filter_.tol * first.X.shape[0]
+    max_iter, tol = first.max_iter, first.filter_.tol * first.data.shape[0]
     shown = any(problem.filter_.verbose > 1 for problem in problems)
     if not shown and _is_small(problems):
         return _minimize_small(problems, np.stack(given), max_iter, tol, run, should_stop)
-    if first.on_device:
-        starts = pad_starts(given, first.X)
-        losses = device_batch_losses(problems, starts.shape[1])
+    if first.rows.on_device:
+        starts = pad_starts(given, first.data)
+        losses = _device_batch_losses(problems, starts.shape[1])
     else:
         starts = np.stack(given)
-        size = starts.shape[0] * starts.shape[1] * first.X.shape[0]
+        size = starts.shape[0] * starts.shape[1] * first.data.shape[0]
         losses = _batch_losses(problems, starts, run if size >= MIN_THREADED_SIZE else map)
 
     def distance(position: int, W: FloatArray) -> float:
@@ -481,9 +477,9 @@ def _paths_of(batch: list[Start], run: Run, should_stop: Any) -> list[Path]:
 def _is_small(problems: list[FilterProblem]) -> bool:
     """Whether compiled code minimizes these problems one by one, without the solver's rounds."""
     first = problems[0]
-    if first.on_device or not isinstance(first.X, np.ndarray) or compiled.library() is None:
+    if first.rows.on_device or not isinstance(first.data, np.ndarray) or compiled.library() is None:
         return False
-    n_filters, (n_rows, n_features) = first.reward.groups.shape[1], first.X.shape
+    n_filters, (n_rows, n_features) = first.reward.groups.shape[1], first.data.shape
     plain = first.window is None and first.filter_._loss_name() == "joint"
     few = len(problems) * n_filters * n_rows < MIN_THREADED_SIZE
     return plain and few and n_filters * n_features <= MAX_DENSE
@@ -522,14 +518,14 @@ def _batch_arguments(problems: list[FilterProblem]) -> dict[str, Any]:
     """Return the arguments of `filter_losses` for problems that are evaluated together."""
     first, rewards = problems[0], [problem.reward for problem in problems]
     # One array of rows for all problems turns K small products into a large one.
-    shared = all(problem.X is first.X for problem in problems)
-    unlabeled = np.full(first.X.shape[0], -1)
+    shared = all(problem.data is first.data for problem in problems)
+    unlabeled = np.full(first.data.shape[0], -1)
     codes = [unlabeled if reward.codes is None else reward.codes for reward in rewards]
     same_codes = shared and all(
         code is codes[0] or np.array_equal(code, codes[0]) for code in codes
     )
     return {
-        "X": first.X if shared else np.stack([problem.X for problem in problems]),
+        "X": first.data if shared else np.stack([problem.data for problem in problems]),
         "codes": codes[0] if same_codes else np.stack(codes),
         "groups": np.stack([reward.groups for reward in rewards]),
         "label_reward": np.stack([reward.label_reward for reward in rewards]),
@@ -545,14 +541,14 @@ def _batch_arguments(problems: list[FilterProblem]) -> dict[str, Any]:
 def _batch_losses(problems: list[FilterProblem], starts: FloatArray, run: Run) -> Losses:
     """Return the losses of problems that are evaluated together, as functions of their filters."""
     arguments = _batch_arguments(problems)
-    rows, codes = problems[0].X, arguments["codes"]
-    stream = rows if isinstance(rows, RowStream) else None
-    if stream is None and codes.ndim == 1 and not are_kept(starts[..., 0].nbytes, rows.shape[0]):
-        # Activations of that many rows are not kept from pass to pass: the blocks of
-        # `filter_losses` would save nothing, and cost a copy of the rows in order of their classes.
-        stream = ArrayRows(rows)
-    if stream is None:
-        return filter_losses(**arguments, run=run)
+    rows, codes = problems[0].rows, arguments["codes"]
+    stream = rows.data
+    if not rows.in_parts:
+        # Activations of many rows are not kept from pass to pass: the blocks of `filter_losses`
+        # would save nothing then, and cost a copy of the rows in order of their classes.
+        if codes.ndim == 2 or blocks_are_kept(starts[..., 0].nbytes, rows.shape[0]):
+            return filter_losses(**arguments, run=run)
+        stream = ArrayRows(rows.data)
     del arguments["X"], arguments["codes"]
     split = stream.split(np.where(codes < 0, arguments["groups"].shape[1], codes))
 
@@ -592,7 +588,7 @@ def _draw_starts(filter_, shape: tuple[int, int], dtype) -> list[FloatArray]:
     if given.shape != shape:
         raise ValueError(
             f"{origin} has filters of shape {given.shape}; n_components and the number of "
-            f"features ask for {shape}."
+            f"features require {shape}."
         )
     if given.dtype.kind not in "fiu" or not np.isfinite(given).all():
         raise ValueError(f"{origin} must hold finite numbers.")

@@ -22,7 +22,7 @@ O. Ledoit, M. Wolf, "A well-conditioned estimator for large-dimensional covarian
 Journal of Multivariate Analysis 88(2), 2004.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -34,9 +34,15 @@ from covshift.base import RefitNeededError, UnitAdapter, check_option
 from covshift.domains import Unit, locate_units, role_of
 from covshift.kernels.array_types import FloatArray, IntArray, Rows
 from covshift.kernels.feature_scales import is_constant
-from covshift.kernels.gaussian_kernels import TILE_ROWS
 from covshift.streams import OpenRows, RowStream
-from covshift.streams.moments import scatter_about, stream_means, tiles_by_code
+from covshift.streams.moments import (
+    centered_tiles,
+    column_means,
+    scatter_about,
+    scatter_matrix,
+    stream_means,
+    tiles_by_code,
+)
 
 # Which role moves, and which stays.
 ROLES = {"source_to_target": ("source", "target"), "target_to_source": ("target", "source")}
@@ -52,37 +58,40 @@ class Moments(NamedTuple):
     shrinkage: float
 
 
-def measure_moments(
+def _measure_moments(
     rows: OpenRows, units: Mapping[Unit, IntArray], shrinkage: float | None
 ) -> dict[Unit, Moments]:
     """Return the moments of each unit, given the numbers of its rows."""
     return rows.measure(
         units,
         lambda X, unit: mean_and_covariance(X, shrinkage),
-        lambda stream, codes, n_units: stream_moments(
+        lambda stream, codes, n_units: _stream_moments(
             stream, stream.split(codes), n_units, shrinkage
         ),
     )
 
 
 def mean_and_covariance(X: FloatArray, shrinkage: float | None) -> Moments:
-    """Moments of rows in memory, in double precision; ``shrinkage`` None: Ledoit and Wolf's."""
+    """Return the mean and the shrunk covariance that CORAL takes of rows in memory.
+
+    In double precision; ``shrinkage`` None: Ledoit and Wolf's.
+    """
     mean = column_means(X)
-    covariance = scatter(X, mean) / len(X)
-    drop_constants(covariance, mean, len(X))
+    covariance = scatter_matrix(X, mean) / len(X)
+    _drop_constants(covariance, mean, len(X))
     if shrinkage is None:
-        shrinkage = ledoit_wolf_intensity(X, mean, covariance)
-    shrink(covariance, shrinkage)
+        shrinkage = _ledoit_wolf_intensity(X, mean, covariance)
+    _shrink(covariance, shrinkage)
     return Moments(mean, covariance, shrinkage)
 
 
-def drop_constants(covariance: FloatArray, mean: FloatArray, n: npt.ArrayLike) -> None:
+def _drop_constants(covariance: FloatArray, mean: FloatArray, n: npt.ArrayLike) -> None:
     """Set the covariances (..., m, m) of features to zero that are constant, in place."""
     constant = is_constant(np.diagonal(covariance, axis1=-2, axis2=-1), mean, n)
     covariance[constant[..., :, None] | constant[..., None, :]] = 0.0
 
 
-def shrink(covariance: FloatArray, shrinkage: float) -> None:
+def _shrink(covariance: FloatArray, shrinkage: float) -> None:
     """Shrink a covariance (m, m) toward its diagonal, in place."""
     if shrinkage > 0:
         variances = np.diagonal(covariance).copy()
@@ -90,41 +99,21 @@ def shrink(covariance: FloatArray, shrinkage: float) -> None:
         np.fill_diagonal(covariance, variances)
 
 
-def column_means(X: FloatArray) -> FloatArray:
-    """Mean (m,) of rows (n, m), in double precision; einsum takes half the time of X.mean."""
-    means: FloatArray = np.einsum("ij->j", X, dtype=np.float64) / len(X)
-    return means
-
-
-def scatter(X: FloatArray, mean: FloatArray) -> FloatArray:
-    r""":math:`\sum_i (x_i - \bar x)(x_i - \bar x)^\top` (m, m) of rows (n, m)."""
-    total = np.zeros((X.shape[1], X.shape[1]))
-    for centered in _centered_tiles(X, mean):
-        total += centered.T @ centered
-    return total
-
-
-def _centered_tiles(X: FloatArray, mean: FloatArray) -> Iterator[FloatArray]:
-    """Rows about the mean, some at a time: a copy of all would cost more than the products."""
-    for start in range(0, len(X), TILE_ROWS):
-        yield X[start : start + TILE_ROWS] - mean
-
-
-def ledoit_wolf_intensity(X: FloatArray, mean: FloatArray, covariance: FloatArray) -> float:
+def _ledoit_wolf_intensity(X: FloatArray, mean: FloatArray, covariance: FloatArray) -> float:
     """Intensity a, between 0 and 1, from rows (n, m), their mean and their covariance (m, m).
 
     The fourth powers of the rows' lengths take the place of the second m x m product over
     the rows that `sklearn.covariance.ledoit_wolf_shrinkage` makes; the value is the same.
     """
-    precisions = precisions_of(covariance)
+    precisions = _precisions_of(covariance)
     fourths = sum(
         float(np.square(np.square(centered, out=centered) @ precisions).sum())  # of lengths of z
-        for centered in _centered_tiles(X, mean)
+        for centered in centered_tiles(X, mean)
     )
-    return intensity_from(fourths, len(X), covariance)
+    return _intensity_from(fourths, len(X), covariance)
 
 
-def precisions_of(covariance: FloatArray) -> FloatArray:
+def _precisions_of(covariance: FloatArray) -> FloatArray:
     """Return one over each variance (m,); zero where there is none."""
     variances = np.diagonal(covariance)
     precisions: FloatArray = np.divide(
@@ -133,9 +122,9 @@ def precisions_of(covariance: FloatArray) -> FloatArray:
     return precisions
 
 
-def intensity_from(fourths: float, n: int, covariance: FloatArray) -> float:
+def _intensity_from(fourths: float, n: int, covariance: FloatArray) -> float:
     """Return the intensity a from the sum of the fourth powers of the lengths of the n rows z."""
-    precisions, variances, m = precisions_of(covariance), np.diagonal(covariance), len(covariance)
+    precisions, variances, m = _precisions_of(covariance), np.diagonal(covariance), len(covariance)
     roots = np.sqrt(precisions)
     R_squares = float(np.square(roots[:, None] * covariance * roots).sum())
     trace = float((variances * precisions).sum())
@@ -147,7 +136,7 @@ def intensity_from(fourths: float, n: int, covariance: FloatArray) -> float:
     return float(min(1.0, noise / dispersion))
 
 
-def stream_moments(
+def _stream_moments(
     stream: RowStream, codes: Any, n_groups: int, shrinkage: float | None
 ) -> list[Moments]:
     """Return the moments of the rows of each code of a stream, in two passes or three."""
@@ -155,23 +144,23 @@ def stream_moments(
     ones, each = np.ones_like(means), np.arange(n_groups)
     (scatter,) = stream.sums(scatter_about, codes, means, ones, each, n_groups)
     covariances = scatter / counts[:, :1, None]
-    drop_constants(covariances, means, counts)
+    _drop_constants(covariances, means, counts)
     if shrinkage is not None:
         intensities = [shrinkage] * n_groups
     else:
-        precisions = np.stack([precisions_of(covariance) for covariance in covariances])
-        (fourths,) = stream.sums(fourth_powers, codes, means, precisions)
+        precisions = np.stack([_precisions_of(covariance) for covariance in covariances])
+        (fourths,) = stream.sums(_fourth_powers, codes, means, precisions)
         intensities = [
-            intensity_from(float(fourth), int(count), covariance)
+            _intensity_from(float(fourth), int(count), covariance)
             for fourth, count, covariance in zip(fourths, counts[:, 0], covariances, strict=True)
         ]
     found = [Moments(*of_group) for of_group in zip(means, covariances, intensities, strict=True)]
     for group in found:
-        shrink(group.covariance, group.shrinkage)
+        _shrink(group.covariance, group.shrinkage)
     return found
 
 
-def fourth_powers(
+def _fourth_powers(
     rows: Rows, codes: IntArray, means: FloatArray, precisions: FloatArray
 ) -> tuple[FloatArray]:
     r"""Return the sums (U,) of :math:`\lVert z_i \rVert^4` of standardized rows."""
@@ -243,12 +232,12 @@ class LinearAlignment(UnitAdapter):
             return
         own = {unit: which for unit, which in units.items() if role_of(unit) == moving}
         # All of them at once: rows in blocks are then read no more often than for one.
-        found = measure_moments(rows, own | {still: units[still]}, self._intensity())
+        found = _measure_moments(rows, own | {still: units[still]}, self._intensity())
         self.reference_mean_, self.reference_covariance_, _ = found.pop(still)
         self._store({unit: self._map_from(moments) for unit, moments in found.items()})
 
     def _measure(self, rows, units):
-        found = measure_moments(rows, units, self._intensity())
+        found = _measure_moments(rows, units, self._intensity())
         return {unit: self._map_from(moments) for unit, moments in found.items()}
 
     def _map_from(self, moments):

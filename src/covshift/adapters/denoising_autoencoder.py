@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from math import sqrt
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
@@ -38,6 +38,8 @@ from covshift.base import (
     UnitAdapter,
     all_or_nothing,
     check_count,
+    check_flag,
+    check_number,
     check_option,
 )
 from covshift.domains import check_fit_domains, check_new_domains
@@ -76,7 +78,7 @@ BLOCK_ENTRIES = 2**16
 LINE_SECONDS = 2.0  # between two lines of progress
 
 
-def squash(H: FloatArray, name: Squashing) -> FloatArray:
+def _squash(H: FloatArray, name: Squashing) -> FloatArray:
     """Overwrite H with f(H)."""
     if name == "tanh":
         np.tanh(H, out=H)
@@ -91,8 +93,8 @@ def squash(H: FloatArray, name: Squashing) -> FloatArray:
     return H
 
 
-def times_slope(errors: FloatArray, F: FloatArray, name: Squashing, room: FloatArray) -> None:
-    """Multiply errors by F' of what `squash` returned; ``room`` is overwritten."""
+def _times_slope(errors: FloatArray, F: FloatArray, name: Squashing, room: FloatArray) -> None:
+    """Multiply errors by F' of what `_squash` returned; ``room`` is overwritten."""
     if name == "linear":
         return
     if name == "sigmoid":
@@ -102,11 +104,6 @@ def times_slope(errors: FloatArray, F: FloatArray, name: Squashing, room: FloatA
         np.square(F, out=room)
         np.subtract(1.0, room, out=room)
     errors *= room
-
-
-def stacked(samples: Sequence[FloatArray]) -> FloatArray:
-    """Return the samples of K networks, (m, n) each, as one array whose rows are contiguous."""
-    return np.stack(samples, out=np.empty((len(samples), *samples[0].shape), samples[0].dtype))
 
 
 def append_ones(samples: FloatArray) -> FloatArray:
@@ -160,8 +157,8 @@ class Networks:
         """Codes (K, L + 1, n), the last row ones, and output (K, m, n) of samples with ones."""
         self.tie()
         codes, _, _, output, *_ = self._room(noisy.shape[2])
-        squash(np.matmul(self.encoder, noisy, out=codes[:, :-1]), self.activation)
-        return codes, squash(np.matmul(self.decoder, codes, out=output), self.decoder_activation)
+        _squash(np.matmul(self.encoder, noisy, out=codes[:, :-1]), self.activation)
+        return codes, _squash(np.matmul(self.decoder, codes, out=output), self.decoder_activation)
 
     def gradient(self, noisy: FloatArray, clean: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the gradient (K, P) of the loss, and residuals (K, m, n)."""
@@ -169,10 +166,10 @@ class Networks:
         _, code_errors, of_codes, _, residuals, errors, of_output = self._room(noisy.shape[2])
         np.subtract(output, clean, out=residuals)
         np.multiply(residuals, 2.0 / (clean.shape[1] * clean.shape[2]), out=errors)
-        times_slope(errors, output, self.decoder_activation, of_output)
+        _times_slope(errors, output, self.decoder_activation, of_output)
         np.matmul(errors, codes.swapaxes(1, 2), out=self._of_decoder)
         np.matmul(self.decoder[:, :, :-1].swapaxes(1, 2), errors, out=code_errors)
-        times_slope(code_errors, codes[:, :-1], self.activation, of_codes)
+        _times_slope(code_errors, codes[:, :-1], self.activation, of_codes)
         np.matmul(code_errors, noisy.swapaxes(1, 2), out=self._of_encoder)
         if self.tied:  # W is used twice, so its gradient is the sum of both uses
             self._of_encoder[:, :, :-1] += self._of_decoder[:, :, :-1].swapaxes(1, 2)
@@ -330,7 +327,8 @@ def noisy_epochs(
         orders = [stream.order.permuted(rows, axis=1).ravel() for stream in streams]
         for start in range(0, rows.size, width):
             parts = [order[start : start + width] for order in orders]
-            clean = stacked([X.T[part].T for X, part in zip(samples, parts, strict=True)])
+            # An array that is made of a list has contiguous rows, whatever those in the list have.
+            clean = np.array([X.T[part].T for X, part in zip(samples, parts, strict=True)])
             noisy = noisy_pairs(estimators, clean, [stream.noise for stream in streams])
             for position in range(0, clean.shape[2], n_rows):
                 cut = np.s_[:, :, position : position + n_rows]
@@ -472,7 +470,7 @@ def hold_out(
     n_held_out = min(max(1, round(first.validation_fraction * n_rows)), n_rows - 1)
     orders = [stream.held_out.permutation(n_rows) for stream in streams]
     shuffled = [X[:, order] for X, order in zip(samples, orders, strict=True)]
-    clean = stacked([X[:, :n_held_out] for X in shuffled])
+    clean = np.array([X[:, :n_held_out] for X in shuffled])
     noisy = noisy_pairs(estimators, clean, [stream.held_out for stream in streams])
     watched = EarlyStopping(networks.theta, noisy, clean, first.patience)
     return watched, [X[:, n_held_out:] for X in shuffled]
@@ -771,23 +769,19 @@ class DenoisingAutoencoder(DomainTransformer):
         for name, options in OPTIONS.items():
             check_option(name, getattr(self, name), options)
         for name in ("tied", "early_stopping"):
-            check_scalar(getattr(self, name), name, (bool, np.bool_))
+            check_flag(name, getattr(self, name))
         if self.n_components is not None:
             check_count("n_components", self.n_components, minimum=1)
         for name, minimum in (("batch_size", 1), ("max_epochs", 0), ("patience", 1)):
             check_count(name, getattr(self, name), minimum=minimum)
         check_scalar(self.verbose, "verbose", (bool, Integral), min_val=0)
-        most = 1 if self.noise == "masking" else np.inf
-        for name, high, boundaries in (
-            ("noise_level", most, "left"),
-            ("learning_rate", np.inf, "neither"),
+        for name, most, closed in (
+            ("noise_level", 1 if self.noise == "masking" else None, "left"),
+            ("learning_rate", None, "neither"),
             ("momentum", 1, "left"),
             ("validation_fraction", 1, "neither"),
         ):
-            value = getattr(self, name)
-            if isinstance(value, bool) or value != value:  # NaN is in no interval, unnoticed
-                raise ValueError(f"{name} must be a number, got {value!r}.")
-            check_scalar(value, name, Real, min_val=0, max_val=high, include_boundaries=boundaries)
+            check_number(name, getattr(self, name), minimum=0, maximum=most, closed=closed)
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "components_")
@@ -802,11 +796,11 @@ def _layer(X: FloatArray, weights: FloatArray, intercept: FloatArray, f: Squashi
     """f(X W' + b) for samples as rows, in the precision of X."""
     H: FloatArray = X @ weights.T.astype(X.dtype, copy=False)
     H += intercept.astype(X.dtype, copy=False)
-    return squash(H, f)
+    return _squash(H, f)
 
 
 def stacking_key(estimator: Any, X: FloatArray) -> tuple[Any, ...]:
-    """Return the key of auto-encoders that can be trained together."""
+    """Return the key of denoising auto-encoders that can be trained together."""
     return (X.shape, X.dtype, *(getattr(estimator, name) for name in SHARED))
 
 
@@ -816,7 +810,7 @@ def fit_stacked(
     sample_domains: Sequence[Any] | None = None,
     label_masks: Sequence[Any] | None = None,
 ) -> None:
-    """Fit each auto-encoder on its rows, all together; the same as fitting each alone.
+    """Fit each denoising auto-encoder on its rows, all together; as fitting each alone.
 
     Parameters
     ----------
@@ -862,8 +856,8 @@ def _still_falls(trained: Trained) -> bool:
     """Return whether more epochs would have lowered the error of a training that ran to its end.
 
     With rows held out: whether it kept getting better, so that early stopping did not stop.
-    Otherwise: whether the last tenth of the epochs is better than the tenth before by one per
-    cent, and by more than the noise of both (three standard errors).
+    Otherwise: whether the last tenth of the epochs is better than the tenth before by one
+    percent, and by more than the noise of both (three standard errors).
     """
     if trained.validation_losses is not None:
         return not trained.stopped and len(trained.losses) > 0

@@ -82,15 +82,15 @@ class DomainQuantileTransformer(UnitAdapter):
 
     **Assumption**: domains differ by any increasing transformation of each single feature
     (gain, offset, saturation, another unit or scale), and a label depends on a row's ranks
-    within its domain. It harms when ranks mean something else elsewhere, as when classes
-    have other shares, and it leaves correlations between features as they are.
+    within its domain. It harms when ranks mean something else elsewhere, as when class
+    proportions differ, and it leaves correlations between features as they are.
 
     Parameters
     ----------
     n_quantiles : int, default=1000
         Quantiles stored for each feature and unit; at most the number of the unit's rows.
     output_distribution : {"normal", "uniform"}, default="normal"
-        Distribution of each feature in each unit afterwards: standard normal, or uniform
+        Distribution of each feature in each unit afterward: standard normal, or uniform
         between 0 and 1.
     pooling : {"role", "domain"}, default="role"
         Units that share quantiles: all sources and all targets, or each domain by itself.

@@ -1,72 +1,10 @@
 """Standardizing each domain by itself."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 from scipy import sparse
-from sklearn.preprocessing import StandardScaler
 
 from covshift.base import UnitAdapter
-from covshift.domains import Unit
-from covshift.kernels.array_types import FloatArray, IntArray, Rows
-from covshift.kernels.feature_scales import is_constant
-from covshift.streams import OpenRows, RowStream
-from covshift.streams.moments import stream_means, tiles_by_code
-
-
-def measure_scales(
-    rows: OpenRows, units: Mapping[Unit, IntArray], *, with_mean: bool, with_std: bool
-) -> dict[Unit, tuple[FloatArray, FloatArray]]:
-    """Mean and standard deviation of each feature in each unit; zeros and ones where not asked for.
-
-    Missing values are left out (NaN where all are missing); a constant feature has scale one.
-    """
-    return rows.measure(
-        units,
-        lambda X, unit: mean_and_scale(X, with_mean=with_mean, with_std=with_std),
-        lambda stream, codes, n_units: stream_scales(
-            stream, stream.split(codes), n_units, with_mean=with_mean, with_std=with_std
-        ),
-    )
-
-
-def mean_and_scale(X: Any, *, with_mean: bool, with_std: bool) -> tuple[FloatArray, FloatArray]:
-    """Return the mean and standard deviation of each feature of rows in memory."""
-    if not (with_mean or with_std):
-        return np.zeros(X.shape[1]), np.ones(X.shape[1])
-    if not sparse.issparse(X):
-        X = X.astype(np.float64, copy=False)
-    with np.errstate(invalid="ignore"):  # a feature without any value: NaN
-        scaler = StandardScaler(with_mean=with_mean, with_std=with_std).fit(X)
-    mean = scaler.mean_ if with_mean else np.zeros(X.shape[1])
-    scale = scaler.scale_ if with_std else np.ones(X.shape[1])
-    return mean, scale
-
-
-def stream_scales(
-    stream: RowStream, codes: Any, n_groups: int, *, with_mean: bool, with_std: bool
-) -> list[tuple[FloatArray, FloatArray]]:
-    """Mean and standard deviation of the rows of each code of a stream, in one pass or two."""
-    zeros, ones = np.zeros((n_groups, stream.shape[1])), np.ones((n_groups, stream.shape[1]))
-    if not (with_mean or with_std):
-        return list(zip(zeros, ones, strict=True))
-    counts, means = stream_means(stream, codes, n_groups)
-    scales = ones
-    if with_std:
-        (squares,) = stream.sums(squares_about, codes, means)
-        with np.errstate(invalid="ignore"):
-            variances = squares / counts
-        scales = np.where(is_constant(variances, means, counts), 1.0, np.sqrt(variances))
-    return list(zip(means if with_mean else zeros, scales, strict=True))
-
-
-def squares_about(rows: Rows, codes: IntArray, means: FloatArray) -> tuple[FloatArray]:
-    """Sums (U, m) of squared distances of values that are not missing from the means (U, m)."""
-    squares = np.zeros(means.shape)
-    for code, tile in tiles_by_code(rows, codes, len(means)):
-        squares[code] += np.nansum(np.square(tile - means[code]), axis=0)
-    return (squares,)
+from covshift.streams.moments import measure_scales
 
 
 class DomainStandardScaler(UnitAdapter):
@@ -81,8 +19,8 @@ class DomainStandardScaler(UnitAdapter):
 
     **Assumption**: domains differ in the location and scale of their features (microphones,
     sites, speakers), and a label depends on where a row lies within its own domain. It harms
-    when the shift carries information: if domains differ because their classes have
-    different shares, their means differ for a good reason, and equal means are wrong.
+    when the shift carries information: if domains differ because their class
+    proportions differ, their means differ for a good reason, and equal means are wrong.
 
     Parameters
     ----------

@@ -36,14 +36,14 @@ class LinearMongeAlignment(LinearAlignment):
             \bigl(C_\text{from}^{1/2} C_\text{to} C_\text{from}^{1/2}\bigr)^{1/2}
             C_\text{from}^{-1/2}
 
-    Means and covariances agree afterwards, as with `CorrelationAlignment`; of all the linear
+    Means and covariances agree afterward, as with `CorrelationAlignment`; of all the linear
     maps that achieve it, this one moves the rows least. Rows of the other role stay as they
     are.
 
     **Assumption**: the domains differ by a linear map that is a positive stretching along
     some axes, and a label moves with its row. A shift that turns or mirrors the rows is
-    undone by another map than the shortest one, and where classes have other shares in the
-    other domain, rows are pushed across the boundary: there it harms.
+    undone by another map than the shortest one, and where class proportions differ between
+    the domains, rows are pushed across the boundary: there it harms.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ from covshift.base import (
     check_option,
 )
 from covshift.domains import check_fit_domains, check_new_domains
-from covshift.kernels.activations import ACTIVATIONS, activate, row_norms
+from covshift.kernels.activations_and_norms import ACTIVATIONS, activate, row_norms
 from covshift.kernels.array_types import FloatArray
 from covshift.row_checks import check_magnitude
 from covshift.shared_docs import documented_like
@@ -81,7 +81,7 @@ def whitening_matrix(segments: FloatArray, epsilon: float = WHITENING_EPSILON) -
     return (vectors / np.sqrt(values + epsilon * mean)) @ vectors.T
 
 
-def respond(H: FloatArray, activation: str, epsilon: float) -> FloatArray:
+def _respond(H: FloatArray, activation: str, epsilon: float) -> FloatArray:
     r"""Activation at use: those of the filters, "square" :math:`h^2`, "log" :math:`\log(1+h^2)`."""
     if activation in ACTIVATIONS:
         return activate(H, activation, epsilon)  # type: ignore[arg-type]
@@ -108,7 +108,7 @@ def pooled_responses(
     n_blocks = max(1, segments[..., 0].size * L // BLOCK_RESPONSES)
     parts = []
     for block in np.array_split(segments, min(n_blocks, len(segments))):
-        F = respond(block.reshape(-1, s) @ W.T + b, activation, epsilon)
+        F = _respond(block.reshape(-1, s) @ W.T + b, activation, epsilon)
         if normalize:
             F /= row_norms(F, 0.0)
         parts.append(F.reshape(*block.shape[:-1], L).mean(axis=-2))
@@ -342,15 +342,22 @@ class SegmentSparseFiltering(DomainTransformer):
     def _transform_rows(self, X: FloatArray, sample_domain: Any) -> FloatArray:
         has_target = bool((self.domains_ < 0).any())
         check_new_domains(sample_domain, len(X), has_target=has_target, domain_names={})
-        return pooled_responses(
-            X.reshape(len(X), self.n_channels, self.window_length_),
-            self.components_.astype(X.dtype, copy=False),
-            self.intercept_.astype(X.dtype, copy=False),
-            self.segment_length_ if self.step is None else self.step,
-            self.activation if self.activation_at_use is None else self.activation_at_use,
-            self.epsilon,
-            self.normalize,
-        ).reshape(len(X), -1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            Z = pooled_responses(
+                X.reshape(len(X), self.n_channels, self.window_length_),
+                self.components_.astype(X.dtype, copy=False),
+                self.intercept_.astype(X.dtype, copy=False),
+                self.segment_length_ if self.step is None else self.step,
+                self.activation if self.activation_at_use is None else self.activation_at_use,
+                self.epsilon,
+                self.normalize,
+            ).reshape(len(X), -1)
+        if not np.isfinite(Z).all():
+            raise ValueError(
+                f"X holds magnitudes up to {np.abs(X).max():.1e}, for which the filters overflow: "
+                "the windows of the fit were far smaller, or nearly zero. Give all in one unit."
+            )
+        return Z
 
     def _learn(self, segments: FloatArray, random_state: Any) -> None:
         """Scale and whiten segments, fit sparse filtering, and store what applies to windows."""

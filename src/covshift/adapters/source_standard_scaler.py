@@ -5,7 +5,6 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from covshift.adapters.domain_standard_scaler import stream_scales
 from covshift.base import (
     DomainTransformer,
     TargetLearner,
@@ -18,6 +17,7 @@ from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.kernels.feature_scales import feature_scales
 from covshift.shared_docs import documented_like
 from covshift.streams import OpenRows, RowStream, open_rows
+from covshift.streams.moments import stream_scales
 from covshift.streams.rows import Units
 
 
@@ -78,7 +78,7 @@ class SourceStandardScaler(DomainTransformer):
         return self
 
     def _open(self, X: Any, *, reset: bool = False, look: bool = True) -> OpenRows:
-        return open_rows(self, X, reset=reset, look=look, squared_in=None)
+        return open_rows(self, X, reset=reset, look=look, squared_in=np.float64)
 
     @documented_like(TargetLearner.transform)
     def transform(self, X: Any, *, sample_domain: Any = None, allow_source: bool = False) -> Any:

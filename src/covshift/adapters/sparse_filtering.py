@@ -20,12 +20,12 @@ from covshift.domains import (
     check_new_domains,
     pooling_units,
 )
-from covshift.kernels.activations import activate
+from covshift.kernels.activations_and_norms import activate
 from covshift.kernels.device_filters import activations_on_device
-from covshift.kernels.row_blocks import are_kept
+from covshift.kernels.row_blocks import blocks_are_kept
 from covshift.shared_docs import documented_like
-from covshift.solvers.array_api import bring_to_host, cast, is_device_array, namespace_of
-from covshift.streams import ArrayRows, RowStream, open_rows
+from covshift.solvers.device_arrays import bring_to_host, cast, is_device_array, namespace_of
+from covshift.streams import ArrayRows, open_rows
 
 
 class SparseFilter(TargetLearner):
@@ -81,7 +81,7 @@ class SparseFilter(TargetLearner):
 
     def _learn_target(self, rows, unit):
         if self.normalization == "domain":
-            new = self._measure_norms(rows.data, {unit: np.arange(rows.shape[0])})
+            new = self._measure_norms(rows, {unit: np.arange(rows.shape[0])})
             self._store_norms(self._stored_norms().replace(new))
 
     def _domains_of(self, sample_domain, n_samples):
@@ -89,6 +89,7 @@ class SparseFilter(TargetLearner):
         return check_new_domains(
             sample_domain,
             n_samples,
+            # Those of the fit, or a target that `adapt_target` has learned since.
             has_target=bool((self.domains_ < 0).any()) or "target" in self.norm_units_,
             domain_names=self.domain_names_,
         )
@@ -101,25 +102,30 @@ class SparseFilter(TargetLearner):
         self._check_parameters()  # before a pass over all rows
         if like is not None:
             validate_data(self, X, skip_check_array=True)  # the number and names of features
+            # Rows, domains and codes of labels are the same objects as in the other problem, by
+            # which `FilterProblem.kind` knows that both can be evaluated together.
             known = like.reward
             encoded = None if known.codes is None else (known.classes, known.codes)
             reward = self._read_labels(bring_to_host(y), like.domains.label_mask, encoded)
-            return FilterProblem.of(self, like.X, like.domains, reward)
+            return FilterProblem.of(self, like.rows, like.domains, reward)
         rows = self._open(
             X, reset=True, if_streamed=self._check_streamable, if_on_device=self._check_on_device
         )
         sample_domain, label_mask, y = rows.bring_home(sample_domain, label_mask, y)
         domains = check_fit_domains(sample_domain, label_mask, rows.shape[0])
         reward = self._read_labels(y, domains.label_mask)
-        return FilterProblem.of(self, rows.data, domains, reward)
+        return FilterProblem.of(self, rows, domains, reward)
 
     def _keep_best(self, problem, paths):
         """Store the filters of the best start and how it got there."""
+        # The loss has many minima, and which one is found depends on the start.
         best = paths[int(np.argmin([path.loss for path in paths]))]
         self.components_ = namespace_of(best.x).positive(best.x)  # not a view of all starts
+        # Rows to come are divided by norms of the fit: those of their domain or role, or one set
+        # for all.
         stored = "joint" if self.normalization != "domain" else self.pooling
         units = pooling_units(problem.domains.sample_domain, stored, self.min_domain_size)
-        self._store_norms(self._measure_norms(problem.X, units))
+        self._store_norms(self._measure_norms(problem.rows, units))
         self.domains_ = problem.domains.domains
         self.domain_names_: dict[int, str] = {}
         self.loss_ = best.loss
@@ -133,6 +139,7 @@ class SparseFilter(TargetLearner):
         self.kept_iteration_ = best.iteration
         self.restart_losses_ = np.array([path.loss for path in paths])
         self._n_features_out = best.x.shape[0]
+        # With early stopping the path is cut on purpose, so that it need not have converged.
         self._converged = best.converged or bool(best.distances)
 
     def _warn_unless_converged(self, stacklevel=3):
@@ -158,19 +165,19 @@ class SparseFilter(TargetLearner):
         if is_device_array(X):
             W = cast(self.components_, X.dtype)
             return activations_on_device(X, W, self.activation, self.epsilon, namespace_of(X))
+        # In the precision of the rows: single precision takes half the time and memory.
         H = X @ self.components_.astype(X.dtype, copy=False).T
         return activate(H, self.activation, self.epsilon)
 
-    def _measure_norms(self, X, units):
-        if is_device_array(X):
-            n_filters = self.components_.shape[0]
-            return UnitNorms.measure_on_device(X, self._activate, n_filters, units)
-        if not (isinstance(X, RowStream) or are_kept(self.components_[:, 0].nbytes, X.shape[0])):
-            X = ArrayRows(X)
-        if isinstance(X, RowStream):
-            W, epsilon = self.components_, self.epsilon
-            return UnitNorms.measure_stream(X, W, self.activation, epsilon, units)
-        return UnitNorms.measure(self._activate(X), units)
+    def _measure_norms(self, rows, units):
+        W, stream = self.components_, rows.data
+        if rows.on_device:
+            return UnitNorms.measure_on_device(rows.data, self._activate, W.shape[0], units)
+        if not rows.in_parts:
+            if blocks_are_kept(W[:, 0].nbytes, rows.shape[0]):
+                return UnitNorms.measure(self._activate(rows.data), units)
+            stream = ArrayRows(rows.data)  # activations of all rows would take too much memory
+        return UnitNorms.measure_stream(stream, W, self.activation, self.epsilon, units)
 
     def _check_streamable(self):
         """Refuse what needs all rows at once."""
@@ -261,7 +268,7 @@ class SparseFiltering(SparseFilter):
         Kolmogorov-Smirnov distance between source and target features. The paper's rule; on
         product reviews it stopped after a few iterations, before much was learned, and harmed.
     stopping_window : int, default=50
-        Iterations in which early stopping looks.
+        Number of iterations that early stopping compares.
     pooling : {"role", "domain"}, default="role"
         Units that share norms: all sources and all targets, or each domain by itself.
     min_domain_size : int, default=10

@@ -4,13 +4,17 @@ import warnings
 
 import numpy as np
 
-from covshift.adapters.correlation_alignment import column_means, scatter
-from covshift.adapters.domain_standard_scaler import measure_scales
 from covshift.base import DomainTransformer, NothingToAdaptWarning, UnitAdapter, check_count
 from covshift.domains import role_of
 from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.streams import RowStream
-from covshift.streams.moments import first_moments, scatter_about
+from covshift.streams.moments import (
+    column_means,
+    first_moments,
+    measure_scales,
+    scatter_about,
+    scatter_matrix,
+)
 
 
 def principal_directions(X: FloatArray, n_components: int) -> FloatArray:
@@ -42,14 +46,14 @@ def _signed(directions: FloatArray) -> FloatArray:
 def _scatter_in_range(X: FloatArray, mean: FloatArray) -> FloatArray:
     """Scatter matrix (m, m), or a multiple of it whose entries neither overflow nor vanish."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        S = scatter(X, mean)
+        S = scatter_matrix(X, mean)
     if 1e-200 < float(np.diagonal(S).max()) < 1e200:
         return S
     size = float(np.abs(X - mean).max())
-    return scatter((X - mean) / size, np.zeros_like(mean)) if size > 0 else S
+    return scatter_matrix((X - mean) / size, np.zeros_like(mean)) if size > 0 else S
 
 
-def stream_scatter(
+def _stream_scatter(
     stream: RowStream,
     codes: IntArray,
     means: FloatArray,
@@ -99,7 +103,7 @@ class SubspaceAlignment(UnitAdapter):
         P = number of features is one common rotation, which changes nothing: it warns.
     center : bool, default=False
         Subtract from each row the mean of its unit first. False is the formula above (the
-        directions are always those about the mean): centring is an adaptation of its own,
+        directions are always those about the mean): centering is an adaptation of its own,
         and often the stronger one, so it is never done unasked.
     scale : bool, default=False
         Divide each feature by its standard deviation in the unit first; False for the same
@@ -182,7 +186,7 @@ class SubspaceAlignment(UnitAdapter):
         if "target" in units and self.n_components_ == rows.shape[1]:
             warnings.warn(
                 f"n_components={self.n_components_} is the number of features: the alignment "
-                "is one rotation of all rows alike and changes nothing. Use fewer.",
+                "then rotates all rows alike and has no effect. Use fewer components.",
                 NothingToAdaptWarning,
                 stacklevel=3,
             )
@@ -200,7 +204,7 @@ class SubspaceAlignment(UnitAdapter):
 
         def of_stream(stream, codes, n_roles):
             role_of_unit = np.array([list(roles).index(role_of(unit)) for unit in self.units_])
-            scatter = stream_scatter(stream, position, self.means_, self.scales_, role_of_unit)
+            scatter = _stream_scatter(stream, position, self.means_, self.scales_, role_of_unit)
             return [directions_of_scatter(S, self.n_components_) for S in scatter]
 
         return rows.measure(roles, of_rows, of_stream)

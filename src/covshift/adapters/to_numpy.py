@@ -5,7 +5,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from covshift.solvers.array_api import bring_to_host
+from covshift.solvers.device_arrays import bring_to_host
 
 
 def to_numpy(model: Any) -> Any:

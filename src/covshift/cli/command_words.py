@@ -3,7 +3,8 @@
 Help stands beside its option; `tests/cli/snapshots/help.txt` has all of it.
 
 The advice is in the words of `covshift.selection.assessment_words`, other texts about tables in
-those of `covshift.tables.table_words`. Both are imported where they are needed: --help stays fast.
+those of `covshift.tables.table_words` and `monitoring_words`. These are imported where they are
+needed: --help stays fast.
 """
 
 import re
@@ -17,50 +18,61 @@ from covshift.cli.terminal import print_table, printable
 MAX_ENTRIES = 12  # of a list or table that fit on a screen
 OMITTED = re.compile(r"\((\d+) more\)")  # an entry of a card that stands for others
 HOW_TO_LABEL = (
-    "write rows of NEW with covshift diagnose --to-label FILE, fill in their labels, and give the "
-    "file to diagnose and adapt with --labels FILE"
+    "Label some rows of NEW. covshift diagnose --to-label FILE writes them; fill in their labels, "
+    "and run diagnose and adapt with --labels FILE."
 )
 LEFT_THE_ENSEMBLE = (
-    "Left the ensemble, for all targets: {names}. Without the training rows they cannot learn a "
-    "new target; the others share their weight. To compare all candidates for these rows: "
-    "covshift adapt TRAIN NEW --label COL --out MODEL."
+    "These models left the ensemble, for all targets: {names}. Without the training rows they "
+    "cannot learn a new target; the remaining models share their weight. To compare all candidates "
+    "for these rows: covshift adapt TRAIN NEW --label COL --out MODEL."
 )
 
 
 def count_entries(counts: Mapping[str, Any]) -> int:
-    """Return the number of entries, with those that the last entry of a card stands for."""
+    """Return the number of entries of a card that a command lists, those left out included."""
     more = OMITTED.fullmatch(str(next(reversed(list(counts)), "")))
     return len(counts) if more is None else len(counts) - 1 + int(more[1])
 
 
-def say_counts(counts: Mapping[str, int]) -> str:
+def _say_counts(counts: Mapping[str, int]) -> str:
     """Return the names with their numbers of rows, the first few of many."""
     shown = [f"{printable(name, 40)} {n:,}" for name, n in list(counts.items())[:MAX_ENTRIES]]
     rest = count_entries(counts) - MAX_ENTRIES
     return ", ".join(shown) + (f" and {rest} more" if rest > 0 else "")
 
 
-def say_interval(figure: Mapping[str, Any], show: Callable[[float], str] = "{:.3f}".format) -> str:
-    """Return a figure with its interval, as far as it has one."""
+def say_interval(
+    figure: Mapping[str, Any],
+    show: Callable[[float], str] = "{:.3f}".format,
+    confidence: str = "",
+) -> str:
+    """Return what commands print of a figure and its interval, as far as it has one.
+
+    ``confidence``: such as "90 %".
+    """
     if figure["value"] is None:
         return "undefined"
     if figure["low"] is None:
         return f"{show(figure['value'])} (no interval)"
-    return f"{show(figure['value'])} ({show(figure['low'])} to {show(figure['high'])})"
+    name = f"{confidence} interval " if confidence else ""
+    return f"{show(figure['value'])} ({name}{show(figure['low'])} to {show(figure['high'])})"
 
 
 # --- diagnose ---
 
 
 def say_roles(n_rows: tuple[int, int], source: str, target: str) -> str:
-    """Return which rows are called source and target in all that follows."""
+    """Return what ``covshift diagnose`` prints of which rows are source and target."""
     source, target = printable(source, 60), printable(target, 60)
     n_source, n_target = n_rows
     return f"Source: {n_source:,} labeled rows of {source}. Target: {n_target:,} rows of {target}."
 
 
 def say_rows_to_label(name: str, rows: Sequence[int], places: Sequence[Mapping[str, Any]]) -> str:
-    """Name the rows to label; windows by their recording and first sample."""
+    """Return what ``covshift diagnose`` prints of the rows to label.
+
+    Windows are named by their recording and first sample.
+    """
     if not places:
         return f"Rows of {name} to label (the first is 1): {', '.join(map(str, rows))}"
     starts: dict[str, list[str]] = {}
@@ -76,17 +88,17 @@ OTHER_TYPES = "The model file holds types of other packages. Commands that read 
 
 
 def say_adapted(target: Mapping[str, Any]) -> str:
-    """Return which rows a model learned as new targets."""
+    """Return what ``covshift adapt`` prints of the rows learned as new targets."""
     rows = target["rows"]
     told = f"Adapted to {sum(rows.values()):,} rows of {printable(target['file'], 60)}"
     if len(rows) > 1:
-        return f"{told}: {say_counts(rows)}."
+        return f"{told}: {_say_counts(rows)}."
     (name,) = rows
     return f"{told}." if name.startswith("(") else f"{told} (domain {printable(name, 40)})."
 
 
 def say_plain(name: str) -> str:
-    """Return that the file holds the plain model, too."""
+    """Return what ``covshift adapt`` prints of the plain model in the file."""
     from covshift.selection.assessment_words import name_candidate
 
     return (
@@ -96,9 +108,9 @@ def say_plain(name: str) -> str:
 
 
 def say_labels(label: str, data: Mapping[str, Any]) -> str:
-    """Return the rows of each class, or what a numeric label is like."""
+    """Return what ``covshift adapt`` prints of the rows of each class, or of a number as label."""
     if "rows of each class" in data:
-        return f"Rows of each class: {say_counts(data['rows of each class'])}."
+        return f"Rows of each class: {_say_counts(data['rows of each class'])}."
     from covshift.selection.assessment_words import say_number
 
     values = {name: say_number(value) for name, value in data["values of the label"].items()}
@@ -109,7 +121,7 @@ def say_labels(label: str, data: Mapping[str, Any]) -> str:
 
 
 def say_data(data: Mapping[str, Any]) -> str:
-    """Return the numbers of rows, columns and features."""
+    """Return what ``covshift adapt`` prints of the numbers of rows, columns and features."""
     return (
         f"Training rows: {data['training rows']:,}; new rows: {data['new rows']:,}; "
         f"columns to learn from: {len(data['columns'])}, as {data['features']} features."
@@ -120,9 +132,9 @@ def say_data(data: Mapping[str, Any]) -> str:
 
 
 def say_predicted(result: Mapping[str, Any]) -> str:
-    """Return the rows of each class, or the range of predicted numbers."""
+    """Return what ``covshift predict`` prints of predictions: rows of each class, or the range."""
     if "counts" in result:
-        return say_counts(result["counts"])
+        return _say_counts(result["counts"])
     if result["values"] is None:
         return "none"
     from covshift.selection.assessment_words import say_number
@@ -132,13 +144,13 @@ def say_predicted(result: Mapping[str, Any]) -> str:
 
 
 def say_sets(sets: Mapping[str, Any]) -> list[str]:
-    """Return what is promised of sets or intervals, and how large they are."""
+    """Return what ``covshift predict`` prints of sets or intervals: the promise and their size."""
     from covshift.selection.assessment_words import percent, say_number
 
     covers = f"coverage of {percent(1 - sets['alpha'])}"
-    verdict = f"{covers} is not promised."
+    verdict = f"{covers} cannot be promised."
     if sets["promised"]:
-        verdict = f"{covers} is promised ({sets['method']})."
+        verdict = f"{covers} is promised (method: {sets['method']})."
     intervals = "mean width" in sets
     name = "Intervals" if intervals else "Sets"
     sentences = [f"{name}: {verdict} {sets['reason']}"]
@@ -153,8 +165,8 @@ def say_sets(sets: Mapping[str, Any]) -> list[str]:
     sentences.append(f"Mean width of an interval: {say_number(sets['mean width'])}.")
     if sets["infinite"]:
         sentences.append(
-            f"{sets['infinite']:,} intervals have an infinite end: too few training rows resemble "
-            "these rows."
+            f"{sets['infinite']:,} intervals have an infinite end, because too few training rows "
+            "resemble these rows."
         )
     return sentences
 
@@ -165,12 +177,12 @@ WINDOWS_NARROW = "Windows of one recording resemble each other: the intervals ar
 
 
 def say_bias(bias: str, spread: str) -> str:
-    """Return the mean error of predicted numbers, and the spread of the true ones."""
+    """Return what ``covshift score`` prints of the mean error of predicted numbers."""
     return f"Mean of prediction less truth: {bias}; standard deviation of the truth: {spread}."
 
 
 def say_gain(gain: Mapping[str, float | None], objective: str | None) -> str:
-    """Return how the model compares with the plain model."""
+    """Return what ``covshift score`` prints of the gain over the plain model."""
     from covshift.predictors.objectives import NAMES
 
     if gain["value"] == gain["low"] == gain["high"] == 0:
@@ -193,13 +205,13 @@ def _signed(value: float) -> str:
 
 
 def say_hurt(switch: str, *, adapts: bool) -> str:
-    """Return that the plain model is better, and the command that switches to it."""
+    """Return what ``covshift score`` prints where the plain model is better: how to switch."""
     who = "Adapting" if adapts else "The ensemble"
     return f"{who} hurt on these rows: the plain model is better. To switch: {switch}"
 
 
 def say_expected(expected: Mapping[str, Any], objective: str | None) -> str:
-    """Return the score that was expected when the model was made, and the one observed."""
+    """Return what ``covshift score`` prints of the score expected before, and the one observed."""
     from covshift.selection.assessment_words import show_score
 
     # The digits of then: two roundings of one score would confuse.
@@ -218,12 +230,12 @@ def say_expected(expected: Mapping[str, Any], objective: str | None) -> str:
 
 
 def say_moved(found: Mapping[str, Any]) -> list[str]:
-    """Return whether a batch has moved, by which tests."""
+    """Return what ``covshift monitor`` prints of whether a batch has moved, by which tests."""
     sentences = [
         f"{'Moved' if found['moved'] else 'Not moved'}: {found['rows_compared']:,} of "
         f"{found['rows']:,} rows were compared with {found['reference_rows']:,} rows kept in the "
         f"model (p = {found['pvalue']:.2g}, level {found['level']:g}).",
-        f"A classifier separates old from new rows with AUC {found['auc']:.3f} "
+        f"A classifier separates the model's rows from new rows with AUC {found['auc']:.3f} "
         f"({found['auc_low']:.3f} to {found['auc_high']:.3f}); 0.5 is chance.",
     ]
     if found["moved"]:
@@ -232,22 +244,27 @@ def say_moved(found: Mapping[str, Any]) -> list[str]:
 
 
 def say_scores(one: Mapping[str, Any], measure: str, alert: float | None) -> list[str]:
-    """Return the expected score of a batch, and the one observed where labels are known."""
+    """Return what ``covshift monitor`` prints of the scores of a batch, expected and observed."""
     estimate, observed, updated = one["estimate"], one["observed"], one["updated"]
     sentences = []
     if estimate is not None:
         sentences.append(
-            f"Expected {measure}: {say_interval(estimate)}, 90 % interval; on held-out training "
-            f"rows it was {one['reference']:.3f}."
+            f"Expected {measure}: {say_interval(estimate, confidence='90 %')}; on held-out "
+            f"training rows it was {one['reference']:.3f}."
         )
     if observed is not None:
-        inside = {True: ", inside the interval", False: ", outside the interval", None: ""}
+        expected = {
+            True: "inside the expected interval",
+            False: "outside the expected interval",
+            None: "",
+        }[one["covered"]]
         sentences.append(
-            f"Observed {measure} on {one['n_labels']} labeled rows: {say_interval(observed)}, 95 % "
-            f"interval{inside[one['covered']]}."
+            f"Observed {measure} on {one['n_labels']} labeled rows: "
+            f"{say_interval(observed, confidence='95 %')}{expected and ', '}{expected}."
         )
     if updated is not None:
-        sentences.append(f"Expected {measure} with these labels: {say_interval(updated)}.")
+        shown = say_interval(updated, confidence="90 %")
+        sentences.append(f"Expected {measure} with these labels: {shown}.")
     if one["below_alert"]:
         best = updated or estimate
         sentences.append(
@@ -260,8 +277,8 @@ def say_scores(one: Mapping[str, Any], measure: str, alert: float | None) -> lis
 
 
 def say_series(found: Mapping[str, Any], measure: str, alert: float | None) -> list[str]:
-    """Return what the level means for several batches, their reference, and which are low."""
-    from covshift.tables.table_words import say_false_alarms
+    """Return what ``covshift monitor`` prints of several batches: level, reference, low ones."""
+    from covshift.tables.monitoring_words import say_false_alarms
 
     first = found["batches"][0]
     level = first["level"]
@@ -272,7 +289,7 @@ def say_series(found: Mapping[str, Any], measure: str, alert: float | None) -> l
         )
     if low := [one["name"] for one in found["batches"] if one["below_alert"]]:
         sentences.append(
-            f"Alert ({measure} below {alert:g}, expected or likely enough): "
+            f"Alert ({measure} below {alert:g} is expected or likely enough): "
             f"{printable(', '.join(low), 400)}."
         )
     return sentences
@@ -282,7 +299,7 @@ def say_series(found: Mapping[str, Any], measure: str, alert: float | None) -> l
 
 
 def print_assessment(stored: Any) -> bool:
-    """Print an assessment as a card stores it: advice, expected scores, basis.
+    """Print an assessment as commands do, from a card: advice, expected scores, basis.
 
     Parameters
     ----------
@@ -295,9 +312,9 @@ def print_assessment(stored: Any) -> bool:
         False, and nothing is printed, where it is not an assessment that this version knows.
     """
     # Imported here: --help stays fast.
+    from covshift.predictors.objectives import name_objective
     from covshift.selection.assessment_words import (
         describe_assessment,
-        name_objective,
         score_rows,
         show_estimate,
     )
@@ -318,7 +335,7 @@ def print_assessment(stored: Any) -> bool:
 
 
 def restore_assessment(stored: Any) -> Any:
-    """Return the `Assessment` of plain data; None: it is not one."""
+    """Return the `Assessment` that commands print from a card; None: it is not one."""
     from covshift.selection.assessment import Assessment, Determinability
     from covshift.selection.expected_scores import Estimate
 

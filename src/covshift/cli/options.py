@@ -15,8 +15,8 @@ from covshift.cli.terminal import fail
 TRUST = "--trust"
 LARGEST_SEED = 2**32 - 1  # largest seed of NumPy's RandomState
 
-Out = Annotated[Path, typer.Option(help="Folder to write to, made if missing.")]
-Draws = Annotated[int, typer.Option(help="Draws of each data set, at least 1.")]
+Out = Annotated[Path, typer.Option(help="Folder to write to; created if missing.")]
+Draws = Annotated[int, typer.Option(help="Random draws of each data set, at least 1.")]
 FirstSeed = Annotated[int, typer.Option(help="Seed of the first draw; the next is one more.")]
 Jobs = Annotated[int, typer.Option(help="Processes; -1: all processors.")]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Discard earlier results in the folder.")]
@@ -77,8 +77,8 @@ Trust = Annotated[
     list[str] | None,
     typer.Option(
         metavar="TYPE",
-        help="Adapter plug-in that the model file holds and that you trust: its code runs. "
-        "Repeatable.",
+        help="Adapter plug-in in the model file that you trust: its code will run. May be "
+        "repeated.",
     ),
 ]
 Estimator = Annotated[
@@ -98,11 +98,13 @@ EstimatorParams = Annotated[
 ]
 Ignore = Annotated[
     list[str] | None,
-    typer.Option(metavar="COLS", help="Columns to leave out, separated by commas; repeatable."),
+    typer.Option(
+        metavar="COLS", help="Columns to leave out, separated by commas. May be repeated."
+    ),
 ]
 Use = Annotated[
     list[str] | None,
-    typer.Option(metavar="COLS", help="Columns to use though they look like identifiers."),
+    typer.Option(metavar="COLS", help="Columns to use although they look like identifiers."),
 ]
 Separator = Annotated[
     str | None,
@@ -115,11 +117,11 @@ Separator = Annotated[
 Decimal = Annotated[str | None, typer.Option(help='Decimal sign, "." or ","; detected by default.')]
 NoHeader = Annotated[
     bool,
-    typer.Option("--no-header", help="The first row holds data; columns are 'column 1', ..."),
+    typer.Option("--no-header", help="The first row holds data; columns are named 'column 1', ..."),
 ]
 SkipRows = Annotated[
     int | None,
-    typer.Option(metavar="N", help="Lines above the names of the columns; detected by default."),
+    typer.Option(metavar="N", help="Lines to skip above the column names; detected by default."),
 ]
 Encoding = Annotated[
     str | None,
@@ -169,7 +171,7 @@ Bins = Annotated[
 MaxRows = Annotated[
     int | None,
     typer.Option(
-        help="Rows of each table to use at most, drawn at random; by default as many as make 20 "
+        help="Rows of each table to use at most, drawn at random; by default as many as fill 20 "
         "million cells."
     ),
 ]
@@ -184,7 +186,7 @@ AsSignals = Annotated[
 Rate = Annotated[
     float | None,
     typer.Option(
-        metavar="HZ", help="Samples per second, where neither the table nor the files state it."
+        metavar="HZ", help="Samples per second, if neither the table nor the files state it."
     ),
 ]
 WindowLength = Annotated[
@@ -240,11 +242,11 @@ def split_at_commas(texts: list[str] | None) -> list[str]:
     return [name.strip() for name in names if name.strip()]
 
 
-def own_model(
+def own_model_option(
     estimator: str | None, parameters: str | None, adapter: str, seed: int, jobs: int, task: str
 ) -> Any:
     """Return the user's own model, unfitted; None where no option names one."""
-    from covshift.tables.errors import TableError  # here: --help stays fast
+    from covshift.tables.messages import TableError  # here: --help stays fast
 
     if estimator is None:
         if parameters is not None:
@@ -267,11 +269,11 @@ def load_model(path: Path, trusted: Sequence[str] | None) -> Any:
     try:
         return load(path, trusted=list(trusted or ()))
     except UntrustedTypesError as error:
-        told = explain_untrusted(error.types, say_trust(error.types), f"{TRUST} TYPE")
+        told = explain_untrusted(error.types, trust_options(error.types), f"{TRUST} TYPE")
         raise ModelFileError(f"Cannot read the model {path}: {told}") from None
 
 
-def say_trust(types: Sequence[str]) -> str:
+def trust_options(types: Sequence[str]) -> str:
     """Return the options that trust these types."""
     return " ".join(f"{TRUST} {name}" for name in types)
 
@@ -355,7 +357,7 @@ class Signals:
 
     def settings(self) -> Any:
         """Return the `WindowSettings` of tables of recordings; None: the tables are others."""
-        from covshift.tables.errors import TableError  # here: --help stays fast
+        from covshift.tables.messages import TableError  # here: --help stays fast
         from covshift.tables.recordings import WindowSettings
 
         if not self.signals:
@@ -369,7 +371,7 @@ class Signals:
     def table_for(self, model: Path, table: Path) -> Any:
         """Return a table as the model file wants it: of recordings, if it was learned from such."""
         from covshift.persistence import read_card  # here: --help stays fast
-        from covshift.tables.errors import TableError
+        from covshift.tables.messages import TableError
         from covshift.tables.recordings import RecordingTable, WindowSettings
 
         card = read_card(model)

@@ -26,14 +26,14 @@ from covshift.cli import INTERRUPTED
 from covshift.cli.options import LARGEST_SEED, check_jobs
 from covshift.cli.terminal import fail
 from covshift.output_files import prepare_folder, software_versions
-from covshift.studies.report import import_pandas
+from covshift.studies.result_tables import import_pandas
 from covshift.studies.runner import Outcome, WorkerDiedError, run_experiment
 from covshift.studies.runner import Progress as Report
 from covshift.studies.store import (
     Record,
     StoreError,
     stored_experiments,
-    write_table,
+    write_records,
 )
 from covshift.studies.study import Study, TextTable
 
@@ -47,7 +47,7 @@ SPEED_WINDOW = 600.0
 
 @contextmanager
 def trial_progress(console: Console, unit: str = "trials") -> Iterator[Report]:
-    """Show a bar while the block runs; yield what to tell it of trials done, all and failed.
+    """Show a bar of a study's trials; yield what to tell it of those done, all and failed.
 
     The bar goes away at the end. Output that is not a terminal gets nothing.
 
@@ -177,7 +177,7 @@ def _check_study(study: Study, out: Path) -> None:
 
 
 def _write(study: Study, out: Path, outcome: Outcome, report: ModuleType) -> Path:
-    write_table(outcome.records, out / "trials.csv")
+    write_records(outcome.records, out / "trials.csv")
     arguments = [Path(sys.argv[0]).name, *sys.argv[1:]]
     seeds = [record.trial.seed for record in outcome.records]
     facts = [

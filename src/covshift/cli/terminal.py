@@ -39,14 +39,14 @@ MAX_WARNINGS = 5
 
 
 def fail(command: str, message: str) -> NoReturn:
-    """End with one line that says what to do."""
+    """End with one line on the terminal that says what to do."""
     typer.echo(f"covshift {command}: {printable(message, MAX_LENGTH)}", err=True)
     raise typer.Exit(ERROR)
 
 
 @contextmanager
 def one_line_errors(command: str, debug: bool) -> Iterator[list[str]]:
-    """Turn whatever goes wrong into one line, unless ``debug``; yield the warnings that came up.
+    """Show whatever goes wrong as one line on the terminal, unless ``debug``; yield the warnings.
 
     The list is complete once the block has ended. Warnings about plug-ins are not in it: they
     concern the installation, not the data, and go to standard error.
@@ -75,7 +75,7 @@ def one_line_errors(command: str, debug: bool) -> Iterator[list[str]]:
 
 @contextmanager
 def one_line_warnings() -> Iterator[None]:
-    """Print warnings of the block on standard error, a line each, without their place in code."""
+    """Show warnings of the block on the terminal, a line each, without their place in code."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
@@ -92,6 +92,8 @@ def printable(text: object, limit: int) -> str:
 def _message(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename is not None else ""
+        if where and error.errno == errno.ENOENT:
+            return f"{where}no such file; check the name and the folder."
         return f"{where}{error.strerror}."
     if isinstance(error, MemoryError):
         return "There is not enough memory for this; try it with fewer rows."
@@ -145,7 +147,7 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
 
 
 def shown(value: Any) -> str:
-    """Return a value of any kind as short text."""
+    """Return a value of any kind as short text for the terminal."""
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "-"}[value]
     if isinstance(value, float):
@@ -185,7 +187,7 @@ def working(message: str, quiet: bool = False) -> Iterator[Tell]:
         ``update(text, share=None)``; the share is from 0 to 1, None: unknown.
     """
     shown = sys.stderr.isatty() and not quiet
-    with silenced() as terminal:
+    with _silenced() as terminal:
         if not shown:
             yield lambda text, share=None: None
             return
@@ -194,7 +196,7 @@ def working(message: str, quiet: bool = False) -> Iterator[Tell]:
 
 
 @contextmanager
-def silenced() -> Iterator[Any]:
+def _silenced() -> Iterator[Any]:
     """Send what is printed in the block nowhere; yield standard error as it was.
 
     Where the process has no such streams, nothing is redirected and None is yielded.
@@ -294,15 +296,15 @@ def say_progress(share: float | None, elapsed: float, since: float) -> str:
     '40 s'
     """
     if not share:
-        return say_seconds(elapsed)
+        return _say_seconds(elapsed)
     told = f"{share:.0%}".replace("%", " %")
     if elapsed < FIRST_ESTIMATE or share >= 1:
         return told
     left = since * (1 - share) / share - (elapsed - since)
-    return f"{told}, about {say_seconds(max(left, 1.0))} left"
+    return f"{told}, about {_say_seconds(max(left, 1.0))} left"
 
 
-def say_seconds(seconds: float) -> str:
+def _say_seconds(seconds: float) -> str:
     """Return a time in words, to two places."""
     whole = round(seconds)
     for size, large, small in ((3600, "h", "min"), (60, "min", "s")):

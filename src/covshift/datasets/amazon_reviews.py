@@ -15,7 +15,7 @@ from sklearn.utils import Bunch
 from covshift.base import check_count, check_option
 from covshift.datasets.collection import (
     UNREADABLE_ARRAYS,
-    damaged,
+    damaged_data,
     find_file,
     find_folder,
     make_collection,
@@ -133,26 +133,26 @@ def _read_arrays(folder: Path) -> _Reviews:
         with paths[0].open("rb") as file:  # NumPy leaves a damaged file open
             counts = sparse.csr_array(sparse.load_npz(file))
     except UNREADABLE_ARRAYS as error:
-        raise damaged(paths[0], f"is not a sparse matrix ({error})") from error
+        raise damaged_data(paths[0], f"is not a sparse matrix ({error})") from error
     try:
         with paths[1].open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             labels, domains, words = (arrays[name] for name in ("y", "domain", "vocab"))
             domains, words = domains.astype(str), words.astype(str)  # files may hold them as bytes
     except UNREADABLE_ARRAYS as error:
-        raise damaged(paths[1], f"does not hold y, domain and vocab ({error})") from error
+        raise damaged_data(paths[1], f"does not hold y, domain and vocab ({error})") from error
     n_rows, n_words = counts.shape
     if labels.shape != (n_rows,) or domains.shape != (n_rows,) or words.shape != (n_words,):
-        raise damaged(
+        raise damaged_data(
             paths[1],
             f"has y {labels.shape}, domain {domains.shape} and vocab {words.shape}, but the counts "
             f"are {counts.shape}",
         )
     if not np.isin(labels, list(LABELS.values())).all():
-        raise damaged(paths[1], "has labels y that are neither 0 nor 1")
+        raise damaged_data(paths[1], "has labels y that are neither 0 nor 1")
     if counts.dtype.kind not in "buif":
-        raise damaged(paths[0], f"holds {counts.dtype} in place of counts")
+        raise damaged_data(paths[0], f"holds {counts.dtype} in place of counts")
     if not np.isfinite(counts.data).all() or (counts.data < 0).any():
-        raise damaged(paths[0], "holds counts below zero or not finite")
+        raise damaged_data(paths[0], "holds counts below zero or not finite")
     return _Reviews(counts.astype(np.float64), labels.astype(np.int64), domains, words)
 
 
@@ -171,7 +171,7 @@ def _read_texts(folder: Path, max_words: int) -> _Reviews:
             domains += [SHORT_NAMES.get(domain.name, domain.name)] * len(reviews)
     words = _most_common(counted, max_words)
     if not words:
-        raise damaged(folder, "has reviews without any word")
+        raise damaged_data(folder, "has reviews without any word")
     return _Reviews(_count_matrix(counted, words), np.array(labels), domains, words)
 
 
@@ -187,7 +187,7 @@ def _read_reviews(path: Path, label: str) -> list[Counter[str]]:
             if line.strip()
         ]
     if not reviews:
-        raise damaged(path, "holds no review")
+        raise damaged_data(path, "holds no review")
     return reviews
 
 
@@ -207,9 +207,9 @@ def _parse_line(line: str, path: Path, number: int, label: str) -> Counter[str]:
         elif word and value.isdecimal() and len(value) <= MOST_DIGITS:
             counts[word.replace("_", " ").strip()] += int(value)
         else:
-            raise damaged(path, f"line {number}: {part!r} is not of the form word:count")
+            raise damaged_data(path, f"line {number}: {part!r} is not of the form word:count")
     if stated != label:
-        raise damaged(path, f"line {number}: the label is {stated!r}, not {label!r}")
+        raise damaged_data(path, f"line {number}: the label is {stated!r}, not {label!r}")
     return counts
 
 

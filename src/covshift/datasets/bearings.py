@@ -11,7 +11,7 @@ import numpy as np
 from scipy.io import loadmat, wavfile
 from sklearn.utils import Bunch
 
-from covshift.datasets.collection import UNREADABLE_ARRAYS, damaged, find_folder
+from covshift.datasets.collection import UNREADABLE_ARRAYS, damaged_data, find_folder
 from covshift.kernels.array_types import FloatArray
 from covshift.shared_docs import documented_like
 
@@ -219,10 +219,12 @@ def _read_cwru(
             pattern = f"X{int(path.stem):03d}_{channel}_time"
         names = [name for name in arrays if re.fullmatch(pattern, name)]
         if not names:
-            raise damaged(path, f"has no channel {channel} (arrays: {', '.join(arrays) or 'none'})")
+            raise damaged_data(
+                path, f"has no channel {channel} (arrays: {', '.join(arrays) or 'none'})"
+            )
         columns.append(_check_samples(path, arrays[names[0]]))
     if len({len(one) for one in columns}) > 1:
-        raise damaged(path, "has channels of different lengths")
+        raise damaged_data(path, "has channels of different lengths")
     speeds = [values for name, values in arrays.items() if re.fullmatch(r"(X\d+)?RPM", name)]
     rpm = float(np.ravel(speeds[0])[0]) if speeds and np.size(speeds[0]) else NOMINAL_RPM[load]
     size = re.search(r"\d{3}", label)
@@ -246,12 +248,14 @@ def _read_mfpt(path: Path, folder: Path) -> Recording:
     fields = getattr(getattr(bearing, "dtype", None), "names", None) or ()
     missing = [name for name in ("gs", "sr", "load", "rate") if name not in fields]
     if missing:
-        raise damaged(path, f"has no bearing.{', bearing.'.join(missing)}")
+        raise damaged_data(path, f"has no bearing.{', bearing.'.join(missing)}")
     values = {name: np.ravel(bearing[name])[0] for name in ("gs", "sr", "load", "rate")}
     try:
         sr, load, rate = (float(np.ravel(values[name])[0]) for name in ("sr", "load", "rate"))
     except (IndexError, TypeError, ValueError):
-        raise damaged(path, "holds no number in bearing.sr, bearing.load or bearing.rate") from None
+        raise damaged_data(
+            path, "holds no number in bearing.sr, bearing.load or bearing.rate"
+        ) from None
     match = MFPT.fullmatch(path.stem)
     label = MFPT_LABELS[match[1].lower()] if match else ""
     samples = _check_samples(path, values["gs"])
@@ -272,7 +276,7 @@ def _read_table(folder: Path, table: Path) -> list[Recording]:
                 raise ValueError(f"{table} has no column {' and '.join(missing)}. {WHERE}")
             rows = list(reader)
     except (UnicodeDecodeError, csv.Error) as error:
-        raise damaged(table, f"cannot be read as CSV ({error})") from None
+        raise damaged_data(table, f"cannot be read as CSV ({error})") from None
     nameless = [number for number, row in enumerate(rows, start=2) if not row["file"]]
     if nameless:
         raise ValueError(f"{table}, line {nameless[0]}: the file is empty.")
@@ -294,7 +298,7 @@ def named_twice(rows: Sequence[dict[str, Any]]) -> str:
         if key in lines:
             return (
                 f"names the recording {row['file']} in lines {lines[key]} and {number}: keep one, "
-                "since windows of one recording on two sides make every comparison too good"
+                "since windows of one recording on two sides make every score too high"
             )
         lines[key] = number
     return ""
@@ -318,7 +322,7 @@ def _read_row(folder: Path, table: Path, number: int, row: dict[str, Any]) -> Re
 
 
 def read_recording(path: Path, variable: str = "") -> tuple[Any, float]:
-    """Return the samples of a file, and their rate where the file knows it, else NaN.
+    """Return the samples of a file of a machine, and their rate where the file knows it, else NaN.
 
     ``variable`` names an array of a file .npz or .mat, which may hold several; or several arrays,
     with spaces between them, which become channels. Files .npy and .wav become memory maps.
@@ -341,9 +345,9 @@ def read_recording(path: Path, variable: str = "") -> tuple[Any, float]:
     except UNREADABLE_ARRAYS as error:
         if str(path) in str(error):
             raise
-        raise damaged(path, f"cannot be read ({error})") from error
+        raise damaged_data(path, f"cannot be read ({error})") from error
     raise ValueError(
-        f"{path}: files of type {suffix or 'none'} are not read. Save recordings as .npy, .npz, "
+        f"{path}: files of type {suffix or 'none'} cannot be read. Save recordings as .npy, .npz, "
         ".mat, .csv, .txt or .wav."
     )
 
@@ -411,12 +415,12 @@ def _read_arrays(path: Path) -> dict[str, Any]:
         arrays = loadmat(path)
     except NotImplementedError:
         raise ValueError(
-            f"{path} is a file of MATLAB 7.3 (HDF5), which is not read: save it again in MATLAB "
+            f"{path} is a file of MATLAB 7.3 (HDF5), which cannot be read: save it again in MATLAB "
             "with save(..., '-v7'), or as .npy."
         ) from None
     # SciPy raises many errors for bytes that are not a file of MATLAB, or end too soon.
     except Exception as error:
-        raise damaged(path, f"cannot be read ({error})") from error
+        raise damaged_data(path, f"cannot be read ({error})") from error
     return {name: values for name, values in arrays.items() if not name.startswith("__")}
 
 

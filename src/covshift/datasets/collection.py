@@ -58,8 +58,8 @@ def find_file(folder: Path, name: str, where_to_get: str) -> Path:
     return path
 
 
-def damaged(path: Path, problem: str) -> ValueError:
-    """Return the error for a file that is there but does not hold what it should."""
+def damaged_data(path: Path, problem: str) -> ValueError:
+    """Return the error for a data set whose file does not hold what it should."""
     return ValueError(f"{path} {problem}: the file is damaged or another one; fetch it again.")
 
 

@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.io import loadmat
 from sklearn.utils import Bunch
 
-from covshift.datasets.collection import damaged, find_file, find_folder, make_collection
+from covshift.datasets.collection import damaged_data, find_file, find_folder, make_collection
 from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.shared_docs import documented_like
 
@@ -72,7 +72,7 @@ def load_office_caltech(folder: str | os.PathLike[str]) -> Bunch:
     for domain, name in FILES.items():
         counts, target = _read(find_file(path, name, WHERE))
         if histograms and counts.shape[1] != histograms[0].shape[1]:
-            raise damaged(
+            raise damaged_data(
                 path / name, f"has {counts.shape[1]} features, others {histograms[0].shape[1]}"
             )
         histograms.append(counts)
@@ -97,20 +97,20 @@ def _read(path: Path) -> tuple[FloatArray, IntArray]:
         arrays = loadmat(path, variable_names=["fts", "labels"])
     # SciPy raises many errors for bytes that are not a file of MATLAB, or end too soon.
     except Exception as error:
-        raise damaged(path, f"cannot be read ({error})") from error
+        raise damaged_data(path, f"cannot be read ({error})") from error
     missing = [name for name in ("fts", "labels") if name not in arrays]
     if missing:
-        raise damaged(path, f"has no array {' and '.join(missing)}")
+        raise damaged_data(path, f"has no array {' and '.join(missing)}")
     if any(sparse.issparse(part) for part in arrays.values()):
-        raise damaged(path, "holds sparse matrices")
+        raise damaged_data(path, "holds sparse matrices")
     counts, labels = arrays["fts"], arrays["labels"].ravel()
     if counts.ndim != 2 or counts.shape[0] != len(labels) or not len(labels):
-        raise damaged(path, f"has fts {counts.shape} and labels {arrays['labels'].shape}")
+        raise damaged_data(path, f"has fts {counts.shape} and labels {arrays['labels'].shape}")
     if counts.dtype.kind not in "uif" or labels.dtype.kind not in "uif":
-        raise damaged(path, "holds values that are not numbers")
+        raise damaged_data(path, "holds values that are not numbers")
     counts = counts.astype(np.float64)  # before any sum: the files hold single bytes
     if not np.isfinite(counts).all() or (counts < 0).any():
-        raise damaged(path, "holds counts below zero or not finite")
+        raise damaged_data(path, "holds counts below zero or not finite")
     if not np.isin(labels, np.arange(1, len(CLASSES) + 1)).all():
-        raise damaged(path, f"holds labels outside 1 to {len(CLASSES)}")
+        raise damaged_data(path, f"holds labels outside 1 to {len(CLASSES)}")
     return counts, labels.astype(np.int64)

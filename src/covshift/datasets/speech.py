@@ -45,24 +45,24 @@ WAY_OUT = (
 )
 
 
-def default_cache_folder() -> Path:
+def _default_cache_folder() -> Path:
     """``$XDG_CACHE_HOME/covshift/speech``, or ``~/.cache/covshift/speech`` if that is unset."""
     above = os.environ.get("XDG_CACHE_HOME")
     if not above:
         try:
             above = str(Path.home() / ".cache")
         except RuntimeError as error:  # a user whom the system does not know, as in containers
-            raise OSError(f"Features have no folder to be kept in ({error}): {WAY_OUT}") from error
+            raise OSError(f"No folder to store features in ({error}): {WAY_OUT}") from error
     return Path(above) / "covshift" / "speech"
 
 
-def open_cache(cache: Any) -> Path | None:
+def _open_cache(cache: Any) -> Path | None:
     """Return the folder of the entries for the parameter ``cache``; None for no cache at all."""
     if cache is False:
         return None
     if cache is not None and not isinstance(cache, str | os.PathLike):
         raise TypeError(f"cache must be a folder, None (the default one) or False, got {cache!r}.")
-    folder = default_cache_folder() if cache is None else Path(cache)
+    folder = _default_cache_folder() if cache is None else Path(cache)
     with _naming(folder):
         prepare_folder(folder)
     return folder
@@ -75,16 +75,16 @@ def _naming(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise OSError(
-            f"Features cannot be kept in {folder} ({error.strerror or error}): {WAY_OUT}"
+            f"Features cannot be stored in {folder} ({error.strerror or error}): {WAY_OUT}"
         ) from error
 
 
-def entry_key(contents: bytes, settings: str) -> str:
+def _entry_key(contents: bytes, settings: str) -> str:
     """Name of the entry for a file with these contents."""
     return hashlib.sha256(hashlib.sha256(contents).digest() + settings.encode()).hexdigest()
 
 
-def read_entry(folder: Path, key: str, n_features: int) -> FloatArray | None:
+def _read_entry(folder: Path, key: str, n_features: int) -> FloatArray | None:
     """Return the features (n, n_features) of an entry, or None if it is missing or damaged."""
     try:
         contents = (folder / key).read_bytes()
@@ -96,7 +96,7 @@ def read_entry(folder: Path, key: str, n_features: int) -> FloatArray | None:
     return np.frombuffer(values, dtype="<f8").reshape(-1, n_features).astype(np.float64)
 
 
-def write_entry(folder: Path, key: str, features: FloatArray) -> None:
+def _write_entry(folder: Path, key: str, features: FloatArray) -> None:
     """Keep the features; the entry is written atomically."""
     values = features.astype("<f8").tobytes()
     with _naming(folder):
@@ -112,7 +112,7 @@ class Extraction(NamedTuple):
     new_key: str = ""  # under which the features are still to be kept
 
 
-def extract_all(
+def _extract_all(
     paths: Sequence[Path],
     *,
     backend: str,
@@ -139,7 +139,7 @@ def extract_all(
     try:
         for done, (place, extraction) in enumerate(outcomes, start=1):
             if cache is not None and extraction.new_key:
-                write_entry(cache, extraction.new_key, extraction.features)
+                _write_entry(cache, extraction.new_key, extraction.features)
             extractions[place] = extraction
             if progress is not None:
                 progress(done, len(paths))
@@ -159,9 +159,9 @@ def _extract(
     try:
         contents = path.read_bytes()
         rate = sampling_rate(contents)
-        key = "" if cache is None else entry_key(contents, settings)
+        key = "" if cache is None else _entry_key(contents, settings)
         if cache is not None:
-            kept = read_entry(cache, key, len(FEATURE_NAMES))
+            kept = _read_entry(cache, key, len(FEATURE_NAMES))
             if kept is not None:
                 return place, Extraction(kept, rate)
         signal, rate = decode(contents)
@@ -279,11 +279,11 @@ def load_speech_corpus(
     _check_jobs(n_jobs, progress)
     require_soundfile()
     recordings, skipped = find_recordings(find_folder(folder, WHERE), corpus, labels)
-    extractions = extract_all(
+    extractions = _extract_all(
         [recording.path for recording in recordings],
         backend=backend,
         bandwidth=bandwidth,
-        cache=open_cache(cache),
+        cache=_open_cache(cache),
         n_jobs=n_jobs,
         progress=progress,
     )
@@ -325,8 +325,8 @@ def _warn_of_low_rates(rates: list[int]) -> None:
     if n_low:
         warnings.warn(
             f"{n_low} of {len(rates)} recordings have fewer than {RATE} samples per second, so "
-            "their upper mel bands are empty, and their features differ from those of other "
-            'recordings for that reason alone: bandwidth="narrow" makes them comparable.',
+            "their upper mel bands are empty. Their features differ from those of other "
+            'recordings for that reason alone. Use bandwidth="narrow" to make them comparable.',
             UserWarning,
             stacklevel=3,
         )

@@ -118,7 +118,7 @@ FEATURE_NAMES = tuple(
 )
 
 
-def overlapping_frames(signal: FloatArray, size: int, hop: int) -> FloatArray:
+def _overlapping_frames(signal: FloatArray, size: int, hop: int) -> FloatArray:
     """Whole frames of a signal (n,), one every ``hop`` samples: (n_frames, size), a view."""
     frames: FloatArray = np.lib.stride_tricks.sliding_window_view(signal, size)[::hop]
     return frames
@@ -269,7 +269,7 @@ def _mfcc_features(bandwidth: str) -> Callable[[FloatArray], FloatArray]:
 
     def describe(segment: FloatArray) -> FloatArray:
         raw = mfccs(
-            overlapping_frames(segment, FRAME, HOP),
+            _overlapping_frames(segment, FRAME, HOP),
             triangles,
             N_COEFFICIENTS,
             preemphasis=PREEMPHASIS,

@@ -70,7 +70,7 @@ def make_radial_shift(
     spread="std",
     random_state=None,
 ) -> ShiftedData:
-    r"""Return labels depend on the direction from the origin: the assumption of sparse filtering.
+    r"""Draw labels by the direction from the origin: the assumption of sparse filtering.
 
     .. math::
 
@@ -129,7 +129,7 @@ def make_periodic_shift(
     spread="std",
     random_state=None,
 ) -> ShiftedData:
-    r"""Return labels repeat along the first feature: the assumption of periodic sparse filtering.
+    r"""Draw labels that repeat along one feature: the assumption of periodic sparse filtering.
 
     .. math::
 
@@ -177,7 +177,7 @@ def make_smooth_shift(
     spread="std",
     random_state=None,
 ) -> ShiftedData:
-    r"""Return labels that are smooth on a common support: the assumption of importance weighting.
+    r"""Draw labels that are smooth on a common support: the assumption of importance weighting.
 
     Half of the source about (2, 3) and half about (-2, 3), spread (1, 2); half of the target about
     (3, -1) and half about (0, -1), spread 1.
@@ -223,7 +223,7 @@ def make_diagonal_shift(
     spread="std",
     random_state=None,
 ) -> ShiftedData:
-    r"""Return domains whose principal axes correspond: the assumption of subspace alignment.
+    r"""Draw domains whose principal axes correspond: the assumption of subspace alignment.
 
     .. math::
 

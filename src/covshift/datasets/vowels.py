@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from covshift.datasets.collection import damaged, find_file, find_folder, make_collection
+from covshift.datasets.collection import damaged_data, find_file, find_folder, make_collection
 from covshift.shared_docs import documented_like
 
 FEATURES = ("dur", "f0", "f1", "f2", "f3")
@@ -65,26 +65,26 @@ def load_vowels(folder: str | os.PathLike[str]) -> Bunch:
             reader = csv.DictReader(file)
             missing = [name for name in COLUMNS if name not in (reader.fieldnames or [])]
             if missing:
-                raise damaged(path, f"has no column {', '.join(missing)}")
+                raise damaged_data(path, f"has no column {', '.join(missing)}")
             rows: list[dict[str, Any]] = list(reader)
     except UnicodeDecodeError:
-        raise damaged(path, "is no text") from None
+        raise damaged_data(path, "is no text") from None
     except csv.Error as error:
-        raise damaged(path, f"cannot be read as CSV ({error})") from None
+        raise damaged_data(path, f"cannot be read as CSV ({error})") from None
     if not rows:
-        raise damaged(path, "has no rows")
+        raise damaged_data(path, "has no rows")
     for number, row in enumerate(rows, start=2):
         if row["type"] not in DOMAINS:
-            raise damaged(path, f"line {number}: type {row['type']!r} is none of m, w, b, g")
+            raise damaged_data(path, f"line {number}: type {row['type']!r} is none of m, w, b, g")
         if not row["vowel"]:
-            raise damaged(path, f"line {number}: no vowel")
+            raise damaged_data(path, f"line {number}: no vowel")
     try:
         data = np.array([[float(row[name]) for name in FEATURES] for row in rows])
         speaker = np.array([int(float(row["speaker"])) for row in rows])
     except (OverflowError, TypeError, ValueError) as error:
-        raise damaged(path, f"has a value that is not a number ({error})") from None
+        raise damaged_data(path, f"has a value that is not a number ({error})") from None
     if not np.isfinite(data).all():
-        raise damaged(path, "holds numbers that are not finite")
+        raise damaged_data(path, "holds numbers that are not finite")
     return make_collection(
         data,
         [row["vowel"] for row in rows],

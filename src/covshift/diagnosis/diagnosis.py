@@ -54,7 +54,7 @@ class Rows(NamedTuple):
 
 
 class Diagnosis:
-    """Result of `diagnose`: what moved, what to do, how good it will be, how sure that is.
+    """Result of `diagnose`: what moved, the advice, expected scores, and the confidence.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Diagnosis:
     n_rows, n_rows_looked_at : tuple of int
         Source rows and target rows; those that scores are from.
     skipped : list of str
-        Kinds of rehearsals for which there was no time.
+        Kinds of tests on source rows (rehearsals) for which there was no time.
     """
 
     def __init__(
@@ -387,17 +387,17 @@ def diagnose(
     tell = progress or (_print if verbose else _say_nothing)
     if random_state is None:  # so that the recommended model has the same seed
         random_state = int(check_random_state(None).randint(2**31 - 1))
-    if not is_streamed(X):
-        check_readable(X)
-    names = _get_feature_names(X)
     y, sample_domain, label_mask = map(bring_home, (y, sample_domain, label_mask))
     numbers = None
     if is_streamed(X):
         X, y, sample_domain, label_mask, numbers = draw_in_memory(
             X, y, sample_domain, label_mask, what="The diagnosis is made"
         )
+    else:
+        check_readable(X)
+    names = _get_feature_names(X)
     if task == "auto":
-        task = recognize_task(y, sample_domain, label_mask)
+        task = _recognize_task(y, sample_domain, label_mask)
     if objective is None:
         objective = ACCURACY if task == CLASSIFICATION else R2
     known = OBJECTIVES if task == CLASSIFICATION else tuple(NUMBER_METRICS)
@@ -437,7 +437,7 @@ def diagnose(
     )
 
 
-def recognize_task(y: Any, sample_domain: Any, label_mask: Any = None) -> str:
+def _recognize_task(y: Any, sample_domain: Any, label_mask: Any = None) -> str:
     """Return "regression" where the known labels are numbers of many values, else "classification".
 
     As scikit-learn's ``type_of_target``: floats that are not all whole are "continuous".

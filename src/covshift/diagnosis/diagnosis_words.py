@@ -55,7 +55,7 @@ ROWS_ALT = "Scatter of source and target rows in the plane."
 MANY_EXPLAINED = 0.8  # share of the AUC above .5 that counts as explained by one cause
 
 
-def title_of(diagnosis: "Diagnosis") -> str:
+def say_title(diagnosis: "Diagnosis") -> str:
     """Return the heading of the report."""
     found = diagnosis.assessment
     return (
@@ -107,7 +107,7 @@ def describe_html(diagnosis: "Diagnosis") -> str:
         ]
         tables += _html_table(("model", score_heading(diagnosis.objective)), scores)
     adapters = [
-        (row["adapter"], row["candidate"], show_expected_gain(row), f"{row['weight']:.2f}")
+        (row["adapter"], row["candidate"], say_expected_gain(row), f"{row['weight']:.2f}")
         for row in diagnosis.table
     ]
     tables += _html_table(("adapter", "best candidate", "expected gain", "weight"), adapters)
@@ -122,7 +122,7 @@ def _html_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f"<table><tr>{head}</tr>{body}</table>"
 
 
-def show_expected_gain(row: dict[str, Any]) -> str:
+def say_expected_gain(row: dict[str, Any]) -> str:
     """Return the expected gain of an adapter's best candidate, or why it has none."""
     if row["disqualified"] is not None:
         return f"none: {row['disqualified']}"
@@ -135,7 +135,7 @@ def say_rows(diagnosis: "Diagnosis") -> str:
     sentence = f"Diagnosis of {n_source:,} source and {n_target:,} target rows"
     if diagnosis.n_rows_looked_at != diagnosis.n_rows:
         source, target = diagnosis.n_rows_looked_at
-        sentence += f", of which {source:,} and {target:,} were drawn at random and examined"
+        sentence += f"; {source:,} and {target:,} of them, drawn at random, were examined"
     return sentence
 
 

@@ -1,4 +1,4 @@
-r"""Has it moved? Source against target as a whole, by feature, by class shares, by target domain.
+r"""Shift between source and target: as a whole, by feature, class shares and target domain.
 
 The kernel distance sees any movement, the classifier says how well it separates
 source rows from target rows. For a person to read, MMD² is put in relation to its largest value,
@@ -24,7 +24,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from covshift.diagnosis.weighting import fit_support
 from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.kernels.feature_scales import feature_scales, feature_variances
 from covshift.kernels.gaussian_kernels import rbf_kernel
@@ -36,6 +35,7 @@ from covshift.measures import (
     mmd,
     mmd_test,
 )
+from covshift.measures.weights_and_overlap import fit_support
 from covshift.report.document import to_plain
 from covshift.selection.bench import Bench, Problem
 from covshift.selection.importance_weights import (
@@ -148,12 +148,12 @@ def measure_movement(
         source_shares=source_shares,
         target_shares=target_shares,
         auc_left_by_shares=auc_left,
-        share_explained=share_explained(auc, auc_pvalue, auc_left),
+        share_explained=_share_explained(auc, auc_pvalue, auc_left),
         domains=domains,
     )
 
 
-def share_explained(auc: float, pvalue: float, auc_left: float) -> float:
+def _share_explained(auc: float, pvalue: float, auc_left: float) -> float:
     """Share of AUC - .5 that an explanation takes away; NaN where there is no effect to explain."""
     if np.isnan(auc_left) or not (pvalue <= LEVEL and auc > 0.5):
         return np.nan

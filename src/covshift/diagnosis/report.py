@@ -13,16 +13,17 @@ from covshift.diagnosis.diagnosis_words import (
     ROWS_CAPTION,
     TESTS_EXPLAINED,
     say_advised,
+    say_expected_gain,
     say_moved,
     say_skipped,
     say_stability,
+    say_title,
     say_weighting,
-    show_expected_gain,
-    title_of,
 )
 from covshift.kernels.array_types import FloatArray
 from covshift.kernels.feature_scales import feature_scales
 from covshift.predictors.fit_and_predict import adapt_rows
+from covshift.predictors.objectives import name_objective
 from covshift.registry import NO_ADAPTATION
 from covshift.report.document import (
     Cell,
@@ -41,7 +42,6 @@ from covshift.selection.assessment_words import (
     HOW_TO_LABEL,
     REHEARSALS,
     capitalized,
-    name_objective,
     percent,
     score_heading,
     score_rows,
@@ -158,7 +158,7 @@ def make_report(
         ("objective", name_objective(diagnosis.objective)),
     ]
     return make_document(
-        title_of(diagnosis),
+        say_title(diagnosis),
         " ".join(say_advised(diagnosis, how_to_label)[:2]),
         sections=[_moved(diagnosis), _evidence(diagnosis), _advice(diagnosis, how_to_label)],
         facts=[*counts, *facts],
@@ -253,7 +253,12 @@ def _domains(diagnosis: "Diagnosis") -> Table:
             "effect", "effect size", numeric=True, help="0: like the source; 1: completely separate"
         ),
         make_column("p", "p-value", numeric=True),
-        make_column("overlap", "where the source has rows", numeric=True),
+        make_column(
+            "overlap",
+            "overlap",
+            numeric=True,
+            help="share of rows that lie where the source has rows",
+        ),
     ]
     return make_table("domains", "Target domains against the source", columns, rows)
 
@@ -284,7 +289,7 @@ def _adapters(diagnosis: "Diagnosis") -> Table:
             "adapter": row["adapter"],
             "candidate": row["candidate"],
             "gain": make_cell(
-                show_expected_gain(row), value=_finite(row["expected gain"], row["disqualified"])
+                say_expected_gain(row), value=_finite(row["expected gain"], row["disqualified"])
             ),
             "weight": _number(row["weight"]) if row["weight"] else None,
             "assumption": row["assumption"],

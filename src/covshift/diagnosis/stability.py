@@ -24,7 +24,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from covshift.diagnosis.movement import LEVEL
 from covshift.kernels.array_types import FloatArray, IntArray
-from covshift.kernels.distinct_rows import deal_folds
+from covshift.kernels.drawn_rows import deal_folds
 from covshift.report.document import to_plain
 from covshift.selection.bench import N_FOLDS, Bench
 from covshift.solvers.threads import one_blas_thread

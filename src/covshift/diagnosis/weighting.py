@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from covshift.kernels.array_types import BoolArray, FloatArray
 from covshift.measures import SourceSupport, effective_sample_size, pareto_k
+from covshift.measures.weights_and_overlap import fit_support
 from covshift.report.document import to_plain
 from covshift.selection.bench import MIN_ROLE_ROWS, Bench
 from covshift.selection.importance_weights import importance_weights, left_unexplained
@@ -106,14 +107,3 @@ def find_obstacles(
         "left over": auc_left <= MAX_AUC_LEFT,
     }
     return [name for name, fine in holds.items() if not fine]
-
-
-def fit_support(X_source: FloatArray) -> SourceSupport | None:
-    """Return the support of source rows (n, d), with fewer neighbors where there are few rows.
-
-    None for a single row, which has no distance to others.
-    """
-    if len(X_source) < 2:
-        return None
-    neighbors = SourceSupport().n_neighbors
-    return SourceSupport(n_neighbors=min(neighbors, len(X_source) - 1)).fit(X_source)

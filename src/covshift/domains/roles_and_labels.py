@@ -42,7 +42,7 @@ class FitDomains:
 
     @property
     def has_target(self) -> bool:
-        """Whether there is anything to adapt to."""
+        """Whether there are target rows to adapt to."""
         return bool(self.target.any())
 
     @property
@@ -107,7 +107,7 @@ def check_sample_domain(sample_domain: Any, n_samples: int) -> IntArray:
     if not whole:
         raise ValueError(
             "sample_domain must hold integers (>= 0 source, < 0 target), got "
-            f"{np.unique(domain.astype(str))[:5].tolist()} of type {domain.dtype}. "
+            f"{sorted(set(map(str, domain.tolist())))[:5]} of type {domain.dtype}. "
             "`covshift.stack_domains` makes them from named domains."
         )
     return domain.astype(np.int64)
@@ -207,12 +207,6 @@ def unit_codes(units: Mapping[Unit, IntArray], n_rows: int) -> Iterator[tuple[li
             yield positions, codes
 
 
-def pick_rows(X: Any, rows: IntArray) -> Any:
-    """Return those rows of X, whose numbers ascend; without a copy if they are all in a run."""
-    start, stop = int(rows[0]), int(rows[-1]) + 1
-    return X[start:stop] if stop - start == len(rows) else X[rows]
-
-
 def locate_units(units: Sequence[Unit], sample_domain: IntArray) -> IntArray:
     """Return the position of each row's unit: its own, else its role's, else the source's."""
     position = {unit: index for index, unit in enumerate(units)}
@@ -257,6 +251,8 @@ def known_labels(
     labels: Labels = _pick(y, label_mask)
     if _is_object(labels):
         labels = _without_objects(labels)
+    if np.iscomplexobj(labels):  # scikit-learn's message shows the whole array
+        raise ValueError("y must hold classes or numbers, got complex numbers.")
     labels = column_or_1d(labels, warn=True)
     if kind == "number" and labels.dtype.kind in "USTMm":
         raise ValueError(
@@ -284,13 +280,24 @@ def encode_classes(y: Any, label_mask: BoolArray) -> tuple[Labels, IntArray]:
 
 def blank_labels(labels: Labels, label_mask: BoolArray) -> Labels:
     """Spread known labels over all rows; the others get a placeholder."""
+    labels = as_signed(labels)
     placeholder = placeholder_label(labels)
     dtype = np.result_type(labels.dtype, np.min_scalar_type(placeholder))
-    if labels.dtype.kind == "u" and dtype.kind == "f":  # no integer type holds both
-        dtype = np.dtype(np.int64)
     blanked = np.full(len(label_mask), placeholder, dtype=dtype)
     blanked[label_mask] = labels
     return blanked
+
+
+def as_signed(labels: Labels) -> Labels:
+    """Return labels of 64 bits without sign as int64: with other integers they become floats."""
+    if labels.dtype != np.uint64:
+        return labels
+    if len(labels) and labels.max() > np.iinfo(np.int64).max:
+        raise ValueError(
+            f"y holds whole numbers up to {labels.max()}, and {np.iinfo(np.int64).max} is the "
+            "largest that is read. Turn them into text."
+        )
+    return labels.astype(np.int64)
 
 
 def placeholder_label(labels: Labels) -> Any:

@@ -10,6 +10,7 @@ from sklearn.utils import _safe_indexing
 
 from covshift.domains.roles_and_labels import (
     Labels,
+    as_signed,
     blank_labels,
     check_sample_domain,
     known_labels,
@@ -184,7 +185,7 @@ def _stack_labels(domains: Mapping[Any, tuple[int, Any]]) -> Labels | None:
     labels = []
     for name, (n_rows, y) in domains.items():
         try:
-            labels.append(known_labels(y, np.ones(n_rows, dtype=bool), kind="any"))
+            labels.append(as_signed(known_labels(y, np.ones(n_rows, dtype=bool), kind="any")))
         except ValueError as error:
             raise ValueError(f"Labels of domain {name!r}: {error}") from None
     kinds = {block.dtype.kind for block in labels}

@@ -56,11 +56,11 @@ from covshift.adapters import (
 )
 from covshift.adapters.source_standard_scaler import SourceStandardScaler
 from covshift.domains import check_new_domains, locate_units, role_of
-from covshift.kernels.activations import stored_norms
+from covshift.kernels.activations_and_norms import stored_norms
 from covshift.kernels.array_types import FloatArray
 from covshift.output_files import write_whole
 from covshift.predictors.adapted import ESTIMATED, AdaptedEstimator
-from covshift.predictors.fit_and_predict import knows_domains, steps_of
+from covshift.predictors.adapter_steps import knows_domains, steps_of
 from covshift.predictors.objectives import BALANCED_ACCURACY
 from covshift.warning_filters import ignored_warnings
 
@@ -504,7 +504,7 @@ def _compare(onnx: Any, exported: Any, model: Any, domain: Any, n_features: int)
         ):
             predict = getattr(model, METHODS[output.name])
             expected = np.asarray(predict(X.astype(np.float64), **where))
-        if output.name == "label":  # all but those of rows that happen to lie on a boundary
+        if output.name == "label":  # except rows that happen to lie on a boundary
             same = np.mean(np.asarray(value).astype(expected.dtype) == expected) > 0.9
         else:
             largest = max(1.0, float(np.abs(expected).max()))

@@ -17,7 +17,7 @@ every term that it has a part in, its own gradient included, then vanishes. Sine
 together as the activation "periodic", :math:`g(h) = 1 + \epsilon + \sin(h + \phi_k)` with a phase
 of each problem.
 
-Representations of rows are those of `activations`: :math:`F = g(X W^\top)` of
+Representations of rows are those of `activations_and_norms`: :math:`F = g(X W^\top)` of
 shape (n, L), divided by the norms of its features, then each row by its own norm; a norm of zero
 divides by one.
 
@@ -27,7 +27,7 @@ Arrays are of one library, ``xp``, that follows the array API standard, and on o
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from covshift.kernels.activations import Activation
+from covshift.kernels.activations_and_norms import Activation
 
 Array: TypeAlias = Any
 DeviceActivation: TypeAlias = Literal["abs", "sin", "cos", "periodic"]
@@ -129,7 +129,7 @@ def eager_passes(
 def activate_on_device(
     H: Array, activation: DeviceActivation, epsilon: float, xp: Any
 ) -> tuple[Array, Array]:
-    """Return g(H) and g'(H); see `activations`."""
+    """Return g(H) and g'(H); see `activations_and_norms`."""
     if activation == "abs":
         F = xp.sqrt(H * H + epsilon)
         if epsilon >= xp.finfo(H.dtype).smallest_normal:

@@ -27,32 +27,8 @@ def sum_by_class(
     return table
 
 
-def deal_folds(strata: IntArray, n_folds: int, rng: np.random.RandomState) -> IntArray:
-    """Return the fold of each row (m,): each stratum is shuffled and dealt out evenly."""
-    order = _shuffled_strata(strata, rng)
-    folds = np.empty(len(strata), dtype=np.int64)
-    # Dealt on from stratum to stratum: small ones must not all start with the first fold.
-    folds[order] = np.arange(len(strata)) % n_folds
-    return folds
-
-
-def draw_rows(strata: IntArray, n_rows: int, rng: np.random.RandomState) -> IntArray:
-    """Return the numbers of drawn rows, sorted: of each stratum about its share."""
-    order = _shuffled_strata(strata, rng)
-    _, start, size = np.unique(strata[order], return_index=True, return_counts=True)
-    # Where in its stratum a row stands, from 0 to 1: the first ones of all strata are drawn.
-    place = (np.arange(len(strata)) - np.repeat(start, size) + 0.5) / np.repeat(size, size)
-    return np.sort(order[np.argsort(place, kind="stable")[:n_rows]])
-
-
-def _shuffled_strata(strata: IntArray, rng: np.random.RandomState) -> IntArray:
-    """Return the row numbers, stratum after stratum, each in random order."""
-    shuffled = rng.permutation(len(strata))
-    return shuffled[np.argsort(strata[shuffled], kind="stable")]
-
-
 def share_repeated(known: FloatArray, X: FloatArray) -> float:
-    """Return the share of the rows X that are rows of ``known``, bit for bit.
+    """Return the share of the rows X that are not new but rows of ``known``, bit for bit.
 
     0 where that has no meaning: rows of few different values repeat by chance. They do so among
     ``known``, too, of which then at least half as many have a twin.
@@ -65,8 +41,8 @@ def share_repeated(known: FloatArray, X: FloatArray) -> float:
     return share if by_chance <= share / 2 else 0.0
 
 
-def count_different(known: FloatArray, X: FloatArray) -> int:
-    """Return how many of the rows X differ from each other, bit for bit.
+def count_distinct(known: FloatArray, X: FloatArray) -> int:
+    """Return how many of the rows X are distinct, bit for bit.
 
     All of them where that has no meaning: rows of few different values repeat by chance. Then at
     least half as large a share of ``known`` are copies, too.

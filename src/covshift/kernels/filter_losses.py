@@ -47,7 +47,7 @@ import numpy as np
 from scipy import sparse
 
 from covshift.kernels import compiled
-from covshift.kernels.activations import Activation, half_angle_is_cheaper, inverse_roots
+from covshift.kernels.activations_and_norms import Activation, half_angle_is_cheaper, inverse_roots
 from covshift.kernels.array_types import BoolArray, FloatArray, IntArray, Rows
 from covshift.kernels.filter_passes import (
     ActivationRule,
@@ -57,8 +57,14 @@ from covshift.kernels.filter_passes import (
     one_pass,
     three_passes,
 )
-from covshift.kernels.filter_streams import Gram, Sums, sum_of_products, two_passes
-from covshift.kernels.row_blocks import Block, Run, cut_rows, keep_problems, rooms, sort_by_class
+from covshift.kernels.row_blocks import (
+    Block,
+    Run,
+    blocks_of_problems,
+    cut_into_blocks,
+    rooms,
+    sort_by_class,
+)
 
 
 class JointNorms(NamedTuple):
@@ -234,7 +240,7 @@ def filter_losses(
     groups : (K, C, L) mask, the features rewarded for each class.
     label_reward : (K, C) the lambda of each class.
     loss : "joint", see `psf_loss`; or "blockwise", see `psf_blockwise_loss`.
-    activation, epsilon, norm_epsilon : see `activations`.
+    activation, epsilon, norm_epsilon : see `activations_and_norms`.
     alpha : (K,) weights of the squared penalty on W, see `add_penalties`.
     l1 : (K,) weights of the absolute penalty on W. None: zeros.
     run : how the lanes of `row_blocks` are run.
@@ -247,11 +253,11 @@ def filter_losses(
     dtype = X.dtype
     label_reward, alpha = label_reward.astype(dtype), alpha.astype(dtype)
     l1 = np.zeros_like(alpha) if l1 is None else l1.astype(dtype)
-    gram = gram_matrix(X) if _gram_pays(X.shape, _sparse(X), loss, activation, epsilon) else None
+    gram = gram_matrix(X) if gram_pays(X.shape, _sparse(X), loss, activation, epsilon) else None
     passes = 3 if gram is None else 1
     X, codes = sort_by_class(X, np.where(codes < 0, C, codes))
-    all_rows = cut_rows(X, codes, K, L, passes=passes)
-    rule = _activation_rule(activation, epsilon, norm_epsilon, dtype)
+    all_rows = cut_into_blocks(X, codes, K, L, passes=passes)
+    rule = activation_rule(activation, epsilon, norm_epsilon, dtype)
     present: dict[str, Any] = {}
 
     # The solver drops problems as they converge. Rows and rewards of those that are left are cut
@@ -259,7 +265,7 @@ def filter_losses(
     def select(which: IntArray) -> None:
         present.update(
             which=which,
-            rows=all_rows if len(which) == K else keep_problems(all_rows, which),
+            rows=all_rows if len(which) == K else blocks_of_problems(all_rows, which),
             loss=LOSSES[loss](groups[which], label_reward[which], norm_epsilon),
             gram=gram if gram is None or gram.ndim == 2 else gram[which],
         )
@@ -276,46 +282,6 @@ def filter_losses(
         return add_penalties(losses, gradients, W, alpha[which], l1[which])
 
     select(np.arange(K))
-    return evaluate
-
-
-def streamed_losses(
-    sums: Sums,
-    shape: tuple[int, int],
-    is_sparse: bool,
-    groups: BoolArray,
-    label_reward: FloatArray,
-    *,
-    dtype: Any,
-    loss: Loss,
-    activation: Activation,
-    epsilon: float,
-    norm_epsilon: float,
-    alpha: FloatArray,
-    l1: FloatArray | None = None,
-) -> Losses:
-    """Prepare K problems whose rows (n, m) are passed over in parts: see `filter_streams`.
-
-    Parameters
-    ----------
-    sums : calls a function on the rows and the codes of every part, with further arguments, and
-        adds up what it returns. Rows without a label have code C.
-    shape, is_sparse, dtype : of the rows; dtype is the working precision.
-    groups, label_reward, loss, activation, epsilon, norm_epsilon, alpha, l1 : as in
-        `filter_losses`.
-    """
-    label_reward, alpha = label_reward.astype(dtype), alpha.astype(dtype)
-    l1 = np.zeros_like(alpha) if l1 is None else l1.astype(dtype)
-    rule = _activation_rule(activation, epsilon, norm_epsilon, dtype)
-    gram: Gram | None = None
-    if _gram_pays(shape, is_sparse, loss, activation, epsilon):
-        gram = (*sums(sum_of_products, dtype), shape[0])
-
-    def evaluate(W: FloatArray, which: IntArray) -> tuple[FloatArray, FloatArray]:
-        problem = LOSSES[loss](groups[which], label_reward[which], norm_epsilon)
-        losses, gradients = two_passes(W, sums, problem, rule, gram)
-        return add_penalties(losses, gradients, W, alpha[which], l1[which])
-
     return evaluate
 
 
@@ -369,9 +335,10 @@ def add_penalties(
     return losses, gradients
 
 
-def _activation_rule(
+def activation_rule(
     activation: Activation, epsilon: float, norm_epsilon: float, dtype: Any
 ) -> ActivationRule:
+    """Return how a loss of filters computes activations: by compiled code, by half angles."""
     is_compiled = compiled.library() is not None
     # Without any epsilon a filter may be exactly zero everywhere, and half angles round.
     possible = activation != "abs" and epsilon + norm_epsilon > 0 and not is_compiled
@@ -383,10 +350,10 @@ def _sparse(X: Rows) -> bool:
     return bool(sparse.issparse(X))
 
 
-def _gram_pays(
+def gram_pays(
     shape: tuple[int, ...], is_sparse: bool, loss: Loss, activation: Activation, epsilon: float
 ) -> bool:
-    """Return whether X'X is possible, and saves more than it costs."""
+    """Return whether a loss of filters can use X'X, and saves more by it than it costs."""
     possible = loss == "joint" and activation == "abs" and epsilon > 0 and not is_sparse
     return possible and 2 * shape[-1] <= shape[-2]
 
@@ -426,7 +393,7 @@ def minimize_small_filters(
     run: Callable[[Any, Any], Iterable[Any]],
     should_stop: Callable[[], bool],
 ) -> list[SmallPath]:
-    """Minimize the joint loss of K problems from W (K, L, m), in double precision.
+    """Minimize the joint filter loss of K small problems from W (K, L, m), in double precision.
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from covshift.kernels import compiled
-from covshift.kernels.activations import Activation, activate_block
+from covshift.kernels.activations_and_norms import Activation, activate_block
 from covshift.kernels.array_types import FloatArray
 from covshift.kernels.row_blocks import Block, BlockedRows, Lane, Run, project, project_back, room
 
@@ -159,7 +159,7 @@ def numpy_steps(loss: FilterLoss, rule: ActivationRule) -> Steps:
             # H holds F by now. A room is memory that was allocated once: a new array for each block
             # would be written to memory that the cache does not hold.
             squares = np.square(H, out=room(scratch[0], *H.shape))
-            sums[..., block.columns] += sum_by_class(squares, block.classes)
+            sums[..., block.columns] += sum_block_by_class(squares, block.classes)
 
     def collect(norms: Norms, block: Block, F: FloatArray, scratch: FloatArray) -> RowFactors:
         squares = np.square(F, out=room(scratch[0], *F.shape))
@@ -263,8 +263,8 @@ def compiled_steps(loss: FilterLoss, rule: ActivationRule) -> Steps:
     return steps._replace(collect=collect, factors=factors, descend=descend, soften=soften)
 
 
-def sum_by_class(squares: FloatArray, classes: FloatArray) -> FloatArray:
-    """Return the sums of (K, L, b) over the rows of each class present, (K, L, p)."""
+def sum_block_by_class(squares: FloatArray, classes: FloatArray) -> FloatArray:
+    """Return the sums of a block (K, L, b) over the rows of each class present, (K, L, p)."""
     if classes.ndim == 2:  # one product for all problems
         flat: FloatArray = squares.reshape(-1, squares.shape[-1]) @ classes.T
         return flat.reshape(*squares.shape[:2], -1)
@@ -285,7 +285,7 @@ def three_passes(
     *,
     run: Run = map,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the losses (K,) and gradients (K, L, m) at W (K, L, m)."""
+    """Return losses (K,) and gradients (K, L, m) of filters W, in three passes over rows."""
     steps = choose_steps(loss, rule)
     scaled = W if steps.scale == 1 else W * W.dtype.type(steps.scale)
 
@@ -316,7 +316,7 @@ def three_passes(
             for block in lane.blocks:
                 F, _ = activations(block, scratch, None)
                 parts.append(steps.collect(norms, block, F, scratch))
-        return sum_in_order(p.losses for p in parts), sum_in_order(p.sums for p in parts), parts
+        return _sum_in_order(p.losses for p in parts), _sum_in_order(p.sums for p in parts), parts
 
     def descend(lane: Lane) -> FloatArray:
         gradient = np.zeros_like(W)
@@ -329,13 +329,13 @@ def three_passes(
 
     # First pass: norms of the filters, over all rows. Second: norms of the rows, the loss, and what
     # of the gradient is a sum over all rows. Third: the gradient, block by block.
-    norms = loss.norms(sum_in_order(run(measure, rows.lanes)))
+    norms = loss.norms(_sum_in_order(run(measure, rows.lanes)))
     losses, sums, of_lanes = zip(*run(collect, rows.lanes), strict=True)
-    factors = steps.factors(norms, sum_in_order(sums))
-    return sum_in_order(losses), sum_in_order(run(descend, rows.lanes))
+    factors = steps.factors(norms, _sum_in_order(sums))
+    return _sum_in_order(losses), _sum_in_order(run(descend, rows.lanes))
 
 
-def sum_in_order(terms: Any) -> Any:
+def _sum_in_order(terms: Any) -> Any:
     """Sum of arrays from the first to the last: rounding then never varies."""
     return reduce(add, terms)
 
@@ -365,7 +365,7 @@ def one_pass(
     *,
     run: Run = map,
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Return losses (K,) and gradients (K, L, m) of `psf_loss` at W; None, where not accurate."""
+    """Return losses and gradients of filters W in one pass over rows; None, where not accurate."""
     W_gram = np.matmul(W.astype(np.float64, copy=False), gram)
     squares_of_filters = np.einsum("klm,klm->kl", W_gram, W)
     if not is_accurate(W, gram, squares_of_filters):
@@ -390,6 +390,6 @@ def one_pass(
 
     losses, sums, gradients = zip(*run(descend, rows.lanes), strict=True)
     # Only now s is known; its part of the gradient needs no row, just W C.
-    _, B = loss.filter_factors(norms, sum_in_order(sums))
-    gradient = sum_in_order(gradients) - (B[..., 1:] * W_gram).astype(W.dtype)
-    return sum_in_order(losses), gradient
+    _, B = loss.filter_factors(norms, _sum_in_order(sums))
+    gradient = _sum_in_order(gradients) - (B[..., 1:] * W_gram).astype(W.dtype)
+    return _sum_in_order(losses), gradient

@@ -23,8 +23,16 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from covshift.kernels.activations import Activation, activate
-from covshift.kernels.array_types import FloatArray, IntArray, Rows
+from covshift.kernels.activations_and_norms import Activation, activate
+from covshift.kernels.array_types import BoolArray, FloatArray, IntArray, Rows
+from covshift.kernels.filter_losses import (
+    LOSSES,
+    Loss,
+    Losses,
+    activation_rule,
+    add_penalties,
+    gram_pays,
+)
 from covshift.kernels.filter_passes import (
     ActivationRule,
     FilterLoss,
@@ -32,7 +40,7 @@ from covshift.kernels.filter_passes import (
     Steps,
     choose_steps,
     is_accurate,
-    sum_by_class,
+    sum_block_by_class,
 )
 from covshift.kernels.row_blocks import (
     Block,
@@ -54,7 +62,47 @@ Sums: TypeAlias = Callable[..., tuple[Any, ...]]
 Gram: TypeAlias = tuple[FloatArray, int]
 
 
-def two_passes(
+def streamed_losses(
+    sums: Sums,
+    shape: tuple[int, int],
+    is_sparse: bool,
+    groups: BoolArray,
+    label_reward: FloatArray,
+    *,
+    dtype: Any,
+    loss: Loss,
+    activation: Activation,
+    epsilon: float,
+    norm_epsilon: float,
+    alpha: FloatArray,
+    l1: FloatArray | None = None,
+) -> Losses:
+    """Prepare the losses of K problems of filters whose rows (n, m) are a stream, read in parts.
+
+    Parameters
+    ----------
+    sums : calls a function on the rows and the codes of every part, with further arguments, and
+        adds up what it returns. Rows without a label have code C.
+    shape, is_sparse, dtype : of the rows; dtype is the working precision.
+    groups, label_reward, loss, activation, epsilon, norm_epsilon, alpha, l1 : as in
+        `filter_losses`.
+    """
+    label_reward, alpha = label_reward.astype(dtype), alpha.astype(dtype)
+    l1 = np.zeros_like(alpha) if l1 is None else l1.astype(dtype)
+    rule = activation_rule(activation, epsilon, norm_epsilon, dtype)
+    gram: Gram | None = None
+    if gram_pays(shape, is_sparse, loss, activation, epsilon):
+        gram = (*sums(_sum_of_products, dtype), shape[0])
+
+    def evaluate(W: FloatArray, which: IntArray) -> tuple[FloatArray, FloatArray]:
+        problem = LOSSES[loss](groups[which], label_reward[which], norm_epsilon)
+        losses, gradients = _two_passes(W, sums, problem, rule, gram)
+        return add_penalties(losses, gradients, W, alpha[which], l1[which])
+
+    return evaluate
+
+
+def _two_passes(
     W: FloatArray, sums: Sums, loss: FilterLoss, rule: ActivationRule, gram: Gram | None
 ) -> tuple[FloatArray, FloatArray]:
     """Return the losses (K,) and gradients (K, L, m) at W (K, L, m).
@@ -64,10 +112,10 @@ def two_passes(
     sums : calls a function of this module on every part of the rows and adds up the results.
     gram : X'X (m, m) and the number of rows, where they may take the place of the first pass.
     """
-    known = None if gram is None else first_sums_from_gram(W, gram, rule.epsilon)
+    known = None if gram is None else _first_sums_from_gram(W, gram, rule.epsilon)
     squares, D = known or sums(first_sums, W, rule, loss)
     norms = loss.norms(squares)
-    losses, s, gradient = sums(second_sums, W, rule, loss, norms)
+    losses, s, gradient = sums(_second_sums, W, rule, loss, norms)
     _, B = loss.filter_factors(norms, s)
     for part in range(loss.n_parts):  # the first half of B was in the second pass already
         gradient = gradient - B[..., loss.n_parts + part, None] * D[:, part]
@@ -77,14 +125,14 @@ def two_passes(
 def first_sums(
     rows: Rows, codes: IntArray, W: FloatArray, rule: ActivationRule, loss: FilterLoss
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the squared activations by class (K, L, C + 1), and D (K, P, L, m).
+    """Return what the first pass over a stream sums: squared activations by class, and D.
 
     The last of D is of all rows; those before, if the loss has any, of the rows of each class.
     """
     squares = np.zeros((*W.shape[:2], loss.n_classes + 1))
     D = np.zeros((W.shape[0], loss.n_parts, *W.shape[1:]))
     steps = choose_steps(loss, rule)
-    for block, F, slopes, _ in activated_blocks(rows, codes, W, steps, squares):
+    for block, F, slopes, _ in _activated_blocks(rows, codes, W, steps, squares):
         slopes *= F  # F g', which D sums: no further array of this size
         D[:, -1] += project_back(slopes, block.rows)
         if loss.n_parts > 1:
@@ -94,7 +142,7 @@ def first_sums(
     return squares, D
 
 
-def first_sums_from_gram(
+def _first_sums_from_gram(
     W: FloatArray, gram: Gram, epsilon: float
 ) -> tuple[FloatArray, FloatArray] | None:
     """Return the same for the soft absolute value from X'X; None, where that loses digits."""
@@ -106,7 +154,7 @@ def first_sums_from_gram(
     return squares[..., None] + n_rows * epsilon, D[:, None]
 
 
-def second_sums(
+def _second_sums(
     rows: Rows,
     codes: IntArray,
     W: FloatArray,
@@ -121,7 +169,7 @@ def second_sums(
     losses = np.zeros(len(W))
     s = np.zeros((len(W), loss.n_parts, W.shape[1]))
     gradient = np.zeros(W.shape)
-    for block, F, slopes, scratch in activated_blocks(rows, codes, W, steps, None):
+    for block, F, slopes, scratch in _activated_blocks(rows, codes, W, steps, None):
         part = steps.collect(norms, block, F, scratch)
         losses += part.losses
         s += part.sums
@@ -138,18 +186,18 @@ def squares_by_code(
     epsilon: float,
     n_codes: int,
 ) -> tuple[FloatArray, IntArray]:
-    """Return the squared activations (U, L) of the rows of each code, and their numbers (U,).
+    """Return squared activations (U, L) of the rows of each code of a stream, and their numbers.
 
     W is (1, L, m); rows with a code of U belong to none.
     """
     squares = np.zeros((W.shape[1], n_codes + 1))
-    for block, H, _ in projected_blocks(rows, codes, W):
+    for block, H, _ in _projected_blocks(rows, codes, W):
         F = activate(H, activation, epsilon)
-        squares[:, block.columns] += sum_by_class(np.square(F, out=F), block.classes)[0]
+        squares[:, block.columns] += sum_block_by_class(np.square(F, out=F), block.classes)[0]
     return squares[:, :-1].T, np.bincount(codes, minlength=n_codes + 1)[:-1]
 
 
-def sum_of_products(rows: Rows, codes: IntArray, dtype: Any) -> tuple[FloatArray]:
+def _sum_of_products(rows: Rows, codes: IntArray, dtype: Any) -> tuple[FloatArray]:
     """X'X (m, m) in double precision, of rows in this working precision."""
     total = np.zeros((rows.shape[1], rows.shape[1]))
     for start in range(0, rows.shape[0], GRAM_ROWS):
@@ -160,18 +208,18 @@ def sum_of_products(rows: Rows, codes: IntArray, dtype: Any) -> tuple[FloatArray
     return (total,)
 
 
-def activated_blocks(
+def _activated_blocks(
     rows: Rows, codes: IntArray, W: FloatArray, steps: Steps, sums: FloatArray | None
 ) -> Iterator[tuple[Block, FloatArray, FloatArray, FloatArray]]:
     """Blocks that stay in the cache, their F and g' (K, L, b), and two buffers of that size."""
     scaled = W if steps.scale == 1 else W * W.dtype.type(steps.scale)
-    for block, F, buffers in projected_blocks(rows, codes, scaled, by_class=steps.by_class):
+    for block, F, buffers in _projected_blocks(rows, codes, scaled, by_class=steps.by_class):
         slopes = room(buffers[2], *F.shape)
         steps.activate(block, F, slopes, buffers, sums)
         yield block, F, slopes, buffers
 
 
-def projected_blocks(
+def _projected_blocks(
     rows: Rows, codes: IntArray, W: FloatArray, *, by_class: bool = False
 ) -> Iterator[tuple[Block, FloatArray, FloatArray]]:
     """Yield the blocks that stay in the cache, their products with W (K, L, b), and three buffers.

@@ -1,21 +1,6 @@
-r"""Gaussian kernels: sums of them in tiles of bounded size, basis functions, Nyström features.
+"""Gaussian kernels, basis functions and Nyström features, in tiles of bounded size."""
 
-The first sum is the maximum mean discrepancy (MMD) between two samples,
-
-.. math::
-
-    \mathrm{MMD}^2 = \mathbb{E}\,k(a, a') + \mathbb{E}\,k(b, b') - 2\,\mathbb{E}\,k(a, b),
-    \qquad k(x, y) = \tfrac{1}{S} \sum_s \exp\Bigl(-\frac{\lVert x - y \rVert^2}{2 \sigma_s^2}\Bigr)
-
-The unbiased estimate leaves out the pairs of a row with itself and can be negative; the
-biased one keeps them. No array larger than a tile of the kernel matrix is made.
-
-References
-----------
-A. Gretton et al., "A kernel two-sample test", JMLR 13, 2012.
-"""
-
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
@@ -52,47 +37,6 @@ def squared_distances(A: FloatArray, B: FloatArray) -> FloatArray:
     squares += np.einsum("ij,ij->i", A, A)[:, None]
     squares += np.einsum("ij,ij->i", B, B)
     return np.maximum(squares, 0, out=squares)
-
-
-def mmd_squared(A: FloatArray, B: FloatArray, kernel: Kernel, *, unbiased: bool) -> float:
-    """Estimate of MMD² from samples A (n, d) and B (k, d)."""
-    n, k = len(A), len(B)
-    between = sum(float(tile.sum(dtype=np.float64)) for _, _, tile in _tiles(A, B, kernel))
-    within = _within(A, kernel, unbiased) + _within(B, kernel, unbiased)
-    return within - 2 * between / (n * k)
-
-
-def apply_kernel(rows: FloatArray, V: FloatArray, kernel: Kernel) -> tuple[FloatArray, FloatArray]:
-    """The product K V of the kernel matrix of ``rows`` (n, d) with V (n, p), and K's diagonal."""
-    product, diagonal = np.empty_like(V), np.empty_like(V, shape=len(rows))
-    for start in range(0, len(rows), TILE_ROWS):
-        part = slice(start, start + TILE_ROWS)
-        tile = kernel(rows[part], rows).astype(V.dtype, copy=False)
-        product[part] = tile @ V
-        diagonal[part] = np.diagonal(tile, offset=start)
-    return product, diagonal
-
-
-def _within(A: FloatArray, kernel: Kernel, unbiased: bool) -> float:
-    """Return the mean of k over the pairs of rows of A; tiles above the diagonal count twice."""
-    n = len(A)
-    total = 0.0
-    for row, column, tile in _tiles(A, A, kernel, symmetric=True):
-        if row == column:
-            total += float(tile.sum(dtype=np.float64))
-            if unbiased:
-                total -= float(np.trace(tile, dtype=np.float64))
-        else:
-            total += 2 * float(tile.sum(dtype=np.float64))
-    return total / (n * (n - 1) if unbiased else n * n)
-
-
-def _tiles(
-    A: FloatArray, B: FloatArray, kernel: Kernel, symmetric: bool = False
-) -> Iterator[tuple[int, int, FloatArray]]:
-    for row in range(0, len(A), TILE_ROWS):
-        for column in range(row if symmetric else 0, len(B), TILE_ROWS):
-            yield row, column, kernel(A[row : row + TILE_ROWS], B[column : column + TILE_ROWS])
 
 
 # --- Basis functions: what models of a density ratio or of class probabilities are made of ---
@@ -185,7 +129,7 @@ def nystrom_sum(
     return total @ root
 
 
-def lost_diagonal(features: FloatArray) -> FloatArray:
+def lost_nystrom_diagonal(features: FloatArray) -> FloatArray:
     r""":math:`d` (n,) of features (n, q); rounding never makes it negative."""
     lost: FloatArray = 1 - np.einsum("ij,ij->i", features, features)
     return np.maximum(lost, 0, out=lost)

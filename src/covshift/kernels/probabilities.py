@@ -45,6 +45,10 @@ from scipy.special import log_softmax, softmax
 from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.kernels.feature_scales import EPSILON
 
+# A class with less than this part of an equal share makes accuracy and balanced accuracy differ
+# visibly.
+UNBALANCED = 0.5
+
 LARGEST_LOG = 12.0  # of the temperature and of its inverse: scores of any sane scale
 
 
@@ -99,7 +103,7 @@ CONVERGED_SHARES = 1e-8  # change of the shares
 
 
 def estimate_shares(P: FloatArray, shares: FloatArray, prior: float = 0.0) -> FloatArray:
-    """Return the shares (K,) of the rows with probabilities P (n, K) made for ``shares`` (K,).
+    """Estimate the class shares (K,) of rows from probabilities P (n, K) made for ``shares``.
 
     ``prior`` is the weight of ``shares`` as a part of the number of rows. A class whose share is
     zero keeps it.
@@ -120,3 +124,15 @@ def reweigh_classes(P: FloatArray, ratios: FloatArray) -> FloatArray:
     totals = products.sum(axis=1, keepdims=True)
     reweighed: FloatArray = np.divide(products, totals, out=P.astype(np.float64), where=totals > 0)
     return reweighed
+
+
+def class_shares(codes: IntArray, n_classes: int, weights: FloatArray | None = None) -> FloatArray:
+    """Return the shares (K,) of classes among rows, by number or by weight."""
+    counts = np.bincount(codes, weights=weights, minlength=n_classes)
+    shares: FloatArray = counts / counts.sum()
+    return shares
+
+
+def is_unbalanced(shares: FloatArray) -> bool:
+    """Return whether a class has less than half of an equal share."""
+    return bool(np.min(shares) < UNBALANCED / len(shares))

@@ -100,7 +100,7 @@ Run: TypeAlias = Callable[[Callable[[Lane], Any], list[Lane]], Iterable[Any]]
 
 
 def sort_by_class(X: Rows, codes: IntArray) -> tuple[Rows, IntArray]:
-    """Return the rows (n, m) or (K, n, m) and their codes (n,) or (K, n) in the order of the codes.
+    """Sort rows (n, m) or (K, n, m) and their codes by class, before they are cut into blocks.
 
     Most blocks then hold rows of one class, and few need a column for more.
     """
@@ -113,10 +113,10 @@ def sort_by_class(X: Rows, codes: IntArray) -> tuple[Rows, IntArray]:
     return np.take_along_axis(X, order[..., None], axis=1), np.take_along_axis(codes, order, axis=1)
 
 
-def cut_rows(
+def cut_into_blocks(
     X: Rows, codes: IntArray, n_problems: int, n_filters: int, *, passes: int
 ) -> BlockedRows:
-    """Cut rows (n, m) or (K, n, m) for K problems of L filters.
+    """Cut rows (n, m) or (K, n, m) into blocks, for K problems of L filters.
 
     ``codes`` (n,) or (K, n) are their classes, the largest one for rows without a label.
     """
@@ -128,7 +128,7 @@ def cut_rows(
     width = block_width(row_bytes, n_features)
     bounds = _cut_evenly(codes, width)
     n_blocks = len(bounds) - 1
-    keep = passes > 1 and are_kept(row_bytes, n_rows)
+    keep = passes > 1 and blocks_are_kept(row_bytes, n_rows)
     lanes = []
     runs = np.array_split(np.arange(n_blocks), min(LANES, n_blocks))
     for number, run in enumerate(runs):
@@ -150,8 +150,8 @@ def block_width(row_bytes: int, n_features: int) -> int:
     return max(MIN_BLOCK_ROWS, BLOCK_BYTES // row_bytes, n_features)
 
 
-def are_kept(row_bytes: int, n_rows: int) -> bool:
-    """Return whether activations and slopes are few enough to be kept between the passes."""
+def blocks_are_kept(row_bytes: int, n_rows: int) -> bool:
+    """Return whether the blocks' activations and slopes are few enough to be kept."""
     return 2 * row_bytes * n_rows <= KEPT_BYTES
 
 
@@ -191,8 +191,8 @@ def _cut_evenly(codes: IntArray, width: int) -> IntArray:
     return np.unique(np.concatenate(bounds))
 
 
-def keep_problems(rows: BlockedRows, which: Any) -> BlockedRows:
-    """Return the rows of some of the problems, where these have their own."""
+def blocks_of_problems(rows: BlockedRows, which: Any) -> BlockedRows:
+    """Return the blocks of rows of some of the problems, where these have their own."""
     block = rows.lanes[0].blocks[0]
     if block.rows.ndim == block.classes.ndim == 2:
         return rows
@@ -211,12 +211,12 @@ def keep_problems(rows: BlockedRows, which: Any) -> BlockedRows:
 
 
 def room(buffer: FloatArray, *shape: int) -> FloatArray:
-    """Return the beginning of a buffer as a contiguous array of that shape."""
+    """Return the beginning of a block's buffer as a contiguous array of that shape."""
     return buffer[: prod(shape)].reshape(shape)
 
 
 def rooms(buffer: FloatArray, *shapes: tuple[int, ...]) -> list[FloatArray]:
-    """Return the parts of a buffer, one after the other, as contiguous arrays of these shapes."""
+    """Return the parts of a block's buffer, one after the other, as arrays of these shapes."""
     parts, start = [], 0
     for shape in shapes:
         parts.append(buffer[start : start + prod(shape)].reshape(shape))
@@ -225,7 +225,7 @@ def rooms(buffer: FloatArray, *shapes: tuple[int, ...]) -> list[FloatArray]:
 
 
 def project(W: FloatArray, rows: Rows, out: FloatArray) -> FloatArray:
-    """W X' of a block: filters (K, L, m) on b rows, into (K, L, b)."""
+    """Multiply a block of b rows by filters W (K, L, m): W X', into ``out`` (K, L, b)."""
     if rows.ndim == 3:
         return np.matmul(W, rows.swapaxes(-1, -2), out=out)
     flat = W.reshape(-1, W.shape[-1])
@@ -237,7 +237,7 @@ def project(W: FloatArray, rows: Rows, out: FloatArray) -> FloatArray:
 
 
 def project_back(dH: FloatArray, rows: Rows) -> FloatArray:
-    """DH X of a block: from (K, L, b) to the gradient with respect to W, (K, L, m)."""
+    """Multiply a block of rows by gradients dH (K, L, b): the gradient with respect to W."""
     if rows.ndim == 3:
         gradient: FloatArray = np.matmul(dH, rows)
         return gradient
@@ -246,14 +246,14 @@ def project_back(dH: FloatArray, rows: Rows) -> FloatArray:
     return product.reshape(*dH.shape[:2], -1)
 
 
-# --- Consecutive rows of an array that may be too large to copy, and a first look at them ---
-
-
-TILE_BYTES = 2**22  # near the cache
+# --- Consecutive rows of an array that may be too large to copy ---
 
 
 def view_rows(X: Rows, start: int, stop: int, dtype: Any = None) -> Rows:
-    """Rows from ``start`` to ``stop``, contiguous and of that type; a copy only where needed."""
+    """Return the block of rows from ``start`` to ``stop``, contiguous and of that type.
+
+    A copy only where needed.
+    """
     if not sparse.issparse(X):
         return np.ascontiguousarray(X[start:stop], dtype)
     stop = min(stop, X.shape[0])
@@ -263,19 +263,7 @@ def view_rows(X: Rows, start: int, stop: int, dtype: Any = None) -> Rows:
     return type(X)(parts, shape=(stop - start, X.shape[1]))
 
 
-def look_at(rows: Rows, codes: IntArray, dtype: Any, limit: float) -> tuple[int, int, int]:
-    """Return the numbers of entries that are NaN, infinite, or of a magnitude above the limit."""
-    n_nan = n_infinite = n_large = 0
-    step = max(1, TILE_BYTES // (rows.shape[1] * np.dtype(dtype).itemsize))
-    for start in range(0, rows.shape[0], step):
-        tile = view_rows(rows, start, start + step, dtype)
-        values = (tile.data if sparse.issparse(tile) else tile).ravel()
-        with np.errstate(over="ignore", invalid="ignore"):
-            squares = float(values @ values)
-        # One look is enough for most: NaN and large values fail this.
-        if squares < np.inf and squares <= limit**2 / 2:
-            continue
-        n_nan += int(np.isnan(values).sum())
-        n_infinite += int(np.isinf(values).sum())
-        n_large += int((np.abs(values) > limit).sum())
-    return n_nan, n_infinite, n_large
+def pick_ascending_rows(X: Any, rows: IntArray) -> Any:
+    """Return some rows of X, whose numbers ascend; without a copy if they are one block."""
+    start, stop = int(rows[0]), int(rows[-1]) + 1
+    return X[start:stop] if stop - start == len(rows) else X[rows]

@@ -21,11 +21,7 @@ from covshift.measures.cosine_neighborhood import (
     check_cosine_neighborhood,
 )
 from covshift.measures.ks import KSTest, ks_distance, ks_test
-from covshift.measures.labeled_scores import (
-    mean_and_standard_error,
-    percentage_change,
-    unweighted_average_recall,
-)
+from covshift.measures.labeled_scores import unweighted_average_recall
 from covshift.measures.mmd import (
     Estimate,
     MMDChange,
@@ -36,13 +32,7 @@ from covshift.measures.mmd import (
     mmd,
     mmd_change,
     mmd_test,
-)
-from covshift.measures.overlap import (
-    SourceSupport,
-    SupportOverlap,
-    effective_sample_size,
-    pareto_k,
-    support_overlap,
+    percentage_change,
 )
 from covshift.measures.paired_tests import (
     ClusteredTest,
@@ -50,12 +40,20 @@ from covshift.measures.paired_tests import (
     clustered_bootstrap_interval,
     clustered_permutation_test,
     holm,
+    mean_and_standard_error,
     paired_wilcoxon,
 )
 from covshift.measures.periods import Period, PeriodShifts, check_period, period_shifts
 from covshift.measures.representation_bounds import (
     RepresentationBounds,
     check_representation_bounds,
+)
+from covshift.measures.weights_and_overlap import (
+    SourceSupport,
+    SupportOverlap,
+    effective_sample_size,
+    pareto_k,
+    support_overlap,
 )
 
 __all__ = [

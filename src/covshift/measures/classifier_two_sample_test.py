@@ -22,7 +22,7 @@ FOLD_DEPENDENCE = 2.0
 
 @dataclass(frozen=True, eq=False)
 class ClassifierTest:
-    """What :func:`classifier_two_sample_test` found.
+    """Result of :func:`classifier_two_sample_test`.
 
     Attributes
     ----------

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array, check_random_state
 
-from covshift.kernels.activations import activate, row_norms
+from covshift.kernels.activations_and_norms import activate, row_norms
 from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.row_checks import check_rows
 

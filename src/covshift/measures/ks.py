@@ -6,7 +6,7 @@ r"""Kolmogorov-Smirnov distance and test between two samples, feature by feature
 with :math:`\hat P` the empirical distribution functions of the columns of A and B; without
 weights every :math:`w_i` is one.
 
-Between two neighboring values of B only :math:`\hat P_A` moves, and only upwards. So
+Between two neighboring values of B only :math:`\hat P_A` moves, and only upward. So
 :math:`\hat P_A - \hat P_B` is largest just before a value of B, :math:`\hat P_B - \hat P_A` at a
 value of B, and the sorted values of the smaller sample are the only places to look.
 """
@@ -45,7 +45,7 @@ def mean_ks_distance(A: FloatArray, B: FloatArray) -> float:
     return float(ks_statistics(A, B).mean())
 
 
-def effective_sizes(A: FloatArray, weights: FloatArray) -> FloatArray:
+def _effective_sizes(A: FloatArray, weights: FloatArray) -> FloatArray:
     r"""Numbers of equally weighted rows whose P would vary as much, one per column, shape (L,).
 
     .. math:: n_j = \frac{1}{4 \max_x V_j(x)}, \qquad
@@ -118,7 +118,7 @@ MAX_PAIRS_FOR_EXACT = 10_000
 
 @dataclass(frozen=True, eq=False)
 class KSTest:
-    """What :func:`ks_test` found.
+    """Result of :func:`ks_test`.
 
     Attributes
     ----------
@@ -178,7 +178,7 @@ def ks_distance(A: Any, B: Any, *, weights_A: Any = None, weights_B: Any = None)
 
 
 def ks_test(A: Any, B: Any, *, weights_A: Any = None, weights_B: Any = None) -> KSTest:
-    r"""Test of each feature for a shift of its distribution, and of all features together.
+    r"""Test each feature for a shift of its distribution, and all features together.
 
     Parameters
     ----------
@@ -266,8 +266,8 @@ def _approximate_pvalues(
     weights_B: FloatArray | None,
 ) -> FloatArray:
     """Return the p-values by Smirnov's limit, as in the notes of `ks_test`."""
-    n = len(A) if weights_A is None else effective_sizes(A, weights_A)
-    k = len(B) if weights_B is None else effective_sizes(B, weights_B)
+    n = len(A) if weights_A is None else _effective_sizes(A, weights_A)
+    k = len(B) if weights_B is None else _effective_sizes(B, weights_B)
     if weights_A is not None or weights_B is not None:
         statistics = np.maximum(statistics - 0.5 / np.minimum(n, k), 0)
     pvalues: FloatArray = kolmogorov(np.sqrt(n * k / (n + k)) * statistics)

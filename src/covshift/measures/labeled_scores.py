@@ -11,10 +11,10 @@ from scipy.stats import binomtest, norm
 from scipy.stats import t as student_t
 from sklearn.metrics import recall_score
 
-from covshift.kernels.array_types import BoolArray, FloatArray
+from covshift.kernels.array_types import BoolArray, FloatArray, IntArray
+from covshift.kernels.feature_scales import feature_variances
 from covshift.measures.paired_tests import (
     check_trial_labels,
-    check_trial_values,
     clustered_bootstrap_interval,
 )
 
@@ -64,85 +64,6 @@ def unweighted_average_recall(y_true: Any, y_pred: Any) -> float:
     return float(recall_score(truth, predicted, labels=np.unique(truth), average="macro"))
 
 
-def percentage_change(before: Any, after: Any) -> float | FloatArray:
-    r"""Change in percent of where it started: :math:`100 \, (after - before) / before`.
-
-    Parameters
-    ----------
-    before, after : float or array-like
-        Finite values without and with adaptation, of shapes that broadcast; ``before`` must
-        not be zero.
-
-    Returns
-    -------
-    change : float or ndarray
-        A float if both are numbers.
-
-    Notes
-    -----
-    The unbiased estimate of MMD² may be negative where two samples do not differ: ``after``
-    can then fall below -100 %. With a negative ``before`` the sign of the change is
-    reversed, and the percentage has no meaning.
-
-    **Cost**: O(n) time and memory.
-
-    Examples
-    --------
-    >>> from covshift.measures import percentage_change
-    >>> percentage_change(0.5, 0.75)
-    50.0
-    >>> percentage_change([0.5, 0.25], [0.25, -0.0625])
-    array([ -50., -125.])
-    """
-    before, after = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
-    for name, values in (("before", before), ("after", after)):
-        if not np.isfinite(values).all():
-            raise ValueError(f"{name} must hold finite numbers: it has NaN or infinity.")
-    if (before == 0).any():
-        raise ValueError("before must not be zero: a change from zero has no percentage.")
-    change: FloatArray = np.asarray(100.0 * (after - before) / before)
-    return float(change) if change.ndim == 0 else change
-
-
-def mean_and_standard_error(values: Any) -> tuple[float, float]:
-    r"""Return the mean of independent values, and its standard error.
-
-    .. math::
-
-        \bar v = \frac{1}{n} \sum_i v_i, \qquad
-        \text{SE} = \sqrt{\frac{1}{n (n - 1)} \sum_i (v_i - \bar v)^2}
-
-    Parameters
-    ----------
-    values : array-like of shape (n,)
-        Finite numbers, one per trial.
-
-    Returns
-    -------
-    mean : float
-        Mean.
-    standard_error : float
-        Standard error; NaN for a single value, which has no spread.
-
-    Notes
-    -----
-    Trials that repeat a speaker or a site are not independent, and this error is too small
-    for them: see `clustered_bootstrap_interval`.
-
-    **Cost**: O(n) time and memory.
-
-    Examples
-    --------
-    >>> from covshift.measures import mean_and_standard_error
-    >>> mean_and_standard_error([1.0, 2.0, 3.0, 6.0])
-    (3.0, 1.0801234497346435)
-    """
-    array = check_trial_values(values, "values")
-    # NumPy warns of one value; NaN is the documented answer, not an accident.
-    error = array.std(ddof=1) / np.sqrt(len(array)) if len(array) > 1 else np.nan
-    return float(array.mean()), float(error)
-
-
 # --- How good predictions are where the truth is known: as a whole, per class, per domain ---
 #
 # Each figure comes with a 95 % interval for rows that are independent of each other. Shares
@@ -174,7 +95,7 @@ MIN_DOMAINS = 4  # needed for an interval over domains
 
 
 def score_predictions(y_true: Any, y_pred: Any, domain: Any = None) -> dict[str, Any]:
-    """Score predictions against the truth.
+    """Score predicted classes where the labels are known: as a whole, by class and by domain.
 
     Parameters
     ----------
@@ -318,7 +239,7 @@ Figure = dict[str, float | None]
 
 
 def score_numbers(y_true: Any, y_pred: Any, domain: Any = None) -> dict[str, Any]:
-    """Score predicted numbers against the truth.
+    """Score predicted numbers where the labels are known, as a whole and by domain.
 
     Parameters
     ----------
@@ -456,3 +377,36 @@ def _half(values: FloatArray) -> float | None:
 
 def _number_figure(value: float | None, low: float | None, high: float | None) -> Figure:
     return {"value": value, "low": low, "high": high}
+
+
+# --- Scores without checks, of class numbers and of numbers: those of objectives ---
+
+
+def balanced_accuracy(codes: IntArray, predicted: IntArray) -> float:
+    """Mean recall over the classes present, as `unweighted_average_recall` without its checks."""
+    counts = np.bincount(codes)
+    hits = np.bincount(codes[codes == predicted], minlength=len(counts))
+    return float(np.mean(hits[counts > 0] / counts[counts > 0]))
+
+
+def accuracy(codes: IntArray, predicted: IntArray) -> float:
+    """Return the share of the rows that are predicted right."""
+    return float(np.mean(codes == predicted))
+
+
+def r2(values: FloatArray, predicted: FloatArray) -> float:
+    """Return coefficient of determination, as scikit-learn's ``r2_score`` without its checks."""
+    error, spread = mean_squared_error(values, predicted), float(feature_variances(values))
+    if spread > 0:
+        return 1 - error / spread
+    return 1.0 if error == 0 else 0.0
+
+
+def negative_mae(values: FloatArray, predicted: FloatArray) -> float:
+    """Return the mean absolute error with a minus sign, so that larger is better."""
+    return -float(np.mean(np.abs(values - predicted)))
+
+
+def mean_squared_error(values: FloatArray, predicted: FloatArray) -> float:
+    """Return the mean squared error."""
+    return float(np.mean((values - predicted) ** 2))

@@ -1,6 +1,19 @@
-"""Maximum mean discrepancy, exact and approximate, and how much a representation lowers it."""
+r"""Maximum mean discrepancy, exact and approximate, and how much a representation lowers it.
 
-from collections.abc import Callable, Sequence
+.. math::
+
+    \mathrm{MMD}^2 = \mathbb{E}\,k(a, a') + \mathbb{E}\,k(b, b') - 2\,\mathbb{E}\,k(a, b),
+    \qquad k(x, y) = \tfrac{1}{S} \sum_s \exp\Bigl(-\frac{\lVert x - y \rVert^2}{2 \sigma_s^2}\Bigr)
+
+The unbiased estimate leaves out the pairs of a row with itself and can be negative; the
+biased one keeps them. No array larger than a tile of the kernel matrix is made.
+
+References
+----------
+A. Gretton et al., "A kernel two-sample test", JMLR 13, 2012.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -10,8 +23,7 @@ from sklearn.utils import check_random_state
 
 from covshift.kernels.array_types import FloatArray
 from covshift.kernels.feature_scales import feature_variances
-from covshift.kernels.gaussian_kernels import Kernel, apply_kernel, mmd_squared, rbf_kernel
-from covshift.measures.labeled_scores import percentage_change
+from covshift.kernels.gaussian_kernels import TILE_ROWS, Kernel, rbf_kernel
 from covshift.measures.sample_checks import check_distances, check_two_samples
 
 Bandwidth = Literal["median"] | float | Sequence[float]
@@ -87,7 +99,7 @@ def mmd(
     """
     A, B = check_two_samples(A, B, min_rows=2 if unbiased else 1)
     A, B, resolved = resolve_kernel(A, B, kernel, bandwidth)
-    return mmd_squared(A, B, resolved, unbiased=unbiased)
+    return _mmd_squared(A, B, resolved, unbiased=unbiased)
 
 
 def approximate_mmd(
@@ -150,13 +162,13 @@ def approximate_mmd(
         np.array_split(rng.permutation(len(B)), n_blocks),
         strict=True,
     )
-    values = [mmd_squared(A[a], B[b], resolved, unbiased=True) for a, b in parts]
+    values = [_mmd_squared(A[a], B[b], resolved, unbiased=True) for a, b in parts]
     error = np.std(values, ddof=1) / np.sqrt(n_blocks) if n_blocks > 1 else np.nan
     return Estimate(float(np.mean(values)), float(error))
 
 
 def median_bandwidth(A: Any, B: Any, *, max_rows: int = MEDIAN_ROWS) -> float:
-    """Return the median distance between two different rows of the pooled sample.
+    """Return the bandwidth that MMD takes: the median distance between two different rows.
 
     Above ``max_rows`` rows, evenly spaced ones of each sample, in its share, stand for all.
     Where more than half of the distances are zero, the mean of the others is taken; where
@@ -318,7 +330,7 @@ def mmd_test(
 def _statistics(rows: FloatArray, member: FloatArray, n: int, kernel: Kernel) -> FloatArray:
     """Unbiased MMD² of each split of the rows; column p of ``member`` marks the first sample."""
     k = len(rows) - n
-    product, diagonal = apply_kernel(rows, member, kernel)
+    product, diagonal = _apply_kernel(rows, member, kernel)
     row_sums, member = product[:, -1], member[:, :-1]
     first = np.einsum("ij,ij->j", member, product[:, :-1])  # sums over pairs, i = j included
     either = row_sums @ member  # sums over pairs whose one row is in the first sample
@@ -442,7 +454,7 @@ def held_out_mmd_change(
     random_state: Any = None,
     **options: Any,
 ) -> MMDChange:
-    """`mmd_change` on rows that the representation was not fitted on.
+    """Return `mmd_change` for rows that the representation was not fitted on.
 
     A representation is flexible enough to pull the rows that it saw together; only other
     rows tell whether the distributions came closer.
@@ -499,7 +511,7 @@ def _resampled_mmd(
     n, columns = len(A), counts_A.shape[1]
     counts = np.zeros((n + len(B), 2 * columns))
     counts[:n, :columns], counts[n:, columns:] = counts_A, counts_B
-    product, diagonal = apply_kernel(np.concatenate([A, B]), counts, kernel)
+    product, diagonal = _apply_kernel(np.concatenate([A, B]), counts, kernel)
     squares = np.square(counts)
     # Pairs of two different rows; drawing a row twice adds no pair.
     sums = np.einsum("ij,ij->j", counts, product) - diagonal @ squares
@@ -517,3 +529,84 @@ def _split(
     order = rng.permutation(len(rows))
     cut = min(max(round(share * len(rows)), 2), len(rows) - 2)
     return rows[order[:cut]], rows[order[cut:]]
+
+
+def percentage_change(before: Any, after: Any) -> float | FloatArray:
+    r"""Return the change in percent of the start: :math:`100 \, (after - before) / before`.
+
+    Parameters
+    ----------
+    before, after : float or array-like
+        Finite values without and with adaptation, of shapes that broadcast; ``before`` must
+        not be zero.
+
+    Returns
+    -------
+    change : float or ndarray
+        A float if both are numbers.
+
+    Notes
+    -----
+    The unbiased estimate of MMD² may be negative where two samples do not differ: ``after``
+    can then fall below -100 %. With a negative ``before`` the sign of the change is
+    reversed, and the percentage has no meaning.
+
+    **Cost**: O(n) time and memory.
+
+    Examples
+    --------
+    >>> from covshift.measures import percentage_change
+    >>> percentage_change(0.5, 0.75)
+    50.0
+    >>> percentage_change([0.5, 0.25], [0.25, -0.0625])
+    array([ -50., -125.])
+    """
+    before, after = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
+    for name, values in (("before", before), ("after", after)):
+        if not np.isfinite(values).all():
+            raise ValueError(f"{name} must hold finite numbers: it has NaN or infinity.")
+    if (before == 0).any():
+        raise ValueError("before must not be zero: a change from zero has no percentage.")
+    change: FloatArray = np.asarray(100.0 * (after - before) / before)
+    return float(change) if change.ndim == 0 else change
+
+
+def _mmd_squared(A: FloatArray, B: FloatArray, kernel: Kernel, *, unbiased: bool) -> float:
+    """Estimate of MMD² from samples A (n, d) and B (k, d)."""
+    n, k = len(A), len(B)
+    between = sum(float(tile.sum(dtype=np.float64)) for _, _, tile in _tiles(A, B, kernel))
+    within = _within(A, kernel, unbiased) + _within(B, kernel, unbiased)
+    return within - 2 * between / (n * k)
+
+
+def _apply_kernel(rows: FloatArray, V: FloatArray, kernel: Kernel) -> tuple[FloatArray, FloatArray]:
+    """The product K V of the kernel matrix of ``rows`` (n, d) with V (n, p), and K's diagonal."""
+    product, diagonal = np.empty_like(V), np.empty_like(V, shape=len(rows))
+    for start in range(0, len(rows), TILE_ROWS):
+        part = slice(start, start + TILE_ROWS)
+        tile = kernel(rows[part], rows).astype(V.dtype, copy=False)
+        product[part] = tile @ V
+        diagonal[part] = np.diagonal(tile, offset=start)
+    return product, diagonal
+
+
+def _within(A: FloatArray, kernel: Kernel, unbiased: bool) -> float:
+    """Return the mean of k over the pairs of rows of A; tiles above the diagonal count twice."""
+    n = len(A)
+    total = 0.0
+    for row, column, tile in _tiles(A, A, kernel, symmetric=True):
+        if row == column:
+            total += float(tile.sum(dtype=np.float64))
+            if unbiased:
+                total -= float(np.trace(tile, dtype=np.float64))
+        else:
+            total += 2 * float(tile.sum(dtype=np.float64))
+    return total / (n * (n - 1) if unbiased else n * n)
+
+
+def _tiles(
+    A: FloatArray, B: FloatArray, kernel: Kernel, symmetric: bool = False
+) -> Iterator[tuple[int, int, FloatArray]]:
+    for row in range(0, len(A), TILE_ROWS):
+        for column in range(row if symmetric else 0, len(B), TILE_ROWS):
+            yield row, column, kernel(A[row : row + TILE_ROWS], B[column : column + TILE_ROWS])

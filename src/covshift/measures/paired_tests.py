@@ -68,7 +68,7 @@ def cluster_means(values: Any, groups: Any) -> FloatArray:
     return means[np.lexsort((means, np.abs(means)))]
 
 
-def block_sizes(n_rows: int, n_clusters: int) -> Iterator[int]:
+def _block_sizes(n_rows: int, n_clusters: int) -> Iterator[int]:
     """Yield the rows of each block: at most ``BLOCK_ENTRIES`` entries, at least one row."""
     most = max(1, BLOCK_ENTRIES // n_clusters)
     for start in range(0, n_rows, most):
@@ -366,7 +366,7 @@ def _effect_size(means: FloatArray) -> float:
 def _all_signs(n_clusters: int) -> Iterator[IntArray]:
     """Yield the blocks (rows, G) of all 2^G sign patterns: the bits of the row's number."""
     start = 0
-    for size in block_sizes(2**n_clusters, n_clusters):
+    for size in _block_sizes(2**n_clusters, n_clusters):
         numbers = np.arange(start, start + size)[:, None]
         yield 1 - 2 * (numbers >> np.arange(n_clusters) & 1)
         start += size
@@ -375,7 +375,7 @@ def _all_signs(n_clusters: int) -> Iterator[IntArray]:
 def _random_signs(
     n_clusters: int, n_permutations: int, random_state: np.random.RandomState
 ) -> Iterator[IntArray]:
-    for size in block_sizes(n_permutations, n_clusters):
+    for size in _block_sizes(n_permutations, n_clusters):
         yield 1 - 2 * random_state.randint(2, size=(size, n_clusters))
 
 
@@ -387,7 +387,7 @@ def clustered_bootstrap_interval(
     n_resamples: int = 9999,
     random_state: Any = None,
 ) -> tuple[float, float]:
-    r"""Bootstrap interval of the mean of cluster means, resampling whole clusters.
+    r"""Return the bootstrap interval of the mean of cluster means, by whole clusters.
 
     Parameters
     ----------
@@ -443,7 +443,7 @@ def clustered_bootstrap_interval(
     resampled = np.concatenate(
         [
             means[random_state.randint(n_clusters, size=(size, n_clusters))].mean(axis=1)
-            for size in block_sizes(n_resamples, n_clusters)
+            for size in _block_sizes(n_resamples, n_clusters)
         ]
     )
     reach = student_t.ppf((1 + confidence) / 2, n_clusters - 1)
@@ -499,3 +499,42 @@ def holm(pvalues: Any) -> FloatArray:
     adjusted = np.empty_like(values)
     adjusted[order] = np.minimum(1.0, np.maximum.accumulate(still_in_play * values[order]))
     return adjusted
+
+
+def mean_and_standard_error(values: Any) -> tuple[float, float]:
+    r"""Return the mean of independent values, and its standard error.
+
+    .. math::
+
+        \bar v = \frac{1}{n} \sum_i v_i, \qquad
+        \text{SE} = \sqrt{\frac{1}{n (n - 1)} \sum_i (v_i - \bar v)^2}
+
+    Parameters
+    ----------
+    values : array-like of shape (n,)
+        Finite numbers, one per trial.
+
+    Returns
+    -------
+    mean : float
+        Mean.
+    standard_error : float
+        Standard error; NaN for a single value, which has no spread.
+
+    Notes
+    -----
+    Trials that repeat a speaker or a site are not independent, and this error is too small
+    for them: see `clustered_bootstrap_interval`.
+
+    **Cost**: O(n) time and memory.
+
+    Examples
+    --------
+    >>> from covshift.measures import mean_and_standard_error
+    >>> mean_and_standard_error([1.0, 2.0, 3.0, 6.0])
+    (3.0, 1.0801234497346435)
+    """
+    array = check_trial_values(values, "values")
+    # NumPy warns of one value; NaN is the documented answer, not an accident.
+    error = array.std(ddof=1) / np.sqrt(len(array)) if len(array) > 1 else np.nan
+    return float(array.mean()), float(error)

@@ -51,7 +51,7 @@ def check_two_samples(
 
 
 def check_distances(A: FloatArray, B: FloatArray) -> None:
-    """Refuse samples between whose rows a squared distance may overflow."""
+    """Refuse two samples between whose rows a squared distance may overflow."""
     largest = max(float(np.abs(A).max(initial=0)), float(np.abs(B).max(initial=0)))
     limit = float(np.sqrt(np.finfo(A.dtype).max / (4 * max(A.shape[1], 1))))
     if largest > limit:

@@ -1,7 +1,7 @@
 """``covshift demo`` and ``covshift reproduce``: the paper's studies beside its printed figures.
 
-This module holds the arguments alone: what runs is in `covshift.paper.runs`, imported when a
-command runs, so that ``--help`` stays fast.
+This module holds the arguments alone: what runs is in `covshift.paper.command_runs`, imported when
+a command runs, so that ``--help`` stays fast.
 """
 
 from pathlib import Path
@@ -14,13 +14,13 @@ from covshift.cli.options import Draws, FirstSeed, Fresh, Jobs, Out
 # The keys of `covshift.datasets.speech_corpora.CORPORA`, which `covshift.datasets` would import
 # together with NumPy.
 CORPORA = ("emodb", "des", "vam", "enterface", "ravdess")
-Quick = Annotated[bool, typer.Option("--quick", help="Three draws, whatever --trials.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Three draws; --trials is ignored.")]
 
 reproduce = typer.Typer(
     name="reproduce",
     help="Rebuild a study of the paper, table by table, beside its printed figures.\n\n"
-    "Results are kept in the folder as trials end: run the same command again after a stop of any "
-    "kind, and it resumes.",
+    "Each finished trial is saved in the folder. After a stop of any kind, run the same command "
+    "again to resume.",
     no_args_is_help=True,
 )
 
@@ -34,7 +34,8 @@ def demo(
 ) -> None:
     """Adapt to the shifts of the paper's four data sets, and show where that helps.
 
-    The quick form of `covshift reproduce synthetic`, and like it resumes after a stop.
+    This is the quick form of `covshift reproduce synthetic`. After a stop, run the same command
+    again to resume.
     """
     _run_draws("demo", "synthetic", trials, seed, out, jobs, fresh)
 
@@ -46,7 +47,8 @@ def speech(
         list[str],
         typer.Option(
             metavar="NAME=FOLDER...",
-            help=f"Corpora and their folders, e.g. emodb=DIR ravdess=DIR; {', '.join(CORPORA)}.",
+            help="Corpora and their folders, e.g. emodb=DIR ravdess=DIR. Names: "
+            f"{', '.join(CORPORA)}.",
         ),
     ],
     more: Annotated[
@@ -55,8 +57,7 @@ def speech(
     plan: Annotated[
         str,
         typer.Option(
-            help="default: a part of the grids; full: all of them; quick: a minute, to see that it "
-            "works."
+            help="default: a part of the grids; full: all of them; quick: a check of one minute."
         ),
     ] = "default",
     leave_out: Annotated[
@@ -70,8 +71,8 @@ def speech(
     jobs: Jobs = 1,
     fresh: Fresh = False,
 ) -> None:
-    """Emotional speech: UAR of every system on speakers that did not train, tests, a verdict."""
-    from covshift.paper.runs import run_speech  # here: --help stays fast
+    """Emotional speech: average recall (UAR) of each system on left-out speakers, with tests."""
+    from covshift.paper.command_runs import run_speech  # here: --help stays fast
 
     folders = [*corpora, *(more or [])]
     run_speech(folders, plan, leave_out, seed=seed, out=out, jobs=jobs, fresh=fresh)
@@ -88,8 +89,8 @@ def reviews(
     jobs: Jobs = 1,
     fresh: Fresh = False,
 ) -> None:
-    """Reviews of dvds to those of other products; then all pairs, and more words."""
-    from covshift.paper.runs import run_reviews  # here: --help stays fast
+    """Product reviews: from DVDs to other products; then all pairs, and larger vocabularies."""
+    from covshift.paper.command_runs import run_reviews  # here: --help stays fast
 
     run_reviews(data, plan, seed=seed, out=out, jobs=jobs, fresh=fresh)
 
@@ -102,14 +103,14 @@ def bearings(
     ],
     system: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="System to run, by default all. Repeatable."),
+        typer.Option(metavar="NAME", help="System to run, by default all. May be repeated."),
     ] = None,
     seed: FirstSeed = 0,
     jobs: Jobs = 1,
     fresh: Fresh = False,
 ) -> None:
-    """Bearing faults across loads, sensors and fault sizes: every system, and the filters."""
-    from covshift.paper.runs import run_bearings  # here: --help stays fast
+    """Bearing faults across loads, sensors and fault sizes: all systems, and learned filters."""
+    from covshift.paper.command_runs import run_bearings  # here: --help stays fast
 
     run_bearings(data, system, seed=seed, out=out, jobs=jobs, fresh=fresh)
 
@@ -133,13 +134,13 @@ def _add_draws(study: str, line: str) -> None:
 def _run_draws(
     command: str, study: str, n_trials: int, seed: int, out: Path, jobs: int, fresh: bool
 ) -> None:
-    from covshift.paper.runs import run_draws  # here: --help stays fast
+    from covshift.paper.command_runs import run_draws  # here: --help stays fast
 
     run_draws(command, study, n_trials, seed, out=out, jobs=jobs, fresh=fresh)
 
 
-_add_draws("synthetic", "The four data sets in the plane: accuracies, MMD, controls, statements.")
+_add_draws("synthetic", "Four data sets in the plane: accuracies, MMD, controls, statements.")
 _add_draws(
     "readings",
-    "Every way to read what the paper leaves open of its systems, on the same data sets.",
+    "The same data sets, with every reading of the details that the paper leaves open.",
 )

@@ -163,7 +163,7 @@ def predict_settings(
 
 
 def average_recalls(predicted: Any, y_true: Any) -> FloatArray:
-    """Return the UAR of many predictions at once: (..., n_rows) against (n_rows,) gives (...).
+    """Return the UAR of every setting of a grid: of predictions (..., n_rows) against (n_rows,).
 
     The same as `covshift.measures.unweighted_average_recall` of each.
     """

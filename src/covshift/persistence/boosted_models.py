@@ -101,7 +101,7 @@ def stored_is_sound(stored: StoredModel) -> bool:
 
 
 def library_versions(model: Any) -> dict[str, str]:
-    """Return the versions of the libraries that the model has parts of."""
+    """Return the versions of the boosting libraries that the model has parts of."""
     names = {name for one in parts_of(model) if (name := _library_of(one))}
     return {name: LIBRARIES[name].import_it().__version__ for name in sorted(names)}
 

@@ -69,7 +69,7 @@ def tree_is_sound(model: Any) -> bool:
     if not hasattr(model, "tree_"):
         return True  # not fitted
     tree = model.tree_
-    if type_name(tree) != TREE or tree.capacity != tree.node_count or tree.node_count < 1:
+    if _type_name(tree) != TREE or tree.capacity != tree.node_count or tree.node_count < 1:
         return False
     return tree.n_features == model.n_features_in_ and nodes_are_sound(
         tree.children_left != -1,
@@ -111,10 +111,10 @@ def boosted_trees_are_sound(model: Any) -> bool:
 
 def holds_loose_trees(part: Any, children: Iterable[Any]) -> bool:
     """Return whether something other than a decision tree would hand rows to compiled nodes."""
-    return not isinstance(part, DECISION_TREES) and any(type_name(one) == TREE for one in children)
+    return not isinstance(part, DECISION_TREES) and any(_type_name(one) == TREE for one in children)
 
 
-def type_name(value: Any) -> str:
+def _type_name(value: Any) -> str:
     """Name of a value's type, as the allow-list has it."""
     return f"{type(value).__module__}.{type(value).__qualname__}"
 
@@ -372,7 +372,7 @@ def check_contents(model: Any, trusted: Collection[str] = ()) -> None:
             if isinstance(part, kinds) and not is_sound(part):
                 raise forged(part)
         if TREE not in trusted and (
-            isinstance(part, UNCHECKED) or holds_loose_trees(part, children_of(part))
+            isinstance(part, UNCHECKED) or holds_loose_trees(part, _children_of(part))
         ):
             raise ModelFileError(
                 f"It holds trees in a {type(part).__name__}, whose contents cannot be checked. If "
@@ -388,17 +388,17 @@ def forged(part: Any) -> ModelFileError:
 
 
 def parts_of(model: Any) -> Iterator[Any]:
-    """Yield the model and everything in it, each object once."""
+    """Yield the contents of a model, itself and everything in it, each object once."""
     waiting, seen = [model], set()
     while waiting:
         part = waiting.pop()
         if id(part) not in seen:
             seen.add(id(part))
             yield part
-            waiting.extend(children_of(part))
+            waiting.extend(_children_of(part))
 
 
-def children_of(part: Any) -> list[Any]:
+def _children_of(part: Any) -> list[Any]:
     """Return the parts that an object contains itself."""
     if isinstance(part, dict):
         return list(part.values())

@@ -24,12 +24,8 @@ from covshift.persistence.archive import (
     SCHEMA,
     ModelFileError,
     UntrustedTypesError,
-    check_key,
     check_members,
-    check_seal,
-    make_document,
-    read_document,
-    read_file,
+    read_archive,
     unpack,
 )
 from covshift.persistence.boosted_models import (
@@ -38,6 +34,7 @@ from covshift.persistence.boosted_models import (
     pack_boosted,
     unpack_boosted,
 )
+from covshift.persistence.card_and_seal import check_key, check_seal, make_document, read_document
 from covshift.persistence.content_checks import check_contents, parts_of
 from covshift.persistence.schema_audit import TRUSTED, SchemaAudit, follow_moves
 from covshift.registry import plugin_records
@@ -274,7 +271,7 @@ def read_card(path: str | PathLike[str], *, max_bytes: int = MAX_UNPACKED_BYTES)
 
 def _open(path: Path, max_bytes: int) -> tuple[io.BytesIO, dict[str, Any]]:
     """Return the contents of a file whose members are checked, and its card."""
-    content = read_file(path, max_bytes)
+    content = read_archive(path, max_bytes)
     with ZipFile(content) as archive:
         check_members(archive, max_bytes)
         missing = {CARD, SCHEMA} - set(archive.namelist())
@@ -324,7 +321,7 @@ def explain_untrusted(names: Sequence[str], trust: str, where: str) -> str:
             "model needs. Do not use this file."
         )
     return (
-        f"It holds types or functions that covshift does not know: {', '.join(names)}. To build "
+        f"It holds types or functions that covshift does not know: {', '.join(names)}. Building "
         "them runs their code. If you know all of them and trust its author, name them "
         f"in {where}."
     )

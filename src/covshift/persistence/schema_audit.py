@@ -262,8 +262,8 @@ class SchemaAudit:
             key_types = {key["__class__"] for key in state["key_types"]["content"]}
             if key_types & set(UNFAITHFUL_KEYS):
                 raise ModelFileError(
-                    "It holds a dictionary with keys True, False or None, which files cannot keep "
-                    "apart. Use numbers or texts."
+                    "It holds a dictionary with keys True, False or None, which files cannot "
+                    "distinguish. Use numbers or texts."
                 )
         elif loader == "RandomGeneratorNode":
             pool = state["content"]["seed_seq"]["content"]["pool_size"]

@@ -28,11 +28,16 @@ from covshift.domains import (
     known_labels,
 )
 from covshift.kernels.array_types import FloatArray
-from covshift.kernels.probabilities import fit_scaling, reweigh_classes, scaled_probabilities
+from covshift.kernels.probabilities import (
+    class_shares,
+    fit_scaling,
+    reweigh_classes,
+    scaled_probabilities,
+)
+from covshift.predictors.adapter_steps import check_rowwise, last_step, uses_target_rows
 from covshift.predictors.class_proportions import (
     SHARE_PRIOR,
     TARGET,
-    class_shares,
     fit_held_out_scaling,
     ratios_by_domain,
     ratios_of_rows,
@@ -41,16 +46,14 @@ from covshift.predictors.class_proportions import (
 from covshift.predictors.fit_and_predict import (
     FittedCandidate,
     adapt_target_of,
-    check_rowwise,
     class_logits,
     fit_candidate,
-    last_step,
     predict_candidate,
     problem_size,
     represent,
-    uses_target_rows,
 )
 from covshift.predictors.held_out_rows import (
+    NOT_KEEPABLE,
     HeldOutRows,
     check_keepable,
     cross_fit,
@@ -139,9 +142,13 @@ class AdaptedEstimator(DomainRequests, BaseEstimator):
         """
         y, sample_domain, label_mask = map(bring_home, (y, sample_domain, label_mask))
         with all_or_nothing(self):
-            X = as_blocks(X) if is_streamed(X) else _as_rows(X)
-            self._check_parts()
             check_flag("keep_rows", self.keep_rows)
+            if is_streamed(X):
+                self._check_streamable()
+                X = as_blocks(X)
+            else:
+                X = _as_rows(X)
+            self._check_parts()
             validate_data(self, X, y, skip_check_array=True)
             domains = check_fit_domains(sample_domain, label_mask, X.shape[0])
             labels = known_labels(y, domains.label_mask, kind=self._label_kind)
@@ -182,11 +189,11 @@ class AdaptedEstimator(DomainRequests, BaseEstimator):
         ndarray of shape (n_samples,)
             A Dask array of blocks yet to be computed, if X is one.
         """
-        return self._predict_by("predict", X, sample_domain)
+        return self._by_rows("predict", X, sample_domain)
 
     @property
     def held_out_(self) -> HeldOutRows | None:
-        """Source rows that the model keeps, with what fits without them say; None: it has none."""
+        """Source rows that the model keeps, with held-out predictions; None: it keeps none."""
         check_is_fitted(self)
         if self.held_out_rows_ is None or not self.held_out_scores_:
             return None
@@ -200,9 +207,7 @@ class AdaptedEstimator(DomainRequests, BaseEstimator):
     @available_if(_represents)
     def transform(self, X: Any, *, sample_domain: Any = None) -> Any:
         """Return the rows as the estimator sees them; parameters as in ``predict``."""
-        if is_streamed(X):
-            return self._in_blocks("transform", X, sample_domain)
-        return self._adapt(X, sample_domain)
+        return self._by_rows("transform", X, sample_domain)
 
     @available_if(_represents)
     def fit_transform(
@@ -272,25 +277,28 @@ class AdaptedEstimator(DomainRequests, BaseEstimator):
             return self.adapter
         if hasattr(self, "adapter_"):
             return self.adapter_
+        # What an adapter can do does not depend on the size of the problem; any size serves to ask.
         return find_record(self.adapter).build(Size(n_source=100, n_target=100, n_features=2))
 
-    def _predict_by(self, method, X, sample_domain):
-        """Return the output of a method of the estimator for the adapted rows."""
+    def _by_rows(self, method, X, sample_domain):
+        """Return the output of one of our methods for rows of any kind."""
         if is_streamed(X):
-            return self._in_blocks(method, X, sample_domain)
-        X, domain = self._check_rows(X, sample_domain)
-        fitted = FittedCandidate(self.adapter_, self.estimator_)
-        return predict_candidate(fitted, method, X, domain)
+            check_is_fitted(self)
+            check_rowwise(self.adapter_)
+            return map_rows(self, method, X, sample_domain=sample_domain)
+        return self._by_checked_rows(method, *self._check_rows(X, sample_domain))
 
-    def _in_blocks(self, method, X, sample_domain):
-        check_is_fitted(self)
-        check_rowwise(self.adapter_)
-        return map_rows(self, method, X, sample_domain=sample_domain)
+    def _by_checked_rows(self, method, X, domain):
+        """Return the output of one of our methods for rows in memory."""
+        if method == "transform":
+            where = {} if domain is None else {"sample_domain": domain}
+            return represent(self.adapter_, X, **where)
+        return predict_candidate(FittedCandidate(self.adapter_, self.estimator_), method, X, domain)
 
-    def _adapt(self, X, sample_domain):
-        X, domain = self._check_rows(X, sample_domain)
-        where = {} if domain is None else {"sample_domain": domain}
-        return represent(self.adapter_, X, **where)
+    def _check_streamable(self):
+        """Refuse rows in blocks for what needs them all in memory."""
+        if self.keep_rows:
+            raise ValueError(NOT_KEEPABLE)
 
     def _check_rows(self, X, sample_domain):
         """Return the rows to predict and their domains, validated."""
@@ -333,7 +341,7 @@ class AdaptedEstimator(DomainRequests, BaseEstimator):
         """Learn the class proportions of a new target domain; None: of rows without a domain."""
 
     def _keep_held_out(self, adapter, X, labels, domains, weights):
-        """Keep labeled source rows, with what fits that left them out say of them."""
+        """Keep labeled source rows, with their held-out predictions."""
         check_keepable(X)
         known = np.flatnonzero(domains.label_mask)
         of_source = domains.source[known]
@@ -342,6 +350,7 @@ class AdaptedEstimator(DomainRequests, BaseEstimator):
         if np.count_nonzero(np.bincount(strata) >= MIN_KEPT) < self._n_strata:
             return  # too few rows to fit a model without some of them
         by_domain = np.unique(domains.sample_domain[held], return_inverse=True)[1].ravel()
+        # Of each domain and class about its share.
         chosen = draw_kept(by_domain * (strata.max() + 1) + strata)
         held, y = held[chosen], y[chosen]
         said = cross_fit(
@@ -427,7 +436,9 @@ def _as_rows(X):
 SOURCE, ESTIMATED = "source", "estimated"
 
 
-def _estimator_has(method):
+def estimator_has(method):
+    """Return a check for `available_if`: whether the estimator, fitted or given, has a method."""
+
     def check(self):
         return hasattr(getattr(self, "estimator_", None) or self._base_estimator(), method)
 
@@ -435,21 +446,21 @@ def _estimator_has(method):
 
 
 def _has_probabilities(self):
-    return self.class_shares == ESTIMATED or _estimator_has("predict_proba")(self)
+    return self.class_shares == ESTIMATED or estimator_has("predict_proba")(self)
 
 
 def _has_logarithms(self):
-    return self.class_shares == ESTIMATED or _estimator_has("predict_log_proba")(self)
+    return self.class_shares == ESTIMATED or estimator_has("predict_log_proba")(self)
 
 
 def _has_margins(self):
     # Margins ignore class proportions: the most probable class may have a smaller margin.
-    return self.class_shares != ESTIMATED and _estimator_has("decision_function")(self)
+    return self.class_shares != ESTIMATED and estimator_has("decision_function")(self)
 
 
 def _decides(self):
     return self.class_shares == ESTIMATED or (
-        self.objective is not None and _estimator_has("predict_proba")(self)
+        self.objective is not None and estimator_has("predict_proba")(self)
     )
 
 
@@ -482,7 +493,7 @@ class AdaptedClassifier(SetPredictor, ScoredClassifier, AdaptedEstimator):
         source and target, and harms where that is wrong: on real tasks with a shift it lost .01 to
         .03 accuracy with most models (docs/results/selection.md).
     keep_rows : bool, default=False
-        Whether to keep at most 1,000 labeled source rows, with what fits without them say of them,
+        Whether to keep at most 1,000 labeled source rows, with predictions by fits without them,
         for ``predict_set`` and `covshift.estimate_performance`. They are a part of the model and of
         its file. It takes three more fits. None are kept where fewer than two classes have two
         labeled source rows.
@@ -582,25 +593,33 @@ class AdaptedClassifier(SetPredictor, ScoredClassifier, AdaptedEstimator):
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any, *, sample_domain: Any = None) -> Any:
         """Return the class probabilities of rows; parameters as in ``predict``."""
-        return self._predict_by("predict_proba", X, sample_domain)
+        return self._by_rows("predict_proba", X, sample_domain)
 
     @available_if(_has_logarithms)
     def predict_log_proba(self, X: Any, *, sample_domain: Any = None) -> Any:
         """Return the logarithms of the class probabilities; parameters as in ``predict``."""
-        return self._predict_by("predict_log_proba", X, sample_domain)
+        return self._by_rows("predict_log_proba", X, sample_domain)
 
     @available_if(_has_margins)
     def decision_function(self, X: Any, *, sample_domain: Any = None) -> Any:
         """Return the margins of rows; parameters as in ``predict``."""
-        return self._predict_by("decision_function", X, sample_domain)
+        return self._by_rows("decision_function", X, sample_domain)
 
-    def _predict_by(self, method, X, sample_domain):
-        if method == "predict" and _decides(self) and not is_streamed(X):
-            return self.decide(self.predict_proba(X, sample_domain=sample_domain))
-        if self.class_shares == ESTIMATED and not is_streamed(X):
-            P = self._reweighed(*self._check_rows(X, sample_domain))
+    def _by_checked_rows(self, method, X, domain):
+        if method == "predict" and _decides(self):
+            return self.decide(self._by_checked_rows("predict_proba", X, domain))
+        if self.class_shares == ESTIMATED and method != "transform":
+            P = self._reweighed(X, domain)
             return np.log(np.maximum(P, np.finfo(P.dtype).tiny)) if "log" in method else P
-        return super()._predict_by(method, X, sample_domain)
+        return super()._by_checked_rows(method, X, domain)
+
+    def _check_streamable(self):
+        super()._check_streamable()
+        if self.class_shares == ESTIMATED:
+            raise ValueError(
+                'class_shares="estimated" fits the model to parts of the source, which needs the '
+                'rows in memory: fit it to a sample of the rows, or use class_shares="source".'
+            )
 
     @property
     def _looks_at_target(self):
@@ -609,11 +628,6 @@ class AdaptedClassifier(SetPredictor, ScoredClassifier, AdaptedEstimator):
     def _learn_class_shares(self, adapter, X, labels, domains, weights):
         if self.class_shares != ESTIMATED:
             return
-        if is_streamed(X):
-            raise ValueError(
-                'class_shares="estimated" fits the model to parts of the source, which needs the '
-                'rows in memory: fit it to a sample of the rows, or use class_shares="source".'
-            )
         self._source_shares = self.class_shares_
         self._scaling = fit_held_out_scaling(
             adapter, self._base_estimator(), X, labels, domains, weights
@@ -630,6 +644,8 @@ class AdaptedClassifier(SetPredictor, ScoredClassifier, AdaptedEstimator):
     def _learn_target_shares(self, X, unit):
         if self.class_shares != ESTIMATED:
             return
+        # Probabilities of the new rows as rows of the new target, whose statistics the adapter has
+        # by now.
         domain = None if unit is None else np.full(X.shape[0], unit)
         ratios = self._ratios(self._calibrated(X, domain))
         self._share_ratios = {**self._share_ratios, TARGET if unit is None else str(unit): ratios}
@@ -705,7 +721,7 @@ class AdaptedRegressor(IntervalPredictor, ScoredRegressor, AdaptedEstimator):
     estimator : regressor, default=None
         What to fit on the adapted rows; None: a ridge regression.
     keep_rows : bool, default=False
-        Whether to keep at most 1,000 labeled source rows, with what fits without them say of them,
+        Whether to keep at most 1,000 labeled source rows, with predictions by fits without them,
         for ``predict_interval``. It takes three more fits.
 
     Attributes

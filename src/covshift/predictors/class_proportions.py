@@ -21,22 +21,7 @@ TARGET = "target"
 # Without it, shares are mostly noise where classes hardly depend on the features
 # (docs/design/0025-expected-gains.md).
 SHARE_PRIOR = 0.3
-# A class with less than this part of an equal share makes accuracy and balanced accuracy differ
-# visibly.
-UNBALANCED = 0.5
 MIN_SHARE_ROWS = 30  # in a target domain, for class proportions of its own
-
-
-def class_shares(codes: IntArray, n_classes: int, weights: FloatArray | None = None) -> FloatArray:
-    """Return the shares (K,) of classes among rows, by number or by weight."""
-    counts = np.bincount(codes, weights=weights, minlength=n_classes)
-    shares: FloatArray = counts / counts.sum()
-    return shares
-
-
-def is_unbalanced(shares: FloatArray) -> bool:
-    """Return whether a class has less than half of an equal share."""
-    return bool(np.min(shares) < UNBALANCED / len(shares))
 
 
 def share_ratios(P: FloatArray, shares: FloatArray, prior: float = 0.0) -> FloatArray:
@@ -87,7 +72,7 @@ def ratios_of_rows(
 def fit_held_out_scaling(
     adapter: Any, estimator: Any, X: Any, labels: Any, domains: FitDomains, weights: Any = None
 ) -> Scaling:
-    """Fit what turns logits into probabilities, from source rows that fits leave out.
+    """Fit, for class proportions, what turns logits into probabilities, on held-out source rows.
 
     Labeled source rows are dealt into three folds, by class and with a fixed seed. A clone of the
     candidate is fitted without each fold, and to everything else. Parameters as in

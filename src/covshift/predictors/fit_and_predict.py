@@ -28,11 +28,19 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import check_array, has_fit_parameter
 
-from covshift.adapters.source_standard_scaler import SourceStandardScaler
 from covshift.base import DomainTransformer, RefitNeededError
 from covshift.domains import FitDomains, Labels, blank_labels
 from covshift.kernels.array_types import BoolArray, FloatArray, IntArray
 from covshift.kernels.feature_scales import feature_deviations
+from covshift.predictors.adapter_steps import (
+    check_rowwise,
+    knows_domains,
+    last_step,
+    source_weights,
+    steps_of,
+    uses_target_rows,
+    weighs,
+)
 from covshift.registry import Size
 from covshift.streams import is_streamed, map_rows, sample_rows
 from covshift.streams.moments import fit_components
@@ -148,6 +156,7 @@ def class_logits(
     def ask(method: str) -> Any:
         return np.asarray(predict_candidate(model, method, X, sample_domain))
 
+    # A fit without some rows may have seen fewer classes: each column goes where its class belongs.
     seen = np.asarray(model.estimator.classes_)
     if hasattr(model.estimator, "predict_proba"):
         P = ask("predict_proba").astype(np.float64)
@@ -155,6 +164,7 @@ def class_logits(
     elif hasattr(model.estimator, "decision_function"):
         scores = ask("decision_function").astype(np.float64)
         if scores.ndim == 1:
+            # Two logits whose difference is the margin: their softmax is the sigmoid of the margin.
             scores = np.column_stack([-scores / 2, scores / 2])
     else:
         scores = (ask("predict")[:, None] == seen).astype(np.float64)
@@ -162,6 +172,7 @@ def class_logits(
         columns, n_classes = np.searchsorted(classes, seen), len(classes)
     else:
         columns, n_classes = seen, classes
+    # Never above the scores that are there, or a class that the model does not know would win.
     logits = np.full((len(scores), n_classes), min(SMALLEST_LOGIT, scores.min(initial=0.0)))
     logits[:, columns] = scores
     return logits
@@ -176,6 +187,8 @@ def adapt_rows(
     """
     where = {"sample_domain": domains.sample_domain} if domains.given else {}
     fitted = None if adapter is None else clone(adapter)
+    # Adapters get one label per row, as `fit` of scikit-learn wants it, with a placeholder where it
+    # is not known.
     y = None if classes is None else blank_labels(classes, domains.label_mask)
     fit_adapter(fitted, X, y, label_mask=domains.label_mask, **where)
     importance = source_weights(fitted)
@@ -185,7 +198,7 @@ def adapt_rows(
                 "An estimator that uses target rows cannot be fitted to rows in blocks: fit it to "
                 "a sample of the rows, in memory."
             )
-        labeled, chosen = represent_some(fitted, X, domains.label_mask, **where)
+        labeled, chosen = _represent_some(fitted, X, domains.label_mask, **where)
         return AdaptedRows(fitted, labeled, None, importance, domains, chosen)
     # All rows at once: norms of a batch are those of the whole domain.
     Z = represent(fitted, X, **where)
@@ -200,7 +213,7 @@ def fit_estimator(
     domains = adapted.domains
     weights = combine_weights(sample_weight, adapted.importance, domains)
     if adapted.importance is not None and is_classifier(estimator):
-        weights = keep_every_class(weights, labels)
+        weights = _keep_every_class(weights, labels)
     estimator = clone(estimator)
     if uses_target_rows(estimator):
         y = blank_labels(labels, domains.label_mask)
@@ -246,21 +259,10 @@ def _measure_spread(X: Any, sample_domain: IntArray) -> float:
         rows = np.asarray(check_array(X, dtype=np.float64, ensure_all_finite=False))
     except (TypeError, ValueError):  # texts, which the first step of an adapter may encode
         return 1.0
+    # Within a domain: differences between domains are what adapters remove.
     domains = np.unique(sample_domain[sample_domain >= 0])
     within = [feature_deviations(rows[sample_domain == one]).mean() for one in domains]
     return float(np.mean(within))
-
-
-def does_adapt(adapter: Any, estimator: Any = None) -> bool:
-    """Return whether a candidate does anything about the target: scaling by the source does not."""
-    scales = all(isinstance(step, SourceStandardScaler) for step in steps_of(adapter))
-    return not scales or uses_target_rows(estimator)
-
-
-def uses_target_rows(estimator: Any) -> bool:
-    """Whether an estimator, or the last step of a pipeline, is fitted to target rows, too."""
-    last = last_step(estimator)
-    return bool(getattr(last, "uses_target_rows", False))
 
 
 def combine_weights(given: Any, importance: Any, domains: FitDomains) -> FloatArray | None:
@@ -275,7 +277,7 @@ def combine_weights(given: Any, importance: Any, domains: FitDomains) -> FloatAr
     return scaled
 
 
-def keep_every_class(weights: Any, labels: Any) -> Any:
+def _keep_every_class(weights: Any, labels: Any) -> Any:
     """Give a class whose rows all have importance zero a negligible weight.
 
     libsvm drops rows without weight, and then a class that no other row has: its scores would
@@ -294,15 +296,16 @@ def fit_adapter(adapter: Any, X: Any, y: Any, **domains: Any) -> None:
             raise TypeError(
                 f"{type(step).__name__} is not an adapter: it needs `transform` or `score_weights`."
             )
-        if is_streamed(X) and type(step) is PCA:
+        if _needs_memory(step) and is_streamed(X):
+            if type(step) is not PCA:
+                raise TypeError(
+                    f"{type(step).__name__} cannot be fitted to rows in blocks. Use an adapter of "
+                    "covshift, such as DomainStandardScaler, or fit to a sample of the rows, in "
+                    "memory."
+                )
             fit_components(step, X)
             X = X if step is last else represent(step, X)
             continue
-        if is_streamed(X) and not (isinstance(step, DomainTransformer) or weighs(step)):
-            raise TypeError(
-                f"{type(step).__name__} cannot be fitted to rows in blocks. Use an adapter of "
-                "covshift, such as DomainStandardScaler, or fit to a sample of the rows, in memory."
-            )
         labels = y if _may_see_labels(step) else None
         try:
             _call(step, "fit", X, labels, **domains)
@@ -323,14 +326,14 @@ def represent(adapter: Any, X: Any, **domains: Any) -> Any:
         if not domains and isinstance(step, DomainTransformer):
             # Nothing to hand on. Asking what it wants takes longer than transforming one row.
             X = step.transform(X)
-        elif is_streamed(X) and type(step) is PCA:
+        elif type(step) is PCA and is_streamed(X):
             X = map_rows(step, "transform", X)
         elif hasattr(step, "transform"):
             X = _call(step, "transform", X, allow_source=True, **domains)
     return X
 
 
-def represent_some(
+def _represent_some(
     adapter: Any, X: Any, label_mask: BoolArray, sample_domain: Any = None
 ) -> tuple[FloatArray, IntArray]:
     """Represent as many labeled rows as fit into memory; return them, and which they are.
@@ -360,24 +363,9 @@ def represent_some(
     return represented(labeled[chosen]), chosen
 
 
-def check_rowwise(adapter: Any) -> None:
-    """Refuse an adapter for which a row depends on the other rows of the call."""
-    for step in steps_of(adapter):
-        if getattr(step, "normalization", None) == "batch":
-            raise ValueError(
-                f"{type(step).__name__} with normalization='batch' takes the norms of all rows of "
-                "a call, which come in blocks here: fit with normalization='domain' or 'joint'."
-            )
-
-
-def source_weights(adapter: Any) -> Any:
-    """Return the weights of the source rows, from an adapter that ends in weighing them."""
-    step = last_step(adapter)
-    return step.weights_ if weighs(step) else None
-
-
 def adapt_target_of(adapter: Any, X: Any, domain: Any) -> Any:
     """Return a copy of a fitted adapter that has learned a new target domain."""
+    # A step that fails must leave the fitted adapter as it was, with all of its steps at one state.
     adapter = deepcopy(adapter)
     if not any(knows_domains(step) for step in steps_of(adapter)):
         raise RefitNeededError(
@@ -392,6 +380,7 @@ def adapt_target_of(adapter: Any, X: Any, domain: Any) -> Any:
                     "and the rows of the new target."
                 )
             step.adapt_target(X, domain=domain)
+        # The next step learns the new target as this one represents it.
         X = represent(step, X, sample_domain=domain)
     return adapter
 
@@ -412,34 +401,15 @@ def fit_weighted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     )
 
 
-def steps_of(adapter: Any) -> Any:
-    """Yield the adapter, or the steps of a pipeline and of the pipelines in it."""
-    if adapter is None or isinstance(adapter, str):  # "passthrough"
-        return
-    if isinstance(adapter, Pipeline):
-        for _, step in adapter.steps:
-            yield from steps_of(step)
-    else:
-        yield adapter
-
-
-def last_step(adapter: Any) -> Any:
-    """Return the last of the steps, or None if there is none."""
-    return next(reversed([*steps_of(adapter)]), None)
-
-
-def knows_domains(step: Any) -> bool:
-    """Return whether a step asks for ``sample_domain`` at fit."""
-    return bool(get_routing_for_object(step).consumes("fit", ["sample_domain"]))
-
-
-def weighs(step: Any) -> bool:
-    """Return whether a step weighs the source rows instead of changing their representation."""
-    return hasattr(step, "score_weights")
+def _needs_memory(step: Any) -> bool:
+    """Return whether a step takes rows in memory only; adapters of covshift take any they can."""
+    return not (isinstance(step, DomainTransformer) or weighs(step))
 
 
 def _may_see_labels(step: Any) -> bool:
     """Whether a step and, if it is a union, all of its parts can tell which labels are known."""
+    # A union hands its labels on to all parts, and one that does not know which are placeholders
+    # would learn from them.
     parts = [part for part in step.get_params().values() if hasattr(part, "transform")]
     return all(map(knows_domains, [step, *parts]))
 

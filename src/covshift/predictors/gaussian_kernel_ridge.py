@@ -84,7 +84,7 @@ class GaussianKernelRidge(RegressorMixin, BaseEstimator):
         bases = X
         if len(X) > self.n_bases:
             bases = X[np.sort(rng.choice(len(X), self.n_bases, replace=False))]
-        self.gamma_ = median_gamma(bases)
+        self.gamma_ = _median_gamma(bases)
         values, vectors = np.linalg.eigh(rbf_kernel(bases, gamma=self.gamma_))
         kept = np.flatnonzero(values > SMALLEST * values[-1])[-self.n_components :]
         to_components = vectors[:, kept] / np.sqrt(values[kept])
@@ -104,7 +104,7 @@ class GaussianKernelRidge(RegressorMixin, BaseEstimator):
         return predicted
 
 
-def median_gamma(X: FloatArray) -> float:
+def _median_gamma(X: FloatArray) -> float:
     """Return 1 / (2 sigma²) for the median distance sigma between rows; 1 where that is 0."""
     varied = np.where(feature_variances(X) > 0, X, 0.0)  # rounding is not a distance
     median = float(np.median(pdist(varied))) if len(X) > 1 else 0.0

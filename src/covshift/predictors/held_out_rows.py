@@ -1,4 +1,4 @@
-"""Source rows that a model keeps, with what fits that left them out say of them.
+"""Source rows that a model keeps, with predictions by fits that left them out.
 
 Prediction sets (`covshift.predictors.prediction_sets`) and expected scores on new rows
 (`covshift.estimate_performance`) compare new rows with these. Labels and scores of rows that a
@@ -14,9 +14,8 @@ from sklearn.utils import _safe_indexing, check_array
 
 from covshift.domains import FitDomains, check_fit_domains
 from covshift.kernels.array_types import FloatArray, IntArray
-from covshift.kernels.distinct_rows import deal_folds, draw_rows
+from covshift.kernels.drawn_rows import deal_folds, draw_rows
 from covshift.predictors.fit_and_predict import FittedCandidate, fit_candidate
-from covshift.streams import is_streamed
 
 MAX_KEPT = 1000  # rows
 N_FOLDS = 3
@@ -24,10 +23,14 @@ NO_ROWS = (
     "This model keeps no held-out rows. Fit it again with keep_rows=True (command line: "
     "without --keep-no-rows)."
 )
+NOT_KEEPABLE = (
+    "keep_rows=True keeps rows of a dense array in memory: fit to a dense sample of the rows, or "
+    "use keep_rows=False."
+)
 
 
 class HeldOutRows(NamedTuple):
-    """Labeled source rows, and what fits that left them out say of them.
+    """Labeled source rows, and their predictions by fits that left them out.
 
     Attributes
     ----------
@@ -56,12 +59,9 @@ class NoHeldOutRowsError(ValueError):
 
 
 def check_keepable(X: Any) -> None:
-    """Refuse rows that cannot be compared with later ones: in blocks, sparse, or not numbers."""
-    if is_streamed(X) or sparse.issparse(X):
-        raise ValueError(
-            "keep_rows=True keeps rows of a dense array in memory: fit to a dense sample of the "
-            "rows, or use keep_rows=False."
-        )
+    """Refuse rows in memory that cannot be compared with later ones: sparse, or not numbers."""
+    if sparse.issparse(X):
+        raise ValueError(NOT_KEEPABLE)
     try:
         kept_features(X[:1] if isinstance(X, np.ndarray) else _safe_indexing(X, [0]))
     except (TypeError, ValueError) as error:
@@ -97,7 +97,7 @@ def cross_fit(
     label_kind: Literal["class", "number"] = "class",
     sample_weight: Any = None,
 ) -> FloatArray:
-    """Return what fits that left some rows out say of these rows.
+    """Return predictions of rows by fits that left these rows out.
 
     The rows ``held`` are dealt into three folds, by stratum and with a fixed seed. A clone of the
     candidate is fitted without each fold, and to everything else. Parameters as in

@@ -86,7 +86,8 @@ from sklearn.utils import check_random_state
 from covshift.base import check_count, check_number, check_option, warn_nothing_to_adapt
 from covshift.domains import FitDomains
 from covshift.kernels.array_types import BoolArray, FloatArray, IntArray
-from covshift.kernels.distinct_rows import draw_rows, merge_rows
+from covshift.kernels.distinct_rows import merge_rows
+from covshift.kernels.drawn_rows import draw_rows
 from covshift.kernels.gaussian_kernels import (
     gaussian,
     nystrom_features,
@@ -121,11 +122,12 @@ class Entries(NamedTuple):
         return self.codes >= 0
 
 
-def merge_entries(
+def _merge_entries(
     X: FloatArray, target: BoolArray, codes: IntArray, weights: FloatArray
 ) -> Entries:
     """Merge equal rows of the same role and class; drop those without weight."""
     used = weights > 0
+    # Equal rows of another role or class stay apart: they have other parts in the alignment.
     keys = np.column_stack([X[used], target[used], codes[used]])
     merged, number = merge_rows(keys)
     totals = np.zeros(len(merged))
@@ -133,7 +135,7 @@ def merge_entries(
     return Entries(merged[:, :-2], merged[:, -2] > 0, merged[:, -1].astype(np.int64), totals)
 
 
-def unit_length(rows: FloatArray) -> FloatArray:
+def _unit_length(rows: FloatArray) -> FloatArray:
     """Return the rows divided by their length; zero rows stay zero."""
     # In units of the largest value first: squares of tiny ones would underflow.
     largest = np.abs(rows).max(axis=1, keepdims=True)
@@ -143,9 +145,11 @@ def unit_length(rows: FloatArray) -> FloatArray:
     return unit
 
 
-def principal_axes(rows: FloatArray, n_components: int) -> FloatArray:
+def _principal_axes(rows: FloatArray, n_components: int) -> FloatArray:
     """Return the axes (m, k) of largest variance of centered rows (n, m)."""
     n, m = rows.shape
+    # The smaller of the two products has the same eigenvalues other than zero: (m, m) for few
+    # features, (n, n) for few rows.
     if m <= n:
         axes: FloatArray = eigh(rows.T @ rows, subset_by_index=[m - n_components, m - 1])[1]
         return axes
@@ -169,15 +173,17 @@ class Design(NamedTuple):
     fit: Callable[[FloatArray], FloatArray]
 
 
-def exact_design(K: FloatArray, loss: Any, ridge: float) -> Design:
+def _exact_design(K: FloatArray, loss: Any, ridge: float) -> Design:
     r""":math:`K` and :math:`B^{-1}`, for the sparse matrix ``loss`` :math:`E + \gamma L`."""
     B = np.asarray(loss @ K)
     B[np.diag_indices_from(B)] += ridge
+    # B is a product of symmetric matrices, which is not symmetric itself: LU, not Cholesky's
+    # factors.
     factors = lu_factor(B, overwrite_a=True, check_finite=False)
     return Design(K, lambda R: lu_solve(factors, R, check_finite=False))
 
 
-def low_rank_design(Phi: FloatArray, loss: Any, ridge: float) -> Design:
+def _low_rank_design(Phi: FloatArray, loss: Any, ridge: float) -> Design:
     r""":math:`\Phi` and :math:`(\Phi^\top (E + \gamma L) \Phi + \eta I)^{-1} \Phi^\top`."""
     H = Phi.T @ (loss @ Phi)
     H[np.diag_indices_from(H)] += ridge
@@ -185,13 +191,14 @@ def low_rank_design(Phi: FloatArray, loss: Any, ridge: float) -> Design:
     return Design(Phi, lambda R: cho_solve(factors, Phi.T @ R, check_finite=False))
 
 
-def graph_laplacian(rows: FloatArray, n_neighbors: int, bandwidth: float) -> Any:
+def _graph_laplacian(rows: FloatArray, n_neighbors: int, bandwidth: float) -> Any:
     """L (n, n), sparse, of the symmetric graph of nearest neighbors."""
     n = len(rows)
     if n < 2:
         return sparse.csr_array((n, n))
     graph = kneighbors_graph(rows, min(n_neighbors, n - 1), mode="distance", include_self=False)
     graph.data = gaussian(np.square(graph.data), bandwidth)
+    # Being a neighbor is not mutual; an edge is there if either row is a neighbor of the other.
     W = sparse.csr_array(graph.maximum(graph.T))
     degrees = np.asarray(W.sum(axis=1)).ravel()
     met = degrees > 0  # the weights of a row far from all others may underflow
@@ -201,7 +208,7 @@ def graph_laplacian(rows: FloatArray, n_neighbors: int, bandwidth: float) -> Any
     return sparse.csr_array(sparse.diags_array(met.astype(np.float64)) - D @ W @ D)
 
 
-def mean_differences(
+def _mean_differences(
     target: BoolArray, classes: IntArray | None, weights: FloatArray, n_classes: int
 ) -> FloatArray:
     r""":math:`e / \lVert e \rVert` (n, parts): of all rows, or of each class with both sides."""
@@ -214,6 +221,8 @@ def mean_differences(
         if all(side.any() for side in sides):
             e = np.zeros(len(target))
             for side, sign in zip(sides, (1, -1), strict=True):
+                # With these entries, a product with e is the mean over the source less that over
+                # the target.
                 e[side] = sign * weights[side] / weights[side].sum()
             columns.append(e / np.linalg.norm(e))
     return np.column_stack(columns) if columns else np.zeros((len(target), 0))
@@ -232,15 +241,18 @@ def align(design: Design, start: FloatArray, U: FloatArray) -> Aligned:
     V = design.fit(U)
     UK = U.T @ design.functions
     correction = solve(np.eye(U.shape[1]) + UK @ V, UK)
+    # Woodbury's identity: a term of low rank is added to an inverse without factorizing again, so
+    # that a round of pseudo-labels costs little beside the first.
     return Aligned(start - V @ (correction @ start), V, correction)
 
 
-def leverages(design: Design, aligned: Aligned, entries: Entries) -> FloatArray:
+def _leverages(design: Design, aligned: Aligned, entries: Entries) -> FloatArray:
     r""":math:`S_{ii}` of the labeled rows."""
     labeled = np.flatnonzero(entries.labeled)
     indicators = np.zeros((len(entries.rows), len(labeled)))
     indicators[labeled, np.arange(len(labeled))] = entries.weights[labeled]
     T = design.fit(indicators)
+    # Coefficients that each label alone would have; the functions times these are columns of S.
     T -= aligned.V @ (aligned.correction @ T)
     found: FloatArray = np.einsum("ij,ji->i", design.functions[labeled], T)
     return np.clip(found, 0, LARGEST_LEVERAGE)
@@ -324,7 +336,7 @@ class JointAlignmentClassifier(GaussianClassifier):
     same as having it twice, in the target too. Weights are not scaled: those of mean one leave the
     balance of the terms as it is.
 
-    Probabilities are calibrated by leaving out labeled rows of the source, and are too sure where
+    Probabilities are calibrated by leaving out labeled rows of the source, and are too high where
     the shift costs accuracy.
 
     **Cost**: with n distinct rows of all domains O(n² m + n³) time and O(n²) memory; with r
@@ -420,7 +432,7 @@ class JointAlignmentClassifier(GaussianClassifier):
         self._check_target(domains, weights)
         if not self.uses_target_rows:
             weights = np.where(domains.label_mask, weights, 0)
-        self._fit_entries(merge_entries(X, domains.target, codes, weights))
+        self._fit_entries(_merge_entries(X, domains.target, codes, weights))
 
     def _fit_entries(self, entries: Entries) -> None:
         entries = entries._replace(rows=self._fit_projection(entries.rows))
@@ -450,7 +462,7 @@ class JointAlignmentClassifier(GaussianClassifier):
         self.components_: FloatArray | None = None
         if projected:
             center = rows.mean(axis=0)
-            self.components_ = principal_axes(rows - center, self.n_components).T.copy()
+            self.components_ = _principal_axes(rows - center, self.n_components).T.copy()
             self.center_ = center
         return self._represent(rows)
 
@@ -458,7 +470,7 @@ class JointAlignmentClassifier(GaussianClassifier):
         """Set the bases; the design, and what turns its coefficients into those of the bases."""
         loss = sparse.csr_array(sparse.diags_array(np.where(entries.labeled, entries.weights, 0.0)))
         if self.graph_weight > 0:
-            laplacian = graph_laplacian(entries.rows, self.n_neighbors, self.bandwidth_)
+            laplacian = _graph_laplacian(entries.rows, self.n_neighbors, self.bandwidth_)
             loss = loss + self.graph_weight * laplacian
         n_landmarks = self.n_landmarks
         if n_landmarks == "auto":
@@ -466,19 +478,19 @@ class JointAlignmentClassifier(GaussianClassifier):
         if n_landmarks is None:
             self.bases_ = entries.rows
             K = gaussian(squares_to_bases(entries.rows, entries.rows), self.bandwidth_)
-            return exact_design(K, loss, self.ridge), None
+            return _exact_design(K, loss, self.ridge), None
         rng = check_random_state(self.random_state)
         # Of the target's rows and of every class about their share.
         drawn = draw_rows(np.where(entries.target, -2, entries.codes), n_landmarks, rng)
         self.bases_ = entries.rows[drawn]
         root = nystrom_root(self.bases_, self.bandwidth_)
         Phi = nystrom_features(entries.rows, self.bases_, root, self.bandwidth_)
-        return low_rank_design(Phi, loss, self.ridge), root
+        return _low_rank_design(Phi, loss, self.ridge), root
 
     def _align(self, design: Design, start: FloatArray, entries: Entries) -> Aligned:
         """Return the rounds of pseudo-labels and coefficients, until pseudo-labels repeat."""
         n_classes, target, weights = len(self.classes_), entries.target, entries.weights
-        marginal = mean_differences(target, None, weights, n_classes)
+        marginal = _mean_differences(target, None, weights, n_classes)
         marginal *= np.sqrt(self.alignment_weight * (1 - self.class_alignment))
         aligned = align(design, start, marginal)
         by_class = np.sqrt(self.alignment_weight * self.class_alignment)
@@ -488,7 +500,7 @@ class JointAlignmentClassifier(GaussianClassifier):
             classes = np.where(entries.labeled, entries.codes, scores.argmax(axis=1))
             if before is not None and np.array_equal(classes, before):
                 break
-            conditional = by_class * mean_differences(target, classes, weights, n_classes)
+            conditional = by_class * _mean_differences(target, classes, weights, n_classes)
             aligned = align(design, start, np.column_stack([marginal, conditional]))
             before, self.n_rounds_ = classes, self.n_rounds_ + 1
         return aligned
@@ -499,7 +511,7 @@ class JointAlignmentClassifier(GaussianClassifier):
         """Slope of the probabilities, from scores of labeled rows that are left out in turn."""
         labeled = entries.labeled
         errors = residuals - design.functions[labeled] @ aligned.coefficients
-        errors /= 1 - leverages(design, aligned, entries)[:, None]
+        errors /= 1 - _leverages(design, aligned, entries)[:, None]
         scores = residuals - errors + self.class_shares_
         codes, weights = entries.codes[labeled], entries.weights[labeled]
         return fit_scaling(scores, codes, weights, with_offsets=False).slope
@@ -537,7 +549,7 @@ class JointAlignmentClassifier(GaussianClassifier):
         rows = super()._represent(X)
         if self.center_ is not None and self.components_ is not None:
             rows = (rows - self.center_) @ self.components_.T
-        return unit_length(rows) if self.unit_rows_ else rows
+        return _unit_length(rows) if self.unit_rows_ else rows
 
     def _scores_of(self, values: FloatArray) -> FloatArray:
         return values + self.class_shares_

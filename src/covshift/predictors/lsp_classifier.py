@@ -45,10 +45,11 @@ from scipy.linalg import solve
 from scipy.linalg.lapack import dposv
 from sklearn.utils import check_array, check_random_state
 
-from covshift.base import bandwidth_candidates, check_candidates, check_count, check_option
+from covshift.base import bandwidth_candidates, check_count, check_option, check_positive
 from covshift.domains import FitDomains
 from covshift.kernels.array_types import FloatArray, IntArray
-from covshift.kernels.distinct_rows import deal_folds, draw_rows, merge_rows, sum_by_class
+from covshift.kernels.distinct_rows import merge_rows, sum_by_class
+from covshift.kernels.drawn_rows import deal_folds, draw_rows
 from covshift.kernels.gaussian_kernels import gaussian, squares_to_bases
 from covshift.predictors._gaussian_classifier import GaussianClassifier
 from covshift.row_checks import check_magnitude
@@ -97,7 +98,7 @@ def class_probabilities(values: FloatArray, shares: FloatArray) -> FloatArray:
     return q
 
 
-def cross_validation_scores(
+def _cross_validation_scores(
     P: FloatArray,
     class_weights: FloatArray,
     folds: Iterable[Fold],
@@ -122,14 +123,14 @@ def cross_validation_scores(
     return losses / tested_weight if tested_weight > 0 else losses
 
 
-def misclassification(p: FloatArray, class_weights: FloatArray) -> FloatArray:
+def _misclassification(p: FloatArray, class_weights: FloatArray) -> FloatArray:
     """Weight of the classes that are not the most probable one."""
     correct = class_weights[np.arange(len(class_weights)), p.argmax(axis=-1)]
     losses: FloatArray = class_weights.sum(axis=1) - correct
     return losses
 
 
-def squared_error(p: FloatArray, class_weights: FloatArray) -> FloatArray:
+def _squared_error(p: FloatArray, class_weights: FloatArray) -> FloatArray:
     r"""Return the squared distance of p to the true class (Brier score), less a constant, halved.
 
     :math:`\frac12 \sum_c p_c^2 - p_y`, times the weight.
@@ -225,7 +226,7 @@ class WeightedRows:
         return sum_by_class(self.number, self.codes, times * self.weights, self.class_weights.shape)
 
 
-def check_splits(cv: Any, n_samples: int) -> list[Split]:
+def _check_splits(cv: Any, n_samples: int) -> list[Split]:
     """Return ready-made splits as pairs of positions, or say what is wrong with them."""
     try:
         splits = [(np.asarray(train), np.asarray(test)) for train, test in cv]
@@ -262,7 +263,7 @@ class Chosen(NamedTuple):
     coefficients: FloatArray
 
 
-def choose_candidates(
+def _choose_candidates(
     labeled: WeightedRows,
     bases: FloatArray,
     sigmas: FloatArray,
@@ -275,7 +276,7 @@ def choose_candidates(
     class_weights = labeled.class_weights
     table = np.stack(
         [
-            cross_validation_scores(
+            _cross_validation_scores(
                 gaussian(squares, sigma), class_weights, folds, lambdas, criterion
             )
             for sigma in sigmas
@@ -325,7 +326,7 @@ def _check_centers(bases: Any, n_features: int) -> FloatArray:
     return centers
 
 
-CRITERIA = {"squared_error": squared_error, "misclassification": misclassification}
+CRITERIA = {"squared_error": _squared_error, "misclassification": _misclassification}
 
 
 class LSPClassifier(GaussianClassifier):
@@ -462,16 +463,16 @@ class LSPClassifier(GaussianClassifier):
         if isinstance(self.cv, Integral):
             folds = labeled.deal_folds(int(self.cv), rng)
         else:
-            folds = labeled.ready_made_folds(check_splits(self.cv, X.shape[0]))
+            folds = labeled.ready_made_folds(_check_splits(self.cv, X.shape[0]))
         half = len(labeled.rows) // 2  # two samples that together are all distinct rows
         self.sigmas_ = bandwidth_candidates(
             self.sigmas, labeled.rows[: half or 1], labeled.rows[half:]
         )
-        self.lambdas_ = check_candidates("lambdas", self.lambdas)
+        self.lambdas_ = check_positive("lambdas", self.lambdas)
         # The matrices between bases are small: threads would wait for each other.
         with one_blas_thread():
             self.score_table_, self.bandwidth_, self.regularization_, self.coefficients_ = (
-                choose_candidates(
+                _choose_candidates(
                     labeled,
                     self.bases_,
                     self.sigmas_,
@@ -493,8 +494,8 @@ class LSPClassifier(GaussianClassifier):
     def _check_parameters(self) -> None:
         check_count("n_bases", self.n_bases, minimum=1)
         if self.sigmas is not None:
-            check_candidates("sigmas", self.sigmas)
-        check_candidates("lambdas", self.lambdas)
+            check_positive("sigmas", self.sigmas)
+        check_positive("lambdas", self.lambdas)
         if isinstance(self.cv, Real):
             check_count("cv", self.cv, minimum=2)
         if isinstance(self.bases, str):

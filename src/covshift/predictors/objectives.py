@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import get_scorer, get_scorer_names
 
 from covshift.kernels.array_types import FloatArray, IntArray
-from covshift.kernels.feature_scales import feature_variances
+from covshift.measures.labeled_scores import accuracy, balanced_accuracy, negative_mae, r2
 
 ACCURACY, BALANCED_ACCURACY = OBJECTIVES = ("accuracy", "balanced_accuracy")
 # Of a number as label.
@@ -58,41 +58,17 @@ def describe_objective(objective: Any) -> str | None:
     return getattr(objective, "__name__", "a function")
 
 
+def name_objective(objective: Any) -> str:
+    """Return what an objective is called in a sentence."""
+    name = str(describe_objective(objective))
+    return NAMES.get(name, name)
+
+
 # --- Metrics: scores of predicted class numbers, and of predicted numbers ---
 
 
 # Of true and predicted class numbers, or of true and predicted numbers; larger is better.
 Metric: TypeAlias = Callable[[Any, Any], float]
-
-
-def balanced_accuracy(codes: IntArray, predicted: IntArray) -> float:
-    """Mean recall over the classes present, as `unweighted_average_recall` without its checks."""
-    counts = np.bincount(codes)
-    hits = np.bincount(codes[codes == predicted], minlength=len(counts))
-    return float(np.mean(hits[counts > 0] / counts[counts > 0]))
-
-
-def accuracy(codes: IntArray, predicted: IntArray) -> float:
-    """Return the share of the rows that are predicted right."""
-    return float(np.mean(codes == predicted))
-
-
-def r2(values: FloatArray, predicted: FloatArray) -> float:
-    """Return coefficient of determination, as scikit-learn's ``r2_score`` without its checks."""
-    error, spread = mean_squared_error(values, predicted), float(feature_variances(values))
-    if spread > 0:
-        return 1 - error / spread
-    return 1.0 if error == 0 else 0.0
-
-
-def negative_mae(values: FloatArray, predicted: FloatArray) -> float:
-    """Return the mean absolute error with a minus sign, so that larger is better."""
-    return -float(np.mean(np.abs(values - predicted)))
-
-
-def mean_squared_error(values: FloatArray, predicted: FloatArray) -> float:
-    """Return the mean squared error."""
-    return float(np.mean((values - predicted) ** 2))
 
 
 METRICS: dict[str, Metric] = {
@@ -102,7 +78,7 @@ METRICS: dict[str, Metric] = {
 NUMBER_METRICS: dict[str, Metric] = {R2: r2, MAE: negative_mae}
 
 
-def resolve_metric(objective: Any, classes: Any) -> Metric:
+def metric_of_objective(objective: Any, classes: Any) -> Metric:
     """Return the metric of an objective; a user's function of labels is one of class numbers."""
     if callable(objective):
         return _of_numbers(objective, classes)
@@ -114,7 +90,9 @@ def resolve_metric(objective: Any, classes: Any) -> Metric:
     )
 
 
-def resolve_number_metric(objective: Any, restore: Callable[[FloatArray], FloatArray]) -> Metric:
+def number_metric_of_objective(
+    objective: Any, restore: Callable[[FloatArray], FloatArray]
+) -> Metric:
     """Return the metric of an objective for numbers in units of the source.
 
     Parameters

@@ -72,13 +72,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from covshift.base import check_number
 from covshift.kernels.array_types import BoolArray, FloatArray
-from covshift.kernels.distinct_rows import count_different, share_repeated
+from covshift.kernels.distinct_rows import count_distinct, share_repeated
+from covshift.kernels.probabilities import class_shares
 from covshift.measures import (
     SourceSupport,
     classifier_two_sample_test,
     effective_sample_size,
 )
-from covshift.predictors.class_proportions import class_shares, share_ratios
+from covshift.predictors.class_proportions import share_ratios
 from covshift.predictors.held_out_rows import HeldOutRows, NoHeldOutRowsError, kept_features
 from covshift.warning_filters import ignored_warnings
 from covshift.weights import ClassifierWeights, UnreliableWeightsWarning
@@ -117,7 +118,7 @@ class PredictionSets(NamedTuple):
     reason : str
         Why coverage is promised, or why not.
     effective_sample_size : float
-        Number of equally weighted held-out rows that the weighted ones are worth.
+        Number of equally weighted held-out rows that would be as informative.
     """
 
     included: BoolArray
@@ -157,7 +158,7 @@ class Weighting(NamedTuple):
 
     @property
     def effective_sample_size(self) -> float:
-        """Number of equally weighted rows that would be worth as much."""
+        """Number of equally weighted rows that would be as informative."""
         return effective_sample_size(self.weights) if self.weights.any() else 0.0
 
     def thresholds(
@@ -168,7 +169,7 @@ class Weighting(NamedTuple):
             return conformal_thresholds(scores, self.weights, self.by_class, alpha)[None, :]
         new: FloatArray = np.ones(len(X))
         if self.ratios is not None:
-            new = self.ratios(log_odds(P) if self.by_probabilities and P is not None else X)
+            new = self.ratios(_log_odds(P) if self.by_probabilities and P is not None else X)
         return conformal_thresholds(scores, self.weights, new, alpha)[:, None]
 
 
@@ -204,6 +205,10 @@ def conformal_thresholds(
     new_weights : (n_new,) of the new rows, whose mass lies at infinity.
     alpha : accepted share of labels outside of their sets.
     """
+    # The weighted quantile of conformal prediction. A new row counts with its own weight at an
+    # infinite score, as if its score were the worst: this is what makes the promise hold with few
+    # held-out rows. Where its weight alone is more than alpha of the sum, the quantile is infinite
+    # and the set holds all classes.
     order = np.argsort(scores, kind="stable")
     mass = np.cumsum(weights[order])
     needed = (1 - alpha) * (mass[-1] + new_weights) * (1 - ROUNDING)
@@ -215,6 +220,8 @@ def class_sets(scores: FloatArray, rule: Rule, X: FloatArray, P: FloatArray) -> 
     """Return the sets (n_new, K) of new rows X with probabilities P (n_new, K)."""
     included: BoolArray = np.zeros(P.shape, dtype=bool)
     for one in rule.weightings:
+        # A class is left out only where every assumption leaves it out. So the promise holds if one
+        # of the assumptions does, whichever it is.
         included |= one.thresholds(scores, X, P, rule.alpha) >= 1 - P
     return included
 
@@ -226,7 +233,7 @@ def interval_widths(residuals: FloatArray, rule: Rule, X: FloatArray) -> FloatAr
     return widest
 
 
-def log_odds(P: FloatArray) -> FloatArray:
+def _log_odds(P: FloatArray) -> FloatArray:
     """Return probabilities (n, K) as coordinates (n, K - 1): centered logarithms."""
     logs = np.log(np.maximum(P, SMALLEST))
     centered: FloatArray = (logs - logs.mean(axis=1, keepdims=True))[:, :-1]
@@ -266,18 +273,25 @@ def gather_evidence(
     n = len(held.X)
     weightings = {UNWEIGHTED: Weighting(np.ones(n))}
     few = Evidence(n, len(X_target), np.nan, np.nan, np.nan, {UNWEIGHTED: float(n)})
+    # Fewer rows than this beyond the quantile would put it anywhere.
     if len(X_target) < MIN_TARGET_ROWS or n < MIN_TAIL / alpha:
         return few, weightings
+    # Spread over the whole file: rows of one period or site often stand together.
     some = np.linspace(0, len(X_target) - 1, min(len(X_target), MAX_ROWS)).astype(int)
     A, B = without_gaps(held.X, X_target[some])
     spaces = {ROWS: (A, B)}
     drop = 0.0
     if P_target is not None:
         P_target = P_target[some]
-        spaces[PROBABILITIES] = log_odds(held.scores), log_odds(P_target)
+        # In the few dimensions of the probabilities a shift that matters to the model is easier to
+        # find, and ratios of densities are easier to estimate, than among all features.
+        spaces[PROBABILITIES] = _log_odds(held.scores), _log_odds(P_target)
+        # If only class proportions changed, all rows of a class weigh the same, and a new row
+        # weighs as much as the class that is considered for it.
         of_class = share_ratios(P_target, class_shares(held.y, P_target.shape[1]))
         weightings[CLASS_PROPORTIONS] = Weighting(of_class[held.y], by_class=of_class)
         drop = float(held.scores.max(axis=1).mean() - P_target.max(axis=1).mean())
+    # Of the probabilities, where there are some; else of the rows.
     last = [*spaces][-1]
     weights, ratios = density_ratios(*spaces[last])
     weightings[DENSITY_RATIOS] = Weighting(
@@ -286,12 +300,12 @@ def gather_evidence(
     return Evidence(
         n,
         len(X_target),
-        separation_pvalue(list(spaces.values())),
+        _separation_pvalue(list(spaces.values())),
         drop,
         float(1 - SourceSupport().fit(A).outside(B).mean()),
         {name: one.effective_sample_size for name, one in weightings.items()},
         share_repeated(A, B),
-        count_different(A, B),
+        count_distinct(A, B),
     ), weightings
 
 
@@ -319,14 +333,19 @@ def decide(evidence: Evidence, alpha: float) -> tuple[Promise, list[str]]:
             f"{100 * evidence.repeated:.0f} % of the target rows are rows that the model learned "
             "from; give rows that are new to it."
         )
+    # Conditions come in the order in which they matter: a shift that was not found needs no
+    # weights, whatever else is wrong with these.
     if evidence.pvalue >= LEVEL:
         reason = "Target rows cannot be distinguished from held-out source rows."
         return Promise(True, EXCHANGEABLE, reason, n), [UNWEIGHTED]
+    # Weights cannot stand for rows that the source does not have.
     if evidence.inside < MIN_INSIDE:
         return refuse(
             f"{100 * (1 - evidence.inside):.0f} % of the target rows lie where the source has "
             f"none; at most {100 * (1 - MIN_INSIDE):.0f} % is allowed."
         )
+    # Confidence that falls shows rows that the model does not know well; weighing rows that it
+    # knows does not make up for them.
     if evidence.confidence_drop > MAX_DROP:
         return refuse(
             "The model is less confident on the target rows than on held-out source rows by "
@@ -353,20 +372,21 @@ def decide(evidence: Evidence, alpha: float) -> tuple[Promise, list[str]]:
     return Promise(True, EITHER, reason, n_effective), names
 
 
-def separation_pvalue(spaces: list[tuple[FloatArray, FloatArray]]) -> float:
+def _separation_pvalue(spaces: list[tuple[FloatArray, FloatArray]]) -> float:
     """Return the smallest p-value of tests that paired samples are alike, times their number."""
     pvalues = []
     with ignored_warnings(ConvergenceWarning):  # expected where rows separate easily
         for A, B in spaces:
             test = classifier_two_sample_test(A, B, random_state=0, n_importance_repeats=0)
             pvalues.append(test.pvalue)
+    # Bonferroni: the smallest of several p-values is small by chance more often than one.
     return float(min(1.0, len(pvalues) * min(pvalues)))
 
 
 def density_ratios(
     A: FloatArray, B: FloatArray
 ) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
-    """Return the density of B over that of A: at the rows of A, cross-fitted, and as a function."""
+    """Return density ratios of B over A for prediction sets, cross-fitted, and as a function."""
     estimator = ClassifierWeights(random_state=0)
     where = np.repeat([0, -1], [len(A), len(B)])
     with ignored_warnings(UnreliableWeightsWarning, ConvergenceWarning):
@@ -384,6 +404,7 @@ def without_gaps(*samples: FloatArray) -> list[FloatArray]:
     if not any(np.isnan(X).any() for X in samples):
         return list(samples)
     with np.errstate(invalid="ignore"), ignored_warnings(RuntimeWarning):
+        # A column without any value has no median: zero then stands in all rows alike.
         medians = np.nan_to_num(np.nanmedian(samples[0], axis=0))
     return [np.where(np.isnan(X), medians, X) for X in samples]
 

@@ -186,7 +186,7 @@ def evidence_cited(rows: Iterable[Row]) -> Iterator[str]:
 
 
 def is_number(value: Any) -> bool:
-    """Return whether ``value`` is a number of Python or NumPy; truth values are none."""
+    """Return whether a document takes ``value`` as a number; truth values are none."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
@@ -238,7 +238,7 @@ def make_table(
 
 
 def make_evidence(title: str, columns: Sequence[Column], rows: Sequence[Row]) -> Evidence:
-    """Make the table behind a number; its cells refer to no evidence."""
+    """Make the table behind a number of a document; its cells refer to no evidence."""
     return {"title": title, "columns": columns, "rows": rows}
 
 
@@ -250,7 +250,7 @@ def make_column(
     help: str = "",
     digits: int | None = None,
 ) -> Column:
-    """Describe a column; its heading is the key unless a label is given."""
+    """Describe a column of a document's table; its heading is the key unless a label is given."""
     heading = key if label is None else label
     return {"key": key, "label": heading, "numeric": numeric, "help": help, "digits": digits}
 
@@ -294,7 +294,7 @@ def full_cell(cell: Cell) -> FullCell:
 
 
 def shown_text(cell: FullCell, column: Column) -> str:
-    """Return the text of a cell, or its value as text, or nothing."""
+    """Return the text of a cell of a document, or its value as text, or nothing."""
     if "text" in cell:
         return cell["text"]
     value = cell.get("value")
@@ -313,7 +313,7 @@ def sort_value(cell: FullCell) -> Number | str | None:
 
 
 def plain_number(value: Number) -> Number:
-    """Return a number of NumPy as one of Python."""
+    """Return a number of NumPy as one of Python, as documents hold them."""
     return int(value) if isinstance(value, Integral) else float(value)
 
 
@@ -343,7 +343,7 @@ def format_number(value: Number, digits: int | None = None) -> str:
 
 
 def to_plain(value: Any) -> Any:
-    """Return the numbers, texts, lists and dictionaries for a value made of records and arrays.
+    """Return a value of records and arrays as a document holds it: numbers, texts, lists, dicts.
 
     A number that is not finite becomes None: JSON has no other name for it. A field that holds
     anything else (a fitted object) is left out of its record.

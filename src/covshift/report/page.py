@@ -54,7 +54,7 @@ LONGEST = 60  # leaves room for a prefix and a number in names of files
 
 
 def unique_slugs(ids: Iterable[str]) -> dict[str, str]:
-    """Map each id to a name of ASCII letters, digits, ``.``, ``_`` and ``-``, no two alike.
+    """Map the ids of a page to names of ASCII letters, digits, ``.``, ``_`` and ``-``.
 
     Names that differ in capitals alone are equal, as on some file systems.
 
@@ -118,7 +118,7 @@ def render_page(document: Document, *, max_bytes: int = MAX_PAGE_BYTES) -> str:
             show_cell=show_cell,
             picture=picture_uri,
             size=picture_size,
-            draw=draw_series,
+            draw=_draw_series,
         )
     )
     size = len(page.encode("utf-8", "replace"))
@@ -246,7 +246,7 @@ STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5)
 RADIUS = 4.5
 
 
-def draw_series(chart: Chart) -> SimpleNamespace:
+def _draw_series(chart: Chart) -> SimpleNamespace:
     """Return where everything of a chart stands in the view box, for the template."""
     points = chart["points"]
     low, high = _range(chart)

@@ -1,4 +1,4 @@
-r"""One assessment of a problem: what to do, how good it will be, and how sure that is.
+r"""One assessment of a problem: the advice, expected scores, and the confidence.
 
 It is computed from one bench of candidates, and everything that speaks of the advice reads it:
 `AutoAdaptedClassifier`, `diagnose`, the commands, model cards and reports.
@@ -101,7 +101,7 @@ class Determinability(NamedTuple):
 
     @property
     def determinable(self) -> bool:
-        """Whether either way is open."""
+        """Whether overlap or domains show what continues in the target."""
         return self.by_overlap or self.by_domains
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from covshift.predictors.objectives import ACCURACY, MAE, NAMES, describe_objective
+from covshift.predictors.objectives import ACCURACY, MAE, name_objective
 from covshift.registry import find_record
 from covshift.selection.expected_scores import MARGIN, NUMBER_MARGIN, Estimate
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # assessments print these sentences
 
 PLAIN_ROW, RECOMMENDED_ROW = "plain model", "recommended model"
 VOTE_ROW = "ensemble, not recommended"
-HOW_TO_LABEL = "label the target rows of rows_to_label() and call update()"
+HOW_TO_LABEL = "Label the target rows of rows_to_label() and call update()."
 N_TO_LABEL = 20
 # Of an expected score of a model on new rows.
 SCORE_ASSUMPTION = (
@@ -152,10 +152,11 @@ def say_gain(assessment: "Assessment") -> str:
     numbers = assessment.plain_error is not None
     margin = f"{NUMBER_MARGIN} in R²" if numbers else MARGIN
     loss = f"Probability of losing more than {margin}: {percent(assessment.vote_loss_probability)}."
-    changed = f"It changes {percent(assessment.disagreement)} of the predictions."
+    changes = "It would change" if assessment.action == "keep" else "The recommended model changes"
+    changed = f"{changes} {percent(assessment.disagreement)} of the predictions."
     if numbers:
         changed = (
-            f"It changes predictions by {assessment.disagreement:.2f} standard deviations of the "
+            f"{changes} predictions by {assessment.disagreement:.2f} standard deviations of the "
             "labels (root mean square)."
         )
     if assessment.objective == MAE and assessment.action == "keep":
@@ -209,14 +210,15 @@ def say_basis(assessment: "Assessment") -> list[str]:
     if assessment.rehearsals:
         shown = "; ".join(
             f"{REHEARSALS[row['rehearsal']]} {show_score(row['plain'], assessment.objective)} "
-            f"against {show_score(row['vote'], assessment.objective)}"
+            f"and {show_score(row['vote'], assessment.objective)}"
             for row in assessment.rehearsals
         )
-        sentences.append(
-            "Tests take some source rows as the target and hide their labels: the ensemble beats "
-            f"the plain model in {len(better)} of {len(assessment.rehearsals)} kinds of test "
-            f"(plain model against ensemble: {shown})."
-        )
+        sentences += [
+            "Tests on source rows take some of them as the target and hide their labels. The "
+            f"ensemble beats the plain model in {len(better)} of {len(assessment.rehearsals)} "
+            "kinds of test.",
+            f"Scores of the plain model and of the ensemble in these tests: {shown}.",
+        ]
     if assessment.n_labels:
         sentences.append(f"The estimates use {assessment.n_labels} known target labels.")
     return sentences
@@ -257,12 +259,12 @@ def say_next(assessment: "Assessment", how_to_label: str = HOW_TO_LABEL) -> list
     """Return what would settle the matter, unless it is settled."""
     if assessment.confidence == "high":
         return []
-    more = "; more labels narrow the intervals further"
+    more = "More labels narrow the intervals further."
     if not assessment.n_labels:
-        more = f"; {N_TO_LABEL} labels already narrow the intervals"
+        more = f"{N_TO_LABEL} labels already narrow the intervals."
     domains = assessment.determinability.n_domains < 3
     also = " More source domains would help, too." if domains else ""
-    return [f"To be more certain: {how_to_label[:1].lower()}{how_to_label[1:]}{more}.{also}"]
+    return [f"To be more certain: {how_to_label[:1].lower()}{how_to_label[1:]} {more}{also}"]
 
 
 def say_number(value: float) -> str:
@@ -306,6 +308,16 @@ def _signed(value: float) -> str:
     return f"{value:+.{DIGITS}f}" if round(value, DIGITS) else f"{0:.{DIGITS}f}"
 
 
+def _assumption(adapter: str | None) -> str | None:
+    """Return the assumption of an adapter of the registry; None: it is a user's own."""
+    if adapter is None:
+        return None
+    try:
+        return find_record(adapter).assumption
+    except ValueError:
+        return None
+
+
 def adapter_rows(leaderboard: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return a row for each adapter of a leaderboard: its best candidate, and what it assumes.
 
@@ -336,22 +348,6 @@ def adapter_rows(leaderboard: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         rows.values(),
         key=lambda row: -row["expected gain"] if row["disqualified"] is None else float("inf"),
     )
-
-
-def _assumption(adapter: str | None) -> str | None:
-    """Return the assumption of an adapter of the registry; None: it is a user's own."""
-    if adapter is None:
-        return None
-    try:
-        return find_record(adapter).assumption
-    except ValueError:
-        return None
-
-
-def name_objective(objective: Any) -> str:
-    """Return what an objective is called in a sentence."""
-    name = str(describe_objective(objective))
-    return NAMES.get(name, name)
 
 
 def capitalized(text: str) -> str:

@@ -37,6 +37,7 @@ from covshift.domains import (
 from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.kernels.probabilities import reweigh_classes
 from covshift.predictors import AdaptedClassifier
+from covshift.predictors.adapter_steps import check_rowwise
 from covshift.predictors.class_proportions import (
     SHARE_PRIOR,
     TARGET,
@@ -44,7 +45,7 @@ from covshift.predictors.class_proportions import (
     ratios_of_rows,
     share_ratios,
 )
-from covshift.predictors.fit_and_predict import check_rowwise, problem_size
+from covshift.predictors.fit_and_predict import problem_size
 from covshift.predictors.held_out_rows import HeldOutRows, draw_kept
 from covshift.predictors.objectives import (
     ACCURACY,
@@ -53,8 +54,8 @@ from covshift.predictors.objectives import (
     Metric,
     decide_classes,
     is_balanced,
-    resolve_metric,
-    resolve_number_metric,
+    metric_of_objective,
+    number_metric_of_objective,
 )
 from covshift.predictors.prediction_sets import IntervalPredictor, SetPredictor
 from covshift.row_checks import check_magnitude, validate_rows
@@ -276,7 +277,7 @@ class AutoAdapted(BaseEstimator):
             self._learn_target(X, None if domain is None else unit)
         if left:
             warnings.warn(
-                "Left the ensemble, because they cannot learn a new target: "
+                "These candidates left the ensemble, because they cannot learn a new target: "
                 f"{', '.join(one.candidate.name for one in left)}. Refit to include them.",
                 FewerMembersWarning,
                 stacklevel=2,
@@ -293,7 +294,7 @@ class AutoAdapted(BaseEstimator):
 
     @property
     def held_out_(self) -> HeldOutRows | None:
-        """Source rows that the model keeps, with what fits without them say; None: it has none."""
+        """Source rows that the model keeps, with held-out predictions; None: it keeps none."""
         check_is_fitted(self)
         if self.held_out_rows_ is None or not self.held_out_scores_:
             return None
@@ -346,11 +347,19 @@ class AutoAdapted(BaseEstimator):
         rows: FloatArray = X
         return rows
 
-    def _in_blocks(self, method: str, X: Any, sample_domain: Any) -> Any:
+    def _by_rows(self, method: str, X: Any, sample_domain: Any) -> Any:
+        """Return the output of one of our methods for rows of any kind."""
         check_is_fitted(self)
-        for member in self.members_:
-            check_rowwise(member.model.adapter_)
-        return map_rows(self, method, X, sample_domain=sample_domain)
+        if is_streamed(X):
+            for member in self.members_:
+                check_rowwise(member.model.adapter_)
+            return map_rows(self, method, X, sample_domain=sample_domain)
+        X = self._validate_rows(X)
+        return self._by_checked_rows(method, X, self._domains_of(sample_domain, X.shape[0]))
+
+    def _by_checked_rows(self, method: str, X: FloatArray, domain: Any) -> Any:
+        """Return the output of one of our methods for rows in memory."""
+        raise NotImplementedError
 
     def _check_parameters(self) -> None:
         if self.estimator is not None and self.candidates is not None:
@@ -418,7 +427,7 @@ class AutoAdapted(BaseEstimator):
 
 
 class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
-    """Classifier that tries every adapter, scores them without target labels, and averages.
+    """Classifier that tries every adapter, scores it without target labels, averages the best.
 
     Candidates are pairs of an adapter and a model, "no adaptation" among them. Tests score each
     candidate on source rows that are taken as the target, with hidden labels: source rows left
@@ -468,7 +477,7 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
         classes. The members of the ensemble are fitted to all rows.
     time_budget : float, default=None
         Seconds for the scores: those not begun by then are left out, and ``leaderboard_`` has no
-        column for them. Fitting the members comes on top.
+        column for them. Fitting the members takes additional time.
     n_jobs : int, default=None
         Processes, as in joblib. The result does not depend on it.
     random_state : int, RandomState or None, default=None
@@ -481,8 +490,8 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
         are used instead of fitting the candidates again; the result is the same to the bit. A
         file of other rows, settings or versions is an error.
     keep_rows : bool, default=True
-        Whether to keep the labeled source rows of the scores, at most 1,000, with what fits without
-        them say of them, for ``predict_set`` and `covshift.estimate_performance`. They are a part
+        Whether to keep the labeled source rows of the scores, at most 1,000, with predictions by
+        fits without them, for ``predict_set`` and `covshift.estimate_performance`. They are a part
         of the model and of its file.
     scoring : {"accuracy", "balanced_accuracy", "f1_macro"} or callable
         The former name of ``objective``.
@@ -509,7 +518,7 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
         Basis of the expected gains: tests of all kinds on source rows taken as the target; or,
         without a target, cross-validation on the source.
     assessment_ : Assessment or None
-        What to expect of the plain model and of this one, and how sure that is
+        Expected scores of the plain model and of this model, and the confidence
         (`covshift.selection.assessment`); None without a target, and in older model files.
     decision_ : str
         The advice that was followed, in words.
@@ -524,8 +533,8 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
     -----
     Labels of target rows that ``label_mask`` declares known are used twice: to score candidates,
     which are fitted without them for that, and to fit the members. Which structure continues in
-    the target cannot always be determined from rows without labels; the vote hedges, no more.
-    Probabilities are calibrated on the source; how far that carries to the target is unknown.
+    the target cannot always be determined from rows without labels; the ensemble only spreads the
+    risk. Probabilities are calibrated on the source; how far that carries to the target is unknown.
 
     **Cost**: each candidate is fitted once for every test on source rows, on at most ``max_rows``
     rows of each role, and each member of the ensemble once on all rows. Seconds for some sizes:
@@ -604,9 +613,7 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
         X : {array-like, Dask array} of shape (n_samples, n_features)
             Rows.
         """
-        if is_streamed(X):
-            return self._in_blocks("predict", X, sample_domain)
-        return self.decide(self.predict_proba(X, sample_domain=sample_domain))
+        return self._by_rows("predict", X, sample_domain)
 
     @documented_like(AdaptedClassifier.decide)
     def decide(self, P: Any) -> Any:
@@ -617,24 +624,26 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
 
     def predict_proba(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
         """Return class probabilities, calibrated on the source; parameters as in ``predict``."""
-        check_is_fitted(self)
-        if is_streamed(X):
-            return self._in_blocks("predict_proba", X, sample_domain)
-        X = self._validate_rows(X)
-        domain = self._domains_of(sample_domain, X.shape[0])
+        P: FloatArray = self._by_rows("predict_proba", X, sample_domain)
+        return P
+
+    def predict_log_proba(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
+        """Return the logarithms of the class probabilities; parameters as in ``predict``."""
+        log_p: FloatArray = self._by_rows("predict_log_proba", X, sample_domain)
+        return log_p
+
+    def _by_checked_rows(self, method: str, X: FloatArray, domain: Any) -> Any:
+        P = self._probabilities(X, domain)
+        if method == "predict":
+            return self.decide(P)
+        return P if method == "predict_proba" else np.log(np.maximum(P, np.finfo(P.dtype).tiny))
+
+    def _probabilities(self, X: FloatArray, domain: Any) -> FloatArray:
         ratios = self._ratios_of(domain, X.shape[0])
         if self.class_shares == "auto":
             return mean_probabilities(self.members_, X, len(self.classes_), domain, ratios)
         P = mean_probabilities(self.members_, X, len(self.classes_), domain)
         return P if ratios is None else reweigh_classes(P, ratios)
-
-    def predict_log_proba(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
-        """Return the logarithms of the class probabilities; parameters as in ``predict``."""
-        if is_streamed(X):
-            return self._in_blocks("predict_log_proba", X, sample_domain)
-        P = self.predict_proba(X, sample_domain=sample_domain)
-        log_p: FloatArray = np.log(np.maximum(P, np.finfo(P.dtype).tiny))
-        return log_p
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -647,7 +656,9 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
                 f"AutoAdaptedClassifier can't train when only one class is present: the known "
                 f"labels are all {self.classes_[0]!r}."
             )
-        return Labels(codes, len(self.classes_), resolve_metric(self.objective_, self.classes_))
+        return Labels(
+            codes, len(self.classes_), metric_of_objective(self.objective_, self.classes_)
+        )
 
     def _settings_of_choice(self) -> dict[str, Any]:
         return {
@@ -727,7 +738,7 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
 
 @documented_like(AutoAdaptedClassifier)
 class AutoAdaptedRegressor(IntervalPredictor, ScoredRegressor, AutoAdapted):
-    """Regressor that tries every adapter, scores them without target labels, and averages.
+    """Regressor that tries every adapter, scores it without target labels, averages the best.
 
     As `AutoAdaptedClassifier`, for a number as label. Candidates are pairs of an adapter and a
     model, "no adaptation" among them. Tests score each candidate on source rows that are taken as
@@ -762,7 +773,7 @@ class AutoAdaptedRegressor(IntervalPredictor, ScoredRegressor, AutoAdapted):
         Rows of each role that scores are computed on, drawn in proportion to domains and quantiles
         of the label. The members are fitted to all rows.
     keep_rows : bool, default=True
-        Whether to keep at most 1,000 labeled source rows, with what fits that left them out say of
+        Whether to keep at most 1,000 labeled source rows, with predictions by fits without
         them, for ``predict_interval``. They are a part of the model and of its file.
 
     Attributes
@@ -844,11 +855,9 @@ class AutoAdaptedRegressor(IntervalPredictor, ScoredRegressor, AutoAdapted):
         X : {array-like, Dask array} of shape (n_samples, n_features)
             Rows.
         """
-        check_is_fitted(self)
-        if is_streamed(X):
-            return self._in_blocks("predict", X, sample_domain)
-        X = self._validate_rows(X)
-        domain = self._domains_of(sample_domain, X.shape[0])
+        return self._by_rows("predict", X, sample_domain)
+
+    def _by_checked_rows(self, method: str, X: FloatArray, domain: Any) -> Any:
         task = self._label_task
         P: list[FloatArray | None] = [
             task.apply(member.numbers(X, domain)) for member in self.members_
@@ -876,7 +885,7 @@ class AutoAdaptedRegressor(IntervalPredictor, ScoredRegressor, AutoAdapted):
         codes = np.full(len(mask), -1, dtype=np.int64)
         codes[mask] = task.group(values[mask])
         self._label_task = task
-        metric = resolve_number_metric(self.objective_, task.restore)
+        metric = number_metric_of_objective(self.objective_, task.restore)
         return Labels(codes, len(task.edges) + 1, metric, values, task)
 
     def _held_out_units(self, labels: Any, scores: FloatArray) -> tuple[Any, FloatArray]:

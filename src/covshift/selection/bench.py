@@ -25,10 +25,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from covshift.domains import FitDomains
 from covshift.kernels.array_types import FloatArray, IntArray
-from covshift.kernels.distinct_rows import deal_folds, draw_rows
-from covshift.kernels.probabilities import Scaling
+from covshift.kernels.drawn_rows import deal_folds, draw_rows
+from covshift.kernels.probabilities import Scaling, class_shares
 from covshift.measures import classifier_two_sample_test, effective_sample_size
-from covshift.predictors.class_proportions import class_shares
+from covshift.predictors.adapter_steps import uses_target_rows
 from covshift.predictors.fit_and_predict import (
     AdaptedRows,
     FittedCandidate,
@@ -38,7 +38,6 @@ from covshift.predictors.fit_and_predict import (
     predict_candidate,
     problem_size,
     represent,
-    uses_target_rows,
 )
 from covshift.predictors.objectives import Metric
 from covshift.registry import Size
@@ -202,8 +201,12 @@ class Output(NamedTuple):
 def run_scene(candidates: Sequence[Candidate], scene: Scene, n_classes: int) -> list[Output]:
     """Fit candidates to a scene; an adapter that several share is fitted once."""
     adapted: dict[int, _Adapted] = {}
+    # Most estimators see the labeled rows alone; all adapted rows are kept where one sees the
+    # others.
     keep_all = any(uses_target_rows(one.estimator) for one in candidates)
     for one in candidates:
+        # Candidates that share an adapter hold the same object. It is fitted once, which is most of
+        # the time where an adapter is slow and the models on top of it are not.
         if id(one.adapter) not in adapted:
             adapted[id(one.adapter)] = _adapt(one.adapter, scene, keep_all)
     return [_run(one.estimator, adapted[id(one.adapter)], scene, n_classes) for one in candidates]
@@ -237,15 +240,20 @@ def _run(estimator: Any, adapted: _Adapted, scene: Scene, n_classes: int) -> Out
         return Output(None, adapted.error, adapted.seconds)
     start = perf_counter()
     importance = adapted.rows.importance
+    # Few source rows that carry all the weight make an unstable model: scorers disqualify it by
+    # this.
     n_effective = None if importance is None else effective_sample_size(importance)
     with recorded_warnings() as caught:
         try:
             model = fit_estimator(estimator, adapted.rows, scene.labels)
+            # The rows to predict are represented already, hence no adapter.
             fitted = FittedCandidate(None, model)
             if scene.values is None:
                 logits = class_logits(fitted, adapted.Z_test, n_classes, scene.test_domain)
             else:
                 logits = predicted_numbers(fitted, adapted.Z_test, scene.test_domain)
+            # A model that overflows predicts something, and its mean with others would not be a
+            # number.
             error = None if np.isfinite(logits).all() else "its scores are not finite"
         except Exception as raised:
             logits, error = None, _in_a_line(raised)
@@ -331,6 +339,7 @@ class Bench:
             n_jobs=self.n_jobs,
         )
         for name, outputs in self._outputs.items():
+            # Outputs of a scene do not depend on which candidates are beside: none is run again.
             some._outputs[name] = [outputs[i] for i in numbers]
         return some
 
@@ -355,6 +364,8 @@ class Bench:
         Candidates are found by name; the other bench may have more of them. Whether it has the same
         rows is for the caller to know: see `fingerprint`.
         """
+        # Files hold no Python objects, since reading them could run code: names, numbers and JSON
+        # only.
         stored = [str(name) for name in arrays["candidates"]]
         numbers = [stored.index(one.name) for one in self.candidates]
         facts = json.loads(str(arrays["facts"])) if "facts" in arrays else {}
@@ -369,6 +380,7 @@ class Bench:
         """Return a hash of rows, classes, domains, candidates with their settings, and seed."""
         found = hashlib.sha256()
         values = self.problem.values
+        # The type and shape of an array are part of the hash: equal bytes may be other numbers.
         for part in [*self.problem[:5], *([] if values is None else [values])]:
             array = np.ascontiguousarray(part)
             found.update(f"{array.dtype} {array.shape}".encode())
@@ -381,6 +393,8 @@ class Bench:
 
     def rng(self, name: str) -> np.random.RandomState:
         """Return the stream of random numbers of this name."""
+        # A stream for each name: a scorer that draws more numbers than before does not change what
+        # others draw. CRC-32, because Python's hash of a text differs from process to process.
         return np.random.RandomState([self.seed, zlib.crc32(name.encode())])
 
     @property
@@ -406,6 +420,8 @@ class Bench:
     def outputs_left_out(self) -> list[FloatArray | None]:
         """Logits of the source rows, as source rows, by fits that left them out; by candidate."""
         problem = self.problem
+        # The rows left out are predicted as rows of the source, by fits that still adapt to the
+        # target: what is calibrated here is how sure such a fit is of rows that it has not seen.
         fold_of = deal_folds(problem.codes, N_FOLDS, self.rng("folds"))
         scenes = {}
         for fold in range(N_FOLDS):
@@ -455,7 +471,10 @@ class Bench:
         """Return the outputs of every candidate in each of the named scenes."""
         new = {name: scene for name, scene in scenes.items() if not self._has(name, scene)}
         groups = self._groups()
+        # A group, not a candidate, is the unit of parallel work: what shares an adapter stays
+        # together.
         tasks = [(group, scene) for scene in new.values() for group in groups]
+        # Results come back in the order of the tasks, whichever process was first.
         results = iter(self.run_tasks(tasks))
         for name in new:
             outputs: dict[int, Output] = {}

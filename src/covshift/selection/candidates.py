@@ -18,7 +18,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.svm import SVC, LinearSVC
 
 from covshift.predictors import AdaptedClassifier, AdaptedRegressor, JointAlignmentClassifier
-from covshift.predictors.fit_and_predict import does_adapt, uses_target_rows
+from covshift.predictors.adapter_steps import does_adapt, uses_target_rows
 from covshift.predictors.gaussian_kernel_ridge import GaussianKernelRidge
 from covshift.registry import (
     NO_ADAPTATION,
@@ -52,7 +52,7 @@ class Candidate(NamedTuple):
 
     @property
     def adapts(self) -> bool:
-        """Whether it does anything about the target."""
+        """Whether it adapts to the target."""
         return does_adapt(self.adapter, self.estimator)
 
     def model(self) -> AdaptedClassifier | AdaptedRegressor:
@@ -188,15 +188,15 @@ def _candidate(entry: Any, number: int, size: Size, label: Label) -> Candidate:
     if isinstance(adapter, str):
         record = find_record(adapter)
         name, adapter = name or record.name, record.build(size)
-    return Candidate(name or describe(adapter), model_name(estimator), adapter, estimator)
+    return Candidate(name or describe_candidate(adapter), model_name(estimator), adapter, estimator)
 
 
-def describe(estimator: Any) -> str:
+def describe_candidate(estimator: Any) -> str:
     """Return a short name: the class, or those of a pipeline's steps."""
     if estimator is None:
         return RAW
     if isinstance(estimator, Pipeline):
-        return " > ".join(describe(step) for _, step in estimator.steps)
+        return " > ".join(describe_candidate(step) for _, step in estimator.steps)
     return estimator if isinstance(estimator, str) else type(estimator).__name__
 
 

@@ -9,7 +9,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from covshift.kernels.array_types import BoolArray, FloatArray
-from covshift.predictors.objectives import ACCURACY, r2
+from covshift.measures.labeled_scores import r2
+from covshift.predictors.objectives import ACCURACY
 from covshift.selection.assessment import MAX_RISK, MIN_GAIN, Assessment, LabeledRows, assess
 from covshift.selection.bench import Bench, Output, make_scene
 from covshift.selection.expected_gains import expected_gains, number_voters

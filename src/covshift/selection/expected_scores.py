@@ -116,15 +116,9 @@ from covshift.measures import (
     calibrated_confidence,
     difference_of_confidences,
 )
+from covshift.measures.labeled_scores import mean_squared_error, negative_mae, r2
 from covshift.predictors.class_proportions import SHARE_PRIOR, share_ratios
-from covshift.predictors.objectives import (
-    METRICS,
-    decide_classes,
-    is_balanced,
-    mean_squared_error,
-    negative_mae,
-    r2,
-)
+from covshift.predictors.objectives import METRICS, decide_classes, is_balanced
 from covshift.selection.bench import Bench
 from covshift.selection.rehearsals import (
     KINDS,

@@ -61,7 +61,7 @@ from covshift.selection.rehearsals import (
 # Measurement 20(1), 1960.
 
 
-def one_hot(codes: IntArray, n_classes: int) -> FloatArray:
+def _one_hot(codes: IntArray, n_classes: int) -> FloatArray:
     """Return the indicators (..., n_classes) of class numbers (...)."""
     indicators: FloatArray = (codes[..., None] == np.arange(n_classes)).astype(np.float64)
     return indicators
@@ -70,7 +70,7 @@ def one_hot(codes: IntArray, n_classes: int) -> FloatArray:
 def pairwise_kappa(predictions: IntArray, n_classes: int) -> FloatArray:
     """Cohen's kappa (c, c) of every two of c predictions (c, n)."""
     n_candidates, n_rows = predictions.shape
-    H = one_hot(predictions, n_classes)
+    H = _one_hot(predictions, n_classes)
     flat = H.reshape(n_candidates, -1)
     observed = flat @ flat.T / n_rows
     shares = H.mean(axis=1)
@@ -83,9 +83,9 @@ def pairwise_kappa(predictions: IntArray, n_classes: int) -> FloatArray:
     return kappa
 
 
-def committee_shares(predictions: IntArray, weights: FloatArray, n_classes: int) -> FloatArray:
+def _committee_shares(predictions: IntArray, weights: FloatArray, n_classes: int) -> FloatArray:
     """Return the share (n, n_classes) of the weight (c,) that votes for each class of each row."""
-    H = one_hot(predictions, n_classes)
+    H = _one_hot(predictions, n_classes)
     shares: FloatArray = np.einsum("c,cnk->nk", weights / weights.sum(), H)
     return shares
 
@@ -118,9 +118,9 @@ MAX_REPLACEMENTS = 100
 CONVERGED_DIAGONAL = 1e-10  # change of the diagonal, relative to its largest entry
 
 
-def spectral_weights(predictions: IntArray, n_classes: int) -> FloatArray:
+def _spectral_weights(predictions: IntArray, n_classes: int) -> FloatArray:
     """Return weights (c,) of c predictions (c, n), larger for those that agree like better ones."""
-    signs = 2 * one_hot(predictions, n_classes) - 1
+    signs = 2 * _one_hot(predictions, n_classes) - 1
     columns = [1] if n_classes == 2 else range(n_classes)
     weights: FloatArray = np.mean([_leading(np.cov(signs[:, :, k])) for k in columns], axis=0)
     return weights
@@ -162,14 +162,14 @@ def _leading(Q: FloatArray) -> FloatArray:
 # domain adaptation via soft neighborhood density", ICCV 2021.
 
 
-def mean_entropy(P: FloatArray) -> float:
+def _mean_entropy(P: FloatArray) -> float:
     """Return the mean entropy of the rows of P (n, K)."""
     return float(entr(P).sum(axis=1).mean())
 
 
 def mutual_information(P: FloatArray) -> float:
     """Return the entropy of the mean row of P (n, K), less the mean entropy of its rows."""
-    return float(entr(P.mean(axis=0)).sum()) - mean_entropy(P)
+    return float(entr(P.mean(axis=0)).sum()) - _mean_entropy(P)
 
 
 def soft_neighborhood_density(P: FloatArray, temperature: float) -> float:
@@ -215,7 +215,7 @@ def soft_neighborhood_density(P: FloatArray, temperature: float) -> float:
 WEIGHT_ROUNDING = 1e-12
 
 
-def weighted_mean(losses: FloatArray, weights: FloatArray) -> float:
+def _weighted_mean(losses: FloatArray, weights: FloatArray) -> float:
     """Return the mean of losses (n,) weighted by weights (n,); NaN, if no row has weight."""
     total = weights.sum()
     return float(weights @ losses / total) if total > 0 else np.nan
@@ -234,7 +234,7 @@ def deep_embedded_validation(losses: FloatArray, weights: FloatArray) -> float:
 TEMPERATURE = 0.05  # of the soft neighborhood density, as its authors set it
 
 
-def rehearse(bench: Bench, name: str, make: Callable[..., Iterable[PseudoTarget]]) -> FloatArray:
+def _rehearse(bench: Bench, name: str, make: Callable[..., Iterable[PseudoTarget]]) -> FloatArray:
     """Return the mean score over the pseudo-targets of a kind."""
     played = list(make(bench.problem, bench.rng(name)))
     scenes = {f"{name} {number}": one.scene for number, one in enumerate(played)}
@@ -245,36 +245,36 @@ def rehearse(bench: Bench, name: str, make: Callable[..., Iterable[PseudoTarget]
     return np.mean(scores, axis=0) if scores else np.full(len(bench.candidates), np.nan)
 
 
-def rehearse_moved_by_class(bench: Bench) -> FloatArray:
+def _rehearse_moved_by_class(bench: Bench) -> FloatArray:
     """Return the source moved class by class; the committee says of which class target rows are."""
     move = partial(move_by_class, target_codes=_committee(bench).argmax(axis=1))
-    return rehearse(bench, "moved: by class", partial(moved, move=move))
+    return _rehearse(bench, "moved: by class", partial(moved, move=move))
 
 
-def rehearse_class_shares(bench: Bench) -> FloatArray:
+def _rehearse_class_shares(bench: Bench) -> FloatArray:
     """Return the source with the class shares that the target is estimated to have."""
     make = partial(resampled, weights=class_share_weights(bench))
-    return rehearse(bench, "resampled: class shares", make)
+    return _rehearse(bench, "resampled: class shares", make)
 
 
-def rehearse_weighted(bench: Bench) -> FloatArray:
+def _rehearse_weighted(bench: Bench) -> FloatArray:
     """Return the source with rows like the target's more frequent."""
     make = partial(resampled, weights=importance_weights(bench))
-    return rehearse(bench, "resampled: weights", make)
+    return _rehearse(bench, "resampled: weights", make)
 
 
-def validate_on_source(bench: Bench) -> FloatArray:
+def _validate_on_source(bench: Bench) -> FloatArray:
     """Score on source rows left out, each as a row of its own domain."""
     return _validate(bench, lambda codes, predicted: bench.metric(codes, predicted))
 
 
-def validate_weighted(bench: Bench) -> FloatArray:
+def _validate_weighted(bench: Bench) -> FloatArray:
     """Recall on source rows left out, weighed like target rows, averaged over the classes."""
     weights = importance_weights(bench)
 
     def score(codes: IntArray, predicted: IntArray) -> float:
         recalls = [
-            weighted_mean((predicted == codes)[codes == k].astype(float), weights[codes == k])
+            _weighted_mean((predicted == codes)[codes == k].astype(float), weights[codes == k])
             for k in np.unique(codes)
         ]
         return float(np.nanmean(recalls)) if not np.all(np.isnan(recalls)) else np.nan
@@ -282,7 +282,7 @@ def validate_weighted(bench: Bench) -> FloatArray:
     return _validate(bench, score)
 
 
-def validate_with_control_variate(bench: Bench) -> FloatArray:
+def _validate_with_control_variate(bench: Bench) -> FloatArray:
     """Return one less the estimated risk, classes weighing the same, with DEV's control variate."""
     weights = importance_weights(bench)
     codes = bench.problem.codes
@@ -295,7 +295,7 @@ def validate_with_control_variate(bench: Bench) -> FloatArray:
     return _validate(bench, score)
 
 
-def validate_reverse(bench: Bench) -> FloatArray:
+def _validate_reverse(bench: Bench) -> FloatArray:
     """Score on the source of what was learned back from the target's predicted labels."""
     problem = bench.problem
     as_source = np.abs(problem.target_domain) - 1  # -1, -2, ... become 0, 1, ...
@@ -314,14 +314,14 @@ def validate_reverse(bench: Bench) -> FloatArray:
     return scores
 
 
-def agree_with_committee(bench: Bench) -> FloatArray:
+def _agree_with_committee(bench: Bench) -> FloatArray:
     """Return the share of the committee, one vote for each adapter, that agrees on target rows."""
     shares = _committee(bench)
     rows = np.arange(len(shares))
     return _each(bench, lambda output: float(shares[rows, output.codes].mean()))
 
 
-def agree_beyond_chance(bench: Bench) -> FloatArray:
+def _agree_beyond_chance(bench: Bench) -> FloatArray:
     """Return the mean kappa with the predictions of the other adapters on target rows."""
     able, predictions = _predictions(bench)
     scores = np.full(len(bench.candidates), np.nan)
@@ -335,26 +335,26 @@ def agree_beyond_chance(bench: Bench) -> FloatArray:
     return scores
 
 
-def weigh_by_spectrum(bench: Bench) -> FloatArray:
+def _weigh_by_spectrum(bench: Bench) -> FloatArray:
     """Weight in the rank-one structure of the agreement on target rows."""
     able, predictions = _predictions(bench)
     scores = np.full(len(bench.candidates), np.nan)
     if len(able) > 2:  # two classes do not show a structure
-        scores[able] = spectral_weights(predictions, bench.problem.n_classes)
+        scores[able] = _spectral_weights(predictions, bench.problem.n_classes)
     return scores
 
 
-def be_sure(bench: Bench) -> FloatArray:
+def _be_sure(bench: Bench) -> FloatArray:
     """Return the negative mean entropy of the probabilities of target rows."""
-    return _each(bench, lambda output: -mean_entropy(output.probabilities))
+    return _each(bench, lambda output: -_mean_entropy(output.probabilities))
 
 
-def be_sure_and_diverse(bench: Bench) -> FloatArray:
+def _be_sure_and_diverse(bench: Bench) -> FloatArray:
     """Return the information about the class in the probabilities of target rows."""
     return _each(bench, lambda output: mutual_information(output.probabilities))
 
 
-def be_clustered(bench: Bench) -> FloatArray:
+def _be_clustered(bench: Bench) -> FloatArray:
     """Return the soft neighborhood density of the probabilities of target rows."""
     return _each(bench, lambda output: soft_neighborhood_density(output.probabilities, TEMPERATURE))
 
@@ -378,7 +378,7 @@ def _committee(bench: Bench) -> FloatArray:
         )
     names = [bench.candidates[i].adapter_name for i in able]
     weights = np.array([1 / names.count(name) for name in names])
-    return committee_shares(predictions, weights, bench.problem.n_classes)
+    return _committee_shares(predictions, weights, bench.problem.n_classes)
 
 
 def _predictions(bench: Bench) -> tuple[IntArray, IntArray]:
@@ -401,21 +401,21 @@ PSEUDO_TARGETS: dict[str, Callable[..., Iterable[PseudoTarget]]] = {
     "moved: Gaussian": partial(moved, move=move_gaussian),
 }
 REHEARSALS: dict[str, Callable[[Bench], FloatArray]] = {
-    name: partial(rehearse, name=name, make=make) for name, make in PSEUDO_TARGETS.items()
+    name: partial(_rehearse, name=name, make=make) for name, make in PSEUDO_TARGETS.items()
 }
 SCORERS: dict[str, Callable[[Bench], FloatArray]] = {
     **REHEARSALS,
-    "moved: by class": rehearse_moved_by_class,
-    "resampled: class shares": rehearse_class_shares,
-    "resampled: weights": rehearse_weighted,
-    "source CV": validate_on_source,
-    "weighted CV": validate_weighted,
-    "DEV": validate_with_control_variate,
-    "reverse": validate_reverse,
-    "committee": agree_with_committee,
-    "kappa": agree_beyond_chance,
-    "spectral": weigh_by_spectrum,
-    "entropy": be_sure,
-    "information": be_sure_and_diverse,
-    "density": be_clustered,
+    "moved: by class": _rehearse_moved_by_class,
+    "resampled: class shares": _rehearse_class_shares,
+    "resampled: weights": _rehearse_weighted,
+    "source CV": _validate_on_source,
+    "weighted CV": _validate_weighted,
+    "DEV": _validate_with_control_variate,
+    "reverse": _validate_reverse,
+    "committee": _agree_with_committee,
+    "kappa": _agree_beyond_chance,
+    "spectral": _weigh_by_spectrum,
+    "entropy": _be_sure,
+    "information": _be_sure_and_diverse,
+    "density": _be_clustered,
 }

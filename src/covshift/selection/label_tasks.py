@@ -33,16 +33,14 @@ from scipy.special import ndtr, softmax
 from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.kernels.feature_scales import feature_scales, feature_variances
 from covshift.kernels.probabilities import Scaling, fit_scaling, scaled_probabilities
-from covshift.predictors.objectives import (
-    METRICS,
-    Metric,
+from covshift.measures.labeled_scores import (
     accuracy,
     balanced_accuracy,
-    decide_classes,
     mean_squared_error,
     negative_mae,
     r2,
 )
+from covshift.predictors.objectives import METRICS, Metric, decide_classes
 
 ROOM = 0.1  # extension of the range of known labels, on either side
 N_GROUPS = 5  # groups by the label, for drawing and dealing rows

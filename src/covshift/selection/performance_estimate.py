@@ -52,6 +52,7 @@ from sklearn.utils.validation import check_is_fitted
 from covshift.base import check_option
 from covshift.domains.roles_and_labels import is_missing
 from covshift.kernels.array_types import FloatArray, IntArray
+from covshift.kernels.probabilities import class_shares
 from covshift.measures import (
     SourceSupport,
     accuracy_under_class_shares,
@@ -62,7 +63,6 @@ from covshift.measures import (
     importance_weighted_calibration,
     transported_confidence,
 )
-from covshift.predictors.class_proportions import class_shares
 from covshift.predictors.held_out_rows import HeldOutRows, NoHeldOutRowsError, kept_features
 from covshift.predictors.objectives import (
     ACCURACY,
@@ -111,7 +111,7 @@ def compare_rows(A: FloatArray, B: FloatArray) -> tuple[float, float, FloatArray
     return separation, outside, weights if weights.any() else np.ones(len(A))
 
 
-def single_estimates(scored: Scored, weights: FloatArray) -> dict[str, float]:
+def _single_estimates(scored: Scored, weights: FloatArray) -> dict[str, float]:
     """Return the score on the new rows by each estimator; ``weights`` are density ratios."""
     P_held, y, P = scored.held.scores, scored.held.y, scored.P
     metric = METRIC_NAMES[scored.objective]
@@ -141,7 +141,7 @@ def quantities_of(
     some = np.linspace(0, len(scored.X) - 1, min(len(scored.X), MAX_ROWS)).astype(int)
     separation, outside, weights = compared or compare_rows(scored.held.X, scored.X[some])
     reference = METRICS[scored.objective](scored.held.y, scored.predicted_held)
-    estimates = single_estimates(scored, weights)
+    estimates = _single_estimates(scored, weights)
     quantities = {"one": 1.0, "reference": float(reference)}
     quantities |= {name: reference - value for name, value in estimates.items()}
     quantities |= {f"{name}, separated": separation**0.5 * quantities[name] for name in SEPARATED}
@@ -280,7 +280,7 @@ def estimate_performance(
     expected = predict_score(quantities, coefficients()[scored.objective])
     n_labels = 0
     if y_known is not None:
-        rows, codes = known_codes(y_known, model.classes_, len(scored.X))
+        rows, codes = _known_codes(y_known, model.classes_, len(scored.X))
         n_labels = len(rows)
         if n_labels:
             right = (scored.predicted[rows] == codes).astype(float)
@@ -315,11 +315,11 @@ def _score_rows(model: Any, X: Any, sample_domain: Any, objective: str) -> Score
     predicted = np.searchsorted(model.classes_, model.predict(X, sample_domain=sample_domain))
     shares = class_shares(held.y, P.shape[1])
     of_held = decide_classes(held.scores, _objective_of(model), shares)
-    drop = domain_drop(getattr(model, "assessment_", None), len(getattr(model, "members_", ())))
+    drop = _domain_drop(getattr(model, "assessment_", None), len(getattr(model, "members_", ())))
     return Scored(held, of_held, kept_features(X), P, predicted, objective, drop)
 
 
-def domain_drop(assessment: Any, n_members: int) -> float:
+def _domain_drop(assessment: Any, n_members: int) -> float:
     """How far the score fell on source domains that fits left out; 0 where that is not known."""
     if assessment is None:
         return 0.0
@@ -330,7 +330,7 @@ def domain_drop(assessment: Any, n_members: int) -> float:
     return float(scores[SOURCE_CV][key] - scores[SOURCE_DOMAINS][key])
 
 
-def known_codes(y_known: Any, classes: Any, n_rows: int) -> tuple[IntArray, IntArray]:
+def _known_codes(y_known: Any, classes: Any, n_rows: int) -> tuple[IntArray, IntArray]:
     """Return the numbers of the rows whose labels are known, and their class numbers."""
     labels = np.asarray(y_known, dtype=object)
     if labels.shape != (n_rows,):

@@ -31,7 +31,7 @@ from covshift.adapters.correlation_alignment import mean_and_covariance
 from covshift.adapters.domain_quantile_transformer import feature_quantiles, quantile_ranks
 from covshift.adapters.linear_monge_alignment import monge_matrix
 from covshift.kernels.array_types import BoolArray, FloatArray, IntArray
-from covshift.kernels.distinct_rows import deal_folds
+from covshift.kernels.drawn_rows import deal_folds
 from covshift.kernels.feature_scales import feature_deviations, feature_scales
 from covshift.measures import classifier_two_sample_test
 from covshift.selection.bench import Bench, Problem, Scene, make_scene
@@ -84,6 +84,8 @@ def residual_clusters(problem: Problem, rng: np.random.RandomState) -> Iterator[
     """Yield the clusters of rows about the means of their classes: groups without names."""
     means = np.stack([problem.X_source[problem.codes == k].mean(axis=0) for k in _classes(problem)])
     position = np.searchsorted(_classes(problem), problem.codes)
+    # About the mean of its class, a row shows where it comes from rather than what it is: clusters
+    # of the rows themselves would often be the classes.
     residuals = _standardized(problem.X_source) - _standardized(problem.X_source, means)[position]
     seed = rng.randint(2**31 - 1)
     n_clusters = min(N_CLUSTERS, len(np.unique(residuals, axis=0)))
@@ -104,6 +106,7 @@ def target_like(problem: Problem, rng: np.random.RandomState) -> Iterator[Pseudo
         chosen = np.zeros(len(problem.codes), dtype=bool)
         for k in _classes(problem):
             rows = np.flatnonzero(problem.codes == k)
+            # Within each class, so that class proportions stay: these are another rehearsal.
             most_like_first = rows[np.argsort(-test.scores_A[rows], kind="stable")]
             chosen[most_like_first[: round(share * len(rows))]] = True
         if _can_play(problem, chosen):
@@ -114,6 +117,8 @@ def moved(
     problem: Problem, rng: np.random.RandomState, move: Move, halves: Sequence[int] = (0, 1)
 ) -> Iterator[PseudoTarget]:
     """Yield halves of the source, moved as the source must be moved to become like the target."""
+    # One half is moved and taken as the target; the other stays and is learned from. The same rows
+    # on both sides would let a model know the labels that it is scored by.
     half_of = deal_folds(problem.codes, 2, rng)
     for half in halves:
         played = half_of == half
@@ -126,6 +131,7 @@ def resampled(
     problem: Problem, rng: np.random.RandomState, weights: FloatArray
 ) -> Iterator[PseudoTarget]:
     """Yield each half of the source, its rows drawn with replacement by their weights."""
+    # There are no weights where class proportions of the target cannot be estimated.
     if np.isnan(weights).any():
         return
     halves = deal_folds(problem.codes, 2, rng)
@@ -133,6 +139,7 @@ def resampled(
         rows = np.flatnonzero(halves == half)
         if weights[rows].sum() > 0 and _can_play(problem, halves == half):
             drawn = rng.choice(rows, size=len(rows), p=weights[rows] / weights[rows].sum())
+            # One class alone would make every score a matter of that class.
             if len(np.unique(problem.codes[drawn])) > 1:
                 yield _played_by(problem, halves == half, drawn)
 
@@ -147,6 +154,7 @@ def move_quantiles(problem: Problem, X: FloatArray, codes: IntArray) -> FloatArr
     n_quantiles = min(N_QUANTILES, len(problem.X_source), len(problem.X_target))
     if n_quantiles < 2:
         return X
+    # A value keeps its rank and takes the value that has this rank in the target.
     ranks = quantile_ranks(X, feature_quantiles(problem.X_source, n_quantiles))
     wanted = feature_quantiles(problem.X_target, n_quantiles)
     references = np.linspace(0, 1, n_quantiles)
@@ -158,6 +166,8 @@ def move_gaussian(problem: Problem, X: FloatArray, codes: IntArray) -> FloatArra
     """Give the rows the target's mean and covariance, by the least movement of a Gaussian."""
     mean, covariance, _ = mean_and_covariance(problem.X_source, None)
     target_mean, target_covariance, _ = mean_and_covariance(problem.X_target, None)
+    # Of all maps that give the covariance, the optimal transport between Gaussians moves rows the
+    # least, so that labels are most likely to stay right.
     moved_rows: FloatArray = target_mean + (X - mean) @ monge_matrix(covariance, target_covariance)
     return moved_rows
 
@@ -193,6 +203,7 @@ def _played_by(
         problem.codes[~played],
         problem.source_domain[~played],
         problem.X_source[rows] if X is None else X,
+        # One domain for all of them: candidates must not learn from which sources they come.
         np.full(len(rows), PSEUDO_TARGET),
         values=None if problem.values is None else problem.values[~played],
     )
@@ -262,6 +273,7 @@ def pseudo_targets(bench: Bench, kind: str) -> Iterator[tuple[str, PseudoTarget]
     """Names and scenes of a kind. One half is moved in each way: both would cost twice as much."""
     problem = bench.problem
     if kind == MOVED:
+        # Each way has its own stream of numbers and its own half.
         for name, move, half in (
             ("moved: Gaussian", move_gaussian, 0),
             ("moved: quantiles", move_quantiles, 1),

@@ -90,7 +90,7 @@ def read_scores(bench: Bench, path: str | PathLike[str]) -> None:
             f"{name} is not a file of scores, or is damaged: {error!s:.100}. {WHAT_TO_DO}"
         ) from None
     if known != _about(bench):
-        raise ScoreFileError(f"The scores in {name} are of other rows or settings. {WHAT_TO_DO}")
+        raise ScoreFileError(f"The scores in {name} belong to other rows or settings. {WHAT_TO_DO}")
     try:
         bench.restore(arrays)
     except Exception:  # a forged file whose parts do not fit each other
@@ -119,7 +119,7 @@ def _read_arrays(archive: ZipFile) -> dict[str, Any]:
     for member in members:
         name = member.filename.removesuffix(".npy")
         if name in arrays or name == member.filename:
-            raise ValueError("it holds something else than arrays")
+            raise ValueError("it holds objects other than arrays")
         with archive.open(member) as file:
             arrays[name] = _read_array(file, member.file_size, name)
     return arrays

@@ -47,7 +47,7 @@ class WindowTransformer(TransformerMixin, BaseEstimator):
                 check_rows_of(X)
                 X = np.zeros((min(X.shape[0], 1), X.shape[1]))  # checked where they are read
             X = validate_rows(self, X, dtype=(np.float64, np.float32))
-            self.window_length_ = channel_length(X.shape[1], self.n_channels)
+            self.window_length_ = _channel_length(X.shape[1], self.n_channels)
             self._check_parameters()
         return self
 
@@ -119,7 +119,7 @@ class WindowTransformer(TransformerMixin, BaseEstimator):
         return tags
 
 
-def channel_length(n_features: int, n_channels: int) -> int:
+def _channel_length(n_features: int, n_channels: int) -> int:
     """Return the samples of each channel of a window, or say that they do not add up."""
     if n_features % n_channels:
         raise ValueError(

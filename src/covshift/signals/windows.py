@@ -128,7 +128,7 @@ def iter_windows(
 
 
 def check_recordings_apart(recording: Any, side: Any) -> None:
-    """Raise an error if a recording has windows on several sides of a split.
+    """Raise an error if windows of one recording are on several sides of a split.
 
     Windows of one recording resemble each other far more than windows of two recordings. A model
     that is trained on some of them and tested on others is tested on what it has seen.

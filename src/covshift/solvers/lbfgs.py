@@ -29,7 +29,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from covshift.solvers.array_api import (
+from covshift.solvers.device_arrays import (
     Places,
     cast,
     dot,

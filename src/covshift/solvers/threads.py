@@ -88,7 +88,7 @@ Run: TypeAlias = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 Task: TypeAlias = Callable[[Run, Callable[[], bool]], Any]
 
 
-def run_tasks(tasks: Sequence[Task], n_jobs: int | None) -> list[Any]:
+def run_on_threads(tasks: Sequence[Task], n_jobs: int | None) -> list[Any]:
     """Run every task; results in that order.
 
     Several tasks share the threads; a single one gets them for its parts. BLAS sums in
@@ -236,5 +236,5 @@ class _SharedSource:
 def _close(items: Any) -> None:
     """Close a generator that no other thread runs."""
     if hasattr(items, "close"):
-        with suppress(ValueError):  # it runs: who runs it closes it afterwards
+        with suppress(ValueError):  # it runs: who runs it closes it afterward
             items.close()

@@ -27,19 +27,20 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from covshift.domains import Unit, pick_rows, unit_codes
+from covshift.domains import Unit, unit_codes
 from covshift.kernels.array_types import IntArray
-from covshift.kernels.row_blocks import look_at, view_rows
+from covshift.kernels.row_blocks import pick_ascending_rows, view_rows
 from covshift.row_checks import (
     check_magnitude,
     check_rows_of,
     check_width,
+    count_unreadable,
     is_dask,
     largest_magnitude,
     refuse_dask,
     validate_rows,
 )
-from covshift.solvers.array_api import (
+from covshift.solvers.device_arrays import (
     bring_to_host,
     float_type,
     gather,
@@ -71,17 +72,21 @@ class OpenRows(ABC):
     ----------
     shape : (n, m).
     dtype : working precision, that of every computation: float32 or float64.
+    in_parts, on_device : of which kind the rows are; in memory, if neither. For computations that
+        are a different program for each kind; others call the methods.
     """
 
     shape: tuple[int, int]
     dtype: Any
+    in_parts = False
+    on_device = False
     place = "with numpy"  # the library that computes with them, and on which device
 
     def check_beside(self, fitted: Any) -> None:
         """Refuse rows that are elsewhere than a fitted array."""
-        if place_of(fitted) != self.place:
+        if _place_of(fitted) != self.place:
             raise ValueError(
-                f"The filters were fitted {place_of(fitted)} and X is {self.place}: they must be "
+                f"The filters were fitted {_place_of(fitted)} and X is {self.place}: they must be "
                 "in one place. Tensors need sklearn.config_context(array_api_dispatch=True) here "
                 "as in fit; covshift.to_numpy(model) is the model for NumPy arrays."
             )
@@ -142,7 +147,9 @@ class MemoryRows(OpenRows):
 
     def measure(self, units: Units, of_rows: OfRows, of_stream: OfStream) -> dict[Unit, Any]:
         """Learn something of each unit from its rows."""
-        return {unit: of_rows(pick_rows(self._X, rows), unit) for unit, rows in units.items()}
+        return {
+            unit: of_rows(pick_ascending_rows(self._X, rows), unit) for unit, rows in units.items()
+        }
 
     def draw(self, members: Any, n_rows: int) -> Any:
         """Return a copy of all rows that a mask holds."""
@@ -174,6 +181,7 @@ class RowStream(OpenRows):
     """
 
     is_sparse: bool
+    in_parts = True
 
     @property
     def data(self) -> Any:
@@ -234,7 +242,7 @@ class RowStream(OpenRows):
         return tuple(bring_home(value) for value in values)
 
 
-def place_of(array: Any) -> str:
+def _place_of(array: Any) -> str:
     """Return the library of an array and, unless that is NumPy, its device."""
     if isinstance(array, np.ndarray):
         return OpenRows.place
@@ -247,14 +255,14 @@ def bring_home(values: Any) -> Any:
 
 
 def sample_rows(members: Any, n_rows: int, seed: Any = 0) -> IntArray:
-    """Numbers of at most ``n_rows`` of the rows that a mask holds, drawn at random, ascending."""
+    """Draw at most ``n_rows`` numbers of a stream's rows, of those that a mask holds, ascending."""
     rows = np.flatnonzero(members)
     if len(rows) <= n_rows:
         return rows
     return np.sort(np.random.RandomState(seed).choice(rows, n_rows, replace=False))
 
 
-def add_up(results: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
+def _add_up(results: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
     """Sum tuples of arrays, entry by entry, from the first to the last."""
     return reduce(_add, results)
 
@@ -301,7 +309,7 @@ class ArrayRows(RowStream):
             rows = self.X[start:stop] if not self.is_sparse else view_rows(self.X, start, stop)
             return function(rows, codes[start:stop], *arguments)
 
-        return add_up(run(of_part, list(pairwise(self._bounds))))
+        return _add_up(run(of_part, list(pairwise(self._bounds))))
 
     def pick(self, rows: Any) -> Any:
         """These rows as an array in memory."""
@@ -318,11 +326,11 @@ class ArrayRows(RowStream):
             part = slice(start, start + step)
             rows = np.array(self.X[part])  # out of the map, or it would be taken for one
             release(self.X)
-            result[part] = call_on_part(rows, domain_of_part(sample_domain, part), method)
+            result[part] = call_on_part(rows, _domain_of_part(sample_domain, part), method)
         return result
 
 
-def domain_of_part(domain: Any, part: slice) -> Any:
+def _domain_of_part(domain: Any, part: slice) -> Any:
     """Return the domains of some rows: a part of them, or the one of all rows."""
     return domain[part] if isinstance(domain, np.ndarray) else domain
 
@@ -339,7 +347,7 @@ def call_on_part(rows: Any, domain: Any, method: Callable[..., Any]) -> Any:
 # --- Rows that live on a device: which are taken, how they are checked, and where they go ---
 
 
-def check_device_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
+def _check_device_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     """Check rows as scikit-learn's `validate_data` does, and that their squares do not overflow."""
     _check_compatibility(is_tensor(X))
     if is_tensor(X) and "strided" not in str(X.layout):
@@ -360,8 +368,10 @@ def check_device_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
 class DeviceRows(OpenRows):
     """Rows of a tensor, or of another array on a device, checked; computed with where they are."""
 
+    on_device = True
+
     def __init__(self, X: Any) -> None:
-        self._X, self.shape, self.dtype, self.place = X, X.shape, float_type(X), place_of(X)
+        self._X, self.shape, self.dtype, self.place = X, X.shape, float_type(X), _place_of(X)
 
     @property
     def data(self) -> Any:
@@ -397,7 +407,7 @@ def _check_compatibility(tensors: bool) -> None:
         import array_api_compat.torch  # noqa: F401
     except ImportError:
         raise ImportError(
-            "Fitting tensors where they are needs the extra gpu: pip install 'covshift[gpu]'."
+            "Fitting tensors on their device needs the extra gpu: pip install 'covshift[gpu]'."
         ) from None
 
 
@@ -457,7 +467,7 @@ class DaskRows(RowStream):
         import dask
 
         shared = dask.delayed(_Call(function, arguments), pure=False)
-        apply, add = dask.delayed(_apply, pure=False), dask.delayed(add_up, pure=False)
+        apply, add = dask.delayed(_apply, pure=False), dask.delayed(_add_up, pure=False)
         parts = [apply(shared, block, own) for block, own in zip(self._kept, codes, strict=True)]
         while len(parts) > 1:
             parts = [add(parts[i : i + FAN_IN]) for i in range(0, len(parts), FAN_IN)]
@@ -489,7 +499,7 @@ class DaskRows(RowStream):
         blocks = self._X.to_delayed().ravel()
         mapped = [
             da.from_delayed(
-                call(block, domain_of_part(sample_domain, slice(start, stop)), shared),
+                call(block, _domain_of_part(sample_domain, slice(start, stop)), shared),
                 shape=(stop - start, *like.shape[1:]),
                 dtype=like.dtype,
             )
@@ -608,7 +618,7 @@ def open_rows(
     if accept_device and stays_on_device(X):
         if if_on_device is not None:
             if_on_device()
-        return DeviceRows(check_device_rows(estimator, X, reset=reset))
+        return DeviceRows(_check_device_rows(estimator, X, reset=reset))
     X = validate_rows(
         estimator,
         X,
@@ -624,7 +634,7 @@ def open_rows(
 
 
 def rows_in_memory(estimator: Any, X: Any, *, reset: bool) -> Any:
-    """Check rows for an estimator that needs them in memory, and return the array.
+    """Open rows for an estimator that needs them in memory, checked, and return the array.
 
     Those of a file are read, however large it is; those of Dask, which may be on many machines,
     are refused.
@@ -654,7 +664,7 @@ def _look_through(estimator: Any, stream: RowStream, squared_in: Any, allow_nan:
     no_codes = stream.split(np.zeros(stream.shape[0], dtype=np.int8))
     precision = stream.dtype if isinstance(squared_in, str) else squared_in
     limit = np.inf if precision is None else largest_magnitude(precision)
-    n_nan, n_infinite, n_large = stream.sums(look_at, no_codes, stream.dtype, limit)
+    n_nan, n_infinite, n_large = stream.sums(count_unreadable, no_codes, stream.dtype, limit)
     if n_infinite:
         raise ValueError(f"Input X contains infinity, in {n_infinite} places.")
     if n_nan and not allow_nan:
@@ -736,7 +746,7 @@ def draw_in_memory(
 
 
 def warn_sampled(what: str, n_drawn: int, n_rows: int, error: str) -> None:
-    """Warn that ``what`` was learned from a sample, with its size and error."""
+    """Warn that ``what`` was learned from a sample of a stream's rows, with its size and error."""
     warnings.warn(
         f"{what} from {n_drawn:,} of {n_rows:,} rows, drawn at random: {error}.",
         SampledRowsWarning,

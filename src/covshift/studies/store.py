@@ -98,6 +98,8 @@ class Store:
 
     def finished_tasks(self) -> set[str]:
         """Return the keys of the tasks of which every trial is stored without an error."""
+        # A task is finished as a whole. One that was stored with fewer trials than it has, or with
+        # an error, is run again.
         query = (
             "SELECT task FROM trials GROUP BY task "
             "HAVING COUNT(*) = MAX(task_size) AND COUNT(error) = 0"
@@ -109,6 +111,7 @@ class Store:
         """Store the outcome of one task in place of what there was: all of it, or nothing."""
         task = (task_key(trials), len(trials))
         shared = (json.dumps(outcome.warnings), outcome.seconds, _now(), self.run)
+        # A task that failed has rows, too, so that the error can be shown and counted.
         results: Sequence[str | None] = outcome.results or [None] * len(trials)
         rows = [
             (
@@ -171,6 +174,7 @@ def open_store(
         use, of another version of covshift, or not one of results.
     """
     path = Path(path)
+    # Before the file is touched: settings that cannot be stored are an error of the caller.
     settings = to_json(run_settings or {}, "run_settings", finite=False)
     try:
         prepare_folder(path.parent, MIN_FREE_TRIAL_BYTES)
@@ -185,6 +189,8 @@ def open_store(
     try:
         with _explaining(path), _transaction(connection, "EXCLUSIVE"):
             _check_origin(path, connection)
+            # After the check of the origin: --fresh must not delete the database of another
+            # program.
             if fresh:
                 _write_schema(connection)
             _check_version(path, _check_format(path, connection))
@@ -237,6 +243,7 @@ def stored_experiments(path: str | os.PathLike[str]) -> set[str]:
 def _warn_of_other_versions(
     path: Path, connection: sqlite3.Connection, versions: dict[str, str]
 ) -> None:
+    # Runs whose trials were all replaced since do not count.
     used = "SELECT versions FROM runs WHERE run IN (SELECT run FROM trials)"
     earlier = [json.loads(text) for (text,) in connection.execute(used)]
     changes = []
@@ -272,7 +279,7 @@ def _records(connection: sqlite3.Connection) -> list[Record]:
     ]
 
 
-def write_table(
+def write_records(
     records: Iterable[Record], path: str | os.PathLike[str], *, timings: bool = False
 ) -> None:
     """Write records as CSV or JSON, after the ending of the file's name.
@@ -293,8 +300,8 @@ def write_table(
     -----
     CSV: a column for each setting, ``settings.name``, and each result, ``result.name``, empty
     where a trial has none. Strings stand as they are; everything else as JSON. JSON: a list of
-    objects. Not-a-number and infinities, which JSON has not, are the strings "NaN", "Infinity"
-    and "-Infinity" there. Floats are exact in both.
+    objects. Not-a-number and infinities, which JSON does not have, are the strings "NaN",
+    "Infinity" and "-Infinity" there. Floats are exact in both.
     """
     path = Path(path)
     rows = [_row(record, timings) for record in records]
@@ -372,6 +379,8 @@ def _connect(path: Path) -> sqlite3.Connection:
     if path.stat().st_size == 0:  # SQLite would take it for a new database
         raise StoreError(f"{path} is empty, not a file of results: {WAY_OUT}.")
     with _explaining(path):
+        # mode=rw makes no new file. Without a timeout a file in use is an error at once; the lock
+        # is kept until the file is closed, so that a second run cannot write between two tasks.
         uri = f"{path.absolute().as_uri()}?mode=rw"
         connection = sqlite3.connect(uri, uri=True, timeout=0, isolation_level=None)
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")

@@ -57,7 +57,7 @@ class Trial:
         if isinstance(seed, bool) or not 0 <= number <= STORED_SEEDS:
             raise ValueError(f"seed must be an integer from 0 to {STORED_SEEDS}, got {seed!r}.")
         # Settings are kept as text: neither the caller nor a function that is given the trial
-        # can change them afterwards, and equal texts are equal keys.
+        # can change them afterward, and equal texts are equal keys.
         object.__setattr__(self, "experiment", str(experiment))
         object.__setattr__(self, "settings_json", to_json(settings, "settings", finite=True))
         object.__setattr__(self, "seed", number)
@@ -109,7 +109,7 @@ class TaskOutcome:
 
 
 def to_json(value: Any, name: str, *, finite: bool) -> str:
-    """Write plain data as canonical JSON, or say which part of it is not plain.
+    """Write plain data of a trial as canonical JSON, or say which part of it is not plain.
 
     Parameters
     ----------

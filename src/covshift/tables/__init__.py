@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from covshift.tables.adapting import adapt_model, adapt_tables, choose_estimator, describe_model
     from covshift.tables.diagnosing import diagnose_tables
     from covshift.tables.encoder import TableEncoder
-    from covshift.tables.errors import TableError
     from covshift.tables.file_pairs import Split, read_pair
     from covshift.tables.labeling import LabelingSession
     from covshift.tables.matching import MatchedTables, match_tables
+    from covshift.tables.messages import TableError
     from covshift.tables.model_updates import update_model
     from covshift.tables.monitoring_batch import monitor_batch
     from covshift.tables.monitoring_history import append_history, read_history
@@ -46,7 +46,7 @@ _MODULE_OF = {
     "Table": "reading",
     "TableClassifier": "table_models",
     "TableEncoder": "encoder",
-    "TableError": "errors",
+    "TableError": "messages",
     "TableReader": "reading",
     "TableRegressor": "table_models",
     "TableSchema": "schema",

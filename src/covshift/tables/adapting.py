@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from covshift.kernels.probabilities import class_shares, is_unbalanced
 from covshift.predictors import AdaptedClassifier, AdaptedRegressor
 from covshift.predictors.adapted import AdaptedEstimator
-from covshift.predictors.class_proportions import class_shares, is_unbalanced
 from covshift.predictors.objectives import (
     ACCURACY,
     BALANCED_ACCURACY,
@@ -24,24 +24,30 @@ from covshift.registry import AUTO, find_record, records
 from covshift.report.document import to_plain
 from covshift.selection import AutoAdaptedClassifier, AutoAdaptedRegressor
 from covshift.selection.assessment import MAX_RISK
-from covshift.selection.candidates import describe, find_model, make_model, model_name, named_model
+from covshift.selection.candidates import (
+    describe_candidate,
+    find_model,
+    make_model,
+    model_name,
+    named_model,
+)
 from covshift.selection.vote import FewerMembersWarning
 from covshift.solvers.threads import one_blas_thread
 from covshift.tables.columns import domain_texts
 from covshift.tables.encoder import TableEncoder
-from covshift.tables.errors import TableError, one_line
 from covshift.tables.label_column import CLASSIFICATION, REGRESSION
 from covshift.tables.matching import MatchedTables
-from covshift.tables.model_reader import open_for_model, read_most
+from covshift.tables.messages import TableError, one_line
+from covshift.tables.model_reader import open_for_model
 from covshift.tables.own_models import (
     check_own_model,
     inner_model,
     trial_rows,
     with_any_labels,
 )
-from covshift.tables.reading import sample_note
+from covshift.tables.reading import read_most
 from covshift.tables.table_models import TableClassifier, TableEstimator, TableRegressor
-from covshift.tables.table_words import NOT_ADAPTED, say_scored, say_unbalanced
+from covshift.tables.table_words import NOT_ADAPTED, say_sampled, say_scored, say_unbalanced
 from covshift.warning_filters import ignored_warnings
 
 LEADERBOARD_HEAD = 10
@@ -92,7 +98,7 @@ def check_choice(
 
 
 def check_objective(objective: str | None, task: str = CLASSIFICATION) -> str:
-    """Return the objective, the task's first by default; refuse one of the other task."""
+    """Return the objective to adapt for, the task's first by default; refuse the other task's."""
     allowed = REGRESSION_OBJECTIVES if task == REGRESSION else OBJECTIVES
     if objective is None:
         return allowed[0]
@@ -278,7 +284,7 @@ def describe_model(
     }
     if tables.labeled_rows is not None:
         card["data"]["new rows with a label"] = len(tables.labeled_rows)
-    if is_automatic(estimator):
+    if _is_automatic(estimator):
         card["notes"] += _scored_rows_note(estimator.max_rows, tables)
         card["decision"] = estimator.decision_
         if estimator.assessment_ is not None:
@@ -297,9 +303,9 @@ def describe_model(
 
 
 def list_members(model: TableEstimator) -> list[dict[str, Any]]:
-    """Return what predicts, with weights: the members of a vote, or the one classifier."""
+    """Return what an adapted model predicts with: the members of a vote, or the one classifier."""
     estimator = model.estimator_
-    if not is_automatic(estimator):
+    if not _is_automatic(estimator):
         return [{"candidate": _one_name(estimator), "weight": 1.0}]
     return [
         {"candidate": member.candidate.name, "weight": round(member.weight, 4)}
@@ -310,7 +316,7 @@ def list_members(model: TableEstimator) -> list[dict[str, Any]]:
 def adapt_model(
     model: TableEstimator, path: Any, *, domain: str | None = None, **options: Any
 ) -> tuple[TableEstimator, dict[str, Any]]:
-    """Return a model for the rows of another file, learned without the training rows.
+    """Adapt a model to the rows of another file, without the training rows.
 
     Members of a vote that cannot learn a new target leave it, which the summary says; if the
     others have less than half of its weight, the model is refused.
@@ -344,7 +350,7 @@ def adapt_model(
     reader.departures.add(frame)
     read = reader.notes()
     if table.rows is not None:
-        read.append(sample_note(len(table.rows), reader.reader.n_rows))
+        read.append(say_sampled(len(table.rows), reader.reader.n_rows))
     notes = [f"{one_line(Path(path).name)}: {note}" for note in read]
     if not model.adapts_:
         notes.append(NOT_ADAPTED)
@@ -362,7 +368,7 @@ def adapt_model(
             "covshift adapt TRAIN NEW --label COL --out MODEL. Models made with one of these "
             f"adapters can: {', '.join(one.name for one in records() if one.learns_targets)}."
         ) from error
-    if is_automatic(adapted.estimator_):
+    if _is_automatic(adapted.estimator_):
         adapted.estimator_.assessment_ = None  # the assessment belongs to the earlier target
     summary = {
         "file": one_line(Path(path).name, 200),
@@ -378,7 +384,7 @@ def _left_the_vote(before: TableEstimator, after: TableEstimator) -> list[str]:
     return [one["candidate"] for one in list_members(before) if one["candidate"] not in names]
 
 
-def is_automatic(estimator: Any) -> bool:
+def _is_automatic(estimator: Any) -> bool:
     """Return whether a fitted estimator has chosen its members by itself."""
     return hasattr(estimator, "members_")
 
@@ -422,7 +428,7 @@ def _one_name(estimator: Any) -> str:
     if not isinstance(estimator, AdaptedEstimator):
         return model_name(estimator)
     adapter, model = estimator.adapter, estimator._base_estimator()
-    name = find_record(adapter).name if isinstance(adapter, str) else describe(adapter)
+    name = find_record(adapter).name if isinstance(adapter, str) else describe_candidate(adapter)
     return f"{name} + {model_name(inner_model(model))}"
 
 

@@ -11,14 +11,14 @@ from typing import Any
 import pyarrow as pa
 
 from covshift.solvers.threads import read_ahead
-from covshift.tables.errors import listed, one_line, refused_as, table_error
 from covshift.tables.file_formats import (
     Format,
     check_unchanged,
     file_state,
     identify_file,
 )
-from covshift.tables.text_layout import column_names, is_row_names, plain_name
+from covshift.tables.messages import listed, one_line, refused_as, table_error
+from covshift.tables.text_layout import is_row_names, names_of_header, plain_name
 
 ROWS_PER_BATCH = 1 << 15
 # Read ahead of each column of a Parquet file: a thousand columns take 64 MB.
@@ -43,7 +43,7 @@ class ArrowBatches:
                 self.n_total = source.metadata.num_rows if kind == "parquet" else None
             header = tuple(plain_name(str(field.name)) for field in schema)
         self.types = [field.type for field in schema]
-        self.names, self.nameless, self.notes = column_names(header)
+        self.names, self.nameless, self.notes = names_of_header(header)
         self.row_names = [
             self.names[i] for i, name in enumerate(header) if name and is_row_names(i, name)
         ]
@@ -51,7 +51,7 @@ class ArrowBatches:
     @property
     def _advice(self) -> str:
         name = "Parquet" if self.kind == "parquet" else "Arrow"
-        return f"is damaged or no whole {name} file; write it again."
+        return f"is damaged, or is not a complete {name} file; write it again."
 
     def _open(self) -> Any:
         if self.kind == "parquet":

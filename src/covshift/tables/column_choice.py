@@ -17,7 +17,7 @@ as the training table's kind; if more than half of its values do not fit, it is 
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -35,11 +35,9 @@ from covshift.tables.columns import (
     column_kind,
     column_numbers,
     column_text,
-    column_truth,
-    to_dates,
 )
 from covshift.tables.dates import describe_use, find_cycles, find_pairs
-from covshift.tables.errors import listed, quoted
+from covshift.tables.messages import listed, quoted
 
 MIN_ROWS_TO_JUDGE = 20
 SHARE_OF_DIFFERENT_TEXTS = 0.9
@@ -102,58 +100,6 @@ def choose_features(train: Any, new: Any, keep: Sequence[str], notes: list[str])
 def is_identifier_name(name: str) -> bool:
     """Return whether a name is one that identifiers have."""
     return bool(IDENTIFIER_NAME.search(name) or CAMEL_CASE_NAME.search(name))
-
-
-def convert_column(column: Any, kind: Kind) -> tuple[Any, list[str]] | None:
-    """Return a column of the new table as the training table's kind, with notes.
-
-    None: more than half of its values do not fit.
-    """
-    found = column_kind(column)
-    n_filled = int(column.notna().sum())
-    if kind == "text":
-        text = column if found == kind else column_text(column).to_pandas()
-        return text.astype(pd.StringDtype("pyarrow")), []
-    if found == kind:
-        return column, []
-    if kind == "date":
-        if found != "text":
-            return None
-        values = to_dates(column_text(column)).to_pandas()
-    else:
-        values = pd.Series(column_truth(column) if kind == "boolean" else column_numbers(column))
-    n_lost = n_filled - int(values.notna().sum())
-    if n_lost > n_filled / 2:
-        return None
-    note = (
-        f"Column {listed([column.name])}: {n_lost} new values are not {kind}s and are read as "
-        "missing."
-    )
-    return values, [note] if n_lost else []
-
-
-def unseen_note(train: Any, new: Any) -> list[str]:
-    """Return a note on categories that only the new table has, if it has some."""
-    known = set(column_text(train).unique().to_pylist())
-    counts = column_text(new).value_counts().to_pylist()
-    unseen = {c["values"]: c["counts"] for c in counts if c["values"] not in known}
-    unseen.pop(None, None)
-    if not unseen:
-        return []
-    return [
-        f"Column {listed([train.name])}: {sum(unseen.values())} new rows have values that no "
-        f"training row has: {listed(sorted(unseen), 3)}.{case_hint(unseen, known)}"
-    ]
-
-
-def case_hint(unseen: Iterable[str], known: Iterable[str | None]) -> str:
-    """Return a sentence on new texts that differ from known ones only in case, or nothing."""
-    folded = {text.casefold(): text for text in known if text is not None}
-    new = next((text for text in sorted(unseen) if text.casefold() in folded), None)
-    if new is None:
-        return ""
-    old = folded[new.casefold()]
-    return f" {listed([new])} differs from {listed([old])} only in case: write them alike."
 
 
 def _reason_to_leave_out(name: str, kind: Kind, train: Any, new: Any) -> str | None:
@@ -221,7 +167,8 @@ def _use_dates(
         if uses:
             notes.append(
                 f"Used the dates in {listed([name])} as: {uses}. A date as a number would only "
-                f"separate old rows from new ones; to use it so: --as {quoted(f'{name}=days')}."
+                "separate old rows from new rows. To use it nevertheless: --as "
+                f"{quoted(f'{name}=days')}."
             )
         elif name not in keep:
             del kinds[name]

@@ -35,6 +35,7 @@ import pyarrow as pa
 
 from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.tables.dates import as_days, date_spelling, is_days, read_spelling
+from covshift.tables.text_layout import plain_name
 
 Kind = Literal["number", "boolean", "date", "text"]
 KINDS: tuple[Kind, ...] = ("number", "boolean", "date", "text")
@@ -90,8 +91,16 @@ def trim(cells: Any, missing: Sequence[str] = MISSING) -> Any:
     return _trim_all(cells, missing)
 
 
+def composed(cells: Any) -> Any:
+    """Return text in NFC: macOS writes an accent apart from its letter, other systems as one.
+
+    So are the signs of ohm, kelvin and angstrom, which look like letters, and become these.
+    """
+    return pa.compute.utf8_normalize(cells, form="NFC")
+
+
 def from_start(cells: Any) -> Any:
-    """Return text that begins where its buffers begin, copied if it does not.
+    """Return a column of text that begins where its buffers begin, copied if it does not.
 
     Up to pyarrow 22 at least, ``if_else`` returns zero bytes for part of the texts of a slice.
     """
@@ -101,14 +110,13 @@ def from_start(cells: Any) -> Any:
 
 
 def _trim_all(cells: Any, missing: Sequence[str]) -> Any:
-    # macOS writes an accent apart from its letter, other systems both as one character.
-    trimmed = pa.compute.utf8_normalize(pa.compute.utf8_trim_whitespace(cells), form="NFC")
-    nothing = pa.compute.is_in(trimmed, value_set=pa.array(missing, pa.string()))
+    trimmed = composed(pa.compute.utf8_trim_whitespace(cells))
+    nothing = pa.compute.is_in(trimmed, value_set=composed(pa.array(missing, pa.string())))
     return pa.compute.if_else(nothing, pa.scalar(None, pa.string()), trimmed)
 
 
 def to_numbers(cells: Any, style: NumberStyle, unit: str = "") -> Any:
-    """Return text as float64; cells that are not a finite number of this style are missing.
+    """Return a column of text as float64; cells that are not a finite number are missing.
 
     ``unit`` may stand before or behind a number.
     """
@@ -143,18 +151,19 @@ def without_unit(cells: Any, unit: str) -> Any:
 
     Signs become plain ones: a unit may stand inside of brackets.
     """
-    cells = plain_signs(cells)
-    affix = rf"^[\s\x{{A0}}]*(?:{escaped(unit)}[\s\x{{A0}}]*)?"
+    cells = plain_signs(composed(cells))
+    unit = _escaped(plain_name(unit))
+    affix = rf"^[\s\x{{A0}}]*(?:{unit}[\s\x{{A0}}]*)?"
     cells = pa.compute.replace_substring_regex(cells, affix, "")
     cells = pa.compute.replace_substring_regex(
-        cells, rf"[\s\x{{A0}}]*(?:{escaped(unit)})?[\s\x{{A0}}]*$", "", max_replacements=1
+        cells, rf"[\s\x{{A0}}]*(?:{unit})?[\s\x{{A0}}]*$", "", max_replacements=1
     )
     # "-$5": the sign stands before the unit.
-    return pa.compute.replace_substring_regex(cells, rf"^([+-]){escaped(unit)}", r"\1")
+    return pa.compute.replace_substring_regex(cells, rf"^([+-]){unit}", r"\1")
 
 
 def plain_signs(cells: Any) -> Any:
-    """Return text whose negative numbers begin with a plain minus: ``-5`` for ``(5)``."""
+    """Return a column of text whose negative numbers begin with a minus: ``-5`` for ``(5)``."""
     if not pa.compute.any(pa.compute.match_substring_regex(cells, ODD_SIGN)).as_py():
         return cells
     cells = pa.compute.replace_substring_regex(cells, rf"^[{DASHES}]", "-")
@@ -163,13 +172,13 @@ def plain_signs(cells: Any) -> Any:
     )
 
 
-def escaped(text: str) -> str:
+def _escaped(text: str) -> str:
     """Return text as a pattern of RE2 that matches it alone."""
     return "".join(one if one.isalnum() else f"\\x{{{ord(one):X}}}" for one in text)
 
 
 def to_dates(cells: Any, spelling: str = "") -> Any:
-    """Return text as timestamps without zone; cells that are not such a date are missing.
+    """Return a column of text as timestamps without zone; cells that are not dates are missing.
 
     No spelling: ISO 8601.
     """
@@ -235,7 +244,9 @@ def finite(numbers: Any) -> Any:
 
 
 def guess_number_style(columns: list[Any], usual: NumberStyle) -> NumberStyle:
-    """Return the style under which more cells of columns known to be numbers can be read.
+    """Return the style of the cells of several columns known to be numbers.
+
+    The one under which more of the cells can be read.
 
     Where both serve alike it is the ``usual`` one, that of the training table.
     """
@@ -248,7 +259,7 @@ def guess_number_style(columns: list[Any], usual: NumberStyle) -> NumberStyle:
 
 
 def count_numbers(cells: Any, style: NumberStyle) -> int:
-    """Return how many cells, trimmed, are numbers of this style."""
+    """Return how many cells of a column, trimmed, are numbers of this style."""
     return int(
         pa.compute.sum(pa.compute.match_substring_regex(cells, NUMBER_PATTERNS[style])).as_py() or 0
     )
@@ -275,14 +286,14 @@ DAY = np.timedelta64(86_400_000_000, "us")
 
 
 def as_columns(X: Any) -> tuple[dict[str, Any], int]:
-    """Return the columns of rows by name, and the number of rows.
+    """Return the columns of rows by their plain names, and the number of rows.
 
     Batches of `covshift.tables.TableReader` are taken as they are, all else as a frame.
     """
     if isinstance(X, pa.RecordBatch) and PLAIN_TYPES.issuperset(X.schema.types):
         return dict(zip(X.schema.names, X.columns, strict=True)), X.num_rows
     frame = as_frame(X)
-    return {str(name): column for name, column in frame.items()}, len(frame)
+    return {plain_name(str(name)): column for name, column in frame.items()}, len(frame)
 
 
 def as_frame(X: Any) -> Any:
@@ -298,7 +309,7 @@ def as_frame(X: Any) -> Any:
 
 
 def column_kind(column: Any) -> Kind:
-    """Return what a column holds."""
+    """Return the kind of a column: number, truth value, date or text."""
     if isinstance(column, pa.Array):
         kind = arrow_kind(column.type)
         assert kind is not None
@@ -459,7 +470,7 @@ UNUSABLE = "lists, records, bytes, times of day or durations"
 
 
 def arrow_kind(kind: Any) -> Kind | None:
-    """Return what a type of Arrow is to us, or None."""
+    """Return the kind of a column of this type of Arrow, or None."""
     if pa.types.is_dictionary(kind):
         return arrow_kind(kind.value_type)
     if pa.types.is_boolean(kind):

@@ -33,8 +33,8 @@ from covshift.solvers.threads import one_blas_thread
 from covshift.tables.columns import column_categories, column_days, column_numbers
 from covshift.tables.dates import is_days
 from covshift.tables.encoder import TableEncoder
-from covshift.tables.errors import one_line
 from covshift.tables.matching import MatchedTables
+from covshift.tables.messages import one_line
 from covshift.tables.table_words import COLUMNS_EXPLAINED, HELD_OUT_ERRORS, HELD_OUT_PICTURE
 
 
@@ -98,7 +98,7 @@ class HeldOut(NamedTuple):
     domain: IntArray
 
 
-def held_out_numbers(diagnosis: "Diagnosis") -> HeldOut | None:
+def _held_out_numbers(diagnosis: "Diagnosis") -> HeldOut | None:
     """Return predictions of the recommended model for source rows that its fits left out.
 
     None where the label is a class, or no candidate has predicted all source rows.
@@ -118,7 +118,7 @@ def held_out_numbers(diagnosis: "Diagnosis") -> HeldOut | None:
     return HeldOut(task.restore(problem.values), task.restore(mixed), problem.source_domain)
 
 
-def held_out_section(diagnosis: "Diagnosis", domain_names: Mapping[int, str]) -> list[Section]:
+def _held_out_section(diagnosis: "Diagnosis", domain_names: Mapping[int, str]) -> list[Section]:
     """Return a section with predicted against true numbers, and errors by domain, if it has one.
 
     Parameters
@@ -133,7 +133,7 @@ def held_out_section(diagnosis: "Diagnosis", domain_names: Mapping[int, str]) ->
     list of Section
         One or none.
     """
-    found = held_out_numbers(diagnosis)
+    found = _held_out_numbers(diagnosis)
     if found is None:
         return []
     names = np.array([domain_names.get(int(one), str(one)) for one in found.domain])
@@ -223,7 +223,7 @@ def write_report(
     from covshift.report.page import render_page  # needs an extra
 
     report = make_report(diagnosis, facts, how_to_label)
-    held_out = held_out_section(diagnosis, tables.domain_names)
+    held_out = _held_out_section(diagnosis, tables.domain_names)
     report = {**report, "sections": [*report["sections"], *held_out]}
     page = render_page(describe_tables(report, tables, notes))
     write_whole(Path(path), lambda file: file.write(page.encode()))

@@ -20,6 +20,7 @@ Numbers that stand for nothing, units and the spelling of dates are those of ``s
 a category that only the target has is not a feature: the labels could teach nothing about it.
 """
 
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
@@ -51,8 +52,9 @@ from covshift.tables.dates import (
     is_days,
     pair_name,
 )
-from covshift.tables.errors import listed
+from covshift.tables.messages import listed
 from covshift.tables.schema import TableSchema
+from covshift.tables.text_layout import plain_name
 
 MISSING_NAME, OTHER_NAME = "(missing)", "(other)"
 MAX_KEPT_TEXTS = 1000  # texts kept of a column, to recognize new ones later
@@ -148,7 +150,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             check_count("max_categories", self.max_categories, minimum=1)
             check_count("min_frequency", self.min_frequency, minimum=1)
             frame = as_frame(X)
-            names = [str(name) for name in frame.columns]
+            names = [plain_name(str(name)) for name in frame.columns]
             if len(set(names)) < len(names):
                 repeated = [name for name, count in Counter(names).items() if count > 1]
                 raise ValueError(
@@ -326,12 +328,34 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         texts, rows = column_categories(column, self.missing_)
         return _write_categories(features, start, texts, rows, self.categories_[name])
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Models made before accents were composed have names and texts as their files wrote them.
+        learned = {name: _composed(value) for name, value in state.items() if name.endswith("_")}
+        super().__setstate__({**state, **learned})
+
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        return tags
+        return take_any_column(super().__sklearn_tags__())
+
+
+def take_any_column(tags: Any) -> Any:
+    """Say in scikit-learn's tags that tables with texts and missing values are taken."""
+    tags.input_tags.allow_nan = True
+    tags.input_tags.string = True
+    tags.input_tags.categorical = True
+    return tags
+
+
+def _composed(value: Any) -> Any:
+    """Return a fitted attribute with all its texts in NFC; categories keep their order."""
+    if isinstance(value, str):
+        return unicodedata.normalize("NFC", value)
+    if isinstance(value, dict):
+        return {_composed(name): _composed(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(map(_composed, value))
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return np.array([_composed(one) for one in value], dtype=object)
+    return value
 
 
 def _write_categories(

@@ -13,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Literal
 
-from covshift.tables.errors import TableError, listed, one_line, refused_as, table_error
+from covshift.tables.messages import TableError, listed, one_line, refused_as, table_error
 
 Format = Literal["text", "gzip", "parquet", "arrow file", "arrow stream", "zip", "xlsx"]
 
@@ -197,7 +197,7 @@ def read_workbook(path: Path, sheet: str | None = None) -> ConvertedFile:
             "the sheet as CSV.",
         ) from None
     kinds = (zipfile.BadZipFile, KeyError, TypeError, AttributeError, ValueError, SyntaxError)
-    advice = "is damaged or not a whole workbook; save it again."
+    advice = "is damaged, or is not a complete workbook; save it again."
     # By its content: openpyxl itself would go by the name.
     with refused_as(path, advice, *kinds), path.open("rb") as file:
         book = openpyxl.load_workbook(file, read_only=True, data_only=True)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 import pandas as pd
@@ -22,9 +23,9 @@ from covshift.measures import classifier_two_sample_test
 from covshift.tables.columns import MISSING, column_days, column_kind, column_numbers, domain_texts
 from covshift.tables.dates import is_days
 from covshift.tables.encoder import TableEncoder
-from covshift.tables.errors import TableError, listed, one_line, quoted
 from covshift.tables.label_column import CLASSIFICATION, REGRESSION, as_written, check_task
 from covshift.tables.matching import MatchedTables, check_columns, match_frames, names_given
+from covshift.tables.messages import TableError, listed, one_line, quoted
 from covshift.tables.reading import (
     AS_WRITTEN,
     Table,
@@ -56,6 +57,11 @@ class Split:
     train_before: str | None = None
 
     def __post_init__(self) -> None:
+        # As the names and cells of files are read, with which these are compared.
+        names = tuple(normalize("NFC", name) for name in self.target_domain)
+        object.__setattr__(self, "target_domain", names)
+        if self.time is not None:
+            object.__setattr__(self, "time", plain_name(self.time))
         if (self.time is None) != (self.train_before is None):
             raise TableError("--time COLUMN and --train-before DATE belong together.")
         if bool(self.target_domain) == (self.time is not None):
@@ -82,7 +88,7 @@ class Split:
                 "target rows; both are needed."
             )
         notes.append(
-            f"Split the table into {int((~found).sum()):,} training rows and "
+            f"The table was split into {int((~found).sum()):,} training rows and "
             f"{int(found.sum()):,} target rows, whose labels are not read."
         )
         return found
@@ -172,7 +178,7 @@ def read_pair(
     progress: Callable[[str, float | None], object] | None = None,
     **options: Any,
 ) -> MatchedTables:
-    """Read two files and match them; the kinds of the first are those of the second.
+    """Read two files and match them; the second is read with the column kinds of the first.
 
     Classes stay as they are written: ``0.50`` is the text "0.50", and only plain whole numbers are
     numbers. Text like ``01`` in a column that is text in training stays as it is written, and the
@@ -209,10 +215,7 @@ def read_pair(
     """
     check_task(task, bins)
     label, domain = plain_name(label), None if domain is None else plain_name(domain)
-    ignore, keep = (
-        tuple(map(plain_name, names_given(role, names)))
-        for role, names in (("ignore", ignore), ("keep", keep))
-    )
+    ignore, keep = names_given("ignore", ignore), names_given("keep", keep)
     intake = intake or Intake()
     if domain is not None:  # a site's name is not read as a date or number
         intake = replace(intake, names=(domain,))
@@ -277,7 +280,7 @@ def read_pair(
             matched,
             notes=[*matched.notes, "Both tables are the same file: no row of it can have moved."],
         )
-    return replace(matched, notes=[*matched.notes, *note_moved_columns(matched)])
+    return replace(matched, notes=[*matched.notes, *_note_moved_columns(matched)])
 
 
 def _is_same_file(first: Any, second: Any) -> bool:
@@ -351,7 +354,7 @@ CLOCK_NAME = re.compile(
 )
 
 
-def note_moved_columns(tables: MatchedTables, seed: int = 0) -> list[str]:
+def _note_moved_columns(tables: MatchedTables, seed: int = 0) -> list[str]:
     """Return sentences on the columns that separate the rows of two tables.
 
     Parameters
@@ -390,10 +393,10 @@ def note_moved_columns(tables: MatchedTables, seed: int = 0) -> list[str]:
     clocks = [name for name in ranked if name in tables.kinds and _is_clock(name, tables, top)]
     notes = []
     if top:
-        each = ", ".join(f"{listed([name])} (alone {alone[name]:.2f})" for name in top)
-        rest = "there are no others"
+        each = ", ".join(f"{listed([name])} (AUC {alone[name]:.2f} alone)" for name in top)
+        rest = "these are all columns" if len(top) > 1 else "it is the only column"
         if without is not None:
-            rest = f"without {'them' if len(top) > 1 else 'it'}: {without:.2f}"
+            rest = f"without {'them' if len(top) > 1 else 'it'} the AUC is {without:.2f}"
         notes.append(
             f"A classifier separates training rows from new rows with AUC {auc:.2f}, mostly by "
             f"{each}; {rest}."

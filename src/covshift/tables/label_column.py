@@ -7,6 +7,7 @@ A number that is a quantity, not a class, is recognized before anything is fitte
 predicts it; with ``bins`` it becomes classes, ranges with about as many training rows each.
 """
 
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
@@ -18,7 +19,7 @@ from covshift.base import check_option
 from covshift.domains import Labels
 from covshift.kernels.array_types import BoolArray, FloatArray, IntArray
 from covshift.tables.columns import MISSING, Kind, column_kind, column_numbers, column_text
-from covshift.tables.errors import TableError, listed, quoted
+from covshift.tables.messages import TableError, listed, quoted
 
 # More different numbers than this are a quantity, unless whole and each in many rows.
 MAX_NUMERIC_CLASSES = 20
@@ -126,6 +127,7 @@ def _one_case(name: str, values: Any, notes: list[str]) -> Any:
 
 
 def _folded(text: str) -> str:
+    text = unicodedata.normalize("NFC", text)  # models of earlier versions have classes in any form
     return text.casefold() if len(text) > 1 else text
 
 

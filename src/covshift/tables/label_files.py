@@ -1,6 +1,5 @@
 """Rows of the new table to label, as a file, and its labels once somebody has filled them in."""
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,10 +9,11 @@ import pandas as pd
 
 from covshift.domains import Labels
 from covshift.kernels.array_types import FloatArray, IntArray
+from covshift.output_files import same_file
 from covshift.tables.columns import Kind
-from covshift.tables.errors import TableError, listed, table_error
 from covshift.tables.label_column import label_kind, read_known_labels
 from covshift.tables.matching import MatchedTables
+from covshift.tables.messages import TableError, listed, table_error
 from covshift.tables.reading import open_table, read_table
 from covshift.tables.schema import TableSchema
 from covshift.tables.table_models import TableClassifier
@@ -106,11 +106,6 @@ def read_batch_labels(
         odd = numbers[(rows < 0) | (rows + 1 != numbers)][0]
         raise table_error(path, f"row {odd:g} is not a row of the batch; the first one is 1.")
     return dict(zip(rows.tolist(), labels.tolist(), strict=True))
-
-
-def same_file(one: Any, other: Any) -> bool:
-    """Return whether two paths name one file."""
-    return os.path.realpath(os.fspath(one)) == os.path.realpath(os.fspath(other))
 
 
 class _Label(NamedTuple):

@@ -11,6 +11,7 @@ shown. Labels in the file at the start of a session are from earlier sessions.
 
 import csv
 import io
+import re
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -22,17 +23,26 @@ from sklearn.utils import check_random_state
 from covshift.base import check_count
 from covshift.measures.labeled_scores import score_predictions
 from covshift.output_files import append_locked
-from covshift.tables.errors import TableError, listed, one_line, table_error
+from covshift.tables.label_column import match_spellings
 from covshift.tables.label_files import ROW
+from covshift.tables.messages import TableError, listed, one_line, table_error
 from covshift.tables.model_reader import open_for_model
-from covshift.tables.monitoring_batch import TARGET, Sample, predict_encoded
-from covshift.tables.monitoring_series import MAX_ESTIMATE_ROWS, estimate_score, objective_of
+from covshift.tables.monitoring_batch import Sample
+from covshift.tables.monitoring_series import MAX_ESTIMATE_ROWS
 from covshift.tables.reading import open_table
 from covshift.tables.schema import TableSchema
-from covshift.tables.table_models import TableClassifier
+from covshift.tables.table_models import (
+    TARGET,
+    TableClassifier,
+    estimate_score,
+    objective_of,
+    predict_encoded,
+)
+from covshift.tables.text_layout import plain_name
 
 MAX_CELL = 300  # characters of a cell that are shown
 N_ROWS = 20
+NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")  # of a row, as sessions write it
 
 
 class LabelingSession:
@@ -206,16 +216,16 @@ class LabelingSession:
                 raise self._not_ours()
             return 0, header
         lines = list(csv.reader(io.StringIO(contents[:n_whole].decode("utf-8-sig"))))
-        if lines[0] != [ROW, self.label]:
+        if list(map(plain_name, lines[0])) != [ROW, self.label]:
             raise self._not_ours()
-        for line in filter(None, lines[1:]):
-            if len(line) != 2 or not line[0].isdecimal() or line[1] not in self.classes:
+        for number, label in map(self._read_line, filter(None, lines[1:])):
+            if not 1 <= (row := int(number)) <= self._sample.n_seen:
                 raise table_error(
                     self.out,
-                    f"the line {one_line(','.join(line))!r} is not a number of a row and one of "
-                    f"{listed(self.classes)}: correct it, or name another file with --out.",
+                    f"row {one_line(number, 20)} is not a row of {one_line(Path(self.path).name)}, "
+                    f"whose last is {self._sample.n_seen}: correct it, or name another file with "
+                    "--out.",
                 )
-            row, label = int(line[0]), line[1]
             if self.labels.setdefault(row, label) != label:
                 raise table_error(
                     self.out,
@@ -223,6 +233,18 @@ class LabelingSession:
                     "line that is wrong.",
                 )
         return n_whole, b""
+
+    def _read_line(self, line: list[str]) -> tuple[str, str]:
+        """Return the number of a row as it is written, and its label as the class is."""
+        if len(line) == 2 and NUMBER.fullmatch(line[0]):
+            (label,) = match_spellings(line[1:], self.classes)
+            if label in self.classes:
+                return line[0], label
+        raise table_error(
+            self.out,
+            f"the line {one_line(','.join(line))!r} is not a number of a row and one of "
+            f"{listed(self.classes)}: correct it, or name another file with --out.",
+        )
 
     def _not_ours(self) -> TableError:
         return table_error(
@@ -235,7 +257,8 @@ class LabelingSession:
 def _without(contents: bytes, row: int) -> tuple[int, bytes]:
     """Return what to keep of a file of labels without a row's, and what to append again."""
     lines = contents.splitlines(keepends=True)
-    places = [i for i, one in enumerate(lines) if one.split(b",", 1)[0] == b"%d" % row]
+    starts = [one.split(b",", 1)[0].strip(b'"') for one in lines]  # spreadsheets may quote
+    places = [i for i, one in enumerate(starts) if one == b"%d" % row]
     if not places:  # somebody else took it out
         return len(contents), b""
     start = sum(map(len, lines[: places[-1]]))

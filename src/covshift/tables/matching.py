@@ -6,7 +6,7 @@ the features, in its order and of its kinds. Every decision is a note, a plain s
 
 import difflib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,26 +16,25 @@ import pandas as pd
 from covshift.domains import Labels, StackedDomains, stack_domains
 from covshift.kernels.array_types import BoolArray, IntArray
 from covshift.row_checks import largest_magnitude
-from covshift.tables.column_choice import (
-    choose_features,
-    convert_column,
-    note_suspects,
-    unseen_note,
-)
+from covshift.tables.column_choice import choose_features, note_suspects
 from covshift.tables.columns import (
     MISSING,
     MISSING_DOMAIN,
     UNUSABLE,
     Kind,
     as_frame,
+    column_days,
     column_kind,
     column_numbers,
     column_text,
+    column_truth,
+    to_dates,
 )
-from covshift.tables.errors import TableError, listed, quoted
 from covshift.tables.label_column import check_task, find_edges, read_labels
+from covshift.tables.messages import TableError, listed, quoted
 from covshift.tables.schema import TableSchema
 from covshift.tables.table_words import say_repeated
+from covshift.tables.text_layout import plain_name
 
 # --- Two tables matched ---
 
@@ -219,6 +218,7 @@ def match_tables(
     """
     check_task(task, bins)
     train, new = _named_frame(train, "training"), _named_frame(new, "new")
+    label, domain = plain_name(label), None if domain is None else plain_name(domain)
     ignore, keep = names_given("ignore", ignore), names_given("keep", keep)
     check_columns(train, label, domain, ignore, keep)
     return match_frames(train, new, list(new.columns), label, domain, ignore, keep, task, bins=bins)
@@ -256,13 +256,13 @@ def match_frames(
     _note_unmatched(candidates, [name for name in new_names if name not in left_out], notes)
     candidates = [name for name in candidates if name in new.columns]
     kinds = choose_features(train[candidates], new, keep, notes)
-    for which, frame in (("training", train), ("new", new)):
-        _check_magnitudes(frame, kinds, which)
+    for which, frame, rows in (("training", train, train_rows), ("new", new, range(len(new)))):
+        _check_magnitudes(frame, kinds, which, rows)
     if suspects:
         note_suspects(train, y, kinds, notes, task)
     columns: dict[str, Any] = {}
     for name, kind in list(kinds.items()):
-        converted = convert_column(new[name], kind)
+        converted = _convert_column(new[name], kind)
         if converted is None:
             notes.append(
                 f"Ignored {listed([name])}: it holds {kind}s in the training table and "
@@ -273,7 +273,7 @@ def match_frames(
         columns[name], note = converted
         notes.extend(note)
         if kind == "text":
-            notes.extend(unseen_note(train[name], columns[name]))
+            notes.extend(_unseen_note(train[name], columns[name]))
     if not kinds:
         raise TableError(
             "No column is left to learn from: the two tables share none that varies. "
@@ -300,8 +300,11 @@ def match_frames(
     )
 
 
-def _check_magnitudes(frame: Any, kinds: Mapping[str, Kind], which: str) -> None:
-    """Refuse numbers whose squares overflow, before anything is computed from them."""
+def _check_magnitudes(frame: Any, kinds: Mapping[str, Kind], which: str, rows: Any) -> None:
+    """Refuse numbers whose squares overflow, before anything is computed from them.
+
+    ``rows``: numbers of the rows in their table, from 0; those without a label are left out.
+    """
     limit = largest_magnitude(np.float64)
     for name in (name for name, kind in kinds.items() if kind == "number"):
         if column_kind(frame[name]) != "number":
@@ -313,8 +316,8 @@ def _check_magnitudes(frame: Any, kinds: Mapping[str, Kind], which: str) -> None
             row = int(np.nanargmax(np.abs(values)))
             raise TableError(
                 f"Column {listed([name])} of the {which} table holds magnitudes up to "
-                f"{largest:.1e} (row {row + 1}); above {limit:.0e} they overflow once squared. "
-                f"Correct such values, or leave the column out: --ignore {quoted(name)}."
+                f"{largest:.1e} (row {rows[row] + 1}); above {limit:.0e} they overflow once "
+                f"squared. Correct such values, or leave the column out: --ignore {quoted(name)}."
             )
 
 
@@ -338,7 +341,12 @@ def _share_found(rows: Any, table: Any, kinds: Mapping[str, Kind], least: int) -
     names = sorted(kinds, key=lambda name: kinds[name] != "number")[:MAX_COMPARED_COLUMNS]
 
     def cells(frame: Any, name: str, places: Any) -> Any:
-        return frame[name].iloc[places].astype(np.float64 if kinds[name] == "number" else str)
+        column = frame[name].iloc[places]
+        if kinds[name] == "number":  # durations among them
+            return pd.Series(column_numbers(column))
+        if kinds[name] == "date":  # as text, a time would be there or not, as other rows have one
+            return pd.Series(column_days(column))
+        return column.astype(str)
 
     left, everywhere = np.arange(len(table)), np.arange(len(rows))
     for name in names:
@@ -353,7 +361,7 @@ def _share_found(rows: Any, table: Any, kinds: Mapping[str, Kind], least: int) -
 
 def _named_frame(X: Any, which: str) -> Any:
     frame = as_frame(X)
-    names = [str(name) for name in frame.columns]
+    names = [plain_name(str(name)) for name in frame.columns]
     if len(set(names)) < len(names):
         raise TableError(f"The {which} table has columns with the same name; rename them.")
     if not len(frame):
@@ -362,10 +370,10 @@ def _named_frame(X: Any, which: str) -> Any:
 
 
 def names_given(parameter: str, names: Any) -> tuple[str, ...]:
-    """Return names of columns as given; one text would be taken apart into letters."""
+    """Return plain names of columns; one text would be taken apart into letters."""
     if isinstance(names, str):
         raise TableError(f"{parameter} must be a list of names, got the text {names!r}.")
-    return tuple(names)
+    return tuple(map(plain_name, names))
 
 
 def check_columns(
@@ -376,7 +384,7 @@ def check_columns(
     keep: Sequence[str],
     unusable: Sequence[str] = (),
 ) -> None:
-    """Raise unless the training table has the columns named, each in one role.
+    """Raise unless the training table to match has the columns named, each in one role.
 
     ``unusable`` are columns of the file that were not read, since their types are none of ours.
     """
@@ -481,3 +489,55 @@ def _free_name(name: str, taken: Sequence[str]) -> str:
     while name in taken:
         name += NEW
     return name
+
+
+def _convert_column(column: Any, kind: Kind) -> tuple[Any, list[str]] | None:
+    """Return a column of the new table as the training table's kind, with notes.
+
+    None: more than half of its values do not fit.
+    """
+    found = column_kind(column)
+    n_filled = int(column.notna().sum())
+    if kind == "text":
+        text = column if found == kind else column_text(column).to_pandas()
+        return text.astype(pd.StringDtype("pyarrow")), []
+    if found == kind:
+        return column, []
+    if kind == "date":
+        if found != "text":
+            return None
+        values = to_dates(column_text(column)).to_pandas()
+    else:
+        values = pd.Series(column_truth(column) if kind == "boolean" else column_numbers(column))
+    n_lost = n_filled - int(values.notna().sum())
+    if n_lost > n_filled / 2:
+        return None
+    note = (
+        f"Column {listed([column.name])}: {n_lost} new values are not {kind}s and are read as "
+        "missing."
+    )
+    return values, [note] if n_lost else []
+
+
+def _unseen_note(train: Any, new: Any) -> list[str]:
+    """Return a note on categories that only the new table has, if it has some."""
+    known = set(column_text(train).unique().to_pylist())
+    counts = column_text(new).value_counts().to_pylist()
+    unseen = {c["values"]: c["counts"] for c in counts if c["values"] not in known}
+    unseen.pop(None, None)
+    if not unseen:
+        return []
+    return [
+        f"Column {listed([train.name])}: {sum(unseen.values())} new rows have values that no "
+        f"training row has: {listed(sorted(unseen), 3)}.{case_hint(unseen, known)}"
+    ]
+
+
+def case_hint(unseen: Iterable[str], known: Iterable[str | None]) -> str:
+    """Return a sentence on new texts that differ from known ones only in case, or nothing."""
+    folded = {text.casefold(): text for text in known if text is not None}
+    new = next((text for text in sorted(unseen) if text.casefold() in folded), None)
+    if new is None:
+        return ""
+    old = folded[new.casefold()]
+    return f" {listed([new])} differs from {listed([old])} only in case: write them alike."

@@ -14,14 +14,15 @@ import numpy as np
 import pyarrow as pa
 
 from covshift.kernels.array_types import IntArray
-from covshift.tables.column_choice import case_hint
 from covshift.tables.columns import Kind, as_columns, column_categories, domain_texts
 from covshift.tables.encoder import OTHER_NAME
-from covshift.tables.errors import TableError, listed, table_error
 from covshift.tables.label_column import label_kind
-from covshift.tables.reading import Table, TableReader, default_rows, open_table, read_rows
+from covshift.tables.matching import case_hint
+from covshift.tables.messages import TableError, listed, table_error
+from covshift.tables.reading import TableReader, open_table
 from covshift.tables.table_models import TableEstimator, known_numbers
 from covshift.tables.table_words import NO_PLAIN_MODEL
+from covshift.tables.text_layout import plain_name
 
 # --- Values in the rows of a file that a model does not know, counted while they are read ---
 #
@@ -265,6 +266,7 @@ def open_for_model(
     """
     _check_kind(model)
     own = model.schema_
+    domain = None if domain is None else plain_name(domain)
     kinds: dict[str, Kind] = dict(own.kinds)
     column = domain or model.domain_
     wanted: dict[str, Kind] = {name: "text" for name in [*extra, *([domain] if domain else [])]}
@@ -307,8 +309,3 @@ def _check_kind(model: Any) -> None:
             f"The model is a {type(model).__name__}, not one made by covshift adapt: it takes "
             "arrays. Use it in Python, covshift.load."
         )
-
-
-def read_most(reader: TableReader) -> Table:
-    """Return all rows of a reader, or a sample if they are more than 20 million cells."""
-    return read_rows(reader, default_rows(len(reader.schema.kinds)))

@@ -21,18 +21,16 @@ import numpy as np
 
 from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.persistence import read_card, save
-from covshift.persistence.archive import given_entries
+from covshift.persistence.card_and_seal import given_entries
 from covshift.predictors.objectives import METRICS
 from covshift.selection import AutoAdaptedClassifier
 from covshift.selection.leaderboard import GAIN
 from covshift.selection.vote import combine_with_labels, vote_weights
 from covshift.tables.adapting import adapt_model, list_members
-from covshift.tables.errors import TableError, one_line
 from covshift.tables.label_files import read_batch_labels
+from covshift.tables.messages import TableError, one_line
 from covshift.tables.model_reader import open_for_model
-from covshift.tables.monitoring_batch import TARGET, predict_encoded
-from covshift.tables.monitoring_series import objective_of
-from covshift.tables.table_models import TableClassifier
+from covshift.tables.table_models import TARGET, TableClassifier, objective_of, predict_encoded
 from covshift.tables.table_words import REFIT, say_updated
 
 MIN_LABELS_TO_UPDATE = 10  # fewer weigh the members by chance
@@ -94,7 +92,7 @@ def update_model(
             lines.append(one_line(f"The model could not adapt to the batch. {error}", 500))
         else:
             lines.append("The batch has moved and is now the target that the model adapts to.")
-    weights = reweigh_members(updated, Z, where, codes)
+    weights = _reweigh_members(updated, Z, where, codes)
     if weights is not None:
         lines.append(f"The weights of the ensemble were fitted again with {len(codes)} labels.")
     if target is None and weights is None:
@@ -139,7 +137,7 @@ def update_model(
     }
 
 
-def reweigh_members(
+def _reweigh_members(
     model: TableClassifier, Z: FloatArray, domain: IntArray, codes: IntArray
 ) -> FloatArray | None:
     """Weigh the members of an ensemble by labeled rows as well; None: it has one member.

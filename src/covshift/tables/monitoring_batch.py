@@ -28,7 +28,7 @@ procedure. Scandinavian Journal of Statistics 6, 65-70.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.stats import chi2_contingency, mannwhitneyu
@@ -40,11 +40,11 @@ from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.kernels.distinct_rows import share_repeated
 from covshift.measures import SourceSupport, classifier_two_sample_test, holm, ks_test
 from covshift.tables.columns import to_frame
-from covshift.tables.errors import TableError, table_error
+from covshift.tables.messages import TableError, table_error
 from covshift.tables.model_reader import open_for_model
+from covshift.tables.monitoring_words import WINDOWS_ALIKE, say_kept_batch
 from covshift.tables.recordings import FILE, START, RecordingTable
-from covshift.tables.table_models import TableClassifier
-from covshift.tables.table_words import WINDOWS_ALIKE, say_kept
+from covshift.tables.table_models import TARGET, Predictions, TableClassifier, predict_encoded
 from covshift.tables.writing import write_table
 from covshift.warning_filters import ignored_warnings
 
@@ -55,7 +55,6 @@ SERIES_LEVEL = 0.05 / 20  # of each batch of a series: see above
 MAX_FEATURES = 10  # listed
 MIN_SHARE_KEPT = 0.5  # of a batch that the model has seen, to say so
 MIN_EXPECTED = 5  # rows of a predicted class on either side; rarer classes are tested together
-TARGET = np.iinfo(np.int64).min  # stands for the domain of rows that no column names
 ASKED = ("all features", "each feature", "spread", "predictions", "class proportions")
 
 
@@ -151,12 +150,12 @@ def compare_batch(
     found = _compare(Z_old, Z_new, model.encoder_.get_feature_names_out(), rng)
     old = predict_encoded(model, Z_old, model.reference_domain_[reference])
     new = predict_encoded(model, Z_new, sample.domain[:MAX_ROWS])
-    spread = float(spread_pvalues(Z_old, Z_new).min(initial=1.0))
+    spread = float(_spread_pvalues(Z_old, Z_new).min(initial=1.0))
     raw = [found["auc_pvalue"], found["ks_pvalue"], spread, *_compare_predictions(old, new)]
     adjusted = dict(zip(ASKED, holm(raw).tolist(), strict=True))
     found["pvalue"] = min(adjusted.values())
     if (kept := share_repeated(Z_old, Z_new)) >= MIN_SHARE_KEPT:
-        notes.append(say_kept(kept, low_auc=found["auc_high"] < 0.5))
+        notes.append(say_kept_batch(kept, low_auc=found["auc_high"] < 0.5))
     return {
         "moved": found["pvalue"] <= level,
         "level": level,
@@ -170,7 +169,7 @@ def compare_batch(
     }
 
 
-def spread_pvalues(A: FloatArray, B: FloatArray) -> FloatArray:
+def _spread_pvalues(A: FloatArray, B: FloatArray) -> FloatArray:
     r"""Return the p-value of equal spreads of each feature of two samples, by Holm.
 
     Ranks of :math:`|x - m|`, with m the median of both samples together: under the hypothesis that
@@ -189,32 +188,6 @@ def spread_pvalues(A: FloatArray, B: FloatArray) -> FloatArray:
     return adjusted
 
 
-class Predictions(NamedTuple):
-    """Predicted classes of rows, as numbers, and what is known of each class (None: nothing)."""
-
-    codes: IntArray
-    outputs: FloatArray | None
-
-
-def predict_encoded(model: TableClassifier, Z: FloatArray, domain: IntArray) -> Predictions:
-    """Predict encoded rows; ``domain``: `TARGET` for rows whose domain is not named."""
-    where = None if (domain == TARGET).all() else domain
-    estimator = model.estimator_
-    classes = estimator.predict(Z, sample_domain=where)
-    if not hasattr(model, "classes_"):  # a regressor: predictions are numbers
-        return Predictions(np.zeros(len(Z), dtype=np.int64), np.reshape(classes, (len(Z), 1)))
-    codes = np.searchsorted(model.classes_, classes)
-    method = next(
-        (one for one in ("predict_proba", "decision_function") if hasattr(estimator, one)), None
-    )
-    if method is None:
-        return Predictions(codes, None)
-    outputs = np.asarray(getattr(estimator, method)(Z, sample_domain=where))
-    outputs = outputs.reshape(len(Z), -1)
-    # With two classes the second column says what the first does.
-    return Predictions(codes, outputs[:, :1] if outputs.shape[1] == 2 else outputs)
-
-
 def _compare_predictions(old: Predictions, new: Predictions) -> tuple[float, float]:
     """Return the p-values of predictions and of class proportions."""
     of_outputs = 1.0
@@ -222,10 +195,10 @@ def _compare_predictions(old: Predictions, new: Predictions) -> tuple[float, flo
         of_outputs = float(ks_test(old.outputs, new.outputs).pvalue)
     n_classes = 1 + max(int(old.codes.max()), int(new.codes.max()))
     counts = np.array([np.bincount(one.codes, minlength=n_classes) for one in (old, new)])
-    return of_outputs, class_proportions_pvalue(counts)
+    return of_outputs, _class_proportions_pvalue(counts)
 
 
-def class_proportions_pvalue(counts: IntArray) -> float:
+def _class_proportions_pvalue(counts: IntArray) -> float:
     """Return the p-value of equal proportions in two rows of counts (2, K) of classes.
 
     Classes with fewer than five expected rows on a side are counted as one class, to which the

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from covshift.output_files import append_locked
-from covshift.tables.errors import TableError
+from covshift.tables.messages import TableError
 
 FORMAT = 1
 LINE_START = b'{"covshift_history"'  # of every line
@@ -36,13 +36,13 @@ class History(NamedTuple):
     notes: list[str]
 
 
-def make_key(*parts: str) -> str:
-    """Return the key of these parts; no two lists of parts have the same text.
+def batch_key(*parts: str) -> str:
+    """Return the key of a batch: no two lists of its parts have the same text.
 
     Examples
     --------
-    >>> from covshift.tables.monitoring_history import make_key
-    >>> make_key("a", "bc") == make_key("ab", "c")
+    >>> from covshift.tables.monitoring_history import batch_key
+    >>> batch_key("a", "bc") == make_key("ab", "c")
     False
     """
     return sha256(json.dumps(parts).encode()).hexdigest()[:32]
@@ -243,7 +243,7 @@ def history_lines(found: Mapping[str, Any]) -> list[dict[str, Any]]:
             lines.append(
                 {
                     "kind": LABELS,
-                    "key": make_key(one["key"], one["labels_digest"]),
+                    "key": batch_key(one["key"], one["labels_digest"]),
                     "of": one["key"],
                     "checked": checked,
                     **{name: one[name] for name in ("n_labels", "observed", "updated", "covered")},
@@ -252,7 +252,7 @@ def history_lines(found: Mapping[str, Any]) -> list[dict[str, Any]]:
     return lines
 
 
-def coverage(batches: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Count the batches whose labels tell whether the interval covered the score, and those did."""
+def count_covered(batches: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Count the batches of a history whose labels tell whether the interval covered the score."""
     told = [one["covered"] for one in batches if one.get("covered") is not None]
     return {"batches": len(told), "covered": sum(told)}

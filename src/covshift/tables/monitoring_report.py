@@ -18,10 +18,15 @@ from covshift.report.document import (
     make_table,
 )
 from covshift.report.page import render_page
-from covshift.tables.errors import one_line
-from covshift.tables.monitoring_history import coverage
+from covshift.tables.messages import one_line
+from covshift.tables.monitoring_history import count_covered
 from covshift.tables.monitoring_series import is_below
-from covshift.tables.table_words import CANNOT_SEE, say_covered, say_marks, say_tests
+from covshift.tables.monitoring_words import (
+    CANNOT_SEE,
+    say_covered,
+    say_marks_of_batches,
+    say_tests,
+)
 
 MAX_POINTS = 200  # of the chart and the table; the latest
 
@@ -86,10 +91,10 @@ def monitor_document(
         levels.append(("reference", f"held-out training rows {reference:.2f}", float(reference)))
     chart: Chart = {"points": points, "levels": levels}
     alt = f"{measure} of {len(shown)} batches over time"
-    figure = make_figure("scores", say_marks(measure), alt, chart=chart)
+    figure = make_figure("scores", say_marks_of_batches(measure), alt, chart=chart)
     lead = _lead(shown, points, measure)
     paragraphs = [CANNOT_SEE]
-    told = coverage(shown)
+    told = count_covered(shown)
     if told["batches"]:
         paragraphs.insert(0, say_covered(measure, told["covered"], told["batches"]))
     if len(past) > len(shown):
@@ -118,7 +123,7 @@ def _point(one: Mapping[str, Any], measure: str, alert: float | None) -> Point:
     parts = [str(one["name"]), f"{one['rows']:,} rows", "moved" if one["moved"] else "not moved"]
     if value is not None:
         low, high = estimate["low"], estimate["high"]
-        parts.append(f"expected {measure} {value:.3f} ({low:.3f} to {high:.3f})")
+        parts.append(f"expected {measure} {value:.3f} (90 % interval {low:.3f} to {high:.3f})")
     if observed:
         parts.append(f"observed {observed['value']:.3f} on {one['n_labels']} labeled rows")
     return {

@@ -25,25 +25,24 @@ from sklearn.utils import check_random_state
 from covshift.base import check_option
 from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.measures.labeled_scores import score_predictions
-from covshift.predictors.objectives import ACCURACY, BALANCED_ACCURACY
-from covshift.selection.performance_estimate import PerformanceEstimate, estimate_performance
+from covshift.output_files import same_file
 from covshift.tables.columns import column_days, to_frame
 from covshift.tables.dates import name_periods
-from covshift.tables.errors import TableError, listed, one_line, table_error
-from covshift.tables.label_files import read_batch_labels, same_file
+from covshift.tables.label_files import read_batch_labels
+from covshift.tables.messages import TableError, listed, one_line, table_error
 from covshift.tables.model_reader import open_for_model
-from covshift.tables.monitoring_batch import (
-    MIN_ROWS,
-    SERIES_LEVEL,
+from covshift.tables.monitoring_batch import MIN_ROWS, SERIES_LEVEL, Sample, compare_batch
+from covshift.tables.monitoring_history import batch_key
+from covshift.tables.monitoring_words import LABELS_DIFFER, MOVED_NOT_BELOW
+from covshift.tables.reading import open_table
+from covshift.tables.table_models import (
     TARGET,
-    Sample,
-    compare_batch,
+    TableClassifier,
+    estimate_score,
+    objective_of,
     predict_encoded,
 )
-from covshift.tables.monitoring_history import make_key
-from covshift.tables.reading import open_table
-from covshift.tables.table_models import TableClassifier
-from covshift.tables.table_words import LABELS_DIFFER, MOVED_NOT_BELOW, OF_CLASSES_ONLY
+from covshift.tables.text_layout import plain_name
 
 PERIODS = ("day", "week", "month")
 MAX_ESTIMATE_ROWS = 10_000  # of a batch, drawn at random, that its score is estimated on
@@ -151,6 +150,7 @@ def monitor_series(
             "--labels is for classifiers, and this model predicts numbers. covshift score "
             "states its error on rows with labels."
         )
+    time = None if time is None else plain_name(time)
     notes: list[str] = []
     batches = _read_batches(model, paths, domain, time, by, labels, seed, notes, options)
     found, skipped = [], []
@@ -180,33 +180,6 @@ def monitor_series(
         "skipped": skipped,
         "notes": list(dict.fromkeys(notes)),
     }
-
-
-def objective_of(model: TableClassifier) -> str:
-    """Return the objective that scores of a model are measured in; for numbers, just "score"."""
-    if is_regressor(model):
-        return "score"
-    return BALANCED_ACCURACY if model.objective_ == BALANCED_ACCURACY else ACCURACY
-
-
-def estimate_score(
-    model: TableClassifier, Z: FloatArray, domain: IntArray, y_known: Any = None
-) -> PerformanceEstimate:
-    """Return the expected score of encoded rows (`covshift.estimate_performance`).
-
-    ``domain``: `TARGET` for rows whose domain is not named; ``y_known``: None where no label is.
-
-    Raises
-    ------
-    ValueError
-        If the model keeps no held-out rows, or predicts numbers.
-    """
-    if is_regressor(model):
-        raise ValueError(OF_CLASSES_ONLY)
-    where = None if (domain == TARGET).all() else domain
-    return estimate_performance(
-        model.estimator_, Z, sample_domain=where, objective=objective_of(model), y_known=y_known
-    )
 
 
 def _read_batches(
@@ -297,7 +270,7 @@ def _check_batch(
         "period": batch.period,
         "digest": digest,
         "model": model_digest[:16],
-        "key": make_key(batch.name, digest, model_digest),
+        "key": batch_key(batch.name, digest, model_digest),
         "estimate": None,
         "reference": None,
     }

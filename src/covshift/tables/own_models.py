@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from covshift.kernels.array_types import IntArray
 from covshift.persistence import ModelFileError, load, save
-from covshift.tables.errors import TableError, listed, one_line
+from covshift.tables.messages import TableError, listed, one_line
 
 # --- Any labels for a classifier that takes 0, 1, ... only ---
 
@@ -161,13 +161,13 @@ def make_own_model(
 
 
 def with_any_labels(model: Any) -> Any:
-    """Return the model, in a `NumberedClasses` if it takes 0, 1, ... for labels only."""
+    """Return a user's own model, in a `NumberedClasses` if it takes 0, 1, ... for labels only."""
     path = f"{type(model).__module__.partition('.')[0]}.{type(model).__name__}"
     return NumberedClasses(model) if path in NEEDS_NUMBERS else model
 
 
 def inner_model(model: Any) -> Any:
-    """Return the model inside a `NumberedClasses`; any other as it is."""
+    """Return the user's own model inside a `NumberedClasses`; any other as it is."""
     return model.estimator if isinstance(model, NumberedClasses) else model
 
 

@@ -15,10 +15,11 @@ from covshift.predictors.objectives import describe_objective
 from covshift.predictors.prediction_sets import PredictionIntervals, PredictionSets, check_held_out
 from covshift.solvers.threads import one_blas_thread
 from covshift.tables.columns import to_frame
-from covshift.tables.errors import TableError, listed
+from covshift.tables.messages import TableError, listed
 from covshift.tables.model_reader import open_for_model
 from covshift.tables.reading import read_rows
 from covshift.tables.table_models import TableEstimator
+from covshift.tables.text_layout import plain_name
 from covshift.tables.writing import write_table
 
 PREDICTION, SET = "prediction", "prediction set"
@@ -77,12 +78,15 @@ def predict_file(
         place of ``counts``; the prediction of a group is the mean of its rows, beside their
         ``spread``, the standard deviation.
     """
+    keep, group = [plain_name(name) for name in keep], None if group is None else plain_name(group)
     classes = getattr(model, "classes_", None)
     if probabilities and classes is None:
-        raise TableError("This model predicts numbers, which have no probabilities: omit --proba.")
+        raise TableError(
+            "This model predicts numbers, which have no probabilities: leave --proba out."
+        )
     if probabilities and not hasattr(model, "predict_proba"):
         raise TableError(
-            "This model has no probabilities: leave --proba out, or adapt with --model linear, "
+            "This model has no probabilities: leave --proba out, or adapt with --model logistic, "
             "--model boosting or --adapter auto."
         )
     rows_of_file = None
@@ -91,7 +95,7 @@ def predict_file(
         opened = open_for_model(model, path, domain=domain, **options)
         rows_of_file = read_rows(opened.reader, SET_ROWS).frame
     set_tally = _SetTally(sets)
-    reader = open_for_model(model, path, extra=list(keep), domain=domain, **options)
+    reader = open_for_model(model, path, extra=keep, domain=domain, **options)
     names = [PREDICTION, *(_probability_names(model) if probabilities else [])]
     of_sets = [] if sets is None else [LOW, HIGH] if classes is None else [SET]
     clash = [name for name in keep if name in [*names, *of_sets]]

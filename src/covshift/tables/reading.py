@@ -50,7 +50,6 @@ from covshift.tables.columns import (
     without_unit,
 )
 from covshift.tables.dates import is_days
-from covshift.tables.errors import TableError, listed, one_line, table_error
 from covshift.tables.file_formats import (
     ConvertedFile,
     identify_file,
@@ -58,8 +57,10 @@ from covshift.tables.file_formats import (
     split_part,
     unzip,
 )
+from covshift.tables.messages import TableError, listed, one_line, table_error
 from covshift.tables.schema import Intake, TableSchema
 from covshift.tables.schema_detection import find_schema, text_columns
+from covshift.tables.table_words import say_sampled
 from covshift.tables.text_files import TextBatches
 from covshift.tables.text_layout import GivenLayout
 
@@ -136,6 +137,8 @@ def open_table(
         try:
             return TableReader(batches, None, style, allow_absent, intake)
         except TableError:
+            # The first pass may have failed because the rest of the file is not as its beginning:
+            # then the file is opened again with all of it examined, and read as what it is.
             if batches.examined:
                 raise
     batches = open_batches(path, given, chunk_bytes)
@@ -172,7 +175,7 @@ def _open_converted(
     try:
         batches = open_batches(converted.path, given, chunk_bytes, examine_all=examine_all)
     except TableError as error:
-        raise table_error(path, str(error).removeprefix(f"{converted.path}: ")) from None
+        raise table_error(path, error.reason or str(error)) from None
     # Files stay as long as their batches: a workbook in an archive is converted twice.
     batches.converted = [converted, *getattr(batches, "converted", [])]
     batches.path = path
@@ -186,7 +189,7 @@ class TableReader:
     Attributes
     ----------
     schema : `TableSchema` of the frames.
-    other_names : columns of the file that the schema has not.
+    other_names : columns of the file that are not in the schema.
     unusable_names : columns of the file whose types are none of ours.
     notes : what was decided so far, in plain sentences; complete once all frames were read.
     n_rows : rows read so far.
@@ -220,6 +223,8 @@ class TableReader:
         else:
             self.schema = self._take_schema(schema, absent)
 
+        # Columns that are left alone have reasons of their own: a type that cannot be used, no
+        # name, names of rows; the rest is not in the schema.
         types = batches.types if batches.typed else []
         self.unusable_names = [
             batches.names[i] for i, kind in enumerate(types) if arrow_kind(kind) is None
@@ -300,6 +305,8 @@ class TableReader:
         self._filled.clear()
         self.n_rows = self._n_dropped = 0
         empty: list[Any] = []  # rows that are left out if nothing follows
+        # Spreadsheets write empty rows below a table. Whether rows are at its end is known only
+        # when nothing follows, so that they wait here.
         for batch in self._batches.read(self._types_to_parse(), self.schema.missing):
             n_filled = _last_filled_row(batch)
             if n_filled:
@@ -328,6 +335,8 @@ class TableReader:
             column = plain_column(batch.column(name))
             spelling = self.schema.spellings.get(name, "")
             values = as_kind(column, kind, self._style, spelling, self.schema.missing)
+            # More missing values than before: cells that do not fit their kind. Only then they are
+            # searched.
             if kind != "text" and values.null_count > column.null_count:
                 self._count_unreadable(name, as_text(column), values)
             self._filled[name] += len(values) - values.null_count
@@ -352,6 +361,7 @@ class TableReader:
 
     def _types_to_parse(self) -> dict[str, Any] | None:
         """Return types that cells can be read as while they are cut, or None."""
+        # pyarrow reads numbers with a point only.
         if self._style == "comma" or (self._style is None and self.schema.decimal == ","):
             return None
         return {
@@ -493,7 +503,7 @@ def read_rows(
     frame, rows = sample_frames(reader, max_rows or sys.maxsize, progress=progress)
     notes = reader.notes
     if rows is not None:
-        notes = [*notes, sample_note(len(rows), reader.n_rows)]
+        notes = [*notes, say_sampled(len(rows), reader.n_rows)]
     return Table(frame, reader.schema, notes, rows)
 
 
@@ -529,6 +539,7 @@ def sample_frames(
     numbers: list[Any] = []
     limit, n_held, n_read = np.inf, 0, 0
     for frame in reader:
+        # A number for every row, used or not: which rows are drawn does not depend on the chunks.
         drawn = rng.random(len(frame))
         rows = np.flatnonzero(drawn < limit)
         frames.append(frame if len(rows) == len(frame) else frame.iloc[rows])
@@ -536,6 +547,8 @@ def sample_frames(
         numbers.append(n_read + rows)
         n_read += len(frame)
         n_held += len(rows)
+        # Thinned when twice as many are held as are wanted: a sort for each chunk would take
+        # longer, and all rows more memory.
         if n_held > 2 * max_rows:
             limit = _thin(frames, keys, numbers, max_rows)
             n_held = max_rows
@@ -561,13 +574,6 @@ def _thin(frames: list[Any], keys: list[Any], numbers: list[Any], max_rows: int)
     return limit
 
 
-def sample_note(n_used: int, n_rows: int) -> str:
-    """Return the rows that were drawn, and how far shares among them may be off.
-
-    By Hoeffding's inequality, with probability .95, for any one share.
-    """
-    error = np.sqrt(np.log(2 / 0.05) / (2 * n_used))
-    return (
-        f"{n_used:,} of {n_rows:,} rows are used, drawn at random: the share of any kind of row is "
-        f"within {error:.4f} of that among all rows, with probability .95."
-    )
+def read_most(reader: TableReader) -> Table:
+    """Return all rows of a reader, or a sample if they are more than 20 million cells."""
+    return read_rows(reader, default_rows(len(reader.schema.kinds)))

@@ -19,7 +19,7 @@ from covshift.base import check_count, check_number, check_option
 from covshift.signals import EnvelopeSpectrum, Spectrum, iter_windows
 from covshift.signals.windows import window_step
 from covshift.tables.columns import Kind
-from covshift.tables.errors import TableError, listed, one_line, table_error
+from covshift.tables.messages import TableError, listed, one_line, table_error
 from covshift.tables.reading import TableReader, open_batches
 from covshift.tables.text_layout import GivenLayout
 

@@ -7,10 +7,12 @@ that names the option that overrules it.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+from unicodedata import normalize
 
 from covshift.tables.columns import KINDS, MARKERS, MISSING, Kind
 from covshift.tables.dates import DAYS, SPELLINGS, date_spelling, is_days
-from covshift.tables.errors import TableError, listed
+from covshift.tables.messages import TableError, listed
+from covshift.tables.text_layout import plain_name
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,14 @@ class Intake:
     kinds: Mapping[str, str] = field(default_factory=dict)
     names: Sequence[str] = ()
 
+    def __post_init__(self) -> None:
+        # As the names and cells of files are read, with which these are compared.
+        for name in ("missing", "present"):
+            texts = tuple(normalize("NFC", text) for text in getattr(self, name))
+            object.__setattr__(self, name, texts)
+        kinds = {plain_name(name): kind for name, kind in self.kinds.items()}
+        object.__setattr__(self, "kinds", kinds)
+
     @property
     def markers(self) -> tuple[str, ...]:
         """Texts that stand for nothing beside the usual ones."""
@@ -141,7 +151,7 @@ class Intake:
 
 
 def parse_kinds(texts: Sequence[str]) -> dict[str, str]:
-    """Return what ``COL=KIND`` says, by column."""
+    """Return the kinds of columns that a user gives for the schema as ``COL=KIND``."""
     pairs = {}
     for text in texts:
         name, sign, kind = text.rpartition("=")

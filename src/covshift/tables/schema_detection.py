@@ -30,14 +30,16 @@ from covshift.tables.columns import (
     without_unit,
 )
 from covshift.tables.dates import DAYS, MEANINGS, SPELLINGS
-from covshift.tables.errors import listed, quoted, table_error
+from covshift.tables.messages import listed, quoted, table_error
 from covshift.tables.schema import Intake, TableSchema
 
+# Real columns of numbers have a few odd cells ("see note", "<5"), and those of text some numbers.
 LARGE_SHARE = 0.95  # of cells that must be numbers, or dates, for a column to be
 POSSIBLE_SHARE = 0.5  # share of fitting cells below which a kind is excluded
 MIN_PACKED = 3  # cells like 20240501 that must be, for whole numbers to be taken for dates
 FIRST_CELLS = 200  # cells that select which spellings of dates are tried
 MAX_EXAMPLES = 20  # examples kept of other cells, and of units
+# Postal codes and account numbers lose their zeros as numbers, and 007 is not 7.
 CODE = r"^[+-]?0\d+$"
 # Patterns of RE2: a number, whatever its style, and what stands before or behind it.
 CURRENCIES = r"[$€£¥₹]|USD|EUR|GBP|CHF|JPY|CAD|AUD"
@@ -79,6 +81,8 @@ class ColumnTypes:
         markers: Sequence[str] = (),
         present: Sequence[str] = (),
     ) -> None:
+        # Cells that are missing everywhere are dropped without a count; markers are counted,
+        # since a note names them.
         self._missing = [one for one in missing if one not in markers]
         self._markers = markers
         self._placeholders = [one for one in PLACEHOLDERS if one not in (*markers, *present)]
@@ -104,11 +108,15 @@ class ColumnTypes:
             cells = pa.compute.drop_null(trim(cells, self._missing))
             cells = _take_out(cells, self._markers, self.marked)
             self.filled += len(cells)
+            # "-" and "." do not show the kind of the other cells. They count as filled: in
+            # a column of text they are values.
             cells = _take_out(cells, self._placeholders, self.placeholders)
             # Once more: a column of numbers may have had a mark among them.
             if not self._take_plain_numbers(cells, counted=True) and len(cells):
                 self.judged += len(cells)
                 self._look_closely(cells)
+        # A style or a spelling that most cells so far exclude is not tried on later chunks: of a
+        # long column of text, only the first chunk is searched for numbers and dates.
         for style, count in list(self.numbers.items()):
             if count < POSSIBLE_SHARE * self.judged:
                 del self.numbers[style]
@@ -133,6 +141,8 @@ class ColumnTypes:
         self.boolean = False
         self._count_packed(cells, numbers)
         self.numbers["point"] += len(cells)
+        # A number without a point is one in both styles. With one, 1.234 is a number with a decimal
+        # comma, and 1.5 is not.
         if "comma" in self.numbers:
             points = _any(pa.compute.match_substring(cells, "."))
             self.has_point |= points
@@ -158,6 +168,7 @@ class ColumnTypes:
             lower = pa.compute.utf8_lower(cells)
             self.boolean = _all(pa.compute.is_in(lower, value_set=pa.array(["true", "false"])))
         if self.dates is None:
+            # Every spelling costs a pass over the cells. A few cells exclude most of the spellings.
             first = cells.slice(0, FIRST_CELLS)
             found = {spelling: _count_dates(first, spelling) for spelling in ("", *SPELLINGS)}
             self.dates = {
@@ -170,13 +181,17 @@ class ColumnTypes:
             n_odd = int(pa.compute.sum(odd).as_py() or 0)
             self.dates[spelling] += len(cells) - n_odd
             if n_odd:
+                # An example for the note that tells why a column of dates is read as text.
                 self._first_odd.setdefault(spelling, cells.filter(odd)[0].as_py())
 
     def _count_numbers(self, cells: Any) -> None:
         self.has_brackets |= _any(pa.compute.match_substring_regex(cells, r"^\(.*\d.*\)$"))
         counts = {style: count_numbers(cells, style) for style in self.numbers}
+        # Units are looked for only where plain numbers are too few: the pattern is slow.
         if max(counts.values()) < LARGE_SHARE * len(cells):
             self._look_for_units(cells)
+        # With the unit taken away, the cells are counted again; those that were bare before get a
+        # note.
         if self.unit:
             bare = without_unit(cells, self.unit)
             unchanged = pa.compute.equal(bare, plain_signs(cells))
@@ -208,6 +223,7 @@ class ColumnTypes:
     @staticmethod
     def _remember(counter: Counter[str], texts: Any) -> None:
         counts = pa.compute.value_counts(texts).to_pylist()
+        # A column of free text has as many values as rows: only some are remembered.
         for one in sorted(counts, key=lambda one: -one["counts"])[:MAX_EXAMPLES]:
             if one["values"] in counter or len(counter) < MAX_EXAMPLES:
                 counter[one["values"]] += one["counts"]
@@ -220,6 +236,7 @@ class ColumnTypes:
     def kind(self, style: NumberStyle) -> Kind:
         """Return the kind, all chunks seen; a column without any cell is text."""
         packed = (self.dates or {}).get("packed", 0)
+        # 20240501 is a date only if all cells are: by chance a few of many numbers look like dates.
         if self.is_number(style) and not (packed == self.judged >= MIN_PACKED):
             return "number"
         possible: set[Kind] = {"boolean"} if self.boolean else set()
@@ -343,6 +360,7 @@ def find_schema(source: Any, style: NumberStyle | None, intake: Intake) -> Found
         columns = _look_at_texts(source, texts, intake, notes)
         uneven = frozenset(name for name, column in columns.items() if not column.plain)
         found, spellings, style = _text_kinds(source, columns, style, intake, notes)
+        # In the order of the file: the columns of text of a typed file are among the others.
         kinds = {name: found.get(name, kinds.get(name, "text")) for name in kinds or found}
     if row_names := [name for name in source.row_names if name in kinds]:
         notes.append(f"Ignored {listed(row_names)}: it holds row names.")
@@ -402,6 +420,8 @@ def _look_at_texts(
             column.look_at(plain_column(batch.column(name)))
     if not n_rows:
         raise table_error(source.path, "has column names, but no rows below them.")
+    # Spreadsheets write separators for empty columns at the right. A column without a name that has
+    # cells is kept.
     nameless = [source.names[i] for i in source.nameless]
     empty = [name for name in nameless if name in columns and not columns[name].filled]
     if empty and len(empty) < len(columns):

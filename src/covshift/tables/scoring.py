@@ -24,12 +24,13 @@ from covshift.selection.assessment_words import as_shown
 from covshift.selection.expected_scores import Estimate
 from covshift.shared_docs import documented_like
 from covshift.tables.columns import to_frame
-from covshift.tables.errors import TableError, listed, table_error
 from covshift.tables.label_column import read_known_labels
+from covshift.tables.messages import TableError, listed, table_error
 from covshift.tables.model_reader import open_for_model
 from covshift.tables.predicting import predict_file
 from covshift.tables.table_models import TableClassifier, TableEstimator
 from covshift.tables.table_words import NO_PLAIN_MODEL
+from covshift.tables.text_layout import plain_name
 
 
 @documented_like(predict_file)
@@ -66,6 +67,7 @@ def score_file(
     label = label if label is not None else getattr(model, "label_", None)
     if label is None:
         raise TableError("The model does not know its label column: name it with --label.")
+    label = plain_name(label)
     if label in getattr(model, "feature_names_in_", ()):
         raise TableError(f"{listed([label])} is a column that the model predicts from.")
     reader = open_for_model(model, path, label=label, domain=domain, **options)
@@ -119,7 +121,7 @@ def score_file(
     if assessment is not None:
         observed = scores[task.objective]["value"]
         if observed is not None:
-            scores["expected"] = compare_expected(assessment.recommended, observed)
+            scores["expected"] = _compare_expected(assessment.recommended, observed)
             shown = as_shown(assessment)
             stated = shown.plain if assessment.action == "keep" else shown.vote
             scores["expected"]["stated"] = stated._asdict()
@@ -172,7 +174,7 @@ class _Numbers:
         return ["All labels are the same number: R² is undefined."]
 
 
-def compare_expected(expected: Estimate, observed: float) -> dict[str, Any]:
+def _compare_expected(expected: Estimate, observed: float) -> dict[str, Any]:
     """Return an expected score beside the one observed, and whether its interval covers that."""
     covered = expected.low <= observed <= expected.high
     return {**expected._asdict(), "observed": observed, "covered": covered}

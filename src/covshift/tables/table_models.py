@@ -7,10 +7,11 @@ what they share.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from unicodedata import normalize
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_regressor
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -28,17 +29,24 @@ from covshift.domains import (
     new_target_domain,
 )
 from covshift.kernels.array_types import FloatArray, IntArray
-from covshift.predictors.adapted import AdaptedEstimator
-from covshift.predictors.fit_and_predict import does_adapt, uses_target_rows
+from covshift.predictors.adapted import AdaptedEstimator, estimator_has
+from covshift.predictors.adapter_steps import does_adapt, uses_target_rows
 from covshift.predictors.held_out_rows import HeldOutRows
-from covshift.predictors.objectives import R2
+from covshift.predictors.objectives import ACCURACY, BALANCED_ACCURACY, R2
 from covshift.predictors.prediction_sets import PredictionIntervals, PredictionSets
 from covshift.registry import NO_ADAPTATION
 from covshift.row_checks import check_magnitude
 from covshift.shared_docs import documented_like
-from covshift.tables.encoder import TableEncoder
+from covshift.tables.encoder import TableEncoder, take_any_column
 from covshift.tables.matching import NEW, MatchedTables
+from covshift.tables.monitoring_words import OF_CLASSES_ONLY
 from covshift.tables.schema import TableSchema
+from covshift.tables.text_layout import plain_name
+
+if TYPE_CHECKING:
+    from covshift.selection.performance_estimate import PerformanceEstimate
+
+TARGET = np.iinfo(np.int64).min  # stands for the domain of rows that no column names
 
 
 def known_numbers(domain_names: Mapping[int, str]) -> dict[str, int]:
@@ -46,8 +54,9 @@ def known_numbers(domain_names: Mapping[int, str]) -> dict[str, int]:
 
     A target comes before a source: new rows of a domain may differ from its training rows.
     """
-    sources = {name: number for number, name in domain_names.items() if number >= 0}
-    targets = {name: number for number, name in domain_names.items() if number < 0}
+    named = [(number, normalize("NFC", name)) for number, name in domain_names.items()]
+    sources = {name: number for number, name in named if number >= 0}
+    targets = {name: number for number, name in named if number < 0}
     returned = {
         name.removesuffix(NEW): number
         for name, number in targets.items()
@@ -217,7 +226,7 @@ class TableEstimator(DomainRequests, BaseEstimator):
 
     @property
     def adapts_(self) -> bool:
-        """Whether the model does anything about the target; where nothing is known of it: yes."""
+        """Whether the model adapts to the target; True where this is unknown."""
         if hasattr(self.estimator_, "members_"):  # made by an automatic choice
             return any(member.candidate.adapts for member in self.estimator_.members_)
         if isinstance(self.estimator_, AdaptedEstimator):
@@ -279,7 +288,8 @@ class TableEstimator(DomainRequests, BaseEstimator):
         check_is_fitted(self)
         known = known_numbers(self.domain_names_)
         unknown = int(min([0, *self.domains_, *self.domain_names_])) - 1
-        return np.array([known.get(str(name), unknown) for name in names], dtype=np.int64)
+        numbers = [known.get(normalize("NFC", str(name)), unknown) for name in names]
+        return np.array(numbers, dtype=np.int64)
 
     def adapt_target(self, X: Any, domain: int | str | None = None) -> Self:
         """Learn a new target without the training rows, if the adapter can.
@@ -364,22 +374,20 @@ class TableEstimator(DomainRequests, BaseEstimator):
     def _default_estimator() -> Any:
         raise NotImplementedError
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Models saved by version 0.1 have no plain model and forgot their domain column. Later ones
+        # have names as their files wrote them, whose accents may stand apart.
+        state = {"domain_": None, "plain_estimator_": None, **state}
+        for name in ("label_", "domain_"):
+            if state.get(name) is not None:
+                state[name] = plain_name(state[name])
+        super().__setstate__(state)
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "reference_domain_")
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        return tags
-
-
-def _estimator_has(method):
-    def check(self):
-        return hasattr(getattr(self, "estimator_", None) or self._base_estimator(), method)
-
-    return check
+        return take_any_column(super().__sklearn_tags__())
 
 
 class TableClassifier(ScoredClassifier, TableEstimator):
@@ -439,21 +447,17 @@ class TableClassifier(ScoredClassifier, TableEstimator):
     ['no', 'yes']
     """
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        # Models saved by version 0.1 have no plain model and forgot their domain column.
-        super().__setstate__({"domain_": None, "plain_estimator_": None, **state})
-
     @property
     def classes_(self) -> Any:
         """Classes, in the order of the columns of ``predict_proba``."""
         return self.estimator_.classes_
 
-    @available_if(_estimator_has("decide"))
+    @available_if(estimator_has("decide"))
     def decide(self, P: Any) -> Any:
         """Return the classes that ``predict`` chooses for rows with these probabilities."""
         return self.estimator_.decide(P)
 
-    @available_if(_estimator_has("predict_proba"))
+    @available_if(estimator_has("predict_proba"))
     def predict_proba(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
         """Return the class probabilities of rows; parameters as in ``predict``."""
         Z = self.encode(X)
@@ -461,7 +465,7 @@ class TableClassifier(ScoredClassifier, TableEstimator):
         probabilities: FloatArray = self.estimator_.predict_proba(Z, sample_domain=domain)
         return probabilities
 
-    @available_if(_estimator_has("predict_set"))
+    @available_if(estimator_has("predict_set"))
     def predict_set(
         self, X: Any, alpha: float = 0.1, *, sample_domain: Any = None, X_target: Any = None
     ) -> PredictionSets:
@@ -550,3 +554,58 @@ class TableRegressor(ScoredRegressor, TableEstimator):
         from covshift.selection import AutoAdaptedRegressor
 
         return AutoAdaptedRegressor(random_state=0)
+
+
+class Predictions(NamedTuple):
+    """Predicted classes of rows, as numbers, and what is known of each class (None: nothing)."""
+
+    codes: IntArray
+    outputs: FloatArray | None
+
+
+def predict_encoded(model: TableClassifier, Z: FloatArray, domain: IntArray) -> Predictions:
+    """Predict encoded rows; ``domain``: `TARGET` for rows whose domain is not named."""
+    where = None if (domain == TARGET).all() else domain
+    estimator = model.estimator_
+    classes = estimator.predict(Z, sample_domain=where)
+    if not hasattr(model, "classes_"):  # a regressor: predictions are numbers
+        return Predictions(np.zeros(len(Z), dtype=np.int64), np.reshape(classes, (len(Z), 1)))
+    codes = np.searchsorted(model.classes_, classes)
+    method = next(
+        (one for one in ("predict_proba", "decision_function") if hasattr(estimator, one)), None
+    )
+    if method is None:
+        return Predictions(codes, None)
+    outputs = np.asarray(getattr(estimator, method)(Z, sample_domain=where))
+    outputs = outputs.reshape(len(Z), -1)
+    # With two classes the second column says what the first does.
+    return Predictions(codes, outputs[:, :1] if outputs.shape[1] == 2 else outputs)
+
+
+def objective_of(model: TableClassifier) -> str:
+    """Return the objective that scores of a model are measured in; for numbers, just "score"."""
+    if is_regressor(model):
+        return "score"
+    return BALANCED_ACCURACY if model.objective_ == BALANCED_ACCURACY else ACCURACY
+
+
+def estimate_score(
+    model: TableClassifier, Z: FloatArray, domain: IntArray, y_known: Any = None
+) -> "PerformanceEstimate":
+    """Return the expected score of encoded rows (`covshift.estimate_performance`).
+
+    ``domain``: `TARGET` for rows whose domain is not named; ``y_known``: None where no label is.
+
+    Raises
+    ------
+    ValueError
+        If the model keeps no held-out rows, or predicts numbers.
+    """
+    from covshift.selection.performance_estimate import estimate_performance
+
+    if is_regressor(model):
+        raise ValueError(OF_CLASSES_ONLY)
+    where = None if (domain == TARGET).all() else domain
+    return estimate_performance(
+        model.estimator_, Z, sample_domain=where, objective=objective_of(model), y_known=y_known
+    )

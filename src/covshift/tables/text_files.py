@@ -5,9 +5,9 @@ A file is examined (`examine_text`), decoded to a stream of UTF-8 (`Utf8Stream`)
 
 The encoding: a byte-order mark decides; without one, text that is valid UTF-8 is UTF-8, text
 with a zero in every other byte is UTF-16, and the rest is Windows-1252, or Latin-1 where it
-holds a byte that Windows-1252 has not. One name with an accent may stand in the last row. So the
-whole file is examined first, unless it is long and read twice anyway: then its beginning is taken
-for the rest, and the first of the two readings checks that (`Examination`).
+holds a byte that Windows-1252 does not define. One name with an accent may stand in the last row.
+So the whole file is examined first, unless it is long and read twice anyway: then its beginning is
+taken for the rest, and the first of the two readings checks that (`Examination`).
 """
 
 import codecs
@@ -23,16 +23,16 @@ import pyarrow as pa
 
 from covshift.solvers.threads import map_ahead, read_ahead
 from covshift.tables.columns import MISSING
-from covshift.tables.errors import TableError, one_line, refused_as, table_error
 from covshift.tables.file_formats import check_unchanged, file_state, refuse_other_formats
+from covshift.tables.messages import TableError, one_line, refused_as, table_error
 from covshift.tables.text_layout import (
     SEPARATOR_NAMES,
     SEPARATORS,
     GivenLayout,
-    column_names,
     find_layout,
     is_aligned,
     is_row_names,
+    names_of_header,
     squeeze_spaces,
 )
 
@@ -91,6 +91,8 @@ class Examination:
     def __init__(self, path: Path, encoding: str):
         self._path = path
         self._decoder = codecs.getincrementaldecoder(encoding)()
+        # In these encodings nearly every byte is a character, so that decoding hardly ever fails.
+        # Control characters show instead that a file is not text.
         self._single_byte = encoding in ("cp1252", "latin-1")
         self.n_quotes = 0
 
@@ -130,6 +132,8 @@ def examine_text(
         if compressed and sample.startswith((b"PAR1", b"ARROW1", b"PK", b"\x1f\x8b")):
             raise table_error(path, "holds no text under its compression; decompress it first.")
         encoding, skipped = _guess_encoding(sample)
+        # A mark of the encoding that the user names has been found with its length; another
+        # encoding than the one guessed begins at the first byte.
         if given is not None and given != encoding:
             encoding, skipped = given, 0
         if first_bytes is not None and encoding == "utf-8":
@@ -139,6 +143,7 @@ def examine_text(
         n_quotes = _count_quotes(path, compressed, encoding, skipped)
         if n_quotes is None and given is not None:
             raise table_error(path, f"is not valid {given.upper()}; give another --encoding.")
+        # Latin-1 comes last: it takes every byte. Windows-1252 leaves five of them undefined.
         if n_quotes is None and encoding == "utf-8" and not skipped:
             encoding = "cp1252"
             n_quotes = _count_quotes(path, compressed, encoding, skipped)
@@ -205,6 +210,7 @@ def _count_first_quotes(path: Path, compressed: bool, skipped: int, n_bytes: int
     with _open_bytes(path, compressed) as file:
         file.read(skipped)
         block = file.read(n_bytes)
+        # A byte more shows that the file goes on: of a short one, all is examined.
         if not file.read(1):
             return None
     try:
@@ -237,13 +243,18 @@ class Utf8Stream:
 
     def read(self, size: int = -1) -> bytes:
         """Return up to ``size`` bytes, fewer only at the end."""
+        # How much of the file was read is told to the user as a share of its size on the disk. So
+        # of a packed file the position in the packed bytes counts, which gzip's `fileobj` knows.
         data = self._read(size)
         self.position = getattr(self._file, "fileobj", self._file).tell()
         return data
 
     def _read(self, size: int) -> bytes:
+        # The usual case, UTF-8 as it lies on the disk, is handed on without another copy.
         if self._decoder is None and not self._waiting and not self._aligned:
             return self._examined(bytes(self._file.read(size)))
+        # Decoding changes lengths: what is decoded beyond the size asked for waits for the next
+        # call.
         parts = [self._waiting]
         wanted = size - len(self._waiting)
         while not self._ended and (size < 0 or wanted > 0):
@@ -269,6 +280,7 @@ class Utf8Stream:
         if not self._started:  # spaces in front of the first cell end none
             block = block.lstrip(SPACES)
             self._started = bool(block)
+        # Spaces at the end of a block may go on in the next one, and several count as one.
         text = block if self._ended else block.rstrip(SPACES)
         self._spaces = block[len(text) :]
         return squeeze_spaces(text)
@@ -308,7 +320,7 @@ class TextBatches:
     one stream from its beginning (`_read_stream`).
 
     **Types or text.** Numbers that pyarrow parses while it cuts take a fraction of the time of text
-    that is converted afterwards. But one cell of another kind ends such a pass with an error. The
+    that is converted afterward. But one cell of another kind ends such a pass with an error. The
     file is then read once more as text, from its beginning; both passes cut batches at the same
     places, so that rows that were yielded before are skipped (`_read`).
 
@@ -353,7 +365,7 @@ class TextBatches:
         self.header_bytes = len(text[: layout.header_length].encode("utf-8"))
         self.chunk_bytes = max(chunk_bytes, SAMPLE_BYTES)
         self._missing: Sequence[str] = MISSING
-        self.names, self.nameless, self.notes = column_names(layout.names)
+        self.names, self.nameless, self.notes = names_of_header(layout.names)
         self.row_names = [
             self.names[i] for i, name in enumerate(layout.names) if header and is_row_names(i, name)
         ]
@@ -405,7 +417,8 @@ class TextBatches:
         try:
             yield from map(self._without_names, batches)
         except TableError:
-            check_unchanged(self._source, self._state, self.path)  # says more
+            # Another program may be writing the file, which explains any other error.
+            check_unchanged(self._source, self._state, self.path)
             raise
         check_unchanged(self._source, self._state, self.path)
 
@@ -423,6 +436,9 @@ class TextBatches:
         return batch.filter(pa.compute.invert(repeated))
 
     def _read(self, types: dict[str, Any] | None) -> Iterator[Any]:
+        # Attempts from the fastest to the one that takes anything: with types, as text, and as text
+        # in one stream. Generators start when they are asked, so that those not needed cost
+        # nothing.
         wanted = [types, {}] if types else [{}]
         if self.file.n_quotes:
             attempts = [self._read_stream(columns) for columns in wanted]
@@ -432,6 +448,7 @@ class TextBatches:
         n_rows = 0
         for attempt in attempts:
             try:
+                # Rows that an earlier attempt yielded are not yielded again.
                 for batch in _without_first(attempt, n_rows):
                     n_rows += batch.num_rows
                     yield batch
@@ -470,6 +487,7 @@ class TextBatches:
         options = self._options(types)
 
         def parse(block: bytes) -> list[Any]:
+            # Larger than the block, so that pyarrow does not cut it further.
             read_options = self._read_options(len(block) + 1)
             source = pa.BufferReader(block)
             return pa.csv.read_csv(source, read_options=read_options, **options).to_batches()
@@ -485,6 +503,9 @@ class TextBatches:
         rest, too_long = b"", False
         try:
             stream.read(self.header_bytes)
+            # `rest` is the beginning of a row whose end is yet to be read. It is put in front of
+            # the next block, as pyarrow does; a row that has no end in two blocks is too long for
+            # its stream, too.
             while block := stream.read(self.chunk_bytes):
                 if rest.endswith(b"\r") and not block.startswith(b"\n"):
                     yield rest  # the carriage return was a whole line break
@@ -522,6 +543,8 @@ class TextBatches:
                     self.path, f"a row is longer than {limit} MiB; is a quote left open?"
                 ) from None
             raise
+        # An odd number of quotes may be right, as in 5" of an unquoted cell. Only a last cell that
+        # goes over several lines shows that one was left open.
         if last is not None and last.num_rows and self.file.n_quotes % 2:
             self._check_last_row(last)
 
@@ -530,6 +553,7 @@ class TextBatches:
         self._stream = stream = self.file.open(self._examination)
         try:
             stream.read(self.header_bytes)
+            # pyarrow raises an error for a stream without rows, which is not one here.
             first = stream.read(1)
             if not first:
                 return

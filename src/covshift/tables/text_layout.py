@@ -23,7 +23,7 @@ import unicodedata
 from collections import Counter
 from dataclasses import dataclass, field
 
-from covshift.tables.errors import TableError, listed
+from covshift.tables.messages import TableError, listed
 
 SEPARATORS = ("\t", ";", "|", ",")
 SEPARATOR_NAMES = {"\t": "tab", ";": "semicolon", "|": "bar", ",": "comma", " ": "spaces"}
@@ -142,7 +142,7 @@ def is_aligned(sample: str, *, complete: bool) -> bool:
 
 
 def squeeze_spaces(data: bytes) -> bytes:
-    """Return text with one space in place of several, and none at the ends of lines."""
+    """Return text laid out by spaces with one in place of several, and none at ends of lines."""
     return re.sub(rb" ?([\r\n]) ?", rb"\1", re.sub(rb"[ \t]+", b" ", data))
 
 
@@ -151,8 +151,8 @@ def plain_name(name: str) -> str:
     return unicodedata.normalize("NFC", " ".join(name.split()))
 
 
-def column_names(header: tuple[str, ...]) -> tuple[list[str], list[int], list[str]]:
-    """Return names, no two alike; which columns have none; notes about both.
+def names_of_header(header: tuple[str, ...]) -> tuple[list[str], list[int], list[str]]:
+    """Return names for the cells of a header, no two alike; which have none; notes about both.
 
     A name that repeats gets its number, ``x`` and ``x (2)``; a column without name is named by
     its position.
@@ -178,7 +178,7 @@ def column_names(header: tuple[str, ...]) -> tuple[list[str], list[int], list[st
 
 
 def is_row_names(position: int, name: str) -> bool:
-    """Return whether a column holds row names: R's and pandas' first column, which has no name."""
+    """Return whether a column of the header holds row names: R's and pandas' first one, unnamed."""
     return (position == 0 and not name) or bool(PANDAS_INDEX.match(name))
 
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 from covshift.base import check_option
 from covshift.output_files import prepare_folder, write_whole
 from covshift.tables.columns import from_start
-from covshift.tables.errors import refused_as, table_error
+from covshift.tables.messages import refused_as, table_error
 
 SEPARATOR_BY_SUFFIX = {".csv": ",", ".tsv": "\t"}
 SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
@@ -34,7 +34,7 @@ def check_output(
     any_name: bool = False,
     min_free_bytes: int = 0,
 ) -> Path:
-    """Try an output before anything is computed; return it as a path.
+    """Try to write an output before anything is computed; return it as a path.
 
     Parameters
     ----------

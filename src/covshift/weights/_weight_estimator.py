@@ -13,8 +13,8 @@ from covshift.base import (
     UnitAdapter,
     all_or_nothing,
     bandwidth_candidates,
-    check_candidates,
     check_count,
+    check_positive,
     warn_nothing_to_adapt,
 )
 from covshift.domains import FitDomains, check_fit_domains
@@ -213,7 +213,7 @@ class GaussianBasesWeights(WeightEstimator):
     def _check_parameters(self) -> None:
         check_count("n_bases", self.n_bases, minimum=1)
         if self.sigmas is not None:
-            check_candidates("sigmas", self.sigmas)
+            check_positive("sigmas", self.sigmas)
         check_random_state(self.random_state)
 
     def _estimate(self, source: FloatArray, target: FloatArray) -> FloatArray:

@@ -184,7 +184,7 @@ class KLIEPWeights(GaussianBasesWeights):
     gap_ : float
         Bound on how far the objective is below its optimum.
     effective_sample_size_ : float
-        Equally weighted rows that the weighted source is worth.
+        Number of equally weighted rows that would be as informative.
     mean_weight_, share_zero_ : float
         Mean of the weights (1, by the constraint) and share of weights that are zero.
     domains_ : ndarray

@@ -39,7 +39,7 @@ from covshift.base import check_count, check_number, check_option
 from covshift.kernels.array_types import FloatArray
 from covshift.kernels.gaussian_kernels import (
     TILE_ROWS,
-    lost_diagonal,
+    lost_nystrom_diagonal,
     nystrom_features,
     nystrom_root,
     nystrom_sum,
@@ -59,7 +59,7 @@ EPS = float(np.finfo(np.float64).eps)
 KEPT_ROWS = 5000
 
 
-def kernel_sums(
+def _kernel_sums(
     rows: FloatArray, others: FloatArray, bandwidth: float, factors: FloatArray | None = None
 ) -> FloatArray:
     r""":math:`\sum_j k(x, x_j) f_j` of rows (n, d) over others (k, d), in tiles.
@@ -77,7 +77,7 @@ def kernel_sums(
     return sums
 
 
-def kernel_product(rows: FloatArray, bandwidth: float) -> Callable[[FloatArray], FloatArray]:
+def _kernel_product(rows: FloatArray, bandwidth: float) -> Callable[[FloatArray], FloatArray]:
     """Return the function that multiplies a vector (n,) by the kernel matrix of rows (n, d)."""
     rows, _ = _scaled(rows, rows, bandwidth)
     if len(rows) <= KEPT_ROWS:
@@ -376,7 +376,7 @@ class KMMWeights(WeightEstimator):
     source_rows_, target_rows_ : ndarrays
         The rows of the fit: ``score_weights`` needs them.
     effective_sample_size_ : float
-        Equally weighted rows that the weighted source is worth.
+        Number of equally weighted rows that would be as informative.
     mean_weight_, share_zero_ : float
         Mean of the weights and share of weights that are zero.
     domains_ : ndarray
@@ -512,7 +512,7 @@ class KMMWeights(WeightEstimator):
     def _match(self, kappa: FloatArray) -> tuple[FloatArray, float]:
         """Return the weights of the source rows by the exact kernel, and their objective."""
         weights, product, self.gap_ = match_means(
-            kernel_product(self.source_rows_, self.bandwidth_),
+            _kernel_product(self.source_rows_, self.bandwidth_),
             kappa,
             ridge=self.ridge,
             bound=self.bound,
@@ -528,7 +528,7 @@ class KMMWeights(WeightEstimator):
         self, features: FloatArray, rng: np.random.RandomState
     ) -> tuple[FloatArray, float]:
         """Return the weights of the source rows by the projected kernel, and their objective."""
-        lost = lost_diagonal(features)
+        lost = lost_nystrom_diagonal(features)
         weights, self._direction, self._multiplier, objective, self.gap_ = match_feature_means(
             features,
             self._goal,
@@ -539,7 +539,7 @@ class KMMWeights(WeightEstimator):
             max_iter=self.max_iter,
         )
         some = rng.permutation(len(weights))[:ERROR_ROWS]
-        exact = kernel_sums(self.source_rows_[some], self.source_rows_, self.bandwidth_, weights)
+        exact = _kernel_sums(self.source_rows_[some], self.source_rows_, self.bandwidth_, weights)
         projected = features[some] @ (weights @ features) + lost[some] * weights[some]
         self.kernel_error_ = float(np.linalg.norm(exact - projected) / np.linalg.norm(exact))
         return weights, objective
@@ -549,16 +549,16 @@ class KMMWeights(WeightEstimator):
             weights: FloatArray = self._solution[pairwise_distances_argmin(X, self.source_rows_)]
             return weights
         if self.landmarks_ is None:
-            matched = kernel_sums(X, self.source_rows_, self.bandwidth_, self._solution)
+            matched = _kernel_sums(X, self.source_rows_, self.bandwidth_, self._solution)
             scores, diagonal = self._kappa(X) - matched, np.full(len(X), self.ridge)
         else:
             scores, diagonal = np.empty(len(X)), np.empty(len(X))
             for part in gen_batches(len(X), TILE_ROWS):
                 features = nystrom_features(X[part], self.landmarks_, self._root, self.bandwidth_)
                 scores[part] = features @ self._direction
-                diagonal[part] = self.ridge + lost_diagonal(features)
+                diagonal[part] = self.ridge + lost_nystrom_diagonal(features)
         return np.clip((scores - self._multiplier) / diagonal, 0, self.bound)
 
     def _kappa(self, X: FloatArray) -> FloatArray:
         ratio = len(self.source_rows_) / len(self.target_rows_)
-        return ratio * kernel_sums(X, self.target_rows_, self.bandwidth_)
+        return ratio * _kernel_sums(X, self.target_rows_, self.bandwidth_)

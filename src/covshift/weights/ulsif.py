@@ -39,7 +39,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh, solve
 
-from covshift.base import check_candidates, check_option
+from covshift.base import check_option, check_positive
 from covshift.kernels.array_types import FloatArray, IntArray, Rows
 from covshift.kernels.gaussian_kernels import TILE_ROWS, gaussian, squares_to_bases
 from covshift.kernels.row_blocks import view_rows
@@ -57,10 +57,10 @@ def fit_coefficients(
     H = (1 - alpha) / len(P_source) * (P_source.T @ P_source)
     if alpha > 0:
         H += alpha / len(P_target) * (P_target.T @ P_target)
-    return solve_ridge(H, P_target.mean(axis=0), regularization)
+    return _solve_ridge(H, P_target.mean(axis=0), regularization)
 
 
-def solve_ridge(H: FloatArray, h: FloatArray, regularization: float) -> FloatArray:
+def _solve_ridge(H: FloatArray, h: FloatArray, regularization: float) -> FloatArray:
     r""":math:`(H + \lambda I)^{-1} h`; H is overwritten."""
     H[np.diag_indices_from(H)] += regularization
     coefficients: FloatArray = solve(H, h, assume_a="pos")
@@ -86,7 +86,7 @@ def basis_sums(
     return sums, products, np.bincount(codes, minlength=2)
 
 
-def leave_one_out_scores(
+def _leave_one_out_scores(
     P_source: FloatArray,
     P_target: FloatArray,
     regularizations: FloatArray,
@@ -161,15 +161,15 @@ class LeastSquaresWeights(GaussianBasesWeights):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_candidates("lambdas", self.lambdas)
+        check_positive("lambdas", self.lambdas)
         check_option("clip", self.clip, ("weights", "coefficients"))
 
     def _search(self, squares: Squares, sigmas: FloatArray, rng: np.random.RandomState) -> None:
-        self.sigmas_, self.lambdas_ = sigmas, check_candidates("lambdas", self.lambdas)
+        self.sigmas_, self.lambdas_ = sigmas, check_positive("lambdas", self.lambdas)
         clipped = self.clip == "coefficients"
         self.score_table_ = np.stack(
             [
-                leave_one_out_scores(
+                _leave_one_out_scores(
                     gaussian(squares.source, sigma),
                     gaussian(squares.target, sigma),
                     self.lambdas_,
@@ -195,7 +195,7 @@ class LeastSquaresWeights(GaussianBasesWeights):
         split = stream.split(is_target)
         sums, products, counts = stream.sums(basis_sums, split, self.bases_, self.bandwidth_)
         H = (1 - self.alpha) / counts[0] * products[0] + self.alpha / counts[1] * products[1]
-        theta = solve_ridge(H, sums[1] / counts[1], self.regularization_)
+        theta = _solve_ridge(H, sums[1] / counts[1], self.regularization_)
         self.coefficients_ = np.maximum(theta, 0) if self.clip == "coefficients" else theta
 
 
@@ -247,7 +247,7 @@ class ULSIFWeights(LeastSquaresWeights):
     coefficients_ : ndarray of shape (n_bases,)
         :math:`\theta`.
     effective_sample_size_ : float
-        Equally weighted rows that the weighted source is worth.
+        Number of equally weighted rows that would be as informative.
     mean_weight_, share_zero_ : float
         Mean of the weights (1, if they are right) and share of weights that are zero.
     domains_ : ndarray

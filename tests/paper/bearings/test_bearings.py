@@ -5,10 +5,8 @@ import json
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
-from typer.testing import CliRunner
 
 from covshift import SegmentSparseFiltering
-from covshift.cli import build_app
 from covshift.paper.bearings import study as study_module
 from covshift.paper.bearings.protocol import (
     FAULTS,
@@ -22,9 +20,10 @@ from covshift.paper.bearings.protocol import (
     BearingWindows,
     read_windows,
 )
-from covshift.paper.bearings.report import draw_waveforms
-from covshift.paper.bearings.study import SYSTEMS, declare, run_on_task, strongest_filters
+from covshift.paper.bearings.report import _draw_waveforms
+from covshift.paper.bearings.study import SYSTEMS, _run_on_task, _strongest_filters, declare
 from covshift.warning_filters import ignored_warnings
+from tests.cli.user_files import run
 
 
 def make_windows(n=4, length=200, seed=0):
@@ -133,7 +132,7 @@ def test_tasks_keep_sides_apart():
 @pytest.mark.parametrize("system", ["none", "standardize", "SF", "segments"])
 def test_systems_on_a_task(system):
     windows, task = make_windows(), TASKS[0]
-    result = run_on_task(windows, task, system, seed=0)
+    result = _run_on_task(windows, task, system, seed=0)
     target = task.split(windows)[1]
     assert set(result["recordings"]) == set(windows.recording[target])
     assert result["accuracy"] == np.mean(list(result["recordings"].values()))
@@ -142,14 +141,14 @@ def test_systems_on_a_task(system):
 
 
 def test_filters_are_drawn_in_their_largest_unit():
-    filters = strongest_filters(make_windows(n=2), seed=0)
+    filters = _strongest_filters(make_windows(n=2), seed=0)
     assert filters.shape == (study_module.N_DRAWN, 100)
     np.testing.assert_allclose(np.abs(filters).max(axis=1), 1)
 
 
 def test_drawn_waveforms_are_covariances_of_segments_and_responses():
     windows = make_windows(n=2)
-    drawn = strongest_filters(windows, seed=0)
+    drawn = _strongest_filters(windows, seed=0)
     own = windows.X[(windows.sensor == "DE") & (windows.load == 0)]
     with ignored_warnings(ConvergenceWarning):
         filters = SegmentSparseFiltering(study_module.N_FILTERS, random_state=0).fit(own)
@@ -160,7 +159,7 @@ def test_drawn_waveforms_are_covariances_of_segments_and_responses():
 
 
 def instant_trials(trials, path):
-    """Results of trials, whatever they would measure."""
+    """Results of trials, not measured but made up."""
     found = []
     for trial in trials:
         settings = trial.settings
@@ -177,15 +176,11 @@ def instant_trials(trials, path):
     return found
 
 
-def invoke(*arguments):
-    return CliRunner().invoke(build_app(), list(map(str, arguments)))
-
-
 def test_command(tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr(study_module, "run_bearing_trials", instant_trials)
     data, out = write_file(tmp_path / "windows.npz", make_windows()), tmp_path / "out"
-    result = invoke("reproduce", "bearings", "--data", data, "--out", out)
+    result = run("reproduce", "bearings", "--data", data, "--out", out)
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines()[-1] == f"Report: {out / 'report.html'}"
     assert f"{1 + len(SYSTEMS) * len(TASKS)} trials" in result.stdout
@@ -195,7 +190,7 @@ def test_command(tmp_path, monkeypatch):
                  "Learned filters", "ranks + logistic", "load 0 → 3", "+0.400"):  # fmt: skip
         assert text in page
     # Other systems are other trials of the same study.
-    result = invoke(
+    result = run(
         "reproduce", "bearings", "--data", data, "--out", out, "--system", "none", "--system", "SF"
     )
     assert result.exit_code == 0, result.output
@@ -204,8 +199,8 @@ def test_command(tmp_path, monkeypatch):
 
 def test_refused(tmp_path):
     nowhere = tmp_path / "nowhere"
-    for options, word in ([], "does not exist"), (["--system", "magic"], "there is no 'magic'"):
-        result = invoke(
+    for options, word in ([], "does not exist"), (["--system", "magic"], "unknown name 'magic'"):
+        result = run(
             "reproduce", "bearings", "--out", tmp_path / "out", "--data", nowhere, *options
         )
         assert result.exit_code == 1
@@ -221,7 +216,7 @@ def test_declared_trials_have_keys_of_their_own():
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
 def test_waveforms_in_time_and_frequency(n):
     waveforms = np.sin(2 * np.pi * 3 * np.arange(100) / 100 * np.arange(1, n + 1)[:, None])
-    figure = draw_waveforms(waveforms, rate=1000)
+    figure = _draw_waveforms(waveforms, rate=1000)
     shown = [axes for axes in figure.axes if axes.lines]
     assert len(shown) == 2 * n
     in_time, in_frequency = (

@@ -1,34 +1,21 @@
-"""What a person sees of `covshift reproduce reviews`."""
+"""Output of `covshift reproduce reviews`."""
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from covshift.cli import build_app
 from covshift.paper.reviews.protocol import PLANS
 from covshift.paper.reviews.study import reviews_study, run_review_trials
+from tests.cli.user_files import assert_one_line, run
 from tests.datasets.made_folders import make_review_arrays
-
-
-def invoke(*arguments):
-    return CliRunner().invoke(build_app(), list(map(str, arguments)))
-
-
-def assert_one_line(result, *words):
-    assert result.exit_code == 1, result.output
-    assert result.stdout == ""
-    assert len(result.stderr.splitlines()) == 1
-    for word in words:
-        assert word in result.stderr
 
 
 def test_reviews(tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    # Every trial at once, whatever it would measure.
+    # Every trial at once, without measuring.
     monkeypatch.setattr("covshift.paper.reviews.study.run_review_trials", instant_reviews)
     data = make_review_arrays(tmp_path / "data")
     out = tmp_path / "out"
-    result = invoke("reproduce", "reviews", "--data", data, "--out", out)
+    result = run("reproduce", "reviews", "--data", data, "--out", out)
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines()[-1] == f"Report: {out / 'report.html'}"
     assert "…" not in result.stdout
@@ -63,12 +50,12 @@ def instant_result(settings):
     ],
 )
 def test_reviews_says_what_is_wrong(options, word, tmp_path):
-    assert_one_line(invoke("reproduce", "reviews", "--out", tmp_path / "out", *options), word)
+    assert_one_line(run("reproduce", "reviews", "--out", tmp_path / "out", *options), word)
 
 
 def test_too_few_reviews(tmp_path):
     data = make_review_arrays(tmp_path / "data", n_rows=2)
-    result = invoke("reproduce", "reviews", "--data", data, "--out", tmp_path / "out")
+    result = run("reproduce", "reviews", "--data", data, "--out", tmp_path / "out")
     assert_one_line(result, "too few reviews of books, dvd, electronics, kitchen", "3 positive")
     assert not (tmp_path / "out").exists()
 

@@ -10,14 +10,20 @@ from covshift.paper.reviews.protocol import (
     PLANS,
     REVIEW_GRIDS,
     ReviewPlan,
+    _weigh_words,
     draw_review_fold,
     draw_review_trial,
     load_reviews,
     target_half_labels,
-    weigh_words,
 )
-from covshift.paper.reviews.report import BY_FOLDS, ORACLE, choices, reviews_document, reviews_table
-from covshift.paper.reviews.study import reviews_study, run_on_reviews
+from covshift.paper.reviews.report import (
+    BY_FOLDS,
+    ORACLE,
+    _choices,
+    reviews_document,
+    reviews_table,
+)
+from covshift.paper.reviews.study import _run_on_reviews, reviews_study
 from covshift.studies.comparison.collections import halves_of
 from tests.datasets.made_folders import make_processed_reviews, make_review_arrays
 from tests.studies.made_records import record_of
@@ -64,20 +70,20 @@ def naive_weights(counts, training, words):
 def test_words_and_weights_come_from_the_training_rows(reviews):
     X = reviews.collection.X
     training, others = X[:40], X[40:80]
-    blocks = weigh_words([training, others], 5, reviews.single, dense=True)
+    blocks = _weigh_words([training, others], 5, reviews.single, dense=True)
     totals = training.toarray().sum(axis=0) * reviews.single
     words = np.argsort(-totals, kind="stable")[:5]
     for block, counts in zip(blocks, (training, others), strict=True):
         expected = naive_weights(counts.toarray(), training.toarray(), words)
         np.testing.assert_allclose(block, expected, atol=1e-12)
-    (sparse_block, _) = weigh_words([training, others], 5, reviews.single, dense=False)
+    (sparse_block, _) = _weigh_words([training, others], 5, reviews.single, dense=False)
     np.testing.assert_array_equal(sparse_block.toarray(), blocks[0])
 
 
 def test_more_words_than_there_are(reviews):
     X = reviews.collection.X
-    assert weigh_words([X], 5000, reviews.single, dense=True)[0].shape[1] == reviews.single.sum()
-    assert weigh_words([X], 5000, None, dense=True)[0].shape[1] == len(reviews.single)
+    assert _weigh_words([X], 5000, reviews.single, dense=True)[0].shape[1] == reviews.single.sum()
+    assert _weigh_words([X], 5000, None, dense=True)[0].shape[1] == len(reviews.single)
 
 
 def test_rows_of_a_trial(reviews):
@@ -108,15 +114,15 @@ def with_labels(reviews, rows, labels):
 def test_masked_labels_reach_the_oracle_alone(system, reviews):
     settings = {"kind": "target", "system": system, "source": "dvd", "target": "books"}
     settings |= {"settings": SMALL.grids[system], "costs": [0.1, 1.0], "n_words": 50}
-    before = run_on_reviews(reviews, settings, 0)
+    before = _run_on_reviews(reviews, settings, 0)
     first, second = halves_of(reviews.collection, "books", 0)
     flipped = 1 - reviews.collection.y[first]
-    after = run_on_reviews(with_labels(reviews, first, flipped), settings, 0)
+    after = _run_on_reviews(with_labels(reviews, first, flipped), settings, 0)
     assert after["test_uar"] == before["test_uar"]
     mirrored = 1 - np.array(before["oracle_uar"])
     np.testing.assert_allclose(after["oracle_uar"], mirrored, atol=1e-12)
     flipped = 1 - reviews.collection.y[second]
-    after = run_on_reviews(with_labels(reviews, second, flipped), settings, 0)
+    after = _run_on_reviews(with_labels(reviews, second, flipped), settings, 0)
     assert after["oracle_uar"] == before["oracle_uar"]
     np.testing.assert_allclose(after["test_uar"], 1 - np.array(before["test_uar"]), atol=1e-12)
 
@@ -125,10 +131,10 @@ def test_masked_labels_reach_the_oracle_alone(system, reviews):
 def test_folds_read_no_label_of_a_target(system, reviews):
     settings = {"kind": "fold", "system": system, "source": "dvd", "fold": 0}
     settings |= {"settings": SMALL.grids[system], "costs": [0.1], "n_words": 50}
-    before = run_on_reviews(reviews, settings, 0)
+    before = _run_on_reviews(reviews, settings, 0)
     others = np.flatnonzero(reviews.collection.domain != reviews.collection.number_of("dvd"))
     changed = with_labels(reviews, others, 1 - reviews.collection.y[others])
-    assert run_on_reviews(changed, settings, 0) == before
+    assert _run_on_reviews(changed, settings, 0) == before
 
 
 def test_the_oracle_reads_the_half_that_is_adapted_to(reviews):
@@ -146,7 +152,7 @@ def records(folder, reviews):
         study = reviews_study(folder, SMALL, 0)
         assert all(len(task) == 1 for task in study.tasks)
         return [
-            record_of(trial, run_on_reviews(reviews, trial.settings, trial.seed))
+            record_of(trial, _run_on_reviews(reviews, trial.settings, trial.seed))
             for (trial,) in study.tasks
         ]
 
@@ -161,7 +167,7 @@ def test_the_whole_study_makes_a_report(records):
 
 
 def test_choices(records):
-    found = choices(records)
+    found = _choices(records)
     folds = [
         record.result["fold_uar"]
         for record in records
@@ -189,7 +195,7 @@ def test_choices(records):
 
 def test_a_fold_that_failed_leaves_no_choice(records):
     kept = [record for record in records if record.trial.settings.get("fold") != 2]
-    assert {way for _, _, way in choices(kept)} == {ORACLE}
+    assert {way for _, _, way in _choices(kept)} == {ORACLE}
 
 
 def test_other_reviews_are_another_run(folder, reviews, tmp_path):
@@ -202,7 +208,7 @@ def test_other_reviews_are_another_run(folder, reviews, tmp_path):
 
 
 def test_differences_are_to_the_system_without_adaptation(records):
-    found = choices(records)
+    found = _choices(records)
     for (target, system, way), one in found.items():
         if system in ("SVM", "LSPC"):
             assert one.difference is None

@@ -1,4 +1,4 @@
-"""What a person sees of `covshift reproduce speech`."""
+"""Output of `covshift reproduce speech`."""
 
 import os
 import signal
@@ -9,25 +9,24 @@ import time
 import numpy as np
 import pytest
 import soundfile
-from typer.testing import CliRunner
 
-from covshift.cli import build_app
-from covshift.paper import runs
+from covshift.paper import command_runs
 from covshift.studies.store import load_results
+from tests.cli.user_files import run
 from tests.paper.speech.made_corpora import TINY_PLAN
 
 RATE = 16_000
 PROGRAM = (
     "from covshift.cli import main\n"
-    "from covshift.paper import runs\n"
+    "from covshift.paper import command_runs\n"
     "from tests.paper.speech.made_corpora import TINY_PLAN\n"
-    "runs.PLANS = {'quick': TINY_PLAN}\n"
+    "command_runs.PLANS = {'quick': TINY_PLAN}\n"
     "main()\n"
 )
 
 
-def invoke(*arguments):
-    return CliRunner().invoke(build_app(), ["reproduce", "speech", *map(str, arguments)])
+def reproduce(*arguments):
+    return run("reproduce", "speech", *arguments)
 
 
 def write_sounds(folder, names, seed):
@@ -62,7 +61,7 @@ def corpora(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch, tmp_path):
-    monkeypatch.setattr(runs, "PLANS", {"quick": TINY_PLAN, "default": TINY_PLAN})
+    monkeypatch.setattr(command_runs, "PLANS", {"quick": TINY_PLAN, "default": TINY_PLAN})
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "80")
 
@@ -70,7 +69,7 @@ def small(monkeypatch, tmp_path):
 def test_from_sounds_to_the_report_and_again(corpora, tmp_path):
     out = tmp_path / "out"
     arguments = ["--corpora", *corpora, "--plan", "quick", "--out", out]
-    result = invoke(*arguments)
+    result = reproduce(*arguments)
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     assert "16 segments of 2 speakers." in lines
@@ -83,7 +82,7 @@ def test_from_sounds_to_the_report_and_again(corpora, tmp_path):
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "Does PSF help here?" in page
     stored = (out / "trials.csv").read_bytes()
-    assert invoke(*arguments).exit_code == 0  # nothing is left to do
+    assert reproduce(*arguments).exit_code == 0  # nothing is left to do
     assert (out / "trials.csv").read_bytes() == stored
 
 
@@ -91,19 +90,19 @@ def test_from_sounds_to_the_report_and_again(corpora, tmp_path):
     ("arguments", "words"),
     [
         (["--corpora", "emodb"], "takes NAME=FOLDER, such as emodb=DIR, got 'emodb'"),
-        (["--corpora", "emo=x"], "there is no 'emo'; there is emodb, des, vam"),
+        (["--corpora", "emo=x"], "unknown name 'emo'. Choose from: emodb, des, vam"),
         (["--corpora", "emodb=x", "emodb=y"], "'emodb' twice"),
-        (["--corpora", "vam=x"], "vam only trains: give a corpus to test"),
+        (["--corpora", "vam=x"], "vam is only trained on: add a corpus to test"),
         (["--corpora", "emodb=x", "--leave-out", "corpus"], "use --leave-out speaker"),
-        (["--corpora", "emodb=x", "--leave-out", "me"], "there is no 'me'; there is corpus"),
-        (["--corpora", "emodb=x", "--plan", "all"], "there is no 'all'; there is quick"),
+        (["--corpora", "emodb=x", "--leave-out", "me"], "unknown name 'me'. Choose from: corpus"),
+        (["--corpora", "emodb=x", "--plan", "all"], "unknown name 'all'. Choose from: quick"),
         (["--corpora", "emodb=x", "--plan", "quick", "--seed", "-1"], "--seed must be from 0 to"),
         (["--corpora", "emodb=x", "--plan", "quick", "--jobs", "0"], "--jobs must be at least 1"),
         (["--corpora", "emodb=/no/such", "--plan", "quick"], "/no/such does not exist: give"),
     ],
 )
 def test_refusals_in_one_line(arguments, words, tmp_path):
-    result = invoke(*arguments, "--out", tmp_path / "out")
+    result = reproduce(*arguments, "--out", tmp_path / "out")
     assert result.exit_code == 1
     assert len(result.stderr.splitlines()) == 1
     assert result.stderr.startswith("covshift reproduce: ")
@@ -113,7 +112,7 @@ def test_refusals_in_one_line(arguments, words, tmp_path):
 def test_a_corpus_that_cannot_be_tested(tmp_path):
     """Speakers of one class each."""
     write_sounds(tmp_path / "one", ["03a01Fa", "03a02Fa", "08a01Wa", "08a02Wa"], 0)
-    result = invoke(
+    result = reproduce(
         "--corpora", f"emodb={tmp_path / 'one'}", "--plan", "quick", "--out", tmp_path / "o"
     )
     assert result.exit_code == 1
@@ -134,7 +133,7 @@ def test_corpora_that_leave_nobody_to_train_on(corpora, tmp_path):
         ),
     ):
         out = tmp_path / "out"
-        result = invoke("--corpora", *arguments, "--plan", "quick", "--out", out)
+        result = reproduce("--corpora", *arguments, "--plan", "quick", "--out", out)
         assert result.exit_code == 1
         assert len(result.stderr.splitlines()) == 1
         assert words in result.stderr
@@ -157,7 +156,7 @@ def test_killed_while_features_are_extracted(corpora, tmp_path):
         os.killpg(process.pid, signal.SIGKILL)
     kept = {entry.name: entry.stat().st_mtime_ns for entry in os.scandir(cache)}
     assert len([name for name in kept if not name.startswith(".")]) >= 3
-    result = invoke(*arguments[2:])
+    result = reproduce(*arguments[2:])
     assert result.exit_code == 0, result.output
     after = {entry.name: entry.stat().st_mtime_ns for entry in os.scandir(cache)}
     assert len([name for name in after if not name.startswith(".")]) == 32

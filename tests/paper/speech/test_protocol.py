@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from covshift.paper.speech.protocol import (
-    balance_classes,
+    _balance_classes,
     corpora_to_test,
     digest_of,
     draw_halves,
@@ -104,7 +104,7 @@ def test_test_rows_do_not_leak(tables):
 def test_classes_are_filled_up_by_rows_that_are_there(tables):
     _, training, _, _ = draw_trial(tables, "emodb", "corpus", 0)
     uneven = training._replace(y=np.where(training.sample_domain == 0, "positive", training.y))
-    balanced = balance_classes(uneven, np.random.RandomState(0))
+    balanced = _balance_classes(uneven, np.random.RandomState(0))
     n = len(uneven.X)
     np.testing.assert_array_equal(balanced.X[:n], uneven.X)  # nothing is lost
     assert (balanced.sample_domain[n:] >= 0).all()

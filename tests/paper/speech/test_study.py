@@ -13,7 +13,7 @@ from covshift.measures import clustered_permutation_test, holm, paired_wilcoxon
 from covshift.paper.grid_systems import SYSTEMS
 from covshift.paper.speech.oracle import ORACLE_SCORES
 from covshift.paper.speech.printed import printed_configuration
-from covshift.paper.speech.report import psf_verdict, rank_systems, speech_document
+from covshift.paper.speech.report import _psf_verdict, _rank_systems, speech_document
 from covshift.paper.speech.summary import (
     FOLDS,
     ORACLE,
@@ -21,12 +21,12 @@ from covshift.paper.speech.summary import (
     above_chance,
     compare,
     compare_with_baselines,
-    gather,
     shown_configuration,
+    summarize_records,
 )
 from covshift.report.document import validate_document
 from covshift.report.files import document_markdown
-from covshift.studies.store import Record, load_results, write_table
+from covshift.studies.store import Record, load_results, write_records
 from covshift.studies.trial import Trial
 from tests.paper.speech.made_corpora import (
     SMALL_PLAN,
@@ -79,7 +79,7 @@ def test_each_way_takes_its_own_choice():
         printed_record("SF", 0, 0.55, "a"),
         printed_record("SF", 1, 0.65, "b"),  # beyond the trials on which settings are chosen
     ]
-    results = gather(records)
+    results = summarize_records(records)
     expected = {
         ORACLE: (0.2, "L 4, C 1"),
         FOLDS: (0.4, "L 8, C 1"),
@@ -90,7 +90,7 @@ def test_each_way_takes_its_own_choice():
         assert (score["uar"], score["settings"]) == (uar, chosen)
     assert len(results.printed_scores("emodb", "SF")) == 2
     # A fold that failed leaves no choice.
-    assert len(gather(records[:2]).scores("emodb", "SF", FOLDS)) == 0
+    assert len(summarize_records(records[:2]).scores("emodb", "SF", FOLDS)) == 0
 
 
 def test_tests_are_those_of_the_measures():
@@ -103,7 +103,7 @@ def test_tests_are_those_of_the_measures():
         for system in SYSTEMS
         for seed in range(40)
     ]
-    results = gather(records)
+    results = summarize_records(records)
     tests = compare_with_baselines(results, "emodb")
     assert list(tests) == ["SF", "PSF", "IW+LSPC", "SSA", "DAE"]
     one = tests["PSF"]
@@ -119,9 +119,9 @@ def test_tests_are_those_of_the_measures():
     # Seven speakers allow 2/128 at best: by Holm that is above the level.
     assert one.clustered_holm == pytest.approx(5 * 2 / 128)
     assert one.verdict == "unclear"
-    assert "no difference between PSF" in psf_verdict(results, "emodb")
-    assert "So few speakers can show no difference" in psf_verdict(results, "emodb")
-    ranks = rank_systems(results, "emodb")
+    assert "no difference between PSF" in _psf_verdict(results, "emodb")
+    assert "So few speakers can show no difference" in _psf_verdict(results, "emodb")
+    ranks = _rank_systems(results, "emodb")
     order = sorted(SYSTEMS, key=lambda system: -uars[system].mean())
     assert [ranks[system] for system in order] == list(range(1, 8))
 
@@ -135,7 +135,7 @@ def test_verdicts_in_words(gain, word):
         jitter = float(rng.uniform(-0.01, 0.01))
         records.append(printed_record("SVM", seed, base, speaker))
         records.append(printed_record("PSF", seed, base + gain + jitter, speaker, base + gain))
-    text = psf_verdict(gather(records), "emodb")
+    text = _psf_verdict(summarize_records(records), "emodb")
     assert text.startswith(f"emodb: with the printed settings {word} (mean difference of UAR")
     assert "over 40 trials of 10 speakers" in text
     assert "So few speakers" not in text
@@ -154,21 +154,21 @@ def test_guesses_are_called_guesses():
             for seed in range(45)
         ]
 
-    guesses, knows = gather(records(0.5)), gather(records(0.7))
+    guesses, knows = summarize_records(records(0.5)), summarize_records(records(0.7))
     assert not above_chance(guesses, "emodb").shown
-    assert "No system, adapted or not, is above chance" in psf_verdict(guesses, "emodb")
+    assert "No system, adapted or not, is above chance" in _psf_verdict(guesses, "emodb")
     best = above_chance(knows, "emodb")
     assert best.shown
     assert best.uar == max(
         np.mean(knows.printed_scores("emodb", system)["uar"].tolist()) for system in SYSTEMS
     )
-    assert "chance" not in psf_verdict(knows, "emodb")
+    assert "chance" not in _psf_verdict(knows, "emodb")
     one_speaker = [printed_record("PSF", seed, 0.5, "only") for seed in range(3)]
-    assert above_chance(gather(one_speaker), "emodb") is None
+    assert above_chance(summarize_records(one_speaker), "emodb") is None
 
 
 def test_what_is_left_with_one_speaker_does_not_lift_the_correction_of_others():
-    """DAE failed but for one speaker: the p-values of the others are corrected all the same."""
+    """DAE failed except for one speaker: the p-values of the others are corrected all the same."""
     rng = np.random.RandomState(2)
     base = rng.uniform(0.5, 0.6, 40)
     records = []
@@ -179,7 +179,7 @@ def test_what_is_left_with_one_speaker_does_not_lift_the_correction_of_others():
             records.append(printed_record(system, seed, float(base[seed]) + gain, speaker))
         if speaker == "s0":
             records.append(printed_record("DAE", seed, float(base[seed]) + 0.1, speaker))
-    tests = compare_with_baselines(gather(records), "emodb")
+    tests = compare_with_baselines(summarize_records(records), "emodb")
     assert list(tests) == ["SF", "PSF", "SSA", "DAE"]
     raw = [tests[system].comparison.clustered for system in ("SF", "PSF", "SSA")]
     found = [tests[system].clustered_holm for system in ("SF", "PSF", "SSA")]
@@ -197,7 +197,7 @@ def test_tests_that_point_both_ways_are_no_verdict():
         jitter = 1e-4 * (seed % 7)
         records.append(printed_record("SVM", seed, 0.5, speaker))
         records.append(printed_record("PSF", seed, (0.53 if often else 0.45) + jitter, speaker))
-    tested = compare_with_baselines(gather(records), "emodb")["PSF"]
+    tested = compare_with_baselines(summarize_records(records), "emodb")["PSF"]
     assert tested.comparison.difference > 0
     assert tested.wilcoxon_holm < 0.05
     assert tested.clustered_holm < 0.05
@@ -210,14 +210,14 @@ def test_ways_are_compared_on_the_same_trials():
     scores = {"speaker": "a", "test_uar": [[0.1]], ORACLE_SCORES: [[0.5]]}
     records = [record_of({"kind": "grid", **grid}, seed, scores) for seed in (0, 1)]
     records += [printed_record("SF", seed, 0.5 + 0.1 * seed, "a") for seed in (1, 2, 3)]
-    results = gather(records)
+    results = summarize_records(records)
     assert results.seeds == {0, 1}
     assert results.scores("emodb", "SF", PRINTED_WAY)["seed"].tolist() == [1]
 
 
 def test_pairs_are_trials_that_both_have():
-    first = gather([printed_record("PSF", seed, 0.6, "a") for seed in (0, 1, 2)])
-    second = gather([printed_record("SVM", seed, 0.5, "a") for seed in (1, 2, 3)])
+    first = summarize_records([printed_record("PSF", seed, 0.6, "a") for seed in (0, 1, 2)])
+    second = summarize_records([printed_record("SVM", seed, 0.5, "a") for seed in (1, 2, 3)])
     both = first.printed_scores("emodb", "PSF"), second.printed_scores("emodb", "SVM")
     one = compare(*both)
     assert one.n_trials == 2
@@ -274,7 +274,7 @@ def test_a_report_of_half_a_run(finished):
         for record in outcome.records
         if record.trial.settings["kind"] != "grid" and record.trial.settings["system"] != "PSF"
     ]
-    document = speech_document(gather(kept), make_corpora(), SMALL_PLAN, [])
+    document = speech_document(summarize_records(kept), make_corpora(), SMALL_PLAN, [])
     validate_document(document)
     assert "no trials of PSF and its baseline to compare" in document["lead"]
 
@@ -315,6 +315,6 @@ def test_killed_between_trials(tmp_path):
     for folder, n_resumed in ((stopped, 20), (undisturbed, 0)):
         outcome = run(small_study(folder, TINY_PLAN), folder)
         assert outcome.n_resumed == n_resumed
-        write_table(outcome.records, folder / "trials.csv")
+        write_records(outcome.records, folder / "trials.csv")
         texts.append((folder / "trials.csv").read_bytes())
     assert texts[0] == texts[1]

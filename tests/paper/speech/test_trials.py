@@ -18,7 +18,13 @@ from covshift.paper.speech import protocol as speech_protocol
 from covshift.paper.speech import study as speech_trials
 from covshift.paper.speech.oracle import ORACLE_SCORES
 from covshift.paper.speech.plans import PLANS, estimated_seconds
-from covshift.paper.speech.printed import COSTS, GRIDS, PRINTED, printed_configuration, said_of
+from covshift.paper.speech.printed import (
+    COSTS,
+    GRIDS,
+    PRINTED,
+    printed_configuration,
+    printed_statement,
+)
 from covshift.paper.speech.protocol import draw_trial
 from covshift.paper.speech.study import declare, run_on_tables
 from tests.paper.speech.made_corpora import SMALL_PLAN, make_corpora
@@ -145,8 +151,8 @@ def test_the_papers_grids():
                 assert setting in GRIDS[system]  # of the others, see the errata
             assert cost is None if system in WITHOUT_COST else cost in COSTS
     assert printed_configuration("ravdess", "PSF") == PRINTED["emodb"]["PSF"]
-    assert said_of("SF", "des") == "no improvement over the baseline"
-    assert said_of("SF", "ravdess") is None
+    assert printed_statement("SF", "des") == "no improvement over the baseline"
+    assert printed_statement("SF", "ravdess") is None
 
 
 def test_plans_are_parts_of_the_grids():

@@ -6,12 +6,18 @@ import numpy as np
 import pytest
 
 from covshift.paper.synthetic.printed import REBUILT_ACCURACY, REBUILT_BASELINE
-from covshift.paper.synthetic.report import agree, gather, readings_document
-from covshift.paper.synthetic.study import READINGS_EXPERIMENT, declare_readings, group_trials
-from covshift.paper.synthetic.systems import AS_RELEASED, DATA_SETS, READINGS_TRIED, SYSTEMS, build
+from covshift.paper.synthetic.report import _agree, gather, readings_document
+from covshift.paper.synthetic.study import READINGS_EXPERIMENT, _group_trials, declare_readings
+from covshift.paper.synthetic.systems import (
+    AS_RELEASED,
+    DATA_SETS,
+    READINGS_TRIED,
+    SYSTEMS,
+    build_part,
+)
 from covshift.paper.synthetic.trials import draw_trial, run_trials
 from covshift.report.document import validate_document
-from covshift.studies.report import estimate
+from covshift.studies.result_tables import estimate
 from tests.studies.made_records import record_of
 
 EVERY_READING = [
@@ -22,7 +28,7 @@ EVERY_READING = [
 def results(system, reading, data_set, n_trials):
     where = {"data_set": data_set, "variant": "reconstructed", "system": system}
     settings = {**where, "reading": reading, "recipe": READINGS_TRIED[system][reading]}
-    (trials,) = group_trials(READINGS_EXPERIMENT, settings, n_trials, 0)
+    (trials,) = _group_trials(READINGS_EXPERIMENT, settings, n_trials, 0)
     return run_trials(trials)
 
 
@@ -41,7 +47,7 @@ def test_the_first_reading_of_each_system_is_the_one_used():
 def test_every_recipe_builds(system, reading):
     data, start = draw_trial("radial", 0)
     for part in READINGS_TRIED[system][reading].values():
-        estimator = build(part, data, start)
+        estimator = build_part(part, data, start)
         for name, value in part["params"].items():
             if name != "bases":
                 assert getattr(estimator, name) == value
@@ -78,13 +84,13 @@ def test_importance_weighting_on_a_few_draws():
 @pytest.mark.parametrize("data_set", DATA_SETS)
 def test_the_named_code_gives_the_rebuilt_accuracies_of_the_auto_encoder(data_set):
     ours = mean_of(results("DAE", "named code", data_set, 30), "with")
-    assert agree(ours, REBUILT_ACCURACY[data_set, "DAE"])
+    assert _agree(ours, REBUILT_ACCURACY[data_set, "DAE"])
 
 
 @pytest.mark.parametrize("data_set", ["radial", "smooth"])
 def test_an_auto_encoder_of_source_rows_alone_does_not(data_set):
     found = results("DAE", "named code, 1,000 epochs", data_set, 10)
-    assert not agree(mean_of(found, "without_target"), REBUILT_ACCURACY[data_set, "DAE"])
+    assert not _agree(mean_of(found, "without_target"), REBUILT_ACCURACY[data_set, "DAE"])
 
 
 def test_only_filters_as_drawn_give_the_printed_distance_on_diagonal():
@@ -100,8 +106,8 @@ def test_only_filters_as_drawn_give_the_printed_distance_on_diagonal():
 @pytest.mark.parametrize("data_set", DATA_SETS)
 def test_thirty_draws_of_importance_weighting_agree_with_the_rebuild(data_set):
     found = results("IW+LSPC", "published", data_set, 30)
-    assert agree(mean_of(found, "with"), REBUILT_ACCURACY[data_set, "IW+LSPC"])
-    assert agree(mean_of(found, "without"), REBUILT_BASELINE[data_set, "IW+LSPC"])
+    assert _agree(mean_of(found, "with"), REBUILT_ACCURACY[data_set, "IW+LSPC"])
+    assert _agree(mean_of(found, "without"), REBUILT_BASELINE[data_set, "IW+LSPC"])
 
 
 @pytest.mark.slow
@@ -109,7 +115,7 @@ def test_thirty_draws_of_importance_weighting_agree_with_the_rebuild(data_set):
 @pytest.mark.parametrize("reading", ["named code, whole epochs", "text", "text, tied"])
 def test_whole_epochs_give_the_rebuilt_accuracies(reading, data_set):
     ours = mean_of(results("DAE", reading, data_set, 30), "with")
-    assert agree(ours, REBUILT_ACCURACY[data_set, "DAE"])
+    assert _agree(ours, REBUILT_ACCURACY[data_set, "DAE"])
 
 
 @pytest.mark.slow
@@ -117,4 +123,4 @@ def test_whole_epochs_give_the_rebuilt_accuracies(reading, data_set):
 def test_plain_gradient_descent_does_not(data_set):
     """At this rate it hardly moves: the accuracies are those of random projections."""
     ours = mean_of(results("DAE", "text, SGD, one batch per epoch", data_set, 30), "with")
-    assert not agree(ours, REBUILT_ACCURACY[data_set, "DAE"])
+    assert not _agree(ours, REBUILT_ACCURACY[data_set, "DAE"])

@@ -1,4 +1,4 @@
-"""What is said of a cell, and the document, from records made by hand: no trial is run."""
+"""Sentences about a cell, and the document, from records made by hand: no trial is run."""
 
 import re
 
@@ -7,19 +7,19 @@ import pytest
 from covshift.paper.synthetic.printed import PRINTED_ACCURACY, REBUILT_ACCURACY
 from covshift.paper.synthetic.report import (
     Cell,
-    agree,
+    _agree,
+    _verdict,
     agreement_with_paper,
     agreement_with_rebuild,
     count_agreements,
     gather,
     synthetic_document,
     values,
-    verdict,
 )
 from covshift.paper.synthetic.systems import DATA_SETS, SYSTEMS
 from covshift.report.document import validate_document
 from covshift.report.files import write_document
-from covshift.studies.report import Figure, tidy
+from covshift.studies.result_tables import Figure, tidy
 from covshift.studies.trial import Trial
 from tests.paper.synthetic.made_records import cell_records, made_records, rebuilt_result
 from tests.studies.made_records import record_of
@@ -76,15 +76,15 @@ def test_changes_are_those_of_each_trial():
 def test_verdict_compares_within_trials(accuracies, expected):
     # The baselines differ more from each other than from what they are compared with.
     pairs = zip([0.5, 0.6, 0.7], accuracies, strict=False)
-    assert verdict(trials_of(pairs)) == expected
+    assert _verdict(trials_of(pairs)) == expected
 
 
 def test_agreement_is_three_standard_errors_of_the_difference():
-    assert agree(Figure(0.5, 0.03), Figure(0.64, 0.04))
-    assert not agree(Figure(0.5, 0.03), Figure(0.66, 0.04))
-    assert agree(Figure(0.5, 0.03), Figure(0.58))
-    assert not agree(Figure(0.5, 0.03), Figure(0.6))
-    assert agree(Figure(0.5, 0.0), Figure(0.5))
+    assert _agree(Figure(0.5, 0.03), Figure(0.64, 0.04))
+    assert not _agree(Figure(0.5, 0.03), Figure(0.66, 0.04))
+    assert _agree(Figure(0.5, 0.03), Figure(0.58))
+    assert not _agree(Figure(0.5, 0.03), Figure(0.6))
+    assert _agree(Figure(0.5, 0.0), Figure(0.5))
 
 
 def test_agreement_with_the_paper():

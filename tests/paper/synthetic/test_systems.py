@@ -12,7 +12,7 @@ from covshift.paper.synthetic.systems import (
     READINGS,
     SYSTEMS,
     TARGET_ROWS,
-    build,
+    build_part,
 )
 from covshift.paper.synthetic.trials import draw_trial
 from covshift.predictors import LSPClassifier
@@ -22,7 +22,7 @@ CELLS = {(data_set, system) for data_set in DATA_SETS for system in SYSTEMS}
 HALF_A_DIGIT = 0.0005  # of a printed accuracy
 # By the paper's own accuracies they are +78 and +2.5.
 SLIPS = {("radial", "IW+LSPC"), ("periodic", "SF")}
-# Means of ratios are not ratios of means where the baseline is drawn anew in each trial, as the
+# Means of ratios are not ratios of means where the baseline is drawn again in each trial, as the
 # bases of LSPC are: they may lie higher by the squared relative spread of the baseline.
 DRAWN_BASELINE = 0.5
 
@@ -116,7 +116,7 @@ def test_every_recipe_is_plain_data_and_builds(reading, system):
     assert json.loads(json.dumps(recipe)) == recipe
     data, start = draw_trial("radial", 0)
     for part in (recipe["adapter"], recipe["estimator"]):
-        built = build(part, data, start)
+        built = build_part(part, data, start)
         assert type(built) is ESTIMATORS[part["name"]]
         params = built.get_params(deep=False)
         for name, value in part["params"].items():

@@ -28,7 +28,7 @@ from covshift.paper.synthetic.systems import (
     SUPPLEMENT,
     SYSTEMS,
     best_threshold,
-    build,
+    build_part,
     family_accuracy,
 )
 from covshift.paper.synthetic.trials import FAMILY, Draw, draw_trial, run_trials
@@ -143,8 +143,8 @@ def naive_accuracies(data_set, system, reading, seed):
     data, start = draw_trial(data_set, seed)
     recipe = recipe_of(reading, system)
     X, y, sample_domain = stack_domains(data.X_source, data.y_source, data.X_target)
-    estimator = build(recipe["estimator"], data, start)
-    adapter = build(recipe["adapter"], data, start)
+    estimator = build_part(recipe["estimator"], data, start)
+    adapter = build_part(recipe["adapter"], data, start)
     without = clone(estimator).fit(data.X_source, data.y_source)
     with_ = AdaptedClassifier(adapter, estimator).fit(X, y, sample_domain=sample_domain)
     return [model.score(data.X_test, data.y_test) for model in (without, with_)], with_
@@ -190,8 +190,8 @@ def test_control_is_fitted_to_the_source_alone(data_set, system):
     recipe = recipe_of("as released", system)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        adapter = build(recipe["adapter"], data, start).fit(data.X_source, data.y_source)
-    estimator = build(recipe["estimator"], data, start)
+        adapter = build_part(recipe["adapter"], data, start).fit(data.X_source, data.y_source)
+    estimator = build_part(recipe["estimator"], data, start)
     estimator.fit(adapter.transform(data.X_source), data.y_source)
     assert result["without_target"] == estimator.score(adapter.transform(data.X_test), data.y_test)
 
@@ -297,7 +297,7 @@ def test_thirty_draws_agree_with_the_rebuild():
     trials = gather(records)
     agreeing, compared, reproducible = count_agreements(trials)
     assert compared == reproducible == 18
-    # Of SSA, the agreement is algebra: it must be exact, and says nothing about the others.
+    # Of SSA, the agreement is algebra: it must be exact, and does not apply to the others.
     algebra = [cell for cell in trials if cell.system == "SSA" and cell[:2] not in NOT_REPRODUCED]
     assert [agreement_with_rebuild(cell, trials[cell]) for cell in algebra] == ["agrees"] * 3
     assert agreeing - 3 >= 14

@@ -18,10 +18,10 @@ from covshift.studies.comparison.report import (
     summarize_systems,
 )
 from covshift.studies.comparison.study import (
+    _measure_system,
     choose_c,
     common_estimator,
     declare,
-    measure_system,
     run_comparison,
 )
 from covshift.studies.comparison.systems import (
@@ -56,7 +56,7 @@ def vowels_folder(tmp_path_factory):
 
 def score_of(collection, name, source="dvd", target="books", C=0.1):
     draw = draw_pair(collection, source, target, 0)
-    return measure_system(name, systems(71, 2)[name]["control"], draw, C)
+    return _measure_system(name, systems(71, 2)[name]["control"], draw, C)
 
 
 @pytest.mark.parametrize("name", names())
@@ -112,7 +112,7 @@ def test_controls_see_no_target_row(reviews):
     moved_scores = []
     for name, recipe in systems(71, 2).items():
         if recipe["control"]:
-            one, other = (measure_system(name, True, each, 0.1) for each in (draw, moved))
+            one, other = (_measure_system(name, True, each, 0.1) for each in (draw, moved))
             assert one["without_target"] == other["without_target"], name
             moved_scores.append(one["score"] != other["score"])
     assert len(moved_scores) >= 4

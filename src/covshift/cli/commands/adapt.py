@@ -43,9 +43,9 @@ from covshift.cli.options import (
     check_seed,
     grouped,
     load_model,
-    own_model,
-    say_trust,
+    own_model_option,
     split_at_commas,
+    trust_options,
 )
 from covshift.cli.terminal import (
     MAX_TEXT,
@@ -65,8 +65,8 @@ COMMAND = "adapt"
 MODEL_BYTES = 32 << 20  # generous size of a model file
 with one_line_warnings():  # plug-ins are loaded here
     ADAPTERS_HELP = (
-        "auto: tries all adapters, scores them without labels of the new rows, and averages the "
-        f"best. Or one by name: {', '.join(adapter_names())}."
+        "auto (default): tries all adapters, scores them without labels of the new rows, and "
+        f"averages the best. Or one by name: {', '.join(adapter_names())}."
     )
 
 
@@ -103,8 +103,8 @@ def adapt(
     reference_rows: Annotated[
         int | None,
         typer.Option(
-            help="Encoded rows of NEW that the model keeps for `covshift monitor`, at most; by "
-            "default 1000; 0: none."
+            help="Rows of NEW that the model keeps, encoded, for `covshift monitor`: at most "
+            "this number, by default 1000; 0: none."
         ),
     ] = None,
     keep_no_rows: Annotated[
@@ -156,9 +156,9 @@ def adapt(
     with one_line_errors(COMMAND, debug) as warned:
         # Imported here: --help stays fast, and a missing extra becomes a one-line error.
         from covshift.persistence.model_files import is_model_file
-        from covshift.tables import check_output
         from covshift.tables.label_column import check_task
         from covshift.tables.recordings import as_windows
+        from covshift.tables.writing import check_output
 
         check_output(
             out,
@@ -189,7 +189,7 @@ def adapt(
             result = _adapt_model(first, new, out, domain, trust, reading.layout, quiet)
         else:
             if trust:
-                fail(COMMAND, f"{first} is not a model file: --trust is for one.")
+                fail(COMMAND, f"--trust is for model files, and {first} is not one.")
             if label is None:
                 fail(COMMAND, f"--label COL is needed: the column of {first} to predict.")
             adapter = adapter or "auto"
@@ -197,7 +197,7 @@ def adapt(
                 fail(COMMAND, "name the model once: in --model or in --estimator.")
             task = task or "classification"
             check_task(task, bins)
-            own = own_model(estimator, estimator_params, adapter, seed, jobs, task)
+            own = own_model_option(estimator, estimator_params, adapter, seed, jobs, task)
             settings = {
                 "objective": objective, "seed": seed, "n_jobs": jobs,
                 "time_budget": time_budget, "keep_rows": not keep_no_rows,
@@ -260,8 +260,13 @@ def _adapt_tables(
     from covshift.base import check_count
     from covshift.persistence import save
     from covshift.persistence.model_files import import_skops
-    from covshift.tables import adapt_tables, choose_estimator, describe_model, read_pair
-    from covshift.tables.adapting import check_choice
+    from covshift.tables.adapting import (
+        adapt_tables,
+        check_choice,
+        choose_estimator,
+        describe_model,
+    )
+    from covshift.tables.file_pairs import read_pair
     from covshift.tables.label_files import with_new_labels
     from covshift.tables.recordings import RecordingTable
 
@@ -298,9 +303,8 @@ def _adapt_model(
 ) -> dict[str, Any]:
     # Imported here: --help stays fast.
     from covshift.persistence import read_card, save
-    from covshift.persistence.archive import given_entries
-    from covshift.tables import adapt_model
-    from covshift.tables.adapting import list_members
+    from covshift.persistence.card_and_seal import given_entries
+    from covshift.tables.adapting import adapt_model, list_members
 
     with working("adapting", quiet):
         model, target = adapt_model(load_model(path, trust), new, domain=domain, **reading)
@@ -329,7 +333,7 @@ def _print(result: dict[str, Any], quiet: bool) -> None:
         typer.echo(result["decision"])
     if "decision" in result or result["target"]["left the vote"]:
         rows = [(one["candidate"], one["weight"]) for one in result["chosen"]]
-        print_table(["model in use", "weight"], rows)
+        print_table(["adapter + model in use", "weight"], rows)
     if result.get("objective"):
         from covshift.predictors.objectives import WORDS  # imported here: --help stays fast
 
@@ -338,4 +342,4 @@ def _print(result: dict[str, Any], quiet: bool) -> None:
             typer.echo(say_plain(result["plain model"]))
     typer.echo(f"Model: {result['model']}")
     if result["untrusted types"]:
-        typer.echo(f"{OTHER_TYPES} {say_trust(result['untrusted types'])}")
+        typer.echo(f"{OTHER_TYPES} {trust_options(result['untrusted types'])}")

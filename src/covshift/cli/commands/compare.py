@@ -35,8 +35,8 @@ def compare(
 ) -> None:
     """Try every adapter on every pair of domains, and report where it helps and where it harms.
 
-    Target labels are read only to score. Results are kept in the folder as trials end:
-    the same command resumes after a stop.
+    Target labels are read only to score. Each finished trial is saved in the folder; after a
+    stop, run the same command again to resume.
     """
     # Imported here: --help stays fast.
     from covshift.cli.study import check_draws, check_output, run_study

@@ -1,4 +1,4 @@
-"""``covshift diagnose``: what moved between two tables, what to do, how good it will be."""
+"""``covshift diagnose``: what moved between two tables, the advice, and expected scores."""
 
 import shlex
 from dataclasses import fields
@@ -66,14 +66,17 @@ def diagnose(
     use: Use = None,
     objective: Objective = None,
     report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page with tables and pictures.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a report: an HTML page with tables and figures."),
     ] = None,
     min_gain: MinGain = None,
     max_risk: MaxRisk = None,
     ask: Annotated[int, typer.Option(help="Rows of NEW to label, drawn at random.")] = 20,
     to_label: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write these rows here, with an empty label column."),
+        typer.Option(
+            metavar="FILE", help="Write the rows to label to FILE, with an empty label column."
+        ),
     ] = None,
     labels: Annotated[
         Path | None,
@@ -99,9 +102,9 @@ def diagnose(
 ) -> None:
     """Report what moved from TRAIN to NEW, and advise a model with its expected score.
 
-    `covshift adapt` with the same options follows the advice; the last line is the command.
-    Labels of some rows of NEW make it more reliable: --to-label writes rows drawn at random,
-    --labels takes them back, all other options being the same.
+    `covshift adapt` with the same options follows the advice; the last line is that command.
+    Labels of some rows of NEW make the advice more reliable. --to-label writes rows drawn at
+    random; fill in their labels, and run the same command with --labels.
     """
     check_jobs(COMMAND, jobs)
     check_seed(COMMAND, seed)
@@ -109,11 +112,13 @@ def diagnose(
         # Imported here: --help stays fast, and a missing extra becomes a one-line error.
         from covshift.base import check_count
         from covshift.diagnosis.diagnosis_words import say_rows, summarize
-        from covshift.tables import check_output, diagnose_tables, read_pair
         from covshift.tables.adapting import check_objective, unbalanced_note
+        from covshift.tables.diagnosing import diagnose_tables
+        from covshift.tables.file_pairs import read_pair
         from covshift.tables.label_column import CLASSIFICATION, check_task
         from covshift.tables.label_files import rows_to_label, with_new_labels, write_rows_to_label
         from covshift.tables.recordings import FILE, START, as_windows, window_places
+        from covshift.tables.writing import check_output
 
         check_count("--ask", ask, minimum=1 if to_label else 0)
         check_task(task or CLASSIFICATION, bins)
@@ -122,13 +127,13 @@ def diagnose(
         if report is not None:
             from covshift.tables.diagnosing import write_report
 
-            import_report()
+            _import_report()
             check_output(report, inputs=inputs, any_name=True, min_free_bytes=REPORT_BYTES)
         if to_label is not None:
             check_output(to_label, inputs=inputs, min_free_bytes=REPORT_BYTES)
         if save_scores is not None:
             check_output(save_scores, inputs=inputs, any_name=True, min_free_bytes=REPORT_BYTES)
-        command = adapt_command(
+        command = _adapt_command(
             (train, new),
             {
                 "label": label, "task": task, "bins": bins, "domain": domain, **_given(splitting),
@@ -237,7 +242,7 @@ def _print(found: Any) -> None:
     print_table(["adapter", "expected gain", "weight", "assumes"], rows)
 
 
-def adapt_command(tables: tuple[Path, Path | None], options: dict[str, Any]) -> str:
+def _adapt_command(tables: tuple[Path, Path | None], options: dict[str, Any]) -> str:
     """Return the command that builds the advised model, quoted for a shell.
 
     Parameters
@@ -253,8 +258,8 @@ def adapt_command(tables: tuple[Path, Path | None], options: dict[str, Any]) -> 
 
     Examples
     --------
-    >>> from covshift.cli.commands.diagnose import adapt_command
-    >>> adapt_command(("a b.csv", None), {"label": "y", "missing": ["-9"], "no_header": True})
+    >>> from covshift.cli.commands.diagnose import _adapt_command
+    >>> _adapt_command(("a b.csv", None), {"label": "y", "missing": ["-9"], "no_header": True})
     "covshift adapt 'a b.csv' --label y --missing=-9 --no-header --out model.skops"
     """
     words = ["covshift", "adapt", *(str(one) for one in tables if one is not None)]
@@ -280,7 +285,7 @@ def _given(group: Any) -> dict[str, Any]:
     return {one.name: getattr(group, one.name) for one in fields(group)}
 
 
-def import_report() -> None:
+def _import_report() -> None:
     """Fail now, not after the work, where the extra is missing."""
     import covshift.report.figures
     import covshift.report.page  # noqa: F401

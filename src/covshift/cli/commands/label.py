@@ -44,10 +44,10 @@ def label(
     """Label rows of NEW on a local page, one by one; each label is saved at once.
 
     Open the address that the command prints. It works on this machine only and holds a random
-    token. Keys 1 to 9 give a label, S skips a row, U takes the last label back. The page shows how
+    token. Keys 1 to 9 give a label, S skips a row, U removes the last label. The page shows how
     the expected score and its interval change. Ctrl-C ends the command; start it again to resume.
 
-    The file is for covshift monitor --labels and covshift adapt --labels.
+    Give the file to covshift monitor or covshift adapt with --labels.
     """
     check_seed(COMMAND, seed)
     if not 0 <= port <= LARGEST_PORT:
@@ -56,8 +56,8 @@ def label(
         # Imported here: --help stays fast, and a missing extra becomes a one-line error.
         from covshift.cli.label_server import LabelServer
         from covshift.persistence import read_card
-        from covshift.tables import check_output
         from covshift.tables.labeling import LabelingSession
+        from covshift.tables.writing import check_output
 
         if "signals" in read_card(model):
             fail(COMMAND, f"{model} reads recordings, which cannot be shown as rows.")

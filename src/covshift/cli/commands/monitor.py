@@ -55,7 +55,7 @@ def monitor(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Labels of some rows, as covshift label writes them; or BATCH itself.",
+            help="Labels of some rows, as covshift label writes them; or BATCH, if it has labels.",
         ),
     ] = None,
     alert: Annotated[
@@ -74,16 +74,16 @@ def monitor(
     ] = None,
     history: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="JSON lines of all batches; each batch adds one."),
+        typer.Option(metavar="FILE", help="File of JSON lines, one for each batch checked so far."),
     ] = None,
     report: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write a page with a chart over time here (.html)."),
+        typer.Option(metavar="FILE", help="Write a page with a chart over time (.html)."),
     ] = None,
     update: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="With --labels: write a model that learned from them here."
+            metavar="FILE", help="With --labels: write a model that has learned from them."
         ),
     ] = None,
     seed: Seed = 0,
@@ -92,7 +92,9 @@ def monitor(
     signals: Signals,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="With recordings: write a line for each window here."),
+        typer.Option(
+            metavar="FILE", help="With recordings: output file with one line for each window."
+        ),
     ] = None,
     reading: Reading,
     quiet: Quiet = False,
@@ -101,22 +103,22 @@ def monitor(
 ) -> None:
     """Check BATCH against the model. Exit code 0: fine, 3: moved, 4: score below --alert.
 
-    1 is an error; 4 wins over 3. The model keeps up to 1,000 target rows, drawn at random when it
-    was made; at most 1,000 rows of each batch, drawn at random too, are compared with them: by a
-    classifier that separates old from new, each feature and its spread, the predictions and the
-    predicted class proportions. The expected score is estimated from held-out training rows in the
-    model; for models that predict numbers it is not estimated.
+    Exit code 1 is an error; 4 takes precedence over 3. The model keeps up to 1,000 target rows,
+    drawn at random when it was made. They are compared with at most 1,000 rows of each batch, drawn
+    at random too. The tests are of all features together (by a classifier), each feature, its
+    spread, the predictions and the predicted class proportions. The expected score is estimated
+    from held-out training rows in the model; for models that predict numbers it is not estimated.
 
-    Use both exit codes. 4 comes if the expected score is below --alert, or if the batch moved and
-    its score is below with a probability above .3. It misses most losses in which the model stays
-    sure, such as a noisy sensor or a new group of rows; 3 reports these, and also changes that cost
-    nothing. Neither sees labels that changed while the rows did not.
+    Use both exit codes. The code is 4 if the expected score is below --alert, or if the batch moved
+    and its score is below --alert with a probability above .3. Code 4 misses most losses in which
+    the model stays confident, such as a noisy sensor or a new group of rows. Code 3 reports these,
+    and also changes that cost nothing. Neither detects labels that changed while rows did not.
 
     With --history, --time or several files, batches are a series: in 20 batches that have not
     moved, the probability of any alarm is at most 5 %.
 
-    A model that was learned with --signals compares windows of recordings, and also says which
-    share of each recording's windows lies outside of the kept ones; about 1 % is usual.
+    A model that was learned with --signals compares windows of recordings. It also prints which
+    share of each recording's windows lies outside of the kept windows; about 1 % is usual.
     """
     check_seed(COMMAND, seed)
     if by is not None and time is None:
@@ -126,7 +128,7 @@ def monitor(
     with one_line_errors(COMMAND, debug) as warned:
         # Imported here: --help stays fast, and a missing extra becomes a one-line error.
         from covshift.persistence import read_card
-        from covshift.tables import check_output
+        from covshift.tables.writing import check_output
 
         if "signals" in read_card(model) or signals.signals:
             others = {
@@ -185,12 +187,12 @@ def _monitor(
     # Imported here: --help stays fast.
     from covshift.tables.monitoring_history import (
         append_history,
-        coverage,
+        count_covered,
         history_lines,
         read_history,
     )
     from covshift.tables.monitoring_series import monitor_series
-    from covshift.tables.table_words import CANNOT_SEE
+    from covshift.tables.monitoring_words import CANNOT_SEE
 
     digest = sha256(model.read_bytes()).hexdigest()
     fitted = load_model(model, trust)
@@ -211,7 +213,7 @@ def _monitor(
         found["notes"] += notes
         found["history"] = {"file": str(history), "batches": len(past), "added": len(set(new))}
     found["past"] = past
-    found["coverage"] = coverage(past)
+    found["coverage"] = count_covered(past)
     if update is not None:
         from covshift.tables.model_updates import update_model
 
@@ -248,8 +250,8 @@ def _monitor_recordings(
     **settings: Any,
 ) -> dict[str, Any]:
     # Imported here: --help stays fast.
-    from covshift.tables import check_output
     from covshift.tables.monitoring_batch import monitor_recordings
+    from covshift.tables.writing import check_output
 
     table = signals.table_for(model, reading.file_of(batch))
     if out is not None:
@@ -262,7 +264,7 @@ def _monitor_recordings(
 
 
 def _print_series(found: dict[str, Any], alert: float | None) -> None:
-    from covshift.tables.table_words import say_covered  # imported here: --help stays fast
+    from covshift.tables.monitoring_words import say_covered  # imported here: --help stays fast
 
     measure = found["objective"].replace("_", " ")
     if len(found["batches"]) == 1:

@@ -47,8 +47,8 @@ def predict(
         float | None,
         typer.Option(
             metavar="ALPHA",
-            help="Add a set of classes for each row, which misses the true one with probability "
-            "ALPHA, such as .1; say whether that is promised. For numbers: an interval.",
+            help="Add for each row a set of classes that misses the true class with probability "
+            "ALPHA, such as .1, and print whether that is promised. For numbers: an interval.",
         ),
     ] = None,
     plain: Annotated[
@@ -57,7 +57,9 @@ def predict(
     domain: ModelDomain = None,
     keep: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLS", help="Columns of NEW to repeat, such as an identifier."),
+        typer.Option(
+            metavar="COLS", help="Columns of NEW to copy to the output, such as an identifier."
+        ),
     ] = None,
     trust: Trust = None,
     *,
@@ -65,7 +67,7 @@ def predict(
     by_recording: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="With recordings: write one line for each here, as --out names."
+            metavar="FILE", help="With recordings: output file with one line for each recording."
         ),
     ] = None,
     reading: Reading,
@@ -79,18 +81,18 @@ def predict(
     program would run as formulas get an apostrophe in front.
 
     --sets writes the classes of a set as a JSON list, such as ["no", "yes"]; a set may be empty.
-    Of a model that predicts numbers, it writes the columns "prediction low" and "prediction high";
-    an end is infinite where the training rows say too little.
+    For a model that predicts numbers, it writes the columns "prediction low" and "prediction high";
+    an end is infinite where too few training rows resemble the row.
 
-    A model that was learned with --signals reads a table of recordings: --out gets a line for
-    each window, --by-recording one for each recording, with the class that most windows have.
+    A model that was learned with --signals reads a table of recordings. --out gets a line for
+    each window; --by-recording gets one for each recording, with the most frequent class.
     """
     with one_line_errors(COMMAND, debug) as warned:
         # Imported here: --help stays fast, and a missing extra becomes a one-line error.
-        from covshift.tables import check_output, predict_file
         from covshift.tables.model_reader import plain_model
+        from covshift.tables.predicting import predict_file
         from covshift.tables.recordings import FILE, START, RecordingTable
-        from covshift.tables.writing import write_table
+        from covshift.tables.writing import check_output, write_table
 
         new = reading.file_of(new)
         files = [new] if new.is_file() else new.glob("*") if new.is_dir() else []
@@ -133,7 +135,7 @@ def predict(
         return
     print_notes([*result["notes"], *warned], quiet)
     if result["objective"]:
-        from covshift.selection.assessment_words import name_objective  # here: --help stays fast
+        from covshift.predictors.objectives import name_objective  # here: --help stays fast
 
         typer.echo(f"Objective: {name_objective(result['objective'])}.")
     typer.echo(f"Rows predicted: {result['rows']:,} ({say_predicted(result)})")

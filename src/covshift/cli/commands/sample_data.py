@@ -44,7 +44,7 @@ def sample_data(
             )
         out.mkdir(parents=True, exist_ok=True)
         for name, rows in tables.items():
-            text = to_csv(rows).encode()
+            text = _to_csv(rows).encode()
             write_whole(out / name, lambda file, text=text: file.write(text))  # type: ignore[misc]
         typer.echo(
             f"{out / 'train.csv'}: {N_OLD * len(OLD_PLANTS)} machines of six plants, with sensor "
@@ -87,7 +87,7 @@ def machines(
         }
 
 
-def to_csv(rows: list[dict[str, Any]]) -> str:
+def _to_csv(rows: list[dict[str, Any]]) -> str:
     """Return rows as CSV with a header."""
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")

@@ -47,15 +47,15 @@ def score(
 ) -> None:
     """Compare predictions with known labels: accuracy, per class, per domain, with intervals.
 
-    Of a model made with --task regression: R² and the mean absolute error, per domain.
+    For a model made with --task regression: R² and the mean absolute error, per domain.
 
     Intervals have a confidence of 95 %, for rows that are independent of each other. Windows of one
     recording are not: for a model that was learned with --signals, intervals are too narrow.
     """
     with one_line_errors(COMMAND, debug) as warned:
         # Imported here: --help stays fast, and a missing extra becomes a one-line error.
-        from covshift.tables import score_file
         from covshift.tables.recordings import RecordingTable
+        from covshift.tables.scoring import score_file
 
         # The model knows whether it reads recordings.
         table = Signals().table_for(model, reading.file_of(labeled))
@@ -80,7 +80,7 @@ def score(
     print_notes([*scores["notes"], *warned], quiet)
     typer.echo(f"Rows: {scores['n_rows']:,}")
     if scores["objective"]:
-        from covshift.selection.assessment_words import name_objective  # here: --help stays fast
+        from covshift.predictors.objectives import name_objective  # here: --help stays fast
 
         typer.echo(f"Objective: {name_objective(scores['objective'])}.")
     measures = _measures(scores["task"])

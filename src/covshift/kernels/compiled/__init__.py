@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from covshift.kernels.activations import ACTIVATIONS, Activation
+from covshift.kernels.activations_and_norms import ACTIVATIONS, Activation
 from covshift.kernels.array_types import FloatArray, IntArray
 
 FOLDER = Path(__file__).parent
@@ -37,6 +37,8 @@ GOES_ON = 2  # what it returns where there is more to do
 _int, _double, _pointer = ctypes.c_int32, ctypes.c_double, ctypes.c_void_p
 
 
+# Structures of the C sources, field by field in the same order: a field that is missing here would
+# shift all that follow it, which nothing checks.
 class _Block(ctypes.Structure):
     _fields_ = [
         *((name, _int) for name in ("n_problems", "n_filters", "n_rows", "n_classes")),
@@ -95,6 +97,8 @@ def library() -> dict[Any, Any] | None:
     try:
         loaded = ctypes.CDLL(str(path))
         loaded.built_from.restype = ctypes.c_char_p
+        # A library built from other sources may take other arguments and would write outside of
+        # arrays. So the sources carry a digest, which is compared before anything is called.
         digest = loaded.built_from().decode()
     except (OSError, AttributeError) as error:
         if wanted == "compiled":
@@ -145,13 +149,14 @@ def describe(
 ) -> Any:
     """A block (K, L, b) and what is computed of it; ``codes`` (b,) or (K, b) ascending, 32 bits."""
     K, L, b = shape
+    # Numbers from one problem's codes to the next: none where all problems share them.
     step = b if codes.ndim == 2 else 0
     kind = ACTIVATIONS.index(activation)
     return _Block(K, L, b, n_classes, kind, step, epsilon, norm_epsilon, _address(codes))
 
 
 def activate(block: Any, H: FloatArray, slopes: FloatArray, sums: FloatArray) -> None:
-    """Overwrite H (K, L, b) with F, and slopes; add F^2 by class to ``sums`` (K, L, C + 1)."""
+    """Call compiled code: overwrite H (K, L, b) with F, and slopes; add F^2 to ``sums``."""
     function = _function("activate", H)
     function(ctypes.byref(block), _address(H), _address(slopes), _address(sums))
 
@@ -160,7 +165,7 @@ def collect(
     block: Any, inverse: FloatArray, upstream: FloatArray, F: FloatArray, U: FloatArray,
     V: FloatArray, losses: FloatArray, sums: FloatArray,
 ) -> None:  # fmt: skip
-    """Second pass of the joint loss: set U, V (K, b); add to ``losses`` (K,), ``sums`` (K, L)."""
+    """Call the compiled second pass: set U, V (K, b); add to ``losses`` (K,), ``sums`` (K, L)."""
     factors = _Factors(_address(inverse), _address(upstream), None)
     addresses = [_address(array) for array in (F, U, V, losses, sums)]
     function = _function("collect", F)
@@ -171,7 +176,7 @@ def descend(
     block: Any, inverse: FloatArray, upstream: FloatArray, sums: FloatArray, F: FloatArray,
     slopes: FloatArray, U: FloatArray, V: FloatArray, out: FloatArray,
 ) -> None:  # fmt: skip
-    """Third pass of the joint loss: the gradient with respect to H (K, L, b), into ``out``."""
+    """Call the compiled third pass of the joint loss: the gradient of H (K, L, b), into ``out``."""
     factors = _Factors(_address(inverse), _address(upstream), _address(sums))
     addresses = [_address(array) for array in (F, slopes, U, V, out)]
     function = _function("descend", F)
@@ -182,8 +187,9 @@ def soft_pass(
     block: Any, inverse: FloatArray, upstream: FloatArray, H: FloatArray, losses: FloatArray,
     sums: FloatArray,
 ) -> None:  # fmt: skip
-    """The one pass of the soft absolute value: overwrites H (K, L, b) with its gradient."""
+    """Call the compiled single pass of the soft absolute value: overwrites H with its gradient."""
     factors = _Factors(_address(inverse), _address(upstream), None)
+    # A tile of columns is worked on at a time, in a buffer that stays in the cache.
     space = np.empty((H.shape[1], TILE), H.dtype)
     addresses = [_address(array) for array in (H, space, losses, sums)]
     function = _function("soft_pass", H)
@@ -217,7 +223,7 @@ def minimize_small(
     limits: dict[str, float],
     should_stop: Callable[[], bool],
 ) -> Minimization:
-    """Minimize the joint loss of K problems, one after the other, from W (K, L, m).
+    """Minimize the joint loss of K problems, one after the other, in compiled code.
 
     Parameters
     ----------
@@ -246,6 +252,8 @@ def minimize_small(
     status = GOES_ON
     while status == GOES_ON:  # Python looks for signals between two calls
         if should_stop():
+            # The C code then ends each path at the iterate it has, as if its iterations were used
+            # up.
             own_limits.max_iter = 0
         status = functions["minimize_small"](
             ctypes.byref(block), m, _address(columns), step, *addresses,
@@ -267,7 +275,7 @@ def train_networks(
     arrays: tuple[FloatArray, ...],
     losses: FloatArray,
 ) -> None:
-    """Take a step of K auto-encoders for each batch of rows.
+    """Train K auto-encoders in compiled code: a step for each batch of rows.
 
     Parameters
     ----------
@@ -284,6 +292,7 @@ def train_networks(
         K, m, L, n, min(batch_size, n), *kinds, tied,
         stride=clean.strides[1] // clean.itemsize, **steps,
     )  # fmt: skip
+    # C allocates nothing: all memory comes from NumPy, which frees it whatever happens.
     room = np.empty(arrays[1].shape[1] + (L + m + 1) * training.batch_size, clean.dtype)
     inputs = [array.ctypes.data for array in (noisy, clean)]
     addresses = [_address(array) for array in (*arrays, losses, room)]

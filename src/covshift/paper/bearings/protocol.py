@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from covshift.datasets import load_bearings
-from covshift.datasets.collection import UNREADABLE_ARRAYS, damaged
+from covshift.datasets.collection import UNREADABLE_ARRAYS, damaged_data
 from covshift.kernels.array_types import BoolArray
 from covshift.signals import cut_windows
 
@@ -44,7 +44,7 @@ class BearingWindows(NamedTuple):
 
     @property
     def fingerprint(self) -> str:
-        """Of all that trials depend on: equal windows have equal ones."""
+        """Fingerprint of all that trials depend on: equal windows have equal fingerprints."""
         parts = b"".join(np.ascontiguousarray(one).tobytes() for one in self)
         return hashlib.sha256(parts).hexdigest()[:16]
 
@@ -102,7 +102,7 @@ SHIFTS = tuple(dict.fromkeys(task.shift for task in TASKS))
 
 
 def read_windows(path: str | Path) -> BearingWindows:
-    """Return the windows of a folder of Case Western files, or of a file of windows.
+    """Return the windows of the protocol: of a folder of Case Western files, or of a file of them.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def read_windows(path: str | Path) -> BearingWindows:
 
 @lru_cache(maxsize=1)
 def read_declared_windows(path: str, fingerprint: str) -> BearingWindows:
-    """Read the windows that trials were declared on, once in each process."""
+    """Read the protocol's windows that trials were declared on, once in each process."""
     windows = read_windows(path)
     if windows.fingerprint != fingerprint:
         raise ValueError(f"{path} has changed since the run began: start again.")
@@ -172,7 +172,7 @@ def _read_file(path: Path) -> BearingWindows:
             arrays = {name: file[name] for name in file.files}
         absent = [name for name in ARRAYS if name not in arrays]
         if absent:
-            raise damaged(path, f"has no array {', '.join(absent)}")
+            raise damaged_data(path, f"has no array {', '.join(absent)}")
         names = {key: json.loads(str(arrays[f"{key}_names"])) for key in ARRAYS[1:5]}
         fault, size, load, sensor = (np.array(names[key])[arrays[key]] for key in ARRAYS[1:5])
         return BearingWindows(
@@ -187,4 +187,4 @@ def _read_file(path: Path) -> BearingWindows:
     except UNREADABLE_ARRAYS as error:
         if str(path) in str(error):
             raise
-        raise damaged(path, f"cannot be read ({error})") from error
+        raise damaged_data(path, f"cannot be read ({error})") from error

@@ -9,7 +9,7 @@ from covshift.kernels.array_types import FloatArray
 from covshift.measures import clustered_bootstrap_interval
 from covshift.paper.bearings.protocol import RATE, SHIFTS
 from covshift.report.document import make_cell, make_document, make_figure, make_section
-from covshift.studies.report import (
+from covshift.studies.result_tables import (
     CLEAR,
     Frame,
     Verdict,
@@ -198,7 +198,7 @@ def _filter_section(records: Sequence[Record]) -> list[Any]:
         return []
     from covshift.report.figures import png_bytes  # needs an extra
 
-    drawn = draw_waveforms(np.array(trials[0]["filters"]), RATE)
+    drawn = _draw_waveforms(np.array(trials[0]["filters"]), RATE)
     figure = make_figure(
         "filters",
         "Filters that sparse filtering learns from segments of 100 samples (drive end, 0 hp): the "
@@ -210,7 +210,7 @@ def _filter_section(records: Sequence[Record]) -> list[Any]:
     return [make_section("filters", "Learned filters", figures=[figure])]
 
 
-def draw_waveforms(waveforms: FloatArray, rate: float) -> Any:
+def _draw_waveforms(waveforms: FloatArray, rate: float) -> Any:
     """Draw waveforms (n, length) in time, and their amplitude spectra below, three in a row.
 
     ``rate``: samples per second.

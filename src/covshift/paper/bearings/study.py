@@ -116,16 +116,16 @@ def run_bearing_trials(trials: list[Trial], path: str) -> list[dict[str, Any]]:
         settings = trial.settings
         windows = read_declared_windows(path, settings["data"])
         if settings["kind"] == "filters":
-            results.append({"filters": strongest_filters(windows, trial.seed).tolist()})
+            results.append({"filters": _strongest_filters(windows, trial.seed).tolist()})
             continue
         parts = (settings[name] for name in BearingTask._fields)
         shift, source, target, labels = parts
         task = BearingTask(shift, source, target, tuple(labels))
-        results.append(run_on_task(windows, task, settings["system"], trial.seed))
+        results.append(_run_on_task(windows, task, settings["system"], trial.seed))
     return results
 
 
-def run_on_task(
+def _run_on_task(
     windows: BearingWindows, task: BearingTask, system: str, seed: int
 ) -> dict[str, Any]:
     """The result of a system on a task: accuracy of each target recording, and what was chosen."""
@@ -148,7 +148,7 @@ def run_on_task(
     return result
 
 
-def strongest_filters(windows: BearingWindows, seed: int) -> FloatArray:
+def _strongest_filters(windows: BearingWindows, seed: int) -> FloatArray:
     r"""Return waveforms that the filters with the strongest responses answer to, largest value one.
 
     They are the covariances of segments with responses, :math:`\operatorname{cov}(S) (W V)^\top`.

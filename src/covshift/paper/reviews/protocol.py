@@ -121,7 +121,7 @@ class Reviews(NamedTuple):
 
     @property
     def fingerprint(self) -> str:
-        """Of all that trials depend on: equal reviews have equal ones."""
+        """Fingerprint of all that trials depend on: equal reviews have equal fingerprints."""
         parts = self.collection.fingerprint.encode() + self.single.tobytes()
         return hashlib.sha256(parts).hexdigest()[:16]
 
@@ -136,7 +136,7 @@ class ReviewTrial(NamedTuple):
 
 
 def load_reviews(folder: str) -> Reviews:
-    """Load the counts."""
+    """Load the reviews of the protocol, and which of their words are single."""
     found = load_amazon_reviews(folder)
     collection = Collection("reviews", found.data, found.target, found.domain, found.domain_names)
     return Reviews(collection, np.array([" " not in word for word in found.feature_names]))
@@ -144,14 +144,14 @@ def load_reviews(folder: str) -> Reviews:
 
 @lru_cache(maxsize=2)
 def load_declared_reviews(folder: str, fingerprint: str) -> Reviews:
-    """Load the reviews that trials were declared on, once in each process."""
+    """Load the protocol's reviews that trials were declared on, once in each process."""
     reviews = load_reviews(folder)
     if reviews.fingerprint != fingerprint:
         raise CollectionError(f"{folder} has changed since the run began: start again.")
     return reviews
 
 
-def weigh_words(
+def _weigh_words(
     counts: list[Any], n_words: int, single: BoolArray | None, *, dense: bool
 ) -> list[Any]:
     """TF-IDF of the most common words, all learned from the first of the blocks of rows.
@@ -186,7 +186,7 @@ def draw_review_trial(
 ) -> ReviewTrial:
     """Draw the halves of a target; the labels of the first are not in the result."""
     data, _, start = draw_pair(reviews.collection, source, target, seed)
-    X_source, X_target, X_test = weigh_words(
+    X_source, X_target, X_test = _weigh_words(
         [data.X_source, data.X_target, data.X_test],
         n_words,
         None if keep_sparse else reviews.single,
@@ -208,7 +208,7 @@ def draw_review_fold(reviews: Reviews, source: str, fold: int, n_words: int) -> 
     rows = np.flatnonzero(collection.domain == collection.number_of(source))
     splits = KFold(N_FOLDS, shuffle=True, random_state=0).split(rows)
     kept, held_out = (rows[part] for part in list(splits)[fold])
-    X_source, X_target = weigh_words(
+    X_source, X_target = _weigh_words(
         [collection.X[kept], collection.X[held_out]], n_words, reviews.single, dense=True
     )
     training = TrainingRows(*stack_domains(X_source, collection.y[kept], X_target))

@@ -16,7 +16,7 @@ from covshift.paper.reviews.protocol import (
     ReviewPlan,
 )
 from covshift.report.document import make_document, make_section
-from covshift.studies.report import (
+from covshift.studies.result_tables import (
     CLEAR,
     STEP,
     Frame,
@@ -47,7 +47,7 @@ ARROWS = {"helps": " ↑", "harms": " ↓", "unclear": ""}
 # Results of the trials
 
 
-def choices(records: Sequence[Record]) -> dict[tuple[str, ...], Summary]:
+def _choices(records: Sequence[Record]) -> dict[tuple[str, ...], Summary]:
     """Return every system on every target with settings chosen each way, over the draws of halves.
 
     By target, system and way; those without a trial are not there.
@@ -99,7 +99,7 @@ def _picked(trial: Mapping[str, Any], setting: int, cost: int) -> str:
 
 def reviews_document(records: Sequence[Record], facts: Facts, plan: ReviewPlan) -> Any:
     """Return the whole report."""
-    chosen, wide = choices(records), widths(records)
+    chosen, wide = _choices(records), widths(records)
     evidence = {one.id: _choice_evidence(one) for one in chosen.values()}
     evidence |= {one.id: _width_evidence(one) for one in wide}
     return make_document(
@@ -117,7 +117,7 @@ def reviews_document(records: Sequence[Record], facts: Facts, plan: ReviewPlan) 
 
 def reviews_table(records: Sequence[Record]) -> TextTable:
     """Return the UAR with hyper-parameters chosen by source folds, and by the oracle."""
-    chosen = choices(records)
+    chosen = _choices(records)
 
     def cell(*key: str) -> str:
         one = chosen.get(key)

@@ -117,14 +117,14 @@ def declare(plan: ReviewPlan, data: str, domains: Sequence[str], seed: int) -> l
 def run_review_trials(trials: list[Trial], folder: str) -> list[dict[str, Any]]:
     """Run trials on the reviews in the folder; one result for each."""
     return [
-        run_on_reviews(
+        _run_on_reviews(
             load_declared_reviews(folder, trial.settings["data"]), trial.settings, trial.seed
         )
         for trial in trials
     ]
 
 
-def run_on_reviews(reviews: Reviews, settings: dict[str, Any], seed: int) -> dict[str, Any]:
+def _run_on_reviews(reviews: Reviews, settings: dict[str, Any], seed: int) -> dict[str, Any]:
     """Return the result of one trial."""
     return KINDS[settings["kind"]](reviews, settings, seed)
 

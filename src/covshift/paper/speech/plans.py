@@ -133,7 +133,7 @@ PLANS = {
 def estimated_seconds(
     tables: Mapping[str, SpeechTable], tasks: Sequence[Sequence[Trial]], n_processes: int
 ) -> float:
-    """Time that the trials take on a machine like the one that was measured."""
+    """Estimate the time that the trials of a plan take on a machine like the measured one."""
     rows = {
         (corpus, leave_out): _training_rows(tables, corpus, leave_out)
         for corpus, leave_out in {

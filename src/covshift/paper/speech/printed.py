@@ -140,7 +140,7 @@ SAID: dict[tuple[str, str | None], str] = {
 TRAINED_ON = "the paper trained on all of EMODB, DES, VAM and eNTERFACE but the tested corpus"
 
 
-def said_of(system: str, corpus: str) -> str | None:
+def printed_statement(system: str, corpus: str) -> str | None:
     """Return the statement of the paper's text about a system on a corpus, if there is one."""
     if corpus not in PRINTED:
         return None

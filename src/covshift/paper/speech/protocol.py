@@ -60,12 +60,12 @@ class DrawnTrial(NamedTuple):
 
 
 def corpora_to_test(corpora: Sequence[str]) -> list[str]:
-    """Those whose speakers are tested."""
+    """Return the corpora whose speakers the protocol tests."""
     return [corpus for corpus in corpora if corpus not in ONLY_TRAINS]
 
 
 def draw_halves(table: SpeechTable, corpus: str, rng: np.random.RandomState) -> Halves:
-    """Draw a speaker and deal the speaker's recordings into two halves.
+    """Draw a speaker as the protocol does, and deal the speaker's recordings into two halves.
 
     Until the test half has both classes; an odd recording goes to the test half.
     """
@@ -119,7 +119,7 @@ def draw_trial(
     training, X_test = normalized_rows(
         source, {halves.speaker: table.X[halves.target]}, table.X[halves.test]
     )
-    training = balance_classes(training, rng)
+    training = _balance_classes(training, rng)
     return DrawnTrial(halves, training, X_test, int(rng.randint(2**31 - 1)))
 
 
@@ -155,7 +155,7 @@ def normalized_rows(
     return training, None if X_test is None else scaler.transform(X_test, sample_domain=-1)
 
 
-def balance_classes(training: TrainingRows, rng: np.random.RandomState) -> TrainingRows:
+def _balance_classes(training: TrainingRows, rng: np.random.RandomState) -> TrainingRows:
     """Fill up every class of the source rows to the largest one, drawing with repetition."""
     source = training.sample_domain >= 0
     classes, counts = np.unique(training.y[source], return_counts=True)
@@ -178,7 +178,7 @@ class Fold(NamedTuple):
 def source_fold(
     source: Mapping[str, tuple[FloatArray, Any]], fold: int, n_folds: int, seed: int
 ) -> Fold:
-    """Return a fold by speaker: those held out are taken as the target, without labels."""
+    """Return a fold of the protocol by speaker: those held out are the target, without labels."""
     rng = np.random.RandomState(seed)
     names = list(source)
     speaker = np.repeat(np.arange(len(names)), [len(source[name][1]) for name in names])
@@ -187,7 +187,7 @@ def source_fold(
     kept = {name: source[name] for i, name in enumerate(names) if i not in held_out}
     played = {name: source[name] for i, name in enumerate(names) if i in held_out}
     training, _ = normalized_rows(kept, {name: X for name, (X, _) in played.items()})
-    training = balance_classes(training, rng)
+    training = _balance_classes(training, rng)
     y_held_out = np.concatenate([y for _, y in played.values()])
     return Fold(training, y_held_out, int(rng.randint(2**31 - 1)))
 
@@ -198,7 +198,7 @@ def file_of(folder: Path, digest: str) -> Path:
 
 
 def table_of(bunch: Any) -> SpeechTable:
-    """Return the table of a corpus as `covshift.datasets.load_speech_corpus` returns it."""
+    """Return a corpus of `covshift.datasets.load_speech_corpus` as a table of the protocol."""
     names = np.array([bunch.domain_names[number] for number in sorted(bunch.domain_names)])
     numbers = np.array(sorted(bunch.domain_names))
     speaker = names[np.searchsorted(numbers, bunch.domain)]

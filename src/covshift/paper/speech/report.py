@@ -15,7 +15,7 @@ from covshift.paper.speech.printed import (
     PRINTED_PSF_PVALUES,
     TRAINED_ON,
     Counts,
-    said_of,
+    printed_statement,
 )
 from covshift.paper.speech.protocol import SpeechTable
 from covshift.paper.speech.summary import (
@@ -29,10 +29,10 @@ from covshift.paper.speech.summary import (
     compare,
     compare_with_baselines,
     control_scores,
-    gather,
+    summarize_records,
 )
 from covshift.report.document import make_cell, make_document, make_figure, make_section
-from covshift.studies.report import (
+from covshift.studies.result_tables import (
     Figure,
     Frame,
     Shown,
@@ -54,8 +54,8 @@ VERDICTS = {
 }
 WAYS_EXPLAINED = (
     "Settings are chosen three ways. Oracle: the best on the labeled target half, as the paper "
-    "did. That reads labels that are not available in practice: it is there to compare "
-    "with, and no bound, for a half has few rows to choose by. Source folds: the best where the "
+    "did. It reads labels that are not available in practice and serves for comparison. It is "
+    "not a bound, because a half has few rows to choose by. Source folds: the best where the "
     "speakers of a third of the source are taken as the target. Printed: the configuration that "
     "the paper's table of model selection prints."
 )
@@ -94,7 +94,7 @@ def speech_document(
     facts: Sequence[tuple[str, str]],
 ) -> Any:
     """Return the whole report of a run."""
-    verdicts = [psf_verdict(results, corpus) for corpus in results.corpora]
+    verdicts = [_psf_verdict(results, corpus) for corpus in results.corpora]
     corpora = results.corpora
     sections = [
         make_section("verdict", "Does PSF help here?", paragraphs=verdicts),
@@ -162,7 +162,7 @@ def _lead(results: SpeechResults) -> str:
     return f"With the settings that the paper prints, {'; '.join(found)}."
 
 
-def psf_verdict(results: SpeechResults, corpus: str) -> str:
+def _psf_verdict(results: SpeechResults, corpus: str) -> str:
     """Say in plain words what PSF does on a corpus, and whether target rows have part in it."""
     tested = compare_with_baselines(results, corpus).get("PSF")
     if tested is None:
@@ -200,7 +200,7 @@ def _chance_words(results: SpeechResults, corpus: str) -> list[str]:
 def _control_words(results: SpeechResults, corpus: str) -> list[str]:
     scores = results.printed_scores(corpus, "PSF")
     controls = control_scores(scores)
-    one, mean = compare(scores, controls), mean_uar(controls)
+    one, mean = compare(scores, controls), _mean_uar(controls)
     if one is None or mean is None:
         return []
     pvalues = [pvalue for pvalue in (one.wilcoxon, one.clustered) if pvalue is not None]
@@ -223,12 +223,12 @@ def _paper_words(corpus: str) -> list[str]:
 
 def terminal_table(records: Sequence[Record]) -> TextTable:
     """Return the UAR of every system with the printed settings, its difference and p-values."""
-    results = gather(records)
+    results = summarize_records(records)
     return TextTable(
         ["corpus", "system", "UAR", "difference", "Wilcoxon p", "clustered p"],
         [_terminal_rows(results, corpus) for corpus in results.corpora],
         "UAR with the printed settings over all trials; difference to the baseline.\n"
-        + "\n".join(psf_verdict(results, corpus) for corpus in results.corpora),
+        + "\n".join(_psf_verdict(results, corpus) for corpus in results.corpora),
     )
 
 
@@ -237,7 +237,7 @@ def _terminal_rows(results: SpeechResults, corpus: str) -> list[list[str]]:
     tests = compare_with_baselines(results, corpus)
     rows = []
     for system in SYSTEMS:
-        printed = mean_uar(results.printed_scores(corpus, system))
+        printed = _mean_uar(results.printed_scores(corpus, system))
         row = [corpus, system, "failed" if printed is None else f"{printed.mean:.3f}"]
         if system in tests:
             one = tests[system].comparison
@@ -250,14 +250,14 @@ def _terminal_rows(results: SpeechResults, corpus: str) -> list[list[str]]:
 # Tables
 
 
-def mean_uar(scores: Frame) -> Figure | None:
+def _mean_uar(scores: Frame) -> Figure | None:
     """Return the mean UAR of some trials, and its standard error."""
     return estimate(scores["uar"].tolist())
 
 
-def rank_systems(results: SpeechResults, corpus: str) -> dict[str, int]:
+def _rank_systems(results: SpeechResults, corpus: str) -> dict[str, int]:
     """Place of each system by its mean UAR over all trials with the printed settings."""
-    found = {system: mean_uar(results.printed_scores(corpus, system)) for system in SYSTEMS}
+    found = {system: _mean_uar(results.printed_scores(corpus, system)) for system in SYSTEMS}
     means = {system: figure.mean for system, figure in found.items() if figure is not None}
     return {
         system: 1 + sum(other > mean for other in means.values()) for system, mean in means.items()
@@ -291,10 +291,10 @@ def _comparison_table(results: SpeechResults, corpus: str) -> Any:
         text_column("verdict", help="a difference where both corrected p-values are at most .05"),
         text_column("said", "the paper says", help="of other training corpora"),
     ]
-    ranks = rank_systems(results, corpus)
+    ranks = _rank_systems(results, corpus)
     rows = []
     for system, tested in compare_with_baselines(results, corpus).items():
-        baseline = mean_uar(results.printed_scores(corpus, BASELINES[system]))
+        baseline = _mean_uar(results.printed_scores(corpus, BASELINES[system]))
         row = {
             "system": system,
             "baseline": BASELINES[system],
@@ -302,7 +302,7 @@ def _comparison_table(results: SpeechResults, corpus: str) -> Any:
             "difference": _difference_cell(tested.comparison, _id(corpus, system, PRINTED_WAY)),
             "rank": ranks[system],
             "verdict": make_cell(mark=tested.verdict),
-            "said": said_of(system, corpus),
+            "said": printed_statement(system, corpus),
         }
         rows.append({**tested.comparison._asdict(), **tested._asdict(), **row})
     caption = f"With the printed settings on {corpus}: UAR against the baseline"
@@ -379,7 +379,7 @@ def _by_way(results: SpeechResults, corpus: str, show: Callable[..., Any]) -> li
 
 
 def _uar_cell(scores: Frame, corpus: str, system: str, way: str) -> Any:
-    return figure_cell(mean_uar(scores), evidence=_id(corpus, system, way))
+    return figure_cell(_mean_uar(scores), evidence=_id(corpus, system, way))
 
 
 def _difference_cell(one: Comparison, evidence: str | None = None) -> Any:
@@ -432,7 +432,7 @@ def _score_figure(results: SpeechResults) -> Any:
         for way in WAYS:
             series = panels[corpus].setdefault(WAY_LABELS[way], {})
             for system in SYSTEMS:
-                found = mean_uar(results.scores(corpus, system, way))
+                found = _mean_uar(results.scores(corpus, system, way))
                 if found is not None:
                     series[system] = found
     return make_figure(

@@ -29,7 +29,7 @@ from covshift.paper.speech.protocol import (
     source_speakers,
 )
 from covshift.paper.speech.report import speech_document, terminal_table
-from covshift.paper.speech.summary import gather
+from covshift.paper.speech.summary import summarize_records
 from covshift.studies.store import Record
 from covshift.studies.study import Facts, Study
 from covshift.studies.trial import Trial
@@ -134,7 +134,7 @@ def speech_study(
     digest = digest_of(tables)
 
     def document(records: Sequence[Record], facts: Facts) -> Any:
-        return speech_document(gather(records), tables, plan, facts)
+        return speech_document(summarize_records(records), tables, plan, facts)
 
     return Study(
         name="speech",

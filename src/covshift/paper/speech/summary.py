@@ -17,7 +17,7 @@ from covshift.measures import clustered_permutation_test, holm, paired_wilcoxon
 from covshift.paper.grid_systems import BASELINES, SYSTEMS, best_setting
 from covshift.paper.speech.oracle import oracle_choice
 from covshift.paper.speech.printed import Configuration
-from covshift.studies.report import Frame, Verdict, group_rows, make_frame, tidy
+from covshift.studies.result_tables import Frame, Verdict, group_rows, make_frame, tidy
 from covshift.studies.store import Record
 
 ORACLE, FOLDS, PRINTED_WAY = "oracle", "source folds", "printed"
@@ -65,8 +65,8 @@ class SpeechResults(NamedTuple):
         return self.all_scores(corpus, system, PRINTED_WAY)
 
 
-def gather(records: Sequence[Record]) -> SpeechResults:
-    """Choose settings each way, from the records of a run."""
+def summarize_records(records: Sequence[Record]) -> SpeechResults:
+    """Summarize the records of a run: scores with settings chosen in each of the ways."""
     settings = [record.trial.settings for record in records]
     leave_out = settings[0]["leave_out"] if settings else "corpus"
     ordered = sorted(records, key=lambda record: record.trial.seed)
@@ -147,7 +147,7 @@ class Comparison(NamedTuple):
 
 
 def compare(first: Frame, second: Frame) -> Comparison | None:
-    """Test two series of scores on the trials that both have; None without any."""
+    """Test two series of summarized scores on the trials that both have; None without any."""
     both = first[["seed", "speaker", "uar"]].merge(
         second[["seed", "uar"]], on="seed", suffixes=("", "_other")
     )
@@ -175,7 +175,7 @@ def compare(first: Frame, second: Frame) -> Comparison | None:
 
 
 def control_scores(scores: Frame) -> Frame:
-    """Of the same trials, the same fitted without the target rows, where there is such a thing."""
+    """Return the summarized scores of the same trials fitted without the target rows."""
     known = scores[scores["control"].notna()]
     return known.assign(uar=known["control"])
 
@@ -234,7 +234,7 @@ class AboveChance(NamedTuple):
 
     @property
     def shown(self) -> bool:
-        """Whether some system knows more than nothing."""
+        """Whether any system is above chance."""
         return self.pvalue <= TEST_LEVEL
 
 

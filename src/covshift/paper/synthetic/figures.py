@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from covshift.datasets import ShiftedData
 from covshift.domains import stack_domains
 from covshift.kernels.array_types import FloatArray
-from covshift.paper.synthetic.systems import DATA_SETS, READINGS, RECONSTRUCTED, build
+from covshift.paper.synthetic.systems import DATA_SETS, READINGS, RECONSTRUCTED, build_part
 from covshift.paper.synthetic.trials import draw_trial
 from covshift.report.document import make_figure
 from covshift.report.figures import FONT_SIZE, label_axes, new_figure, png_bytes  # needs an extra
@@ -59,7 +59,7 @@ def draw_figures(seed: int) -> list[Any]:
             "representations",
             "The same rows before and after: the two main directions of the representation.",
             "Scatter plots: before, source and target lie apart; after, they lie on top of each "
-            "other with the labels kept apart.",
+            "other, and the labels stay separate.",
             png=png_bytes(
                 draw_data_sets(
                     {
@@ -76,7 +76,7 @@ def draw_figures(seed: int) -> list[Any]:
             "Loss of the kept start at every iteration.",
             "Falling curves of both filters on each data set.",
             png=png_bytes(
-                draw_histories(
+                _draw_histories(
                     {
                         data_set: {
                             system: fitted[data_set, system][1].loss_curve_
@@ -102,7 +102,7 @@ def _data_sets(seed: int) -> dict[str, Any]:
 
 def _fit(data_set: str, system: str, seed: int) -> tuple[ShiftedData, Any]:
     data, start = draw_trial(data_set, seed)
-    adapter = build(READINGS["used well"][system]["adapter"], data, start)
+    adapter = build_part(READINGS["used well"][system]["adapter"], data, start)
     X, y, sample_domain = stack_domains(data.X_source, data.y_source, data.X_target)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -213,7 +213,7 @@ def draw_filters(banks: Sequence[Filters]) -> Figure:
     return figure
 
 
-def draw_histories(histories: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> Figure:
+def _draw_histories(histories: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> Figure:
     """Draw curves over iterations, from 0, one panel for each title, two panels in a row."""
     n_rows = -(-len(histories) // 2)
     figure = new_figure(2.6 * n_rows)

@@ -3,7 +3,7 @@
 Printed figures carry the label of their table in the paper.
 """
 
-from covshift.studies.report import Figure
+from covshift.studies.result_tables import Figure
 
 # Accuracy without and with adaptation (tab:accuracy): mean, standard error over 10 trials.
 PRINTED_ACCURACY: dict[tuple[str, str], tuple[Figure, Figure]] = {

@@ -31,8 +31,8 @@ from covshift.paper.synthetic.systems import (
 )
 from covshift.paper.synthetic.trials import FAMILY, STATEMENTS
 from covshift.report.document import make_cell, make_document, make_section
-from covshift.studies import report
-from covshift.studies.report import (
+from covshift.studies import result_tables
+from covshift.studies.result_tables import (
     STEP,
     Figure,
     Frame,
@@ -78,7 +78,7 @@ class Cell(NamedTuple):
 
     @property
     def parts(self) -> list[str]:
-        """What to call it."""
+        """Words that name the reading."""
         rows = "without rows beyond zero" if self.without_crossing else ""
         named = (self.data_set, self.system, self.reading, self.variant, rows)
         return [part for part in named if part]
@@ -101,18 +101,18 @@ def gather(records: Iterable[Record]) -> Trials:
 def values(trials: Frame | None, name: str) -> list[float]:
     """Return one result of each trial: a stored one, or a change in percent made of two."""
     if name not in CHANGES:
-        return report.values(trials, name)
-    both = zip(*(report.values(trials, part) for part in CHANGES[name]), strict=True)
+        return result_tables.values(trials, name)
+    both = zip(*(result_tables.values(trials, part) for part in CHANGES[name]), strict=True)
     return [float(percentage_change(before, after)) for before, after in both]
 
 
-def verdict(trials: Frame | None) -> Verdict:
+def _verdict(trials: Frame | None) -> Verdict:
     """Return whether adapting is better or worse than not adapting, or neither for sure."""
     both = zip(values(trials, "with"), values(trials, "without"), strict=True)
     return verdict_of(compare_pairs([with_ - without for with_, without in both], STEP))
 
 
-def agree(ours: Figure, other: Figure) -> bool:
+def _agree(ours: Figure, other: Figure) -> bool:
     """Return whether two figures are within three standard errors of their difference."""
     error = np.hypot(ours.standard_error or 0.0, other.standard_error or 0.0)
     return bool(abs(ours.mean - other.mean) <= LARGEST_DIFFERENCE * error)
@@ -140,7 +140,7 @@ def _agreement(ours: Figure, other: Figure) -> Agreement | None:
     """None for a single trial: it varies by more than the error of anybody's mean."""
     if ours.standard_error is None:
         return None
-    return "agrees" if agree(ours, other) else "differs"
+    return "agrees" if _agree(ours, other) else "differs"
 
 
 class Agreements(NamedTuple):
@@ -182,7 +182,7 @@ class Columns:
             if with_ is None or without is None:
                 return figure_cell(with_, evidence=cell.id)
             text = f"{without.mean:.3f} → {figure_text(with_)}"
-            return make_cell(text, value=with_.mean, mark=verdict(trials), evidence=cell.id)
+            return make_cell(text, value=with_.mean, mark=_verdict(trials), evidence=cell.id)
 
         return number_column(key, label, shown, help)
 
@@ -263,7 +263,7 @@ def synthetic_document(
 
 
 def accuracy_table(records: Sequence[Record]) -> TextTable:
-    """Return the accuracies beside the printed ones, for a terminal."""
+    """Report the accuracies of the study beside the printed ones, for a terminal."""
     trials = gather(records)
 
     def row(cell: Cell) -> list[str]:
@@ -283,7 +283,7 @@ def _shown(trials: Frame | None) -> str:
     without, with_ = (estimate(values(trials, name)) for name in ("without", "with"))
     if without is None or with_ is None:
         return "failed"
-    return f"{without.mean:.3f} → {with_.mean:.3f} {ARROWS[verdict(trials)]}"
+    return f"{without.mean:.3f} → {with_.mean:.3f} {ARROWS[_verdict(trials)]}"
 
 
 def _trial_evidence(trials: Trials) -> dict[str, Any]:
@@ -335,7 +335,7 @@ def _help_here_and_harm_there(trials: Trials) -> list[str]:
     for reading in (RELEASED, WELL):
         systems = []
         for system in SYSTEMS:
-            verdicts = {verdict(trials.get(cell)) for cell in _cells(reading, [system])}
+            verdicts = {_verdict(trials.get(cell)) for cell in _cells(reading, [system])}
             if {"helps", "harms"} <= verdicts:
                 systems.append(system)
         if systems:
@@ -470,8 +470,8 @@ def _identifiability_section(show: Columns) -> Any:
         [
             "The two variants of periodic share every row and every source label, except for "
             "the .08 % of rows that lie on the other side of zero, which are left out here. Their "
-            "target labels are opposite. So every method, seeing the same, predicts the same, and "
-            "its two accuracies add up to one: what one variant gives, the other takes.",
+            "target labels are opposite. So every method predicts the same on both variants, and "
+            "its two accuracies add up to one.",
             "For users: without labels from the target, no method and no score can tell which "
             "structure continues there. A few labeled target rows can; so can knowing how the "
             "labels come about.",
@@ -512,8 +512,8 @@ def _change_sections(show: Columns) -> list[Any]:
             mmd,
             _cells(systems=("SF", "PSF", "SSA", "DAE")),
             [
-                "Unbiased MMD², Gaussian kernel with the median distance in each space, in per "
-                "cent. A smaller distance does not imply a better accuracy: compare the tables."
+                "Unbiased MMD², Gaussian kernel with the median distance in each space, in "
+                "percent. A smaller distance does not imply a better accuracy: compare the tables."
             ],
         ),
     ]
@@ -533,7 +533,9 @@ def _supplement_section(show: Columns) -> Any:
 
 def _statements_section(trials: Trials) -> Any:
     """Return how often the paper's statements hold."""
-    checked = [held for rows in trials.values() for held in report.values(rows, "statements")]
+    checked = [
+        held for rows in trials.values() for held in result_tables.values(rows, "statements")
+    ]
     found = {name: [held[name] for held in checked if name in held] for name in STATEMENTS}
 
     def count(name: str) -> Any:

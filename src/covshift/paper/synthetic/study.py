@@ -72,19 +72,19 @@ def declare(
     tasks = []
     for data_set, variant in variants:
         where: dict[str, Any] = {"data_set": data_set, "variant": variant}
-        tasks += group_trials(EXPERIMENT, {**where, "system": FAMILY}, n_trials, seed)
+        tasks += _group_trials(EXPERIMENT, {**where, "system": FAMILY}, n_trials, seed)
         for reading in readings:
             for system, recipe in READINGS[reading].items():
                 if system in SYSTEMS or variant == "reconstructed":
                     settings = {**where, "system": system, "reading": reading, "recipe": recipe}
-                    tasks += group_trials(EXPERIMENT, settings, n_trials, seed)
+                    tasks += _group_trials(EXPERIMENT, settings, n_trials, seed)
     for reading in readings:  # without the few rows that differ between the twins
         for system in SYSTEMS:
             recipe = READINGS[reading][system]
             for variant in ("reconstructed", "printed"):
                 where = {"data_set": "periodic", "variant": variant, "without_crossing": True}
                 settings = {**where, "system": system, "reading": reading, "recipe": recipe}
-                tasks += group_trials(EXPERIMENT, settings, n_trials, seed)
+                tasks += _group_trials(EXPERIMENT, settings, n_trials, seed)
     return tasks
 
 
@@ -96,11 +96,11 @@ def declare_readings(n_trials: int, seed: int = 0) -> list[list[Trial]]:
             for reading, recipe in readings.items():
                 where = {"data_set": data_set, "variant": "reconstructed"}
                 settings = {**where, "system": system, "reading": reading, "recipe": recipe}
-                tasks += group_trials(READINGS_EXPERIMENT, settings, n_trials, seed)
+                tasks += _group_trials(READINGS_EXPERIMENT, settings, n_trials, seed)
     return tasks
 
 
-def group_trials(
+def _group_trials(
     experiment: str, settings: dict[str, Any], n_trials: int, seed: int
 ) -> list[list[Trial]]:
     """Return the trials of consecutive seeds, in the groups that are computed together."""

@@ -1,7 +1,7 @@
 """The systems of the paper's synthetic study as data: data sets, settings, readings.
 
 Zennaro & Chen, "On the use of sparse filtering for covariate shift adaptation". Every recipe is
-plain data, so that it can be hashed, stored and read; `build` makes the
+plain data, so that it can be hashed, stored and read; `build_part` makes the
 estimators. Where the text is silent or does not give the printed figures, each way to read it is
 a recipe of ``READINGS_TRIED``; the first of each system is the one used elsewhere.
 """
@@ -39,8 +39,8 @@ ESTIMATORS: dict[str, Any] = {
 TARGET_ROWS = "target rows"  # stands for the unlabeled rows in parameters
 
 
-def build(part: Part, data: ShiftedData, random_state: int) -> Any:
-    """Make an estimator, seeded where it draws anything."""
+def build_part(part: Part, data: ShiftedData, random_state: int) -> Any:
+    """Make a part of a system, an estimator that is seeded where it draws anything."""
     estimator = ESTIMATORS[part["name"]]
     params = {
         name: data.X_target if value == TARGET_ROWS else value

@@ -33,7 +33,7 @@ from covshift.paper.synthetic.systems import (
     LEARNS_WITHOUT_TARGET,
     Part,
     Recipe,
-    build,
+    build_part,
     family_accuracy,
 )
 from covshift.predictors import AdaptedClassifier
@@ -130,9 +130,9 @@ def run_trials(trials: list[Trial]) -> list[dict[str, Any]]:
 def _run_weights(recipe: Recipe, draw: Draw) -> dict[str, Any]:
     data, start = draw
     X, y, sample_domain = stack_domains(data.X_source, data.y_source, data.X_target)
-    estimator = build(recipe["estimator"], data, start)
+    estimator = build_part(recipe["estimator"], data, start)
     without = clone(estimator).fit(data.X_source, data.y_source)
-    adapted = AdaptedClassifier(build(recipe["adapter"], data, start), estimator)
+    adapted = AdaptedClassifier(build_part(recipe["adapter"], data, start), estimator)
     adapted.fit(X, y, sample_domain=sample_domain)
     return {
         "without": _accuracy(without, data.X_test, data.y_test),
@@ -142,7 +142,7 @@ def _run_weights(recipe: Recipe, draw: Draw) -> dict[str, Any]:
 
 def _run_representations(settings: dict[str, Any], draws: list[Draw]) -> list[dict[str, Any]]:
     recipe = settings["recipe"]
-    adapters = [build(recipe["adapter"], *draw) for draw in draws]
+    adapters = [build_part(recipe["adapter"], *draw) for draw in draws]
     stacked = [stack_domains(data.X_source, data.y_source, data.X_target) for data, _ in draws]
     fitted = _fit_all(adapters, stacked)
     results = []
@@ -152,7 +152,7 @@ def _run_representations(settings: dict[str, Any], draws: list[Draw]) -> list[di
     )
     for draw, adapter, (X, _, sample_domain) in zip(draws, fitted, stacked, strict=True):
         data, start = draw
-        estimator = build(recipe["estimator"], data, start)
+        estimator = build_part(recipe["estimator"], data, start)
         # All rows at once: norms of a batch are those of the whole domain.
         source = adapter.transform(X, sample_domain=sample_domain)[sample_domain >= 0]
         test = adapter.transform(data.X_test)
@@ -163,7 +163,7 @@ def _run_representations(settings: dict[str, Any], draws: list[Draw]) -> list[di
                 "mmd_before": _once(draw, "MMD", _mmd_before),
                 "mmd_after": mmd(source, test),
                 "statements": (
-                    check_statements(adapter, data.X_test)
+                    _check_statements(adapter, data.X_test)
                     if hasattr(adapter, "feature_norms_")
                     else {}
                 ),
@@ -172,7 +172,7 @@ def _run_representations(settings: dict[str, Any], draws: list[Draw]) -> list[di
     if settings["system"] in LEARNS_WITHOUT_TARGET:
         alone = _fit_all(adapters, [(data.X_source, data.y_source, None) for data, _ in draws])
         for (data, start), adapter, result in zip(draws, alone, results, strict=True):
-            estimator = build(recipe["estimator"], data, start)
+            estimator = build_part(recipe["estimator"], data, start)
             estimator.fit(adapter.transform(data.X_source), data.y_source)
             test = adapter.transform(data.X_test)
             result["without_target"] = _accuracy(estimator, test, data.y_test)
@@ -195,7 +195,7 @@ def _mmd_before(draw: Draw) -> float:
 
 def _accuracy_without(part: Part, draw: Draw) -> float:
     data, start = draw
-    model = build(part, data, start).fit(data.X_source, data.y_source)
+    model = build_part(part, data, start).fit(data.X_source, data.y_source)
     return _accuracy(model, data.X_test, data.y_test)
 
 
@@ -213,7 +213,7 @@ def _accuracy(model: Any, X: Any, y: Any) -> float:
     return float(np.mean(model.predict(X) == y))
 
 
-def check_statements(filter_: Any, X: FloatArray) -> dict[str, bool]:
+def _check_statements(filter_: Any, X: FloatArray) -> dict[str, bool]:
     """Return which statements hold for a fitted filter and the rows X of its target.
 
     Those that do not apply to it are left out.

@@ -60,7 +60,7 @@ class Collection(NamedTuple):
 
     @property
     def fingerprint(self) -> str:
-        """Of all rows, labels, domains and groups: equal data have equal ones."""
+        """Fingerprint of rows, labels, domains and groups: equal data have equal fingerprints."""
         digest = hashlib.sha256()
         X = self.X
         rows = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
@@ -117,7 +117,7 @@ def load_collection(name: str, path: str) -> Collection:
 
 
 def thin_domains(y: Any, domain: IntArray, names: Mapping[int, str]) -> list[str]:
-    """Domains that cannot train: a model is chosen in folds, which want two classes in each."""
+    """Return a collection's domains that cannot train: they want two rows of two classes."""
     found = []
     for number, name in names.items():
         counts = np.unique(y[domain == number], return_counts=True)[1]
@@ -127,7 +127,7 @@ def thin_domains(y: Any, domain: IntArray, names: Mapping[int, str]) -> list[str
 
 
 @lru_cache(maxsize=4)  # a worker runs many trials on few collections
-def load_declared(name: str, path: str, fingerprint: str) -> Collection:
+def load_declared_collection(name: str, path: str, fingerprint: str) -> Collection:
     """Load the collection that trials were declared on, once in each process."""
     collection = load_collection(name, path)
     if collection.fingerprint != fingerprint:

@@ -7,7 +7,7 @@ from covshift.registry import NO_ADAPTATION
 from covshift.report.document import make_document, make_figure, make_section
 from covshift.studies.comparison.collections import MAX_PAIRS, MAX_ROWS
 from covshift.studies.comparison.systems import BEST_UNADAPTED, C_VALUES, FOLDS, NOMINAL
-from covshift.studies.report import (
+from covshift.studies.result_tables import (
     CLEAR,
     Frame,
     Summary,

@@ -25,7 +25,7 @@ from covshift.studies.comparison.collections import (
     domain_pairs,
     draw_pair,
     load_collection,
-    load_declared,
+    load_declared_collection,
 )
 from covshift.studies.comparison.report import comparison_document, comparison_table
 from covshift.studies.comparison.systems import (
@@ -61,8 +61,8 @@ def comparison_study(paths: Mapping[str, str], n_trials: int, seed: int) -> Stud
 def declare(collections: Sequence[Collection], n_trials: int, seed: int = 0) -> list[list[Trial]]:
     """Return the trials of all systems on all pairs, in the groups that are computed together.
 
-    Each is one of its own, but those of the best model without adapting on the targets of one
-    source, for which the model is the same.
+    Each is a group of its own, except for the best model without adapting: its trials on the
+    targets of one source share one model.
     """
     tasks = []
     seeds = range(seed, seed + n_trials)
@@ -100,7 +100,7 @@ def run_comparison(trials: list[Trial], paths: Mapping[str, str]) -> list[dict[s
     the same system fitted without target rows (``without_target``) where that makes sense.
     """
     name = trials[0].settings["collection"]
-    collection = load_declared(name, paths[name], trials[0].settings["data"])
+    collection = load_declared_collection(name, paths[name], trials[0].settings["data"])
     with warnings.catch_warnings():
         # Fixed numbers of iterations, few rows with most of the weight, nothing to adapt to in a
         # control: the study measures all of these.
@@ -117,10 +117,10 @@ def _run_system(collection: Collection, path: str, trial: Trial) -> dict[str, An
     settings = trial.settings
     draw = draw_pair(collection, settings["source"], settings["target"], trial.seed, MAX_ROWS)
     C = _c_of_source(collection.name, path, settings["data"], settings["source"], trial.seed)
-    return measure_system(settings["system"], settings["recipe"]["control"], draw, C)
+    return _measure_system(settings["system"], settings["recipe"]["control"], draw, C)
 
 
-def measure_system(name: str, control: bool, draw: Draw, C: float) -> dict[str, Any]:
+def _measure_system(name: str, control: bool, draw: Draw, C: float) -> dict[str, Any]:
     """Fit an adapter by its name on one draw, and score it on the test rows."""
     data = draw.data
     X, y, sample_domain = stack_domains(data.X_source, data.y_source, data.X_target)
@@ -144,7 +144,7 @@ def common_estimator(C: float) -> Any:
 
 @lru_cache(maxsize=128)  # one choice serves all systems and all targets
 def _c_of_source(name: str, path: str, fingerprint: str, source: str, seed: int) -> float:
-    collection = load_declared(name, path, fingerprint)
+    collection = load_declared_collection(name, path, fingerprint)
     target = next(other for other in collection.domain_names.values() if other != source)
     return choose_c(draw_pair(collection, source, target, seed, MAX_ROWS))
 
@@ -152,10 +152,10 @@ def _c_of_source(name: str, path: str, fingerprint: str, source: str, seed: int)
 def choose_c(draw: Draw) -> float:
     """The C of logistic regression with the best cross-validated score on unadapted source rows."""
     models = [common_estimator(C) for C in C_VALUES]
-    return C_VALUES[int(np.argmax([source_score(model, draw) for model in models]))]
+    return C_VALUES[int(np.argmax([_source_score(model, draw) for model in models]))]
 
 
-def source_score(model: Any, draw: Draw) -> float:
+def _source_score(model: Any, draw: Draw) -> float:
     """Return the balanced accuracy in folds of the source rows; groups are held out as a whole."""
     data, groups = draw.data, draw.source_groups
     folds: Any = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
@@ -182,7 +182,7 @@ def run_unadapted(collection: Collection, trials: list[Trial]) -> list[dict[str,
     ]
     parts: list[Model] = first["candidates"]
     models = [make_pipeline(StandardScaler(), build_model(part)) for part in parts]
-    best = int(np.argmax([source_score(model, draws[0]) for model in models]))
+    best = int(np.argmax([_source_score(model, draws[0]) for model in models]))
     model = clone(models[best]).fit(draws[0].data.X_source, draws[0].data.y_source)
     return [
         {"score": _score(model, draw.data.X_test, draw.data.y_test), "model": parts[best]["name"]}

@@ -78,5 +78,5 @@ def unadapted_models(n_features: int) -> list[Model]:
 
 
 def build_model(model: Model) -> Any:
-    """Make a model from its description."""
+    """Make the model of a system from its description."""
     return MODELS[model["name"]](**model["params"])

@@ -54,7 +54,7 @@ def positions_of(x: Any) -> Any:
 
 
 def dot(a: Any, b: Any) -> Any:
-    """Return the inner product of each row (k, p) with its partner, (k,), in double precision."""
+    """Return the inner products (k,) of rows (k, p), in double precision, on any device."""
     if isinstance(a, np.ndarray):
         return np.einsum("kp,kp->k", a, b, dtype=np.float64)
     xp = namespace_of(a)
@@ -62,12 +62,12 @@ def dot(a: Any, b: Any) -> Any:
 
 
 def scale_rows(factors: Any, rows: Any) -> Any:
-    """Return each row (k, p) times its factor (k,), in the precision of the rows."""
+    """Return each row (k, p) times its factor (k,), on any device, in the precision of the rows."""
     return cast(factors, rows.dtype)[:, None] * rows
 
 
 def gather(array: Any, rows: Any, axis: int = 0) -> Any:
-    """Return the rows of an array, or what is at these positions of another axis."""
+    """Return rows of an array on any device, or what is at these positions of another axis."""
     xp = namespace_of(array)
     if xp.__name__.endswith(".torch"):
         # Its own operation: the standard's spends three more on positions that may be negative.
@@ -76,7 +76,7 @@ def gather(array: Any, rows: Any, axis: int = 0) -> Any:
 
 
 def pick_rows(array: Any, rows: Any) -> Any:
-    """These rows, distinct and in ascending order, of an array; the array itself if all."""
+    """Return these rows, distinct and ascending, of an array on any device; itself if all."""
     if rows.shape[0] == array.shape[0]:
         return array
     return gather(array, rows)
@@ -114,7 +114,7 @@ class Places(NamedTuple):
 
 
 def locate_rows(array: Any, rows: Any) -> Places:
-    """Return the places of ``rows`` in an array."""
+    """Return the places of ``rows`` in an array on any device."""
     all_rows = rows.shape[0] == array.shape[0]
     if all_rows or rows.shape[0] == 0 or isinstance(rows, np.ndarray):
         return Places(rows, all_rows)
@@ -168,7 +168,7 @@ def put_at(ring: Any, slots: Any, places: Places, values: Any) -> Any:
 
 
 def working_dtype(dtype: Any) -> Any:
-    """float32 and float64 as they are, float64 for other numbers, as scikit-learn has it."""
+    """Return the precision to compute in, on any device: float32 stays, most become float64."""
     dtype = np.dtype(dtype)
     if dtype in (np.float32, np.float64):
         return dtype
@@ -183,7 +183,7 @@ def is_tensor(X: Any) -> bool:
 
 
 def is_device_array(X: Any) -> bool:
-    """Whether X is an array of another library than NumPy that follows the array API standard."""
+    """Return whether X is an array of the array API standard, but not NumPy's."""
     if isinstance(X, np.ndarray | np.generic) or type(X).__module__.startswith("dask."):
         return False
     return is_tensor(X) or hasattr(X, "__array_namespace__")
@@ -208,7 +208,7 @@ def stays_on_device(X: Any) -> bool:
 
 
 def float_type(X: Any) -> Any:
-    """NumPy's name for the precision of rows."""
+    """Return NumPy's name for the precision of rows on any device."""
     if not is_device_array(X):
         return X.dtype
     return np.dtype(np.float32 if X.dtype == namespace_of(X).float32 else np.float64)

@@ -40,7 +40,7 @@ STEP = 1 / 500
 
 
 def import_pandas() -> ModuleType:
-    """Return pandas, or raise an error that names the extra."""
+    """Return pandas, which tables of results need, or raise an error that names the extra."""
     try:
         import pandas
     except ImportError as error:

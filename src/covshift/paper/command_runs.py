@@ -36,7 +36,7 @@ COMMAND = "reproduce"
 def run_draws(
     command: str, name: str, n_trials: int, seed: int, *, out: Path, jobs: int, fresh: bool
 ) -> None:
-    """Run a study of drawn data sets, "synthetic" or "readings"."""
+    """Run the command of a study of drawn data sets, "synthetic" or "readings"."""
     check_draws(command, n_trials, seed)
     make = {"synthetic": synthetic_study, "readings": readings_study}[name]
     study = make(n_trials, seed)
@@ -53,7 +53,7 @@ def run_speech(
     jobs: int,
     fresh: bool,
 ) -> None:
-    """Read the corpora, each given as NAME=FOLDER, and run the study of speech on them."""
+    """Run the command of the study of speech: first read the corpora, each given as NAME=FOLDER."""
     folders = parse_paths(COMMAND, "corpora", "NAME=FOLDER, such as emodb=DIR", corpora)
     for name in folders:
         _check_names("corpora", name, list(CORPORA))
@@ -89,7 +89,7 @@ def run_speech(
 
 
 def run_reviews(data: Path, plan: str, *, seed: int, out: Path, jobs: int, fresh: bool) -> None:
-    """Run the study of reviews on the folder ``data``."""
+    """Run the command of the study of reviews on the folder ``data``."""
     if plan not in REVIEW_PLANS:
         fail(COMMAND, f"--plan must be one of {', '.join(REVIEW_PLANS)}, got {plan!r}.")
     check_draws(COMMAND, REVIEW_PLANS[plan].n_draws, seed)
@@ -104,7 +104,7 @@ def run_reviews(data: Path, plan: str, *, seed: int, out: Path, jobs: int, fresh
 def run_bearings(
     data: Path, systems: Sequence[str] | None, *, seed: int, out: Path, jobs: int, fresh: bool
 ) -> None:
-    """Run the study of bearings on the windows of ``data``."""
+    """Run the command of the study of bearings on the windows of ``data``."""
     for name in systems or ():
         _check_names("system", name, list(SYSTEMS))
     chosen = tuple(name for name in SYSTEMS if not systems or name in systems)
@@ -119,14 +119,14 @@ def run_bearings(
 
 def _check_names(option: str, name: str, names: Sequence[str]) -> None:
     if name not in names:
-        fail(COMMAND, f"--{option}: there is no {name!r}; there is {', '.join(names)}.")
+        fail(COMMAND, f"--{option}: unknown name {name!r}. Choose from: {', '.join(names)}.")
 
 
 def _check_sources(corpora: Sequence[str], leave_out: str) -> None:
     if not corpora_to_test(corpora):
-        fail(COMMAND, f"{', '.join(ONLY_TRAINS)} only trains: give a corpus to test as well.")
+        fail(COMMAND, f"{', '.join(ONLY_TRAINS)} is only trained on: add a corpus to test.")
     if leave_out == "corpus" and len(corpora) < 2:
-        fail(COMMAND, "a single corpus leaves none to train on: use --leave-out speaker.")
+        fail(COMMAND, "with one corpus, no other is left to train on: use --leave-out speaker.")
 
 
 def _read_corpora(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from covshift.kernels.activations import (
+from covshift.kernels.activations_and_norms import (
     ACTIVATIONS,
     activate,
     activate_block,

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import genpareto
 
-from covshift.measures.overlap import (
+from covshift.measures.weights_and_overlap import (
     SourceSupport,
+    _fit_generalized_pareto,
     _given_theta,
+    _shrink_shape,
     effective_sample_size,
-    fit_generalized_pareto,
     pareto_k,
-    shrink_shape,
     support_overlap,
 )
 from tests.kernels.problems import FIXED
@@ -76,7 +76,7 @@ def test_bad_weights_are_a_clear_error(measure):
 @pytest.mark.parametrize("shape", [-0.4, 0.0, 0.3, 0.7, 1.5])
 def test_the_fit_recovers_the_parameters(shape):
     fits = [
-        fit_generalized_pareto(genpareto.rvs(shape, scale=3, size=1000, random_state=seed))
+        _fit_generalized_pareto(genpareto.rvs(shape, scale=3, size=1000, random_state=seed))
         for seed in range(20)
     ]
     shapes, scales = np.transpose(fits)
@@ -92,15 +92,15 @@ def test_the_fit_recovers_the_parameters(shape):
 def test_the_fit_equals_the_naive_twin(n, shape):
     x = genpareto.rvs(shape, scale=0.2, size=n, random_state=n)
     expected = naive.generalized_pareto_fit(x)
-    np.testing.assert_allclose(fit_generalized_pareto(x), expected, rtol=1e-9)
+    np.testing.assert_allclose(_fit_generalized_pareto(x), expected, rtol=1e-9)
     shape, scale = expected
-    np.testing.assert_allclose(fit_generalized_pareto(1e6 * x), [shape, 1e6 * scale], rtol=1e-7)
+    np.testing.assert_allclose(_fit_generalized_pareto(1e6 * x), [shape, 1e6 * scale], rtol=1e-7)
 
 
 def test_the_fit_is_near_the_most_likely_parameters():
     x = genpareto.rvs(0.5, size=2000, random_state=0)
     shape, _, scale = genpareto.fit(x, floc=0)
-    np.testing.assert_allclose(fit_generalized_pareto(x), [shape, scale], rtol=0.03)
+    np.testing.assert_allclose(_fit_generalized_pareto(x), [shape, scale], rtol=0.03)
 
 
 def test_the_exponential_distribution_between_the_two_signs():
@@ -111,9 +111,9 @@ def test_the_exponential_distribution_between_the_two_signs():
 
 
 def test_the_prior_counts_as_ten_excesses_of_shape_one_half():
-    assert shrink_shape(0.5, 5) == 0.5
-    assert shrink_shape(1.5, 10) == 1.0
-    assert shrink_shape(-0.5, 10**9) == pytest.approx(-0.5)
+    assert _shrink_shape(0.5, 5) == 0.5
+    assert _shrink_shape(1.5, 10) == 1.0
+    assert _shrink_shape(-0.5, 10**9) == pytest.approx(-0.5)
 
 
 @pytest.mark.parametrize("shape", [0.2, 0.5, 0.8, 1.2])

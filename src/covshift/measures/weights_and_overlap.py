@@ -94,7 +94,7 @@ class SourceSupport(BaseEstimator):  # type: ignore[misc]  # scikit-learn is unt
 MIN_TAIL = 5
 
 
-def fit_generalized_pareto(excesses: FloatArray) -> tuple[float, float]:
+def _fit_generalized_pareto(excesses: FloatArray) -> tuple[float, float]:
     r"""Shape k and scale sigma of positive excesses (n,), in any order.
 
     .. math:: P(X > x) = (1 + k x / \sigma)^{-1/k}, \qquad x \ge 0
@@ -124,7 +124,7 @@ def fit_generalized_pareto(excesses: FloatArray) -> tuple[float, float]:
     return float(shape[0]), float(scale[0])
 
 
-def shrink_shape(shape: float, n: int) -> float:
+def _shrink_shape(shape: float, n: int) -> float:
     """Shape moved toward .5 as if by ten more excesses: the prior of Vehtari et al.
 
     It steadies short tails and hardly touches long ones.
@@ -142,7 +142,7 @@ def _given_theta(theta: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArr
 
 
 def effective_sample_size(weights: Any) -> float:
-    r"""Return the number of equally weighted rows that would be worth as much (Kish).
+    r"""Return the number of equally weighted rows that would be as informative (Kish).
 
     Parameters
     ----------
@@ -224,13 +224,13 @@ def pareto_k(weights: Any) -> float:
         return 0.0
     if len(excesses) < MIN_TAIL:
         return float("inf")
-    shape, _ = fit_generalized_pareto(excesses)
-    return shrink_shape(shape, len(excesses))
+    shape, _ = _fit_generalized_pareto(excesses)
+    return _shrink_shape(shape, len(excesses))
 
 
 @dataclass(frozen=True, eq=False)
 class SupportOverlap:
-    """What :func:`support_overlap` found.
+    """Result of :func:`support_overlap`.
 
     Attributes
     ----------
@@ -308,3 +308,14 @@ def _relative_weights(weights: Any) -> FloatArray:
     checked = check_weights(array, array.shape[0] if array.ndim else 0)
     relative: FloatArray = checked / checked.max()
     return relative
+
+
+def fit_support(X_source: FloatArray) -> SourceSupport | None:
+    """Return the support of source rows (n, d), with fewer neighbors where there are few rows.
+
+    None for a single row, which has no distance to others.
+    """
+    if len(X_source) < 2:
+        return None
+    neighbors = SourceSupport().n_neighbors
+    return SourceSupport(n_neighbors=min(neighbors, len(X_source) - 1)).fit(X_source)

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from covshift.studies.report import (
+from covshift.studies.result_tables import (
     STEP,
     Figure,
     Summary,
