@@ -21,7 +21,6 @@ THROUGH = {
     "predictors/gaussian_kernel_ridge.py": "selection/test_label_tasks.py",
     "tables/model_updates.py": "cli/test_monitor.py",
     "tables/monitoring_words.py": "cli/test_monitor.py",
-    "tables/table_words.py": "cli/test_snapshots.py",
 }
 
 

@@ -45,7 +45,7 @@ def test_the_table_has_every_batch_the_latest_first(document):
 def test_the_first_sentence_counts_and_describes_the_last_batch(document):
     assert document["lead"] == (
         "1 of 2 batches moved. 1 gave an alert. Last batch: june; 80 rows; moved; expected "
-        "accuracy 0.700 (0.600 to 0.800); observed 0.650 on 30 labeled rows."
+        "accuracy 0.700 (90 % interval 0.600 to 0.800); observed 0.650 on 30 labeled rows."
     )
 
 
