@@ -189,7 +189,7 @@ def test_several_tasks_go_to_a_cluster_and_a_single_one_stays(n_tasks, monkeypat
     monkeypatch.setattr(threads, "_has_cluster", lambda: True)
     monkeypatch.setattr(threads, "Parallel", send)
     tasks = [lambda run, should_stop, i=i: i for i in range(n_tasks)]
-    assert run_tasks(tasks, 2) == list(range(n_tasks))
+    assert run_on_threads(tasks, 2) == list(range(n_tasks))
     assert len(sent) == (n_tasks if n_tasks > 1 else 0)
 
 
