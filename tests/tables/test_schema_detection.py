@@ -12,7 +12,7 @@ from covshift.tables import (
     read_table,
 )
 from covshift.tables.columns import column_numbers
-from covshift.tables.schema_detection import ColumnTypes
+from covshift.tables.schema_detection import FIRST_CELLS, ColumnTypes
 
 N = 120
 
@@ -25,6 +25,7 @@ rng = np.random.default_rng(0)
     [
         (["red", "blue"] * 60, set()),
         (["2024-01-05", "red", "blue"] * 40, set()),  # too few to be a column of dates
+        (["red"] * FIRST_CELLS + ["2024-01-05"] * 2 * FIRST_CELLS, set()),  # the first decide
         (["2024-01-05", "2024-02-29"] * 60, {"", "ymd"}),
     ],
 )
