@@ -40,6 +40,7 @@ test-all: .venv/dev-installed test-slow  ## also lowest versions, every Python, 
 	$(BIN)/python hardening/environments.py torch
 	$(BIN)/python hardening/thread_storm.py --seed $(SEED)
 	$(BIN)/python hardening/kill_and_resume.py --seed $(SEED)
+	$(BIN)/python hardening/kill_monitors.py --seed $(SEED)
 	$(BIN)/python hardening/extremes.py
 	$(BIN)/python hardening/fuzz.py --seed $(SEED) --minutes 10 --out hardening-output/fuzz.json
 	$(BIN)/python hardening/mutate.py --seed $(SEED) --count 600 --out hardening-output/mutants

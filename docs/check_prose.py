@@ -3,9 +3,9 @@
     python docs/check_prose.py              # names each place; exit code 1 if there is one
     python docs/check_prose.py --figures    # sentences, words per sentence, shares of them
 
-Read are strings, docstrings and comments of the package, the examples, the benchmarks and the
-tools, and the pages of the documentation. Code, tables and formulas within pages are left out, and
-the figures are without benchmarks and tools. `CONSTRUCTIONS` is the list.
+Read are strings, docstrings and comments of the package, the examples, the benchmarks, the tools
+and the tests, and the pages of the documentation. Code, tables and formulas within pages are left
+out, and the figures are without benchmarks, tools and tests. `CONSTRUCTIONS` is the list.
 """
 
 import argparse
@@ -229,9 +229,10 @@ def _sentences_of_docstring(text):
 
 def tool_texts(root=ROOT):
     """Yield the texts of programs that users of the package do not see."""
-    for folder in ("benchmarks", "hardening", "docs"):
+    own = {Path(__file__).name, "test_prose.py"}  # they name the constructions
+    for folder in ("benchmarks", "hardening", "docs", "tests"):
         for path in sorted((root / folder).rglob("*.py")):
-            if not MADE & set(path.parts) and path.name != Path(__file__).name:
+            if not MADE & set(path.parts) and path.name not in own:
                 yield from texts_of_program(path)
 
 

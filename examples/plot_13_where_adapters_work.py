@@ -57,7 +57,7 @@ worlds = {
     "smooth": make_smooth_shift,
     "diagonal": make_diagonal_shift,
     "offset\nand unit": make_offset_shift,
-    "offset, unit,\nclass shares": make_offset_and_shares,
+    "offset, unit,\nclass proportions": make_offset_and_shares,
 }
 adapters = {
     "none": None,

@@ -49,7 +49,7 @@ class Ended:
     megabytes: float
 
 
-# What is tried, words of the refusal that is promised ("": it works), and how it ended.
+# The trial, words of the promised refusal ("": it works), and how it ended.
 Cases = Iterator[tuple[str, str, "Ended"]]
 
 

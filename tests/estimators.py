@@ -177,7 +177,7 @@ def fitted(estimator, masked_by="role"):
 def with_injected_split(estimator):
     """Return the estimator as one whose ``fit`` makes about a quarter of its rows a target.
 
-    scikit-learn's checks know nothing of domains; through this subclass they exercise the
+    scikit-learn's checks ignore domains; through this subclass they exercise the
     adapting path as well. A row's role depends on what it holds, not on where it stands, so
     that shuffled and repeated rows keep theirs; new rows are target rows, by default.
     """

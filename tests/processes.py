@@ -30,7 +30,7 @@ class ForkedPrograms:
     Parameters
     ----------
     setup : str
-        Program that the others go on from.
+        Program with which the others begin.
     options : sequence of str
         Options of Python.
     """

@@ -1,4 +1,4 @@
-"""What the README and CONTRIBUTING show is what happens."""
+"""The README and CONTRIBUTING show real output."""
 
 import importlib.util
 import re

@@ -76,7 +76,7 @@ def imports_of(name, trees):
     """Modules that a module imports.
 
     ``from package import name`` takes the name from the package's __init__ where that binds it,
-    else it imports the submodule; a submodule's import is no import of its package.
+    else it imports the submodule; a submodule's import is not an import of its package.
     """
     found = set()
     for node in statements(trees[name]):
@@ -135,7 +135,7 @@ def test_no_arrow_turns_round(name):
     if layer == "kernels":
         allowed = {"kernels"}
     if layer == "solvers":
-        allowed = {"solvers"}  # they know nothing of filters
+        allowed = {"solvers"}  # they do not use filters
     for imported in GRAPH[name]:
         assert layer_of(imported) in allowed, f"{name} imports {imported}"
 

@@ -79,7 +79,7 @@ def test_search_over_an_adapted_classifier(routing):
     search.fit(X, y, sample_domain=SAMPLE_DOMAIN)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
-    # What the search computed, spelled out for its first candidate and first fold.
+    # The computation of the search for its first candidate and first fold.
     train, test = next(iter(SourceOnlySplit(3).split(X, y, sample_domain=SAMPLE_DOMAIN)))
     first = clone(model).set_params(**search.cv_results_["params"][0])
     first.fit(X[train], y[train], sample_domain=SAMPLE_DOMAIN[train])

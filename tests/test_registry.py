@@ -321,7 +321,7 @@ def test_a_name_means_the_same_for_arrays_and_frames():
 def test_every_name_that_is_shown_can_be_asked_for():
     """Leaderboard, members, decision and diagnosis, with the settings that the name means."""
     X, y, sample_domain, _ = make_problem(n=30)
-    size = problem_size(X, 3, sample_domain)  # of all rows, not of those that are looked at
+    size = problem_size(X, 3, sample_domain)  # of all rows, not of those that are examined
     quick = {"max_rows": 50, "time_budget": 0}  # names do not depend on scores and evidence
     model = AutoAdaptedClassifier(random_state=0, **quick)
     model.fit(X, y, sample_domain=sample_domain)

@@ -1,4 +1,4 @@
-"""The documentation is whole: what can be told without building it."""
+"""The documentation is complete, as far as this shows without a build."""
 
 import ast
 import importlib
@@ -14,7 +14,7 @@ from tests.test_import_direction import ORDER
 ROOT = Path(__file__).resolve().parent.parent
 DOCS, EXAMPLES = ROOT / "docs", sorted((ROOT / "examples").glob("*.py"))
 PAGES = sorted(page for page in DOCS.rglob("*.md") if "_build" not in page.parts)
-# What `__all__` holds beside things with a docstring of their own.
+# Names in `__all__` of things without a docstring of their own.
 PLAIN = {"covshift.domains": {"SOME_SOURCE", "SOME_TARGET", "Labels", "Unit"}}
 
 

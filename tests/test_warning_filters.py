@@ -101,7 +101,7 @@ def older_file(tmp_path):
     ids=["load", "ks_test", "classifier_two_sample_test", "monitoring", "moved_columns"],
 )
 def test_no_function_of_ours_catches_warnings_in_a_thread(work, older_file, monkeypatch):
-    """Who enters ``catch_warnings`` outside the main thread is told by the caller's module."""
+    """The caller's module shows who enters ``catch_warnings`` outside the main thread."""
     callers, enter = [], warnings.catch_warnings.__enter__
 
     def spy(self):

@@ -94,9 +94,12 @@ class DomainTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         return self.transform(X, sample_domain=sample_domain, allow_source=True)
 
     def adapt_target(self, X: Any, domain: int | str | None = None) -> Self:
-        """Learn a new target domain without the training data, for adapters that can.
+        """Refuse: a new target domain needs the source rows as well, so refit.
 
-        This one cannot: its fit needs source and target rows together.
+        Raises
+        ------
+        RefitNeededError
+            Always.
         """
         raise RefitNeededError(
             f"{type(self).__name__} cannot learn a new target on its own: refit it on the "
@@ -350,6 +353,7 @@ class UnitAdapter(TargetLearner):
         unit = position[0]  # validation lets no X without rows through
         if (position == unit).all():  # the usual case needs no picking of rows
             return X.copy() if unit < 0 else self._apply(X, unit).astype(X.dtype, copy=False)
+        # One product for each unit, not for each row.
         Z = np.empty((X.shape[0], self._n_features_out), dtype=X.dtype)
         for unit in np.unique(position).tolist():
             rows = position == unit
@@ -370,6 +374,8 @@ class UnitAdapter(TargetLearner):
 
     def _store(self, learned: Mapping[Unit, tuple[Any, ...]]) -> None:
         self.units_ = list(learned)
+        # A domain that learned only a part (a feature without values, say) takes the rest from its
+        # role.
         completed = [
             self._complete(own, learned.get(role_of(unit), own)) for unit, own in learned.items()
         ]

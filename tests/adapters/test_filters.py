@@ -302,7 +302,7 @@ def test_early_stopping_keeps_the_iterate_with_the_smallest_distance(normalizati
 
 
 def test_restarts_are_kept_by_the_loss_at_the_kept_iteration():
-    """Not by the loss at the end of the window, which nobody uses."""
+    """Not by the loss at the end of the window, which is never used."""
     settings = {"early_stopping": "ks", "stopping_window": 15, "max_iter": 15, "tol": 0}
     several = fit(PeriodicSparseFiltering(n_restarts=12, random_state=2), **settings)
     rng = np.random.RandomState(2)
@@ -339,7 +339,7 @@ def test_no_warning_once_converged(recwarn):
 @both_filters
 def test_sparse_rows_give_the_dense_result(filter_):
     rows = np.where(np.abs(X) > 0.5, X, 0.0)
-    filter_ = clone(filter_).set_params(max_iter=3)  # few, lest rounding grow
+    filter_ = clone(filter_).set_params(max_iter=3)  # few, so that rounding does not grow
     dense = filter_.fit(rows, y, sample_domain=SAMPLE_DOMAIN)
     expected, W = dense.transform(rows), dense.components_
     for as_sparse in (sparse.csr_array, sparse.csc_matrix, sparse.coo_array):

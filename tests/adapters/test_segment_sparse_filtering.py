@@ -177,7 +177,7 @@ def test_the_penalty_makes_filters_sparse():
 
 
 def test_finds_which_waveform_a_window_holds():
-    """One of two bursts anywhere in noise, across a gain: no fixed place tells them apart."""
+    """One of two bursts anywhere in noise, across a gain: no fixed place distinguishes them."""
     rng = np.random.default_rng(0)
     t = np.arange(40)
     bursts = np.exp(-t / 10) * np.sin(np.array([[0.6], [1.4]]) * t)

@@ -23,7 +23,7 @@ def first_class(task, seed):
 
 
 def look_around(task, seed):
-    """What a method sees of labels and threads, as extras."""
+    """Return the labels and threads that a method sees, as extras."""
     n_classes = len(np.unique(task.y_source))
     P = np.random.default_rng(seed).dirichlet(np.ones(n_classes), size=len(task.X_test))
     extras = {
@@ -128,7 +128,7 @@ def some_tasks(n=2):
 
 
 def small_task(family):
-    """A task of few rows and the same without labels but those of target rows."""
+    """A task of few rows and the same without labels except those of target rows."""
     task = next(one for one in made_up_tasks(1) if one.cluster == family)
     drawn = draw_task(task)
     few = np.arange(0, len(drawn.X_source), 3)

@@ -19,7 +19,7 @@ def test_a_new_value_lies_below_a_quantile_as_often_as_said(n_clusters):
 
 
 def test_expected_gains_have_the_size_of_gains():
-    """What tells of gains is fitted to clipped gains; the size is that of least squares."""
+    """Predictors of gains are fitted to clipped gains; the size is that of least squares."""
     rng = np.random.default_rng(0)
     gains = rng.standard_normal(60) * 0.2
     quantities = [{"gain by all": gain + rng.standard_normal() * 0.02} for gain in gains]

@@ -99,7 +99,7 @@ def test_a_restored_bench_predicts_the_same(tmp_path):
 
 
 def test_coefficients_without_clusters(tmp_path):
-    """What a cluster says changes nothing that is fitted without it."""
+    """Results of a cluster change nothing that is fitted without it."""
     own = [[make_case(name, seed)] * 2 for seed, name in enumerate("aabc")]
     other = [[make_case("d", 9, beta=np.ones(N))] * 2]
     write_coefficients(tmp_path / "all.json", own + other)

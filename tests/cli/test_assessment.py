@@ -1,4 +1,4 @@
-"""What `adapt`, `show` and `score` say of what to expect, from one assessment."""
+"""Expected scores in `adapt`, `show` and `score`, from one assessment."""
 
 import json
 from pathlib import Path
@@ -122,7 +122,7 @@ def test_scores_of_an_earlier_run_change_nothing_but_the_time(made, tmp_path, mo
     def refuse(*arguments):
         raise AssertionError("a candidate was scored again")
 
-    monkeypatch.setattr(bench, "run_scene", refuse)
+    monkeypatch.setattr(bench, "_run_scene", refuse)
     out = tmp_path / "model.skops"
     text = adapt(made, out, "--max-risk", "1", "--from", made["scores"])
     assert text.replace(str(out), "") == made["printed"].replace(str(made["model"]), "")
@@ -228,7 +228,7 @@ def test_cards_that_hold_something_else(stored, capsys):
 
 
 def test_cards_with_changed_entries_are_shown_all_the_same(made, tmp_path):
-    """Whoever writes a card may write anything; `show` prints it as any other entry."""
+    """A card may hold anything; `show` prints it as any other entry."""
     model = load(made["model"])
     good = read_card(made["model"])["assessment"]
     path = tmp_path / "m"

@@ -1,4 +1,4 @@
-"""What a person sees of `covshift compare`."""
+"""Output of `covshift compare`."""
 
 import csv
 from pathlib import Path

@@ -62,7 +62,7 @@ def test_exit_codes(made):
     succeed("monitor", made.model, made.fine, "--alert", 0.89)
     shown = succeed("monitor", made.model, made.fine, "--alert", 0.91, code=4)
     assert "Alert: the expected accuracy is below 0.91." in shown
-    succeed("monitor", made.model, made.moved, "--alert", 0.91, code=4)  # 4 wins over 3
+    succeed("monitor", made.model, made.moved, "--alert", 0.91, code=4)  # 4 takes precedence over 3
     succeed("monitor", made.model, made.fine, made.moved, code=3)
 
 

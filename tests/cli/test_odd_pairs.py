@@ -104,7 +104,7 @@ def some_dates_with_zone(frame, rng):
 
 TITLE = "Customer report\nGenerated: 01.05.2024\n\n"
 COMMENTS = "# exported by LabWorks 3.1\n# 2024-05-01, site A\n"
-# What it is, how it is written, columns used and features, and what is said.
+# Its name, how it is written, columns used and features, and what is said.
 PAIRS = {
     "semicolons, decimal commas, byte-order mark": (
         lambda frame: text(frame, sep=";", decimal=",", encoding="utf-8-sig"), {}, (3, 5),
@@ -208,7 +208,7 @@ PAIRS = {
 
 
 def write_pair(folder, write, **columns):
-    paths = folder / "train.csv", folder / "new.csv"  # the name says nothing: contents decide
+    paths = folder / "train.csv", folder / "new.csv"  # contents decide, not the name
     for path, frame in zip(paths, pair(**columns), strict=True):
         path.write_bytes(write(frame))
     return paths

@@ -242,7 +242,7 @@ def test_text_among_the_numbers():
 
 
 def test_the_automatic_choice(files, tmp_path):
-    """What `auto` saves predicts what it predicts in Python."""
+    """The model that `auto` saves predicts the same in Python."""
     model, out = tmp_path / "auto.skops", tmp_path / "p.csv"
     command = ["adapt", files["train"], files["new"], "--label", "price", "--task", "regression"]
     command += ["--domain", "city", "--objective", "mae", "--out", model]

@@ -1,6 +1,6 @@
 """Texts that users meet, as files: a change of wording shows in review.
 
-``python -m tests.cli.test_snapshots`` writes the files of ``snapshots`` anew. Read the difference
+``python -m tests.cli.test_snapshots`` writes the files of ``snapshots`` again. Read the difference
 before you commit it. Numbers are compared as on the pages: libraries change their last digits.
 """
 

@@ -39,7 +39,7 @@ def start(*arguments, program=RUN, **options):
 
 
 def complete(*words):
-    """What Bash is told when the last word is to be completed."""
+    """Return the completions that Bash gets for the last word."""
     given = {"COMP_WORDS": " ".join(("covshift", *words)), "COMP_CWORD": str(len(words))}
     environment = os.environ | given | {"_COVSHIFT_COMPLETE": "complete_bash"}
     return start(program=LIST_HEAVY, env=environment)

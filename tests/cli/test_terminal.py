@@ -1,4 +1,4 @@
-"""What a terminal shows while a command works, and what it does not show."""
+"""Progress on a terminal while a command works."""
 
 import ctypes
 import io
@@ -61,7 +61,7 @@ def test_libsvm_prints_nothing(capfd):
 
     fit()
     if not (said := capfd.readouterr()).err + said.out:
-        pytest.skip("this libsvm says nothing")
+        pytest.skip("this libsvm prints nothing")
     with _silenced():
         fit()
     assert tuple(capfd.readouterr()) == ("", "")

@@ -76,7 +76,7 @@ def test_every_command_in_sequence(layout, tmp_path):
 
 
 def test_layouts_give_the_same_model(tmp_path):
-    """What the programs write differs; what is learned does not, up to their rounding."""
+    """Files of other programs differ; models learned from them do not, up to rounding."""
     found = []
     for layout in LAYOUTS:
         folder = tmp_path / layout

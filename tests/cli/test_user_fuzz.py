@@ -17,7 +17,7 @@ QUICK, WHOLE = 25, 700  # of each of the three tests; the whole are 2,100
 
 
 def fuzz(size, strategy, check):
-    """Run a check on so many cases."""
+    """Run a check on a number of cases."""
 
     def check_case(case):
         check(*case)

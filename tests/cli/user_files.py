@@ -73,13 +73,13 @@ def write_tables(folder, layout="pandas", seed=0):
     """Write the four tables; return their paths by name."""
     paths = {}
     for name, frame in make_tables(seed).items():
-        paths[name] = folder / f"{name}.csv"  # the name says nothing: contents decide
+        paths[name] = folder / f"{name}.csv"  # contents decide, not the name
         LAYOUTS[layout](frame, paths[name])
     return paths
 
 
 def run(*arguments):
-    """What a command prints, and how it ends."""
+    """Return the output of a command, and how it ends."""
     return CliRunner().invoke(build_app(), [str(one) for one in arguments])
 
 

@@ -44,7 +44,7 @@ def write_emodb(folder, n=6):
 
 
 def main(folder, cache, n_jobs, kill_after):
-    """Load a folder, and die without a word after so many files."""
+    """Load a folder, and die without a word after a number of files."""
     from covshift.datasets import load_speech_corpus
 
     def progress(done, total):

@@ -477,7 +477,7 @@ def test_a_cache_that_cannot_be_written_to(folder, tmp_path):
 
 
 def test_a_disk_that_runs_full(folder, tmp_path, monkeypatch):
-    """What was kept stays, and the message names the folder."""
+    """Stored features stay, and the message names the folder."""
     cache = tmp_path / "cache"
     write_whole = speech.write_whole
 

@@ -70,7 +70,7 @@ def test_whole_seconds_of_any_rate(rate, n, seed):
 
 @pytest.mark.parametrize("level", [0.0, 0.3, -1.0])
 def test_silence_gives_zeros(level):
-    """Also with an offset, but for what is left of it in the lowest bands."""
+    """Also with an offset, except for a remainder in the lowest bands."""
     features = segment_features(np.full(16_000, level), 16_000)
     assert np.isfinite(features).all()
     if level == 0:

@@ -1,4 +1,4 @@
-"""Problems at the edge of what can be told."""
+"""Problems at the edge of what can be determined."""
 
 import numpy as np
 

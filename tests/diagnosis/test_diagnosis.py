@@ -42,7 +42,7 @@ def elsewhere():
 def test_the_recommended_model_is_the_advised_one(shifted):
     data, _ = sites()
     assert isinstance(shifted.recommended, AutoAdaptedClassifier)
-    assert shifted.recommended is not shifted.recommended  # nobody shares a fit
+    assert shifted.recommended is not shifted.recommended  # no fit is shared
     model = shifted.recommended.fit(data.X, data.y, sample_domain=data.sample_domain)
     assert same(model.assessment_, shifted.assessment)
     assert [(one.candidate.name, one.weight) for one in model.members_] == (

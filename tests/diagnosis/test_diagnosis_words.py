@@ -73,7 +73,7 @@ def test_stability(stability, said):
 
 def test_rows_and_time():
     some = SimpleNamespace(n_rows=(3000, 200), n_rows_looked_at=(600, 200))
-    assert "3,000 source and 200 target rows, of which 600 and 200" in say_rows(some)
+    assert "3,000 source and 200 target rows; 600 and 200 of them" in say_rows(some)
     assert "for lack of time: moved" in say_skipped(SimpleNamespace(skipped=["moved"]))[0]
     assert say_skipped(SimpleNamespace(skipped=[])) == []
 

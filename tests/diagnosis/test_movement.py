@@ -1,4 +1,4 @@
-"""What moved: sizes, order and names, and nothing where nothing moved."""
+"""Movement: sizes, order and names, and nothing where nothing moved."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Whether weighting can work, and which rows no source row speaks for."""
+"""Whether weighting can work, and which rows no source row represents."""
 
 import json
 import pickle
@@ -117,7 +117,7 @@ def test_the_support_survives_pickling():
 
 
 def test_no_stage_could_read_a_label_of_the_target():
-    """What the stages are given has no place for one."""
+    """The arguments of the stages have no place for one."""
     fields = {"X_source", "codes", "source_domain", "X_target", "target_domain", "n_classes"}
     fields |= {"values", "task"}  # of the source rows; what the label is
     assert set(Problem._fields) == fields

@@ -14,7 +14,7 @@ spec.loader.exec_module(hatch_build)
 
 
 def initialize():
-    """What the hook tells hatchling of a wheel, and what it says."""
+    """Return the hook's answer to hatchling about a wheel, and what it prints."""
     said, data = [], {"force_include": {}}
     hook = SimpleNamespace(app=SimpleNamespace(display_warning=said.append))
     hatch_build.CustomBuildHook.initialize(hook, "standard", data)

@@ -1,4 +1,4 @@
-"""The fuzz itself: outcomes are told apart, and a case is the same again."""
+"""The fuzz itself: outcomes are distinguished, and a case is the same again."""
 
 import faulthandler
 import os

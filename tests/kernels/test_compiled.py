@@ -226,6 +226,25 @@ def test_an_interrupt_does_not_wait_for_the_end_of_a_minimization(monkeypatch):
             filter_.fit(X, np.arange(len(X)) % 2)
 
 
+def test_small_problems_have_their_own_rows_or_share_them():
+    """Together as each alone, whether rows are shared or not."""
+    limits = search_limits() | {"max_iter": 20, "tol": 1e-6, "precision": 1e-16}
+    settings = {"activation": "sin", "epsilon": 1e-8, "norm_epsilon": 0.0, "limits": limits}
+    settings |= {"run": map, "should_stop": lambda: False}
+    for own_rows in (True, False):
+        W, arguments = draw(150, K=3, L=2, own_rows=own_rows)
+        together = minimize_small_filters(W, **arguments, **settings)
+        for k, found in enumerate(together):
+            shared = () if own_rows else ("X", "codes")
+            own = {
+                name: one if name in shared else one[k : k + 1] for name, one in arguments.items()
+            }
+            (alone,) = minimize_small_filters(W[k : k + 1], **own, **settings)
+            np.testing.assert_array_equal(found.losses, alone.losses)
+            np.testing.assert_array_equal(found.gradient_norms, alone.gradient_norms)
+        assert len({float(found.losses[-1]) for found in together}) == 3
+
+
 def test_a_minimization_that_is_to_stop_ends_at_once(monkeypatch):
     W, arguments = draw(3000, L=2)
     asked = iter([False] * 5 + [True] * 10_000)

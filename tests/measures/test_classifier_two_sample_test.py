@@ -103,7 +103,7 @@ def test_each_row_is_scored_once_by_a_classifier_that_has_not_seen_it(n, k, cv, 
     np.testing.assert_array_equal(np.sort(np.concatenate([fold[-1] for fold in folds])), everything)
     np.testing.assert_array_equal(test.scores_A, A[:, 1])
     np.testing.assert_array_equal(test.scores_B, B[:, 1])
-    # Shuffled: the first fold is no run of rows.
+    # Shuffled: the first fold is not a run of rows.
     assert (np.diff(folds[0][-1]) > 1).sum() > 1 or n + k < 20
 
 
@@ -112,7 +112,7 @@ def test_importances_are_the_mean_drops_of_the_auc():
     test = classifier_two_sample_test(
         A, B, classifier=Recorder([]), random_state=0, n_importance_repeats=20
     )
-    # Only the second feature is read. It separates perfectly; permuted, it says nothing.
+    # Only the second feature is read. It separates perfectly; permuted, it does not.
     assert test.importances[0] == test.importances[2] == 0
     assert test.importances[1] == pytest.approx(0.5, abs=0.02)
     np.testing.assert_array_equal(test.ranking, [1, 0, 2])

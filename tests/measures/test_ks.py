@@ -315,7 +315,7 @@ def test_weighted_distances_are_those_of_repeated_rows():
     expected = ks_test(np.repeat(A, times, axis=0), B)
     weighted = ks_test(A, B, weights_A=times)
     np.testing.assert_array_equal(weighted.statistics, expected.statistics)
-    # But a repeated row is no new evidence.
+    # But a repeated row is not new evidence.
     assert (weighted.pvalues > expected.pvalues).all()
 
 
@@ -395,7 +395,7 @@ def test_weighted_pvalues_are_probabilities_and_fall_with_the_distance(problem):
     test = ks_test(A, B, weights_A=weights_A, weights_B=weights_B)
     assert ((test.pvalues > 0) & (test.pvalues <= 1)).all()
     assert (test.pvalues[test.statistics == 0] == 1).all()
-    # A row by itself shows nothing, whatever it weighs.
+    # A row by itself shows nothing with any weight.
     if min(np.count_nonzero(weights_A), np.count_nonzero(weights_B)) == 1:
         assert test.pvalue > 0.05
 

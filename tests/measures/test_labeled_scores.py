@@ -1,4 +1,5 @@
 import math
+import statistics
 import warnings
 
 import numpy as np
@@ -323,7 +324,7 @@ def test_where_scores_are_undefined():
     assert single["mae"] == {"value": 1.0, "low": None, "high": None}
     assert number_gain([2.0, 2.0], [1.0, 2.0], [2.0, 2.0], "r2")["value"] is None
     assert number_gain([2.0], [2.0], [1.0], "mae") == {"value": 1.0, "low": None, "high": None}
-    rounded = 0.1 + np.array([1e9, 1e9, 1e9 + 1e-7])  # equal but for rounding
+    rounded = 0.1 + np.array([1e9, 1e9, 1e9 + 1e-7])  # equal except for rounding
     assert score_numbers(rounded, np.zeros(3))["r2"]["value"] is None
 
 
@@ -365,3 +366,15 @@ def test_a_gain_in_balanced_accuracy_is_the_mean_over_classes():
     predicted[7] = 1
     found = paired_gain(truth, predicted, other, "balanced_accuracy")
     assert found["value"] == pytest.approx(0.25)
+
+
+def test_the_interval_of_a_gain_follows_the_variance_of_each_class():
+    """Two rows are enough for a variance; of a single one, the largest of a share is assumed."""
+    truth, predicted, other = list("aabbbc"), list("aabbac"), list("aababc")
+    gains = {"a": [0, 0], "b": [1, 0, -1], "c": [0]}
+    variances = [statistics.variance(one) / len(one) for one in (gains["a"], gains["b"])] + [0.25]
+    found = paired_gain(truth, predicted, other, "balanced_accuracy")
+    assert found["value"] == 0
+    half = 1.959964 * np.sqrt(sum(variances)) / 3
+    assert found["high"] - found["value"] == pytest.approx(half, rel=1e-6)
+    assert found["value"] - found["low"] == pytest.approx(half, rel=1e-6)

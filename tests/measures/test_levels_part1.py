@@ -16,7 +16,7 @@ from covshift.measures.ks import ks_test
 ALPHA = 0.05
 HIGHEST = 0.065  # what 2,000 simulations may show
 N_SLOW, N_QUICK = 2000, 200
-# What 200 simulations of a test of level 5 % exceed in one case of 1,000.
+# 200 simulations of a test of level 5 % exceed this in one case of 1,000.
 QUICK_HIGHEST = binom.ppf(0.999, N_QUICK, ALPHA) / N_QUICK
 
 

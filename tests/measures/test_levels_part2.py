@@ -11,7 +11,7 @@ from covshift.measures.paired_tests import (
 )
 
 ALPHA = 0.05
-# What 2,000 simulations of any test here may show.
+# Limits for 2,000 simulations of any test here.
 LOWEST, HIGHEST = 0.035, 0.065
 N_SLOW, N_QUICK = 2000, 300
 # Where 300 simulations of a test of level 5 % fall in 99.9 % of all cases.

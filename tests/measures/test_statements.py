@@ -65,7 +65,7 @@ def test_bounds_hold_for_any_filters_and_equal_the_naive_twin(n, m, L, activatio
     for name, value in naive_bounds(Z).items():
         assert getattr(result, name) == pytest.approx(value, abs=1e-12), name
     assert result.variance_margin <= result.quarter_margin + 1e-12
-    # What holds of the mean for rows under their own norms; see the notes.
+    # A bound of the mean for rows under their own norms; see the notes.
     assert result.smallest_mean >= 1 / (n * np.sqrt(L)) - 1e-12
 
 

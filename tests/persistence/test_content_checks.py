@@ -92,7 +92,7 @@ def test_files_of_earlier_versions_have_no_digest():
 
 def test_a_signature(path, model):
     np.testing.assert_array_equal(load(path, key=KEY).predict(X_NEW), model.predict(X_NEW))
-    load(path)  # whoever has no key does not look at it
+    load(path)  # without a key it is ignored
     with pytest.raises(ModelFileError, match="signature does not match the key"):
         load(path, key=secrets.token_bytes(32))
     write_members(path, read_members(path) | {"7.npy": npy(np.zeros(3))})  # with a new digest

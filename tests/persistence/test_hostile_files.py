@@ -446,7 +446,7 @@ def test_descriptions_much_larger_than_their_file(path):
     refuse(path, "schema.json takes 29 MiB")
     write_members(path, {**members, "schema.json": b"[" + b"{}," * 10**6 + b"{}]"})
     refuse(path, "more than any model has")
-    # Texts are no values, whatever they hold.
+    # Texts are not values.
     edit_schema(path_with(path, members), lambda schema: schema.update(note='[{\\",' * 10**5))
     load(path)
 

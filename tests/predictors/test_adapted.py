@@ -229,7 +229,7 @@ def test_what_cannot_adapt_is_refused():
 
 @pytest.mark.parametrize("combine", [make_pipeline, make_union])
 def test_a_step_that_needs_labels_and_knows_no_domains_fails_with_advice(combine):
-    """Target rows, all of one placeholder, would be the class it tells apart best."""
+    """Target rows, all of one placeholder, would be the class that it separates best."""
     with pytest.raises(ValueError, match="y") as failure:
         fit(AdaptedClassifier(combine(SelectKBest(k=1), FILTERS)))
     assert "put it in the estimator" in failure.value.__notes__[0]

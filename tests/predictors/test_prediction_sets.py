@@ -28,7 +28,7 @@ from covshift.predictors.prediction_sets import (
     Weighting,
     class_sets,
     conformal_thresholds,
-    decide,
+    decide_coverage,
     judge_shift,
     without_gaps,
 )
@@ -156,7 +156,7 @@ EVIDENCE = Evidence(
     ],
 )
 def test_what_is_promised_by_which_evidence(changes, method, words):
-    promise, names = decide(EVIDENCE._replace(**changes), ALPHA)
+    promise, names = decide_coverage(EVIDENCE._replace(**changes), ALPHA)
     assert promise.method == method
     assert promise.promised == (method != UNWEIGHTED)
     assert words in promise.reason

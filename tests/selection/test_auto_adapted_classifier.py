@@ -190,7 +190,7 @@ def test_a_measure_of_the_users_own_sees_labels():
 
 
 def make_covariate_shift(n=200):
-    """The rows have moved along the first feature, the boundary has not."""
+    """The rows have moved along the first feature; the boundary has stayed."""
     rng = np.random.RandomState(0)
     X = rng.standard_normal((2 * n, 3))
     X[n:, 0] += 1.0
@@ -247,7 +247,7 @@ def test_labels_of_some_target_rows_count():
     """Candidates disagree on the target; some labels say who is right."""
     X, y, sample_domain = make_covariate_shift()
     source = sample_domain >= 0
-    # It looks as if nothing but the rows had moved, and the rule has moved with them.
+    # It looks as if only the rows had moved, and the rule has moved with them.
     other = AdaptedClassifier(DomainStandardScaler(), LogisticRegression())
     y[~source] = other.fit(X, y, sample_domain=sample_domain).predict(X[~source])
     label_mask = source.copy()

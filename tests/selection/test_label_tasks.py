@@ -1,4 +1,4 @@
-"""What the selection knows about numbers as labels, against slow twins."""
+"""Numbers as labels in the selection, against slow twins."""
 
 import itertools
 

@@ -40,7 +40,7 @@ def no_fits(monkeypatch):
     def refuse(*arguments):
         raise AssertionError("a candidate was fitted")
 
-    monkeypatch.setattr(bench, "run_scene", refuse)
+    monkeypatch.setattr(bench, "_run_scene", refuse)
 
 
 def test_what_was_written_is_read(written, monkeypatch):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize, rosen, rosen_der
 
-from covshift.solvers.device_arrays import Places, dot, to_numpy
+from covshift.solvers.device_arrays import Places, copy_to_host, dot
 from covshift.solvers.lbfgs import (
     FARTHEST,
     MAX_DENSE,
@@ -141,6 +141,19 @@ def test_a_forgotten_problem_begins_anew():
     np.testing.assert_array_equal(curvature.inverse[0], np.eye(3))
     np.testing.assert_array_equal(curvature.inverse[1], other)
     assert curvature.known.tolist() == [False, True]
+
+
+@pytest.mark.parametrize("kind", [DenseCurvature, Curvature])
+def test_directions_of_a_forgotten_problem_are_downhill_again(kind):
+    curvature = kind(np.zeros((2, 3)))
+    steps, changes = np.ones((2, 3)), np.array([[1.0, 2.0, 3.0], [3.0, 1.0, 1.0]])
+    curvature.add(Places(np.arange(2), all_rows=True), steps, changes)
+    gradients = np.array([[1.0, -2.0, 0.5], [0.3, 1.0, -1.0]])
+    before = curvature.directions(np.arange(2), gradients)
+    assert np.abs(before + gradients).max(axis=1).min() > 0.1
+    curvature.forget(Places(np.array([0]), all_rows=False))
+    after = curvature.directions(np.arange(2), gradients)
+    np.testing.assert_array_equal(after, [-gradients[0], before[1]])
 
 
 def test_stops_at_the_first_gradient_below_the_tolerance():
@@ -300,7 +313,7 @@ def test_runs_on_any_array_library(asarray, n_entries, max_iter):
     starts = np.random.default_rng(0).uniform(-2, 2, size=(9, n_entries))
 
     def evaluate(x, which):
-        losses, gradients = rosenbrocks(to_numpy(x), to_numpy(which))
+        losses, gradients = rosenbrocks(copy_to_host(x), copy_to_host(which))
         return asarray(losses), asarray(gradients)
 
     ours = minimize_all(evaluate, asarray(starts), max_iter=max_iter, tol=1e-8)
@@ -312,7 +325,7 @@ def test_runs_on_any_array_library(asarray, n_entries, max_iter):
             np.testing.assert_allclose(one.losses, other.losses, rtol=1e-8)
             np.testing.assert_allclose(one.gradient_norms, other.gradient_norms, rtol=1e-6)
         if n_entries == 5 or max_iter < 200:  # in 50 dimensions minima lie close together
-            np.testing.assert_allclose(to_numpy(one.x), other.x, atol=1e-6)
+            np.testing.assert_allclose(copy_to_host(one.x), other.x, atol=1e-6)
             assert one.converged == other.converged
         assert one.loss == one.losses[-1]
         assert one.iteration == one.n_iter
@@ -323,7 +336,7 @@ def test_distances_and_progress_on_any_array_library(asarray):
     seen = []
 
     def evaluate(x, which):
-        losses, gradients = rosenbrocks(to_numpy(x), to_numpy(which))
+        losses, gradients = rosenbrocks(copy_to_host(x), copy_to_host(which))
         return asarray(losses), asarray(gradients)
 
     paths = minimize_all(
@@ -398,7 +411,7 @@ def test_the_tolerance_is_that_of_each_problem():
         (0.5, -0.9, True, False),  # just flat enough
         (0.5, -0.91, False, False),  # still steep: too short
         (0.5, 0.9, True, False),
-        (0.5, 0.91, False, True),  # steep upwards: too long
+        (0.5, 0.91, False, True),  # steep upward: too long
         (np.nan, 0.0, False, True),
         (0.5, np.nan, False, True),
     ],
@@ -523,4 +536,4 @@ def test_moves_grow_to_where_the_slope_would_be_zero(d_low, d, expected):
 def test_products_of_single_precision_are_summed_in_double(asarray):
     a = np.array([[1e8, 1.0, -1e8]], dtype=np.float32)
     found = dot(asarray(a), asarray(np.ones_like(a)))
-    assert to_numpy(found).tolist() == [1.0]
+    assert copy_to_host(found).tolist() == [1.0]

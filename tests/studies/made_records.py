@@ -1,4 +1,4 @@
-"""Records made by hand, of trials that nobody ran."""
+"""Records made by hand, of trials that were never run."""
 
 from covshift.studies.store import Record
 

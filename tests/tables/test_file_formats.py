@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from covshift.tables import TableError, read_table
-from covshift.tables.file_formats import query_file, split_part
+from covshift.tables.file_formats import _shown, query_file, split_part
 
 TEXT = "age,city\n30,Oslo\n40.5,Rome\n"
 READ = {"age": [30.0, 40.5], "city": ["Oslo", "Rome"]}
@@ -82,6 +82,13 @@ def test_a_workbook(workbook):
     )
 
 
+def test_whole_numbers_of_a_workbook_are_shown_as_such_while_they_are_exact():
+    """From 2 ** 53 on, a number with a point may stand for another whole number."""
+    numbers = [7.0, -(2.0**53) + 1, 2.0**53, 0.5, 7]
+    shown = ["7", "-9007199254740991", "9007199254740992,0", "0,5", "7"]
+    assert [_shown(number, ",") for number in numbers] == shown
+
+
 def test_a_sheet_by_name(workbook):
     assert list(read_table(f"{workbook}#Notes").frame) == ["a", "b"]
     with pytest.raises(TableError, match="has no sheet 'Other'; it has 'People', 'Notes'"):
@@ -105,6 +112,6 @@ def test_queries(tmp_path):
     assert read_table(query_file(path, "SELECT * FROM people")).frame.to_dict("list") == READ
     assert read_table(query_file(path, "people")).frame.to_dict("list") == READ
     with pytest.raises(TableError, match="the query fails"):
-        query_file(path, "SELECT * FROM nobody")
+        query_file(path, "SELECT * FROM absent")
     with pytest.raises(TableError, match="no such file"):
         query_file(tmp_path / "absent.duckdb", "people")

@@ -182,10 +182,10 @@ tables = st.integers(1, 12).flatmap(
 
 @fuzz(tables)
 def test_what_pandas_writes_comes_back(lists):
-    """Types: every value as it was, or text where the column as a whole is no other kind."""
+    """Types: every value as it was, or text where the column as a whole is not of another kind."""
     frame = pd.DataFrame({f"x{i}": pd.Series(values) for i, values in enumerate(lists)})
     table = try_reading(frame.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC).encode("utf-8"))
-    if table is None:  # nothing but missing values
+    if table is None:  # only missing values
         assert frame.map(lambda v: pd.isna(v) or str(v).strip() in MISSING).to_numpy().all()
         return
     for i, values in enumerate(lists):

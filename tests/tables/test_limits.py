@@ -1,4 +1,4 @@
-"""What tables cost: memory, packages, and what a saved encoder asks to be trusted."""
+"""Cost of tables: memory, packages, and what a saved encoder asks to be trusted."""
 
 import gzip
 import subprocess

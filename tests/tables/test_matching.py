@@ -18,6 +18,7 @@ from covshift.tables import (
 from covshift.tables.column_choice import is_identifier_name
 from covshift.tables.file_pairs import _note_moved_columns
 from covshift.tables.matching import code_domains
+from covshift.tables.table_words import say_repeated
 
 N = 60
 rng = np.random.RandomState(0)
@@ -187,8 +188,8 @@ def test_unseen_categories_are_said():
 
 
 def notes_of_repeated_rows(train, new):
-    notes = match(train, new, domain="site").notes
-    return [note for note in notes if "training table, too" in note]
+    sentence = say_repeated(1.0).removeprefix("100")
+    return [note for note in match(train, new, domain="site").notes if note.endswith(sentence)]
 
 
 @pytest.mark.parametrize(("share", "said"), [(1.0, ["100"]), (0.5, ["50"]), (0.4, [])])
@@ -198,6 +199,21 @@ def test_new_rows_that_are_training_rows_are_said(share, said):
     others = train.assign(age=train["age"] + 0.05)
     new = pd.concat([train[:n], others[n:]]).drop(columns="churned").sample(frac=1, random_state=0)
     assert [note.partition(" ")[0] for note in notes_of_repeated_rows(train, new)] == said
+
+
+def test_training_rows_at_midnight_are_recognized():
+    """As text, a time would be there or not, as the other rows have one."""
+    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(6 * np.arange(N), "h")
+    train = TRAIN.assign(day=days)
+    new = train[train["day"].dt.hour == 0].drop(columns="churned")
+    assert len(new) > 10
+    assert notes_of_repeated_rows(train, new)
+
+
+def test_durations_are_compared():
+    train = TRAIN.assign(waited=pd.to_timedelta(np.arange(N), "h"))
+    assert match(train, train[:20], domain="site").kinds["waited"] == "number"
+    assert notes_of_repeated_rows(train, train[:20].drop(columns="churned"))
 
 
 def test_rows_of_few_values_repeat_by_chance():

@@ -1,4 +1,4 @@
-"""What a file holds that the model does not know is reported by every command alike."""
+"""Every command reports alike what the model does not know of a file."""
 
 import numpy as np
 import pandas as pd

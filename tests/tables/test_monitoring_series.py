@@ -167,7 +167,7 @@ def test_labels_give_the_truth_and_a_better_estimate(model, estimated, tmp_path)
     assert found["batches"][0]["covered"] is False
     assert found["below_alert"]  # by the labels: the rows have not moved
     assert not found["moved"]
-    assert any("may now have other labels than in training" in note for note in found["notes"])
+    assert any("now have other labels than in training" in note for note in found["notes"])
 
 
 def test_labels_in_the_batch_itself(model, estimated, tmp_path):

@@ -396,7 +396,7 @@ def test_a_schema_and_decimal_commas(write):
     ],
 )
 def test_a_table_read_with_its_own_schema_is_the_same(write, text):
-    """What could be read both ways is read as in training."""
+    """Ambiguous cells are read as in training."""
     table = read_table(write(text))
     again = read_table(write(text), schema=TableSchema.from_dict(table.schema.to_dict()))
     pd.testing.assert_frame_equal(again.frame, table.frame)

@@ -146,7 +146,7 @@ def test_a_long_training_table_is_read_twice(tmp_path, bytes_read, cells, last):
     assert len(tables.X_train) == len(lines)
     assert set(map(str, tables.y)) == {line.rpartition(",")[2] for line in lines}
     size = train.stat().st_size
-    # Its beginning, of a megabyte, is looked at twice more.
+    # Its beginning, of a megabyte, is read twice more.
     assert 2 * size <= bytes_read["train.csv"] <= 2 * size + (2 << 20) + 5000
 
 

@@ -226,6 +226,14 @@ def test_numbers_whose_squares_overflow_are_named(tmp_path, which, value):
     read_pair(*write_pair(tmp_path, train, new), label="churned", ignore=["age"])
 
 
+def test_rows_without_a_label_count_among_the_rows_of_the_table(tmp_path):
+    train = people()
+    train.loc[:9, "churned"] = None
+    train.loc[20, "age"] = 1e150
+    with pytest.raises(TableError, match=r"\(row 21\)"):
+        read_pair(*write_pair(tmp_path, train, people(40, 1)), label="churned")
+
+
 def test_numbers_too_large_for_float32_are_numbers(tmp_path):
     train, new = people(), people(40, 1)
     train["age"] *= 1e40

@@ -193,7 +193,7 @@ def effective_size(a, weights):
 def ks_tail_probabilities(n, k):
     """{d: P(D >= d)} of two samples of n and k rows without ties, by counting lattice paths.
 
-    A path of n steps to the right and k upwards is an order of the pooled rows; all are equally
+    A path of n steps to the right and k upward is an order of the pooled rows; all are equally
     likely. D >= d unless the path stays where |i / n - j / k| < d.
     """
     distances = sorted({abs(i * k - j * n) for i in range(n + 1) for j in range(k + 1)})

@@ -331,6 +331,14 @@ def test_clipping_to_a_mean(epsilon, bound, shift):
     assert scores @ w - diagonal @ w**2 / 2 >= theirs - 1e-6 * max(1, abs(theirs))
 
 
+def test_the_multiplier_is_that_of_the_weights_at_neither_bound():
+    w, slopes = np.array([0.0, 0.5, 1.5, 3.0]), np.array([9.0, 1.0, 2.0, 7.0])
+    product = np.array([1.0, 0.2, 0.3, 0.4])
+    found = kmm._mean_multiplier(w, product, slopes + product + 0.1 * w, 0.1, 3.0)
+    assert found == pytest.approx(1.5)
+    assert kmm._mean_multiplier(np.array([0.0, 3.0]), np.zeros(2), np.ones(2), 0.1, 3.0) == 0.0
+
+
 @pytest.mark.parametrize("epsilon", [0.0, 0.2])
 @pytest.mark.parametrize("bound", [1.3, 3.0, 50.0])
 def test_the_gap_is_the_decrease_that_a_linear_program_finds(bound, epsilon):

@@ -8,7 +8,7 @@ from covshift_bench.tasks import draw_task, read_tasks
 
 
 class Dataset(BaseDataset):
-    """One task of a list: "design" or "fresh"."""
+    """One task of a list: "design", "fresh" or "held-out"."""
 
     name = "Collections"
     parameters = {"tasks": ["fresh"], "number": [0]}

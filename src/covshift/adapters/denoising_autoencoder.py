@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from math import sqrt
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
@@ -38,6 +38,8 @@ from covshift.base import (
     UnitAdapter,
     all_or_nothing,
     check_count,
+    check_flag,
+    check_number,
     check_option,
 )
 from covshift.domains import check_fit_domains, check_new_domains
@@ -102,11 +104,6 @@ def _times_slope(errors: FloatArray, F: FloatArray, name: Squashing, room: Float
         np.square(F, out=room)
         np.subtract(1.0, room, out=room)
     errors *= room
-
-
-def stacked(samples: Sequence[FloatArray]) -> FloatArray:
-    """Return the samples of K networks, (m, n) each, as one array whose rows are contiguous."""
-    return np.stack(samples, out=np.empty((len(samples), *samples[0].shape), samples[0].dtype))
 
 
 def append_ones(samples: FloatArray) -> FloatArray:
@@ -252,7 +249,7 @@ class SGD:
         parameters -= self.first * self.rate
 
 
-def take_steps(
+def _take_steps(
     networks: Networks,
     solver: Adam | SGD,
     noisy: FloatArray,
@@ -303,7 +300,7 @@ def with_noise(clean: FloatArray, rng: np.random.Generator, noise: str, level: f
     return noisy
 
 
-def noisy_pairs(
+def _noisy_pairs(
     estimators: Sequence[Any], clean: FloatArray, rngs: Sequence[np.random.Generator]
 ) -> FloatArray:
     """Noisy samples of each network, with ones (K, m + 1, n), from clean ones (K, m, n)."""
@@ -330,15 +327,16 @@ def noisy_epochs(
         orders = [stream.order.permuted(rows, axis=1).ravel() for stream in streams]
         for start in range(0, rows.size, width):
             parts = [order[start : start + width] for order in orders]
-            clean = stacked([X.T[part].T for X, part in zip(samples, parts, strict=True)])
-            noisy = noisy_pairs(estimators, clean, [stream.noise for stream in streams])
+            # An array that is made of a list has contiguous rows, whatever those in the list have.
+            clean = np.array([X.T[part].T for X, part in zip(samples, parts, strict=True)])
+            noisy = _noisy_pairs(estimators, clean, [stream.noise for stream in streams])
             for position in range(0, clean.shape[2], n_rows):
                 cut = np.s_[:, :, position : position + n_rows]
                 ends_epoch = (start + position + clean[cut].shape[2]) % n_rows == 0
                 yield noisy[cut], clean[cut], ends_epoch
 
 
-def draw_networks(
+def _draw_networks(
     estimators: Sequence[Any], samples: Sequence[FloatArray], streams: Sequence[Streams]
 ) -> Networks:
     """Draw the start of each network."""
@@ -371,14 +369,14 @@ class Trained:
     stopped: bool  # whether early stopping ended the training
 
 
-def train(estimators: Sequence[Any], samples: Sequence[FloatArray]) -> list[Trained]:
+def _train(estimators: Sequence[Any], samples: Sequence[FloatArray]) -> list[Trained]:
     """Train auto-encoders that differ in seed, rates and noise, each on scaled samples (m, n)."""
     first, n_networks = estimators[0], len(estimators)
     streams = [Streams(estimator.random_state) for estimator in estimators]
-    networks = draw_networks(estimators, samples, streams)
+    networks = _draw_networks(estimators, samples, streams)
     watched = None
     if first.early_stopping:
-        watched, samples = hold_out(estimators, networks, samples, streams)
+        watched, samples = _hold_out(estimators, networks, samples, streams)
     rates = np.array([estimator.learning_rate for estimator in estimators])
     solver: Adam | SGD
     if first.solver == "adam":
@@ -391,7 +389,7 @@ def train(estimators: Sequence[Any], samples: Sequence[FloatArray]) -> list[Trai
     # A loss that is not finite is looked for; NumPy need not warn of it as well.
     with np.errstate(over="ignore", invalid="ignore"):
         for noisy, clean, ends_epoch in noisy_epochs(estimators, samples, streams):
-            take_steps(networks, solver, noisy, clean, first.batch_size, total)
+            _take_steps(networks, solver, noisy, clean, first.batch_size, total)
             if not ends_epoch:
                 continue
             losses.append(total / samples[0].size)
@@ -459,7 +457,7 @@ class EarlyStopping:
         ]
 
 
-def hold_out(
+def _hold_out(
     estimators: Sequence[Any],
     networks: Networks,
     samples: Sequence[FloatArray],
@@ -472,8 +470,8 @@ def hold_out(
     n_held_out = min(max(1, round(first.validation_fraction * n_rows)), n_rows - 1)
     orders = [stream.held_out.permutation(n_rows) for stream in streams]
     shuffled = [X[:, order] for X, order in zip(samples, orders, strict=True)]
-    clean = stacked([X[:, :n_held_out] for X in shuffled])
-    noisy = noisy_pairs(estimators, clean, [stream.held_out for stream in streams])
+    clean = np.array([X[:, :n_held_out] for X in shuffled])
+    noisy = _noisy_pairs(estimators, clean, [stream.held_out for stream in streams])
     watched = EarlyStopping(networks.theta, noisy, clean, first.patience)
     return watched, [X[:, n_held_out:] for X in shuffled]
 
@@ -771,23 +769,19 @@ class DenoisingAutoencoder(DomainTransformer):
         for name, options in OPTIONS.items():
             check_option(name, getattr(self, name), options)
         for name in ("tied", "early_stopping"):
-            check_scalar(getattr(self, name), name, (bool, np.bool_))
+            check_flag(name, getattr(self, name))
         if self.n_components is not None:
             check_count("n_components", self.n_components, minimum=1)
         for name, minimum in (("batch_size", 1), ("max_epochs", 0), ("patience", 1)):
             check_count(name, getattr(self, name), minimum=minimum)
         check_scalar(self.verbose, "verbose", (bool, Integral), min_val=0)
-        most = 1 if self.noise == "masking" else np.inf
-        for name, high, boundaries in (
-            ("noise_level", most, "left"),
-            ("learning_rate", np.inf, "neither"),
+        for name, most, closed in (
+            ("noise_level", 1 if self.noise == "masking" else None, "left"),
+            ("learning_rate", None, "neither"),
             ("momentum", 1, "left"),
             ("validation_fraction", 1, "neither"),
         ):
-            value = getattr(self, name)
-            if isinstance(value, bool) or value != value:  # NaN is in no interval, unnoticed
-                raise ValueError(f"{name} must be a number, got {value!r}.")
-            check_scalar(value, name, Real, min_val=0, max_val=high, include_boundaries=boundaries)
+            check_number(name, getattr(self, name), minimum=0, maximum=most, closed=closed)
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "components_")
@@ -844,7 +838,7 @@ def fit_stacked(
                 f"one value each of {', '.join(SHARED)}; got {len(keys)} combinations."
             )
         with one_blas_thread():
-            trained = train(estimators, [X.T for X in scaled])
+            trained = _train(estimators, [X.T for X in scaled])
         for estimator, result in zip(estimators, trained, strict=True):
             estimator._store(result)
     unfinished = [k for k, result in enumerate(trained) if _still_falls(result)]

@@ -89,6 +89,7 @@ class SparseFilter(TargetLearner):
         return check_new_domains(
             sample_domain,
             n_samples,
+            # Those of the fit, or a target that `adapt_target` has learned since.
             has_target=bool((self.domains_ < 0).any()) or "target" in self.norm_units_,
             domain_names=self.domain_names_,
         )
@@ -101,6 +102,8 @@ class SparseFilter(TargetLearner):
         self._check_parameters()  # before a pass over all rows
         if like is not None:
             validate_data(self, X, skip_check_array=True)  # the number and names of features
+            # Rows, domains and codes of labels are the same objects as in the other problem, by
+            # which `FilterProblem.kind` knows that both can be evaluated together.
             known = like.reward
             encoded = None if known.codes is None else (known.classes, known.codes)
             reward = self._read_labels(bring_to_host(y), like.domains.label_mask, encoded)
@@ -115,8 +118,11 @@ class SparseFilter(TargetLearner):
 
     def _keep_best(self, problem, paths):
         """Store the filters of the best start and how it got there."""
+        # The loss has many minima, and which one is found depends on the start.
         best = paths[int(np.argmin([path.loss for path in paths]))]
         self.components_ = namespace_of(best.x).positive(best.x)  # not a view of all starts
+        # Rows to come are divided by norms of the fit: those of their domain or role, or one set
+        # for all.
         stored = "joint" if self.normalization != "domain" else self.pooling
         units = pooling_units(problem.domains.sample_domain, stored, self.min_domain_size)
         self._store_norms(self._measure_norms(problem.rows, units))
@@ -133,6 +139,7 @@ class SparseFilter(TargetLearner):
         self.kept_iteration_ = best.iteration
         self.restart_losses_ = np.array([path.loss for path in paths])
         self._n_features_out = best.x.shape[0]
+        # With early stopping the path is cut on purpose, so that it need not have converged.
         self._converged = best.converged or bool(best.distances)
 
     def _warn_unless_converged(self, stacklevel=3):
@@ -158,6 +165,7 @@ class SparseFilter(TargetLearner):
         if is_device_array(X):
             W = cast(self.components_, X.dtype)
             return activations_on_device(X, W, self.activation, self.epsilon, namespace_of(X))
+        # In the precision of the rows: single precision takes half the time and memory.
         H = X @ self.components_.astype(X.dtype, copy=False).T
         return activate(H, self.activation, self.epsilon)
 

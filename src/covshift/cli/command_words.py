@@ -3,7 +3,8 @@
 Help stands beside its option; `tests/cli/snapshots/help.txt` has all of it.
 
 The advice is in the words of `covshift.selection.assessment_words`, other texts about tables in
-those of `covshift.tables.table_words`. Both are imported where they are needed: --help stays fast.
+those of `covshift.tables.table_words` and `monitoring_words`. These are imported where they are
+needed: --help stays fast.
 """
 
 import re
@@ -28,12 +29,12 @@ LEFT_THE_ENSEMBLE = (
 
 
 def count_entries(counts: Mapping[str, Any]) -> int:
-    """Return the number of entries, with those that the last entry of a card stands for."""
+    """Return the number of entries of a card that a command lists, those left out included."""
     more = OMITTED.fullmatch(str(next(reversed(list(counts)), "")))
     return len(counts) if more is None else len(counts) - 1 + int(more[1])
 
 
-def say_counts(counts: Mapping[str, int]) -> str:
+def _say_counts(counts: Mapping[str, int]) -> str:
     """Return the names with their numbers of rows, the first few of many."""
     shown = [f"{printable(name, 40)} {n:,}" for name, n in list(counts.items())[:MAX_ENTRIES]]
     rest = count_entries(counts) - MAX_ENTRIES
@@ -45,7 +46,10 @@ def say_interval(
     show: Callable[[float], str] = "{:.3f}".format,
     confidence: str = "",
 ) -> str:
-    """Return a figure with its interval, as far as it has one; ``confidence``: such as "90 %"."""
+    """Return what commands print of a figure and its interval, as far as it has one.
+
+    ``confidence``: such as "90 %".
+    """
     if figure["value"] is None:
         return "undefined"
     if figure["low"] is None:
@@ -58,14 +62,17 @@ def say_interval(
 
 
 def say_roles(n_rows: tuple[int, int], source: str, target: str) -> str:
-    """Return which rows are called source and target in all that follows."""
+    """Return what ``covshift diagnose`` prints of which rows are source and target."""
     source, target = printable(source, 60), printable(target, 60)
     n_source, n_target = n_rows
     return f"Source: {n_source:,} labeled rows of {source}. Target: {n_target:,} rows of {target}."
 
 
 def say_rows_to_label(name: str, rows: Sequence[int], places: Sequence[Mapping[str, Any]]) -> str:
-    """Name the rows to label; windows by their recording and first sample."""
+    """Return what ``covshift diagnose`` prints of the rows to label.
+
+    Windows are named by their recording and first sample.
+    """
     if not places:
         return f"Rows of {name} to label (the first is 1): {', '.join(map(str, rows))}"
     starts: dict[str, list[str]] = {}
@@ -81,17 +88,17 @@ OTHER_TYPES = "The model file holds types of other packages. Commands that read 
 
 
 def say_adapted(target: Mapping[str, Any]) -> str:
-    """Return which rows a model learned as new targets."""
+    """Return what ``covshift adapt`` prints of the rows learned as new targets."""
     rows = target["rows"]
     told = f"Adapted to {sum(rows.values()):,} rows of {printable(target['file'], 60)}"
     if len(rows) > 1:
-        return f"{told}: {say_counts(rows)}."
+        return f"{told}: {_say_counts(rows)}."
     (name,) = rows
     return f"{told}." if name.startswith("(") else f"{told} (domain {printable(name, 40)})."
 
 
 def say_plain(name: str) -> str:
-    """Return that the file holds the plain model, too."""
+    """Return what ``covshift adapt`` prints of the plain model in the file."""
     from covshift.selection.assessment_words import name_candidate
 
     return (
@@ -101,9 +108,9 @@ def say_plain(name: str) -> str:
 
 
 def say_labels(label: str, data: Mapping[str, Any]) -> str:
-    """Return the rows of each class, or what a numeric label is like."""
+    """Return what ``covshift adapt`` prints of the rows of each class, or of a number as label."""
     if "rows of each class" in data:
-        return f"Rows of each class: {say_counts(data['rows of each class'])}."
+        return f"Rows of each class: {_say_counts(data['rows of each class'])}."
     from covshift.selection.assessment_words import say_number
 
     values = {name: say_number(value) for name, value in data["values of the label"].items()}
@@ -114,7 +121,7 @@ def say_labels(label: str, data: Mapping[str, Any]) -> str:
 
 
 def say_data(data: Mapping[str, Any]) -> str:
-    """Return the numbers of rows, columns and features."""
+    """Return what ``covshift adapt`` prints of the numbers of rows, columns and features."""
     return (
         f"Training rows: {data['training rows']:,}; new rows: {data['new rows']:,}; "
         f"columns to learn from: {len(data['columns'])}, as {data['features']} features."
@@ -125,9 +132,9 @@ def say_data(data: Mapping[str, Any]) -> str:
 
 
 def say_predicted(result: Mapping[str, Any]) -> str:
-    """Return the rows of each class, or the range of predicted numbers."""
+    """Return what ``covshift predict`` prints of predictions: rows of each class, or the range."""
     if "counts" in result:
-        return say_counts(result["counts"])
+        return _say_counts(result["counts"])
     if result["values"] is None:
         return "none"
     from covshift.selection.assessment_words import say_number
@@ -137,7 +144,7 @@ def say_predicted(result: Mapping[str, Any]) -> str:
 
 
 def say_sets(sets: Mapping[str, Any]) -> list[str]:
-    """Return what is promised of sets or intervals, and how large they are."""
+    """Return what ``covshift predict`` prints of sets or intervals: the promise and their size."""
     from covshift.selection.assessment_words import percent, say_number
 
     covers = f"coverage of {percent(1 - sets['alpha'])}"
@@ -170,12 +177,14 @@ WINDOWS_NARROW = "Windows of one recording resemble each other: the intervals ar
 
 
 def say_bias(bias: str, spread: str) -> str:
-    """Return the mean error of predicted numbers, and the spread of the true ones."""
-    return f"Mean of prediction less truth: {bias}; standard deviation of the truth: {spread}."
+    """Return what ``covshift score`` prints of the mean error of predicted numbers."""
+    return (
+        f"Mean error (prediction less truth): {bias}; standard deviation of the labels: {spread}."
+    )
 
 
 def say_gain(gain: Mapping[str, float | None], objective: str | None) -> str:
-    """Return how the model compares with the plain model."""
+    """Return what ``covshift score`` prints of the gain over the plain model."""
     from covshift.predictors.objectives import NAMES
 
     if gain["value"] == gain["low"] == gain["high"] == 0:
@@ -198,13 +207,13 @@ def _signed(value: float) -> str:
 
 
 def say_hurt(switch: str, *, adapts: bool) -> str:
-    """Return that the plain model is better, and the command that switches to it."""
+    """Return what ``covshift score`` prints where the plain model is better: how to switch."""
     who = "Adapting" if adapts else "The ensemble"
     return f"{who} hurt on these rows: the plain model is better. To switch: {switch}"
 
 
 def say_expected(expected: Mapping[str, Any], objective: str | None) -> str:
-    """Return the score that was expected when the model was made, and the one observed."""
+    """Return what ``covshift score`` prints of the score expected before, and the one observed."""
     from covshift.selection.assessment_words import show_score
 
     # The digits of then: two roundings of one score would confuse.
@@ -223,7 +232,7 @@ def say_expected(expected: Mapping[str, Any], objective: str | None) -> str:
 
 
 def say_moved(found: Mapping[str, Any]) -> list[str]:
-    """Return whether a batch has moved, by which tests."""
+    """Return what ``covshift monitor`` prints of whether a batch has moved, by which tests."""
     sentences = [
         f"{'Moved' if found['moved'] else 'Not moved'}: {found['rows_compared']:,} of "
         f"{found['rows']:,} rows were compared with {found['reference_rows']:,} rows kept in the "
@@ -237,7 +246,7 @@ def say_moved(found: Mapping[str, Any]) -> list[str]:
 
 
 def say_scores(one: Mapping[str, Any], measure: str, alert: float | None) -> list[str]:
-    """Return the expected score of a batch, and the one observed where labels are known."""
+    """Return what ``covshift monitor`` prints of the scores of a batch, expected and observed."""
     estimate, observed, updated = one["estimate"], one["observed"], one["updated"]
     sentences = []
     if estimate is not None:
@@ -270,8 +279,8 @@ def say_scores(one: Mapping[str, Any], measure: str, alert: float | None) -> lis
 
 
 def say_series(found: Mapping[str, Any], measure: str, alert: float | None) -> list[str]:
-    """Return what the level means for several batches, their reference, and which are low."""
-    from covshift.tables.table_words import say_false_alarms
+    """Return what ``covshift monitor`` prints of several batches: level, reference, low ones."""
+    from covshift.tables.monitoring_words import say_false_alarms
 
     first = found["batches"][0]
     level = first["level"]
@@ -292,7 +301,7 @@ def say_series(found: Mapping[str, Any], measure: str, alert: float | None) -> l
 
 
 def print_assessment(stored: Any) -> bool:
-    """Print an assessment as a card stores it: advice, expected scores, basis.
+    """Print an assessment as commands do, from a card: advice, expected scores, basis.
 
     Parameters
     ----------
@@ -328,7 +337,7 @@ def print_assessment(stored: Any) -> bool:
 
 
 def restore_assessment(stored: Any) -> Any:
-    """Return the `Assessment` of plain data; None: it is not one."""
+    """Return the `Assessment` that commands print from a card; None: it is not one."""
     from covshift.selection.assessment import Assessment, Determinability
     from covshift.selection.expected_scores import Estimate
 

@@ -84,6 +84,8 @@ class Graph:
         """Add a constant; numbers are in double precision unless they are integers."""
         array = np.asarray(values)
         if array.dtype.kind == "f":
+            # Computed in double precision inside, as the model does: sums of many small terms would
+            # differ.
             array = array.astype(np.float64)
         name = f"constant{len(self._constants)}"
         self._constants.append(self._onnx.numpy_helper.from_array(array, name))
@@ -91,6 +93,7 @@ class Graph:
 
     def add(self, operator: str, *inputs: str, **attributes: Any) -> str:
         """Add an operator; return the name of its result."""
+        # Names of values must be unique in a graph; the number of the operator makes them so.
         name = f"{operator.lower()}{len(self._nodes)}"
         self._nodes.append(
             self._onnx.helper.make_node(operator, list(inputs), [name], **attributes)
@@ -105,6 +108,7 @@ class Graph:
     def output(self, name: str, value: str, dtype: npt.DTypeLike, *columns: int) -> None:
         """Give a value a name and make it an output of rows, by columns if there are some."""
         kind = self._onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        # A node of its own gives the output its name, whatever the value is called within.
         self._nodes.append(self._onnx.helper.make_node("Identity", [value], [name]))
         self._outputs.append(
             self._onnx.helper.make_tensor_value_info(name, kind, ["rows", *columns])
@@ -132,13 +136,13 @@ class Graph:
 HALF_PI = np.pi / 2
 
 
-def add_step(graph: Graph, rows: str, step: Any, domain: Any) -> str:
+def _add_step(graph: Graph, rows: str, step: Any, domain: Any) -> str:
     """Add a fitted transformer, as it treats rows of ``domain``; return its result."""
     if step is None or isinstance(step, str):  # "passthrough"
         return rows
     if isinstance(step, Pipeline):
         for _, inner in step.steps:
-            rows = add_step(graph, rows, inner, domain)
+            rows = _add_step(graph, rows, inner, domain)
         return rows
     if hasattr(step, "score_weights"):  # weighs rows at fit and leaves them as they are
         return rows
@@ -256,7 +260,7 @@ REGRESSORS = (
 )  # fmt: skip
 
 
-def add_predictor(graph: Graph, rows: str, model: Any, shares: FloatArray | None = None) -> None:
+def _add_predictor(graph: Graph, rows: str, model: Any, shares: FloatArray | None = None) -> None:
     """Add a fitted linear model, and its outputs.
 
     ``shares``: the label is the class whose probability is largest compared with its share. None:
@@ -449,17 +453,17 @@ def _add_model(
     ``shares``: the label is the class whose probability is largest compared with its share.
     """
     if isinstance(model, AdaptedEstimator):
-        rows = add_step(graph, rows, model.adapter_, domain)
+        rows = _add_step(graph, rows, model.adapter_, domain)
         _add_model(graph, rows, model.estimator_, domain, _decision_of(model))
     elif isinstance(model, Pipeline):
         *steps, (_, last) = model.steps
         for _, step in steps:
-            rows = add_step(graph, rows, step, domain)
+            rows = _add_step(graph, rows, step, domain)
         _add_model(graph, rows, last, domain, shares)
     elif is_classifier(model) or is_regressor(model):
-        add_predictor(graph, rows, model, shares)
+        _add_predictor(graph, rows, model, shares)
     else:
-        Z = graph.cast(add_step(graph, rows, model, domain), np.float32)
+        Z = graph.cast(_add_step(graph, rows, model, domain), np.float32)
         graph.output("Z", Z, np.float32, len(model.get_feature_names_out()))
 
 
@@ -496,6 +500,8 @@ def _compare(onnx: Any, exported: Any, model: Any, domain: Any, n_features: int)
     """Run the graph on random rows, and refuse to hand out one that is not the model."""
     X = np.random.RandomState(0).standard_normal((ROWS_CHECKED, n_features)).astype(np.float32)
     where = {} if domain is None else {"sample_domain": domain}
+    # The graph was written from formulas, a second time beside the model's own code: that both
+    # agree is checked for every export.
     values = onnx.reference.ReferenceEvaluator(exported).run(None, {"X": X})
     for output, value in zip(exported.graph.output, values, strict=True):
         with (

@@ -118,7 +118,9 @@ def save(
     versions = {"skops": skops.__version__, **library_versions(model)}
     make_document(model, card, {})  # tells what is wrong with a card before anything is written
     try:
-        packed = pack_boosted(without_trees(without_cycles(model)))
+        packed = pack_boosted(_without_trees(_without_cycles(model)))
+        # The archive of skops gets one more member, the card, which names the digest of each other
+        # member: no member can be exchanged unnoticed.
         content = io.BytesIO(skops.io.dumps(packed, compression=ZIP_DEFLATED))
         with ZipFile(content) as archive:
             unpacked, digests = unpack(archive)
@@ -207,15 +209,19 @@ def load(
         content, card = _open(Path(path), max_bytes)
         with ZipFile(content) as archive:
             unpacked, digests = unpack(archive)
+            # First the seal, then the description, then the objects: each step trusts only what the
+            # steps before it have checked.
             check_seal(archive.read(CARD), digests, key)
         with ZipFile(unpacked) as archive:
             SchemaAudit(archive, max_bytes).check()
+        # The audit has seen the description as it was written; only then old names are replaced, by
+        # names of ours.
         model = _build(skops, follow_moves(unpacked), [*TRUSTED, *names])
         if not isinstance(model, BaseEstimator | StoredModel):
             raise ModelFileError(f"It holds a {type(model).__name__}, which is not a model.")
         check_contents(model, names)
         model = unpack_boosted(model)
-        build_trees(model)
+        _build_trees(model)
         written_by = _versions(card).get("scikit-learn", "an unknown version")
     if written_by != sklearn.__version__:
         warnings.warn(
@@ -286,6 +292,7 @@ def _build(skops: Any, content: io.BytesIO, trusted: list[str]) -> Any:
     try:
         return skops.io.load(content, trusted=trusted)
     except UntrustedTypesFoundException:
+        # skops names the first type that it meets; the user should see all of them at once.
         names = _untrusted_in(skops, content.getvalue(), trusted)
     raise UntrustedTypesError(
         explain_untrusted(names, f"load(path, trusted={names})", "`trusted`"), names
@@ -343,6 +350,7 @@ def _one_error(path: Any) -> Iterator[None]:
     except ModelFileError as error:
         raise ModelFileError(f"Cannot read the model {path}: {_one_line(error)}") from None
     except Exception as error:  # the file decides what goes wrong: any error is its fault
+        # The file system's own message names the file and is clearer than ours.
         if isinstance(error, OSError) and error.filename is not None:
             raise  # no such file, no permission
         if not is_model_file(path):
@@ -399,7 +407,7 @@ def import_skops() -> Any:
 TREES = {"kd_tree": KDTree, "ball_tree": BallTree}
 
 
-def without_cycles(model: Any) -> Any:
+def _without_cycles(model: Any) -> Any:
     """Return the model, or a copy whose requests for metadata do not point back at their owners.
 
     A file is a tree. Since scikit-learn 1.8 an estimator whose ``set_fit_request`` was called holds
@@ -417,7 +425,7 @@ def without_cycles(model: Any) -> Any:
     return model
 
 
-def without_trees(model: Any) -> Any:
+def _without_trees(model: Any) -> Any:
     """Return the model, or a copy of it whose nearest-neighbor parts have no search tree."""
     if not _with_trees(model):
         return model
@@ -427,7 +435,7 @@ def without_trees(model: Any) -> Any:
     return model
 
 
-def build_trees(model: Any) -> None:
+def _build_trees(model: Any) -> None:
     """Give nearest-neighbor parts of a loaded model their search trees back, in place."""
     for part in parts_of(model):
         if isinstance(part, NeighborsBase) and getattr(part, "_fit_method", None) in TREES:

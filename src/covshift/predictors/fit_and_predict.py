@@ -156,6 +156,7 @@ def class_logits(
     def ask(method: str) -> Any:
         return np.asarray(predict_candidate(model, method, X, sample_domain))
 
+    # A fit without some rows may have seen fewer classes: each column goes where its class belongs.
     seen = np.asarray(model.estimator.classes_)
     if hasattr(model.estimator, "predict_proba"):
         P = ask("predict_proba").astype(np.float64)
@@ -163,6 +164,7 @@ def class_logits(
     elif hasattr(model.estimator, "decision_function"):
         scores = ask("decision_function").astype(np.float64)
         if scores.ndim == 1:
+            # Two logits whose difference is the margin: their softmax is the sigmoid of the margin.
             scores = np.column_stack([-scores / 2, scores / 2])
     else:
         scores = (ask("predict")[:, None] == seen).astype(np.float64)
@@ -170,6 +172,7 @@ def class_logits(
         columns, n_classes = np.searchsorted(classes, seen), len(classes)
     else:
         columns, n_classes = seen, classes
+    # Never above the scores that are there, or a class that the model does not know would win.
     logits = np.full((len(scores), n_classes), min(SMALLEST_LOGIT, scores.min(initial=0.0)))
     logits[:, columns] = scores
     return logits
@@ -184,6 +187,8 @@ def adapt_rows(
     """
     where = {"sample_domain": domains.sample_domain} if domains.given else {}
     fitted = None if adapter is None else clone(adapter)
+    # Adapters get one label per row, as `fit` of scikit-learn wants it, with a placeholder where it
+    # is not known.
     y = None if classes is None else blank_labels(classes, domains.label_mask)
     fit_adapter(fitted, X, y, label_mask=domains.label_mask, **where)
     importance = source_weights(fitted)
@@ -206,7 +211,7 @@ def fit_estimator(
 ) -> Any:
     """Return a clone of an estimator, fitted to adapted rows with their weights."""
     domains = adapted.domains
-    weights = combine_weights(sample_weight, adapted.importance, domains)
+    weights = _combine_weights(sample_weight, adapted.importance, domains)
     if adapted.importance is not None and is_classifier(estimator):
         weights = _keep_every_class(weights, labels)
     estimator = clone(estimator)
@@ -227,7 +232,7 @@ def fit_estimator(
     if adapted.chosen is not None:
         labels = labels[adapted.chosen]
         weights = None if weights is None else weights[adapted.chosen]
-    return fit_weighted(estimator, adapted.labeled, labels, weights)
+    return _fit_weighted(estimator, adapted.labeled, labels, weights)
 
 
 def problem_size(X: Any, n_classes: int, sample_domain: IntArray) -> Size:
@@ -254,12 +259,13 @@ def _measure_spread(X: Any, sample_domain: IntArray) -> float:
         rows = np.asarray(check_array(X, dtype=np.float64, ensure_all_finite=False))
     except (TypeError, ValueError):  # texts, which the first step of an adapter may encode
         return 1.0
+    # Within a domain: differences between domains are what adapters remove.
     domains = np.unique(sample_domain[sample_domain >= 0])
     within = [feature_deviations(rows[sample_domain == one]).mean() for one in domains]
     return float(np.mean(within))
 
 
-def combine_weights(given: Any, importance: Any, domains: FitDomains) -> FloatArray | None:
+def _combine_weights(given: Any, importance: Any, domains: FitDomains) -> FloatArray | None:
     """Weights of the labeled rows: as given, or their product with importance, of mean one."""
     if importance is None:
         return None if given is None else given[domains.label_mask]
@@ -359,6 +365,7 @@ def _represent_some(
 
 def adapt_target_of(adapter: Any, X: Any, domain: Any) -> Any:
     """Return a copy of a fitted adapter that has learned a new target domain."""
+    # A step that fails must leave the fitted adapter as it was, with all of its steps at one state.
     adapter = deepcopy(adapter)
     if not any(knows_domains(step) for step in steps_of(adapter)):
         raise RefitNeededError(
@@ -373,11 +380,12 @@ def adapt_target_of(adapter: Any, X: Any, domain: Any) -> Any:
                     "and the rows of the new target."
                 )
             step.adapt_target(X, domain=domain)
+        # The next step learns the new target as this one represents it.
         X = represent(step, X, sample_domain=domain)
     return adapter
 
 
-def fit_weighted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+def _fit_weighted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     """Fit ``estimator``, with weights where there are some."""
     if sample_weight is None:
         return estimator.fit(X, y)
@@ -400,6 +408,8 @@ def _needs_memory(step: Any) -> bool:
 
 def _may_see_labels(step: Any) -> bool:
     """Whether a step and, if it is a union, all of its parts can tell which labels are known."""
+    # A union hands its labels on to all parts, and one that does not know which are placeholders
+    # would learn from them.
     parts = [part for part in step.get_params().values() if hasattr(part, "transform")]
     return all(map(knows_domains, [step, *parts]))
 

@@ -23,6 +23,7 @@ from covshift.tables.columns import (
     UNUSABLE,
     Kind,
     as_frame,
+    column_days,
     column_kind,
     column_numbers,
     column_text,
@@ -255,8 +256,8 @@ def match_frames(
     _note_unmatched(candidates, [name for name in new_names if name not in left_out], notes)
     candidates = [name for name in candidates if name in new.columns]
     kinds = choose_features(train[candidates], new, keep, notes)
-    for which, frame in (("training", train), ("new", new)):
-        _check_magnitudes(frame, kinds, which)
+    for which, frame, rows in (("training", train, train_rows), ("new", new, range(len(new)))):
+        _check_magnitudes(frame, kinds, which, rows)
     if suspects:
         note_suspects(train, y, kinds, notes, task)
     columns: dict[str, Any] = {}
@@ -299,8 +300,11 @@ def match_frames(
     )
 
 
-def _check_magnitudes(frame: Any, kinds: Mapping[str, Kind], which: str) -> None:
-    """Refuse numbers whose squares overflow, before anything is computed from them."""
+def _check_magnitudes(frame: Any, kinds: Mapping[str, Kind], which: str, rows: Any) -> None:
+    """Refuse numbers whose squares overflow, before anything is computed from them.
+
+    ``rows``: numbers of the rows in their table, from 0; those without a label are left out.
+    """
     limit = largest_magnitude(np.float64)
     for name in (name for name, kind in kinds.items() if kind == "number"):
         if column_kind(frame[name]) != "number":
@@ -309,10 +313,10 @@ def _check_magnitudes(frame: Any, kinds: Mapping[str, Kind], which: str) -> None
         # Not the absolute values: a copy of each column would take memory.
         largest = max(np.fmax.reduce(values, initial=0.0), -np.fmin.reduce(values, initial=0.0))
         if largest > limit:
-            row = int(np.nanargmax(np.abs(values)))
+            row = rows[int(np.nanargmax(np.abs(values)))] + 1
             raise TableError(
                 f"Column {listed([name])} of the {which} table holds magnitudes up to "
-                f"{largest:.1e} (row {row + 1}); above {limit:.0e} they overflow once squared. "
+                f"{largest:.1e} (row {row}); above {limit:.0e} they overflow once squared. "
                 f"Correct such values, or leave the column out: --ignore {quoted(name)}."
             )
 
@@ -337,7 +341,12 @@ def _share_found(rows: Any, table: Any, kinds: Mapping[str, Kind], least: int) -
     names = sorted(kinds, key=lambda name: kinds[name] != "number")[:MAX_COMPARED_COLUMNS]
 
     def cells(frame: Any, name: str, places: Any) -> Any:
-        return frame[name].iloc[places].astype(np.float64 if kinds[name] == "number" else str)
+        column = frame[name].iloc[places]
+        if kinds[name] == "number":  # durations among them
+            return pd.Series(column_numbers(column))
+        if kinds[name] == "date":  # as text, a time would be there or not, as other rows have one
+            return pd.Series(column_days(column))
+        return column.astype(str)
 
     left, everywhere = np.arange(len(table)), np.arange(len(rows))
     for name in names:

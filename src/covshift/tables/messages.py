@@ -12,6 +12,8 @@ MAX_SHOWN = 60  # characters of a cell or of a library's message that a line can
 class TableError(ValueError):
     """A table that cannot be read, matched or written; one line that says what to do."""
 
+    reason = ""  # the message without the file, where it is about one
+
 
 def table_error(path: Any, message: str) -> TableError:
     """Return the error for a file, on one line for any name.
@@ -19,7 +21,9 @@ def table_error(path: Any, message: str) -> TableError:
     The file is the subject of a message that begins with a verb; others follow a colon.
     """
     goes_on = message.partition(" ")[0] in ("is", "has", "holds", "cannot")
-    return TableError(f"{one_line(os.fspath(path), 500)}{'' if goes_on else ':'} {message}")
+    error = TableError(f"{one_line(os.fspath(path), 500)}{'' if goes_on else ':'} {message}")
+    error.reason = message
+    return error
 
 
 def one_line(text: Any, limit: int = MAX_SHOWN) -> str:

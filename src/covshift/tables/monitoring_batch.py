@@ -42,9 +42,9 @@ from covshift.measures import SourceSupport, classifier_two_sample_test, holm, k
 from covshift.tables.columns import to_frame
 from covshift.tables.messages import TableError, table_error
 from covshift.tables.model_reader import open_for_model
+from covshift.tables.monitoring_words import WINDOWS_ALIKE, say_kept_batch
 from covshift.tables.recordings import FILE, START, RecordingTable
 from covshift.tables.table_models import TARGET, Predictions, TableClassifier, predict_encoded
-from covshift.tables.table_words import WINDOWS_ALIKE, say_kept
 from covshift.tables.writing import write_table
 from covshift.warning_filters import ignored_warnings
 
@@ -155,7 +155,7 @@ def compare_batch(
     adjusted = dict(zip(ASKED, holm(raw).tolist(), strict=True))
     found["pvalue"] = min(adjusted.values())
     if (kept := share_repeated(Z_old, Z_new)) >= MIN_SHARE_KEPT:
-        notes.append(say_kept(kept, low_auc=found["auc_high"] < 0.5))
+        notes.append(say_kept_batch(kept, low_auc=found["auc_high"] < 0.5))
     return {
         "moved": found["pvalue"] <= level,
         "level": level,
@@ -240,7 +240,7 @@ def monitor_recordings(
     domain: str | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """Test the windows of all recordings of a table; say which of them lie outside.
+    """Monitor a batch of recordings: test all their windows; say which of them lie outside.
 
     A window is outside if it lies farther from the rows kept in the model than 99 % of these lie
     from each other (`SourceSupport`). Unlike a test, that does not mind that a recording has one

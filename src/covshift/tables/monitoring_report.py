@@ -21,7 +21,12 @@ from covshift.report.page import render_page
 from covshift.tables.messages import one_line
 from covshift.tables.monitoring_history import count_covered
 from covshift.tables.monitoring_series import is_below
-from covshift.tables.table_words import CANNOT_SEE, say_covered, say_marks, say_tests
+from covshift.tables.monitoring_words import (
+    CANNOT_SEE,
+    say_covered,
+    say_marks_of_batches,
+    say_tests,
+)
 
 MAX_POINTS = 200  # of the chart and the table; the latest
 
@@ -86,7 +91,7 @@ def monitor_document(
         levels.append(("reference", f"held-out training rows {reference:.2f}", float(reference)))
     chart: Chart = {"points": points, "levels": levels}
     alt = f"{measure} of {len(shown)} batches over time"
-    figure = make_figure("scores", say_marks(measure), alt, chart=chart)
+    figure = make_figure("scores", say_marks_of_batches(measure), alt, chart=chart)
     lead = _lead(shown, points, measure)
     paragraphs = [CANNOT_SEE]
     told = count_covered(shown)

@@ -33,6 +33,7 @@ from covshift.tables.messages import TableError, listed, one_line, table_error
 from covshift.tables.model_reader import open_for_model
 from covshift.tables.monitoring_batch import MIN_ROWS, SERIES_LEVEL, Sample, compare_batch
 from covshift.tables.monitoring_history import batch_key
+from covshift.tables.monitoring_words import LABELS_DIFFER, MOVED_NOT_BELOW
 from covshift.tables.reading import open_table
 from covshift.tables.table_models import (
     TARGET,
@@ -41,7 +42,6 @@ from covshift.tables.table_models import (
     objective_of,
     predict_encoded,
 )
-from covshift.tables.table_words import LABELS_DIFFER, MOVED_NOT_BELOW
 from covshift.tables.text_layout import plain_name
 
 PERIODS = ("day", "week", "month")

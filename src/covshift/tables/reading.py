@@ -175,7 +175,7 @@ def _open_converted(
     try:
         batches = open_batches(converted.path, given, chunk_bytes, examine_all=examine_all)
     except TableError as error:
-        raise table_error(path, str(error).removeprefix(f"{converted.path}: ")) from None
+        raise table_error(path, error.reason or str(error)) from None
     # Files stay as long as their batches: a workbook in an archive is converted twice.
     batches.converted = [converted, *getattr(batches, "converted", [])]
     batches.path = path

@@ -39,8 +39,8 @@ from covshift.row_checks import check_magnitude
 from covshift.shared_docs import documented_like
 from covshift.tables.encoder import TableEncoder, take_any_column
 from covshift.tables.matching import NEW, MatchedTables
+from covshift.tables.monitoring_words import OF_CLASSES_ONLY
 from covshift.tables.schema import TableSchema
-from covshift.tables.table_words import OF_CLASSES_ONLY
 from covshift.tables.text_layout import plain_name
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ TARGET = np.iinfo(np.int64).min  # stands for the domain of rows that no column 
 
 
 def known_numbers(domain_names: Mapping[int, str]) -> dict[str, int]:
-    """Return the domain that a name in a later table stands for.
+    """Return the domains that a table model knows by the name in a later table.
 
     A target comes before a source: new rows of a domain may differ from its training rows.
     """

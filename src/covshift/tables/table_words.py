@@ -1,4 +1,4 @@
-"""Longer sentences about tables: of notes, of monitoring and of reports.
+"""Longer sentences about tables: of notes and of reports.
 
 Errors, and notes on how a cell or a column was read, stand where they arise.
 """
@@ -44,7 +44,7 @@ def say_unbalanced(name: str, share: float, objective: str) -> str:
 
 
 def say_scored(max_rows: int) -> str:
-    """Return that candidates were scored on some of the rows."""
+    """Return that candidates were scored on some of the rows of the tables."""
     return (
         f"Candidates were scored on at most {max_rows:,} rows of each table, drawn in proportion "
         "to domains and classes. The chosen candidates were then fitted to all rows."
@@ -52,63 +52,22 @@ def say_scored(max_rows: int) -> str:
 
 
 def say_updated(n_right: int, n_before: int, n_labels: int) -> str:
-    """Return on how many labeled rows the updated model is right, and the one before it."""
+    """Return on how many labeled rows of a table the updated model is right."""
     return (
         f"The updated model is right on {n_right} of {n_labels} labeled rows, the model before it "
         f"on {n_before}. New rows may do worse: the weights were learned from these."
     )
 
 
-# --- Monitoring ---
+def say_sampled(n_used: int, n_rows: int) -> str:
+    """Return how many rows of a table were drawn, and how far shares among them may be off.
 
-CANNOT_SEE = (
-    "Rows without labels cannot show whether rows like these now have other labels than in "
-    "training. To check: label some rows with covshift label."
-)
-MOVED_NOT_BELOW = (
-    "A batch moved and gave no alert. That does not mean that the score is fine: the estimate "
-    "misses losses in which the model stays confident, such as a noisy sensor or a new group of "
-    "rows. To check: label some rows with covshift label."
-)
-OF_CLASSES_ONLY = (
-    "Without labels, only scores of classifiers are estimated, and this model predicts numbers. "
-    "With labels, covshift score states its error. Intervals of single predictions come from "
-    "covshift predict --sets, or predict_interval in Python."
-)
-LABELS_DIFFER = (
-    "The score on the labeled rows is outside the interval that was expected without labels. "
-    "Either rows like these now have other labels than in training, or the assumptions of the "
-    "estimate do not hold."
-)
-WINDOWS_ALIKE = (
-    "Windows of one recording resemble each other: another recording of an unchanged machine can "
-    "count as moved. Compare batches of several recordings."
-)
-
-
-def say_kept(share: float, *, low_auc: bool) -> str:
-    """Return that the model keeps rows of the batch; ``low_auc``: the AUC is below .5."""
-    below = " That is why the AUC is below .5." if low_auc else ""
+    By Hoeffding's inequality, with probability .95, for any one share.
+    """
+    error = np.sqrt(np.log(2 / 0.05) / (2 * n_used))
     return (
-        f"{100 * share:.0f} % of the compared rows of the batch are among the rows that the model "
-        f"keeps. Rows compared with themselves cannot have moved.{below} Give rows that are new "
-        "to the model."
-    )
-
-
-def say_false_alarms(level: float) -> str:
-    """Return what the level of a test means for a series of batches."""
-    return (
-        "In 20 batches that have not moved, the probability of a false alarm is at most "
-        f"{2000 * level:.0f} %."
-    )
-
-
-def say_covered(measure: str, n_covered: int, n_batches: int) -> str:
-    """Return how often the stated interval held the score that labels showed."""
-    return (
-        f"The 90 % interval held the {measure} on labeled rows in {n_covered} of {n_batches} "
-        "batches."
+        f"{n_used:,} of {n_rows:,} rows are used, drawn at random: the share of any kind of row is "
+        f"within {error:.4f} of that among all rows, with probability .95."
     )
 
 
@@ -129,31 +88,3 @@ COLUMNS_EXPLAINED = (
     "values) to 1 (no value in common): Kolmogorov-Smirnov for numbers and dates, total variation "
     "for text."
 )
-
-
-def say_tests(level: float) -> str:
-    """Return which tests a batch is put to."""
-    return (
-        "Features together, each feature, its spread, predictions and predicted class proportions, "
-        f"with Holm's correction, at level {level:g} for each batch. {say_false_alarms(level)}"
-    )
-
-
-def say_marks(measure: str) -> str:
-    """Return the caption of the chart of batches over time."""
-    return (
-        f"Expected {measure} of each batch with its 90 % interval. Triangles: the batch has moved. "
-        "Diamonds: alert. Crosses: observed on labeled rows."
-    )
-
-
-def say_sampled(n_used: int, n_rows: int) -> str:
-    """Return the rows that were drawn, and how far shares among them may be off.
-
-    By Hoeffding's inequality, with probability .95, for any one share.
-    """
-    error = np.sqrt(np.log(2 / 0.05) / (2 * n_used))
-    return (
-        f"{n_used:,} of {n_rows:,} rows are used, drawn at random: the share of any kind of row is "
-        f"within {error:.4f} of that among all rows, with probability .95."
-    )

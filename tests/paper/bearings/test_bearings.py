@@ -159,7 +159,7 @@ def test_drawn_waveforms_are_covariances_of_segments_and_responses():
 
 
 def instant_trials(trials, path):
-    """Results of trials, whatever they would measure."""
+    """Results of trials, not measured but made up."""
     found = []
     for trial in trials:
         settings = trial.settings

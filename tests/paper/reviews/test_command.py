@@ -1,4 +1,4 @@
-"""What a person sees of `covshift reproduce reviews`."""
+"""Output of `covshift reproduce reviews`."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from tests.datasets.made_folders import make_review_arrays
 
 def test_reviews(tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    # Every trial at once, whatever it would measure.
+    # Every trial at once, without measuring.
     monkeypatch.setattr("covshift.paper.reviews.study.run_review_trials", instant_reviews)
     data = make_review_arrays(tmp_path / "data")
     out = tmp_path / "out"

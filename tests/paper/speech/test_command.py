@@ -1,4 +1,4 @@
-"""What a person sees of `covshift reproduce speech`."""
+"""Output of `covshift reproduce speech`."""
 
 import os
 import signal

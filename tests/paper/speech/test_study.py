@@ -168,7 +168,7 @@ def test_guesses_are_called_guesses():
 
 
 def test_what_is_left_with_one_speaker_does_not_lift_the_correction_of_others():
-    """DAE failed but for one speaker: the p-values of the others are corrected all the same."""
+    """DAE failed except for one speaker: the p-values of the others are corrected all the same."""
     rng = np.random.RandomState(2)
     base = rng.uniform(0.5, 0.6, 40)
     records = []

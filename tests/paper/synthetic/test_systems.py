@@ -22,7 +22,7 @@ CELLS = {(data_set, system) for data_set in DATA_SETS for system in SYSTEMS}
 HALF_A_DIGIT = 0.0005  # of a printed accuracy
 # By the paper's own accuracies they are +78 and +2.5.
 SLIPS = {("radial", "IW+LSPC"), ("periodic", "SF")}
-# Means of ratios are not ratios of means where the baseline is drawn anew in each trial, as the
+# Means of ratios are not ratios of means where the baseline is drawn again in each trial, as the
 # bases of LSPC are: they may lie higher by the squared relative spread of the baseline.
 DRAWN_BASELINE = 0.5
 

@@ -192,7 +192,7 @@ def _monitor(
         read_history,
     )
     from covshift.tables.monitoring_series import monitor_series
-    from covshift.tables.table_words import CANNOT_SEE
+    from covshift.tables.monitoring_words import CANNOT_SEE
 
     digest = sha256(model.read_bytes()).hexdigest()
     fitted = load_model(model, trust)
@@ -264,7 +264,7 @@ def _monitor_recordings(
 
 
 def _print_series(found: dict[str, Any], alert: float | None) -> None:
-    from covshift.tables.table_words import say_covered  # imported here: --help stays fast
+    from covshift.tables.monitoring_words import say_covered  # imported here: --help stays fast
 
     measure = found["objective"].replace("_", " ")
     if len(found["batches"]) == 1:
