@@ -22,7 +22,6 @@ THROUGH = {
     "tables/model_updates.py": "cli/test_monitor.py",
     "tables/monitoring_report.py": "cli/test_monitor.py",
     "tables/monitoring_words.py": "cli/test_monitor.py",
-    "tables/table_words.py": "cli/test_snapshots.py",
 }
 
 
