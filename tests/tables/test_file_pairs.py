@@ -179,3 +179,14 @@ def test_the_command(path, tmp_path):
     options = ["--label", "label", "--domain", "site", "--target-domain", "D"]
     options += ["--adapter", "none", "--out", tmp_path / "model.skops"]
     assert "Training rows: 150; new rows: 50" in succeed("adapt", path, *options)
+
+
+def test_columns_that_one_file_lacks_are_no_features(tmp_path):
+    rows = pd.DataFrame({"a": np.arange(40.0) % 9, "b": 1.0, "c": np.arange(40) % 7})
+    rows.assign(label=["no", "yes"] * 20).to_csv(tmp_path / "train.csv", index=False)
+    rows.drop(columns="b").assign(d=3).to_csv(tmp_path / "new.csv", index=False)
+    found = read_pair(tmp_path / "train.csv", tmp_path / "new.csv", label="label")
+    assert list(found.X_train.columns) == list(found.X_new.columns) == ["a", "c"]
+    notes = " ".join(found.notes)
+    assert "'b'" in notes
+    assert "'d'" in notes

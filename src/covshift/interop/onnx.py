@@ -84,6 +84,8 @@ class Graph:
         """Add a constant; numbers are in double precision unless they are integers."""
         array = np.asarray(values)
         if array.dtype.kind == "f":
+            # Computed in double precision inside, as the model does: sums of many small terms would
+            # differ.
             array = array.astype(np.float64)
         name = f"constant{len(self._constants)}"
         self._constants.append(self._onnx.numpy_helper.from_array(array, name))
@@ -91,6 +93,7 @@ class Graph:
 
     def add(self, operator: str, *inputs: str, **attributes: Any) -> str:
         """Add an operator; return the name of its result."""
+        # Names of values must be unique in a graph; the number of the operator makes them so.
         name = f"{operator.lower()}{len(self._nodes)}"
         self._nodes.append(
             self._onnx.helper.make_node(operator, list(inputs), [name], **attributes)
@@ -105,6 +108,7 @@ class Graph:
     def output(self, name: str, value: str, dtype: npt.DTypeLike, *columns: int) -> None:
         """Give a value a name and make it an output of rows, by columns if there are some."""
         kind = self._onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        # A node of its own gives the output its name, whatever the value is called within.
         self._nodes.append(self._onnx.helper.make_node("Identity", [value], [name]))
         self._outputs.append(
             self._onnx.helper.make_tensor_value_info(name, kind, ["rows", *columns])
@@ -496,6 +500,8 @@ def _compare(onnx: Any, exported: Any, model: Any, domain: Any, n_features: int)
     """Run the graph on random rows, and refuse to hand out one that is not the model."""
     X = np.random.RandomState(0).standard_normal((ROWS_CHECKED, n_features)).astype(np.float32)
     where = {} if domain is None else {"sample_domain": domain}
+    # The graph was written from formulas, a second time beside the model's own code: that both
+    # agree is checked for every export.
     values = onnx.reference.ReferenceEvaluator(exported).run(None, {"X": X})
     for output, value in zip(exported.graph.output, values, strict=True):
         with (

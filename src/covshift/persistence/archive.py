@@ -78,6 +78,8 @@ def check_members(archive: ZipFile, max_bytes: int, names: re.Pattern[str] = MEM
         name = member.filename
         if not names.fullmatch(name):
             raise ModelFileError(f"It has an unexpected member {name[:100]!r}.")
+        # Which of two members is read depends on the reader: one could be checked and the other
+        # used.
         if name in seen:
             raise ModelFileError(f"It has two members named {name}.")
         seen.add(name)
@@ -87,6 +89,8 @@ def check_members(archive: ZipFile, max_bytes: int, names: re.Pattern[str] = MEM
             )
     # Python's zipfile stops at the declared size: no more is ever decompressed.
     packed = sum(member.compress_size for member in archive.infolist())
+    # Parsed JSON takes many times the memory of its text, so that its limit is lower than that of
+    # arrays, and grows with the file: small models have small descriptions.
     schema_limit = min(MAX_SCHEMA_BYTES, FREE_SCHEMA_BYTES + SCHEMA_BYTES_PER_BYTE * packed)
     limits = {SCHEMA: schema_limit, CARD: MAX_CARD_BYTES}
     for member in archive.infolist():
@@ -124,6 +128,8 @@ def unpack(archive: ZipFile) -> tuple[io.BytesIO, dict[str, str]]:
 
 def _check_density(text: bytes) -> None:
     """Refuse JSON of many small values, which would take far more memory than its text."""
+    # Separators within texts do not count. The pattern cannot backtrack (++ and *+), or a text
+    # made for it would take for ever.
     outside = TEXTS.sub(b"", text)
     n_values = outside.count(b",") + outside.count(b"[") + outside.count(b"{")
     if n_values > 1000 + len(text) / MIN_BYTES_PER_VALUE:
@@ -143,6 +149,7 @@ def check_array(archive: ZipFile, name: str) -> tuple[int, ...]:
         if read_header is None:
             raise ModelFileError(f"Its array {name} is of an unknown version.")
         shape, _, dtype = read_header(file)
+        # NumPy would allocate what the header declares before it sees that less follows.
         n_bytes = archive.getinfo(name).file_size - file.tell()
     # An itemsize of zero would allow any number of items.
     if dtype.hasobject or dtype.itemsize == 0:

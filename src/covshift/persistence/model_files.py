@@ -119,6 +119,8 @@ def save(
     make_document(model, card, {})  # tells what is wrong with a card before anything is written
     try:
         packed = pack_boosted(_without_trees(_without_cycles(model)))
+        # The archive of skops gets one more member, the card, which names the digest of each other
+        # member: no member can be exchanged unnoticed.
         content = io.BytesIO(skops.io.dumps(packed, compression=ZIP_DEFLATED))
         with ZipFile(content) as archive:
             unpacked, digests = unpack(archive)
@@ -207,9 +209,13 @@ def load(
         content, card = _open(Path(path), max_bytes)
         with ZipFile(content) as archive:
             unpacked, digests = unpack(archive)
+            # First the seal, then the description, then the objects: each step trusts only what the
+            # steps before it have checked.
             check_seal(archive.read(CARD), digests, key)
         with ZipFile(unpacked) as archive:
             SchemaAudit(archive, max_bytes).check()
+        # The audit has seen the description as it was written; only then old names are replaced, by
+        # names of ours.
         model = _build(skops, follow_moves(unpacked), [*TRUSTED, *names])
         if not isinstance(model, BaseEstimator | StoredModel):
             raise ModelFileError(f"It holds a {type(model).__name__}, which is not a model.")
@@ -286,6 +292,7 @@ def _build(skops: Any, content: io.BytesIO, trusted: list[str]) -> Any:
     try:
         return skops.io.load(content, trusted=trusted)
     except UntrustedTypesFoundException:
+        # skops names the first type that it meets; the user should see all of them at once.
         names = _untrusted_in(skops, content.getvalue(), trusted)
     raise UntrustedTypesError(
         explain_untrusted(names, f"load(path, trusted={names})", "`trusted`"), names
@@ -343,6 +350,7 @@ def _one_error(path: Any) -> Iterator[None]:
     except ModelFileError as error:
         raise ModelFileError(f"Cannot read the model {path}: {_one_line(error)}") from None
     except Exception as error:  # the file decides what goes wrong: any error is its fault
+        # The file system's own message names the file and is clearer than ours.
         if isinstance(error, OSError) and error.filename is not None:
             raise  # no such file, no permission
         if not is_model_file(path):

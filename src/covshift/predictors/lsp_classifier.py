@@ -53,6 +53,7 @@ from covshift.kernels.drawn_rows import deal_folds, draw_rows
 from covshift.kernels.gaussian_kernels import gaussian, squares_to_bases
 from covshift.predictors._gaussian_classifier import GaussianClassifier
 from covshift.row_checks import check_magnitude
+from covshift.shared_docs import documented_like
 from covshift.solvers.threads import one_blas_thread
 
 # Losses (..., k) of rows from their probabilities (..., k, C) and class weights (k, C).
@@ -443,8 +444,9 @@ class LSPClassifier(GaussianClassifier):
         self.criterion = criterion
         self.random_state = random_state
 
+    @documented_like(GaussianClassifier.predict)
     def predict_proba(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
-        """Class probabilities of rows, in the order of ``classes_``; parameters as in ``predict``.
+        """Return the class probabilities of rows, in the order of ``classes_``.
 
         Returns
         -------
@@ -453,6 +455,7 @@ class LSPClassifier(GaussianClassifier):
         dtype, probabilities = self._scores(X, sample_domain)
         return probabilities.astype(dtype, copy=False)
 
+    @documented_like(predict_proba)
     def predict_log_proba(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
         """Return the logarithms of the class probabilities; minus infinity where they are zero."""
         with np.errstate(divide="ignore"):

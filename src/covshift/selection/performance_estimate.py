@@ -249,9 +249,10 @@ def estimate_performance(
         ``objective``, ``assumption``, ``estimates``, ``quantities``, ``n_labels`` and
         ``distribution``.
 
-    Notes ----- Formula, assumptions and coefficients:
-    ``covshift/selection/performance_estimate.py``. Measured on real tasks:
-    docs/results/prediction-sets.md.
+    Notes
+    -----
+    Formula, assumptions and coefficients: ``covshift/selection/performance_estimate.py``.
+    Measured on real tasks: docs/results/prediction-sets.md.
 
     **Cost**: prediction of the rows, and about ten fits of a logistic regression to at most 1,000
     rows of each kind.

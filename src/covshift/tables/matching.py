@@ -313,11 +313,11 @@ def _check_magnitudes(frame: Any, kinds: Mapping[str, Kind], which: str, rows: A
         # Not the absolute values: a copy of each column would take memory.
         largest = max(np.fmax.reduce(values, initial=0.0), -np.fmin.reduce(values, initial=0.0))
         if largest > limit:
-            row = int(np.nanargmax(np.abs(values)))
+            row = rows[int(np.nanargmax(np.abs(values)))] + 1
             raise TableError(
                 f"Column {listed([name])} of the {which} table holds magnitudes up to "
-                f"{largest:.1e} (row {rows[row] + 1}); above {limit:.0e} they overflow once "
-                f"squared. Correct such values, or leave the column out: --ignore {quoted(name)}."
+                f"{largest:.1e} (row {row}); above {limit:.0e} they overflow once squared. "
+                f"Correct such values, or leave the column out: --ignore {quoted(name)}."
             )
 
 
