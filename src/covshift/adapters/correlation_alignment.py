@@ -127,7 +127,7 @@ def _precisions_of(covariance: FloatArray) -> FloatArray:
 def _intensity_from(fourths: float, n: int, covariance: FloatArray) -> float:
     """Return the intensity a from the sum of the fourth powers of the lengths of the n rows z."""
     precisions, variances = _precisions_of(covariance), np.diagonal(covariance)
-    m = max(1, np.count_nonzero(precisions))
+    m = max(1, int(np.count_nonzero(precisions)))
     roots = np.sqrt(precisions)
     R_squares = float(np.square(roots[:, None] * covariance * roots).sum())
     trace = float((variances * precisions).sum())
