@@ -7,6 +7,7 @@ from scipy import sparse
 
 from covshift.kernels.row_blocks import (
     KEPT_BYTES,
+    _cut_evenly,
     blocks_are_kept,
     pick_ascending_rows,
     view_rows,
@@ -34,3 +35,11 @@ def test_rows_in_a_run_are_not_copied(rows):
     picked = pick_ascending_rows(X, np.array(rows))
     assert_array_equal(picked, X[rows])
     assert np.shares_memory(picked, X) == (rows not in ([0, 2, 3], [1, 4]))
+
+
+def test_blocks_are_as_few_as_their_width_allows():
+    """Each block has a cost of its own: what fits into one is not cut."""
+    assert _cut_evenly(np.zeros(100, dtype=int), 200).tolist() == [0, 100]
+    assert _cut_evenly(np.zeros(100, dtype=int), 50).tolist() == [0, 50, 100]
+    assert _cut_evenly(np.repeat([0, 1], [40, 60]), 30).tolist() == [0, 40, 70, 100]
+    assert _cut_evenly(np.arange(100), 30).tolist() == [0, 33, 66, 100]  # not one for each class

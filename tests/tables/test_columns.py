@@ -2,12 +2,21 @@
 
 import math
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from covshift.tables.columns import _to_numbers, guess_number_style, to_booleans, to_dates, trim
+from covshift.tables.columns import (
+    _to_numbers,
+    column_numbers,
+    guess_number_style,
+    to_booleans,
+    to_dates,
+    trim,
+)
 from covshift.tables.schema_detection import ColumnTypes, _choose_number_style
 
 DIGITS = "0123456789"
@@ -77,6 +86,11 @@ def test_the_slow_reading_reads_numbers(cell):
     expected = float(cell.replace(",", "").replace("'", ""))
     assert naive_number(cell, "point") == expected
     assert _to_numbers(pa.array([cell]), "point").to_pylist() == [expected]
+
+
+def test_durations_are_read_in_days():
+    durations = pd.Series(pd.to_timedelta(["1 day", "36 h", None, "-12 h"]))
+    np.testing.assert_array_equal(column_numbers(durations), [1.0, 1.5, np.nan, -0.5])
 
 
 def test_infinite_numbers_are_missing():
