@@ -180,11 +180,14 @@ def judge(drawn, path, files=None, objective=ACCURACY):
     hidden = drawn.without_target_labels()
     bench, tests = restore(hidden, path, SEED)
     bench.metric = METRICS[objective]
-    beta, expected = files or (expected_gains.coefficients(), expected_scores.coefficients())
+    beta, expected = files or (
+        expected_gains.gain_coefficients(),
+        expected_scores.score_coefficients(),
+    )
     balanced = objective == BALANCED
     with (
-        mock.patch.object(expected_gains, "coefficients", return_value=beta),
-        mock.patch.object(expected_scores, "coefficients", return_value=expected),
+        mock.patch.object(expected_gains, "gain_coefficients", return_value=beta),
+        mock.patch.object(expected_scores, "score_coefficients", return_value=expected),
     ):
         choice = choose(
             bench, "rehearsals", n_members=N_MEMBERS, objective=objective, reweighed=not balanced
@@ -378,7 +381,7 @@ def main():
     given = (options.coefficients, options.expectations)
     if any(given):
         texts = [None if one is None else json.loads(one.read_text()) for one in given]
-        own = expected_gains.coefficients(), expected_scores.coefficients()
+        own = expected_gains.gain_coefficients(), expected_scores.score_coefficients()
         origins[f"of {', '.join(one.name for one in given if one)}"] = [
             shipped if one is None else one for one, shipped in zip(texts, own, strict=True)
         ]

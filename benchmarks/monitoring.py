@@ -38,7 +38,7 @@ from sklearn.linear_model import LogisticRegression
 
 from covshift import AdaptedClassifier, DomainStandardScaler
 from covshift.predictors.objectives import ACCURACY
-from covshift.selection.performance_estimate import coefficients, predict_score
+from covshift.selection.performance_estimate import performance_coefficients, predict_performance
 from covshift.tables import TableClassifier, match_tables
 from covshift.tables.monitoring_batch import MAX_ROWS, SERIES_LEVEL, Sample, compare_batch
 from covshift.tables.table_models import estimate_score
@@ -311,7 +311,7 @@ def detection(number, strengths):
 def alerts_of(batch):
     """Return whether a batch gives an alert, by each reading."""
     quantities = batch["quantities"]
-    expected = predict_score(quantities, coefficients()[ACCURACY])
+    expected = predict_performance(quantities, performance_coefficients()[ACCURACY])
     alert = quantities["reference"] - ALERT_MARGIN
     chance = expected.below(alert)
     return {

@@ -36,7 +36,7 @@ from sklearn.preprocessing import StandardScaler
 from stored_votes import MODELS, OBJECTIVES, VOTE, model_of, read_all
 
 from covshift import AdaptedClassifier, stack_domains
-from covshift.selection.performance_estimate import estimate_performance, predict_score
+from covshift.selection.performance_estimate import estimate_performance, predict_performance
 
 COLLECTIONS = ("employment_ma", "car_loan_synthetic")
 CHUNK, MOVED = 500, 0.03
@@ -117,7 +117,7 @@ def chunk_estimates(collection, learner, data, fitted):
             {
                 "collection": collection, "learner": learner, "chunk": start // CHUNK,
                 "true": float(np.mean(predicted == truth)), "source": estimate.reference,
-                "estimate_performance": predict_score(estimate.quantities, fitted).value,
+                "estimate_performance": predict_performance(estimate.quantities, fitted).value,
                 "NannyML's CBPE": cbpe(held.scores, of_held, held.y, P, of_new),
                 **estimate.estimates,
             }

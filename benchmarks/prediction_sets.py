@@ -40,7 +40,7 @@ from covshift.predictors.objectives import METRICS, decide_classes
 from covshift.predictors.prediction_sets import (
     UNWEIGHTED,
     Evidence,
-    decide,
+    decide_coverage,
     gather_evidence,
     margin_of,
 )
@@ -49,9 +49,9 @@ from covshift.selection.performance_estimate import (
     SEPARATED,
     Scored,
     compare_rows,
-    lean,
-    predict_score,
-    quantities_of,
+    lean_on_calibration,
+    performance_quantities,
+    predict_performance,
 )
 
 ALPHA = 0.1
@@ -161,7 +161,7 @@ def judge_estimates(stored, model, objective, compared, *, reweighed):
         held, of_held, stored.X_target, model.target, of_new, objective,
         float(np.mean(drops)) if drops else 0.0,
     )  # fmt: skip
-    quantities, estimates = quantities_of(scored, compared)
+    quantities, estimates = performance_quantities(scored, compared)
     return {
         "quantities": quantities,
         "estimates": estimates,
@@ -233,7 +233,7 @@ def fit_performance(frame, agreement=AGREEMENT):
             mean = fit_mean(frame[~out], weights[~out])
             combined = matrix(frame[out], [*mean]) @ np.array([*mean.values()])
             calibrated = matrix(frame[out], ["reference"]) - matrix(frame[out], [CALIBRATED])
-            expected = lean(combined, calibrated[:, 0], agreement)
+            expected = lean_on_calibration(combined, calibrated[:, 0], agreement)
             residuals[out] = frame.loc[out, "true"].to_numpy() - expected
     D = matrix(frame, DIFFICULTY)
     gamma = fit_ridge(D, np.log(np.abs(residuals) + SMALLEST), weights, DIFFICULTY)
@@ -253,7 +253,9 @@ def left_out(frame, agreement=AGREEMENT):
     for cluster in frame["cluster"].unique():
         fitted = fit_performance(frame[frame["cluster"] != cluster], agreement)
         part = frame[frame["cluster"] == cluster].copy()
-        found = [predict_score(one, fitted).interval().clipped(0, 1) for one in part["quantities"]]
+        found = [
+            predict_performance(one, fitted).interval().clipped(0, 1) for one in part["quantities"]
+        ]
         for field in ("value", "low", "high"):
             part[field] = [getattr(one, field) for one in found]
         parts.append(part)
@@ -327,7 +329,7 @@ def set_frame(records, margin=None):
     """
     rows = []
     for record in records:
-        promise, names = decide(Evidence(**record["evidence"]), ALPHA)
+        promise, names = decide_coverage(Evidence(**record["evidence"]), ALPHA)
         share = margin_of(names) if margin is None else margin(record["cluster"])
         used = f"{UNION} {share}" if len(names) > 1 else names[0]
         covered, size = record["covered"], record["size"]

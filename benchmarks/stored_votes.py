@@ -23,7 +23,7 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from covshift.predictors.objectives import METRICS
-from covshift.selection.expected_gains import QUANTITIES, coefficients
+from covshift.selection.expected_gains import QUANTITIES, gain_coefficients
 from covshift.selection.rehearsals import SOURCE_DOMAINS, pseudo_targets
 from covshift.selection.vote import mix_probabilities, vote_weights
 
@@ -135,7 +135,7 @@ def read_all(data, results, cache, n_jobs=1, fresh=None):
     gains = []
     for number, objective in enumerate(OBJECTIVES):
         cases = [one.cases[number] for one in stored]
-        of_package = np.array([coefficients()[objective][name] for name in QUANTITIES])
+        of_package = np.array([gain_coefficients()[objective][name] for name in QUANTITIES])
         betas = left_out_coefficients(cases[: len(design)])
         gains.append([one.features @ betas.get(one.task.cluster, of_package) for one in cases])
     return stored, [dict(zip(OBJECTIVES, one, strict=True)) for one in zip(*gains, strict=True)]

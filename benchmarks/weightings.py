@@ -36,7 +36,7 @@ from stored_votes import BALANCED, OBJECTIVES, read_all
 
 from covshift.predictors.class_proportions import SHARE_PRIOR, share_ratios
 from covshift.predictors.objectives import METRICS, decide_classes
-from covshift.selection.expected_gains import coefficients
+from covshift.selection.expected_gains import gain_coefficients
 from covshift.selection.label_tasks import CLASSES
 from covshift.selection.rehearsals import SOURCE_DOMAINS
 from covshift.selection.vote import mix_probabilities
@@ -157,7 +157,7 @@ def judge(stored, gains, of_all):
         by_name["closeness"] = next(iter(by_name.values()))
         moved = closeness_differences(stored, case, objective)
         if moved is not None:
-            factor = coefficients()[objective][SOURCE_DOMAINS]
+            factor = gain_coefficients()[objective][SOURCE_DOMAINS]
             by_name["closeness"] = softmax_weights(
                 expected + factor * moved, allowed, case.plain, SOFTMAX[0]
             )

@@ -20,9 +20,7 @@ THROUGH = {
     "predictors/_gaussian_classifier.py": "predictors/test_lsp_classifier.py",
     "predictors/gaussian_kernel_ridge.py": "selection/test_label_tasks.py",
     "tables/model_updates.py": "cli/test_monitor.py",
-    "tables/monitoring_report.py": "cli/test_monitor.py",
     "tables/monitoring_words.py": "cli/test_monitor.py",
-    "tables/table_words.py": "cli/test_snapshots.py",
 }
 
 

@@ -16,7 +16,7 @@ from covshift.output_files import write_whole
 def way(request, monkeypatch):
     """Both ways to write: with a file that has no name yet, and with a temporary name."""
     if request.param == "named":
-        monkeypatch.setattr(files, "open_unnamed", lambda folder: None)
+        monkeypatch.setattr(files, "_open_unnamed", lambda folder: None)
 
 
 @pytest.mark.usefixtures("way")

@@ -3,8 +3,12 @@
 import importlib
 import inspect
 import re
+from pathlib import Path
 
 import pytest
+
+import covshift
+from covshift.shared_docs import read_entries, read_sections
 
 # The modules of the table of public names.
 MODULES = ["covshift", "covshift.datasets", "covshift.measures", "covshift.selection"]
@@ -38,6 +42,38 @@ def test_parameters_example_and_cost(value):
     assert ">>> " in text
     if not value.__module__.startswith("covshift.diagnosis"):
         assert "**Cost**: " in text
+
+
+def public_methods():
+    """Methods of public classes that this package defines, each once."""
+    found = {}
+    for module in MODULES:
+        namespace = importlib.import_module(module)
+        for name in namespace.__all__:
+            value = getattr(namespace, name)
+            if not hasattr(value, "fit") and not hasattr(value, "split"):
+                continue
+            for method in (one for one in dir(value) if not one.startswith("_")):
+                function = inspect.unwrap(getattr(value, method))
+                if getattr(function, "__module__", "").startswith("covshift"):
+                    found[function] = f"{name}.{method}"
+    return [pytest.param(function, id=name) for function, name in found.items()]
+
+
+@pytest.mark.parametrize("method", public_methods())
+def test_methods_describe_their_parameters(method):
+    text = inspect.getdoc(method)
+    if text.startswith("Refuse: "):
+        return
+    described = read_entries(read_sections(text).get("Parameters", ""))
+    parameters = {name for name in inspect.signature(method).parameters if name != "self"}
+    assert parameters <= described.keys()
+
+
+def test_sections_have_a_line_for_their_title():
+    """A text that is wrapped again may swallow it."""
+    for path in (Path(covshift.__file__).parent).rglob("*.py"):
+        assert not re.findall(r"^ +[A-Z][a-z ]+ -{4,} ?\w.*", path.read_text(), re.MULTILINE), path
 
 
 @pytest.mark.parametrize(

@@ -213,15 +213,20 @@ def run_methods(options):
         sys.exit(f"Stopped: {reason}. Results up to here are kept; the same command resumes.")
 
 
-def read_scores(options):
-    """Return the scores of the results that the options name."""
+def read_chosen(options):
+    """Return the results that the options name, and the tasks that they may be of."""
     for path in options.results:
         if not path.is_file():
             sys.exit(f"{path} does not exist. `covshift-bench run` writes it.")
     lines = read_results(options.results, options.size, every_seed=True)
     tasks = tasks_of_results(lines, options)
     rows = {task.name: task.rows for task in tasks}  # a task that was drawn again has others
-    lines = [line for line in lines if rows.get(line["task"]) == line["rows"]]
+    return [line for line in lines if rows.get(line["task"]) == line["rows"]], tasks
+
+
+def read_scores(options):
+    """Return the scores of the results that the options name."""
+    lines, tasks = read_chosen(options)
     if options.complete:
         lines = summary.complete_lines(lines)
     scored = summary.score_results(lines, tasks)
@@ -258,6 +263,8 @@ def print_summary(options):
         summaries.to_csv(options.out / "summary.csv", index=False, float_format="%.5g")
         table = summary.task_table(scored)
         table.to_csv(options.out / "tasks.csv", index=False, float_format="%.4f")
+        costs = summary.cost_table(read_chosen(options)[0])
+        costs.to_csv(options.out / "costs.csv", index=False, float_format="%.4g")
         scored.to_csv(options.out / "scores.csv", index=False, float_format="%.5g")
         scored.to_parquet(options.out / "scores.parquet", index=False)
 

@@ -319,6 +319,22 @@ def task_table(scored):
     return wide[list(dict.fromkeys(scored["method"]))].reset_index()
 
 
+def cost_table(lines):
+    """Return what the calls of each method cost, on tasks that are not compared as well."""
+    calls = pd.DataFrame([line for line in lines if line["seconds"] is not None])
+    return (
+        calls.groupby("method")
+        .agg(
+            calls=("seconds", "size"),
+            mean_seconds=("seconds", "mean"),
+            most_seconds=("seconds", "max"),
+            most_megabytes=("megabytes", "max"),
+        )
+        .sort_values("mean_seconds", ascending=False)
+        .reset_index()
+    )
+
+
 def run_text(scored):
     """Return how much was compared, and what it cost with all seeds, as one line."""
     first = scored[scored["metric"] == next(iter(PLAIN))]

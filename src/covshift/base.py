@@ -94,9 +94,12 @@ class DomainTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         return self.transform(X, sample_domain=sample_domain, allow_source=True)
 
     def adapt_target(self, X: Any, domain: int | str | None = None) -> Self:
-        """Learn a new target domain without the training data, for adapters that can.
+        """Refuse: a new target domain needs the source rows as well, so refit.
 
-        This one cannot: its fit needs source and target rows together.
+        Raises
+        ------
+        RefitNeededError
+            Always.
         """
         raise RefitNeededError(
             f"{type(self).__name__} cannot learn a new target on its own: refit it on the "

@@ -42,7 +42,7 @@ def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     path = Path(os.path.realpath(path))
     temporary = temporary_beside(path)
     try:
-        unnamed = open_unnamed(path.parent)
+        unnamed = _open_unnamed(path.parent)
         if unnamed is None:
             with temporary.open("wb") as file:
                 write(file)
@@ -132,7 +132,7 @@ def _flush_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-def open_unnamed(folder: Path) -> IO[bytes] | None:
+def _open_unnamed(folder: Path) -> IO[bytes] | None:
     """Return a new file in the folder that has no name yet, or None where that cannot be."""
     if not hasattr(os, "O_TMPFILE") or not os.path.isdir("/proc/self/fd"):
         return None

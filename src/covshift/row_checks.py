@@ -180,7 +180,7 @@ def check_width(estimator: Any, shape: tuple[int, int], *, reset: bool) -> None:
 
 
 def is_dask(X: Any) -> bool:
-    """Return whether X is an array or a frame of Dask, without importing it."""
+    """Check whether X is an array or a frame of Dask, without importing it."""
     return type(X).__module__.startswith("dask.")
 
 

@@ -26,7 +26,7 @@ from covshift import (
     to_numpy,
 )
 from covshift.adapters import _filter_minimization
-from covshift.solvers.device_arrays import to_numpy as array_to_numpy
+from covshift.solvers.device_arrays import copy_to_host as array_to_numpy
 from tests.array_libraries import LIBRARIES, ON_GPU, ON_PROCESSOR, to_torch, without_torch
 from tests.shifted import make_problem
 

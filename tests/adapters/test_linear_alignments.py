@@ -278,6 +278,22 @@ def test_shrinkage_is_that_of_ledoit_and_wolf(shape):
     assert_allclose(C, twins.mean_and_covariance(X, expected)[1], rtol=1e-7, atol=1e-10)
 
 
+@pytest.mark.parametrize("constant", [0.0, 0.1, -1e9])
+@pytest.mark.parametrize("adapter", [CorrelationAlignment, LinearMongeAlignment])
+def test_constants_change_nothing(adapter, constant):
+    """They have no correlations, which are what is shrunk."""
+    rng = np.random.RandomState(0)
+    X, sample_domain = rng.standard_normal((200, 4)), np.repeat([0, -1], 100)
+    X[sample_domain < 0] = X[sample_domain < 0] * 1.5 + 1
+    wider = np.column_stack([X, np.full(200, constant)])
+    narrow, wide = (adapter().fit(rows, sample_domain=sample_domain) for rows in (X, wider))
+    assert_allclose(wide.shrinkages_, narrow.shrinkages_, rtol=1e-12)
+    expected = narrow.transform(X, sample_domain=sample_domain, allow_source=True)
+    moved = wide.transform(wider, sample_domain=sample_domain, allow_source=True)
+    assert_allclose(moved[:, :4], expected, atol=1e-9)
+    assert_allclose(moved[:, 4], constant)
+
+
 def test_shrinkage_where_there_is_nothing_to_shrink():
     for X in (np.ones((5, 3)), np.ones((1, 3)), np.arange(5.0)[:, None], 1e-300 * np.eye(3)):
         assert mean_and_covariance(X, None)[2] == 0.0

@@ -32,7 +32,7 @@ def read_summary(name):
 
 SUMMARIES = {name: read_summary(name) for name in ("held-out", "fresh")}
 PAGE = (RESULTS / "benchmark.md").read_text(encoding="utf-8")
-# What follows is on the ground of others, with tables of its own.
+# The rest is on the ground of others, with tables of its own.
 OWN = PAGE[: PAGE.index("## The simulated part")]
 
 

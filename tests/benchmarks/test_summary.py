@@ -12,6 +12,7 @@ from covshift_bench.summary import (
     cluster_mean,
     compare_paired,
     complete_lines,
+    cost_table,
     log_loss,
     run_text,
     score,
@@ -271,6 +272,20 @@ def test_the_cost_of_a_run_has_all_seeds_and_each_method_once():
     assert text == (
         f"3 methods on 6 tasks in 5 clusters: {sum(seconds) / 3600:.2f} processor hours"
     )
+
+
+def test_costs_are_of_all_calls():
+    lines = made_up_results(n_tasks=6)[1]
+    again = [line | {"seed": 1, "seconds": 9.0} for line in lines if line["method"] == "mine"]
+    costs = cost_table([*lines, *again, lines[0] | {"method": "made together", "seconds": None}])
+    assert set(costs["method"]) == {"mine", *PLAIN.values()}
+    for row in costs.itertuples():
+        calls = [x for x in [*lines, *again] if x["method"] == row.method]
+        known = [x["seconds"] for x in calls if x["seconds"] is not None]
+        assert row.calls == len(known)
+        assert row.mean_seconds == pytest.approx(sum(known) / len(known))
+        assert row.most_seconds == max(known)
+        assert row.most_megabytes == max(x["megabytes"] for x in calls if x["seconds"] is not None)
 
 
 def test_intervals_resample_clusters():

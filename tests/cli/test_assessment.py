@@ -122,7 +122,7 @@ def test_scores_of_an_earlier_run_change_nothing_but_the_time(made, tmp_path, mo
     def refuse(*arguments):
         raise AssertionError("a candidate was scored again")
 
-    monkeypatch.setattr(bench, "run_scene", refuse)
+    monkeypatch.setattr(bench, "_run_scene", refuse)
     out = tmp_path / "model.skops"
     text = adapt(made, out, "--max-risk", "1", "--from", made["scores"])
     assert text.replace(str(out), "") == made["printed"].replace(str(made["model"]), "")
@@ -140,7 +140,7 @@ def test_scores_of_other_rows_are_refused(made, tmp_path):
     out = tmp_path / "m"
     result = run("adapt", made["train"], made["new"], *options, "--from", made["scores"],
                  "--out", out)  # fmt: skip
-    words = "The scores in scores.npz are of other rows or settings. Run diagnose again, or leave"
+    words = "The scores in scores.npz belong to other rows or settings. Run diagnose again"
     assert_refused(result, "adapt", words)
     assert not out.exists()
 

@@ -68,7 +68,7 @@ def test_exit_codes(made):
 
 def test_what_is_said_of_one_batch(made):
     shown = succeed("monitor", made.model, made.fine)
-    assert "Expected accuracy: 0.900 (0.800 to 0.990), 90 % interval" in shown
+    assert "Expected accuracy: 0.900 (90 % interval 0.800 to 0.990)" in shown
     assert "held-out training rows it was 0.950" in shown
     assert "Rows without labels cannot show whether rows like these now have other labels" in shown
     labeled = write(made.folder / "labeled.csv", rows(200, seed=2))

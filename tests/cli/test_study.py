@@ -42,7 +42,7 @@ def instant(monkeypatch):
     """Results at once, of one data set, and no pictures."""
     made_records.calls.clear()
     monkeypatch.setattr(synthetic_study, "declare", declare_radial)
-    monkeypatch.setattr(synthetic_study, "run_trials", instant_trials)
+    monkeypatch.setattr(synthetic_study, "run_synthetic_trials", instant_trials)
     monkeypatch.setattr(synthetic_figures, "draw_figures", lambda seed: [])
     monkeypatch.setenv("COLUMNS", "80")
 
@@ -145,18 +145,18 @@ def test_fresh_starts_over(command, tmp_path):
 
 
 def test_ctrl_c_and_on(command, monkeypatch, tmp_path):
-    monkeypatch.setattr(synthetic_study, "run_trials", interrupted_trials)
+    monkeypatch.setattr(synthetic_study, "run_synthetic_trials", interrupted_trials)
     result = run(*command, "--trials", 1, "--out", tmp_path)
     assert result.exit_code == 130
     assert result.stderr == "Interrupted. Run the same command again to resume.\n"
     assert not (tmp_path / "report.html").exists()
-    monkeypatch.setattr(synthetic_study, "run_trials", instant_trials)
+    monkeypatch.setattr(synthetic_study, "run_synthetic_trials", instant_trials)
     assert run(*command, "--trials", 1, "--out", tmp_path).exit_code == 0
     assert len(made_records.calls) == len(set(made_records.calls)) == len(declare_radial(1))
 
 
 def test_failures_are_told_and_the_report_is_written(command, monkeypatch, tmp_path):
-    monkeypatch.setattr(synthetic_study, "run_trials", failing_trials)
+    monkeypatch.setattr(synthetic_study, "run_synthetic_trials", failing_trials)
     result = run(*command, "--trials", 2, "--out", tmp_path)
     assert result.exit_code == 1
     head, *lines = result.stderr.splitlines()
@@ -167,7 +167,7 @@ def test_failures_are_told_and_the_report_is_written(command, monkeypatch, tmp_p
     assert result.stdout.splitlines()[-1] == f"Report: {tmp_path / 'report.html'}"
     assert "failed" in result.stdout
     assert (tmp_path / "report.html").exists()
-    monkeypatch.setattr(synthetic_study, "run_trials", instant_trials)
+    monkeypatch.setattr(synthetic_study, "run_synthetic_trials", instant_trials)
     assert run(*command, "--trials", 2, "--out", tmp_path).exit_code == 0
 
 

@@ -217,7 +217,7 @@ def test_outputs_that_cannot_be_are_found_first(made, tmp_path, monkeypatch):
 @pytest.mark.parametrize("command", ["adapt", "predict"])
 def test_a_disk_that_fills_up(made, tmp_path, monkeypatch, command):
     full = Path("/dev/full")
-    monkeypatch.setattr("covshift.output_files.open_unnamed", lambda _: full.open("wb"))
+    monkeypatch.setattr("covshift.output_files._open_unnamed", lambda _: full.open("wb"))
     out = tmp_path / "out.csv"
     out.write_text("old")
     first = [made["train"], made["new"], *QUICK]

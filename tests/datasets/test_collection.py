@@ -1,4 +1,4 @@
-"""What the loaders of users' folders share."""
+"""Rules that the loaders of users' folders share."""
 
 import numpy as np
 import pytest

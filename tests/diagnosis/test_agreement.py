@@ -24,7 +24,7 @@ from covshift.selection.assessment_words import (
     score_rows,
 )
 from covshift.selection.choice import Choice
-from covshift.selection.expected_scores import Chances, Predictive, coefficients
+from covshift.selection.expected_scores import Chances, Predictive, score_coefficients
 from covshift.selection.vote import fit_members, vote_weights
 from tests.diagnosis.made_domains import (
     CANDIDATES,
@@ -105,7 +105,7 @@ def draw_determinability(rng):
 
 def draw_expected(rng):
     """Predictive distributions of any place and width."""
-    probabilities = np.array(coefficients()["probabilities"])
+    probabilities = np.array(score_coefficients()["probabilities"])
     found = {}
     for name, middle, scale in (("plain", 0.75, 0.2), ("adapted", 0.75, 0.2), ("gain", 0.0, 0.08)):
         value = rng.normal(middle, scale)

@@ -267,7 +267,7 @@ def test_the_file_and_what_it_says(tmp_path):
 def test_a_wrong_graph_is_not_handed_out(monkeypatch):
     model = DomainStandardScaler().fit(X, **WHERE)
     monkeypatch.setattr(
-        "covshift.interop.onnx.add_step", lambda graph, rows, step, domain: graph.add("Neg", rows)
+        "covshift.interop.onnx._add_step", lambda graph, rows, step, domain: graph.add("Neg", rows)
     )
     with pytest.raises(RuntimeError, match="differs from the model in its Z"):
         to_onnx(model)

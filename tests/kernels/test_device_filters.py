@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from covshift.kernels.activations_and_norms import ACTIVATIONS
 from covshift.kernels.device_filters import DeviceProblems, device_losses, eager_passes
 from covshift.kernels.filter_losses import LOSSES
-from covshift.solvers.device_arrays import namespace_of, to_numpy
+from covshift.solvers.device_arrays import copy_to_host, namespace_of
 from tests.array_libraries import LIBRARIES
 from tests.kernels.test_filter_losses import assert_equals_twin, draw
 
@@ -45,7 +45,7 @@ def evaluate_on(asarray, W, arguments, which=None, phase=None, **settings):
     which = np.arange(len(W)) if which is None else which
     losses, gradients = evaluate(asarray(W[which]), asarray(which))
     assert gradients.dtype == problems.X.dtype
-    return to_numpy(losses), to_numpy(gradients)
+    return copy_to_host(losses), copy_to_host(gradients)
 
 
 @pytest.mark.parametrize("asarray", LIBRARIES)

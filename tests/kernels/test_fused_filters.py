@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from covshift.kernels.device_filters import eager_passes
-from covshift.solvers.device_arrays import namespace_of, to_numpy
+from covshift.solvers.device_arrays import copy_to_host, namespace_of
 from tests.array_libraries import HAS_GPU, to_torch
 from tests.kernels.test_device_filters import problems_of
 from tests.kernels.test_filter_losses import draw
@@ -42,7 +42,7 @@ def both(activation, epsilon=1e-8, norm_epsilon=1e-8, labeled=True, padding=0, *
             passes = eager_passes("joint", activation, epsilon, norm_epsilon, xp)
         else:
             passes = fused_filters.fused_passes(activation, epsilon, norm_epsilon, xp)
-        results.append([to_numpy(part) for part in passes(asarray(W.astype(dtype)), problems)])
+        results.append([copy_to_host(part) for part in passes(asarray(W.astype(dtype)), problems)])
     return results
 
 

@@ -28,7 +28,7 @@ from covshift.predictors.lsp_classifier import (
     _misclassification,
     _squared_error,
     class_probabilities,
-    fit_coefficients,
+    fit_lsp_coefficients,
 )
 from tests.shifted import make_problem
 from tests.twins import lspc_twins
@@ -67,11 +67,11 @@ def complements(fold_of):
 @pytest.mark.parametrize("lam", LAMBDAS)
 def test_coefficients(lam):
     expected = lspc_twins.coefficients(X, CODES, WEIGHTS, N_CLASSES, BASES, SIGMA, lam)
-    assert_allclose(fit_coefficients(P, CLASS_WEIGHTS, lam), expected, rtol=1e-9)
+    assert_allclose(fit_lsp_coefficients(P, CLASS_WEIGHTS, lam), expected, rtol=1e-9)
 
 
 def test_probabilities():
-    theta = fit_coefficients(P, CLASS_WEIGHTS, 1e-3)
+    theta = fit_lsp_coefficients(P, CLASS_WEIGHTS, 1e-3)
     shares = CLASS_WEIGHTS.sum(axis=0) / CLASS_WEIGHTS.sum()
     rows = np.concatenate([X, RNG.normal(0, 4, (50, 2)), [[99.0, 0.0]]])  # some far from all bases
     ours = class_probabilities(gaussian_mixture(rows, BASES, theta, SIGMA), shares)

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from covshift.paper.synthetic.report import gather, synthetic_document
+from covshift.paper.synthetic.report import gather_trials, synthetic_document
 from covshift.report.document import (
     make_cell,
     make_column,
@@ -41,7 +41,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     write_document(example_document(), folder, "example")
     write_document(sorting_document(), folder, "sorting")
-    write_document(synthetic_document(gather(made_records(2)), []), folder, "study")
+    write_document(synthetic_document(gather_trials(made_records(2)), []), folder, "study")
     return folder
 
 

@@ -36,10 +36,10 @@ from covshift.selection.expected_scores import (
     Views,
     _credited,
     chances,
-    coefficients,
     expect,
     label_stretch,
     quantities_of,
+    score_coefficients,
 )
 from covshift.selection.leaderboard import score_table
 from covshift.selection.rehearsals import KINDS, pseudo_targets
@@ -202,9 +202,9 @@ def test_the_file_has_coefficients_of_quantities_that_exist(objective):
     bench, table = run_bench(objective=objective)
     known = quantities_of(bench, objective, WEIGHTS, 0, table.allowed, reweighed=False)
     for model in MODELS:
-        fitted = coefficients()[objective][model]
+        fitted = score_coefficients()[objective][model]
         assert set(fitted.get("mean", {})) | set(fitted["log scale"]) <= set(known)
-        assert len(fitted["quantiles"]) == len(coefficients()["probabilities"])
+        assert len(fitted["quantiles"]) == len(score_coefficients()["probabilities"])
         assert (np.diff(fitted["quantiles"]) > 0).all()
     text = files("covshift.selection").joinpath("expected_scores.json").read_text()
     assert json.loads(text)["command"].startswith("python benchmarks/assessment.py")
@@ -214,7 +214,7 @@ def test_the_file_has_coefficients_of_quantities_that_exist(objective):
 def test_expected_scores_follow_the_formula(objective):
     bench, table = run_bench(objective=objective)
     quantities = quantities_of(bench, objective, WEIGHTS, 0, table.allowed, reweighed=False)
-    found, fitted = expect(quantities, objective), coefficients()[objective]
+    found, fitted = expect(quantities, objective), score_coefficients()[objective]
     means = {}
     for name in ("plain", "gain"):
         means[name] = sum(quantities[q] * b for q, b in fitted[name]["mean"].items())
@@ -452,7 +452,7 @@ def test_without_labels_probabilities_are_chances(objective):
 def test_chances_are_logistic(objective):
     quantities = {"one": 1.0, "log committee": -1.7}
     found = chances(quantities, 0.03, objective)._asdict()
-    for name, terms in coefficients()[objective]["chances"].items():
+    for name, terms in score_coefficients()[objective]["chances"].items():
         known = {**quantities, "expected gain": 0.03}
         total = sum(known[one] * beta for one, beta in terms.items())
         assert found[name] == pytest.approx(1 / (1 + exp(-total)))

@@ -194,6 +194,16 @@ def test_weights_reach_the_estimator_and_one_that_takes_none_fails_by_name():
     assert "sample_weight" in unable.error
 
 
+def test_kappa_is_the_mean_with_the_candidates_of_other_adapters():
+    bench = make_bench([*GOOD, plain()])
+    names = [one.adapter_name for one in bench.candidates]
+    said = [output.codes for output in bench.target]
+    for number, found in enumerate(SCORERS["kappa"](bench)):
+        others = [i for i, name in enumerate(names) if name != names[number]]
+        expected = np.mean([cohen_kappa_score(said[number], said[i]) for i in others])
+        assert found == pytest.approx(expected)
+
+
 def test_a_constant_candidate_has_no_kappa_with_anybody():
     bench = make_bench([plain(Constant()), *GOOD])
     assert SCORERS["kappa"](bench)[0] == 0

@@ -20,8 +20,8 @@ from covshift.selection import performance_estimate
 from covshift.selection.performance_estimate import (
     _domain_drop,
     _known_codes,
-    coefficients,
-    predict_score,
+    performance_coefficients,
+    predict_performance,
 )
 
 NAMES = np.array(["no", "yes"])
@@ -59,7 +59,7 @@ def test_rows_like_the_source_score_as_on_the_source(model):
 def test_the_estimate_is_the_combination_unless_it_agrees_with_calibrated_confidence(model):
     X = draw(300, 3, shift=0.5)[0]
     found = estimate_performance(model, X, objective="balanced_accuracy")
-    fitted = coefficients()["balanced_accuracy"]
+    fitted = performance_coefficients()["balanced_accuracy"]
     value = scale = 0.0
     for name, beta in fitted["mean"].items():
         value += beta * found.quantities[name]
@@ -72,7 +72,7 @@ def test_the_estimate_is_the_combination_unless_it_agrees_with_calibrated_confid
         [0.05, 0.95], fitted["probabilities"], value + np.exp(scale) * np.array(fitted["quantiles"])
     )
     assert found[:3] == pytest.approx((value, np.clip(low, 0, 1), np.clip(high, 0, 1)))
-    assert predict_score(found.quantities, fitted).value == pytest.approx(value)
+    assert predict_performance(found.quantities, fitted).value == pytest.approx(value)
 
 
 def test_single_estimates_are_those_of_the_measures(model):
@@ -196,7 +196,9 @@ def scored_rows(model, X):
 def test_what_counts_where_rows_are_separate_is_in_proportion_to_the_auc(model):
     scored = scored_rows(model, draw(100, 3)[0])
     weights = np.ones(len(scored.held.X))
-    found, _ = performance_estimate.quantities_of(scored, (0.36, 0.0, weights))  # (2 A - 1)² = .36
+    found, _ = performance_estimate.performance_quantities(
+        scored, (0.36, 0.0, weights)
+    )  # (2 A - 1)² = .36
     for name in performance_estimate.SEPARATED:
         assert found[f"{name}, separated"] == pytest.approx(0.6 * found[name])
         assert found[name] != 0
@@ -209,7 +211,7 @@ def test_all_rows_are_compared_where_they_are_few(model, monkeypatch):
         performance_estimate, "compare_rows", lambda A, B: seen.append(B) or compare(A, B)
     )
     X = draw(50, 3)[0]
-    performance_estimate.quantities_of(scored_rows(model, X))
+    performance_estimate.performance_quantities(scored_rows(model, X))
     np.testing.assert_array_equal(seen[0], X)
 
 

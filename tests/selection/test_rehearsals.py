@@ -13,10 +13,10 @@ from covshift.selection.bench import Bench, Problem
 from covshift.selection.choice import choose_plain
 from covshift.selection.expected_gains import (
     QUANTITIES,
-    coefficients,
+    _separation,
     expected_gains,
+    gain_coefficients,
     gain_features,
-    separation,
 )
 from covshift.selection.leaderboard import score_table
 from covshift.selection.rehearsals import (
@@ -24,8 +24,8 @@ from covshift.selection.rehearsals import (
     MAX_DOMAINS,
     MIN_PSEUDO_ROWS,
     _can_play,
+    _mean_probability,
     decide,
-    mean_probability,
     move_by_class,
     move_gaussian,
     move_mean_and_scale,
@@ -94,7 +94,7 @@ def test_a_users_metric_is_taken_of_predicted_classes():
     problem = make_groups()
     bench = Bench([plain()], problem, lambda codes, predicted: float(np.sum(predicted == 0)))
     P = bench.probabilities_left_out()[0]
-    assert mean_probability(bench)(P, problem.codes) == np.sum(P.argmax(axis=1) == 0)
+    assert _mean_probability(bench)(P, problem.codes) == np.sum(P.argmax(axis=1) == 0)
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
@@ -120,7 +120,7 @@ def naive_features(bench, table, plain_number):
         row.append(np.mean(others) if others else np.nan)
         moved = [abs(np.mean(codes == k) - share) for k, share in enumerate(shares)]
         row.append(sum(moved) / 2)
-        rows.append([*row, row[1] * separation(bench), row[6] * separation(bench)])
+        rows.append([*row, row[1] * _separation(bench), row[6] * _separation(bench)])
     return np.nan_to_num(np.array(rows) - rows[plain_number])  # unknown labels make no difference
 
 
@@ -141,7 +141,7 @@ def test_expected_gains_are_those_of_the_formula(objective, n_domains):
     features = gain_features(bench, table.scores, table.allowed, number)
     np.testing.assert_allclose(features, naive_features(bench, table, number), atol=1e-12)
     gains = expected_gains(bench, table.scores, table.allowed, number)
-    beta = [coefficients()[objective][name] for name in QUANTITIES]
+    beta = [gain_coefficients()[objective][name] for name in QUANTITIES]
     np.testing.assert_allclose(gains, features @ beta, atol=1e-12)
     assert gains[number] == 0
 
@@ -163,14 +163,14 @@ def test_separation_is_near_zero_where_rows_overlap():
     codes = np.arange(200) % 2
     for move, low, high in ((0.0, 0.0, 0.01), (1.0, 0.0, 0.3), (9.0, 0.99, 1.0)):
         problem = Problem(X, codes, np.zeros(200, int), T + move, np.full(200, -1), 2)
-        assert low <= separation(make_bench([plain()], problem)) <= high
+        assert low <= _separation(make_bench([plain()], problem)) <= high
     few = Problem(X[:5], codes[:5], np.zeros(5, int), T[:5], np.full(5, -1), 2)
-    assert separation(make_bench([plain()], few)) == 0
+    assert _separation(make_bench([plain()], few)) == 0
 
 
 def test_coefficients_name_every_quantity_and_the_command_that_wrote_them():
     for objective in OBJECTIVES:
-        assert tuple(coefficients()[objective]) == QUANTITIES
+        assert tuple(gain_coefficients()[objective]) == QUANTITIES
     text = files("covshift.selection").joinpath("expected_gains.json").read_text()
     assert json.loads(text)["command"].startswith("python benchmarks/calibrate.py")
 

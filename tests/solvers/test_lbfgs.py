@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize, rosen, rosen_der
 
-from covshift.solvers.device_arrays import Places, dot, to_numpy
+from covshift.solvers.device_arrays import Places, copy_to_host, dot
 from covshift.solvers.lbfgs import (
     FARTHEST,
     MAX_DENSE,
@@ -313,7 +313,7 @@ def test_runs_on_any_array_library(asarray, n_entries, max_iter):
     starts = np.random.default_rng(0).uniform(-2, 2, size=(9, n_entries))
 
     def evaluate(x, which):
-        losses, gradients = rosenbrocks(to_numpy(x), to_numpy(which))
+        losses, gradients = rosenbrocks(copy_to_host(x), copy_to_host(which))
         return asarray(losses), asarray(gradients)
 
     ours = minimize_all(evaluate, asarray(starts), max_iter=max_iter, tol=1e-8)
@@ -325,7 +325,7 @@ def test_runs_on_any_array_library(asarray, n_entries, max_iter):
             np.testing.assert_allclose(one.losses, other.losses, rtol=1e-8)
             np.testing.assert_allclose(one.gradient_norms, other.gradient_norms, rtol=1e-6)
         if n_entries == 5 or max_iter < 200:  # in 50 dimensions minima lie close together
-            np.testing.assert_allclose(to_numpy(one.x), other.x, atol=1e-6)
+            np.testing.assert_allclose(copy_to_host(one.x), other.x, atol=1e-6)
             assert one.converged == other.converged
         assert one.loss == one.losses[-1]
         assert one.iteration == one.n_iter
@@ -336,7 +336,7 @@ def test_distances_and_progress_on_any_array_library(asarray):
     seen = []
 
     def evaluate(x, which):
-        losses, gradients = rosenbrocks(to_numpy(x), to_numpy(which))
+        losses, gradients = rosenbrocks(copy_to_host(x), copy_to_host(which))
         return asarray(losses), asarray(gradients)
 
     paths = minimize_all(
@@ -536,4 +536,4 @@ def test_moves_grow_to_where_the_slope_would_be_zero(d_low, d, expected):
 def test_products_of_single_precision_are_summed_in_double(asarray):
     a = np.array([[1e8, 1.0, -1e8]], dtype=np.float32)
     found = dot(asarray(a), asarray(np.ones_like(a)))
-    assert to_numpy(found).tolist() == [1.0]
+    assert copy_to_host(found).tolist() == [1.0]

@@ -175,5 +175,23 @@ def test_the_caller_works_on_parts_itself():
     assert callers == [get_ident()] * 2
 
 
+@pytest.mark.parametrize("n_tasks", [1, 2, 3])
+def test_several_tasks_go_to_a_cluster_and_a_single_one_stays(n_tasks, monkeypatch):
+    sent = []
+
+    def send(n_jobs):
+        def run(calls):
+            sent.extend(calls)
+            return [function(*arguments) for function, arguments, _ in sent]
+
+        return run
+
+    monkeypatch.setattr(threads, "_has_cluster", lambda: True)
+    monkeypatch.setattr(threads, "Parallel", send)
+    tasks = [lambda run, should_stop, i=i: i for i in range(n_tasks)]
+    assert run_on_threads(tasks, 2) == list(range(n_tasks))
+    assert len(sent) == (n_tasks if n_tasks > 1 else 0)
+
+
 def test_a_task_of_another_process_is_not_told_to_stop():
     assert _run_alone(lambda run, should_stop: [should_stop(), *run(abs, [-1])]) == [False, 1]

@@ -2,13 +2,22 @@
 
 import math
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from covshift.tables.columns import guess_number_style, to_booleans, to_dates, to_numbers, trim
-from covshift.tables.schema_detection import ColumnTypes, choose_number_style
+from covshift.tables.columns import (
+    _to_numbers,
+    column_numbers,
+    guess_number_style,
+    to_booleans,
+    to_dates,
+    trim,
+)
+from covshift.tables.schema_detection import ColumnTypes, _choose_number_style
 
 DIGITS = "0123456789"
 DASHES = "\u2212\u2013"  # minus sign and en dash
@@ -67,7 +76,7 @@ def naive_number(text, style):
     st.sampled_from(["point", "comma"]),
 )
 def test_numbers_equal_the_slow_reading(cells, style):
-    read = to_numbers(pa.array(cells, pa.string()), style).to_pylist()
+    read = _to_numbers(pa.array(cells, pa.string()), style).to_pylist()
     assert read == [naive_number(cell, style) for cell in cells]
 
 
@@ -76,12 +85,17 @@ def test_the_slow_reading_reads_numbers(cell):
     """Guards the test above: a twin that reads nothing would agree with a reader of nothing."""
     expected = float(cell.replace(",", "").replace("'", ""))
     assert naive_number(cell, "point") == expected
-    assert to_numbers(pa.array([cell]), "point").to_pylist() == [expected]
+    assert _to_numbers(pa.array([cell]), "point").to_pylist() == [expected]
+
+
+def test_durations_are_read_in_days():
+    durations = pd.Series(pd.to_timedelta(["1 day", "36 h", None, "-12 h"]))
+    np.testing.assert_array_equal(column_numbers(durations), [1.0, 1.5, np.nan, -0.5])
 
 
 def test_infinite_numbers_are_missing():
     cells = pa.array(["inf", "-Infinity", "1e999", "nan", "1"])
-    assert to_numbers(cells, "point").to_pylist() == [None, None, None, None, 1.0]
+    assert _to_numbers(cells, "point").to_pylist() == [None, None, None, None, 1.0]
 
 
 def test_dates_with_and_without_zone():
@@ -123,7 +137,7 @@ def columns(*lists):
     ],
 )
 def test_style_of_a_file(lists, separator, style):
-    assert choose_number_style(columns(*lists), separator) == style
+    assert _choose_number_style(columns(*lists), separator) == style
 
 
 def test_kinds_over_several_chunks():
@@ -153,8 +167,8 @@ def test_a_few_cells_that_are_no_numbers(n_others, kind):
 
 def test_columns_of_grouped_numbers_are_not_read_in_the_other_style():
     """Each of these cells is a number with a decimal point, too."""
-    assert to_numbers(pa.array(["1.500", "2.000"]), "comma").to_pylist() == [1500, 2000]
-    assert to_numbers(pa.array(["1.500", "2.000"]), "point").to_pylist() == [1.5, 2]
+    assert _to_numbers(pa.array(["1.500", "2.000"]), "comma").to_pylist() == [1500, 2000]
+    assert _to_numbers(pa.array(["1.500", "2.000"]), "point").to_pylist() == [1.5, 2]
 
 
 @given(
@@ -168,7 +182,7 @@ def test_a_slice_is_read_like_its_cells(cells, start):
         trim,
         to_booleans,
         to_dates,
-        lambda part: to_numbers(part, "point"),
-        lambda part: to_numbers(part, "comma"),
+        lambda part: _to_numbers(part, "point"),
+        lambda part: _to_numbers(part, "comma"),
     ):
         assert read(whole.slice(start)).to_pylist() == read(copied).to_pylist()

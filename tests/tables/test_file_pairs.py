@@ -65,6 +65,15 @@ def test_clocks_are_named_with_the_option_to_paste(name, old, new):
     )
 
 
+def test_a_column_that_is_constant_in_both_tables_is_not_a_clock():
+    """SciPy's warning about a correlation that is not defined was one of the notes."""
+    rng = np.random.default_rng(0)
+    train = pd.DataFrame({"x": rng.normal(size=60), "level": 0.1, "y": ["a", "b"] * 30})
+    new = pd.DataFrame({"x": rng.normal(size=60), "level": 0.3})
+    notes = _note_moved_columns(match_tables(train, new, label="y", keep=["level"]))
+    assert [note for note in notes if "clock" in note] == []
+
+
 def test_a_sensor_that_has_moved_is_not_a_clock():
     rng = np.random.default_rng(2)
     notes = _note_moved_columns(tables(heat=(rng.uniform(0, 1, N), rng.uniform(5, 6, N))))
@@ -179,3 +188,14 @@ def test_the_command(path, tmp_path):
     options = ["--label", "label", "--domain", "site", "--target-domain", "D"]
     options += ["--adapter", "none", "--out", tmp_path / "model.skops"]
     assert "Training rows: 150; new rows: 50" in succeed("adapt", path, *options)
+
+
+def test_columns_that_one_file_lacks_are_no_features(tmp_path):
+    rows = pd.DataFrame({"a": np.arange(40.0) % 9, "b": 1.0, "c": np.arange(40) % 7})
+    rows.assign(label=["no", "yes"] * 20).to_csv(tmp_path / "train.csv", index=False)
+    rows.drop(columns="b").assign(d=3).to_csv(tmp_path / "new.csv", index=False)
+    found = read_pair(tmp_path / "train.csv", tmp_path / "new.csv", label="label")
+    assert list(found.X_train.columns) == list(found.X_new.columns) == ["a", "c"]
+    notes = " ".join(found.notes)
+    assert "'b'" in notes
+    assert "'d'" in notes

@@ -12,11 +12,28 @@ from covshift.tables import (
     read_table,
 )
 from covshift.tables.columns import column_numbers
+from covshift.tables.schema_detection import FIRST_CELLS, ColumnTypes
 
 N = 120
 
 
 rng = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize(
+    ("cells", "spellings"),
+    [
+        (["red", "blue"] * 60, set()),
+        (["2024-01-05", "red", "blue"] * 40, set()),  # too few to be a column of dates
+        (["red"] * FIRST_CELLS + ["2024-01-05"] * 2 * FIRST_CELLS, set()),  # the first decide
+        (["2024-01-05", "2024-02-29"] * 60, {"", "ymd"}),
+    ],
+)
+def test_spellings_of_dates_are_counted_where_most_cells_are_dates(cells, spellings):
+    """Each spelling that is counted costs a pass over the cells."""
+    column = ColumnTypes((), (), ())
+    column.look_at(pa.array(cells))
+    assert set(column.dates) == spellings
 
 
 def read_cells(write, cells, intake=None):

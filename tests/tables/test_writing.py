@@ -159,7 +159,7 @@ def test_outputs_are_tried_first(tmp_path, monkeypatch):
 def test_a_full_disk_is_said(tmp_path, monkeypatch, unnamed):
     full = FullDisk(tmp_path)
     monkeypatch.setattr(
-        "covshift.output_files.open_unnamed", lambda folder: full.open("wb") if unnamed else None
+        "covshift.output_files._open_unnamed", lambda folder: full.open("wb") if unnamed else None
     )
     monkeypatch.setattr("covshift.output_files.temporary_beside", lambda path: FullDisk(path))
     with pytest.raises(TableError, match=r"cannot be written\. \(No space left on device\)"):

@@ -158,6 +158,7 @@ def test_without_sample_domain_all_weights_are_one(estimator):
     assert_array_equal(model.score_weights(X_NEW), np.ones(len(X_NEW)))
     assert (model.mean_weight_, model.share_zero_) == (1, 0)
     assert model.effective_sample_size_ == pytest.approx(len(X))
+    assert model.score_weights(X_NEW.astype(np.float32)).dtype == np.float32
 
 
 @every_estimator

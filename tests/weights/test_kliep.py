@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from covshift import KLIEPWeights
 from covshift.weights import kliep
-from covshift.weights.kliep import _newton_point, _step_length, fit_coefficients
+from covshift.weights.kliep import _newton_point, _step_length, fit_kliep_coefficients
 from tests.twins.weight_twins import basis_functions, one_dimension, several_dimensions, stack
 
 
@@ -54,11 +54,11 @@ def test_the_bound_on_the_gap_holds():
         np.array([basis_functions(x, target[:20], 1.0) for x in rows]) for rows in (source, target)
     )
     m = P_source.mean(axis=0)
-    best, gap = fit_coefficients(P_target, m, tol=1e-9, max_iter=500)
+    best, gap = fit_kliep_coefficients(P_target, m, tol=1e-9, max_iter=500)
     assert gap <= 1e-9
     optimum = np.mean(np.log(P_target @ best))
     for max_iter in (1, 2, 3):
-        theta, gap = fit_coefficients(P_target, m, tol=0, max_iter=max_iter)
+        theta, gap = fit_kliep_coefficients(P_target, m, tol=0, max_iter=max_iter)
         # The gap is that of the iterate before the last step, which only ascends.
         assert optimum - gap <= np.mean(np.log(P_target @ theta)) <= optimum + 1e-9
 
@@ -66,14 +66,14 @@ def test_the_bound_on_the_gap_holds():
 def test_a_start_changes_nothing():
     rng = np.random.default_rng(0)
     P, m = rng.uniform(size=(50, 10)), rng.uniform(0.1, 1, size=10)
-    cold, _ = fit_coefficients(P, m, tol=1e-12, max_iter=500)
-    warm, _ = fit_coefficients(P, m, tol=1e-12, max_iter=500, start=rng.uniform(size=10))
+    cold, _ = fit_kliep_coefficients(P, m, tol=1e-12, max_iter=500)
+    warm, _ = fit_kliep_coefficients(P, m, tol=1e-12, max_iter=500, start=rng.uniform(size=10))
     assert_allclose(warm, cold, atol=1e-5)
 
 
 def test_a_start_without_the_only_base_of_a_row():
     """A little of every base keeps that row's density positive; both rows count alike."""
-    found, gap = fit_coefficients(
+    found, gap = fit_kliep_coefficients(
         np.eye(2), np.ones(2), tol=1e-10, max_iter=99, start=np.array([1.0, 0.0])
     )
     assert_allclose(found, [0.5, 0.5])
@@ -82,10 +82,10 @@ def test_a_start_without_the_only_base_of_a_row():
 
 def test_bases_without_source_and_rows_without_bases_are_left_out():
     P = np.array([[1.0, 0.5, 1.0], [0.2, 1.0, 0.0], [0.0, 0.0, 0.0]])
-    theta, _ = fit_coefficients(P, np.array([0.5, 0.4, 0.0]), tol=1e-10, max_iter=99)
-    alone, _ = fit_coefficients(P[:2, :2], np.array([0.5, 0.4]), tol=1e-10, max_iter=99)
+    theta, _ = fit_kliep_coefficients(P, np.array([0.5, 0.4, 0.0]), tol=1e-10, max_iter=99)
+    alone, _ = fit_kliep_coefficients(P[:2, :2], np.array([0.5, 0.4]), tol=1e-10, max_iter=99)
     assert_allclose(theta, [*alone, 0])
-    nothing, _ = fit_coefficients(P, np.zeros(3), tol=1e-10, max_iter=99)
+    nothing, _ = fit_kliep_coefficients(P, np.zeros(3), tol=1e-10, max_iter=99)
     assert_array_equal(nothing, 0)
 
 
@@ -105,7 +105,7 @@ def test_bandwidth_by_held_out_likelihood():
     for test in folds:
         train = np.delete(target, test, axis=0)
         P = np.array([basis_functions(x, model.bases_, 0.5) for x in train])
-        theta, _ = fit_coefficients(P, m, tol=1e-10, max_iter=500)
+        theta, _ = fit_kliep_coefficients(P, m, tol=1e-10, max_iter=500)
         total += sum(np.log(theta @ basis_functions(x, model.bases_, 0.5)) for x in target[test])
     assert model.score_table_[1] == pytest.approx(total / 200, abs=1e-5)
 

@@ -334,9 +334,9 @@ def test_clipping_to_a_mean(epsilon, bound, shift):
 def test_the_multiplier_is_that_of_the_weights_at_neither_bound():
     w, slopes = np.array([0.0, 0.5, 1.5, 3.0]), np.array([9.0, 1.0, 2.0, 7.0])
     product = np.array([1.0, 0.2, 0.3, 0.4])
-    found = kmm.mean_multiplier(w, product, slopes + product + 0.1 * w, 0.1, 3.0)
+    found = kmm._mean_multiplier(w, product, slopes + product + 0.1 * w, 0.1, 3.0)
     assert found == pytest.approx(1.5)
-    assert kmm.mean_multiplier(np.array([0.0, 3.0]), np.zeros(2), np.ones(2), 0.1, 3.0) == 0.0
+    assert kmm._mean_multiplier(np.array([0.0, 3.0]), np.zeros(2), np.ones(2), 0.1, 3.0) == 0.0
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.2])

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from covshift import RuLSIFWeights, ULSIFWeights, UnreliableWeightsWarning
 from covshift.kernels.gaussian_kernels import gaussian, squares_to_bases
-from covshift.weights.ulsif import _leave_one_out_scores, fit_coefficients
+from covshift.weights.ulsif import _leave_one_out_scores, fit_ulsif_coefficients
 from tests.twins.weight_twins import (
     one_dimension,
     several_dimensions,
@@ -26,7 +26,7 @@ P_TARGET = gaussian(squares_to_bases(TARGET, BASES), SIGMA)
 @pytest.mark.parametrize("lam", [1e-3, 0.1, 3.0])
 def test_coefficients(alpha, lam):
     expected = ulsif_coefficients(SOURCE, TARGET, BASES, SIGMA, lam, alpha)
-    assert_allclose(fit_coefficients(P_SOURCE, P_TARGET, lam, alpha), expected, rtol=1e-9)
+    assert_allclose(fit_ulsif_coefficients(P_SOURCE, P_TARGET, lam, alpha), expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.1, 0.5])

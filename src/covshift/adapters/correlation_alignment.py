@@ -14,7 +14,9 @@ intensity of Ledoit and Wolf is that of the standardized rows
 .. math::
 
     a = \min\Bigl(1, \frac{\tfrac{1}{n} \bigl(\tfrac{1}{n} \sum_i \lVert z_i \rVert^4
-        - \lVert R \rVert_F^2\bigr)}{\lVert R \rVert_F^2 - (\operatorname{tr} R)^2 / m}\Bigr).
+        - \lVert R \rVert_F^2\bigr)}{\lVert R \rVert_F^2 - (\operatorname{tr} R)^2 / m}\Bigr),
+
+with m the number of features that vary: a constant has no correlations.
 
 References
 ----------
@@ -138,7 +140,8 @@ def _precisions_of(covariance: FloatArray) -> FloatArray:
 
 def _intensity_from(fourths: float, n: int, covariance: FloatArray) -> float:
     """Return the intensity a from the sum of the fourth powers of the lengths of the n rows z."""
-    precisions, variances, m = _precisions_of(covariance), np.diagonal(covariance), len(covariance)
+    precisions, variances = _precisions_of(covariance), np.diagonal(covariance)
+    m = max(1, int(np.count_nonzero(precisions)))
     roots = np.sqrt(precisions)
     R_squares = float(np.square(roots[:, None] * covariance * roots).sum())
     trace = float((variances * precisions).sum())

@@ -249,7 +249,7 @@ class SGD:
         parameters -= self.first * self.rate
 
 
-def take_steps(
+def _take_steps(
     networks: Networks,
     solver: Adam | SGD,
     noisy: FloatArray,
@@ -300,7 +300,7 @@ def with_noise(clean: FloatArray, rng: np.random.Generator, noise: str, level: f
     return noisy
 
 
-def noisy_pairs(
+def _noisy_pairs(
     estimators: Sequence[Any], clean: FloatArray, rngs: Sequence[np.random.Generator]
 ) -> FloatArray:
     """Noisy samples of each network, with ones (K, m + 1, n), from clean ones (K, m, n)."""
@@ -329,14 +329,14 @@ def noisy_epochs(
             parts = [order[start : start + width] for order in orders]
             # An array that is made of a list has contiguous rows, whatever those in the list have.
             clean = np.array([X.T[part].T for X, part in zip(samples, parts, strict=True)])
-            noisy = noisy_pairs(estimators, clean, [stream.noise for stream in streams])
+            noisy = _noisy_pairs(estimators, clean, [stream.noise for stream in streams])
             for position in range(0, clean.shape[2], n_rows):
                 cut = np.s_[:, :, position : position + n_rows]
                 ends_epoch = (start + position + clean[cut].shape[2]) % n_rows == 0
                 yield noisy[cut], clean[cut], ends_epoch
 
 
-def draw_networks(
+def _draw_networks(
     estimators: Sequence[Any], samples: Sequence[FloatArray], streams: Sequence[Streams]
 ) -> Networks:
     """Draw the start of each network."""
@@ -369,14 +369,14 @@ class Trained:
     stopped: bool  # whether early stopping ended the training
 
 
-def train(estimators: Sequence[Any], samples: Sequence[FloatArray]) -> list[Trained]:
+def _train(estimators: Sequence[Any], samples: Sequence[FloatArray]) -> list[Trained]:
     """Train auto-encoders that differ in seed, rates and noise, each on scaled samples (m, n)."""
     first, n_networks = estimators[0], len(estimators)
     streams = [Streams(estimator.random_state) for estimator in estimators]
-    networks = draw_networks(estimators, samples, streams)
+    networks = _draw_networks(estimators, samples, streams)
     watched = None
     if first.early_stopping:
-        watched, samples = hold_out(estimators, networks, samples, streams)
+        watched, samples = _hold_out(estimators, networks, samples, streams)
     rates = np.array([estimator.learning_rate for estimator in estimators])
     solver: Adam | SGD
     if first.solver == "adam":
@@ -389,7 +389,7 @@ def train(estimators: Sequence[Any], samples: Sequence[FloatArray]) -> list[Trai
     # A loss that is not finite is looked for; NumPy need not warn of it as well.
     with np.errstate(over="ignore", invalid="ignore"):
         for noisy, clean, ends_epoch in noisy_epochs(estimators, samples, streams):
-            take_steps(networks, solver, noisy, clean, first.batch_size, total)
+            _take_steps(networks, solver, noisy, clean, first.batch_size, total)
             if not ends_epoch:
                 continue
             losses.append(total / samples[0].size)
@@ -457,7 +457,7 @@ class EarlyStopping:
         ]
 
 
-def hold_out(
+def _hold_out(
     estimators: Sequence[Any],
     networks: Networks,
     samples: Sequence[FloatArray],
@@ -471,7 +471,7 @@ def hold_out(
     orders = [stream.held_out.permutation(n_rows) for stream in streams]
     shuffled = [X[:, order] for X, order in zip(samples, orders, strict=True)]
     clean = np.array([X[:, :n_held_out] for X in shuffled])
-    noisy = noisy_pairs(estimators, clean, [stream.held_out for stream in streams])
+    noisy = _noisy_pairs(estimators, clean, [stream.held_out for stream in streams])
     watched = EarlyStopping(networks.theta, noisy, clean, first.patience)
     return watched, [X[:, n_held_out:] for X in shuffled]
 
@@ -838,7 +838,7 @@ def fit_stacked(
                 f"one value each of {', '.join(SHARED)}; got {len(keys)} combinations."
             )
         with one_blas_thread():
-            trained = train(estimators, [X.T for X in scaled])
+            trained = _train(estimators, [X.T for X in scaled])
         for estimator, result in zip(estimators, trained, strict=True):
             estimator._store(result)
     unfinished = [k for k, result in enumerate(trained) if _still_falls(result)]

@@ -64,7 +64,7 @@ def quantile_ranks(X: FloatArray, quantiles: FloatArray) -> FloatArray:
     return ranks
 
 
-def normal_scores(ranks: FloatArray) -> FloatArray:
+def _normal_scores(ranks: FloatArray) -> FloatArray:
     """Return the quantiles of the standard normal at ranks of any shape; NaN stays NaN."""
     scores: FloatArray = ndtri(np.clip(ranks, END, 1 - END))
     return scores
@@ -181,4 +181,4 @@ class DomainQuantileTransformer(UnitAdapter):
 
     def _apply(self, X, unit):
         ranks = quantile_ranks(X, self.quantiles_[unit])
-        return normal_scores(ranks) if self.output_distribution == "normal" else ranks
+        return _normal_scores(ranks) if self.output_distribution == "normal" else ranks

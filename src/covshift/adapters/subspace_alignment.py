@@ -20,11 +20,11 @@ def principal_directions(X: FloatArray, n_components: int) -> FloatArray:
     mean = column_means(X)
     n, m = X.shape
     if n >= m:
-        return directions_of_scatter(_scatter_in_range(X, mean), n_components)
+        return _directions_of_scatter(_scatter_in_range(X, mean), n_components)
     return _signed(np.linalg.svd(X - mean, full_matrices=False)[2][:n_components])
 
 
-def directions_of_scatter(S: FloatArray, n_components: int) -> FloatArray:
+def _directions_of_scatter(S: FloatArray, n_components: int) -> FloatArray:
     """Return the same from the scatter matrix S (m, m) of the rows."""
     _, vectors = np.linalg.eigh(S)
     return _signed(vectors[:, ::-1].T[:n_components])
@@ -200,7 +200,7 @@ class SubspaceAlignment(UnitAdapter):
         def of_stream(stream, codes, n_roles):
             role_of_unit = np.array([list(roles).index(role_of(unit)) for unit in self.units_])
             scatter = _stream_scatter(stream, position, self.means_, self.scales_, role_of_unit)
-            return [directions_of_scatter(S, self.n_components_) for S in scatter]
+            return [_directions_of_scatter(S, self.n_components_) for S in scatter]
 
         return rows.measure(roles, of_rows, of_stream)
 

@@ -178,7 +178,9 @@ WINDOWS_NARROW = "Windows of one recording resemble each other: the intervals ar
 
 def say_bias(bias: str, spread: str) -> str:
     """Return what ``covshift score`` prints of the mean error of predicted numbers."""
-    return f"Mean of prediction less truth: {bias}; standard deviation of the truth: {spread}."
+    return (
+        f"Mean error (prediction less truth): {bias}; standard deviation of the labels: {spread}."
+    )
 
 
 def say_gain(gain: Mapping[str, float | None], objective: str | None) -> str:

@@ -24,7 +24,7 @@ TOKEN_HEADER = "X-Covshift-Token"
 
 
 @cache
-def label_page() -> tuple[str, str]:
+def _label_page() -> tuple[str, str]:
     """Return the page and the content security policy it is sent with.
 
     The page holds no data: its script asks only the server it came from for them.
@@ -84,7 +84,7 @@ class Handler(BaseHTTPRequestHandler):
             return
         path = urlsplit(self.path).path
         if path == "/":
-            page, policy = label_page()
+            page, policy = _label_page()
             self._answer(HTTPStatus.OK, page.encode(), "text/html; charset=utf-8", policy)
         elif path == "/state":
             self._answer_json(self.server.session.state())

@@ -91,7 +91,7 @@ def draw_rows(diagnosis: "Diagnosis") -> Any | None:
     if not 2 <= n_features <= MAX_DRAWN_FEATURES:
         return None
     planes = {"before": _plane(problem.X_source, problem.X_target)}
-    leader = leading_adapter(diagnosis)
+    leader = _leading_adapter(diagnosis)
     if leader is not None:
         planes[f"after {leader.adapter_name}"] = _plane(*_adapted(leader.adapter, problem))
     axes = ("first axis", "second axis")
@@ -104,7 +104,7 @@ def draw_rows(diagnosis: "Diagnosis") -> Any | None:
     )
 
 
-def leading_adapter(diagnosis: "Diagnosis") -> Candidate | None:
+def _leading_adapter(diagnosis: "Diagnosis") -> Candidate | None:
     """Return the heaviest member that adapts the representation of rows; None: there is none."""
     members = [] if diagnosis.assessment is None else diagnosis.assessment.members
     by_name = {one.name: one for one in diagnosis._bench.candidates}

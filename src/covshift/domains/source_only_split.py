@@ -63,7 +63,26 @@ class SourceOnlySplit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is u
         sample_domain: Any = None,
         label_mask: Any = None,
     ) -> Iterator[tuple[IntArray, IntArray]]:
-        """Yield the row numbers of each training and test fold."""
+        """Yield the row numbers of each training and test fold.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows of all domains.
+        y : array-like of shape (n_samples,), default=None
+            Labels, for a splitter that balances classes; those of target rows are not read.
+        groups : array-like of shape (n_samples,), default=None
+            For a splitter by groups; None: ``sample_domain``.
+        sample_domain : array-like of shape (n_samples,)
+            Domain of each row; negative: target.
+        label_mask : array-like of bool of shape (n_samples,), default=None
+            Rows whose labels are known; None: the source rows.
+
+        Yields
+        ------
+        train, test : ndarray of int
+            Rows to fit, those of the target among them; labeled source rows to test.
+        """
         rows, cv, arguments = self._inner(X, y, groups, sample_domain, label_mask)
         always = np.setdiff1d(np.arange(len(sample_domain)), rows)
         for train, test in cv.split(*arguments):
@@ -78,7 +97,17 @@ class SourceOnlySplit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is u
         sample_domain: Any = None,
         label_mask: Any = None,
     ) -> int:
-        """Return the number of folds; one that depends on the rows needs them."""
+        """Return the number of folds; one that depends on the rows needs them.
+
+        Parameters
+        ----------
+        X, y, groups, sample_domain, label_mask
+            As in ``split``; None where the splitter does not need them.
+
+        Returns
+        -------
+        int
+        """
         if X is None and sample_domain is None:
             return int(check_cv(self.cv).get_n_splits())
         _, cv, arguments = self._inner(X, y, groups, sample_domain, label_mask)

@@ -136,13 +136,13 @@ class Graph:
 HALF_PI = np.pi / 2
 
 
-def add_step(graph: Graph, rows: str, step: Any, domain: Any) -> str:
+def _add_step(graph: Graph, rows: str, step: Any, domain: Any) -> str:
     """Add a fitted transformer, as it treats rows of ``domain``; return its result."""
     if step is None or isinstance(step, str):  # "passthrough"
         return rows
     if isinstance(step, Pipeline):
         for _, inner in step.steps:
-            rows = add_step(graph, rows, inner, domain)
+            rows = _add_step(graph, rows, inner, domain)
         return rows
     if hasattr(step, "score_weights"):  # weighs rows at fit and leaves them as they are
         return rows
@@ -260,7 +260,7 @@ REGRESSORS = (
 )  # fmt: skip
 
 
-def add_predictor(graph: Graph, rows: str, model: Any, shares: FloatArray | None = None) -> None:
+def _add_predictor(graph: Graph, rows: str, model: Any, shares: FloatArray | None = None) -> None:
     """Add a fitted linear model, and its outputs.
 
     ``shares``: the label is the class whose probability is largest compared with its share. None:
@@ -453,17 +453,17 @@ def _add_model(
     ``shares``: the label is the class whose probability is largest compared with its share.
     """
     if isinstance(model, AdaptedEstimator):
-        rows = add_step(graph, rows, model.adapter_, domain)
+        rows = _add_step(graph, rows, model.adapter_, domain)
         _add_model(graph, rows, model.estimator_, domain, _decision_of(model))
     elif isinstance(model, Pipeline):
         *steps, (_, last) = model.steps
         for _, step in steps:
-            rows = add_step(graph, rows, step, domain)
+            rows = _add_step(graph, rows, step, domain)
         _add_model(graph, rows, last, domain, shares)
     elif is_classifier(model) or is_regressor(model):
-        add_predictor(graph, rows, model, shares)
+        _add_predictor(graph, rows, model, shares)
     else:
-        Z = graph.cast(add_step(graph, rows, model, domain), np.float32)
+        Z = graph.cast(_add_step(graph, rows, model, domain), np.float32)
         graph.output("Z", Z, np.float32, len(model.get_feature_names_out()))
 
 

@@ -72,7 +72,21 @@ class ReweightAdapter(BaseEstimator):
         self.weights = weights
 
     def fit(self, X: Any, y: Any = None, *, sample_domain: Any = None) -> Self:
-        """Fit the weight estimator on the rows of all domains; ``y`` is never read."""
+        """Fit the weight estimator on the rows of all domains; ``y`` is never read.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows of all domains.
+        y : None
+            Never read.
+        sample_domain : array-like of shape (n_samples,), default=None
+            Domain of each row: an integer, ``>= 0`` source, ``< 0`` target.
+
+        Returns
+        -------
+        self : object
+        """
         if not hasattr(self.weights, "score_weights"):
             raise TypeError(
                 f"{type(self.weights).__name__} does not weigh rows (score_weights). Adapters that "
@@ -114,7 +128,22 @@ class ReweightAdapter(BaseEstimator):
         return X, {"sample_weight": weights}
 
     def transform(self, X: Any, *, sample_domain: Any = None, allow_source: bool = False) -> Any:
-        """Return the rows as they are: new rows are not weighed."""
+        """Return the rows as they are: new rows are not weighed.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        sample_domain : array-like of shape (n_samples,), int or str, default=None
+            Checked, and without effect.
+        allow_source : bool, default=False
+            Without effect.
+
+        Returns
+        -------
+        X : array-like
+            As given.
+        """
         check_is_fitted(self)
         validate_rows(self, X, reset=False, skip_check_array=True)
         check_new_domains(sample_domain, len(X), has_target=True, domain_names={})

@@ -86,8 +86,8 @@ class JointNorms(NamedTuple):
 def psf_loss(groups: BoolArray, label_reward: FloatArray, norm_epsilon: float) -> FilterLoss:
     """Return the formula above without its penalty, for groups (K, C, L) and lambda (K, C)."""
     upstream = upstream_gradients(groups, label_reward)
-    norms = partial(joint_norms, upstream=upstream, norm_epsilon=norm_epsilon)
-    return FilterLoss(groups.shape[1], norms, joint_row_factors, joint_filter_factors, n_parts=1)
+    norms = partial(_joint_norms, upstream=upstream, norm_epsilon=norm_epsilon)
+    return FilterLoss(groups.shape[1], norms, _joint_row_factors, _joint_filter_factors, n_parts=1)
 
 
 def upstream_gradients(groups: BoolArray, label_reward: FloatArray) -> FloatArray:
@@ -98,14 +98,14 @@ def upstream_gradients(groups: BoolArray, label_reward: FloatArray) -> FloatArra
     return upstream
 
 
-def joint_norms(squares: FloatArray, upstream: FloatArray, norm_epsilon: float) -> JointNorms:
+def _joint_norms(squares: FloatArray, upstream: FloatArray, norm_epsilon: float) -> JointNorms:
     """1 / t from squares (K, L, C + 1)."""
     inverse = inverse_roots(squares.sum(axis=-1) + norm_epsilon)[:, None, :]
     inverse = inverse.astype(upstream.dtype)
     return JointNorms(inverse, inverse**2, upstream, upstream * inverse, norm_epsilon)
 
 
-def joint_row_factors(
+def _joint_row_factors(
     norms: JointNorms, F: FloatArray, squares: FloatArray, block: Block
 ) -> RowFactors:
     """U has 1 / r at the row's class; V has q / r^2, and ones."""
@@ -132,7 +132,7 @@ def joint_row_factors(
     return RowFactors(losses, sums.astype(np.float64, copy=False), U, V, columns)
 
 
-def joint_filter_factors(norms: JointNorms, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _joint_filter_factors(norms: JointNorms, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return A and B: A has G / t of each class; B has 1 / t^2 and s / t^3."""
     s = sums.astype(norms.inverse.dtype)
     B = np.concatenate([norms.squared, s * norms.squared * norms.inverse], axis=1)
@@ -159,12 +159,12 @@ def psf_blockwise_loss(
     """Return the formula above without its penalty, for groups (K, C, L) and lambda (K, C)."""
     ones = np.ones((len(groups), 1), label_reward.dtype)
     upstream = np.concatenate([-label_reward, ones], axis=1)[..., None]
-    norms = partial(block_norms, groups=groups, upstream=upstream, norm_epsilon=norm_epsilon)
+    norms = partial(_block_norms, groups=groups, upstream=upstream, norm_epsilon=norm_epsilon)
     C = groups.shape[1]
-    return FilterLoss(C, norms, block_row_factors, block_filter_factors, n_parts=C + 1)
+    return FilterLoss(C, norms, _block_row_factors, _block_filter_factors, n_parts=C + 1)
 
 
-def block_norms(
+def _block_norms(
     squares: FloatArray, groups: BoolArray, upstream: FloatArray, norm_epsilon: float
 ) -> BlockNorms:
     """1 / t of each block from squares (K, L, C + 1)."""
@@ -175,7 +175,7 @@ def block_norms(
     return BlockNorms(inverse.astype(upstream.dtype), upstream, norm_epsilon)
 
 
-def block_row_factors(
+def _block_row_factors(
     norms: BlockNorms, F: FloatArray, squares: FloatArray, block: Block
 ) -> RowFactors:
     """U has 1 / r in each block of the row; V has q / r^2, and membership."""
@@ -198,7 +198,7 @@ def block_row_factors(
     return RowFactors(losses, sums, U, np.concatenate([v, members], axis=1), columns)
 
 
-def block_filter_factors(norms: BlockNorms, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _block_filter_factors(norms: BlockNorms, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return A and B: 1 / t of each block, 1 / t^2 and s / t^3, times its gradient."""
     inverse = norms.inverse
     signed = norms.upstream * inverse

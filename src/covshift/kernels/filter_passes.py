@@ -140,11 +140,11 @@ class Steps(NamedTuple):
 def choose_steps(loss: FilterLoss, rule: ActivationRule) -> Steps:
     """Compiled steps, where the rule asks for them and they are there; else those of NumPy."""
     if rule.compiled and compiled.library() is not None:
-        return compiled_steps(loss, rule)
-    return numpy_steps(loss, rule)
+        return _compiled_steps(loss, rule)
+    return _numpy_steps(loss, rule)
 
 
-def numpy_steps(loss: FilterLoss, rule: ActivationRule) -> Steps:
+def _numpy_steps(loss: FilterLoss, rule: ActivationRule) -> Steps:
     """Return the steps by NumPy, which are the reference."""
 
     def activate(
@@ -199,7 +199,7 @@ def numpy_steps(loss: FilterLoss, rule: ActivationRule) -> Steps:
     return Steps(scale, False, activate, collect, loss.filter_factors, descend, soften)
 
 
-def compiled_steps(loss: FilterLoss, rule: ActivationRule) -> Steps:
+def _compiled_steps(loss: FilterLoss, rule: ActivationRule) -> Steps:
     """Return the steps by compiled code, as far as there is any.
 
     The loss that normalizes blocks of classes again (`psf_blockwise_loss`) has its activations
@@ -224,7 +224,7 @@ def compiled_steps(loss: FilterLoss, rule: ActivationRule) -> Steps:
 
     # The C code goes through runs of rows of one class, hence sorted blocks, and has its own sine:
     # W is not halved for a tangent.
-    steps = numpy_steps(loss, rule)._replace(scale=1.0, by_class=True, activate=activate)
+    steps = _numpy_steps(loss, rule)._replace(scale=1.0, by_class=True, activate=activate)
     if loss.n_parts > 1:
         return steps
 

@@ -267,7 +267,7 @@ def score_numbers(y_true: Any, y_pred: Any, domain: Any = None) -> dict[str, Any
     >>> round(scores["r2"]["value"], 3), scores["mae"]["value"]
     (0.9, 0.25)
     """
-    truth, predicted = check_numbers(y_true, y_pred)
+    truth, predicted = _check_numbers(y_true, y_pred)
     scores = _whole_numbers(truth, predicted)
     if domain is not None:
         domains = np.asarray(domain)
@@ -310,8 +310,8 @@ def number_gain(y_true: Any, y_pred: Any, y_other: Any, objective: str) -> Figur
     >>> number_gain([1.0, 2.0, 3.0], [1.0, 2.0, 2.0], [2.0, 2.0, 2.0], "mae")["value"]
     0.3333333333333333
     """
-    truth, predicted = check_numbers(y_true, y_pred)
-    _, other = check_numbers(y_true, y_other)
+    truth, predicted = _check_numbers(y_true, y_pred)
+    _, other = _check_numbers(y_true, y_other)
     if objective == "mae":
         return _mean_figure(np.abs(truth - other) - np.abs(truth - predicted))
     (first, parts), (second, other_parts) = (_r2(truth, one) for one in (predicted, other))
@@ -323,7 +323,7 @@ def number_gain(y_true: Any, y_pred: Any, y_other: Any, objective: str) -> Figur
     return _number_figure(first - second, first - second - half, first - second + half)
 
 
-def check_numbers(y_true: Any, y_pred: Any) -> tuple[FloatArray, FloatArray]:
+def _check_numbers(y_true: Any, y_pred: Any) -> tuple[FloatArray, FloatArray]:
     """Return truth and predictions as numbers, or say what is wrong with them."""
     truth, predicted = (np.asarray(one, dtype=np.float64) for one in (y_true, y_pred))
     if truth.shape != predicted.shape or truth.ndim != 1 or not len(truth):

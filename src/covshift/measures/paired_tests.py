@@ -26,7 +26,7 @@ Alternative: TypeAlias = Literal["two-sided", "greater", "less"]
 BLOCK_ENTRIES = 2**20
 
 
-def check_alternative(alternative: str) -> None:
+def _check_alternative(alternative: str) -> None:
     """Raise an error unless it is one of the three."""
     if alternative not in get_args(Alternative):
         raise ValueError(
@@ -50,7 +50,7 @@ def check_trial_labels(labels: Any, name: str) -> Any:
     return array
 
 
-def cluster_means(values: Any, groups: Any) -> FloatArray:
+def _cluster_means(values: Any, groups: Any) -> FloatArray:
     """Return the mean value of each group, shape (G,), with G at least two."""
     numbers = check_trial_values(values, "differences")
     labels = check_trial_labels(groups, "groups")
@@ -187,7 +187,7 @@ def paired_wilcoxon(a: Any, b: Any, *, alternative: Alternative = "two-sided") -
     >>> round(result.effect_size, 3)
     0.867
     """
-    check_alternative(alternative)
+    _check_alternative(alternative)
     first, second = check_trial_values(a, "a"), check_trial_values(b, "b")
     if len(first) != len(second):
         raise ValueError(f"a and b must be pairs, got {len(first)} and {len(second)} scores.")
@@ -323,10 +323,10 @@ def clustered_permutation_test(
     >>> result.pvalue, result.smallest_pvalue, result.n_clusters
     (0.125, 0.125, 4)
     """
-    check_alternative(alternative)
+    _check_alternative(alternative)
     if n_permutations < 1:
         raise ValueError(f"n_permutations must be at least 1, got {n_permutations}.")
-    means = cluster_means(differences, groups)
+    means = _cluster_means(differences, groups)
     n_clusters, statistic = len(means), float(means.mean())
     tolerance = MEAN_ROUNDING * float(np.abs(means).mean())
     threshold = float(_distance_out(statistic, alternative)) - tolerance
@@ -438,7 +438,7 @@ def clustered_bootstrap_interval(
         raise ValueError(f"n_resamples must be at least 1, got {n_resamples}.")
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be between 0 and 1, got {confidence!r}.")
-    means = cluster_means(differences, groups)
+    means = _cluster_means(differences, groups)
     n_clusters, random_state = len(means), check_random_state(random_state)
     resampled = np.concatenate(
         [

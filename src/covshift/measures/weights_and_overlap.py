@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from covshift.kernels.array_types import BoolArray, FloatArray
 from covshift.measures.sample_checks import check_two_samples, check_weights
 from covshift.row_checks import validate_rows
+from covshift.shared_docs import documented_like
 
 
 class SourceSupport(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
@@ -56,7 +57,19 @@ class SourceSupport(BaseEstimator):  # type: ignore[misc]  # scikit-learn is unt
         self.quantile = quantile
 
     def fit(self, X_source: Any, y: Any = None) -> Self:
-        """Learn the scale, the neighbors and the threshold from source rows (n, d)."""
+        """Learn the scale, the neighbors and the threshold from source rows.
+
+        Parameters
+        ----------
+        X_source : array-like of shape (n_source, n_features)
+            Source rows.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+        """
         X = validate_rows(self, X_source, dtype=(np.float64, np.float32))
         if not 1 <= self.n_neighbors < len(X):
             raise ValueError(
@@ -75,14 +88,25 @@ class SourceSupport(BaseEstimator):  # type: ignore[misc]  # scikit-learn is unt
         return self
 
     def distances(self, X: Any) -> FloatArray:
-        """Mean distance of rows (n, d) to their nearest source rows, in the source's scale."""
+        """Return the mean distance of rows to their nearest source rows, in the source's scale.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
         check_is_fitted(self)
         X = validate_rows(self, X, reset=False, dtype=(np.float64, np.float32))
         means: FloatArray = self._neighbors.kneighbors(self._scaler.transform(X))[0].mean(axis=1)
         return means
 
+    @documented_like(distances)
     def outside(self, X: Any) -> BoolArray:
-        """Return whether each of the rows (n, d) lies outside."""
+        """Return whether each of the rows lies outside."""
         outside: BoolArray = self.distances(X) > self.threshold_
         return outside
 

@@ -119,14 +119,14 @@ def unpack(archive: ZipFile) -> tuple[io.BytesIO, dict[str, str]]:
         for member in archive.infolist():
             data = archive.read(member)
             if member.filename == SCHEMA:
-                check_density(data)
+                _check_density(data)
             digests[member.filename] = hashlib.sha256(data).hexdigest()
             copy.writestr(member.filename, data)
     content.seek(0)
     return content, digests
 
 
-def check_density(text: bytes) -> None:
+def _check_density(text: bytes) -> None:
     """Refuse JSON of many small values, which would take far more memory than its text."""
     # Separators within texts do not count. The pattern cannot backtrack (++ and *+), or a text
     # made for it would take for ever.

@@ -34,7 +34,7 @@ def make_document(
     """
     if card is not None and not isinstance(card, Mapping):
         raise TypeError(f"card must be a dictionary, got {type(card).__name__}.")
-    own = describe(model)
+    own = _describe(model)
     own["software"] = {"covshift": __version__, **software_versions(), **versions}
     own["date"] = datetime.now(UTC).isoformat(timespec="seconds")
     given = dict(card or {})
@@ -46,7 +46,7 @@ def make_document(
         document = json.loads(json.dumps(content, default=_plain, allow_nan=False))
         document["digest"] = digest_of(document, digests)
         if key is not None:
-            document["signature"] = sign(document["digest"], key)
+            document["signature"] = _sign(document["digest"], key)
         return json.dumps(document, indent=1)
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(
@@ -61,7 +61,7 @@ def digest_of(document: Mapping[str, Any], digests: Mapping[str, str]) -> str:
     return hashlib.sha256(json.dumps([said, members], sort_keys=True).encode()).hexdigest()
 
 
-def sign(digest: str, key: bytes) -> str:
+def _sign(digest: str, key: bytes) -> str:
     """Return the HMAC-SHA-256 of a file's digest."""
     return hmac.new(check_key(key), digest.encode(), "sha256").hexdigest()
 
@@ -93,7 +93,7 @@ def check_seal(content: bytes, digests: Mapping[str, str], key: bytes | None = N
     signature = document.get("signature")
     if signature is None:
         raise ModelFileError("It has no signature: save(model, path, key=...) writes one.")
-    if not hmac.compare_digest(str(signature).encode(), sign(digest, key).encode()):
+    if not hmac.compare_digest(str(signature).encode(), _sign(digest, key).encode()):
         raise ModelFileError(
             "Its signature does not match the key: it was changed, or signed by another key."
         )
@@ -117,7 +117,7 @@ def read_document(content: bytes) -> dict[str, Any]:
     return card
 
 
-def describe(model: Any) -> dict[str, Any]:
+def _describe(model: Any) -> dict[str, Any]:
     """Return the facts about a fitted model; None where they are unknown."""
     return {
         "class_name": f"{type(model).__module__.partition('.')[0]}.{type(model).__name__}",
@@ -134,7 +134,7 @@ def describe(model: Any) -> dict[str, Any]:
 
 def given_entries(card: Mapping[str, Any]) -> dict[str, Any]:
     """Return a card less what `make_document` fills in: what its maker said."""
-    filled = {*describe(None), "software", "date"}
+    filled = {*_describe(None), "software", "date"}
     return {name: value for name, value in card.items() if name not in filled}
 
 

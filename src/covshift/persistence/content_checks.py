@@ -64,7 +64,7 @@ UNCHECKED = (
 )  # fmt: skip
 
 
-def tree_is_sound(model: Any) -> bool:
+def _tree_is_sound(model: Any) -> bool:
     """Return whether a decision tree's nodes are those of a tree over its features."""
     if not hasattr(model, "tree_"):
         return True  # not fitted
@@ -79,7 +79,7 @@ def tree_is_sound(model: Any) -> bool:
     )
 
 
-def forest_is_sound(model: Any) -> bool:
+def _forest_is_sound(model: Any) -> bool:
     """Return whether the members of a forest are trees over its features."""
     return all(
         isinstance(tree, DECISION_TREES) and tree.n_features_in_ == model.n_features_in_
@@ -87,7 +87,7 @@ def forest_is_sound(model: Any) -> bool:
     )
 
 
-def boosted_trees_are_sound(model: Any) -> bool:
+def _boosted_trees_are_sound(model: Any) -> bool:
     """Return the same for boosted trees on binned features; those on categories are not read."""
     if not hasattr(model, "_predictors"):
         return True
@@ -109,7 +109,7 @@ def boosted_trees_are_sound(model: Any) -> bool:
     )
 
 
-def holds_loose_trees(part: Any, children: Iterable[Any]) -> bool:
+def _holds_loose_trees(part: Any, children: Iterable[Any]) -> bool:
     """Return whether something other than a decision tree would hand rows to compiled nodes."""
     return not isinstance(part, DECISION_TREES) and any(_type_name(one) == TREE for one in children)
 
@@ -137,7 +137,7 @@ def nodes_are_sound(
 TWISTER_WORDS = 624
 
 
-def machine_is_sound(model: Any) -> bool:
+def _machine_is_sound(model: Any) -> bool:
     """As many coefficients, offsets and numbers of support vectors as libsvm will read."""
     if not hasattr(model, "support_vectors_"):
         return True
@@ -164,7 +164,7 @@ def machine_is_sound(model: Any) -> bool:
     )
 
 
-def sparse_is_sound(matrix: Any) -> bool:
+def _sparse_is_sound(matrix: Any) -> bool:
     """Return the compressed rows or columns, whose indices are inside of the shape."""
     if matrix.format not in ("csr", "csc"):
         return False
@@ -172,7 +172,7 @@ def sparse_is_sound(matrix: Any) -> bool:
     return True
 
 
-def random_state_is_sound(state: Any) -> bool:
+def _random_state_is_sound(state: Any) -> bool:
     """Return whether the position of a Mersenne twister lies inside its words."""
     generator = getattr(state, "bit_generator", None) or state._bit_generator
     inside = generator.state
@@ -271,7 +271,7 @@ MAY_BE_MISSING = frozenset(
 SCALES = ("scale_", "scales_")  # rows are divided by them; a feature that does not vary has 1
 
 
-def attributes_agree(model: Any) -> bool:
+def _attributes_agree(model: Any) -> bool:
     """Return whether classes are in order, shapes agree, and coefficients are numbers."""
     classes = vars(model).get("classes_")
     if isinstance(classes, np.ndarray) and is_classifier(model) and not _in_order(classes):
@@ -352,13 +352,13 @@ def _in_order(classes: Any) -> bool:
 
 
 CHECKS: list[tuple[Any, Callable[[Any], bool]]] = [
-    (DECISION_TREES, tree_is_sound),
-    (FORESTS, forest_is_sound),
-    (BOOSTED, boosted_trees_are_sound),
-    ((SVC, NuSVC, SVR, NuSVR, OneClassSVM), machine_is_sound),
-    ((sparse.spmatrix, sparse.sparray), sparse_is_sound),
-    ((np.random.RandomState, np.random.Generator), random_state_is_sound),
-    (BaseEstimator, attributes_agree),
+    (DECISION_TREES, _tree_is_sound),
+    (FORESTS, _forest_is_sound),
+    (BOOSTED, _boosted_trees_are_sound),
+    ((SVC, NuSVC, SVR, NuSVR, OneClassSVM), _machine_is_sound),
+    ((sparse.spmatrix, sparse.sparray), _sparse_is_sound),
+    ((np.random.RandomState, np.random.Generator), _random_state_is_sound),
+    (BaseEstimator, _attributes_agree),
 ]
 
 
@@ -372,7 +372,7 @@ def check_contents(model: Any, trusted: Collection[str] = ()) -> None:
             if isinstance(part, kinds) and not is_sound(part):
                 raise forged(part)
         if TREE not in trusted and (
-            isinstance(part, UNCHECKED) or holds_loose_trees(part, _children_of(part))
+            isinstance(part, UNCHECKED) or _holds_loose_trees(part, _children_of(part))
         ):
             raise ModelFileError(
                 f"It holds trees in a {type(part).__name__}, whose contents cannot be checked. If "

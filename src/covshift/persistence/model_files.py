@@ -118,7 +118,7 @@ def save(
     versions = {"skops": skops.__version__, **library_versions(model)}
     make_document(model, card, {})  # tells what is wrong with a card before anything is written
     try:
-        packed = pack_boosted(without_trees(without_cycles(model)))
+        packed = pack_boosted(_without_trees(_without_cycles(model)))
         # The archive of skops gets one more member, the card, which names the digest of each other
         # member: no member can be exchanged unnoticed.
         content = io.BytesIO(skops.io.dumps(packed, compression=ZIP_DEFLATED))
@@ -221,7 +221,7 @@ def load(
             raise ModelFileError(f"It holds a {type(model).__name__}, which is not a model.")
         check_contents(model, names)
         model = unpack_boosted(model)
-        build_trees(model)
+        _build_trees(model)
         written_by = _versions(card).get("scikit-learn", "an unknown version")
     if written_by != sklearn.__version__:
         warnings.warn(
@@ -407,7 +407,7 @@ def import_skops() -> Any:
 TREES = {"kd_tree": KDTree, "ball_tree": BallTree}
 
 
-def without_cycles(model: Any) -> Any:
+def _without_cycles(model: Any) -> Any:
     """Return the model, or a copy whose requests for metadata do not point back at their owners.
 
     A file is a tree. Since scikit-learn 1.8 an estimator whose ``set_fit_request`` was called holds
@@ -425,7 +425,7 @@ def without_cycles(model: Any) -> Any:
     return model
 
 
-def without_trees(model: Any) -> Any:
+def _without_trees(model: Any) -> Any:
     """Return the model, or a copy of it whose nearest-neighbor parts have no search tree."""
     if not _with_trees(model):
         return model
@@ -435,7 +435,7 @@ def without_trees(model: Any) -> Any:
     return model
 
 
-def build_trees(model: Any) -> None:
+def _build_trees(model: Any) -> None:
     """Give nearest-neighbor parts of a loaded model their search trees back, in place."""
     for part in parts_of(model):
         if isinstance(part, NeighborsBase) and getattr(part, "_fit_method", None) in TREES:

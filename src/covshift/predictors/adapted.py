@@ -205,11 +205,19 @@ class AdaptedEstimator(DomainRequests, BaseEstimator):
         )
 
     @available_if(_represents)
+    @documented_like(predict)
     def transform(self, X: Any, *, sample_domain: Any = None) -> Any:
-        """Return the rows as the estimator sees them; parameters as in ``predict``."""
+        """Return the rows as the estimator sees them.
+
+        Returns
+        -------
+        ndarray or sparse matrix of shape (n_samples, n_features_out)
+            A Dask array, if X is one.
+        """
         return self._by_rows("transform", X, sample_domain)
 
     @available_if(_represents)
+    @documented_like(fit)
     def fit_transform(
         self,
         X: Any,
@@ -219,7 +227,12 @@ class AdaptedEstimator(DomainRequests, BaseEstimator):
         label_mask: Any = None,
         sample_weight: Any = None,
     ) -> Any:
-        """Fit, then transform the same rows, each as a row of its own domain."""
+        """Fit, then transform the same rows, each as a row of its own domain.
+
+        Returns
+        -------
+        ndarray or sparse matrix of shape (n_samples, n_features_out)
+        """
         self.fit(
             X, y, sample_domain=sample_domain, label_mask=label_mask, sample_weight=sample_weight
         )
@@ -277,7 +290,7 @@ class AdaptedEstimator(DomainRequests, BaseEstimator):
             return self.adapter
         if hasattr(self, "adapter_"):
             return self.adapter_
-        # What an adapter can do does not depend on the size of the problem; any size serves to ask.
+        # Abilities of an adapter do not depend on the size of the problem; any size serves to ask.
         return find_record(self.adapter).build(Size(n_source=100, n_target=100, n_features=2))
 
     def _by_rows(self, method, X, sample_domain):
@@ -591,18 +604,39 @@ class AdaptedClassifier(SetPredictor, ScoredClassifier, AdaptedEstimator):
         return self.classes_[decide_classes(P, self.objective, self.class_shares_)]
 
     @available_if(_has_probabilities)
+    @documented_like(AdaptedEstimator.predict)
     def predict_proba(self, X: Any, *, sample_domain: Any = None) -> Any:
-        """Return the class probabilities of rows; parameters as in ``predict``."""
+        """Return the class probabilities of rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``. A Dask array, if X is one.
+        """
         return self._by_rows("predict_proba", X, sample_domain)
 
     @available_if(_has_logarithms)
+    @documented_like(AdaptedEstimator.predict)
     def predict_log_proba(self, X: Any, *, sample_domain: Any = None) -> Any:
-        """Return the logarithms of the class probabilities; parameters as in ``predict``."""
+        """Return the logarithms of the class probabilities.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``. A Dask array, if X is one.
+        """
         return self._by_rows("predict_log_proba", X, sample_domain)
 
     @available_if(_has_margins)
+    @documented_like(AdaptedEstimator.predict)
     def decision_function(self, X: Any, *, sample_domain: Any = None) -> Any:
-        """Return the margins of rows; parameters as in ``predict``."""
+        """Return the margins of rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            As the estimator gives them. A Dask array, if X is one.
+        """
         return self._by_rows("decision_function", X, sample_domain)
 
     def _by_checked_rows(self, method, X, domain):

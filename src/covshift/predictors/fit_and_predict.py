@@ -211,7 +211,7 @@ def fit_estimator(
 ) -> Any:
     """Return a clone of an estimator, fitted to adapted rows with their weights."""
     domains = adapted.domains
-    weights = combine_weights(sample_weight, adapted.importance, domains)
+    weights = _combine_weights(sample_weight, adapted.importance, domains)
     if adapted.importance is not None and is_classifier(estimator):
         weights = _keep_every_class(weights, labels)
     estimator = clone(estimator)
@@ -232,7 +232,7 @@ def fit_estimator(
     if adapted.chosen is not None:
         labels = labels[adapted.chosen]
         weights = None if weights is None else weights[adapted.chosen]
-    return fit_weighted(estimator, adapted.labeled, labels, weights)
+    return _fit_weighted(estimator, adapted.labeled, labels, weights)
 
 
 def problem_size(X: Any, n_classes: int, sample_domain: IntArray) -> Size:
@@ -265,7 +265,7 @@ def _measure_spread(X: Any, sample_domain: IntArray) -> float:
     return float(np.mean(within))
 
 
-def combine_weights(given: Any, importance: Any, domains: FitDomains) -> FloatArray | None:
+def _combine_weights(given: Any, importance: Any, domains: FitDomains) -> FloatArray | None:
     """Weights of the labeled rows: as given, or their product with importance, of mean one."""
     if importance is None:
         return None if given is None else given[domains.label_mask]
@@ -385,7 +385,7 @@ def adapt_target_of(adapter: Any, X: Any, domain: Any) -> Any:
     return adapter
 
 
-def fit_weighted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+def _fit_weighted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     """Fit ``estimator``, with weights where there are some."""
     if sample_weight is None:
         return estimator.fit(X, y)

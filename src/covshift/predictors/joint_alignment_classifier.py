@@ -97,6 +97,7 @@ from covshift.kernels.gaussian_kernels import (
 from covshift.kernels.probabilities import fit_scaling
 from covshift.measures import median_bandwidth
 from covshift.predictors._gaussian_classifier import GaussianClassifier
+from covshift.shared_docs import documented_like
 
 EXACT_ROWS = 2000  # distinct rows up to which "auto" solves for a coefficient of each
 AUTO_LANDMARKS = 1000  # above; a fit then takes about as long as an exact one of 2,000 rows
@@ -398,8 +399,9 @@ class JointAlignmentClassifier(GaussianClassifier):
         """Whether rows without a label change the fit: predictors then hand over all rows."""
         return self.alignment_weight > 0 or self.graph_weight > 0
 
+    @documented_like(GaussianClassifier.predict)
     def decision_function(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
-        """Return the scores f(x) of rows; parameters as in ``predict``.
+        """Return the scores f(x) of rows.
 
         Returns
         -------
@@ -411,8 +413,9 @@ class JointAlignmentClassifier(GaussianClassifier):
             scores = scores[:, 1] - scores[:, 0]
         return scores.astype(dtype, copy=False)
 
+    @documented_like(GaussianClassifier.predict)
     def predict_proba(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
-        """Class probabilities of rows, in the order of ``classes_``; parameters as in ``predict``.
+        """Return the class probabilities of rows, in the order of ``classes_``.
 
         Returns
         -------
@@ -422,8 +425,9 @@ class JointAlignmentClassifier(GaussianClassifier):
         p: FloatArray = softmax(self.slope_ * scores, axis=1)
         return p.astype(dtype, copy=False)
 
+    @documented_like(predict_proba)
     def predict_log_proba(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
-        """Return the logarithms of the class probabilities; parameters as in ``predict``."""
+        """Return the logarithms of the class probabilities."""
         dtype, scores = self._scores(X, sample_domain)
         log_p: FloatArray = log_softmax(self.slope_ * scores, axis=1)
         return log_p.astype(dtype, copy=False)

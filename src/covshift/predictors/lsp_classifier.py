@@ -53,6 +53,7 @@ from covshift.kernels.drawn_rows import deal_folds, draw_rows
 from covshift.kernels.gaussian_kernels import gaussian, squares_to_bases
 from covshift.predictors._gaussian_classifier import GaussianClassifier
 from covshift.row_checks import check_magnitude
+from covshift.shared_docs import documented_like
 from covshift.solvers.threads import one_blas_thread
 
 # Losses (..., k) of rows from their probabilities (..., k, C) and class weights (k, C).
@@ -76,7 +77,9 @@ class Fold(NamedTuple):
     tested: Part
 
 
-def fit_coefficients(P: FloatArray, class_weights: FloatArray, regularization: float) -> FloatArray:
+def fit_lsp_coefficients(
+    P: FloatArray, class_weights: FloatArray, regularization: float
+) -> FloatArray:
     """Return the coefficients (b, C) from basis functions (n, b)."""
     H, h = _sums(P, class_weights)
     total = class_weights.sum()
@@ -284,11 +287,11 @@ def _choose_candidates(
     )
     row, column = np.unravel_index(table.argmin(), table.shape)
     sigma, regularization = float(sigmas[row]), float(lambdas[column])
-    coefficients = fit_coefficients(gaussian(squares, sigma), class_weights, regularization)
+    coefficients = fit_lsp_coefficients(gaussian(squares, sigma), class_weights, regularization)
     return Chosen(table, sigma, regularization, coefficients)
 
 
-def draw_bases(
+def _draw_bases(
     bases: Any,
     n_bases: int,
     X: Any,
@@ -441,8 +444,9 @@ class LSPClassifier(GaussianClassifier):
         self.criterion = criterion
         self.random_state = random_state
 
+    @documented_like(GaussianClassifier.predict)
     def predict_proba(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
-        """Class probabilities of rows, in the order of ``classes_``; parameters as in ``predict``.
+        """Return the class probabilities of rows, in the order of ``classes_``.
 
         Returns
         -------
@@ -451,6 +455,7 @@ class LSPClassifier(GaussianClassifier):
         dtype, probabilities = self._scores(X, sample_domain)
         return probabilities.astype(dtype, copy=False)
 
+    @documented_like(predict_proba)
     def predict_log_proba(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
         """Return the logarithms of the class probabilities; minus infinity where they are zero."""
         with np.errstate(divide="ignore"):
@@ -459,7 +464,7 @@ class LSPClassifier(GaussianClassifier):
     def _fit_rows(self, X: Any, domains: FitDomains, codes: IntArray, weights: FloatArray) -> None:
         labeled = WeightedRows.merge(X, codes, weights, len(self.classes_))
         rng = check_random_state(self.random_state)
-        self.bases_ = draw_bases(self.bases, self.n_bases, X, domains, labeled, rng)
+        self.bases_ = _draw_bases(self.bases, self.n_bases, X, domains, labeled, rng)
         if isinstance(self.cv, Integral):
             folds = labeled.deal_folds(int(self.cv), rng)
         else:

@@ -226,7 +226,7 @@ def class_sets(scores: FloatArray, rule: Rule, X: FloatArray, P: FloatArray) -> 
     return included
 
 
-def interval_widths(residuals: FloatArray, rule: Rule, X: FloatArray) -> FloatArray:
+def _interval_widths(residuals: FloatArray, rule: Rule, X: FloatArray) -> FloatArray:
     """Return half the widths (n_new,) of the intervals of new rows X around their predictions."""
     widths = [one.thresholds(residuals, X, None, rule.alpha)[:, 0] for one in rule.weightings]
     widest: FloatArray = np.max(widths, axis=0)
@@ -254,7 +254,7 @@ def judge_shift(
     P_target : (n_target, n_classes) probabilities of these rows; None: labels are numbers.
     """
     evidence, weightings = gather_evidence(held, X_target, P_target, alpha)
-    promise, names = decide(evidence, alpha)
+    promise, names = decide_coverage(evidence, alpha)
     return Rule(promise, [weightings[name] for name in names], alpha * margin_of(names))
 
 
@@ -309,7 +309,7 @@ def gather_evidence(
     ), weightings
 
 
-def decide(evidence: Evidence, alpha: float) -> tuple[Promise, list[str]]:
+def decide_coverage(evidence: Evidence, alpha: float) -> tuple[Promise, list[str]]:
     """Return what is promised, and the names of the weightings whose sets are united."""
     least, n = MIN_TAIL / alpha, float(evidence.n_held)
 
@@ -318,7 +318,7 @@ def decide(evidence: Evidence, alpha: float) -> tuple[Promise, list[str]]:
 
     if evidence.n_target < MIN_TARGET_ROWS:
         return refuse(
-            f"{evidence.n_target} target rows are too few to compare with the source; at least "
+            f"Too few target rows to compare with the source: {evidence.n_target}; at least "
             f"{MIN_TARGET_ROWS} are needed (X_target)."
         )
     if evidence.n_different < MIN_TARGET_ROWS:
@@ -400,7 +400,7 @@ def density_ratios(
 
 
 def without_gaps(*samples: FloatArray) -> list[FloatArray]:
-    """Return the rows with the median of the first sample in place of missing values."""
+    """Return rows for prediction sets: the first sample's medians in place of missing values."""
     if not any(np.isnan(X).any() for X in samples):
         return list(samples)
     with np.errstate(invalid="ignore"), ignored_warnings(RuntimeWarning):
@@ -505,5 +505,5 @@ class IntervalPredictor:
         center = np.asarray(self.predict(X, sample_domain=sample_domain), dtype=np.float64)
         rows = kept_features(X)
         rule = judge_shift(held, rows if X_target is None else kept_features(X_target), alpha)
-        width = interval_widths(np.abs(held.y - held.scores), rule, rows)
+        width = _interval_widths(np.abs(held.y - held.scores), rule, rows)
         return PredictionIntervals(center - width, center + width, *rule.promise)

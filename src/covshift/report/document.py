@@ -141,7 +141,7 @@ def validate_document(document: Document) -> None:
     _check_names("figures", [figure["id"] for figure in figures])
     _check_names("alt", [figure["alt"] for figure in figures], unique=False)
     for table in tables:
-        check_rows(f"table {table['id']!r}", table["columns"], table["rows"])
+        _check_rows(f"table {table['id']!r}", table["columns"], table["rows"])
         for cited in evidence_cited(table["rows"]):
             if cited not in evidence:
                 raise ValueError(
@@ -149,12 +149,12 @@ def validate_document(document: Document) -> None:
                     "not hold."
                 )
     for name, block in evidence.items():
-        check_rows(f"evidence {name!r}", block["columns"], block["rows"])
+        _check_rows(f"evidence {name!r}", block["columns"], block["rows"])
         if any(evidence_cited(block["rows"])):
             raise ValueError(f"evidence {name!r} refers to evidence: only tables may.")
 
 
-def check_rows(place: str, columns: Iterable[Column], rows: Iterable[Row]) -> None:
+def _check_rows(place: str, columns: Iterable[Column], rows: Iterable[Row]) -> None:
     """Raise unless columns have unique keys and cells fit their columns."""
     numeric = {column["key"]: column.get("numeric", False) for column in columns}
     _check_names(f"{place}, columns", [column["key"] for column in columns])

@@ -52,7 +52,7 @@ def save_png(figure: Figure, file: IO[bytes]) -> None:
         figure.savefig(file, format="png", dpi=DPI)
 
 
-def as_written(name: str) -> str:
+def _as_written(name: str) -> str:
     """Return a name for Matplotlib, which takes what stands between two dollars for a formula."""
     return name.replace("$", r"\$")
 
@@ -85,9 +85,9 @@ def draw_planes(
     ):
         for kind, rows in rows_of.items():
             style = STYLES[kinds.index(kind) % len(STYLES)]
-            axes.scatter(*rows[:MAX_SHOWN_ROWS].T, label=as_written(kind), **FAINT | style)
-        x, y = map(as_written, axis_names)
-        label_axes(axes, as_written(title), x, y, smaller=2)
+            axes.scatter(*rows[:MAX_SHOWN_ROWS].T, label=_as_written(kind), **FAINT | style)
+        x, y = map(_as_written, axis_names)
+        label_axes(axes, _as_written(title), x, y, smaller=2)
     handles, names = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside upper center", ncols=len(kinds), fontsize=FONT_SIZE)
     return figure
@@ -113,8 +113,8 @@ def draw_intervals(
         axes.errorbar(middles, places, xerr=[below, above], linestyle="", capsize=3, **STYLES[1])
         if name in about_zero:
             axes.axvline(0, color="0.6", linewidth=1)
-        axes.set_yticks(places, [as_written(row) for row in values])
-        label_axes(axes, x=as_written(name))
+        axes.set_yticks(places, [_as_written(row) for row in values])
+        label_axes(axes, x=_as_written(name))
         axes.set_ylim(len(values) - 0.5, -0.5)
     return figure
 
@@ -138,7 +138,7 @@ def draw_predicted(
     label_axes(left, x="true", y="predicted", smaller=2)
     shown = names[:MAX_BOXES]
     right.boxplot([(predicted - truth)[domain == name] for name in shown], orientation="horizontal")
-    right.set_yticks(range(1, len(shown) + 1), [as_written(str(name)) for name in shown])
+    right.set_yticks(range(1, len(shown) + 1), [_as_written(str(name)) for name in shown])
     right.axvline(0, color="0.6", linewidth=1)
     right.set_ylim(len(shown) + 0.5, 0.5)
     label_axes(right, x="prediction less truth", smaller=2)
@@ -170,13 +170,13 @@ def draw_scores(
                 yerr=_errors(scores.values()),
                 linestyle="",
                 capsize=3,
-                label=as_written(name),
+                label=_as_written(name),
                 **STYLES[names.index(name)],
             )
         if chance is not None:
             axes.axhline(chance, color="gray", linewidth=1, linestyle=":")
-        axes.set_xticks(range(len(systems)), [as_written(one) for one in systems])
-        label_axes(axes, as_written(title), y=score_name)
+        axes.set_xticks(range(len(systems)), [_as_written(one) for one in systems])
+        label_axes(axes, _as_written(title), y=score_name)
     handles, labels = figure.axes[0].get_legend_handles_labels() if panels else ([], [])
     figure.legend(
         handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=FONT_SIZE - 1
@@ -204,8 +204,8 @@ def draw_differences(
             capsize=3,
             **STYLES[1],
         )
-        label_axes(axes, as_written(title), x=difference_name)
-    row[0].set_yticks(range(len(systems)), [as_written(one) for one in systems])
+        label_axes(axes, _as_written(title), x=difference_name)
+    row[0].set_yticks(range(len(systems)), [_as_written(one) for one in systems])
     row[0].invert_yaxis()  # the first above
     return figure
 

@@ -116,8 +116,8 @@ def render_page(document: Document, *, max_bytes: int = MAX_PAGE_BYTES) -> str:
             policy=_policy(css, script),
             cited_in=_cited_in(document),
             show_cell=show_cell,
-            picture=picture_uri,
-            size=picture_size,
+            picture=_picture_uri,
+            size=_picture_size,
             draw=_draw_series,
         )
     )
@@ -142,12 +142,12 @@ def show_cell(cell: Cell, column: Column) -> ShownCell:
     )
 
 
-def picture_uri(figure: Figure) -> str:
+def _picture_uri(figure: Figure) -> str:
     """Return the picture as a data URI."""
     return "data:image/png;base64," + _base64(figure["png"])
 
 
-def picture_size(figure: Figure) -> tuple[int, int]:
+def _picture_size(figure: Figure) -> tuple[int, int]:
     """Return width and height of a PNG, which keep its place free while it is read."""
     width, height = struct.unpack(">II", figure["png"][16:24])
     return width, height
@@ -184,16 +184,16 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["unbroken"] = keep_together
+    environment.filters["unbroken"] = _keep_together
     return environment
 
 
-def keep_together(text: str) -> Markup:
+def _keep_together(text: str) -> Markup:
     """Return a text as HTML in which no line ends within an option or a percentage.
 
     Examples
     --------
-    >>> keep_together("To use it: --use <column>")
+    >>> _keep_together("To use it: --use <column>")
     Markup('To use it: <span class="unbroken">--use</span> &lt;column&gt;')
     """
     return Markup(UNBROKEN.sub(r'<span class="unbroken">\g<0></span>', str(escape(text))))
@@ -219,7 +219,7 @@ def _base64(data: bytes) -> str:
 
 def _too_large(document: Document, size: int, max_bytes: int) -> str:
     pictures = sum(
-        len(picture_uri(figure))
+        len(_picture_uri(figure))
         for section in document["sections"]
         for figure in section["figures"]
         if "chart" not in figure

@@ -404,7 +404,7 @@ def _rehearsals(quantities: dict[str, float], kinds: Sequence[str]) -> list[dict
 
 
 def score_labels(views: Views, codes: IntArray, objective: str, shares: FloatArray) -> LabelScores:
-    """Return the scores of plain model and vote on labeled rows with probabilities ``views``.
+    """Assess on labeled rows: scores of plain model and vote with probabilities ``views``.
 
     Parameters
     ----------
@@ -428,7 +428,7 @@ def score_labels(views: Views, codes: IntArray, objective: str, shares: FloatArr
 
 
 def score_labeled_numbers(views: Views, values: FloatArray) -> LabelScores:
-    """Return R² of plain model and vote on labeled rows, and its difference, with variances.
+    """Assess on labeled rows: R² of plain model and vote, and its difference, with variances.
 
     Each sample counts two rows more, without an error and with one as large as the spread of the
     labels, so that few small errors are not taken for certainty.
@@ -471,7 +471,10 @@ def with_labels(
     n_rows: int,
     stretch: float = 1.0,
 ) -> Predictive:
-    """Return a prediction combined with the score on labeled rows: see the module."""
+    """Return a prediction of the assessment combined with the score on labeled rows.
+
+    See the module.
+    """
     value, variance = sampled
     precision = 1 / prior.deviation**2 + 1 / variance
     mean = (prior.value / prior.deviation**2 + value / variance) / precision
@@ -485,10 +488,10 @@ def judge_determinability(problem: Problem) -> Determinability:
     X, domain, domains = problem.X_source, problem.source_domain, problem.source_domains
     within = np.sqrt(np.mean([feature_variances(X[domain == one]) for one in domains], axis=0))
     scale = np.where(within > 0, within, 1.0)
-    target_shift = shift_between(X, problem.X_target, scale)
+    target_shift = _shift_between(X, problem.X_target, scale)
     domain_shift = np.nan
     if len(domains) > 1:
-        shifts = [shift_between(X[domain != one], X[domain == one], scale) for one in domains]
+        shifts = [_shift_between(X[domain != one], X[domain == one], scale) for one in domains]
         domain_shift = float(np.median(shifts))
     overlap = np.nan
     if min(len(X), len(problem.X_target)) >= MIN_ROWS:
@@ -503,7 +506,7 @@ def judge_determinability(problem: Problem) -> Determinability:
     )
 
 
-def shift_between(A: FloatArray, B: FloatArray, scale: FloatArray) -> float:
+def _shift_between(A: FloatArray, B: FloatArray, scale: FloatArray) -> float:
     """Return root mean square, over the features, of the differences of means and of spreads."""
     means = (B.mean(axis=0) - A.mean(axis=0)) / scale
     spreads = (B.std(axis=0) - A.std(axis=0)) / scale

@@ -40,10 +40,10 @@ def describe_assessment(assessment: "Assessment", how_to_label: str = HOW_TO_LAB
     return [
         say_advice(assessment),
         say_gain(assessment),
-        *say_error(assessment),
-        *say_basis(assessment),
+        *_say_error(assessment),
+        *_say_basis(assessment),
         say_determinable(assessment),
-        *say_next(assessment, how_to_label),
+        *_say_next(assessment, how_to_label),
     ]
 
 
@@ -148,7 +148,7 @@ def say_gain(assessment: "Assessment") -> str:
     metric = name_objective(assessment.objective)
     if assessment.vote == assessment.plain:
         return "No other model is expected to do better."
-    gain = show_gain(as_shown(assessment).gain, assessment.objective)
+    gain = _show_gain(as_shown(assessment).gain, assessment.objective)
     numbers = assessment.plain_error is not None
     margin = f"{NUMBER_MARGIN} in R²" if numbers else MARGIN
     loss = f"Probability of losing more than {margin}: {percent(assessment.vote_loss_probability)}."
@@ -162,13 +162,12 @@ def say_gain(assessment: "Assessment") -> str:
     if assessment.objective == MAE and assessment.action == "keep":
         return f"The ensemble would lower the {metric} by {gain}. {changed} {loss}"
     if assessment.action == "keep":
-        return (
-            f"The ensemble would change {metric} by {gain}. {changed} {loss} {say_kept(assessment)}"
-        )
+        told = f"The ensemble would change {metric} by {gain}. {changed} {loss}"
+        return f"{told} {_say_kept(assessment)}"
     return f"Expected gain in {metric} over the plain model: {gain}. {changed} {loss}"
 
 
-def say_kept(assessment: "Assessment") -> str:
+def _say_kept(assessment: "Assessment") -> str:
     """Return why the ensemble is not recommended."""
     if assessment.vote_gain.value <= 0:
         return "It is not recommended because no gain is expected."
@@ -185,7 +184,7 @@ def say_kept(assessment: "Assessment") -> str:
     )
 
 
-def say_error(assessment: "Assessment") -> list[str]:
+def _say_error(assessment: "Assessment") -> list[str]:
     """Return the expected absolute error where the label is a number and R² was asked for."""
     error = assessment.recommended_error
     if error is None or assessment.objective == MAE:
@@ -194,7 +193,7 @@ def say_error(assessment: "Assessment") -> list[str]:
     return [f"Expected mean absolute error, in units of the label: {shown}, 90 % interval."]
 
 
-def say_basis(assessment: "Assessment") -> list[str]:
+def _say_basis(assessment: "Assessment") -> list[str]:
     """Return what the advice assumes, and how tests on source rows ended."""
     sentences = []
     adapters = dict.fromkeys(name.partition(" + ")[0] for name, _ in assessment.members)
@@ -255,7 +254,7 @@ def say_determinable(assessment: "Assessment") -> str:
     return f"Which model is right cannot be determined from these data: {why}{known}. {ends}"
 
 
-def say_next(assessment: "Assessment", how_to_label: str = HOW_TO_LABEL) -> list[str]:
+def _say_next(assessment: "Assessment", how_to_label: str = HOW_TO_LABEL) -> list[str]:
     """Return what would settle the matter, unless it is settled."""
     if assessment.confidence == "high":
         return []
@@ -290,7 +289,7 @@ def show_estimate(estimate: Estimate, objective: str = ACCURACY) -> str:
     return f"{value} ({low} to {high})"
 
 
-def show_gain(estimate: Estimate, objective: str = ACCURACY) -> str:
+def _show_gain(estimate: Estimate, objective: str = ACCURACY) -> str:
     """Return a gain with its interval."""
     if objective == MAE:
         value, low, high = (f"{'+' if one >= 0 else ''}{say_number(one)}" for one in estimate)

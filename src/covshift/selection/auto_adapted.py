@@ -622,13 +622,21 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
         P = np.asarray(P, dtype=np.float64)
         return self.classes_[decide_classes(P, self.objective_, self.class_shares_)]
 
+    @documented_like(predict)
     def predict_proba(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
-        """Return class probabilities, calibrated on the source; parameters as in ``predict``."""
+        """Return class probabilities, calibrated on the source.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
         P: FloatArray = self._by_rows("predict_proba", X, sample_domain)
         return P
 
+    @documented_like(predict_proba)
     def predict_log_proba(self, X: Any, *, sample_domain: Any = None) -> FloatArray:
-        """Return the logarithms of the class probabilities; parameters as in ``predict``."""
+        """Return the logarithms of the class probabilities."""
         log_p: FloatArray = self._by_rows("predict_log_proba", X, sample_domain)
         return log_p
 

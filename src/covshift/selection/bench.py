@@ -198,7 +198,7 @@ class Output(NamedTuple):
         return p
 
 
-def run_scene(candidates: Sequence[Candidate], scene: Scene, n_classes: int) -> list[Output]:
+def _run_scene(candidates: Sequence[Candidate], scene: Scene, n_classes: int) -> list[Output]:
     """Fit candidates to a scene; an adapter that several share is fitted once."""
     adapted: dict[int, _Adapted] = {}
     # Most estimators see the labeled rows alone; all adapted rows are kept where one sees the
@@ -267,7 +267,7 @@ def _run(estimator: Any, adapted: _Adapted, scene: Scene, n_classes: int) -> Out
 
 
 def predicted_numbers(model: Any, X: Any, sample_domain: Any = None) -> FloatArray:
-    """Return the predictions (n, 1) of rows by a fitted candidate or `AdaptedRegressor`."""
+    """Return outputs of a bench for numbers: predictions (n, 1) of rows by a fitted candidate."""
     if not isinstance(model, FittedCandidate):
         model = FittedCandidate(model.adapter_, model.estimator_)
     found = predict_candidate(model, "predict", X, sample_domain)
@@ -567,4 +567,4 @@ def _settings(part: Any) -> Any:
 
 def _run_group(candidates: Sequence[Candidate], scene: Scene, n_classes: int) -> list[Output]:
     with one_blas_thread(), one_openmp_thread():  # scenes have few rows
-        return run_scene(candidates, scene, n_classes)
+        return _run_scene(candidates, scene, n_classes)

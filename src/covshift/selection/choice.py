@@ -115,7 +115,7 @@ def _run_labeled(bench: Bench, labeled: Labeled) -> list[Output]:
 def weigh_labels(
     bench: Bench, outputs: Sequence[Output], truth: Any, gains: FloatArray, allowed: BoolArray
 ) -> FloatArray:
-    """Return expected gains combined with the scores of candidates on labeled rows."""
+    """Return the gains to choose by: expected ones combined with scores on labeled rows."""
     task = bench.task
     if not isinstance(task, NumberTask):
         return combine_with_labels(gains, bench.score(outputs, truth), len(truth), allowed)
@@ -135,7 +135,7 @@ def held_out_weights(
     n_members: int,
     plain: int,
 ) -> FloatArray:
-    """Return the weights (rows, candidates) of the vote that the other half of the labels chooses.
+    """Return, for each row, the weights that would be chosen by the other half of the labels.
 
     The vote is scored with these: the labels that choose a vote would flatter it.
     """

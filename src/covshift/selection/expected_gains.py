@@ -64,7 +64,7 @@ POWER = 8
 
 
 @cache
-def coefficients() -> dict[str, dict[str, float]]:
+def gain_coefficients() -> dict[str, dict[str, float]]:
     """Return the coefficients by objective and quantity."""
     text = files("covshift.selection").joinpath("expected_gains.json").read_text(encoding="utf-8")
     found: dict[str, Any] = json.loads(text)
@@ -72,7 +72,7 @@ def coefficients() -> dict[str, dict[str, float]]:
 
 
 @cache
-def number_coefficients() -> dict[str, float]:
+def _number_coefficients() -> dict[str, float]:
     """Return the coefficients by quantity where the label is a number."""
     folder = files("covshift.selection")
     text = folder.joinpath("expected_number_gains.json").read_text(encoding="utf-8")
@@ -99,11 +99,11 @@ def expected_gains(
     gains: FloatArray
     if bench.problem.values is not None:
         by_name = number_features(bench, scores, allowed, plain)
-        of_quantity = number_coefficients()
+        of_quantity = _number_coefficients()
         gains = np.sum([of_quantity[name] * by_name[name] for name in NUMBER_QUANTITIES], axis=0)
     else:
         names = [name for name, metric in METRICS.items() if metric is bench.metric]
-        beta = coefficients()[names[0] if names else ACCURACY]
+        beta = gain_coefficients()[names[0] if names else ACCURACY]
         differences = gain_features(bench, scores, allowed, plain)
         gains = differences @ np.array([beta[name] for name in QUANTITIES])
     failed = [output.logits is None for output in bench.target]
@@ -116,8 +116,8 @@ def gain_features(
 ) -> FloatArray:
     """Return the differences (candidates, quantities) to the plain model."""
     columns = [_filled(scores.get(kind), len(bench.candidates)) for kind in KINDS]
-    with_committee, with_plain, shares_moved = target_quantities(bench, allowed)
-    separate = separation(bench)
+    with_committee, with_plain, shares_moved = _target_quantities(bench, allowed)
+    separate = _separation(bench)
     columns += [with_committee, with_plain, shares_moved]
     columns += [separate * columns[KINDS.index(MOVED)], separate * shares_moved]
     X = np.column_stack(columns)
@@ -142,7 +142,7 @@ def number_features(
 def number_voters(
     bench: Bench, scores: Mapping[str, FloatArray], allowed: BoolArray, plain: int
 ) -> BoolArray:
-    """Return which candidates may vote where the label is a number and no target label is known.
+    """Return which candidates may vote by their expected gains, where the label is a number.
 
     One that adapts needs evidence: a better score than the plain model's on left-out source
     domains. An adapter that makes domains alike removes the level of a number with them, and
@@ -173,12 +173,12 @@ def number_agreement(bench: Bench, allowed: BoolArray) -> tuple[FloatArray, Floa
     return with_committee, with_plain
 
 
-def separation(bench: Bench) -> float:
+def _separation(bench: Bench) -> float:
     """Return how separate source and target are, from 0 to 1."""
     return float(max(0.0, 2 * bench.separation_auc - 1) ** POWER)
 
 
-def target_quantities(
+def _target_quantities(
     bench: Bench, allowed: BoolArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the agreement with the committee and with plain models, and the shares moved."""

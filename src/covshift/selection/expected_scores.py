@@ -186,7 +186,7 @@ class Views(NamedTuple):
 
 
 @cache
-def coefficients() -> dict[str, Any]:
+def score_coefficients() -> dict[str, Any]:
     """Return the coefficients by objective and model."""
     text = files("covshift.selection").joinpath("expected_scores.json").read_text(encoding="utf-8")
     found: dict[str, Any] = json.loads(text)
@@ -208,7 +208,7 @@ class Chances(NamedTuple):
 def chances(quantities: Mapping[str, float], gain: float, objective: str) -> Chances:
     """Return the probabilities of an objective, given the expected gain of the vote."""
     known = {**quantities, EXPECTED_GAIN: gain}
-    of_objective = coefficients()[objective]["chances"]
+    of_objective = score_coefficients()[objective]["chances"]
     return Chances(
         **{name: float(expit(linear(known, terms))) for name, terms in of_objective.items()}
     )
@@ -216,10 +216,10 @@ def chances(quantities: Mapping[str, float], gain: float, objective: str) -> Cha
 
 def expect(quantities: Mapping[str, float], objective: str) -> dict[str, Predictive]:
     """Return the predictive distributions of the three scores, by the names of `MODELS`."""
-    fitted = coefficients()[objective]
+    fitted = score_coefficients()[objective]
     values = {name: linear(quantities, fitted[name]["mean"]) for name in (PLAIN, GAIN)}
     values[ADAPTED] = values[PLAIN] + values[GAIN]
-    probabilities = np.array(coefficients()["probabilities"])
+    probabilities = np.array(score_coefficients()["probabilities"])
     found = {}
     for name in MODELS:
         scale = np.exp(linear(quantities, fitted[name]["log scale"]))
@@ -230,12 +230,12 @@ def expect(quantities: Mapping[str, float], objective: str) -> dict[str, Predict
 
 def label_stretch(objective: str) -> dict[str, float]:
     """Return the factors of deviations with known labels, by the names of `MODELS`."""
-    found: dict[str, float] = coefficients()[objective]["label stretch"]
+    found: dict[str, float] = score_coefficients()[objective]["label stretch"]
     return found
 
 
 def linear(quantities: Mapping[str, float], by_name: Mapping[str, float]) -> float:
-    """Return the sum of quantities times coefficients; a quantity that is missing counts as 0."""
+    """Return an expected score's linear predictor; a quantity that is missing counts as 0."""
     return float(sum(quantities.get(name, 0.0) * beta for name, beta in by_name.items()))
 
 
@@ -359,7 +359,7 @@ def view(
     *,
     reweighed: bool = False,
 ) -> Views:
-    """Return the probabilities of rows by the plain model and by the vote.
+    """Return the probabilities whose scores are expected: by the plain model and by the vote.
 
     ``P``: of each candidate; one without output does not vote.
     """
@@ -371,7 +371,7 @@ def view(
 def vote_probabilities(
     P: Sequence[FloatArray | None], bench: Bench, weights: FloatArray, *, reweighed: bool = False
 ) -> FloatArray:
-    """Return the probabilities of rows by the vote, from those of each candidate.
+    """Return the probabilities by the vote whose score is expected, from each candidate's.
 
     ``reweighed``: class shares of the members that adapt are those estimated for the target.
     """
@@ -395,7 +395,7 @@ AVERAGING = "averaging"
 
 
 @cache
-def number_coefficients() -> dict[str, Any]:
+def _number_coefficients() -> dict[str, Any]:
     """Return the coefficients by what is predicted."""
     folder = files("covshift.selection")
     text = folder.joinpath("expected_number_scores.json").read_text(encoding="utf-8")
@@ -408,7 +408,7 @@ def number_chances(enough: bool) -> Chances:
 
     ``enough``: whether its expected gain is large enough to be recommended.
     """
-    rates = number_coefficients()["rates"]
+    rates = _number_coefficients()["rates"]
     loss = rates["loss" if enough else "loss_kept"]
     return Chances(loss, rates["adapt"], rates["keep"])
 
@@ -418,7 +418,7 @@ def expect_numbers(quantities: Mapping[str, float]) -> dict[str, Predictive]:
 
     Absolute errors are in units of the source labels.
     """
-    fitted = number_coefficients()
+    fitted = _number_coefficients()
     probabilities = np.array(fitted["probabilities"])
     logs = {
         name: quantities[f"log {name}"] + linear(quantities, fitted[name]["mean"])
@@ -504,5 +504,5 @@ def number_quantities(
 
 
 def in_label_units(predictive: Predictive, scale: float) -> Estimate:
-    """Return an error in units of the source labels as an estimate in those of the labels."""
+    """Return an expected score, an error in units of the source labels, in those of the labels."""
     return Estimate(*(scale * one for one in predictive.interval()))

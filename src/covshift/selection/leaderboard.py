@@ -81,7 +81,7 @@ MIN_EFFECTIVE_SHARE = 0.01
 
 
 def disqualify(outputs: Sequence[Output], n_source: int, n_classes: int) -> list[str | None]:
-    """Return the reason to disqualify a candidate, from its output on the target, or None.
+    """Return why a leaderboard disqualifies a candidate, by its output on the target, or None.
 
     One class means that the label is a number.
     """

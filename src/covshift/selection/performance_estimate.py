@@ -99,7 +99,7 @@ class Scored(NamedTuple):
 
 
 def compare_rows(A: FloatArray, B: FloatArray) -> tuple[float, float, FloatArray]:
-    """Return separation and share outside of new rows B, and density ratios at held-out rows A."""
+    """Compare rows for a performance estimate: separation, share outside, density ratios at A."""
     if min(len(A), len(B)) < MIN_ROWS:
         return 0.0, 0.0, np.ones(len(A))
     A, B = without_gaps(A, B)
@@ -134,7 +134,7 @@ def _single_estimates(scored: Scored, weights: FloatArray) -> dict[str, float]:
     }
 
 
-def quantities_of(
+def performance_quantities(
     scored: Scored, compared: tuple[float, float, FloatArray] | None = None
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Return the quantities by name, and the single estimates; no label of new rows is read."""
@@ -194,23 +194,25 @@ class PerformanceEstimate(NamedTuple):
 
 
 @cache
-def coefficients() -> dict[str, Any]:
+def performance_coefficients() -> dict[str, Any]:
     """Return the coefficients by objective."""
     file = files("covshift.selection").joinpath("performance_estimate.json")
     found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return found
 
 
-def lean(combined: Any, calibrated: Any, agreement: float) -> Any:
+def lean_on_calibration(combined: Any, calibrated: Any, agreement: float) -> Any:
     """Return the combination, or calibrated confidence the more the two agree; also of arrays."""
     gap = combined - calibrated
     return calibrated + gap**3 / (gap**2 + agreement**2)
 
 
-def predict_score(quantities: Mapping[str, float], fitted: Mapping[str, Any]) -> Predictive:
-    """Return the predictive distribution of a score: see the module."""
+def predict_performance(quantities: Mapping[str, float], fitted: Mapping[str, Any]) -> Predictive:
+    """Return the predictive distribution of a performance: see the module."""
     calibrated = quantities["reference"] - quantities["calibrated confidence"]
-    value = float(lean(linear(quantities, fitted["mean"]), calibrated, fitted["agreement"]))
+    value = float(
+        lean_on_calibration(linear(quantities, fitted["mean"]), calibrated, fitted["agreement"])
+    )
     scale = np.exp(linear(quantities, fitted["log scale"]))
     quantiles = value + scale * np.array(fitted["quantiles"])
     return Predictive(value, np.array(fitted["probabilities"]), quantiles)
@@ -247,9 +249,10 @@ def estimate_performance(
         ``objective``, ``assumption``, ``estimates``, ``quantities``, ``n_labels`` and
         ``distribution``.
 
-    Notes ----- Formula, assumptions and coefficients:
-    ``covshift/selection/performance_estimate.py``. Measured on real tasks:
-    docs/results/prediction-sets.md.
+    Notes
+    -----
+    Formula, assumptions and coefficients: ``covshift/selection/performance_estimate.py``.
+    Measured on real tasks: docs/results/prediction-sets.md.
 
     **Cost**: prediction of the rows, and about ten fits of a logistic regression to at most 1,000
     rows of each kind.
@@ -276,8 +279,8 @@ def estimate_performance(
             f"TableClassifier, got {type(model).__name__}."
         )
     scored = _score_rows(model, X, sample_domain, objective or _objective_of(model))
-    quantities, estimates = quantities_of(scored)
-    expected = predict_score(quantities, coefficients()[scored.objective])
+    quantities, estimates = performance_quantities(scored)
+    expected = predict_performance(quantities, performance_coefficients()[scored.objective])
     n_labels = 0
     if y_known is not None:
         rows, codes = _known_codes(y_known, model.classes_, len(scored.X))

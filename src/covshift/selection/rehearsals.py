@@ -256,9 +256,9 @@ def rehearse(bench: Bench, kind: str, credit: Credit | None = None) -> FloatArra
     kind : {"source CV", "moved", "class shares", "label shares", "source domains"}
         See the module.
     credit : callable, default=None
-        Score of probabilities and true class numbers. None: `mean_probability`.
+        Score of probabilities and true class numbers. None: `_mean_probability`.
     """
-    credit = credit or mean_probability(bench)
+    credit = credit or _mean_probability(bench)
     if kind == SOURCE_CV:
         return _score(bench.probabilities_left_out(), bench.problem.truth, credit)
     played = dict(pseudo_targets(bench, kind))
@@ -295,7 +295,7 @@ def _score(P: list[FloatArray | None], truth: Any, credit: Credit) -> FloatArray
     return np.array([np.nan if one is None else credit(one, truth) for one in P])
 
 
-def mean_probability(bench: Bench) -> Credit:
+def _mean_probability(bench: Bench) -> Credit:
     """Return the score of the bench's objective that ranks: see `covshift.selection.label_tasks`.
 
     A user's own metric is taken of the predicted labels.
@@ -305,12 +305,12 @@ def mean_probability(bench: Bench) -> Credit:
 
 
 def predicted_score(bench: Bench) -> Credit:
-    """Return the score of predicted labels: the bench's metric."""
+    """Return the score of the labels that a rehearsal predicts: the bench's metric."""
     return lambda P, truth: bench.metric(truth, decide(bench, P))
 
 
 def decide(bench: Bench, P: FloatArray) -> Any:
-    """Return the class numbers (n,) that the bench's objective chooses for probabilities (n, K).
+    """Decide in a rehearsal: class numbers (n,) for probabilities (n, K), by the objective.
 
     Where the label is a number: the predictions.
     """

@@ -178,7 +178,7 @@ def fit_members(
 def adapt_members(
     members: Sequence[Member], X: Any, domain: Any
 ) -> tuple[list[Member], list[Member]]:
-    """Return members that have learned a new target, with weights that sum to one, and the others.
+    """Return the members of a vote that have learned a new target, with weights, and the others.
 
     One that adapts to nothing stays. It is an error if none that adapts can learn the target, or
     if those that stay have less than half of the weight: that would be another model.
@@ -207,7 +207,10 @@ def mean_probabilities(
     sample_domain: Any = None,
     ratios: FloatArray | None = None,
 ) -> FloatArray:
-    """Weighted mean of the members' probabilities of rows; ``ratios`` as in `mix_probabilities`."""
+    """Return the vote of members on rows: the weighted mean of their probabilities.
+
+    ``ratios`` as in `mix_probabilities`.
+    """
     P = [member.probabilities(X, n_classes, sample_domain) for member in members]
     weights = np.array([member.weight for member in members])
     adapts = np.array([member.candidate.adapts for member in members])
@@ -220,7 +223,7 @@ def mix_probabilities(
     adapts: BoolArray,
     ratios: FloatArray | None = None,
 ) -> FloatArray:
-    """Return the weighted mean of probabilities (n, n_classes), one for each candidate.
+    """Return the vote of candidates: the weighted mean of their probabilities (n, n_classes).
 
     Candidates without probabilities (None) do not count. ``ratios`` (n, n_classes) or (n_classes,):
     class shares of the rows over those of the source, for the candidates that adapt. Those that do

@@ -1,7 +1,7 @@
 """The few array operations that libraries following the array API standard spell differently.
 
 Reading an array on a device waits until all work before it is done. Nothing here
-reads, except `to_numpy`.
+reads, except `copy_to_host`.
 """
 
 from functools import cache
@@ -29,7 +29,7 @@ def _torch_namespace() -> Any:
     return torch
 
 
-def to_numpy(x: Any) -> Any:
+def copy_to_host(x: Any) -> Any:
     """Copy an array to the host, if it is not there."""
     return np.asarray(x.cpu() if hasattr(x, "cpu") else x)
 
@@ -221,4 +221,4 @@ def put_beside(array: Any, X: Any) -> Any:
 
 def bring_to_host(values: Any) -> Any:
     """Return the labels, domains and masks on a device as arrays of NumPy; others as they are."""
-    return to_numpy(values) if is_device_array(values) else values
+    return copy_to_host(values) if is_device_array(values) else values

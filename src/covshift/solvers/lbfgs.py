@@ -32,6 +32,7 @@ import numpy as np
 from covshift.solvers.device_arrays import (
     Places,
     cast,
+    copy_to_host,
     dot,
     gather,
     locate_rows,
@@ -44,7 +45,6 @@ from covshift.solvers.device_arrays import (
     scale_rows,
     take_entries,
     take_rows,
-    to_numpy,
     zeros_beside,
 )
 
@@ -127,7 +127,7 @@ def judge_steps(search: Search, f: Array, d: Array, precision: float) -> Verdict
     )
 
 
-def narrow(search: Search, verdict: Verdict, f: Array, d: Array) -> Search:
+def _narrow(search: Search, verdict: Verdict, f: Array, d: Array) -> Search:
     """Move an end of each bracket to the last step, and choose the next step."""
     xp = namespace_of(f)
     long = verdict.long
@@ -398,7 +398,7 @@ def minimize_lbfgs(
         norms = xp.max(xp.abs(gradients), axis=1)
         noted.append((which, losses, norms))
         if distance is not None or progress is not None:
-            plain = (to_numpy(numbers).tolist() for numbers in (which, number, losses, norms))
+            plain = (copy_to_host(numbers).tolist() for numbers in (which, number, losses, norms))
             for row, (position, iteration, loss, norm) in enumerate(zip(*plain, strict=True)):
                 if distance is not None:
                     iterate = xp.positive(xp.reshape(x[row, ...], shape))
@@ -444,7 +444,7 @@ def minimize_lbfgs(
         ended = verdict.failed
         rows = xp.nonzero(verdict.accepted)[0]
         if rows.shape[0] < which.shape[0]:
-            search = narrow(search, verdict, f, d)
+            search = _narrow(search, verdict, f, d)
         if rows.shape[0] > 0:
             places = locate_rows(which, rows)
             before = take_rows((x, losses, gradients), rows)
@@ -494,7 +494,7 @@ def _assemble(
         path.losses, path.gradient_norms = losses[start:stop], norms[start:stop]
     for which, x, converged in kept:
         iterates = namespace_of(x).reshape(x, (-1, *shape))
-        ended = zip(to_numpy(which).tolist(), to_numpy(converged).tolist(), strict=True)
+        ended = zip(copy_to_host(which).tolist(), copy_to_host(converged).tolist(), strict=True)
         for row, (position, has_converged) in enumerate(ended):
             path = paths[position]
             path.converged = has_converged
@@ -506,4 +506,4 @@ def _join(parts: Any) -> Any:
     """Return the arrays of one axis as one array on the host."""
     if isinstance(parts[0], np.ndarray):
         return np.concatenate(parts)
-    return to_numpy(namespace_of(parts[0]).concat(parts))
+    return copy_to_host(namespace_of(parts[0]).concat(parts))

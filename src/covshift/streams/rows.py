@@ -332,7 +332,7 @@ class ArrayRows(RowStream):
             part = slice(start, start + step)
             rows = np.array(self.X[part])  # out of the map, or it would be taken for one
             release(self.X)
-            result[part] = call_on_part(rows, _domain_of_part(sample_domain, part), method)
+            result[part] = _call_on_part(rows, _domain_of_part(sample_domain, part), method)
         return result
 
 
@@ -341,7 +341,7 @@ def _domain_of_part(domain: Any, part: slice) -> Any:
     return domain[part] if isinstance(domain, np.ndarray) else domain
 
 
-def call_on_part(rows: Any, domain: Any, method: Callable[..., Any]) -> Any:
+def _call_on_part(rows: Any, domain: Any, method: Callable[..., Any]) -> Any:
     """Return the result of a method for some rows, of which there may be none."""
     if rows.shape[0] == 0:
         return np.asarray(method(np.zeros((1, rows.shape[1]))))[:0]
@@ -452,7 +452,7 @@ class DaskRows(RowStream):
     def _kept(self) -> list[Any]:
         # Workers forget data without references: these references keep them. Where they have no
         # room for them, every pass reads the blocks from where they come.
-        return keep_at_workers(self._blocks, self._owners) if self._owners else self._blocks
+        return _keep_at_workers(self._blocks, self._owners) if self._owners else self._blocks
 
     def split(self, codes: Any) -> Any:
         """Return the codes of each block, in as few bytes as they need."""
@@ -463,7 +463,7 @@ class DaskRows(RowStream):
         compact = codes.astype(np.promote_types(np.min_scalar_type(low), np.min_scalar_type(high)))
         parts = [dask.delayed(compact[start:stop]) for start, stop in self._bounds]
         if self._owners:  # beside their rows
-            return keep_at_workers(parts, self._owners)
+            return _keep_at_workers(parts, self._owners)
         return list(dask.persist(*parts))
 
     def sums(
@@ -500,7 +500,7 @@ class DaskRows(RowStream):
         import dask.array as da
 
         shared = dask.delayed(method, pure=False, traverse=False)
-        call = dask.delayed(call_on_part, pure=False)
+        call = dask.delayed(_call_on_part, pure=False)
         ends = np.cumsum([0, *self._X.chunks[0]]).tolist()
         blocks = self._X.to_delayed().ravel()
         mapped = [
@@ -554,7 +554,7 @@ def deal_blocks(X: Any, n_blocks: int) -> list[str | None]:
     return [seats[index % len(seats)] for index in range(n_blocks)]
 
 
-def keep_at_workers(parts: list[Any], owners: list[str | None]) -> list[Any]:
+def _keep_at_workers(parts: list[Any], owners: list[str | None]) -> list[Any]:
     """Have delayed parts, one for each block, computed and kept by the owner of that block."""
     client = _current_client()
     kept = list(parts)
@@ -653,10 +653,10 @@ def rows_in_memory(estimator: Any, X: Any, *, reset: bool) -> Any:
 
 def is_streamed(X: Any) -> bool:
     """Return whether rows are to be passed over in parts: Dask arrays, and large memory maps."""
-    return is_dask(X) or (is_mapped(X) and X.nbytes > SMALL_BYTES)
+    return is_dask(X) or (_is_mapped(X) and X.nbytes > SMALL_BYTES)
 
 
-def is_mapped(X: Any) -> bool:
+def _is_mapped(X: Any) -> bool:
     """Return whether an array is a memory map, or a view of one."""
     while isinstance(X, np.ndarray):
         if isinstance(X, np.memmap):

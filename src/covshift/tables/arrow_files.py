@@ -96,7 +96,7 @@ class ArrowBatches:
 
 
 def parquet_files(folder: Path) -> list[Path]:
-    """Parquet files of a folder in the order of their names, ``part.10`` after ``part.9``."""
+    """Return a folder's Parquet files, which Arrow reads, ``part.10`` after ``part.9``."""
     with refused_as(folder, "cannot be read.", ValueError):
         files = [
             path

@@ -91,7 +91,7 @@ def trim(cells: Any, missing: Sequence[str] = MISSING) -> Any:
     return _trim_all(cells, missing)
 
 
-def composed(cells: Any) -> Any:
+def _composed(cells: Any) -> Any:
     """Return text in NFC: macOS writes an accent apart from its letter, other systems as one.
 
     So are the signs of ohm, kelvin and angstrom, which look like letters, and become these.
@@ -110,12 +110,12 @@ def from_start(cells: Any) -> Any:
 
 
 def _trim_all(cells: Any, missing: Sequence[str]) -> Any:
-    trimmed = composed(pa.compute.utf8_trim_whitespace(cells))
-    nothing = pa.compute.is_in(trimmed, value_set=composed(pa.array(missing, pa.string())))
+    trimmed = _composed(pa.compute.utf8_trim_whitespace(cells))
+    nothing = pa.compute.is_in(trimmed, value_set=_composed(pa.array(missing, pa.string())))
     return pa.compute.if_else(nothing, pa.scalar(None, pa.string()), trimmed)
 
 
-def to_numbers(cells: Any, style: NumberStyle, unit: str = "") -> Any:
+def _to_numbers(cells: Any, style: NumberStyle, unit: str = "") -> Any:
     """Return a column of text as float64; cells that are not a finite number are missing.
 
     ``unit`` may stand before or behind a number.
@@ -124,7 +124,7 @@ def to_numbers(cells: Any, style: NumberStyle, unit: str = "") -> Any:
         cells = without_unit(cells, unit)
     if style == "point":
         try:  # ten times as fast as looking at each cell
-            return finite(pa.compute.cast(cells, pa.float64()))
+            return _finite(pa.compute.cast(cells, pa.float64()))
         except pa.ArrowInvalid:
             pass
     trimmed = plain_signs(trim(cells))
@@ -133,7 +133,7 @@ def to_numbers(cells: Any, style: NumberStyle, unit: str = "") -> Any:
     plain = pa.compute.replace_substring_regex(plain, GROUPING[style], "")
     if style == "comma":
         plain = pa.compute.replace_substring(plain, ",", ".")
-    return finite(pa.compute.cast(plain, pa.float64()))
+    return _finite(pa.compute.cast(plain, pa.float64()))
 
 
 def to_booleans(cells: Any) -> Any:
@@ -151,7 +151,7 @@ def without_unit(cells: Any, unit: str) -> Any:
 
     Signs become plain ones: a unit may stand inside of brackets.
     """
-    cells = plain_signs(composed(cells))
+    cells = plain_signs(_composed(cells))
     unit = _escaped(plain_name(unit))
     affix = rf"^[\s\x{{A0}}]*(?:{unit}[\s\x{{A0}}]*)?"
     cells = pa.compute.replace_substring_regex(cells, affix, "")
@@ -210,7 +210,7 @@ def read_cells(
     if kind == "number":
         if is_days(spelling):
             return as_days(to_dates(cells, date_spelling(spelling)))
-        return drop_numbers(to_numbers(cells, style, spelling), missing)
+        return _drop_numbers(_to_numbers(cells, style, spelling), missing)
     if kind == "boolean":
         return to_booleans(cells)
     return _dates_or_iso(cells, spelling) if kind == "date" else trim(cells, missing)
@@ -224,7 +224,7 @@ def _dates_or_iso(cells: Any, spelling: str) -> Any:
     return pa.compute.coalesce(dates, to_dates(cells))
 
 
-def drop_numbers(numbers: Any, missing: Sequence[str]) -> Any:
+def _drop_numbers(numbers: Any, missing: Sequence[str]) -> Any:
     """Return numbers, those that stand for nothing, such as ``-999``, as missing."""
     if missing is MISSING:
         return numbers
@@ -235,7 +235,7 @@ def drop_numbers(numbers: Any, missing: Sequence[str]) -> Any:
     return pa.compute.if_else(nothing, pa.scalar(None, pa.float64()), numbers)
 
 
-def finite(numbers: Any) -> Any:
+def _finite(numbers: Any) -> Any:
     """Return numbers, those that are infinite or not numbers as missing."""
     usable = pa.compute.is_finite(numbers)
     if pa.compute.all(usable).as_py() is not False:  # None: only missing values
@@ -338,7 +338,7 @@ def column_numbers(column: Any, spelling: str = "", missing: Sequence[str] = MIS
         return column_days(column, date_spelling(spelling))
     numbers = _plain_numbers(column, spelling)
     if missing is not MISSING:
-        kept = drop_numbers(pa.array(numbers, from_pandas=True), missing)
+        kept = _drop_numbers(pa.array(numbers, from_pandas=True), missing)
         numbers = kept.to_numpy(zero_copy_only=False)
     return numbers
 
@@ -359,7 +359,7 @@ def _plain_numbers(column: Any, unit: str) -> FloatArray:
         pairs = zip(column.tolist(), missing, strict=True)
         numbers = np.array([np.nan if absent else float(value) for value, absent in pairs])
     else:
-        numbers = to_numbers(column_text(column), "point", unit).to_numpy(zero_copy_only=False)
+        numbers = _to_numbers(column_text(column), "point", unit).to_numpy(zero_copy_only=False)
     if np.isinf(numbers).any():
         numbers = np.where(np.isinf(numbers), np.nan, numbers)
     return numbers
@@ -401,7 +401,7 @@ def column_text(column: Any, missing: Sequence[str] = MISSING) -> Any:
 
 
 def domain_texts(column: Any, missing: Sequence[str] = MISSING) -> list[str]:
-    """Return a domain column of a table as names."""
+    """Return a column of domains as names."""
     names: list[str] = column_text(column, missing).fill_null(MISSING_DOMAIN).to_pylist()
     return names
 
@@ -424,7 +424,7 @@ def _arrow_numbers(column: Any, unit: str) -> FloatArray:
     if kind == "date":
         return np.full(len(column), np.nan)
     text = kind == "text"
-    floats = to_numbers(column_text(column), "point", unit) if text else column.cast(pa.float64())
+    floats = _to_numbers(column_text(column), "point", unit) if text else column.cast(pa.float64())
     return floats.to_numpy(zero_copy_only=False)
 
 
@@ -524,7 +524,7 @@ def as_kind(
     if kind == "number" and pa.types.is_timestamp(column.type) and is_days(spelling):
         return as_days(column)
     if column.type == ARROW_TYPES[kind]:
-        return drop_numbers(finite(column), missing) if kind == "number" else column
+        return _drop_numbers(_finite(column), missing) if kind == "number" else column
     if kind == "number" and pa.types.is_boolean(column.type):
         return pa.compute.cast(column, pa.float64())
     return read_cells(as_text(column), kind, "point", spelling, missing)

@@ -313,11 +313,11 @@ def _check_magnitudes(frame: Any, kinds: Mapping[str, Kind], which: str, rows: A
         # Not the absolute values: a copy of each column would take memory.
         largest = max(np.fmax.reduce(values, initial=0.0), -np.fmin.reduce(values, initial=0.0))
         if largest > limit:
-            row = int(np.nanargmax(np.abs(values)))
+            row = rows[int(np.nanargmax(np.abs(values)))] + 1
             raise TableError(
                 f"Column {listed([name])} of the {which} table holds magnitudes up to "
-                f"{largest:.1e} (row {rows[row] + 1}); above {limit:.0e} they overflow once "
-                f"squared. Correct such values, or leave the column out: --ignore {quoted(name)}."
+                f"{largest:.1e} (row {row}); above {limit:.0e} they overflow once squared. "
+                f"Correct such values, or leave the column out: --ignore {quoted(name)}."
             )
 
 
@@ -527,9 +527,11 @@ def _unseen_note(train: Any, new: Any) -> list[str]:
     unseen.pop(None, None)
     if not unseen:
         return []
+    n_rows = sum(unseen.values())
+    who = "1 new row has a value" if n_rows == 1 else f"{n_rows} new rows have values"
     return [
-        f"Column {listed([train.name])}: {sum(unseen.values())} new rows have values that no "
-        f"training row has: {listed(sorted(unseen), 3)}.{case_hint(unseen, known)}"
+        f"Column {listed([train.name])}: {who} that no training row has: "
+        f"{listed(sorted(unseen), 3)}.{case_hint(unseen, known)}"
     ]
 
 

@@ -240,7 +240,7 @@ def monitor_recordings(
     domain: str | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """Test the windows of all recordings of a table; say which of them lie outside.
+    """Monitor a batch of recordings: test all their windows; say which of them lie outside.
 
     A window is outside if it lies farther from the rows kept in the model than 99 % of these lie
     from each other (`SourceSupport`). Unlike a test, that does not mind that a recording has one

@@ -42,7 +42,7 @@ def batch_key(*parts: str) -> str:
     Examples
     --------
     >>> from covshift.tables.monitoring_history import batch_key
-    >>> batch_key("a", "bc") == make_key("ab", "c")
+    >>> batch_key("a", "bc") == batch_key("ab", "c")
     False
     """
     return sha256(json.dumps(parts).encode()).hexdigest()[:32]

@@ -278,7 +278,7 @@ class ColumnTypes:
         return sorted(fit, key=lambda one: (-dates[one], place.get(one, len(order))))
 
 
-def choose_number_style(columns: list[ColumnTypes], separator: str) -> NumberStyle:
+def _choose_number_style(columns: list[ColumnTypes], separator: str) -> NumberStyle:
     """Return the style under which more cells of columns of numbers can be read.
 
     Where both serve alike, as for ``12,345``, commas are decimal only in a file that has a reason
@@ -438,7 +438,7 @@ def _text_kinds(
     notes: list[str],
 ) -> tuple[dict[str, Kind], dict[str, str], NumberStyle]:
     if style is None:
-        style = choose_number_style(list(columns.values()), source.separator)
+        style = _choose_number_style(list(columns.values()), source.separator)
     kinds = {name: column.kind(style) for name, column in columns.items()}
     spellings = {name: column.spelling(style) for name, column in columns.items()}
     # Nothing is said of what the user has decided.

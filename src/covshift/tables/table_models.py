@@ -50,7 +50,7 @@ TARGET = np.iinfo(np.int64).min  # stands for the domain of rows that no column 
 
 
 def known_numbers(domain_names: Mapping[int, str]) -> dict[str, int]:
-    """Return the domain that a name in a later table stands for.
+    """Return the domains that a table model knows by the name in a later table.
 
     A target comes before a source: new rows of a domain may differ from its training rows.
     """

@@ -42,7 +42,7 @@ SMALLEST_LIKELIHOOD = 1e-300  # a held-out row that no basis meets: a bad score,
 MAX_ENTERING = 20
 
 
-def fit_coefficients(
+def fit_kliep_coefficients(
     P_target: FloatArray,
     source_means: FloatArray,
     *,
@@ -236,11 +236,11 @@ class KLIEPWeights(GaussianBasesWeights):
         for index, sigma in enumerate(sigmas):
             P_target = gaussian(squares.target, sigma)
             source_means = gaussian(squares.source, sigma).mean(axis=0)
-            theta, gap = fit_coefficients(P_target, source_means, **options)
+            theta, gap = fit_kliep_coefficients(P_target, source_means, **options)
             fits.append((theta, gap))
             for test in folds if n_target > 1 and len(sigmas) > 1 else []:
                 train = np.delete(P_target, test, axis=0)
-                held_in, _ = fit_coefficients(train, source_means, start=theta, **options)
+                held_in, _ = fit_kliep_coefficients(train, source_means, start=theta, **options)
                 likelihood = np.log(np.maximum(P_target[test] @ held_in, SMALLEST_LIKELIHOOD))
                 scores[index] += likelihood.sum() / n_target
         best = int(sigmas.argmax() if n_target == 1 else scores.argmax())

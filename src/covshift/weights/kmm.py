@@ -152,7 +152,7 @@ def clip_to_mean(
     return clipped, float(shift)
 
 
-def match_means(
+def _match_means(
     product: Callable[[FloatArray], FloatArray],
     kappa: FloatArray,
     *,
@@ -194,7 +194,7 @@ def match_means(
     return w, product_w, gap
 
 
-def mean_multiplier(
+def _mean_multiplier(
     w: FloatArray, product_w: FloatArray, kappa: FloatArray, ridge: float, bound: float
 ) -> float:
     r"""Return the multiplier :math:`\nu`, from the entries at neither bound."""
@@ -511,7 +511,7 @@ class KMMWeights(WeightEstimator):
 
     def _match(self, kappa: FloatArray) -> tuple[FloatArray, float]:
         """Return the weights of the source rows by the exact kernel, and their objective."""
-        weights, product, self.gap_ = match_means(
+        weights, product, self.gap_ = _match_means(
             _kernel_product(self.source_rows_, self.bandwidth_),
             kappa,
             ridge=self.ridge,
@@ -520,7 +520,7 @@ class KMMWeights(WeightEstimator):
             tol=self.tol,
             max_iter=self.max_iter,
         )
-        self._multiplier = mean_multiplier(weights, product, kappa, self.ridge, self.bound)
+        self._multiplier = _mean_multiplier(weights, product, kappa, self.ridge, self.bound)
         self.kernel_error_ = 0.0
         return weights, float(weights @ (product + self.ridge * weights) / 2 - kappa @ weights)
 

@@ -50,7 +50,7 @@ from covshift.weights._weight_estimator import GaussianBasesWeights, Squares
 LAMBDAS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 
 
-def fit_coefficients(
+def fit_ulsif_coefficients(
     P_source: FloatArray, P_target: FloatArray, regularization: float, alpha: float = 0.0
 ) -> FloatArray:
     """Coefficients (b,), of any sign, from basis functions of source (n, b) and target (k, b)."""
@@ -182,7 +182,7 @@ class LeastSquaresWeights(GaussianBasesWeights):
         row, column = np.unravel_index(self.score_table_.argmin(), self.score_table_.shape)
         self.bandwidth_ = float(sigmas[row])
         self.regularization_ = float(self.lambdas_[column])
-        theta = fit_coefficients(
+        theta = fit_ulsif_coefficients(
             gaussian(squares.source, self.bandwidth_),
             gaussian(squares.target, self.bandwidth_),
             self.regularization_,

@@ -26,7 +26,7 @@ from covshift.paper.speech.printed import (
     printed_statement,
 )
 from covshift.paper.speech.protocol import draw_trial
-from covshift.paper.speech.study import declare, run_on_tables
+from covshift.paper.speech.study import _run_on_tables, declare
 from tests.paper.speech.made_corpora import SMALL_PLAN, make_corpora
 
 SWAP = {"positive": "negative", "negative": "positive"}
@@ -61,11 +61,11 @@ def test_labels_of_the_target_half_reach_the_oracle_only(tables, settings, syste
     y = tables["emodb"].y[halves.target]
     flipped = [SWAP[label] for label in y]
     shuffled = np.random.RandomState(0).permutation(y)
-    result = run_on_tables(tables, settings[system, kind], 1)
+    result = _run_on_tables(tables, settings[system, kind], 1)
     oracle = result.pop(ORACLE_SCORES, None)
     assert (oracle is not None) == (kind == "grid")
     for labels in (flipped, shuffled, "positive"):
-        changed = run_on_tables(
+        changed = _run_on_tables(
             with_labels(tables, halves.target, labels), settings[system, kind], 1
         )
         scores = changed.pop(ORACLE_SCORES, None)
@@ -79,8 +79,8 @@ def test_labels_of_the_target_half_reach_the_oracle_only(tables, settings, syste
 def test_flipped_test_labels_turn_the_score_round(tables, settings, system, kind):
     halves = draw_trial(tables, "emodb", "corpus", 1).halves
     flipped = [SWAP[label] for label in tables["emodb"].y[halves.test]]
-    result = run_on_tables(tables, settings[system, kind], 1)
-    changed = run_on_tables(with_labels(tables, halves.test, flipped), settings[system, kind], 1)
+    result = _run_on_tables(tables, settings[system, kind], 1)
+    changed = _run_on_tables(with_labels(tables, halves.test, flipped), settings[system, kind], 1)
     for name in ("test_uar", "without_target_test_uar"):
         assert (name in result) == (name in changed)
         if name in result:
@@ -105,10 +105,10 @@ def test_only_the_oracle_reads_labels_of_the_target_half():
 def test_results(tables, settings, system):
     n_costs = 1 if system in WITHOUT_COST else len(SMALL_PLAN.costs)
     shape = (len(SMALL_PLAN.grids[system]), n_costs)
-    grid = run_on_tables(tables, settings[system, "grid"], 0)
+    grid = _run_on_tables(tables, settings[system, "grid"], 0)
     assert np.shape(grid["test_uar"]) == np.shape(grid[ORACLE_SCORES]) == shape
-    assert np.shape(run_on_tables(tables, settings[system, "fold"], 0)["fold_uar"]) == shape
-    printed = run_on_tables(tables, settings[system, "printed"], 0)
+    assert np.shape(_run_on_tables(tables, settings[system, "fold"], 0)["fold_uar"]) == shape
+    printed = _run_on_tables(tables, settings[system, "printed"], 0)
     assert printed["speaker"] == grid["speaker"]  # the same trial
     assert ("without_target_test_uar" in printed) == (system in WITHOUT_TARGET)
 
@@ -121,7 +121,7 @@ def test_the_fold_is_not_the_tested_corpus(tables, settings):
         "emodb": tables["emodb"]._replace(X=rng.standard_normal((len(tables["emodb"].y), 72))),
     }
     for system in ("SVM", "PSF"):
-        assert run_on_tables(other, settings[system, "fold"], 0) == run_on_tables(
+        assert _run_on_tables(other, settings[system, "fold"], 0) == _run_on_tables(
             tables, settings[system, "fold"], 0
         )
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from covshift.paper.synthetic.printed import REBUILT_ACCURACY, REBUILT_BASELINE
-from covshift.paper.synthetic.report import _agree, gather, readings_document
+from covshift.paper.synthetic.report import _agree, gather_trials, readings_document
 from covshift.paper.synthetic.study import READINGS_EXPERIMENT, _group_trials, declare_readings
 from covshift.paper.synthetic.systems import (
     AS_RELEASED,
@@ -15,7 +15,7 @@ from covshift.paper.synthetic.systems import (
     SYSTEMS,
     build_part,
 )
-from covshift.paper.synthetic.trials import draw_trial, run_trials
+from covshift.paper.synthetic.trials import draw_trial, run_synthetic_trials
 from covshift.report.document import validate_document
 from covshift.studies.result_tables import estimate
 from tests.studies.made_records import record_of
@@ -29,7 +29,7 @@ def results(system, reading, data_set, n_trials):
     where = {"data_set": data_set, "variant": "reconstructed", "system": system}
     settings = {**where, "reading": reading, "recipe": READINGS_TRIED[system][reading]}
     (trials,) = _group_trials(READINGS_EXPERIMENT, settings, n_trials, 0)
-    return run_trials(trials)
+    return run_synthetic_trials(trials)
 
 
 def mean_of(found, name):
@@ -65,7 +65,7 @@ def test_document_of_all_readings():
         for task in declare_readings(2)
         for trial in task
     ]
-    document = readings_document(gather(records), [("seeds", "0 to 1")])
+    document = readings_document(gather_trials(records), [("seeds", "0 to 1")])
     validate_document(document)
     assert [section["title"] for section in document["sections"]] == list(SYSTEMS)
     rows = [len(section["tables"][0]["rows"]) for section in document["sections"]]

@@ -12,9 +12,9 @@ from covshift.paper.synthetic.report import (
     agreement_with_paper,
     agreement_with_rebuild,
     count_agreements,
-    gather,
+    gather_trials,
     synthetic_document,
-    values,
+    trial_values,
 )
 from covshift.paper.synthetic.systems import DATA_SETS, SYSTEMS
 from covshift.report.document import validate_document
@@ -38,7 +38,7 @@ def around(mean, spread=0.01):
 
 def test_gather_sorts_and_leaves_failures_out():
     records = made_records(3, seed=5, error=lambda trial: "no" if trial.seed == 6 else None)
-    trials = gather(reversed(records))
+    trials = gather_trials(reversed(records))
     assert {len(found) for found in trials.values()} == {2}
     for found in trials.values():
         assert found["seed"].tolist() == [5, 7]
@@ -48,16 +48,18 @@ def test_gather_sorts_and_leaves_failures_out():
 
 
 def test_gather_nothing():
-    assert gather([]) == {}
-    assert gather([record_of(Trial("synthetic", {"data_set": "radial"}, 0), None, "no")]) == {}
+    assert gather_trials([]) == {}
+    assert (
+        gather_trials([record_of(Trial("synthetic", {"data_set": "radial"}, 0), None, "no")]) == {}
+    )
 
 
 def test_changes_are_those_of_each_trial():
     trials = trials_of([(0.5, 0.75), (0.8, 0.4)])
-    assert values(trials, "change") == pytest.approx([50, -50])
-    assert values(trials, "mmd_change") == []
-    assert values(trials, "with") == [0.75, 0.4]
-    assert values(trials, "nothing") == []
+    assert trial_values(trials, "change") == pytest.approx([50, -50])
+    assert trial_values(trials, "mmd_change") == []
+    assert trial_values(trials, "with") == [0.75, 0.4]
+    assert trial_values(trials, "nothing") == []
 
 
 @pytest.mark.parametrize(
@@ -139,7 +141,7 @@ SECTIONS = [
 
 
 def document_of(records):
-    document = synthetic_document(gather(records), FACTS)
+    document = synthetic_document(gather_trials(records), FACTS)
     validate_document(document)
     return document
 
@@ -181,7 +183,7 @@ def test_sections_and_sizes(document):
 
 
 def test_lead_counts_what_agrees(document):
-    assert count_agreements(gather(made_records())) == (18, 18, 18)
+    assert count_agreements(gather_trials(made_records())) == (18, 18, 18)
     assert document["lead"].startswith("18 of the 18 accuracies")
     assert "scores 0.980 ± 0.006" in document["lead"]
     assert "prints 0.568 ± 0.020" in document["lead"]
@@ -206,7 +208,7 @@ def test_lead_counts_what_differs():
         return result
 
     records = made_records(result=off)
-    assert count_agreements(gather(records)) == (16, 18, 18)
+    assert count_agreements(gather_trials(records)) == (16, 18, 18)
     document = document_of(records)
     assert document["lead"].startswith("16 of the 18 accuracies")
     assert row(document, "accuracy", data="smooth", system="SSA")["rebuild"]["mark"] == "differs"

@@ -16,7 +16,7 @@ from covshift.domains import stack_domains
 from covshift.measures import mmd
 from covshift.paper.synthetic import trials as synthetic
 from covshift.paper.synthetic.printed import NOT_REPRODUCED
-from covshift.paper.synthetic.report import agreement_with_rebuild, count_agreements, gather
+from covshift.paper.synthetic.report import agreement_with_rebuild, count_agreements, gather_trials
 from covshift.paper.synthetic.study import TRIALS_TOGETHER, declare
 from covshift.paper.synthetic.systems import (
     DATA_SETS,
@@ -31,7 +31,7 @@ from covshift.paper.synthetic.systems import (
     build_part,
     family_accuracy,
 )
-from covshift.paper.synthetic.trials import FAMILY, Draw, draw_trial, run_trials
+from covshift.paper.synthetic.trials import FAMILY, Draw, draw_trial, run_synthetic_trials
 from covshift.predictors import AdaptedClassifier
 from covshift.studies.trial import Trial
 from tests.studies.made_records import record_of
@@ -54,7 +54,7 @@ def trials_of(data_set, system, reading="as released", seeds=(0,), **settings):
 
 
 def run_one(*arguments, **settings):
-    return run_trials(trials_of(*arguments, **settings))[0]
+    return run_synthetic_trials(trials_of(*arguments, **settings))[0]
 
 
 # What is declared
@@ -201,7 +201,7 @@ def test_control_is_fitted_to_the_source_alone(data_set, system):
 )
 def test_together_as_one_by_one(data_set, system):
     """Equal for what does not iterate; iterations may differ in their last bits."""
-    together = run_trials(trials_of(data_set, system, seeds=[0, 1]))
+    together = run_synthetic_trials(trials_of(data_set, system, seeds=[0, 1]))
     alone = [run_one(data_set, system, seeds=[seed]) for seed in (0, 1)]
     assert [result["with"] for result in together] == [result["with"] for result in alone]
     assert [result["without"] for result in together] == [result["without"] for result in alone]
@@ -209,7 +209,7 @@ def test_together_as_one_by_one(data_set, system):
 
 @pytest.mark.parametrize(("data_set", "system"), [("periodic", "PSF"), ("smooth", "DAE")])
 def test_iterated_systems_together_as_one_by_one(data_set, system):
-    together = run_trials(trials_of(data_set, system, seeds=[0, 1]))
+    together = run_synthetic_trials(trials_of(data_set, system, seeds=[0, 1]))
     for seed, result in enumerate(together):
         alone = run_one(data_set, system, seeds=[seed])
         for name in ("without", "with", "without_target", "mmd_before", "mmd_after"):
@@ -271,7 +271,7 @@ def test_statements_hold_where_they_apply():
 def accuracies(data_set, system, reading, n_trials):
     trials = trials_of(data_set, system, reading, seeds=range(n_trials))
     groups = [trials[i : i + TRIALS_TOGETHER] for i in range(0, n_trials, TRIALS_TOGETHER)]
-    return [result["with"] for group in groups for result in run_trials(group)]
+    return [result["with"] for group in groups for result in run_synthetic_trials(group)]
 
 
 def test_a_sample_of_the_figures():
@@ -280,7 +280,7 @@ def test_a_sample_of_the_figures():
     assert np.mean(accuracies("radial", "SF", "as released", 10)) == pytest.approx(0.799, abs=0.07)
     assert np.mean(accuracies("smooth", "SF", "as released", 10)) == pytest.approx(0.382, abs=0.09)
     for data_set in DATA_SETS:
-        for result in run_trials(trials_of(data_set, "SSA", seeds=range(5))):
+        for result in run_synthetic_trials(trials_of(data_set, "SSA", seeds=range(5))):
             assert result["with"] == result["without"]
 
 
@@ -292,9 +292,9 @@ def test_thirty_draws_agree_with_the_rebuild():
         if task[0].settings["variant"] == "reconstructed"
         and not task[0].settings.get("without_crossing")
         and task[0].settings["system"] in SYSTEMS
-        for trial, result in zip(task, run_trials(task), strict=True)
+        for trial, result in zip(task, run_synthetic_trials(task), strict=True)
     ]
-    trials = gather(records)
+    trials = gather_trials(records)
     agreeing, compared, reproducible = count_agreements(trials)
     assert compared == reproducible == 18
     # Of SSA, the agreement is algebra: it must be exact, and does not apply to the others.

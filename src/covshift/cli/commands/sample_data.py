@@ -35,7 +35,7 @@ def sample_data(
     from covshift.output_files import write_whole
 
     with one_line_errors(COMMAND, debug):
-        tables = make_sample_tables()
+        tables = _make_sample_tables()
         taken = [name for name in tables if (out / name).exists()]
         if taken and not force:
             fail(
@@ -56,21 +56,21 @@ def sample_data(
         typer.echo(f"Next:\n  covshift diagnose {files} --label fault --domain plant")
 
 
-def make_sample_tables() -> dict[str, list[dict[str, Any]]]:
+def _make_sample_tables() -> dict[str, list[dict[str, Any]]]:
     """Return the rows of each file. Every plant has calibrated its sensors in its own way."""
     import numpy as np
 
     rng = np.random.default_rng(0)
     train: list[dict[str, Any]] = []
     for name, offset in OLD_PLANTS.items():
-        train += machines(rng, name, N_OLD, offset, rng.uniform(0.7, 1.4))
-    new = list(machines(rng, "Ghent", N_NEW, (-3, -1), 1.5))
+        train += _machines(rng, name, N_OLD, offset, rng.uniform(0.7, 1.4))
+    new = list(_machines(rng, "Ghent", N_NEW, (-3, -1), 1.5))
     checked = [new[i] for i in rng.choice(N_NEW, N_CHECKED, replace=False)]
     unlabeled = [{name: row[name] for name in COLUMNS if name != "fault"} for row in new]
     return {"train.csv": train, "new.csv": unlabeled, "checked.csv": checked}
 
 
-def machines(
+def _machines(
     rng: "np.random.Generator", plant: str, n: int, offset: tuple[int, int], unit: float
 ) -> Iterator[dict[str, Any]]:
     """Yield the machines of a plant: a fault depends on heat and shake relative to the plant."""

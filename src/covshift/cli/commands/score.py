@@ -28,6 +28,7 @@ from covshift.cli.options import (
 from covshift.cli.terminal import one_line_errors, print_json, print_notes, print_table, working
 
 COMMAND = "score"
+INTERVAL = "(95 % interval)"
 
 
 @grouped
@@ -108,7 +109,8 @@ def score(
     if "mean_over_domains" in scores:
         show = measures["mae"][1] if "mae" in measures else "{:.3f}".format
         of = " of the mean absolute errors" if "mae" in measures else ""
-        typer.echo(f"Mean over domains{of}: {say_interval(scores['mean_over_domains'], show)}")
+        mean = say_interval(scores["mean_over_domains"], show, confidence="95 %")
+        typer.echo(f"Mean over domains{of}: {mean}.")
 
 
 def _measures(task: str) -> dict[str, tuple[str, Any]]:
@@ -117,8 +119,10 @@ def _measures(task: str) -> dict[str, tuple[str, Any]]:
     from covshift.selection.assessment_words import say_number
 
     if task == "regression":
-        return {"r2": (NAMES["r2"], "{:.3f}".format), "mae": (NAMES["mae"], say_number)}
-    return {name: (NAMES[name], "{:.3f}".format) for name in OBJECTIVES}
+        shown = {"r2": "{:.3f}".format, "mae": say_number}
+    else:
+        shown = {name: "{:.3f}".format for name in OBJECTIVES}
+    return {name: (f"{NAMES[name]} {INTERVAL}", show) for name, show in shown.items()}
 
 
 def _figures(scores: dict[str, Any], measures: dict[str, tuple[str, Any]]) -> list[str]:
@@ -128,7 +132,7 @@ def _figures(scores: dict[str, Any], measures: dict[str, tuple[str, Any]]) -> li
 
 def _print_classes(classes: list[dict[str, Any]]) -> None:
     print_table(
-        ["class", "rows", "predicted", "recall"],
+        ["class", "rows", "predicted", f"recall {INTERVAL}"],
         [
             (str(one["name"]), one["n_rows"], one["n_predicted"], say_interval(one["recall"]))
             for one in classes

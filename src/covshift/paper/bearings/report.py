@@ -48,7 +48,7 @@ class ShiftScore(NamedTuple):
         return f"{self.mean:.3f} ({self.interval[0]:.3f} to {self.interval[1]:.3f})"
 
 
-def shift_scores(records: Sequence[Record]) -> list[ShiftScore]:
+def _shift_scores(records: Sequence[Record]) -> list[ShiftScore]:
     """Return every system on every shift, in the order of the shifts and of the trials.
 
     Intervals (95 %) resample recordings, not windows: those of one recording resemble each other.
@@ -95,7 +95,7 @@ def _task_name(row: dict[str, Any]) -> str:
 
 def bearings_document(records: Sequence[Record], facts: Facts) -> Any:
     """Return the whole report."""
-    scores = shift_scores(records)
+    scores = _shift_scores(records)
     sections = [
         make_section("protocol", "Protocol", paragraphs=_protocol()),
         _score_section(scores),
@@ -112,7 +112,7 @@ def bearings_document(records: Sequence[Record], facts: Facts) -> Any:
 
 def bearings_table(records: Sequence[Record]) -> TextTable:
     """Return the balanced accuracy of every system on every shift."""
-    scores = {(one.shift, one.system): one for one in shift_scores(records)}
+    scores = {(one.shift, one.system): one for one in _shift_scores(records)}
     systems = list(dict.fromkeys(system for _, system in scores))
 
     def cell(shift: str, system: str) -> str:

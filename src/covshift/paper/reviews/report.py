@@ -71,7 +71,7 @@ def _choices(records: Sequence[Record]) -> dict[tuple[str, ...], Summary]:
     return {key: by_key[key] for key in product(TARGETS, SYSTEMS, WAYS) if key in by_key}
 
 
-def widths(records: Sequence[Record]) -> list[Summary]:
+def _widths(records: Sequence[Record]) -> list[Summary]:
     """Return every system with every number of words and one setting, over all pairs of domains."""
     frame = tidy(records, kind=None)
     trials = [
@@ -99,7 +99,7 @@ def _picked(trial: Mapping[str, Any], setting: int, cost: int) -> str:
 
 def reviews_document(records: Sequence[Record], facts: Facts, plan: ReviewPlan) -> Any:
     """Return the whole report."""
-    chosen, wide = _choices(records), widths(records)
+    chosen, wide = _choices(records), _widths(records)
     evidence = {one.id: _choice_evidence(one) for one in chosen.values()}
     evidence |= {one.id: _width_evidence(one) for one in wide}
     return make_document(

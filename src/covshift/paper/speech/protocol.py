@@ -116,7 +116,7 @@ def draw_trial(
     table = tables[corpus]
     halves = draw_halves(table, corpus, rng)
     source = source_speakers(tables, corpus, leave_out, without=halves.speaker)
-    training, X_test = normalized_rows(
+    training, X_test = _normalized_rows(
         source, {halves.speaker: table.X[halves.target]}, table.X[halves.test]
     )
     training = _balance_classes(training, rng)
@@ -143,7 +143,7 @@ def source_speakers(
     }
 
 
-def normalized_rows(
+def _normalized_rows(
     source: Mapping[str, tuple[FloatArray, Any]],
     target: Mapping[str, FloatArray],
     X_test: FloatArray | None = None,
@@ -186,7 +186,7 @@ def source_fold(
     held_out = set(np.unique(speaker[list(splits)[fold][1]]))
     kept = {name: source[name] for i, name in enumerate(names) if i not in held_out}
     played = {name: source[name] for i, name in enumerate(names) if i in held_out}
-    training, _ = normalized_rows(kept, {name: X for name, (X, _) in played.items()})
+    training, _ = _normalized_rows(kept, {name: X for name, (X, _) in played.items()})
     training = _balance_classes(training, rng)
     y_held_out = np.concatenate([y for _, y in played.values()])
     return Fold(training, y_held_out, int(rng.randint(2**31 - 1)))

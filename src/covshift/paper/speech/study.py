@@ -41,12 +41,12 @@ NO_COST = [1.0]  # systems without an SVM have one column of results
 def run_speech_trials(folder: str, trials: list[Trial]) -> list[dict[str, Any]]:
     """Run trials on the tables in the folder; one result for each."""
     return [
-        run_on_tables(load_tables(folder, trial.settings["data"]), trial.settings, trial.seed)
+        _run_on_tables(load_tables(folder, trial.settings["data"]), trial.settings, trial.seed)
         for trial in trials
     ]
 
 
-def run_on_tables(
+def _run_on_tables(
     tables: dict[str, SpeechTable], settings: dict[str, Any], seed: int
 ) -> dict[str, Any]:
     """Return the result of one trial."""

@@ -92,13 +92,13 @@ class Cell(NamedTuple):
 Trials: TypeAlias = dict[Cell, Frame]
 
 
-def gather(records: Iterable[Record]) -> Trials:
+def gather_trials(records: Iterable[Record]) -> Trials:
     """Return the trials that did not fail, by cell, in the order of their seeds."""
     groups = group_rows(tidy(records, **Cell._field_defaults), Cell._fields)
     return {Cell(*key): rows.sort_values("seed", kind="stable") for key, rows in groups.items()}
 
 
-def values(trials: Frame | None, name: str) -> list[float]:
+def trial_values(trials: Frame | None, name: str) -> list[float]:
     """Return one result of each trial: a stored one, or a change in percent made of two."""
     if name not in CHANGES:
         return result_tables.values(trials, name)
@@ -108,7 +108,7 @@ def values(trials: Frame | None, name: str) -> list[float]:
 
 def _verdict(trials: Frame | None) -> Verdict:
     """Return whether adapting is better or worse than not adapting, or neither for sure."""
-    both = zip(values(trials, "with"), values(trials, "without"), strict=True)
+    both = zip(trial_values(trials, "with"), trial_values(trials, "without"), strict=True)
     return verdict_of(compare_pairs([with_ - without for with_, without in both], STEP))
 
 
@@ -120,7 +120,7 @@ def _agree(ours: Figure, other: Figure) -> bool:
 
 def agreement_with_paper(cell: Cell, trials: Frame | None) -> Agreement | None:
     """Return whether the accuracy with adaptation agrees with the printed one."""
-    ours = estimate(values(trials, "with"))
+    ours = estimate(trial_values(trials, "with"))
     printed = PRINTED_ACCURACY.get(cell[:2])
     if ours is None or printed is None:
         return None
@@ -129,10 +129,10 @@ def agreement_with_paper(cell: Cell, trials: Frame | None) -> Agreement | None:
 
 def agreement_with_rebuild(cell: Cell, trials: Frame | None) -> Agreement | None:
     """Return whether the accuracy with adaptation agrees with that of the independent rebuild."""
-    with_ = values(trials, "with")
+    with_ = trial_values(trials, "with")
     ours, rebuilt = estimate(with_), REBUILT_ACCURACY.get(cell[:2])
     if ours is not None and cell.system in REBUILT_WITHOUT_CHANGE:
-        return "agrees" if with_ == values(trials, "without") else "differs"
+        return "agrees" if with_ == trial_values(trials, "without") else "differs"
     return None if ours is None or rebuilt is None else _agreement(ours, rebuilt)
 
 
@@ -178,7 +178,7 @@ class Columns:
         def shown(cell: Cell) -> Any:
             cell = self._at(cell, where)
             trials = self.trials.get(cell)
-            with_, without = (estimate(values(trials, name)) for name in ("with", "without"))
+            with_, without = (estimate(trial_values(trials, name)) for name in ("with", "without"))
             if with_ is None or without is None:
                 return figure_cell(with_, evidence=cell.id)
             text = f"{without.mean:.3f} → {figure_text(with_)}"
@@ -193,7 +193,7 @@ class Columns:
 
         def shown(cell: Cell) -> Any:
             cell = self._at(cell, where)
-            return figure_cell(estimate(values(self.trials.get(cell), name)), digits, cell.id)
+            return figure_cell(estimate(trial_values(self.trials.get(cell), name)), digits, cell.id)
 
         return number_column(key, label, shown, help)
 
@@ -264,7 +264,7 @@ def synthetic_document(
 
 def accuracy_table(records: Sequence[Record]) -> TextTable:
     """Report the accuracies of the study beside the printed ones, for a terminal."""
-    trials = gather(records)
+    trials = gather_trials(records)
 
     def row(cell: Cell) -> list[str]:
         without, with_ = PRINTED_ACCURACY[cell[:2]]
@@ -280,7 +280,7 @@ def accuracy_table(records: Sequence[Record]) -> TextTable:
 
 
 def _shown(trials: Frame | None) -> str:
-    without, with_ = (estimate(values(trials, name)) for name in ("without", "with"))
+    without, with_ = (estimate(trial_values(trials, name)) for name in ("without", "with"))
     if without is None or with_ is None:
         return "failed"
     return f"{without.mean:.3f} → {with_.mean:.3f} {ARROWS[_verdict(trials)]}"
@@ -310,7 +310,7 @@ def _lead(trials: Trials) -> str:
         + (f"; for {untold} there are too few trials to decide." if untold else ".")
     ]
     well, mirrored = (
-        estimate(values(trials.get(Cell("periodic", "PSF", WELL, variant)), "with"))
+        estimate(trial_values(trials.get(Cell("periodic", "PSF", WELL, variant)), "with"))
         for variant in VARIANTS
     )
     if well is not None and mirrored is not None:

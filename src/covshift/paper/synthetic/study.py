@@ -5,7 +5,7 @@ from typing import Any
 
 from covshift.paper.synthetic.report import (
     accuracy_table,
-    gather,
+    gather_trials,
     readings_document,
     synthetic_document,
 )
@@ -16,7 +16,7 @@ from covshift.paper.synthetic.systems import (
     RECONSTRUCTED,
     SYSTEMS,
 )
-from covshift.paper.synthetic.trials import FAMILY, run_trials
+from covshift.paper.synthetic.trials import FAMILY, run_synthetic_trials
 from covshift.studies.store import Record
 from covshift.studies.study import Facts, Study
 from covshift.studies.trial import Trial
@@ -33,12 +33,12 @@ def synthetic_study(n_trials: int, seed: int) -> Study:
     def document(records: Sequence[Record], facts: Facts) -> Any:
         from covshift.paper.synthetic.figures import draw_figures  # needs an extra
 
-        return synthetic_document(gather(records), facts, draw_figures(seed))
+        return synthetic_document(gather_trials(records), facts, draw_figures(seed))
 
     return Study(
         name="synthetic",
         tasks=declare(n_trials, seed),
-        function=run_trials,
+        function=run_synthetic_trials,
         run_settings={"trials": n_trials, "seed": seed},
         document=document,
         table=accuracy_table,
@@ -50,9 +50,9 @@ def readings_study(n_trials: int, seed: int) -> Study:
     return Study(
         name="readings",
         tasks=declare_readings(n_trials, seed),
-        function=run_trials,
+        function=run_synthetic_trials,
         run_settings={"trials": n_trials, "seed": seed},
-        document=lambda records, facts: readings_document(gather(records), facts),
+        document=lambda records, facts: readings_document(gather_trials(records), facts),
     )
 
 

@@ -98,7 +98,7 @@ def draw_trial(
     return Draw(data, int(rng.randint(2**31 - 1)))
 
 
-def run_trials(trials: list[Trial]) -> list[dict[str, Any]]:
+def run_synthetic_trials(trials: list[Trial]) -> list[dict[str, Any]]:
     """Run trials that differ only in their seed; one result for each.
 
     A result holds the accuracies ``without`` and ``with`` adaptation and, for representations,

@@ -134,7 +134,7 @@ def _measure_system(name: str, control: bool, draw: Draw, C: float) -> dict[str,
 
 
 def common_estimator(C: float) -> Any:
-    """Logistic regression on features standardized by the (adapted) source rows."""
+    """Return what all compared systems predict with: a scaled logistic regression."""
     with config_context(enable_metadata_routing=True):  # weights are for the regression alone
         return make_pipeline(
             StandardScaler().set_fit_request(sample_weight=False),
@@ -150,7 +150,7 @@ def _c_of_source(name: str, path: str, fingerprint: str, source: str, seed: int)
 
 
 def choose_c(draw: Draw) -> float:
-    """The C of logistic regression with the best cross-validated score on unadapted source rows."""
+    """Return the C that is best for the compared systems, by folds of unadapted source rows."""
     models = [common_estimator(C) for C in C_VALUES]
     return C_VALUES[int(np.argmax([_source_score(model, draw) for model in models]))]
 

@@ -65,7 +65,7 @@ def systems(n_features: int, n_classes: int) -> dict[str, System]:
 
 
 def unadapted_models(n_features: int) -> list[Model]:
-    """Models that may be the best one without adapting: chosen on source rows by the same folds."""
+    """Return the systems that do not adapt: chosen on source rows by the same folds."""
     svm_costs = (0.001, 0.01) if n_features > WIDE else (0.001, 0.01, 0.1, 1.0, 10.0)
     trees = {"max_iter": 50, "max_bins": 32, "max_leaf_nodes": 8, "random_state": 0}
     models: list[tuple[str, dict[str, Any]]] = [
