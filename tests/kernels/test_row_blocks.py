@@ -38,7 +38,7 @@ def test_rows_in_a_run_are_not_copied(rows):
 
 
 def test_blocks_are_as_few_as_their_width_allows():
-    """A block costs the same whatever it holds: what fits into one is not cut."""
+    """Each block has a cost of its own: what fits into one is not cut."""
     assert _cut_evenly(np.zeros(100, dtype=int), 200).tolist() == [0, 100]
     assert _cut_evenly(np.zeros(100, dtype=int), 50).tolist() == [0, 50, 100]
     assert _cut_evenly(np.repeat([0, 1], [40, 60]), 30).tolist() == [0, 40, 70, 100]

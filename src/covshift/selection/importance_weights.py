@@ -76,7 +76,7 @@ def importance_weights(bench: Bench) -> FloatArray:
 
 
 def left_unexplained(bench: Bench, weights: FloatArray) -> float:
-    """Return what importance weights leave: the AUC of telling source from target rows, or NaN."""
+    """Return what importance weights leave: the AUC between source and target rows, or NaN."""
     X, X_target = bench.problem.X_source, bench.problem.X_target
     if not weights.sum() > 0 or min(len(X), len(X_target)) < MIN_ROLE_ROWS:
         return np.nan
