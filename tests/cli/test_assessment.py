@@ -140,7 +140,7 @@ def test_scores_of_other_rows_are_refused(made, tmp_path):
     out = tmp_path / "m"
     result = run("adapt", made["train"], made["new"], *options, "--from", made["scores"],
                  "--out", out)  # fmt: skip
-    words = "The scores in scores.npz are of other rows or settings. Run diagnose again, or leave"
+    words = "The scores in scores.npz belong to other rows or settings. Run diagnose again"
     assert_refused(result, "adapt", words)
     assert not out.exists()
 

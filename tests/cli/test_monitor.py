@@ -68,13 +68,13 @@ def test_exit_codes(made):
 
 def test_what_is_said_of_one_batch(made):
     shown = succeed("monitor", made.model, made.fine)
-    assert "Expected accuracy: 0.900 (0.800 to 0.990), 90 % interval" in shown
+    assert "Expected accuracy: 0.900 (90 % interval 0.800 to 0.990)" in shown
     assert "held-out training rows it was 0.950" in shown
     assert "Rows without labels cannot show whether rows like these now have other labels" in shown
     labeled = write(made.folder / "labeled.csv", rows(200, seed=2))
     shown = succeed("monitor", made.model, labeled, "--labels", labeled)
     assert "Observed accuracy on 200 labeled rows" in shown
-    assert "inside the interval" in shown
+    assert "inside the expected interval" in shown
     assert "cannot show" not in shown
     assert "held the accuracy on labeled rows in 1 of 1 batches" in shown
 

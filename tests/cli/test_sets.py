@@ -35,7 +35,7 @@ def test_sets_are_written_as_lists_and_the_promise_is_printed(tables, tmp_path):
     out = tmp_path / "predictions.csv"
     printed = succeed("predict", tables / "model0.skops", tables / "new.csv", "--sets", ".1",
                       "--out", out)  # fmt: skip
-    assert "coverage of 90 % is promised (exchangeable)" in printed
+    assert "coverage of 90 % is promised (method: exchangeable)" in printed
     with out.open(encoding="utf-8", newline="") as file:
         rows = [*csv.DictReader(file)]
     sets = [json.loads(row["prediction set"]) for row in rows]
@@ -72,7 +72,7 @@ def test_intervals_of_numbers_are_written_as_two_columns(tmp_path):
     out = tmp_path / "p.csv"
     printed = succeed("predict", tmp_path / "model.skops", tmp_path / "new.csv", "--sets", ".1",
                       "--keep", "price", "--out", out)  # fmt: skip
-    assert "Intervals: coverage of 90 % is promised (exchangeable)" in printed
+    assert "Intervals: coverage of 90 % is promised (method: exchangeable)" in printed
     assert "Mean width of an interval: " in printed
     with out.open(encoding="utf-8", newline="") as file:
         rows = [*csv.DictReader(file)]

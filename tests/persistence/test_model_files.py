@@ -308,7 +308,7 @@ def test_own_types_and_functions_must_be_named(tmp_path):
     model = AdaptedClassifier(adapter).fit(X, Y, **WHERE)
     save(model, path)
     name = "tests.persistence.test_model_files.a_function_of_the_tests"
-    with pytest.raises(ModelFileError, match=re.escape(f"does not know: {name}. To build")):
+    with pytest.raises(ModelFileError, match=re.escape(f"does not know: {name}. Building them")):
         load(path)
     assert_same(load(path, trusted=[name]), model, X_NEW)
     with pytest.raises(ModelFileError, match=r"name them in --trust TYPE\.$") as refused:

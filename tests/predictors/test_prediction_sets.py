@@ -137,7 +137,7 @@ EVIDENCE = Evidence(
         ({}, EITHER, "class proportions alone"),
         ({"pvalue": 0.06}, EXCHANGEABLE, "cannot be distinguished"),
         ({"pvalue": 0.06, "inside": 0.1}, EXCHANGEABLE, "cannot be distinguished"),
-        ({"n_target": 19}, UNWEIGHTED, "19 target rows are too few"),
+        ({"n_target": 19}, UNWEIGHTED, "compare with the source: 19; at least 20"),
         ({"n_held": 49}, UNWEIGHTED, "49 held-out rows are too few"),
         ({"inside": 0.89}, UNWEIGHTED, "11 % of the target rows lie where the source has none"),
         ({"repeated": 0.5, "pvalue": 0.06}, UNWEIGHTED, "50 % of the target rows are rows that"),
@@ -302,7 +302,7 @@ def test_few_target_rows_get_no_promise_unless_others_speak_for_them():
     model, X_target = fitted(np.random.default_rng(0))
     alone = model.predict_set(X_target[:3])
     assert not alone.promised
-    assert "3 target rows are too few" in alone.reason
+    assert "Too few target rows to compare with the source: 3; at least" in alone.reason
     assert model.predict_set(X_target[:3], X_target=X_target).promised
 
 

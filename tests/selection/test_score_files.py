@@ -14,7 +14,7 @@ from covshift.selection.score_files import ScoreFileError, read_scores, write_sc
 from tests.selection.made_problems import Broken, make_bench, make_moved, plain, standardized
 from tests.selection.test_auto_adapted_classifier import FEW, make_data
 
-OTHER = "of other rows or settings. Run diagnose again, or leave out --from."
+OTHER = "belong to other rows or settings. Run diagnose again, or leave out --from."
 DAMAGED = "is not a file of scores, or is damaged"
 
 

@@ -4,6 +4,7 @@ import sys
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LogisticRegression
@@ -24,7 +25,7 @@ from covshift import (
     diagnose,
 )
 from covshift.streams import ArrayRows, MemoryRows, open_rows, rows_in_memory
-from covshift.streams.rows import draw_in_memory, sample_rows
+from covshift.streams.rows import draw_in_memory, pick_ascending_rows, sample_rows
 from tests.shifted import make_problem
 
 QUESTIONS = {"is_streamed", "stays_on_device"}
@@ -240,3 +241,11 @@ def test_the_automatic_choice_predicts_all_rows(rows, streamed, monkeypatch):
     assert model.score(streamed(X), y, sample_domain=sample_domain) == model.score(
         X, y, sample_domain=sample_domain
     )
+
+
+@pytest.mark.parametrize("rows", [[0], [2, 3, 4], [0, 1, 2, 3, 4], [0, 2, 3], [1, 4]])
+def test_rows_in_a_run_are_not_copied(rows):
+    X = np.arange(10.0).reshape(5, 2)
+    picked = pick_ascending_rows(X, np.array(rows))
+    assert_array_equal(picked, X[rows])
+    assert np.shares_memory(picked, X) == (rows not in ([0, 2, 3], [1, 4]))

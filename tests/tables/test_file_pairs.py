@@ -65,6 +65,15 @@ def test_clocks_are_named_with_the_option_to_paste(name, old, new):
     )
 
 
+def test_a_column_that_is_constant_in_both_tables_is_not_a_clock():
+    """SciPy's warning about a correlation that is not defined was one of the notes."""
+    rng = np.random.default_rng(0)
+    train = pd.DataFrame({"x": rng.normal(size=60), "level": 0.1, "y": ["a", "b"] * 30})
+    new = pd.DataFrame({"x": rng.normal(size=60), "level": 0.3})
+    notes = _note_moved_columns(match_tables(train, new, label="y", keep=["level"]))
+    assert [note for note in notes if "clock" in note] == []
+
+
 def test_a_sensor_that_has_moved_is_not_a_clock():
     rng = np.random.default_rng(2)
     notes = _note_moved_columns(tables(heat=(rng.uniform(0, 1, N), rng.uniform(5, 6, N))))

@@ -370,7 +370,7 @@ def test_the_training_file_decides_the_kinds_of_the_new_one(files, tmp_path):
         "new.csv: Column 'age': 1 cells are not numbers (first: 'old') and are read as missing.",
         "The new table has a column 'churned' too: it is not read.",
         "Ignored 'more': only the new table has it.",
-        "Column 'zip': 1 new rows have values that no training row has: '12'.",
+        "Column 'zip': 1 new row has a value that no training row has: '12'.",
     ]
 
 

@@ -78,6 +78,15 @@ def test_an_absent_column_is_refused_by_every_command(model, tmp_path, command):
         COMMANDS[command](model, path)
 
 
+def test_a_file_with_one_row(model, tmp_path):
+    path = tmp_path / "table.csv"
+    frame = TABLES["labeled"][COLUMNS].head(1).assign(city="Lima", income=1e6, age=np.nan)
+    frame.to_csv(path, index=False)
+    notes = COMMANDS["predict"](model, path)
+    assert notes[0].startswith("Column 'city': the row has values that no training row has")
+    assert notes[1].startswith("Column 'income': the row lies outside the range")
+
+
 def test_rare_texts_are_known(tmp_path):
     train = TABLES["train"][COLUMNS].assign(city=["Oslo"] * 100 + ["Rome"] * 98 + ["Bonn", "Kiel"])
     matched = match_tables(train, train.drop(columns="churned"), label="churned")

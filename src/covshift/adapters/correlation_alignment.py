@@ -24,7 +24,7 @@ O. Ledoit, M. Wolf, "A well-conditioned estimator for large-dimensional covarian
 Journal of Multivariate Analysis 88(2), 2004.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -36,15 +36,9 @@ from covshift.base import RefitNeededError, UnitAdapter, check_option
 from covshift.domains import Unit, locate_units, role_of
 from covshift.kernels.array_types import FloatArray, IntArray, Rows
 from covshift.kernels.feature_scales import is_constant
+from covshift.kernels.gaussian_kernels import TILE_ROWS
 from covshift.streams import OpenRows, RowStream
-from covshift.streams.moments import (
-    centered_tiles,
-    column_means,
-    scatter_about,
-    scatter_matrix,
-    stream_means,
-    tiles_by_code,
-)
+from covshift.streams.moments import scatter_about, stream_means, tiles_by_code
 
 # Which role moves, and which stays.
 ROLES = {"source_to_target": ("source", "target"), "target_to_source": ("target", "source")}
@@ -87,6 +81,26 @@ def mean_and_covariance(X: FloatArray, shrinkage: float | None) -> Moments:
     return Moments(mean, covariance, shrinkage)
 
 
+def column_means(X: FloatArray) -> FloatArray:
+    """Mean (m,) of rows (n, m), in double precision; einsum takes half the time of X.mean."""
+    means: FloatArray = np.einsum("ij->j", X, dtype=np.float64) / len(X)
+    return means
+
+
+def scatter_matrix(X: FloatArray, mean: FloatArray) -> FloatArray:
+    r""":math:`\sum_i (x_i - \bar x)(x_i - \bar x)^\top` (m, m) of rows (n, m)."""
+    total = np.zeros((X.shape[1], X.shape[1]))
+    for centered in centered_tiles(X, mean):
+        total += centered.T @ centered
+    return total
+
+
+def centered_tiles(X: FloatArray, mean: FloatArray) -> Iterator[FloatArray]:
+    """Rows about the mean, some at a time: a copy of all would cost more than the products."""
+    for start in range(0, len(X), TILE_ROWS):
+        yield X[start : start + TILE_ROWS] - mean
+
+
 def _drop_constants(covariance: FloatArray, mean: FloatArray, n: npt.ArrayLike) -> None:
     """Set the covariances (..., m, m) of features to zero that are constant, in place."""
     constant = is_constant(np.diagonal(covariance, axis1=-2, axis2=-1), mean, n)
@@ -127,7 +141,7 @@ def _precisions_of(covariance: FloatArray) -> FloatArray:
 def _intensity_from(fourths: float, n: int, covariance: FloatArray) -> float:
     """Return the intensity a from the sum of the fourth powers of the lengths of the n rows z."""
     precisions, variances = _precisions_of(covariance), np.diagonal(covariance)
-    m = max(1, np.count_nonzero(precisions))
+    m = max(1, int(np.count_nonzero(precisions)))
     roots = np.sqrt(precisions)
     R_squares = float(np.square(roots[:, None] * covariance * roots).sum())
     trace = float((variances * precisions).sum())

@@ -4,17 +4,12 @@ import warnings
 
 import numpy as np
 
+from covshift.adapters.correlation_alignment import column_means, scatter_matrix
 from covshift.base import DomainTransformer, NothingToAdaptWarning, UnitAdapter, check_count
 from covshift.domains import role_of
 from covshift.kernels.array_types import FloatArray, IntArray
 from covshift.streams import RowStream
-from covshift.streams.moments import (
-    column_means,
-    first_moments,
-    measure_scales,
-    scatter_about,
-    scatter_matrix,
-)
+from covshift.streams.moments import first_moments, measure_scales, scatter_about
 
 
 def principal_directions(X: FloatArray, n_components: int) -> FloatArray:

@@ -261,9 +261,3 @@ def view_rows(X: Rows, start: int, stop: int, dtype: Any = None) -> Rows:
     data = X.data[low:high] if dtype is None else X.data[low:high].astype(dtype, copy=False)
     parts = (data, X.indices[low:high], X.indptr[start : stop + 1] - low)
     return type(X)(parts, shape=(stop - start, X.shape[1]))
-
-
-def pick_ascending_rows(X: Any, rows: IntArray) -> Any:
-    """Return some rows of X, whose numbers ascend; without a copy if they are one block."""
-    start, stop = int(rows[0]), int(rows[-1]) + 1
-    return X[start:stop] if stop - start == len(rows) else X[rows]

@@ -21,7 +21,7 @@ MAX_KEPT = 1000  # rows
 N_FOLDS = 3
 NO_ROWS = (
     "This model keeps no held-out rows. Fit it again with keep_rows=True (command line: "
-    "without --keep-no-rows)."
+    "without --keep-no-rows), with at least two labeled rows of each class."
 )
 NOT_KEEPABLE = (
     "keep_rows=True keeps rows of a dense array in memory: fit to a dense sample of the rows, or "

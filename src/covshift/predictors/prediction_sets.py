@@ -318,7 +318,7 @@ def decide_coverage(evidence: Evidence, alpha: float) -> tuple[Promise, list[str
 
     if evidence.n_target < MIN_TARGET_ROWS:
         return refuse(
-            f"{evidence.n_target} target rows are too few to compare with the source; at least "
+            f"Too few target rows to compare with the source: {evidence.n_target}; at least "
             f"{MIN_TARGET_ROWS} are needed (X_target)."
         )
     if evidence.n_different < MIN_TARGET_ROWS:

@@ -32,7 +32,7 @@ WHAT_TO_DO = "Run diagnose again, or leave out --from."
 
 
 class ScoreFileError(ValueError):
-    """A file of scores is damaged, or of other rows or settings."""
+    """A file of scores is damaged, or belongs to other rows or settings."""
 
 
 def write_scores(bench: Bench, path: str | PathLike[str]) -> None:

@@ -174,23 +174,3 @@ def _squares_about(rows: Rows, codes: IntArray, means: FloatArray) -> tuple[Floa
     for code, tile in tiles_by_code(rows, codes, len(means)):
         squares[code] += np.nansum(np.square(tile - means[code]), axis=0)
     return (squares,)
-
-
-def column_means(X: FloatArray) -> FloatArray:
-    """Mean (m,) of rows (n, m), in double precision; einsum takes half the time of X.mean."""
-    means: FloatArray = np.einsum("ij->j", X, dtype=np.float64) / len(X)
-    return means
-
-
-def scatter_matrix(X: FloatArray, mean: FloatArray) -> FloatArray:
-    r""":math:`\sum_i (x_i - \bar x)(x_i - \bar x)^\top` (m, m) of rows (n, m)."""
-    total = np.zeros((X.shape[1], X.shape[1]))
-    for centered in centered_tiles(X, mean):
-        total += centered.T @ centered
-    return total
-
-
-def centered_tiles(X: FloatArray, mean: FloatArray) -> Iterator[FloatArray]:
-    """Rows about the mean, some at a time: a copy of all would cost more than the products."""
-    for start in range(0, len(X), TILE_ROWS):
-        yield X[start : start + TILE_ROWS] - mean

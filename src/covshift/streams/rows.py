@@ -29,7 +29,7 @@ from sklearn.utils.validation import validate_data
 
 from covshift.domains import Unit, unit_codes
 from covshift.kernels.array_types import IntArray
-from covshift.kernels.row_blocks import pick_ascending_rows, view_rows
+from covshift.kernels.row_blocks import view_rows
 from covshift.row_checks import (
     check_magnitude,
     check_rows_of,
@@ -166,6 +166,12 @@ class MemoryRows(OpenRows):
     def bring_home(self, *values: Any) -> tuple[Any, ...]:
         """Return the values as they are: their checks make arrays of them."""
         return values
+
+
+def pick_ascending_rows(X: Any, rows: IntArray) -> Any:
+    """Return some rows of X, whose numbers ascend; without a copy if they are one block."""
+    start, stop = int(rows[0]), int(rows[-1]) + 1
+    return X[start:stop] if stop - start == len(rows) else X[rows]
 
 
 class RowStream(OpenRows):

@@ -463,4 +463,6 @@ def _is_clock(name: str, tables: MatchedTables, top: list[str]) -> bool:
         return False
     if is_days(tables.spellings.get(name, "")) or CLOCK_NAME.search(name):
         return True
+    if np.ptp(old[order]) == 0:  # a correlation is not defined
+        return False
     return bool(abs(spearmanr(tables.train_rows[order], old[order]).statistic) >= GROWTH)

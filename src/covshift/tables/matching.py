@@ -527,9 +527,11 @@ def _unseen_note(train: Any, new: Any) -> list[str]:
     unseen.pop(None, None)
     if not unseen:
         return []
+    n_rows = sum(unseen.values())
+    who = "1 new row has a value" if n_rows == 1 else f"{n_rows} new rows have values"
     return [
-        f"Column {listed([train.name])}: {sum(unseen.values())} new rows have values that no "
-        f"training row has: {listed(sorted(unseen), 3)}.{case_hint(unseen, known)}"
+        f"Column {listed([train.name])}: {who} that no training row has: "
+        f"{listed(sorted(unseen), 3)}.{case_hint(unseen, known)}"
     ]
 
 

@@ -92,7 +92,7 @@ class Departures:
                 with_other = OTHER_NAME in self._encoder.categories_[name]
                 fate = "count as '(other)'" if with_other else "have no effect there"
                 notes.append(
-                    f"Column {listed([name])}: {_of(count, self.n_rows)} have values that no "
+                    f"Column {listed([name])}: {_of(count, self.n_rows, 'have')} values that no "
                     f"training row has ({listed(sorted(self.unseen[name]), 3)}); they {fate}."
                     + case_hint(self.unseen[name], self._known[name])
                 )
@@ -101,7 +101,7 @@ class Departures:
             usual = name in self._encoder.with_indicator_
             if MIN_SHARE_OUTSIDE * self.n_rows <= count < self.n_rows and not usual:
                 notes.append(
-                    f"Column {listed([name])}: {_of(count, self.n_rows)} have no value, and all "
+                    f"Column {listed([name])}: {_of(count, self.n_rows, 'have')} no value, and all "
                     "training rows had one; the training median is used."
                 )
         return notes
@@ -115,13 +115,13 @@ class Departures:
             return [
                 f"{len(outside):,} of {len(self._ranges):,} columns have values outside the range "
                 f"that the model knows ({listed(worst, 3)}), the first in "
-                f"{_of(outside[worst[0]], self.n_rows)}."
+                f"{_of(outside[worst[0]], self.n_rows).strip()}."
             ]
         notes = []
         for name, count in outside.items():
             low, high = self._ranges[name]
             notes.append(
-                f"Column {listed([name])}: {_of(count, self.n_rows)} lie outside the range "
+                f"Column {listed([name])}: {_of(count, self.n_rows, 'lie')} outside the range "
                 f"that the model knows ({low:g} to {high:g})."
             )
         return notes
@@ -138,10 +138,11 @@ def _lies_within(column: Any, low: float, high: float) -> bool:
     return ends["min"] is None or bool(low <= ends["min"] and ends["max"] <= high)
 
 
-def _of(count: int, n_rows: int) -> str:
-    if count == n_rows:
-        return f"all {n_rows:,} rows" if n_rows > 1 else "the row"
-    return f"{count:,} of {n_rows:,} rows"
+def _of(count: int, n_rows: int, verb: str = "") -> str:
+    """Return ``12 of 40 rows lie``, or of a file with one row ``the row lies``."""
+    if n_rows == 1:
+        return f"the row {({'have': 'has', 'lie': 'lies'}).get(verb, verb)}"
+    return f"{f'all {n_rows:,}' if count == n_rows else f'{count:,} of {n_rows:,}'} rows {verb}"
 
 
 def _ranges(model: TableEstimator) -> dict[str, tuple[float, float]]:
