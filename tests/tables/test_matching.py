@@ -306,6 +306,21 @@ def test_a_rare_class_is_said():
     assert match(train, domain="site").notes == ["Classes with a single row: 'maybe'."]
 
 
+def test_domains_of_one_class_are_said():
+    """Which site a row comes from then tells its class, and the features may only tell the site."""
+    rng = np.random.default_rng(0)
+    train = pd.DataFrame(
+        {"x": rng.normal(size=40), "pump": np.repeat([1, 2, 3, 4], 10), "worn": "no"}
+    )
+    train.loc[train["pump"] == 2, "worn"] = "yes"
+    new = pd.DataFrame({"x": rng.normal(size=10), "pump": 5})
+    said = "Each value of 'pump' has one class of 'worn' only"
+    assert any(said in n for n in match_tables(train, new, label="worn", domain="pump").notes)
+    train.loc[0, "worn"] = "yes"
+    assert not any(said in n for n in match_tables(train, new, label="worn", domain="pump").notes)
+    assert not any(said in n for n in match_tables(train, new, label="worn").notes)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -237,9 +237,9 @@ def say_determinable(assessment: "Assessment") -> str:
         return f"Tests on source rows apply to the target: {inside}."
     if found.by_domains:
         return (
-            "Tests on source rows apply to the target: a test that leaves a domain out is hard "
-            f"enough, since the {found.n_domains} source domains differ from each other by "
-            f"{found.domain_shift:.2f} standard deviations, the target by {found.target_shift:.2f}."
+            "Tests on source rows apply to the target: the source domains differ from each other "
+            f"by {found.domain_shift:.2f} standard deviations of a feature, comparable to the "
+            f"target's {found.target_shift:.2f}."
         )
     why = "there is one source domain"
     if found.n_domains == 2:

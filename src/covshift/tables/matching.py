@@ -30,7 +30,7 @@ from covshift.tables.columns import (
     column_truth,
     to_dates,
 )
-from covshift.tables.label_column import check_task, find_edges, read_labels
+from covshift.tables.label_column import CLASSIFICATION, check_task, find_edges, read_labels
 from covshift.tables.messages import TableError, listed, quoted
 from covshift.tables.schema import TableSchema
 from covshift.tables.table_words import say_repeated
@@ -250,6 +250,8 @@ def match_frames(
     if label in new_names:
         notes.append(f"The new table has a column {listed([label])} too: it is not read.")
     source_domain, target_domain, domain_names = code_domains(train, new, domain, notes, missing)
+    if domain is not None and task == CLASSIFICATION:
+        notes.extend(_one_class_note(y, source_domain, label, domain))
 
     left_out = {label, *ignore} | ({domain} if domain else set())
     candidates = [name for name in train.columns if name not in left_out]
@@ -413,6 +415,19 @@ def check_columns(
             "The training table has no column to learn from: all of its columns are the label, "
             "the domain or ignored."
         )
+
+
+def _one_class_note(y: Any, source_domain: IntArray, label: str, domain: str) -> list[str]:
+    """Return a note if no domain has rows of two classes; domains of a row or two do not count."""
+    codes = np.unique(y, return_inverse=True)[1]
+    pairs = len(np.unique(np.stack([source_domain, codes]), axis=1).T)
+    n_domains = len(np.unique(source_domain))
+    if n_domains < 2 or pairs > n_domains or n_domains > len(codes) // 3:
+        return []
+    return [
+        f"Each value of {listed([domain])} has one class of {listed([label])} only: differences "
+        "between the classes cannot be separated from differences between the domains."
+    ]
 
 
 def _note_unmatched(train_names: list[str], new_names: list[str], notes: list[str]) -> None:

@@ -112,11 +112,14 @@ class Departures:
         outside = {name: count for name, count in self.n_outside.items() if count >= least}
         if len(outside) > MAX_OUTSIDE:  # amplitudes of a spectrum leave their ranges together
             worst = sorted(outside, key=lambda name: -outside[name])
-            return [
+            note = (
                 f"{len(outside):,} of {len(self._ranges):,} columns have values outside the range "
                 f"that the model knows ({listed(worst, 3)}), the first in "
                 f"{_of(outside[worst[0]], self.n_rows).strip()}."
-            ]
+            )
+            if len(outside) > len(self._ranges) / 2:
+                note += " Check units and sensors before you use the predictions."
+            return [note]
         notes = []
         for name, count in outside.items():
             low, high = self._ranges[name]
