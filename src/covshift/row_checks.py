@@ -180,7 +180,7 @@ def check_width(estimator: Any, shape: tuple[int, int], *, reset: bool) -> None:
 
 
 def is_dask(X: Any) -> bool:
-    """Check whether X is an array or a frame of Dask, without importing it."""
+    """Check whether rows are an array or a frame of Dask, without importing it."""
     return type(X).__module__.startswith("dask.")
 
 
@@ -208,7 +208,7 @@ def check_rows_of(X: Any) -> None:
 
 
 def refuse_dask(estimator: Any, X: Any) -> None:
-    """Raise for a Dask array, where rows are needed in memory: it would be loaded as a whole."""
+    """Refuse rows of a Dask array where they are needed in memory: all would be loaded."""
     if is_dask(X):
         raise TypeError(
             f"{type(estimator).__name__} takes rows in memory, not a {type(X).__name__} of Dask: "

@@ -8,8 +8,8 @@ from scipy import sparse
 from covshift.kernels.row_blocks import (
     KEPT_BYTES,
     _cut_evenly,
+    _pick_ascending_rows,
     blocks_are_kept,
-    pick_ascending_rows,
     view_rows,
 )
 
@@ -32,7 +32,7 @@ def test_activations_and_slopes_are_kept_up_to_a_number_of_bytes():
 @pytest.mark.parametrize("rows", [[0], [2, 3, 4], [0, 1, 2, 3, 4], [0, 2, 3], [1, 4]])
 def test_rows_in_a_run_are_not_copied(rows):
     X = np.arange(10.0).reshape(5, 2)
-    picked = pick_ascending_rows(X, np.array(rows))
+    picked = _pick_ascending_rows(X, np.array(rows))
     assert_array_equal(picked, X[rows])
     assert np.shares_memory(picked, X) == (rows not in ([0, 2, 3], [1, 4]))
 

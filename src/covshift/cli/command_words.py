@@ -29,7 +29,7 @@ LEFT_THE_ENSEMBLE = (
 
 
 def count_entries(counts: Mapping[str, Any]) -> int:
-    """Return the number of entries of a card that a command lists, those left out included."""
+    """Count the entries of a card for the words of a command, those left out included."""
     more = OMITTED.fullmatch(str(next(reversed(list(counts)), "")))
     return len(counts) if more is None else len(counts) - 1 + int(more[1])
 
@@ -62,7 +62,7 @@ def say_interval(
 
 
 def say_roles(n_rows: tuple[int, int], source: str, target: str) -> str:
-    """Return what ``covshift diagnose`` prints of which rows are source and target."""
+    """Return the words of the command ``covshift diagnose`` on which rows are source and target."""
     source, target = printable(source, 60), printable(target, 60)
     n_source, n_target = n_rows
     return f"Source: {n_source:,} labeled rows of {source}. Target: {n_target:,} rows of {target}."
@@ -98,7 +98,7 @@ def say_adapted(target: Mapping[str, Any]) -> str:
 
 
 def say_plain(name: str) -> str:
-    """Return what ``covshift adapt`` prints of the plain model in the file."""
+    """Return the words of the command ``covshift adapt`` on the plain model in the file."""
     from covshift.selection.assessment_words import name_candidate
 
     return (
@@ -177,7 +177,7 @@ WINDOWS_NARROW = "Windows of one recording resemble each other: the intervals ar
 
 
 def say_bias(bias: str, spread: str) -> str:
-    """Return what ``covshift score`` prints of the mean error of predicted numbers."""
+    """Return the words of the command ``covshift score`` on the mean error of numbers."""
     return (
         f"Mean error (prediction less truth): {bias}; standard deviation of the labels: {spread}."
     )
@@ -213,7 +213,7 @@ def say_hurt(switch: str, *, adapts: bool) -> str:
 
 
 def say_expected(expected: Mapping[str, Any], objective: str | None) -> str:
-    """Return what ``covshift score`` prints of the score expected before, and the one observed."""
+    """Return the words of the command ``covshift score`` on scores expected and observed."""
     from covshift.selection.assessment_words import show_score
 
     # The digits of then: two roundings of one score would confuse.
@@ -232,7 +232,7 @@ def say_expected(expected: Mapping[str, Any], objective: str | None) -> str:
 
 
 def say_moved(found: Mapping[str, Any]) -> list[str]:
-    """Return what ``covshift monitor`` prints of whether a batch has moved, by which tests."""
+    """Return the words of the command ``covshift monitor`` on whether a batch moved, by test."""
     sentences = [
         f"{'Moved' if found['moved'] else 'Not moved'}: {found['rows_compared']:,} of "
         f"{found['rows']:,} rows were compared with {found['reference_rows']:,} rows kept in the "
@@ -246,7 +246,7 @@ def say_moved(found: Mapping[str, Any]) -> list[str]:
 
 
 def say_scores(one: Mapping[str, Any], measure: str, alert: float | None) -> list[str]:
-    """Return what ``covshift monitor`` prints of the scores of a batch, expected and observed."""
+    """Return the words of the command ``covshift monitor`` on scores, expected and observed."""
     estimate, observed, updated = one["estimate"], one["observed"], one["updated"]
     sentences = []
     if estimate is not None:
@@ -279,7 +279,7 @@ def say_scores(one: Mapping[str, Any], measure: str, alert: float | None) -> lis
 
 
 def say_series(found: Mapping[str, Any], measure: str, alert: float | None) -> list[str]:
-    """Return what ``covshift monitor`` prints of several batches: level, reference, low ones."""
+    """Return the words of the command ``covshift monitor`` on several batches, and low ones."""
     from covshift.tables.monitoring_words import say_false_alarms
 
     first = found["batches"][0]
@@ -301,7 +301,7 @@ def say_series(found: Mapping[str, Any], measure: str, alert: float | None) -> l
 
 
 def print_assessment(stored: Any) -> bool:
-    """Print an assessment as commands do, from a card: advice, expected scores, basis.
+    """Print the words of a command on an assessment: advice, expected scores, basis.
 
     Parameters
     ----------
@@ -337,7 +337,7 @@ def print_assessment(stored: Any) -> bool:
 
 
 def restore_assessment(stored: Any) -> Any:
-    """Return the `Assessment` that commands print from a card; None: it is not one."""
+    """Return the `Assessment` that a command puts in words, from a card; None: it is not one."""
     from covshift.selection.assessment import Assessment, Determinability
     from covshift.selection.expected_scores import Estimate
 

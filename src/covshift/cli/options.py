@@ -218,13 +218,13 @@ def check_jobs(command: str, jobs: int) -> None:
 
 
 def check_seed(command: str, seed: int) -> None:
-    """Refuse seeds that cannot be."""
+    """Refuse options of a seed that cannot be."""
     if not 0 <= seed <= LARGEST_SEED:
         fail(command, f"--seed must be from 0 to {LARGEST_SEED}, got {seed}.")
 
 
 def parse_paths(command: str, option: str, form: str, texts: Sequence[str]) -> dict[str, Path]:
-    """Split NAME=PATH; each name once. Errors name ``form`` as what the option takes."""
+    """Split options NAME=PATH; each name once. Errors name ``form`` as what the option takes."""
     paths: dict[str, Path] = {}
     for text in texts:
         name, equals, path = text.partition("=")
@@ -274,7 +274,7 @@ def load_model(path: Path, trusted: Sequence[str] | None) -> Any:
 
 
 def trust_options(types: Sequence[str]) -> str:
-    """Return the options that trust these types."""
+    """Return the command-line options that trust these types."""
     return " ".join(f"{TRUST} {name}" for name in types)
 
 

@@ -137,7 +137,7 @@ def check_output(command: str, out: Path, jobs: int) -> None:
 
 @contextmanager
 def naming_folder(command: str, out: Path) -> Iterator[None]:
-    """Turn the system's refusal to write into one line that names the folder."""
+    """Turn the system's refusal to write a study into one line that names the folder."""
     try:
         yield
     except (StoreError, WorkerDiedError) as error:

@@ -83,7 +83,7 @@ def one_line_warnings() -> Iterator[None]:
 
 
 def printable(text: object, limit: int) -> str:
-    """Return text on one line, without what would steer a terminal, and not too long."""
+    """Return text for the terminal, on one line, without what would steer it, and not too long."""
     shown = "".join(one if one.isprintable() else " " for one in str(text))
     shown = " ".join(shown.split())
     return shown if len(shown) <= limit else f"{shown[: limit - 1]}…"

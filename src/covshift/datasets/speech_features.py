@@ -48,7 +48,7 @@ def require_soundfile() -> None:
 
 
 def sampling_rate(contents: bytes) -> int:
-    """Return the samples per second that the head of a file promises."""
+    """Return the samples per second of a sound, before its features, as its head promises."""
     import soundfile  # an extra
 
     if not contents:

@@ -84,7 +84,7 @@ class JointNorms(NamedTuple):
 
 
 def psf_loss(groups: BoolArray, label_reward: FloatArray, norm_epsilon: float) -> FilterLoss:
-    """Return the formula above without its penalty, for groups (K, C, L) and lambda (K, C)."""
+    """Return the filter loss above, unpenalized, for groups (K, C, L) and lambda (K, C)."""
     upstream = upstream_gradients(groups, label_reward)
     norms = partial(_joint_norms, upstream=upstream, norm_epsilon=norm_epsilon)
     return FilterLoss(groups.shape[1], norms, _joint_row_factors, _joint_filter_factors, n_parts=1)
@@ -156,7 +156,7 @@ class BlockNorms(NamedTuple):
 def psf_blockwise_loss(
     groups: BoolArray, label_reward: FloatArray, norm_epsilon: float
 ) -> FilterLoss:
-    """Return the formula above without its penalty, for groups (K, C, L) and lambda (K, C)."""
+    """Return the filter loss above, unpenalized, for groups (K, C, L) and lambda (K, C)."""
     ones = np.ones((len(groups), 1), label_reward.dtype)
     upstream = np.concatenate([-label_reward, ones], axis=1)[..., None]
     norms = partial(_block_norms, groups=groups, upstream=upstream, norm_epsilon=norm_epsilon)
@@ -353,7 +353,7 @@ def _sparse(X: Rows) -> bool:
 def gram_pays(
     shape: tuple[int, ...], is_sparse: bool, loss: Loss, activation: Activation, epsilon: float
 ) -> bool:
-    """Return whether a loss of filters can use X'X, and saves more by it than it costs."""
+    """Return whether a filter loss can take the path by X'X, and saves more by it than it costs."""
     possible = loss == "joint" and activation == "abs" and epsilon > 0 and not is_sparse
     return possible and 2 * shape[-1] <= shape[-2]
 

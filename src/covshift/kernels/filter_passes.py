@@ -264,7 +264,7 @@ def _compiled_steps(loss: FilterLoss, rule: ActivationRule) -> Steps:
 
 
 def sum_block_by_class(squares: FloatArray, classes: FloatArray) -> FloatArray:
-    """Return the sums of a block (K, L, b) over the rows of each class present, (K, L, p)."""
+    """Return sums, within a pass, of a block (K, L, b) over each class present, (K, L, p)."""
     if classes.ndim == 2:  # one product for all problems
         flat: FloatArray = squares.reshape(-1, squares.shape[-1]) @ classes.T
         return flat.reshape(*squares.shape[:2], -1)
@@ -285,7 +285,7 @@ def three_passes(
     *,
     run: Run = map,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return losses (K,) and gradients (K, L, m) of filters W, in three passes over rows."""
+    """Return losses (K,), gradients (K, L, m) of filters W, in three passes over blocks of rows."""
     steps = choose_steps(loss, rule)
     scaled = W if steps.scale == 1 else W * W.dtype.type(steps.scale)
 

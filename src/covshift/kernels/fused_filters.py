@@ -67,7 +67,7 @@ def square_sums(
     H, phase, sums, n, L, rows_each,
     activation: tl.constexpr, epsilon: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
-    """Sum of F^2 of one filter over one part of the rows."""
+    """Fused kernel: the sum of F^2 of one filter over one part of the rows."""
     filter_, part = tl.program_id(0), tl.program_id(1)
     begin = part * rows_each
     end = tl.minimum(begin + rows_each, n)
@@ -90,7 +90,7 @@ def row_factors(
     activation: tl.constexpr, epsilon: tl.constexpr,
     FILTERS: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
-    """Factors of the rows of one part of one problem, and their sums."""
+    """Fused kernel: factors of the rows of one part of one problem, and their sums."""
     problem, part = tl.program_id(0), tl.program_id(1)
     begin = part * rows_each
     end = tl.minimum(begin + rows_each, n)
@@ -187,7 +187,7 @@ def takes(X: Array, n_filters: int, loss: str) -> bool:
 def fused_passes(
     activation: DeviceActivation, epsilon: float, norm_epsilon: float, xp: Any
 ) -> Passes:
-    """Return the passes over all rows for the joint loss, in single precision on CUDA."""
+    """Return the fused passes over all rows for the joint loss, in single precision on CUDA."""
 
     def passes(W: Array, problems: DeviceProblems) -> tuple[Array, Array]:
         (K, L, m), n = W.shape, problems.X.shape[0]

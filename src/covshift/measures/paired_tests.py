@@ -502,7 +502,7 @@ def holm(pvalues: Any) -> FloatArray:
 
 
 def mean_and_standard_error(values: Any) -> tuple[float, float]:
-    r"""Return the mean of independent values, and its standard error.
+    r"""Return the mean of independent values, such as paired differences, and its standard error.
 
     .. math::
 

@@ -15,7 +15,7 @@ def does_adapt(adapter: Any, estimator: Any = None) -> bool:
 
 
 def uses_target_rows(estimator: Any) -> bool:
-    """Whether an estimator, or the last step of a pipeline, is fitted to target rows, too."""
+    """Return whether an estimator, or the last step of a pipeline, adapts: uses target rows."""
     last = last_step(estimator)
     return bool(getattr(last, "uses_target_rows", False))
 
@@ -31,7 +31,7 @@ def check_rowwise(adapter: Any) -> None:
 
 
 def source_weights(adapter: Any) -> Any:
-    """Return the weights of the source rows, from an adapter that ends in weighing them."""
+    """Return the weights of the source rows, from an adapter whose last step weighs them."""
     step = last_step(adapter)
     return step.weights_ if weighs(step) else None
 

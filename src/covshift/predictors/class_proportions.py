@@ -12,7 +12,7 @@ import numpy as np
 
 from covshift.domains import FitDomains
 from covshift.kernels.array_types import BoolArray, FloatArray, IntArray
-from covshift.kernels.probabilities import Scaling, estimate_shares, fit_scaling
+from covshift.kernels.probabilities import Scaling, fit_scaling, shares_from_probabilities
 from covshift.predictors.fit_and_predict import class_logits
 from covshift.predictors.held_out_rows import cross_fit
 
@@ -29,14 +29,14 @@ def share_ratios(P: FloatArray, shares: FloatArray, prior: float = 0.0) -> Float
 
     1 for a class whose share is zero. See `covshift.kernels.probabilities` for ``prior``.
     """
-    estimate = estimate_shares(P, shares, prior)
+    estimate = shares_from_probabilities(P, shares, prior)
     return np.divide(estimate, shares, out=np.ones_like(shares), where=shares > 0)
 
 
 def ratios_by_domain(
     domain: IntArray, estimate: Callable[[BoolArray], FloatArray]
 ) -> dict[str, FloatArray]:
-    """Return the ratios of all target rows, and of each domain with enough rows.
+    """Return the ratios of class proportions of all target rows, and of domains with enough.
 
     Parameters
     ----------
@@ -69,10 +69,10 @@ def ratios_of_rows(
     return found
 
 
-def fit_held_out_scaling(
+def fit_proportion_scaling(
     adapter: Any, estimator: Any, X: Any, labels: Any, domains: FitDomains, weights: Any = None
 ) -> Scaling:
-    """Fit, for class proportions, what turns logits into probabilities, on held-out source rows.
+    """Fit the scaling of logits to probabilities by which class proportions are estimated.
 
     Labeled source rows are dealt into three folds, by class and with a fixed seed. A clone of the
     candidate is fitted without each fold, and to everything else. Parameters as in

@@ -118,7 +118,7 @@ def fit_candidate(
 def predict_candidate(
     fitted: FittedCandidate, method: str, X: Any, sample_domain: Any = None
 ) -> Any:
-    """Return what a method of the estimator says of rows, each as a row of its domain.
+    """Predict with a fitted candidate: what a method says of rows, each as one of its domain.
 
     For rows that are represented already, the adapter is None.
     """
@@ -236,7 +236,7 @@ def fit_estimator(
 
 
 def problem_size(X: Any, n_classes: int, sample_domain: IntArray) -> Size:
-    """Return the size of a problem, by which adapters of the registry are set up.
+    """Return the size of the problem to fit to, by which adapters of the registry are set up.
 
     Rows in blocks, sparse rows and rows that are not numbers count as spread by one.
     """
@@ -321,7 +321,7 @@ def fit_adapter(adapter: Any, X: Any, y: Any, **domains: Any) -> None:
 
 
 def represent(adapter: Any, X: Any, **domains: Any) -> Any:
-    """Return rows as a fitted adapter represents them; one that weighs leaves them alone."""
+    """Represent rows by a fitted adapter, to predict from; one that weighs leaves them alone."""
     for step in steps_of(adapter):
         if not domains and isinstance(step, DomainTransformer):
             # Nothing to hand on. Asking what it wants takes longer than transforming one row.
@@ -364,7 +364,7 @@ def _represent_some(
 
 
 def adapt_target_of(adapter: Any, X: Any, domain: Any) -> Any:
-    """Return a copy of a fitted adapter that has learned a new target domain."""
+    """Fit a copy of a candidate's fitted adapter to a new target domain, and return it."""
     # A step that fails must leave the fitted adapter as it was, with all of its steps at one state.
     adapter = deepcopy(adapter)
     if not any(knows_domains(step) for step in steps_of(adapter)):

@@ -59,7 +59,7 @@ class NoHeldOutRowsError(ValueError):
 
 
 def check_keepable(X: Any) -> None:
-    """Refuse rows in memory that cannot be compared with later ones: sparse, or not numbers."""
+    """Refuse rows in memory that cannot be kept, held out, for later: sparse, or not numbers."""
     if sparse.issparse(X):
         raise ValueError(NOT_KEEPABLE)
     try:
@@ -77,8 +77,8 @@ def kept_features(X: Any) -> FloatArray:
     return rows
 
 
-def draw_kept(strata: IntArray, seed: int = 0) -> IntArray:
-    """Return the numbers of at most `MAX_KEPT` rows, of each stratum about its share."""
+def draw_held_out_rows(strata: IntArray, seed: int = 0) -> IntArray:
+    """Return the numbers of at most `MAX_KEPT` held-out rows, of each stratum about its share."""
     if len(strata) <= MAX_KEPT:
         return np.arange(len(strata))
     return draw_rows(strata, MAX_KEPT, np.random.RandomState(seed))

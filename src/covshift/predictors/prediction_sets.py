@@ -410,7 +410,7 @@ def without_gaps(*samples: FloatArray) -> list[FloatArray]:
 
 
 def check_held_out(model: Any, alpha: Any) -> HeldOutRows:
-    """Return the held-out rows of a model; refuse one without, and an alpha beyond 0 to 1."""
+    """Return a model's rows for prediction sets; refuse one without, and alpha beyond 0 to 1."""
     check_number("alpha", alpha, minimum=0.0, maximum=1.0, closed="neither")
     held: HeldOutRows | None = getattr(model, "held_out_", None)
     if held is None:

@@ -54,7 +54,7 @@ LONGEST = 60  # leaves room for a prefix and a number in names of files
 
 
 def unique_slugs(ids: Iterable[str]) -> dict[str, str]:
-    """Map the ids of a page to names of ASCII letters, digits, ``.``, ``_`` and ``-``.
+    """Map the ids of an HTML page to names of ASCII letters, digits, ``.``, ``_`` and ``-``.
 
     Names that differ in capitals alone are equal, as on some file systems.
 

@@ -42,7 +42,7 @@ def describe_assessment(assessment: "Assessment", how_to_label: str = HOW_TO_LAB
         say_gain(assessment),
         *_say_error(assessment),
         *_say_basis(assessment),
-        say_determinable(assessment),
+        _say_determinable(assessment),
         *_say_next(assessment, how_to_label),
     ]
 
@@ -63,7 +63,7 @@ def score_lines(assessment: "Assessment") -> list[str]:
 
 
 def score_heading(objective: str) -> str:
-    """Return what expected scores are called."""
+    """Return an assessment's words for expected scores."""
     return f"Expected {name_objective(objective)} (90 % interval)"
 
 
@@ -92,7 +92,7 @@ def say_advice(assessment: "Assessment") -> str:
 
 
 def name_candidate(name: str) -> str:
-    """Return what a candidate is called in a sentence.
+    """Return the words of an assessment for a candidate, in a sentence.
 
     Examples
     --------
@@ -223,7 +223,7 @@ def _say_basis(assessment: "Assessment") -> list[str]:
     return sentences
 
 
-def say_determinable(assessment: "Assessment") -> str:
+def _say_determinable(assessment: "Assessment") -> str:
     """Return whether these data can show what continues in the target, and why."""
     found = assessment.determinability
     inside = f"{percent(found.overlap)} of the target rows lie where the source has rows"
@@ -267,7 +267,7 @@ def _say_next(assessment: "Assessment", how_to_label: str = HOW_TO_LABEL) -> lis
 
 
 def say_number(value: float) -> str:
-    """Return a number to four digits, large ones in full.
+    """Return an assessment's words for a number: to four digits, large ones in full.
 
     Examples
     --------
@@ -279,7 +279,7 @@ def say_number(value: float) -> str:
 
 
 def show_score(value: float, objective: str = ACCURACY) -> str:
-    """Return a score; absolute errors are in units of the label, to four digits."""
+    """Return an assessment's words for a score; errors are in label units, to four digits."""
     return say_number(value) if objective == MAE else f"{value:.2f}"
 
 
@@ -299,7 +299,7 @@ def _show_gain(estimate: Estimate, objective: str = ACCURACY) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share in percent; NaN: unknown."""
+    """Return an assessment's words for a share: in percent; NaN: unknown."""
     return "an unknown share" if share != share else f"{100 * share:.0f} %"
 
 
@@ -318,7 +318,7 @@ def _assumption(adapter: str | None) -> str | None:
 
 
 def adapter_rows(leaderboard: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return a row for each adapter of a leaderboard: its best candidate, and what it assumes.
+    """Return words on each adapter of a leaderboard: its best candidate, and what it assumes.
 
     The weights are those of all its candidates in the ensemble. In the order of the expected gain.
     """
@@ -350,5 +350,5 @@ def adapter_rows(leaderboard: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def capitalized(text: str) -> str:
-    """Return a text whose first letter is a capital; the others stay as they are."""
+    """Return words with a capital as first letter; the others stay as they are."""
     return text[:1].upper() + text[1:]

@@ -158,7 +158,7 @@ def make_scene(
 
 
 def target_scene(problem: Problem) -> Scene:
-    """Return the problem itself: learn from the source, adapt to the target, predict the target."""
+    """Return the bench's problem as a scene: learn from the source, adapt to and predict target."""
     return make_scene(*problem[:5], values=problem.values)
 
 

@@ -142,7 +142,7 @@ def number_features(
 def number_voters(
     bench: Bench, scores: Mapping[str, FloatArray], allowed: BoolArray, plain: int
 ) -> BoolArray:
-    """Return which candidates may vote by their expected gains, where the label is a number.
+    """Choose by expected gains which candidates may vote, where the label is a number.
 
     One that adapts needs evidence: a better score than the plain model's on left-out source
     domains. An adapter that makes domains alike removes the level of a number with them, and

@@ -202,7 +202,7 @@ def performance_coefficients() -> dict[str, Any]:
 
 
 def lean_on_calibration(combined: Any, calibrated: Any, agreement: float) -> Any:
-    """Return the combination, or calibrated confidence the more the two agree; also of arrays."""
+    """Lean a performance estimate on calibrated confidence, the more the two agree; also arrays."""
     gap = combined - calibrated
     return calibrated + gap**3 / (gap**2 + agreement**2)
 

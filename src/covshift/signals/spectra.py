@@ -130,7 +130,7 @@ def _channel_length(n_features: int, n_channels: int) -> int:
 
 
 def check_rate(rate: Any) -> None:
-    """Raise unless a sampling rate is a positive number."""
+    """Raise unless the sampling rate of a spectrum is a positive number."""
     check_number("rate", rate, minimum=0, closed="neither")
 
 
@@ -222,7 +222,7 @@ class Spectrum(WindowTransformer):
     def _check_parameters(self) -> None:
         if self.rate is not None:
             check_rate(self.rate)
-        check_long_enough(self.window_length_)
+        _check_long_enough(self.window_length_)
 
     def _of_channels(self, X: FloatArray) -> FloatArray:
         return amplitude_spectrum(X)
@@ -297,7 +297,7 @@ class EnvelopeSpectrum(WindowTransformer):
     def _check_parameters(self) -> None:
         if self.rate is not None:
             check_rate(self.rate)
-        check_long_enough(self.window_length_)
+        _check_long_enough(self.window_length_)
         first, last = self._bins()
         if first > last:
             lowest = (self.rate or 1.0) / self.window_length_
@@ -341,7 +341,7 @@ def bin_names(length: int, rate: float | None) -> list[str]:
     return [f"{frequency:.6g} Hz" for frequency in bins * (rate / length)]
 
 
-def check_long_enough(length: int) -> None:
+def _check_long_enough(length: int) -> None:
     """Raise for a window without a frequency other than zero."""
     if length < 2:
         raise ValueError(

@@ -106,7 +106,10 @@ class Figure(NamedTuple):
 
 
 def estimate(numbers: Sequence[float]) -> Figure | None:
-    """Return the mean and its standard error; of a single number no error, of none nothing."""
+    """Return a figure of a table of results: the mean and its standard error.
+
+    A single number has no error; of none nothing is returned.
+    """
     if not numbers:
         return None
     if len(numbers) == 1:
@@ -285,7 +288,10 @@ class Shown(NamedTuple):
 def text_column(
     key: str, label: str | None = None, cell: Callable[[Any], Any] | None = None, help: str = ""
 ) -> Shown:
-    """Return a column of texts; its cells are by default what a row has under the key."""
+    """Return a column of texts of a table of results; a cell is by default the row's value.
+
+    The value is that under the key.
+    """
     return Shown(make_column(key, label, help=help), cell or (lambda row: row[key]))
 
 

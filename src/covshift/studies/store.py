@@ -141,7 +141,7 @@ class Store:
 
 
 def task_key(trials: Sequence[Trial]) -> str:
-    """Return the key of these trials computed together, in this order."""
+    """Return the key that stores results of these trials, computed together in this order."""
     return sha256(" ".join(trial.key for trial in trials).encode()).hexdigest()
 
 

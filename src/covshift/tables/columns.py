@@ -163,7 +163,10 @@ def without_unit(cells: Any, unit: str) -> Any:
 
 
 def plain_signs(cells: Any) -> Any:
-    """Return a column of text whose negative numbers begin with a minus: ``-5`` for ``(5)``."""
+    """Convert a column of text to one whose negative numbers begin with a minus: ``-5``.
+
+    The cell may have been ``(5)``.
+    """
     if not pa.compute.any(pa.compute.match_substring_regex(cells, ODD_SIGN)).as_py():
         return cells
     cells = pa.compute.replace_substring_regex(cells, rf"^[{DASHES}]", "-")
@@ -178,7 +181,7 @@ def _escaped(text: str) -> str:
 
 
 def to_dates(cells: Any, spelling: str = "") -> Any:
-    """Return a column of text as timestamps without zone; cells that are not dates are missing.
+    """Convert a column of text to timestamps without zone; cells that are not dates are missing.
 
     No spelling: ISO 8601.
     """
@@ -244,7 +247,7 @@ def _finite(numbers: Any) -> Any:
 
 
 def guess_number_style(columns: list[Any], usual: NumberStyle) -> NumberStyle:
-    """Return the style of the cells of several columns known to be numbers.
+    """Return the style by which several columns of text are converted to numbers.
 
     The one under which more of the cells can be read.
 
@@ -259,7 +262,7 @@ def guess_number_style(columns: list[Any], usual: NumberStyle) -> NumberStyle:
 
 
 def count_numbers(cells: Any, style: NumberStyle) -> int:
-    """Return how many cells of a column, trimmed, are numbers of this style."""
+    """Return how many cells of a text column are numbers of this style."""
     return int(
         pa.compute.sum(pa.compute.match_substring_regex(cells, NUMBER_PATTERNS[style])).as_py() or 0
     )
@@ -374,7 +377,7 @@ def column_truth(column: Any) -> FloatArray:
 
 
 def column_days(column: Any, spelling: str = "") -> FloatArray:
-    """Return a column of dates as days since 1970; NaN where a cell is not a date.
+    """Convert a column of dates to days since 1970; NaN where a cell is not a date.
 
     ``spelling`` is how dates that are text, or whole numbers, are written.
     """
@@ -470,7 +473,7 @@ UNUSABLE = "lists, records, bytes, times of day or durations"
 
 
 def arrow_kind(kind: Any) -> Kind | None:
-    """Return the kind of a column of this type of Arrow, or None."""
+    """Return the kind that columns of this type of Arrow have, or None."""
     if pa.types.is_dictionary(kind):
         return arrow_kind(kind.value_type)
     if pa.types.is_boolean(kind):

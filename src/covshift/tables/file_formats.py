@@ -67,7 +67,7 @@ def identify_file(path: Path) -> Format:
 
 
 def refuse_other_formats(path: Path, head: bytes) -> None:
-    """Raise if the first bytes are those of something else than text with cells."""
+    """Refuse files whose first bytes show another format than text with cells."""
     for magic, advice in OTHERS.items():
         if head.startswith(magic):
             raise table_error(path, f"{advice}.")
@@ -102,7 +102,7 @@ def file_state(path: Path) -> tuple[int, int]:
 
 
 def check_unchanged(path: Path, state: tuple[int, int], shown: Path) -> None:
-    """Raise if a file is not as it was before it was read: part of it was read, or a mixture."""
+    """Raise if a file, of any format, is not as it was before: what was read may be a mixture."""
     try:
         changed = file_state(path) != state
     except FileNotFoundError:  # what was open could be read to its end

@@ -536,7 +536,7 @@ def _unseen_note(train: Any, new: Any) -> list[str]:
 
 
 def case_hint(unseen: Iterable[str], known: Iterable[str | None]) -> str:
-    """Return a sentence on new texts that differ from known ones only in case, or nothing."""
+    """Return a sentence, where tables are matched, on new texts that differ only in case."""
     folded = {text.casefold(): text for text in known if text is not None}
     new = next((text for text in sorted(unseen) if text.casefold() in folded), None)
     if new is None:

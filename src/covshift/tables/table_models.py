@@ -564,7 +564,7 @@ class Predictions(NamedTuple):
 
 
 def predict_encoded(model: TableClassifier, Z: FloatArray, domain: IntArray) -> Predictions:
-    """Predict encoded rows; ``domain``: `TARGET` for rows whose domain is not named."""
+    """Predict encoded rows by a table model; ``domain``: `TARGET` where a row's is not named."""
     where = None if (domain == TARGET).all() else domain
     estimator = model.estimator_
     classes = estimator.predict(Z, sample_domain=where)
@@ -592,7 +592,7 @@ def objective_of(model: TableClassifier) -> str:
 def estimate_score(
     model: TableClassifier, Z: FloatArray, domain: IntArray, y_known: Any = None
 ) -> "PerformanceEstimate":
-    """Return the expected score of encoded rows (`covshift.estimate_performance`).
+    """Return a table model's expected score of encoded rows (`covshift.estimate_performance`).
 
     ``domain``: `TARGET` for rows whose domain is not named; ``y_known``: None where no label is.
 

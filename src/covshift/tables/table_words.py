@@ -29,7 +29,7 @@ def say_repeated(share: float) -> str:
 
 
 def say_unbalanced(name: str, share: float, objective: str) -> str:
-    """Return what the objective means for the rarest class, and how to choose the other one."""
+    """Return words on a table's rarest class and the objective, and how to choose the other."""
     rare = f"class {name!r} has {100 * share:.1f} % of the training rows"
     if objective == BALANCED_ACCURACY:
         return (
@@ -44,7 +44,7 @@ def say_unbalanced(name: str, share: float, objective: str) -> str:
 
 
 def say_scored(max_rows: int) -> str:
-    """Return that candidates were scored on some of the rows of the tables."""
+    """Return words on tables of which only some rows scored the candidates."""
     return (
         f"Candidates were scored on at most {max_rows:,} rows of each table, drawn in proportion "
         "to domains and classes. The chosen candidates were then fitted to all rows."

@@ -147,7 +147,7 @@ def squeeze_spaces(data: bytes) -> bytes:
 
 
 def plain_name(name: str) -> str:
-    """Return the name of a column with single spaces, accented letters as one character (NFC)."""
+    """Return what a layout calls a column: with single spaces, accented letters as one (NFC)."""
     return unicodedata.normalize("NFC", " ".join(name.split()))
 
 
@@ -178,7 +178,7 @@ def names_of_header(header: tuple[str, ...]) -> tuple[list[str], list[int], list
 
 
 def is_row_names(position: int, name: str) -> bool:
-    """Return whether a column of the header holds row names: R's and pandas' first one, unnamed."""
+    """Return whether a column of the layout holds row names: R's and pandas' unnamed first one."""
     return (position == 0 and not name) or bool(PANDAS_INDEX.match(name))
 
 

@@ -144,7 +144,7 @@ def load_reviews(folder: str) -> Reviews:
 
 @lru_cache(maxsize=2)
 def load_declared_reviews(folder: str, fingerprint: str) -> Reviews:
-    """Load the protocol's reviews that trials were declared on, once in each process."""
+    """Load the reviews of the protocol for trials declared on them; once in each process."""
     reviews = load_reviews(folder)
     if reviews.fingerprint != fingerprint:
         raise CollectionError(f"{folder} has changed since the run began: start again.")
@@ -197,7 +197,7 @@ def draw_review_trial(
 
 
 def target_half_labels(reviews: Reviews, target: str, seed: int) -> Any:
-    """Return the labels of the half that was adapted to: for the oracle alone."""
+    """Return the labels of the half that the protocol adapts to: for the oracle alone."""
     unlabeled, _ = halves_of(reviews.collection, target, seed)
     return reviews.collection.y[unlabeled]
 

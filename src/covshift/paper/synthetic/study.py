@@ -49,7 +49,7 @@ def readings_study(n_trials: int, seed: int) -> Study:
     """Return every way to read what the paper leaves open, on draws of consecutive seeds."""
     return Study(
         name="readings",
-        tasks=declare_readings(n_trials, seed),
+        tasks=_declare_readings(n_trials, seed),
         function=run_synthetic_trials,
         run_settings={"trials": n_trials, "seed": seed},
         document=lambda records, facts: readings_document(gather_trials(records), facts),
@@ -88,7 +88,7 @@ def declare(
     return tasks
 
 
-def declare_readings(n_trials: int, seed: int = 0) -> list[list[Trial]]:
+def _declare_readings(n_trials: int, seed: int = 0) -> list[list[Trial]]:
     """Trials of every reading on every data set, in the groups that are computed together."""
     tasks = []
     for data_set in DATA_SETS:

@@ -181,7 +181,7 @@ def _as_text(part: Any) -> Any:
 
 
 def domain_pairs(collection: Collection, seed: int) -> list[tuple[str, str]]:
-    """Return the ordered pairs of domains: all, or a number of them."""
+    """Return the ordered pairs of a collection's domains: all, or a number of them."""
     names = [collection.domain_names[number] for number in sorted(collection.domain_names)]
     pairs = list(permutations(names, 2))
     if len(pairs) <= MAX_PAIRS:

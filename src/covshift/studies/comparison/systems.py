@@ -65,7 +65,7 @@ def systems(n_features: int, n_classes: int) -> dict[str, System]:
 
 
 def unadapted_models(n_features: int) -> list[Model]:
-    """Return the systems that do not adapt: chosen on source rows by the same folds."""
+    """Return the systems of the comparison that do not adapt: chosen on source rows by folds."""
     svm_costs = (0.001, 0.01) if n_features > WIDE else (0.001, 0.01, 0.1, 1.0, 10.0)
     trees = {"max_iter": 50, "max_bins": 32, "max_leaf_nodes": 8, "random_state": 0}
     models: list[tuple[str, dict[str, Any]]] = [
@@ -78,5 +78,5 @@ def unadapted_models(n_features: int) -> list[Model]:
 
 
 def build_model(model: Model) -> Any:
-    """Make the model of a system from its description."""
+    """Make the model of a system of the comparison from its description."""
     return MODELS[model["name"]](**model["params"])
