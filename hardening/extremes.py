@@ -1,6 +1,6 @@
 """Commands on extreme files: sizes, bytes, and files that change; one table of what happens.
 
-python hardening/extremes.py [--rows 10000000] [--columns 1000000] [--only NAME] [--out table.md]
+python hardening/extremes.py [--rows 10000000] [--columns 1000000] [--only NAME] [--out table.csv]
 
 Every command runs in a process of its own with at most 6 GB of memory; processor time is without
 the imports. A case passes if the command does what it promises: it works, or ends with one line on
@@ -8,6 +8,7 @@ standard error that names the fault, and leaves no output.
 """
 
 import argparse
+import csv
 import os
 import re
 import resource
@@ -315,7 +316,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--columns", type=int, default=1_000_000)
     parser.add_argument("--only", nargs="+", choices=list(CASES), default=list(CASES))
-    parser.add_argument("--out", type=Path, help="file for the table, in Markdown")
+    parser.add_argument("--out", type=Path, help="file for the table, CSV")
     options = parser.parse_args(arguments)
     import covshift.cli.commands.adapt
     import covshift.cli.commands.monitor
@@ -323,7 +324,7 @@ def main(arguments: list[str] | None = None) -> int:
     import covshift.cli.commands.show
     import covshift.tables  # noqa: F401
 
-    lines = ["| case | what happens | processor s | peak MB |", "|---|---|---|---|"]
+    rows = []
     failed = 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -336,12 +337,15 @@ def main(arguments: list[str] | None = None) -> int:
                     words, good = f"{words}; leaves an output", False
                 (folder / "out.csv").unlink(missing_ok=True)
                 failed += not good
-                words = re.sub(r"\s+", " ", words.replace("|", "\\|").replace(str(folder), "."))
-                lines.append(f"| {what} | {words} | {ended.cpu:.1f} | {ended.megabytes:.0f} |")
-                print(lines[-1], flush=True)
-    print(f"{len(lines) - 2} cases, {failed} not as promised.")
+                words = re.sub(r"\s+", " ", words.replace(str(folder), "."))
+                rows.append([what, words, f"{ended.cpu:.1f}", f"{ended.megabytes:.0f}"])
+                print(*rows[-1], sep=" | ", flush=True)
+    print(f"{len(rows)} cases, {failed} not as promised.")
     if options.out is not None:
-        options.out.write_text("\n".join([*lines, ""]), encoding="utf-8")
+        with options.out.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["case", "what happens", "processor seconds", "peak MB"])
+            writer.writerows(rows)
     return int(failed > 0)
 
 

@@ -74,7 +74,7 @@ def test_what_is_said_of_one_batch(made):
     labeled = write(made.folder / "labeled.csv", rows(200, seed=2))
     shown = succeed("monitor", made.model, labeled, "--labels", labeled)
     assert "Observed accuracy on 200 labeled rows" in shown
-    assert "inside the interval" in shown
+    assert "inside the expected interval" in shown
     assert "cannot show" not in shown
     assert "held the accuracy on labeled rows in 1 of 1 batches" in shown
 

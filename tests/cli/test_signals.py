@@ -148,7 +148,7 @@ def test_a_diagnosis_names_windows_by_recording():
     )
     assert (
         say_rows_to_label("new.csv", [2, 5], [])
-        == "Rows of new.csv to label (the first is 1): 2, 5"
+        == "Rows of new.csv to label (1 is the first row of data): 2, 5"
     )
     command = _adapt_command((Path("r.csv"), None), {"rate": 12000.0, "overlap": 0.5})
     assert "--rate 12000 --overlap 0.5" in command

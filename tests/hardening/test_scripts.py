@@ -109,6 +109,19 @@ def test_a_machine_without_pytorch(optional, tmp_path, monkeypatch, capsys):
             environments.main(command)
 
 
+def test_suites_find_the_benchmarks_in_child_processes(monkeypatch):
+    def run(command, **options):
+        places = options["env"]["PYTHONPATH"].split(os.pathsep)
+        found = all(
+            (Path(place) / name).is_dir() for place, name in zip(places, packages, strict=True)
+        )
+        return subprocess.CompletedProcess(command, int(not found))
+
+    packages = ("covshift", "covshift_bench")
+    monkeypatch.setattr(environments.subprocess, "run", run)
+    assert environments.run_suite(Path(sys.executable), "this one", [])
+
+
 def test_this_python_is_found():
     found = environments.find_pythons()
     assert all(path.exists() for path in found.values())

@@ -207,6 +207,8 @@ NEVER_FITTED = [
     (Ridge(), "intercept_", lambda value: np.full_like(value, np.inf)),
     (SourceStandardScaler(), "scale_", lambda scales: scales * [1, 0, 1]),
     (SourceStandardScaler(), "scale_", np.negative),
+    (SVC(), "_gamma", lambda value: np.full_like(value, np.nan)),
+    (SVC(kernel="linear"), "_gamma", lambda value: np.full_like(value, np.inf)),
     (DomainStandardScaler(), "scales_", np.zeros_like),
     (DomainStandardScaler(), "domains_", lambda domains: domains[:0]),
     (DomainStandardScaler(), "domains_", lambda domains: domains[::-1]),
@@ -219,7 +221,7 @@ NEVER_FITTED = [
 @pytest.mark.parametrize(("model", "name", "change"), NEVER_FITTED)
 def test_values_that_no_fit_gives(model, name, change, tmp_path):
     path = tmp_path / "model.skops"
-    save(model.fit(X, Y, **({} if isinstance(model, Ridge) else WHERE)), path)
+    save(model.fit(X, Y, **({} if isinstance(model, Ridge | SVC) else WHERE)), path)
     spoil(path, type(model).__name__, name, change)
     with pytest.raises(ModelFileError, match="is inconsistent"):
         load(path)

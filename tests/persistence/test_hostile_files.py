@@ -677,6 +677,14 @@ def test_forests_that_point_outside(path, field, value):
         refuse(path, "DecisionTreeClassifier is inconsistent")
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_forests_that_predict_no_number(path, value):
+    members, arrays = saved(RandomForestClassifier(1, random_state=0), path)
+    name, values = next((name, a) for name, a in arrays.items() if a.ndim == 3)
+    write_array(path, members, name, np.full_like(values, value))
+    refuse(path, "DecisionTreeClassifier is inconsistent")
+
+
 def test_trees_that_are_made_from_too_little(path):
     saved(RandomForestClassifier(1, random_state=0), path)
 

@@ -18,8 +18,9 @@ from covshift.cli.terminal import print_table, printable
 MAX_ENTRIES = 12  # of a list or table that fit on a screen
 OMITTED = re.compile(r"\((\d+) more\)")  # an entry of a card that stands for others
 HOW_TO_LABEL = (
-    "Label some rows of NEW. covshift diagnose --to-label FILE writes them; fill in their labels, "
-    "and run diagnose and adapt with --labels FILE."
+    "Label some new rows. covshift diagnose writes them if you run it with the same files and "
+    "options and --to-label FILE; fill in their labels, and run diagnose and adapt with "
+    "--labels FILE."
 )
 LEFT_THE_ENSEMBLE = (
     "These models left the ensemble, for all targets: {names}. Without the training rows they "
@@ -74,7 +75,7 @@ def say_rows_to_label(name: str, rows: Sequence[int], places: Sequence[Mapping[s
     Windows are named by their recording and first sample.
     """
     if not places:
-        return f"Rows of {name} to label (the first is 1): {', '.join(map(str, rows))}"
+        return f"Rows of {name} to label (1 is the first row of data): {', '.join(map(str, rows))}"
     starts: dict[str, list[str]] = {}
     for one in places:
         starts.setdefault(one["recording"], []).append(f"{one['start']:,}")

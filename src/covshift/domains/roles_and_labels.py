@@ -83,7 +83,8 @@ def check_new_domains(
         if sample_domain not in numbers:
             raise ValueError(
                 f"sample_domain={sample_domain!r} is not a domain of this model. Names that it "
-                f"learned by adapt_target: {sorted(numbers)}."
+                f"learned by adapt_target: {sorted(numbers)}. Give domains of fit by their number, "
+                "such as -1 for the first target."
             )
         sample_domain = numbers[sample_domain]
     if _is_integer(sample_domain) and SOME_TARGET < sample_domain < SOME_SOURCE:

@@ -71,6 +71,8 @@ def _tree_is_sound(model: Any) -> bool:
     tree = model.tree_
     if _type_name(tree) != TREE or tree.capacity != tree.node_count or tree.node_count < 1:
         return False
+    if not np.isfinite(tree.value).all():
+        return False
     return tree.n_features == model.n_features_in_ and nodes_are_sound(
         tree.children_left != -1,
         (tree.children_left, tree.children_right),
@@ -256,7 +258,17 @@ THEIRS: list[tuple[Any, Shapes]] = [
         (StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler),
         {name: "m" for name in ("mean_", "var_", "scale_", "min_", "center_")},
     ),
-    (BaseLibSVM, {"support_vectors_": "s m", "_dual_coef_": "* s", "_intercept_": "*"}),
+    (
+        BaseLibSVM,
+        {
+            "support_vectors_": "s m",
+            "_dual_coef_": "* s",
+            "_intercept_": "*",
+            "_gamma": "",
+            "_probA": "*",
+            "_probB": "*",
+        },
+    ),
 ]
 
 # Of a feature without any value these are NaN, and so are the rows that they scale: the caller

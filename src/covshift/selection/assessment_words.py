@@ -205,7 +205,13 @@ def _say_basis(assessment: "Assessment") -> list[str]:
     else:
         sentences.append(f"Assumption: {_assumption('none')}")
     sign = -1 if assessment.objective == MAE else 1
-    better = [row for row in assessment.rehearsals if sign * (row["vote"] - row["plain"]) > 0]
+    better = [  # by the digits that are shown
+        row
+        for row in assessment.rehearsals
+        if show_score(row["plain"], assessment.objective)
+        != show_score(row["vote"], assessment.objective)
+        and sign * (row["vote"] - row["plain"]) > 0
+    ]
     if assessment.rehearsals:
         shown = "; ".join(
             f"{REHEARSALS[row['rehearsal']]} {show_score(row['plain'], assessment.objective)} "
@@ -231,9 +237,9 @@ def _say_determinable(assessment: "Assessment") -> str:
         return f"Tests on source rows apply to the target: {inside}."
     if found.by_domains:
         return (
-            f"Tests on source rows apply to the target: {found.n_domains} source domains differ "
-            f"from each other by {found.domain_shift:.2f} standard deviations, and the target "
-            f"differs from them by {found.target_shift:.2f}."
+            "Tests on source rows apply to the target: a test that leaves a domain out is hard "
+            f"enough, since the {found.n_domains} source domains differ from each other by "
+            f"{found.domain_shift:.2f} standard deviations, the target by {found.target_shift:.2f}."
         )
     why = "there is one source domain"
     if found.n_domains == 2:

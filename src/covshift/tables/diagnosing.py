@@ -35,7 +35,12 @@ from covshift.tables.dates import is_days
 from covshift.tables.encoder import TableEncoder
 from covshift.tables.matching import MatchedTables
 from covshift.tables.messages import one_line
-from covshift.tables.table_words import COLUMNS_EXPLAINED, HELD_OUT_ERRORS, HELD_OUT_PICTURE
+from covshift.tables.table_words import (
+    COLUMNS_EXPLAINED,
+    FILLED,
+    HELD_OUT_ERRORS,
+    HELD_OUT_PICTURE,
+)
 
 
 def diagnose_tables(tables: MatchedTables, **options: Any) -> Diagnosis:
@@ -356,8 +361,8 @@ def _in_natural_units(section: Section, tables: MatchedTables) -> Section:
         rows.append({**row, **natural})
     columns = [
         {
-            "before": make_column("before", "mean, training", numeric=True),
-            "after": make_column("after", "mean, new", numeric=True),
+            "before": make_column("before", "mean, training", numeric=True, help=FILLED),
+            "after": make_column("after", "mean, new", numeric=True, help=FILLED),
         }.get(column["key"], column)
         for column in features["columns"]
     ]

@@ -82,6 +82,7 @@ HELD_OUT_PICTURE = (
     "Left: predicted against true label; on the line both are the same. Right: prediction less "
     "truth by domain, the middle half in the box."
 )
+FILLED = "missing values count as the training median"
 COLUMNS_EXPLAINED = (
     "Values are medians with the range of the middle 90 %, the first and last date, or the most "
     "frequent texts. The distance between training and new rows is from 0 (equally frequent "
