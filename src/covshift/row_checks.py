@@ -217,7 +217,7 @@ def refuse_dask(estimator: Any, X: Any) -> None:
 
 
 def count_unreadable(rows: Rows, codes: IntArray, dtype: Any, limit: float) -> tuple[int, int, int]:
-    """Return the numbers of entries that are NaN, infinite, or of a magnitude above the limit."""
+    """Return the numbers of entries of rows that are NaN, infinite, or beyond the limit."""
     n_nan = n_infinite = n_large = 0
     step = max(1, TILE_BYTES // (rows.shape[1] * np.dtype(dtype).itemsize))
     for start in range(0, rows.shape[0], step):

@@ -47,7 +47,7 @@ def say_interval(
     show: Callable[[float], str] = "{:.3f}".format,
     confidence: str = "",
 ) -> str:
-    """Return what commands print of a figure and its interval, as far as it has one.
+    """Return the words of a command on a figure and its interval, as far as it has one.
 
     ``confidence``: such as "90 %".
     """
@@ -70,7 +70,7 @@ def say_roles(n_rows: tuple[int, int], source: str, target: str) -> str:
 
 
 def say_rows_to_label(name: str, rows: Sequence[int], places: Sequence[Mapping[str, Any]]) -> str:
-    """Return what ``covshift diagnose`` prints of the rows to label.
+    """Return the words of the command ``covshift diagnose`` on the rows to label.
 
     Windows are named by their recording and first sample.
     """
@@ -89,7 +89,7 @@ OTHER_TYPES = "The model file holds types of other packages. Commands that read 
 
 
 def say_adapted(target: Mapping[str, Any]) -> str:
-    """Return what ``covshift adapt`` prints of the rows learned as new targets."""
+    """Return the words of the command ``covshift adapt`` on the rows learned as new targets."""
     rows = target["rows"]
     told = f"Adapted to {sum(rows.values()):,} rows of {printable(target['file'], 60)}"
     if len(rows) > 1:
@@ -109,7 +109,7 @@ def say_plain(name: str) -> str:
 
 
 def say_labels(label: str, data: Mapping[str, Any]) -> str:
-    """Return what ``covshift adapt`` prints of the rows of each class, or of a number as label."""
+    """Return the words of the command ``covshift adapt`` on each class, or a number as label."""
     if "rows of each class" in data:
         return f"Rows of each class: {_say_counts(data['rows of each class'])}."
     from covshift.selection.assessment_words import say_number
@@ -122,7 +122,7 @@ def say_labels(label: str, data: Mapping[str, Any]) -> str:
 
 
 def say_data(data: Mapping[str, Any]) -> str:
-    """Return what ``covshift adapt`` prints of the numbers of rows, columns and features."""
+    """Return the words of the command ``covshift adapt`` on numbers of rows, columns, features."""
     return (
         f"Training rows: {data['training rows']:,}; new rows: {data['new rows']:,}; "
         f"columns to learn from: {len(data['columns'])}, as {data['features']} features."
@@ -133,7 +133,7 @@ def say_data(data: Mapping[str, Any]) -> str:
 
 
 def say_predicted(result: Mapping[str, Any]) -> str:
-    """Return what ``covshift predict`` prints of predictions: rows of each class, or the range."""
+    """Return the words of the command ``covshift predict`` on each class, or the range."""
     if "counts" in result:
         return _say_counts(result["counts"])
     if result["values"] is None:
@@ -145,7 +145,7 @@ def say_predicted(result: Mapping[str, Any]) -> str:
 
 
 def say_sets(sets: Mapping[str, Any]) -> list[str]:
-    """Return what ``covshift predict`` prints of sets or intervals: the promise and their size."""
+    """Return the words of the command ``covshift predict`` on sets: the promise and their size."""
     from covshift.selection.assessment_words import percent, say_number
 
     covers = f"coverage of {percent(1 - sets['alpha'])}"
@@ -185,7 +185,7 @@ def say_bias(bias: str, spread: str) -> str:
 
 
 def say_gain(gain: Mapping[str, float | None], objective: str | None) -> str:
-    """Return what ``covshift score`` prints of the gain over the plain model."""
+    """Return the words of the command ``covshift score`` on the gain over the plain model."""
     from covshift.predictors.objectives import NAMES
 
     if gain["value"] == gain["low"] == gain["high"] == 0:
@@ -208,7 +208,7 @@ def _signed(value: float) -> str:
 
 
 def say_hurt(switch: str, *, adapts: bool) -> str:
-    """Return what ``covshift score`` prints where the plain model is better: how to switch."""
+    """Return the words of the command ``covshift score`` where the plain model is better."""
     who = "Adapting" if adapts else "The ensemble"
     return f"{who} hurt on these rows: the plain model is better. To switch: {switch}"
 

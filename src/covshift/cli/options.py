@@ -212,7 +212,7 @@ Seed = Annotated[int, typer.Option(help="Seed of all random draws.")]
 
 
 def check_jobs(command: str, jobs: int) -> None:
-    """Refuse numbers of processes that cannot be."""
+    """Refuse options of numbers of processes that cannot be."""
     if jobs == 0 or jobs < -1:
         fail(command, f"--jobs must be at least 1, or -1 for all processors, got {jobs}.")
 
@@ -237,7 +237,7 @@ def parse_paths(command: str, option: str, form: str, texts: Sequence[str]) -> d
 
 
 def split_at_commas(texts: list[str] | None) -> list[str]:
-    """Take lists of columns apart: commas between names, a name with a comma in quotes."""
+    """Split options that list columns: commas between names, a name with a comma in quotes."""
     names = [name for text in texts or [] for name in next(csv.reader([text]), [])]
     return [name.strip() for name in names if name.strip()]
 

@@ -239,7 +239,7 @@ MAX_NAMES = 5  # names in a message
 
 
 def read_label_table(table: Path, files: Iterable[str]) -> dict[str, Label]:
-    """Read who speaks in which file, and how.
+    """Read who speaks in which file of a corpus, and how.
 
     Parameters
     ----------
@@ -321,7 +321,7 @@ class Recording(NamedTuple):
 def find_recordings(
     folder: Path, corpus: str, labels: Any
 ) -> tuple[list[Recording], list[tuple[str, str]]]:
-    """Return recordings whose speaker and target are known, by name, and the other sound files."""
+    """Return a corpus's recordings whose speaker and target are known, and other sound files."""
     paths = {
         path.relative_to(folder).as_posix(): path
         for path in folder.rglob("*")

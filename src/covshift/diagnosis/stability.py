@@ -60,7 +60,7 @@ def _residual_products(R: FloatArray, D: FloatArray, W: FloatArray) -> FloatArra
 def largest_covariance(
     products: FloatArray, n_resamples: int, rng: np.random.RandomState
 ) -> tuple[float, float]:
-    """T of products (n, P), and its p-value; 0 and 1, if no product varies."""
+    """T of products (n, P), for stability, and its p-value; 0 and 1, if no product varies."""
     n = len(products)
     means, spreads = products.mean(axis=0), products.std(axis=0)
     # Spreads that are rounding errors of zero would inflate means without limit.

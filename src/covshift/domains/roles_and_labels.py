@@ -52,7 +52,7 @@ class FitDomains:
 
 
 def check_fit_domains(sample_domain: Any, label_mask: Any, n_samples: int) -> FitDomains:
-    """Validate what ``fit`` was given about its rows.
+    """Validate what ``fit`` was given about its rows: roles, and which labels may be read.
 
     Without ``sample_domain`` there is one source domain and nothing to adapt to.
     """

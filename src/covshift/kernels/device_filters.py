@@ -76,7 +76,7 @@ Passes: TypeAlias = Callable[[Array, DeviceProblems], tuple[Array, Array]]
 
 
 def device_losses(problems: DeviceProblems, passes: Passes, xp: Any) -> Any:
-    """Prepare K problems, as `filter_losses` does.
+    """Prepare K problems on a device, as `filter_losses` does.
 
     Returns
     -------
@@ -103,7 +103,7 @@ def device_losses(problems: DeviceProblems, passes: Passes, xp: Any) -> Any:
 def eager_passes(
     loss: str, activation: DeviceActivation, epsilon: float, norm_epsilon: float, xp: Any
 ) -> Passes:
-    """Return the passes over all rows for one of the two losses."""
+    """Return the passes over all rows on a device for one of the two losses."""
     factors_of = {"joint": _joint_factors, "blockwise": _blockwise_factors}[loss]
 
     def passes(W: Array, problems: DeviceProblems) -> tuple[Array, Array]:
@@ -142,7 +142,7 @@ def activate_on_device(
 
 
 def upstream_table(problems: DeviceProblems, xp: Any) -> Array:
-    """The gradient G (K, C + 1, L) of the joint loss; the last class is that without a label."""
+    """The gradient G (K, C + 1, L) of the joint loss on a device; the last class is unlabeled."""
     K, _, L = problems.groups.shape
     dtype = problems.X.dtype
     labeled = 1 - problems.label_reward[:, :, None] * xp.astype(problems.groups, dtype)

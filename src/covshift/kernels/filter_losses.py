@@ -91,7 +91,7 @@ def psf_loss(groups: BoolArray, label_reward: FloatArray, norm_epsilon: float) -
 
 
 def upstream_gradients(groups: BoolArray, label_reward: FloatArray) -> FloatArray:
-    """G (K, C + 1, L) of each class; the last is that of rows without a label."""
+    """G (K, C + 1, L) of a filter loss by class; the last is that of rows without a label."""
     K, C, L = groups.shape
     upstream = np.ones((K, C + 1, L), label_reward.dtype)
     upstream[:, :-1] -= label_reward[..., None] * groups
@@ -231,7 +231,7 @@ def filter_losses(
     l1: FloatArray | None = None,
     run: Run = map,
 ) -> Losses:
-    """Prepare K problems, of one shape, that differ in their rewards and perhaps their rows.
+    """Prepare the filter losses of K problems of one shape, with rewards, perhaps rows, each.
 
     Parameters
     ----------
@@ -317,7 +317,7 @@ def filter_loss(
 def add_penalties(
     losses: FloatArray, gradients: FloatArray, W: FloatArray, alpha: FloatArray, l1: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    r"""Add the penalties on W (K, L, m), with weights (K,) each, to losses and gradients.
+    r"""Add the penalties on W (K, L, m), with weights (K,) each, to filter losses and gradients.
 
     .. math::
 

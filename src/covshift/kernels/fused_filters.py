@@ -139,7 +139,10 @@ def descend(
     labeled: tl.constexpr, activation: tl.constexpr, epsilon: tl.constexpr,
     FILTERS: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
-    """Overwrite H, for a few filters and some of the rows, with the gradient with respect to it."""
+    """Fused kernel: overwrite H, of a few filters and some rows, with the gradient.
+
+    The gradient is that with respect to H.
+    """
     n_groups, n_parts = tl.cdiv(L, FILTERS), tl.cdiv(n, WIDTH)  # of filters, and of rows
     part, group = tl.program_id(0) % n_parts, tl.program_id(0) // n_parts % n_groups
     problem = tl.program_id(0) // (n_parts * n_groups)
@@ -170,7 +173,7 @@ def descend(
 
 
 def try_out(device: Any) -> None:
-    """Compile and run the smallest of the kernels."""
+    """Compile and run the smallest of the fused kernels."""
     H = torch.ones((1, 2), device=device)
     sums = torch.empty((1, 1), device=device)
     square_sums[(1, 1)](H, H, sums, 2, 1, WIDTH, activation="abs", epsilon=0.0, WIDTH=WIDTH)
@@ -179,7 +182,7 @@ def try_out(device: Any) -> None:
 
 
 def takes(X: Array, n_filters: int, loss: str) -> bool:
-    """Return whether these kernels do what is asked."""
+    """Return whether the fused kernels do what is asked."""
     single = X.is_cuda and X.dtype == torch.float32
     return loss == "joint" and single and n_filters <= MAX_FILTERS
 

@@ -54,7 +54,7 @@ def squares_to_bases(rows: FloatArray, bases: FloatArray) -> FloatArray:
 
 
 def gaussian(squares: FloatArray, bandwidth: float) -> FloatArray:
-    """Return the basis functions of squared distances, of any shape."""
+    """Return the Gaussian kernels, as basis functions, of squared distances, of any shape."""
     # Divided twice: the square of a tiny bandwidth would be zero. Overflow means far away.
     with np.errstate(over="ignore"):
         values: FloatArray = squares / bandwidth
@@ -66,7 +66,9 @@ def gaussian(squares: FloatArray, bandwidth: float) -> FloatArray:
 def gaussian_mixture(
     rows: FloatArray, bases: FloatArray, coefficients: FloatArray, bandwidth: float
 ) -> FloatArray:
-    r""":math:`\sum_l \theta_l \varphi_l(x)` of rows (n, d), in tiles of rows.
+    r"""Return a mixture of Gaussian kernels, of rows (n, d), in tiles of rows.
+
+    It is :math:`\sum_l \theta_l \varphi_l(x)`.
 
     Coefficients are (b,), or (b, k) for k sums at once.
     """

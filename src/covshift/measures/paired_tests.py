@@ -35,7 +35,7 @@ def _check_alternative(alternative: str) -> None:
 
 
 def check_trial_values(values: Any, name: str) -> FloatArray:
-    """Return one finite number per trial, shape (n,)."""
+    """Check values of paired trials: return one finite number per trial, shape (n,)."""
     array: FloatArray = column_or_1d(
         check_array(values, dtype=np.float64, ensure_2d=False, input_name=name)
     )
@@ -43,7 +43,7 @@ def check_trial_values(values: Any, name: str) -> FloatArray:
 
 
 def check_trial_labels(labels: Any, name: str) -> Any:
-    """Return one class or group per trial, of any type but with none missing, shape (n,)."""
+    """Check labels of paired trials: one class or group each, none missing, shape (n,)."""
     array = column_or_1d(check_array(labels, dtype=None, ensure_2d=False, input_name=name))
     if array.dtype.kind == "O" and any(label is None for label in array):
         raise ValueError(f"{name} has missing entries (None).")

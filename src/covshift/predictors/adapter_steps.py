@@ -9,7 +9,10 @@ from covshift.adapters.source_standard_scaler import SourceStandardScaler
 
 
 def does_adapt(adapter: Any, estimator: Any = None) -> bool:
-    """Return whether a candidate does anything about the target: scaling by the source does not."""
+    """Return whether an adapter or its estimator does anything about the target.
+
+    Scaling by the source does not.
+    """
     scales = all(isinstance(step, SourceStandardScaler) for step in steps_of(adapter))
     return not scales or uses_target_rows(estimator)
 
@@ -21,7 +24,7 @@ def uses_target_rows(estimator: Any) -> bool:
 
 
 def check_rowwise(adapter: Any) -> None:
-    """Refuse an adapter for which a row depends on the other rows of the call."""
+    """Refuse an adapter with a step for which a row depends on other rows of the call."""
     for step in steps_of(adapter):
         if getattr(step, "normalization", None) == "batch":
             raise ValueError(
@@ -48,7 +51,7 @@ def steps_of(adapter: Any) -> Any:
 
 
 def last_step(adapter: Any) -> Any:
-    """Return the last of the steps, or None if there is none."""
+    """Return the last of an adapter's steps, or None if there is none."""
     return next(reversed([*steps_of(adapter)]), None)
 
 

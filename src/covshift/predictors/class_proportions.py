@@ -25,7 +25,7 @@ MIN_SHARE_ROWS = 30  # in a target domain, for class proportions of its own
 
 
 def share_ratios(P: FloatArray, shares: FloatArray, prior: float = 0.0) -> FloatArray:
-    """Ratios (K,) of the class shares of rows to ``shares`` (K,), which P (n, K) is made for.
+    """Ratios (K,) of the class proportions of rows to ``shares`` (K,), which P (n, K) is for.
 
     1 for a class whose share is zero. See `covshift.kernels.probabilities` for ``prior``.
     """
@@ -53,7 +53,9 @@ def ratios_by_domain(
 def ratios_of_rows(
     ratios: Mapping[str, FloatArray], domain: Any, n_samples: int, n_classes: int
 ) -> FloatArray | None:
-    """Return the ratios (n, K) for rows of these domains, or (K,) for all; None: there are none.
+    """Return the ratios of class proportions (n, K) for rows of these domains, or (K,) for all.
+
+    None, if there are none.
 
     Source rows have ratios of 1; ``domain`` None: all rows are of the target.
     """

@@ -81,7 +81,7 @@ def fit_candidate(
     label_kind: Literal["class", "number"] = "class",
     sample_weight: Any = None,
 ) -> FittedCandidate:
-    """Fit clones of an adapter and of an estimator on top of it.
+    """Fit a candidate: clones of an adapter and of an estimator on top of it.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def class_logits(
 def adapt_rows(
     adapter: Any, X: Any, classes: Any, domains: FitDomains, *, keep_all: bool = False
 ) -> AdaptedRows:
-    """Fit a clone of an adapter and represent the labeled rows, or all of them.
+    """Fit a clone of a candidate's adapter and represent the labeled rows, or all of them.
 
     ``classes`` are those of the labeled rows; None: the adapter is fitted without labels.
     """
@@ -209,7 +209,7 @@ def adapt_rows(
 def fit_estimator(
     estimator: Any, adapted: AdaptedRows, labels: Any, sample_weight: Any = None
 ) -> Any:
-    """Return a clone of an estimator, fitted to adapted rows with their weights."""
+    """Fit a clone of a candidate's estimator to adapted rows with their weights."""
     domains = adapted.domains
     weights = _combine_weights(sample_weight, adapted.importance, domains)
     if adapted.importance is not None and is_classifier(estimator):
@@ -289,7 +289,7 @@ def _keep_every_class(weights: Any, labels: Any) -> Any:
 
 
 def fit_adapter(adapter: Any, X: Any, y: Any, **domains: Any) -> None:
-    """Fit an adapter in place."""
+    """Fit a candidate's adapter in place."""
     last = last_step(adapter)
     for step in steps_of(adapter):
         if not hasattr(step, "transform") and not (weighs(step) and step is last):

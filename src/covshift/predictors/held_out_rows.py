@@ -72,7 +72,7 @@ def check_keepable(X: Any) -> None:
 
 
 def kept_features(X: Any) -> FloatArray:
-    """Return rows as numbers; a missing value stays one."""
+    """Return rows as a model keeps them, as numbers; a missing value stays one."""
     rows: FloatArray = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
     return rows
 
@@ -97,7 +97,7 @@ def cross_fit(
     label_kind: Literal["class", "number"] = "class",
     sample_weight: Any = None,
 ) -> FloatArray:
-    """Return predictions of rows by fits that left these rows out.
+    """Return predictions of held-out rows by fits that left these rows out.
 
     The rows ``held`` are dealt into three folds, by stratum and with a fixed seed. A clone of the
     candidate is fitted without each fold, and to everything else. Parameters as in

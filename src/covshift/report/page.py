@@ -128,7 +128,7 @@ def render_page(document: Document, *, max_bytes: int = MAX_PAGE_BYTES) -> str:
 
 
 def show_cell(cell: Cell, column: Column) -> ShownCell:
-    """Return what the template needs to know of a cell of any kind."""
+    """Return what the page's template needs to know of a cell of any kind."""
     full = full_cell(cell)
     text = shown_text(full, column)
     mark = full.get("mark")

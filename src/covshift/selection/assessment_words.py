@@ -48,13 +48,13 @@ def describe_assessment(assessment: "Assessment", how_to_label: str = HOW_TO_LAB
 
 
 def assessment_text(assessment: "Assessment") -> str:
-    """Return an assessment as a text of several lines, the expected scores below the advice."""
+    """Return the words of an assessment in several lines, the expected scores below the advice."""
     advice, *sentences = describe_assessment(assessment)
     return "\n".join([advice, *score_lines(assessment), *sentences])
 
 
 def score_lines(assessment: "Assessment") -> list[str]:
-    """Return a line with the expected score of each model."""
+    """Return an assessment's words for the expected score of each model, in a line each."""
     heading = score_heading(assessment.objective)
     return [
         f"{heading}, {model}: {show_estimate(score, assessment.objective)}."
@@ -68,7 +68,7 @@ def score_heading(objective: str) -> str:
 
 
 def say_advice(assessment: "Assessment") -> str:
-    """Return the action with its confidence."""
+    """Return an assessment's words for the action, with its confidence."""
     sure = f"{assessment.confidence} confidence"
     names = [name for name, _ in assessment.members]
     if assessment.action == "keep":
@@ -113,7 +113,7 @@ class Shown(NamedTuple):
 
 
 def as_shown(assessment: "Assessment") -> Shown:
-    """Return the scores and the gain to two digits, so that the gain is their difference."""
+    """Return an assessment's scores and gain to two digits: the gain is their difference."""
     plain = _rounded(assessment.plain)
     wanted = plain.value + round(assessment.vote_gain.value, DIGITS)
     if assessment.objective == MAE:  # in units of the label: they have digits of their own
@@ -133,7 +133,7 @@ def _rounded(estimate: Estimate, value: float | None = None) -> Estimate:
 
 
 def score_rows(assessment: "Assessment") -> list[tuple[str, Estimate]]:
-    """Return the expected scores by model as they are printed: plain model, then vote."""
+    """Return an assessment's expected scores as printed: of the plain model, then of the vote."""
     shown = as_shown(assessment)
     rows = [(PLAIN_ROW, shown.plain)]
     if assessment.action != "keep":
@@ -144,7 +144,7 @@ def score_rows(assessment: "Assessment") -> list[tuple[str, Estimate]]:
 
 
 def say_gain(assessment: "Assessment") -> str:
-    """Return the expected gain with its interval, and the probability of a loss."""
+    """Return an assessment's words for the expected gain, and the probability of a loss."""
     metric = name_objective(assessment.objective)
     if assessment.vote == assessment.plain:
         return "No other model is expected to do better."
@@ -290,7 +290,7 @@ def show_score(value: float, objective: str = ACCURACY) -> str:
 
 
 def show_estimate(estimate: Estimate, objective: str = ACCURACY) -> str:
-    """Return a score with its interval."""
+    """Return an assessment's words for a score with its interval."""
     value, low, high = (show_score(one, objective) for one in estimate)
     return f"{value} ({low} to {high})"
 

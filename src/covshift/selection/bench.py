@@ -142,7 +142,7 @@ def make_scene(
     test: tuple[FloatArray, IntArray] | None = None,
     values: FloatArray | None = None,
 ) -> Scene:
-    """Stack source and target rows; the rows to predict are the target's, or others.
+    """Make a scene of the bench: source rows, and rows to predict, the target's or others.
 
     ``values``: labels of the source rows that are numbers.
     """

@@ -192,7 +192,7 @@ def _candidate(entry: Any, number: int, size: Size, label: Label) -> Candidate:
 
 
 def describe_candidate(estimator: Any) -> str:
-    """Return a short name: the class, or those of a pipeline's steps."""
+    """Return a candidate's short name: the class, or those of a pipeline's steps."""
     if estimator is None:
         return RAW
     if isinstance(estimator, Pipeline):
@@ -252,7 +252,7 @@ PENALTIES = tuple(10.0**power for power in range(-2, 5))  # penalties of a ridge
 
 
 def logistic_regression() -> Any:
-    """Return a logistic regression that converges."""
+    """Return a candidate's logistic regression, which converges."""
     return LogisticRegression(max_iter=1000)
 
 
@@ -264,7 +264,7 @@ def _linear_machine(n_features: int) -> Any:
 
 
 def kernel_machine(n_source: int) -> Any:
-    """Return a model on Gaussian kernels; for many rows, at a sample of them."""
+    """Return a candidate's model on Gaussian kernels; for many rows, at a sample of them."""
     if n_source <= LARGEST_EXACT:
         return SVC()
     with config_context(enable_metadata_routing=True):
@@ -273,7 +273,7 @@ def kernel_machine(n_source: int) -> Any:
 
 
 def forest(n_source: int) -> Any:
-    """Return extremely randomized trees: about as accurate as boosted ones, and cheaper."""
+    """Return a candidate's extremely randomized trees: about as accurate as boosted, cheaper."""
     leaf = max(MIN_LEAF, n_source // MAX_LEAVES)
     return ExtraTreesClassifier(N_TREES, min_samples_leaf=leaf, random_state=0)
 
@@ -285,7 +285,7 @@ def _number_forest(n_source: int) -> Any:
 
 
 def kernel_ridge() -> Any:
-    """Return least squares on Gaussian kernels, whose width comes from the data."""
+    """Return a candidate's least squares on Gaussian kernels, whose width comes from the data."""
     return JointAlignmentClassifier(alignment_weight=0.0, graph_weight=0.0, random_state=0)
 
 

@@ -187,7 +187,7 @@ class Views(NamedTuple):
 
 @cache
 def score_coefficients() -> dict[str, Any]:
-    """Return the coefficients by objective and model."""
+    """Return the coefficients of expected scores, by objective and model."""
     text = files("covshift.selection").joinpath("expected_scores.json").read_text(encoding="utf-8")
     found: dict[str, Any] = json.loads(text)
     return found
@@ -206,7 +206,7 @@ class Chances(NamedTuple):
 
 
 def chances(quantities: Mapping[str, float], gain: float, objective: str) -> Chances:
-    """Return the probabilities of an objective, given the expected gain of the vote."""
+    """Return the probabilities beside expected scores, given the vote's expected gain."""
     known = {**quantities, EXPECTED_GAIN: gain}
     of_objective = score_coefficients()[objective]["chances"]
     return Chances(
@@ -215,7 +215,7 @@ def chances(quantities: Mapping[str, float], gain: float, objective: str) -> Cha
 
 
 def expect(quantities: Mapping[str, float], objective: str) -> dict[str, Predictive]:
-    """Return the predictive distributions of the three scores, by the names of `MODELS`."""
+    """Return the expected scores, three predictive distributions, by the names of `MODELS`."""
     fitted = score_coefficients()[objective]
     values = {name: linear(quantities, fitted[name]["mean"]) for name in (PLAIN, GAIN)}
     values[ADAPTED] = values[PLAIN] + values[GAIN]
@@ -229,7 +229,7 @@ def expect(quantities: Mapping[str, float], objective: str) -> dict[str, Predict
 
 
 def label_stretch(objective: str) -> dict[str, float]:
-    """Return the factors of deviations with known labels, by the names of `MODELS`."""
+    """Return the factors on expected scores' deviations with known labels, by `MODELS`."""
     found: dict[str, float] = score_coefficients()[objective]["label stretch"]
     return found
 
@@ -418,7 +418,7 @@ def number_chances(enough: bool) -> Chances:
 
 
 def expect_numbers(quantities: Mapping[str, float]) -> dict[str, Predictive]:
-    """Return predictive distributions: R² of plain model and vote, the gain, the absolute errors.
+    """Return expected scores as distributions: R² of plain model and vote, gain, errors.
 
     Absolute errors are in units of the source labels.
     """

@@ -29,7 +29,9 @@ from covshift.weights import ClassifierWeights, UnreliableWeightsWarning
 
 
 def class_share_weights(bench: Bench) -> FloatArray:
-    """Weight of each source row: estimated share of its class in the target over the source's.
+    """Importance weight of each source row: its class's share in the target over the source's.
+
+    The target's shares are estimated.
 
     NaN where no unadapted candidate could be fitted.
     """
@@ -62,7 +64,10 @@ def _class_probabilities(
 
 
 def importance_weights(bench: Bench) -> FloatArray:
-    """How much more often rows like each source row are found in the target; NaN: too few rows."""
+    """Importance weights: how much more often rows like a source row are found in the target.
+
+    NaN: too few rows.
+    """
     problem = bench.problem
     if min(len(problem.X_source), len(problem.X_target)) < MIN_ROLE_ROWS:
         return np.full(len(problem.X_source), np.nan)

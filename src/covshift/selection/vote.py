@@ -52,7 +52,7 @@ SCORE_ERROR = 0.04
 def vote_weights(
     combined: FloatArray, allowed: BoolArray, n_members: int, plain: int | None = None
 ) -> FloatArray:
-    """Return the weights that sum to one, zero for all but the best and the plain model.
+    """Return the weights of a vote, which sum to one: zero for all but the best and plain model.
 
     Ties go to the earlier candidate. ``plain`` is the number of the plain model; None: it has no
     weight but its own.

@@ -150,7 +150,7 @@ def amplitude_spectrum(X: FloatArray) -> FloatArray:
 
 
 def prewhiten(coefficients: Any) -> Any:
-    r"""Give all Fourier coefficients of a window a modulus of one; those of zero stay zero."""
+    r"""Give all Fourier coefficients of a window's spectrum a modulus of one; zeros stay zero."""
     modulus = np.abs(coefficients)
     modulus[modulus == 0] = 1
     return coefficients / modulus
@@ -334,7 +334,7 @@ class EnvelopeSpectrum(WindowTransformer):
 
 
 def bin_names(length: int, rate: float | None) -> list[str]:
-    """Return the names of the frequencies of a window, the mean left out."""
+    """Return the names of the frequencies of a window's spectrum, the mean left out."""
     bins = np.arange(1, length // 2 + 1)
     if rate is None:
         return [f"bin {k}" for k in bins]

@@ -35,7 +35,7 @@ def copy_to_host(x: Any) -> Any:
 
 
 def cast(x: Any, dtype: Any) -> Any:
-    """``x`` in another precision."""
+    """Return a device array ``x`` in another precision."""
     return x.astype(dtype) if isinstance(x, np.ndarray) else namespace_of(x).astype(x, dtype)
 
 
@@ -152,7 +152,7 @@ def put_entries(old: Any, places: Places, new: Any) -> Any:
 
 
 def put_at(ring: Any, slots: Any, places: Places, values: Any) -> Any:
-    """``ring`` (size, K, ...) with ``values`` (k, ...) at these slots (k,) and places."""
+    """Return a device array (size, K, ...) with values (k, ...) at these slots (k,), places."""
     if isinstance(ring, np.ndarray):
         ring[slots, places.rows] = values
         return ring

@@ -282,7 +282,7 @@ def _records(connection: sqlite3.Connection) -> list[Record]:
 def write_records(
     records: Iterable[Record], path: str | os.PathLike[str], *, timings: bool = False
 ) -> None:
-    """Write records as CSV or JSON, after the ending of the file's name.
+    """Write stored records as CSV or JSON, after the ending of the file's name.
 
     The same results give the same bytes, however they were run, unless timings are asked for.
 

@@ -83,7 +83,7 @@ ARROW_TYPES = {
 
 
 def trim(cells: Any, missing: Sequence[str] = MISSING) -> Any:
-    """Return text without the spaces around it, in NFC; what stands for nothing is missing."""
+    """Return a column's text without spaces around it, in NFC; what means nothing is missing."""
     # Each different text once: words repeat, and mostly there is nothing to do.
     different = pa.compute.unique(cells)
     if _trim_all(different, missing).equals(different):
@@ -137,7 +137,7 @@ def _to_numbers(cells: Any, style: NumberStyle, unit: str = "") -> Any:
 
 
 def to_booleans(cells: Any) -> Any:
-    """Return text as truth values; 1 and 0 count too, anything else is missing."""
+    """Convert a column of text to truth values; 1 and 0 count too, anything else is missing."""
     lower = pa.compute.utf8_lower(trim(cells))
     true = pa.compute.is_in(lower, value_set=pa.array(["true", "1"]))
     false = pa.compute.is_in(lower, value_set=pa.array(["false", "0"]))
@@ -147,7 +147,7 @@ def to_booleans(cells: Any) -> Any:
 
 
 def without_unit(cells: Any, unit: str) -> Any:
-    """Return text without the unit before or behind it, and without the spaces between.
+    """Return a column of text without the unit before or behind it, and without spaces between.
 
     Signs become plain ones: a unit may stand inside of brackets.
     """
@@ -209,7 +209,7 @@ def read_cells(
     spelling: str = "",
     missing: Sequence[str] = MISSING,
 ) -> Any:
-    """Return text as an array of this kind; ``missing``: what stands for nothing."""
+    """Convert a column of text to an array of this kind; ``missing``: what means nothing."""
     if kind == "number":
         if is_days(spelling):
             return as_days(to_dates(cells, date_spelling(spelling)))
@@ -300,7 +300,7 @@ def as_columns(X: Any) -> tuple[dict[str, Any], int]:
 
 
 def as_frame(X: Any) -> Any:
-    """Return rows as a pandas frame; polars frames and arrays will do."""
+    """Return columns of rows as a pandas frame; polars frames and arrays will do."""
     if isinstance(X, pd.DataFrame):
         return X
     if hasattr(X, "to_pandas"):
@@ -404,7 +404,7 @@ def column_text(column: Any, missing: Sequence[str] = MISSING) -> Any:
 
 
 def domain_texts(column: Any, missing: Sequence[str] = MISSING) -> list[str]:
-    """Return a column of domains as names."""
+    """Convert a column of domains to names."""
     names: list[str] = column_text(column, missing).fill_null(MISSING_DOMAIN).to_pylist()
     return names
 

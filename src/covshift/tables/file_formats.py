@@ -96,7 +96,7 @@ def _identify_archive(path: Path) -> Format:
 
 
 def file_state(path: Path) -> tuple[int, int]:
-    """Return what changes when somebody writes to a file: its size and its time."""
+    """Return what changes when somebody writes to a file of any format: its size and its time."""
     state = path.stat()
     return state.st_size, state.st_mtime_ns
 
@@ -307,7 +307,7 @@ def run_query(database: Path, query: str) -> ConvertedFile:
 
 
 def query_file(database: Path, query: str) -> Path:
-    """Return a file with the rows of a query, which stays until the process ends.
+    """Return a file of Parquet with the rows of a query, which stays until the process ends.
 
     A word that is not a query is the name of a table.
     """

@@ -37,7 +37,7 @@ CLASSIFICATION, REGRESSION = TASKS = ("classification", "regression")
 
 
 def check_task(task: str, bins: int | None) -> None:
-    """Refuse an unknown task, and ranges of a number that is to be predicted itself."""
+    """Refuse an unknown task of a label, and ranges of a number that is to be predicted itself."""
     check_option("task", task, TASKS)
     if task == REGRESSION and bins is not None:
         raise TableError(
@@ -132,7 +132,7 @@ def _folded(text: str) -> str:
 
 
 def as_written(labels: Labels, texts: Sequence[str | None]) -> Labels:
-    """Return labels as their cells are written, so that predictions can be written so too.
+    """Return labels as cells of their column are written, so that predictions can be, too.
 
     Whole numbers stay numbers where they are written plainly (``-1``, ``12``). So does everything
     if a class is written in two ways, as ``1`` and ``1.0``.
@@ -196,7 +196,7 @@ def read_known_labels(
 
 
 def match_spellings(texts: Sequence[str | None], classes: Sequence[str]) -> list[str | None]:
-    """Return texts as the classes of the same value are written: ``0.5`` for ``0.50``.
+    """Return a label's texts as classes of the same value are written: ``0.5`` for ``0.50``.
 
     Words differ in more than case, unless two classes do not.
     """
@@ -280,7 +280,7 @@ def find_edges(column: Any, bins: int | None) -> FloatArray | None:
 
 
 def range_names(edges: Sequence[float]) -> list[str]:
-    """Return the names of the ranges between edges, numbered, so that names sort as values do."""
+    """Return the names of a label's ranges between edges, numbered to sort as values do."""
     shown = [f"{edge:.6g}" for edge in edges]
     names = [
         f"up to {shown[0]}",
@@ -292,7 +292,7 @@ def range_names(edges: Sequence[float]) -> list[str]:
 
 
 def cut_labels(values: FloatArray, edges: Sequence[float]) -> Labels:
-    """Return the range that each number is in; an edge belongs to the range below it."""
+    """Return the range that each label is in; an edge belongs to the range below it."""
     names = np.array(range_names(edges), dtype=str)
     return names[np.searchsorted(np.asarray(edges), values, side="left")]
 

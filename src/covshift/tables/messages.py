@@ -34,7 +34,7 @@ def one_line(text: Any, limit: int = MAX_SHOWN) -> str:
 
 
 def listed(names: Any, limit: int = 5) -> str:
-    """Return names for a sentence, the first few of many."""
+    """Return names for a message's sentence, the first few of many."""
     names = list(names)
     shown = ", ".join(f"'{one_line(name)}'" for name in names[:limit])
     return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"

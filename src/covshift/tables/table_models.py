@@ -50,7 +50,7 @@ TARGET = np.iinfo(np.int64).min  # stands for the domain of rows that no column 
 
 
 def known_numbers(domain_names: Mapping[int, str]) -> dict[str, int]:
-    """Return the domains that a table model knows by the name in a later table.
+    """Return the numbers by which a table model knows names of domains in a later table.
 
     A target comes before a source: new rows of a domain may differ from its training rows.
     """
@@ -583,7 +583,7 @@ def predict_encoded(model: TableClassifier, Z: FloatArray, domain: IntArray) -> 
 
 
 def objective_of(model: TableClassifier) -> str:
-    """Return the objective that scores of a model are measured in; for numbers, just "score"."""
+    """Return the objective of a table model's scores; for numbers, just "score"."""
     if is_regressor(model):
         return "score"
     return BALANCED_ACCURACY if model.objective_ == BALANCED_ACCURACY else ACCURACY

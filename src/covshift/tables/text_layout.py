@@ -133,7 +133,7 @@ def find_layout(sample: str, given: GivenLayout, *, complete: bool) -> TextLayou
 
 
 def is_aligned(sample: str, *, complete: bool) -> bool:
-    """Return whether several spaces stand between cells, so that columns stand below each other."""
+    """Return whether the layout is by spaces: several between cells, columns below each other."""
     if "  " not in sample and "\n " not in sample:
         return False
     if _best_separator(sample, complete) is not None:
@@ -152,7 +152,7 @@ def plain_name(name: str) -> str:
 
 
 def names_of_header(header: tuple[str, ...]) -> tuple[list[str], list[int], list[str]]:
-    """Return names for the cells of a header, no two alike; which have none; notes about both.
+    """Return names for the cells of a layout's header, no two alike; which lack one; notes.
 
     A name that repeats gets its number, ``x`` and ``x (2)``; a column without name is named by
     its position.

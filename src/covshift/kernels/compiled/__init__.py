@@ -87,7 +87,7 @@ class _Progress(ctypes.Structure):
 
 @cache
 def library() -> dict[Any, Any] | None:
-    """The compiled functions by name and size of a number; None where they are not to be used."""
+    """The compiled C functions by name and size of a number; None where not to be used."""
     wanted = os.environ.get("COVSHIFT_KERNELS", "")
     if wanted not in ("", "auto", "compiled", "numpy"):
         raise ValueError(f"COVSHIFT_KERNELS must be auto, compiled or numpy, got {wanted!r}.")
@@ -147,7 +147,10 @@ def describe(
     epsilon: float,
     norm_epsilon: float,
 ) -> Any:
-    """A block (K, L, b) and what is computed of it; ``codes`` (b,) or (K, b) ascending, 32 bits."""
+    """A block (K, L, b) for compiled C, and what is computed of it.
+
+    ``codes``, (b,) or (K, b), ascend and have 32 bits.
+    """
     K, L, b = shape
     # Numbers from one problem's codes to the next: none where all problems share them.
     step = b if codes.ndim == 2 else 0
@@ -176,7 +179,10 @@ def descend(
     block: Any, inverse: FloatArray, upstream: FloatArray, sums: FloatArray, F: FloatArray,
     slopes: FloatArray, U: FloatArray, V: FloatArray, out: FloatArray,
 ) -> None:  # fmt: skip
-    """Call the compiled third pass of the joint loss: the gradient of H (K, L, b), into ``out``."""
+    """Call the third pass of the joint loss in compiled C: the gradient of H, into ``out``.
+
+    The gradient is (K, L, b).
+    """
     factors = _Factors(_address(inverse), _address(upstream), _address(sums))
     addresses = [_address(array) for array in (F, slopes, U, V, out)]
     function = _function("descend", F)

@@ -184,7 +184,7 @@ def _weigh_words(
 def draw_review_trial(
     reviews: Reviews, source: str, target: str, seed: int, n_words: int, *, keep_sparse: bool
 ) -> ReviewTrial:
-    """Draw the halves of a target; the labels of the first are not in the result."""
+    """Draw the halves of a target by the protocol; the labels of the first are left out."""
     data, _, start = draw_pair(reviews.collection, source, target, seed)
     X_source, X_target, X_test = _weigh_words(
         [data.X_source, data.X_target, data.X_test],
@@ -203,7 +203,7 @@ def target_half_labels(reviews: Reviews, target: str, seed: int) -> Any:
 
 
 def draw_review_fold(reviews: Reviews, source: str, fold: int, n_words: int) -> ReviewTrial:
-    """Return the training rows of which every third is taken as the target, without its label."""
+    """Draw a fold of the protocol: of training rows, every third is the target, unlabeled."""
     collection = reviews.collection
     rows = np.flatnonzero(collection.domain == collection.number_of(source))
     splits = KFold(N_FOLDS, shuffle=True, random_state=0).split(rows)

@@ -111,7 +111,7 @@ def check_corpora(tables: Mapping[str, SpeechTable], leave_out: str, seed: int) 
 def draw_trial(
     tables: Mapping[str, SpeechTable], corpus: str, leave_out: str, seed: int
 ) -> DrawnTrial:
-    """Draw one trial: the same of a seed, whatever system is measured on it."""
+    """Draw one trial of the protocol: the same of a seed, whatever system is measured on it."""
     rng = np.random.RandomState(seed)
     table = tables[corpus]
     halves = draw_halves(table, corpus, rng)
@@ -126,7 +126,7 @@ def draw_trial(
 def source_speakers(
     tables: Mapping[str, SpeechTable], corpus: str, leave_out: str, *, without: str | None
 ) -> dict[str, tuple[FloatArray, Any]]:
-    """Return the rows and labels of each speaker that trains when a corpus is tested.
+    """Return rows and labels of each speaker that trains, by protocol, when a corpus is tested.
 
     ``without`` is the tested speaker, who matters for trials of speakers only.
     """

@@ -175,7 +175,7 @@ def compare(first: Frame, second: Frame) -> Comparison | None:
 
 
 def control_scores(scores: Frame) -> Frame:
-    """Return the summarized scores of the same trials fitted without the target rows."""
+    """Summarize the scores of the control: the same trials, fitted without the target rows."""
     known = scores[scores["control"].notna()]
     return known.assign(uar=known["control"])
 
@@ -205,7 +205,7 @@ class Tested(NamedTuple):
 
 
 def compare_with_baselines(results: SpeechResults, corpus: str) -> dict[str, Tested]:
-    """Return every system against its baseline, with Holm's correction over the systems."""
+    """Summarize every system against its baseline, with Holm's correction over the systems."""
     comparisons = {
         system: compare(
             results.printed_scores(corpus, system), results.printed_scores(corpus, baseline)
@@ -239,7 +239,7 @@ class AboveChance(NamedTuple):
 
 
 def above_chance(results: SpeechResults, corpus: str) -> AboveChance | None:
-    """Whether any system's UAR is above one half, clustered by speaker, with Holm's correction.
+    """Summarize whether any system's UAR is above one half, clustered by speaker, by Holm.
 
     Over all trials with the printed configuration; None where there are none, or one speaker.
     """

@@ -33,7 +33,7 @@ GRID_POINTS = 200
 
 
 def draw_figures(seed: int) -> list[Any]:
-    """Return the figures of the trial with this seed, for the report."""
+    """Return the figures of the synthetic trial with this seed, for the report."""
     fitted = {
         (data_set, system): _fit(data_set, system, seed)
         for data_set in DATA_SETS

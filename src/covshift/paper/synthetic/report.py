@@ -122,7 +122,7 @@ def _agree(ours: Figure, other: Figure) -> bool:
 
 
 def agreement_with_paper(cell: Cell, trials: Frame | None) -> Agreement | None:
-    """Return whether the accuracy with adaptation agrees with the printed one."""
+    """Report whether the synthetic study's accuracy with adaptation agrees with the paper's."""
     ours = estimate(_trial_values(trials, "with"))
     printed = PRINTED_ACCURACY.get(cell[:2])
     if ours is None or printed is None:
@@ -131,7 +131,10 @@ def agreement_with_paper(cell: Cell, trials: Frame | None) -> Agreement | None:
 
 
 def agreement_with_rebuild(cell: Cell, trials: Frame | None) -> Agreement | None:
-    """Return whether the accuracy with adaptation agrees with that of the independent rebuild."""
+    """Report whether the accuracy agrees with that of the synthetic study's rebuild.
+
+    The rebuild is independent; the accuracy is that with adaptation.
+    """
     with_ = _trial_values(trials, "with")
     ours, rebuilt = estimate(with_), REBUILT_ACCURACY.get(cell[:2])
     if ours is not None and cell.system in REBUILT_WITHOUT_CHANGE:
@@ -155,7 +158,7 @@ class Agreements(NamedTuple):
 
 
 def count_agreements(trials: Trials) -> Agreements:
-    """Count the cells that agree with the rebuild."""
+    """Count for the report the cells of the synthetic study that agree with the rebuild."""
     cells = [cell for cell in _cells(RELEASED) if cell[:2] not in NOT_REPRODUCED]
     marks = [agreement_with_rebuild(cell, trials.get(cell)) for cell in cells]
     return Agreements(marks.count("agrees"), len(marks) - marks.count(None), len(marks))
@@ -245,7 +248,7 @@ def _cells(
 def synthetic_document(
     trials: Trials, facts: Sequence[tuple[str, str]], figures: Sequence[Any] = ()
 ) -> Any:
-    """Return the whole report of the study, from its trials and its figures."""
+    """Return the whole report of the synthetic study, from its trials and its figures."""
     show = Columns(trials)
     sections = [
         _accuracy_section(show),
@@ -268,7 +271,7 @@ def synthetic_document(
 
 
 def accuracy_table(records: Sequence[Record]) -> TextTable:
-    """Report the accuracies of the study beside the printed ones, for a terminal."""
+    """Report the synthetic study's accuracies beside the printed ones, for a terminal."""
     trials = gather_trials(records)
 
     def row(cell: Cell) -> list[str]:

@@ -46,7 +46,7 @@ def synthetic_study(n_trials: int, seed: int) -> Study:
 
 
 def readings_study(n_trials: int, seed: int) -> Study:
-    """Return every way to read what the paper leaves open, on draws of consecutive seeds."""
+    """Return the study of how to read what the paper leaves open, on synthetic draws by seed."""
     return Study(
         name="readings",
         tasks=_declare_readings(n_trials, seed),
@@ -59,7 +59,7 @@ def readings_study(n_trials: int, seed: int) -> Study:
 def declare(
     n_trials: int, seed: int = 0, readings: Sequence[str] = tuple(READINGS)
 ) -> list[list[Trial]]:
-    """Return the trials of the whole study, in the groups that are computed together.
+    """Return the trials of the whole synthetic study, in groups that are computed together.
 
     The supplement's systems are run where it has figures: on the reconstructed variants.
     """

@@ -78,7 +78,7 @@ class Draw(NamedTuple):
 def draw_trial(
     data_set: str, seed: int, variant: str = "reconstructed", *, without_crossing: bool = False
 ) -> Draw:
-    """Draw the data of one trial.
+    """Draw the synthetic data of one trial.
 
     The data are those of ``random_state=seed``. The start is drawn after them: were it seeded
     by the same number, filters would repeat the very draws that made the first rows.

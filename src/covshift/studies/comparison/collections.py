@@ -201,7 +201,7 @@ class Draw(NamedTuple):
 def draw_pair(
     collection: Collection, source: str, target: str, seed: int, max_rows: int | None = None
 ) -> Draw:
-    """Draw the source rows of one domain, and two halves of another.
+    """Draw the source rows of one domain of a collection, and two halves of another.
 
     The source rows depend on the seed and the source alone, the halves on the seed and the target
     alone, and neither on any label. Rows of a group are in one half.
@@ -233,7 +233,7 @@ def draw_pair(
 
 
 def halves_of(collection: Collection, target: str, seed: int) -> tuple[IntArray, IntArray]:
-    """Return the rows of a target to adapt to, and rows to score."""
+    """Return the rows of a collection's target to adapt to, and rows to score."""
     number = collection.number_of(target)
     rng = np.random.RandomState([seed, 1, number])
     rows = rng.permutation(np.flatnonzero(collection.domain == number))

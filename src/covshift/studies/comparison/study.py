@@ -59,7 +59,7 @@ def comparison_study(paths: Mapping[str, str], n_trials: int, seed: int) -> Stud
 
 
 def declare(collections: Sequence[Collection], n_trials: int, seed: int = 0) -> list[list[Trial]]:
-    """Return the trials of all systems on all pairs, in the groups that are computed together.
+    """Return trials of the comparison: all systems on all pairs, in groups computed together.
 
     Each is a group of its own, except for the best model without adapting: its trials on the
     targets of one source share one model.
@@ -94,7 +94,7 @@ def declare(collections: Sequence[Collection], n_trials: int, seed: int = 0) -> 
 
 
 def run_comparison(trials: list[Trial], paths: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Run the trials of one task; ``paths`` say where the collections lie.
+    """Run the trials of one task of the comparison; ``paths`` say where the collections lie.
 
     A result holds the balanced accuracy on the scored half of the target (``score``), and that of
     the same system fitted without target rows (``without_target``) where that makes sense.

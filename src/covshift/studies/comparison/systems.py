@@ -42,7 +42,7 @@ MODELS: dict[str, Any] = {
 
 
 def systems(n_features: int, n_classes: int) -> dict[str, System]:
-    """Return the adapters by name, for data with these numbers of features and classes.
+    """Return the adapters to compare by name, for data of these numbers of features, classes.
 
     These facts identify a trial: results under other settings are other results. The settings are
     those for `NOMINAL` rows; the adapter itself is built from its name for the rows of each draw.
