@@ -6,7 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
+from covshift_bench.command import LISTS
+from covshift_bench.methods import all_methods
+from covshift_bench.methods.adapt_package import CLASSES
+from covshift_bench.methods.skada_pipelines import ADAPTERS
 from covshift_bench.summary import PLAIN
+from covshift_bench.tasks import read_tasks
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results"
@@ -33,7 +38,7 @@ def read_summary(name):
 SUMMARIES = {name: read_summary(name) for name in ("held-out", "fresh")}
 PAGE = (RESULTS / "benchmark.md").read_text(encoding="utf-8")
 # The rest is on the ground of others, with tables of its own.
-OWN = PAGE[: PAGE.index("## The simulated part")]
+OWN = PAGE[: PAGE.index("## The cost of a whole run")]
 
 
 def value(text):
@@ -125,3 +130,73 @@ def test_counts_of_tasks_clusters_and_methods():
         for text in (f"{row['tasks']} ", f"{row['clusters']} "):
             assert text in OWN, (name, text)
         assert f"{n_methods} methods" in OWN, name
+
+
+def is_random(method):
+    """Whether a method is run with three seeds, where its package is not installed, too."""
+    adapter = method.removeprefix("ADAPT ").removeprefix("SKADA ").partition(" + ")[0]
+    if method.startswith("ADAPT "):
+        return CLASSES[adapter][1]
+    if method.startswith("SKADA "):
+        return ADAPTERS.get(adapter, False)
+    return method.startswith("pick by SKADA") or all_methods()[method].random
+
+
+def test_the_cost_of_a_whole_run_follows_from_the_costs_of_calls():
+    n_tasks = sum(len(read_tasks(LISTS[name])) for name in SUMMARIES)
+    hours = {"auto": 0.0, "pick by SKADA: circular": 0.0, "pick by source CV": 0.0, "others": 0.0}
+    with (RESULTS / "benchmark-costs.csv").open(newline="", encoding="utf-8") as file:
+        costs = list(csv.DictReader(file))
+    for row in costs:
+        n_calls = n_tasks * (3 if is_random(row["method"]) else 1)
+        key = row["method"] if row["method"] in hours else "others"
+        hours[key] += float(row["mean_seconds"]) * n_calls / 3600
+    start = PAGE.index("## The cost of a whole run")
+    text = PAGE[start : PAGE.index("\n## ", start)]
+    assert f"Both lists ({n_tasks} tasks)" in text
+    assert f"about {sum(hours.values()):.1f} processor hours" in text
+    shown = f"takes {hours['auto']:.1f}, SKADA's scorers {hours['pick by SKADA: circular']:.1f}"
+    assert shown in text
+    assert f"other scorers {hours['pick by source CV']:.1f}" in text
+    assert f"the {len(costs) - 3} other methods together {hours['others']:.1f}" in text
+    calls = [int(row["calls"]) for row in costs]
+    assert f"{min(calls)} to {max(calls)} calls" in text
+    assert max(float(row["most_seconds"]) for row in costs) < 18
+
+
+def read_tasks_table():
+    with (RESULTS / "benchmark-held-out-tasks.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_what_is_said_of_single_tasks_is_in_the_table_of_tasks():
+    rows = [row for row in read_tasks_table() if row["metric"] == "accuracy"]
+    gains = {
+        row["task"]: float(row["auto, accuracy"]) - float(row[PLAIN["accuracy"]]) for row in rows
+    }
+    same = sum(gain == 0 for gain in gains.values())
+    won = sum(gain > 0.01 for gain in gains.values())
+    lost = sum(gain < -0.01 for gain in gains.values())
+    assert f"on {same} of the {len(gains)} tasks; it gains more than .01 on {won}" in OWN
+    assert f"loses more than .01 on {lost}" in OWN
+    for shown, names in {
+        f"({MINUS}.25, {MINUS}.07, {MINUS}.07)": [f"bike_hours: 1 > {k}" for k in (3, 2, 4)],
+        f"({MINUS}.14, {MINUS}.13)": ["swiss_travel: 6 > 2", "swiss_travel: 6 > 1"],
+        f"({MINUS}.04)": ["seattle_weather: 2012 > 2013"],
+    }.items():
+        numbers = [f"{gains[name]:.2f}".replace("-0.", f"{MINUS}.") for name in names]
+        assert shown == f"({', '.join(numbers)})"
+        assert shown in OWN
+
+
+def test_the_second_run_agrees_with_the_first():
+    rows = read_tasks_table()
+    for metric, own in (("accuracy", "auto, accuracy"), ("balanced accuracy", "auto")):
+        clusters = {}
+        for row in rows:
+            if row["metric"] == metric:
+                gain = float(row[own]) - float(row[PLAIN[metric]])
+                clusters.setdefault(row["cluster"], []).append(gain)
+        mean = sum(sum(one) / len(one) for one in clusters.values()) / len(clusters)
+        first = float(SUMMARIES["held-out"][metric, ALL, own]["gain"])
+        assert mean == pytest.approx(first, abs=0.00025)

@@ -323,7 +323,8 @@ def test_archives_in_the_archive(tmp_path):
     refuse(path, "data.npy takes 76 MiB", max_bytes=10**7)
     indices = np.load(io.BytesIO(inner["indices.npy"]))
     forge(indices=np.where(indices == 0, 10**6, indices))
-    refuse(path, "indices")
+    message = refuse(path)
+    assert "indices" in message or "index" in message  # SciPy's words, before 1.14 too
     forge(evil=np.zeros(3))
     refuse(path, "'evil.npy'")
     forge(format=np.array("dia"))

@@ -28,6 +28,7 @@ plain and dates are ISO 8601, ``2024-05-01``, with or without time and zone (rea
 import re
 from collections.abc import Sequence
 from typing import Any, Literal
+from unicodedata import normalize
 
 import numpy as np
 import pandas as pd
@@ -96,7 +97,15 @@ def _composed(cells: Any) -> Any:
 
     So are the signs of ohm, kelvin and angstrom, which look like letters, and become these.
     """
-    return pa.compute.utf8_normalize(cells, form="NFC")
+    if pa.compute.all(pa.compute.string_is_ascii(cells)).as_py() is not False:
+        return cells
+    # Not by `utf8_normalize`: that of pyarrow 17 only takes accents apart.
+    different = pa.compute.unique(cells)
+    texts = [None if text is None else normalize("NFC", text) for text in different.to_pylist()]
+    normal = pa.array(texts, cells.type)
+    if normal.equals(different):
+        return cells
+    return pa.compute.take(normal, pa.compute.index_in(cells, value_set=different))
 
 
 def from_start(cells: Any) -> Any:
