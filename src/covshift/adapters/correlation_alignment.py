@@ -207,7 +207,7 @@ def square_roots(C: FloatArray) -> tuple[FloatArray, FloatArray]:
     return (vectors * roots) @ vectors.T, (vectors * inverses) @ vectors.T
 
 
-def recoloring(C_from: FloatArray, C_to: FloatArray) -> FloatArray:
+def _recoloring(C_from: FloatArray, C_to: FloatArray) -> FloatArray:
     r"""Return the matrix A (m, m) by which centered rows are multiplied from the right.
 
     .. math:: A = C_\text{from}^{-1/2} \, C_\text{to}^{1/2}
@@ -376,7 +376,7 @@ class CorrelationAlignment(LinearAlignment):
         self.min_domain_size = min_domain_size
 
     def _matrix(self, C_from, C_to):
-        return recoloring(C_from, C_to)
+        return _recoloring(C_from, C_to)
 
     def _shift(self, mean_from, mean_to):
         return mean_to if self.align_mean else mean_from

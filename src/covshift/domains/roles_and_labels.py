@@ -66,7 +66,7 @@ def check_fit_domains(sample_domain: Any, label_mask: Any, n_samples: int) -> Fi
             "sample_domain has no source rows: at least one entry must be >= 0 "
             "(source domains are 0, 1, ...; target domains -1, -2, ...)."
         )
-    return FitDomains(domain, check_label_mask(label_mask, domain), given)
+    return FitDomains(domain, _check_label_mask(label_mask, domain), given)
 
 
 def check_new_domains(
@@ -114,7 +114,7 @@ def check_sample_domain(sample_domain: Any, n_samples: int) -> IntArray:
     return domain.astype(np.int64)
 
 
-def check_label_mask(label_mask: Any, sample_domain: IntArray) -> BoolArray:
+def _check_label_mask(label_mask: Any, sample_domain: IntArray) -> BoolArray:
     """Return which labels may be read: as given, or those of the source rows."""
     if label_mask is None:
         return sample_domain >= 0

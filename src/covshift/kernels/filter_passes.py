@@ -202,7 +202,7 @@ def _numpy_steps(loss: FilterLoss, rule: ActivationRule) -> Steps:
 def _compiled_steps(loss: FilterLoss, rule: ActivationRule) -> Steps:
     """Return the steps by compiled code, as far as there is any.
 
-    The loss that normalizes blocks of classes again (`psf_blockwise_loss`) has its activations
+    The loss that normalizes blocks of classes again (`_psf_blockwise_loss`) has its activations
     alone computed so.
     """
 

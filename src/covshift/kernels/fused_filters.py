@@ -3,7 +3,7 @@ r"""The passes of `device_filters` for the joint loss, fused into three Triton k
 Between its two matrix products an evaluation reads :math:`H = W X^\top` three times and writes it
 once; activations and slopes are computed again from H each time and never stored:
 
-1. ``square_sums``: :math:`\sum_i F_{ji}^2` of each filter, hence :math:`t_j`;
+1. ``_square_sums``: :math:`\sum_i F_{ji}^2` of each filter, hence :math:`t_j`;
 2. ``row_factors``: of each row :math:`1 / r_i` and :math:`v_i = q_i / r_i^2`, and of each filter
    :math:`s_j`, hence the loss :math:`\sum_i q_i`;
 3. ``descend``: H is overwritten with
@@ -63,7 +63,7 @@ def _slope(h, f, activation: tl.constexpr):
 
 
 @triton.jit
-def square_sums(
+def _square_sums(
     H, phase, sums, n, L, rows_each,
     activation: tl.constexpr, epsilon: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
@@ -176,7 +176,7 @@ def try_out(device: Any) -> None:
     """Compile and run the smallest of the fused kernels."""
     H = torch.ones((1, 2), device=device)
     sums = torch.empty((1, 1), device=device)
-    square_sums[(1, 1)](H, H, sums, 2, 1, WIDTH, activation="abs", epsilon=0.0, WIDTH=WIDTH)
+    _square_sums[(1, 1)](H, H, sums, 2, 1, WIDTH, activation="abs", epsilon=0.0, WIDTH=WIDTH)
     if float(sums) != 2:
         raise RuntimeError(f"a sum of two ones came out as {float(sums)}")
 
@@ -203,7 +203,9 @@ def fused_passes(
         H = W.reshape(K * L, m) @ problems.X.T
         parts, rows_each = _share_out(n, K * L, WIDTH)
         squares = empty(parts, K * L)
-        square_sums[(K * L, parts)](H, problems.phase, squares, n, L, rows_each, **how, WIDTH=WIDTH)
+        _square_sums[(K * L, parts)](
+            H, problems.phase, squares, n, L, rows_each, **how, WIDTH=WIDTH
+        )
         total = squares.sum(0, dtype=torch.float64).reshape(K, L) + norm_epsilon
         inverse = torch.where(total > 0, total, 1.0).rsqrt().to(W.dtype)
         inverse = torch.where(problems.there, inverse, 0.0)

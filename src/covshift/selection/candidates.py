@@ -251,7 +251,7 @@ MIN_LEAF, MAX_LEAVES = 3, 1000
 PENALTIES = tuple(10.0**power for power in range(-2, 5))  # penalties of a ridge regression
 
 
-def logistic_regression() -> Any:
+def _logistic_regression() -> Any:
     """Return a candidate's logistic regression, which converges."""
     return LogisticRegression(max_iter=1000)
 
@@ -268,7 +268,7 @@ def kernel_machine(n_source: int) -> Any:
     if n_source <= LARGEST_EXACT:
         return SVC()
     with config_context(enable_metadata_routing=True):
-        last = logistic_regression().set_fit_request(sample_weight=True)
+        last = _logistic_regression().set_fit_request(sample_weight=True)
     return make_pipeline(Nystroem(n_components=N_BASES, random_state=0), last)
 
 
@@ -291,7 +291,7 @@ def kernel_ridge() -> Any:
 
 # Name -> the model, given the numbers of source rows and features.
 MODELS: dict[str, Callable[[int, int], Any]] = {
-    "logistic": lambda n_source, n_features: logistic_regression(),
+    "logistic": lambda n_source, n_features: _logistic_regression(),
     "linear-svm": lambda n_source, n_features: _linear_machine(n_features),
     "rbf": lambda n_source, n_features: kernel_machine(n_source),
     "kernel-ridge": lambda n_source, n_features: kernel_ridge(),

@@ -134,7 +134,7 @@ def check_rate(rate: Any) -> None:
     check_number("rate", rate, minimum=0, closed="neither")
 
 
-def amplitude_spectrum(X: FloatArray) -> FloatArray:
+def _amplitude_spectrum(X: FloatArray) -> FloatArray:
     r"""Return the amplitudes of the last axis, (..., N) to (..., N // 2), without the mean.
 
     .. math::
@@ -225,10 +225,10 @@ class Spectrum(WindowTransformer):
         _check_long_enough(self.window_length_)
 
     def _of_channels(self, X: FloatArray) -> FloatArray:
-        return amplitude_spectrum(X)
+        return _amplitude_spectrum(X)
 
     def _names(self) -> list[str]:
-        return bin_names(self.window_length_, self.rate)
+        return _bin_names(self.window_length_, self.rate)
 
 
 @documented_like(Spectrum)
@@ -327,13 +327,13 @@ class EnvelopeSpectrum(WindowTransformer):
         return max(1, int(first)), int(last)
 
     def _of_channels(self, X: FloatArray) -> FloatArray:
-        return amplitude_spectrum(envelope(X, *self._bins(), whiten=self.prewhiten))
+        return _amplitude_spectrum(envelope(X, *self._bins(), whiten=self.prewhiten))
 
     def _names(self) -> list[str]:
-        return bin_names(self.window_length_, self.rate)
+        return _bin_names(self.window_length_, self.rate)
 
 
-def bin_names(length: int, rate: float | None) -> list[str]:
+def _bin_names(length: int, rate: float | None) -> list[str]:
     """Return the names of the frequencies of a window's spectrum, the mean left out."""
     bins = np.arange(1, length // 2 + 1)
     if rate is None:

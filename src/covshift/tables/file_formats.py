@@ -284,7 +284,7 @@ def _shown(value: Any, decimal: str) -> str:
     return str(value)
 
 
-def run_query(database: Path, query: str) -> ConvertedFile:
+def _run_query(database: Path, query: str) -> ConvertedFile:
     """Return the rows of a query as Parquet; the database is opened for reading only."""
     try:
         import duckdb
@@ -313,7 +313,7 @@ def query_file(database: Path, query: str) -> Path:
     """
     if not query.lstrip().lower().startswith(QUERIES):
         query = f'SELECT * FROM "{query}"' if '"' not in query else query
-    _results.append(run_query(database, query))
+    _results.append(_run_query(database, query))
     return _results[-1].path
 
 

@@ -88,8 +88,8 @@ def read_labels(
     if task == REGRESSION:
         return _as_quantity(name, values[rows], notes), rows
     if edges is not None:
-        labels = cut_labels(values[rows], edges.tolist())
-        ranges = listed(range_names(edges.tolist()), MAX_BINS)
+        labels = _cut_labels(values[rows], edges.tolist())
+        ranges = listed(_range_names(edges.tolist()), MAX_BINS)
         notes.append(f"The label {name} is cut into {len(edges) + 1} ranges: {ranges}.")
     else:
         labels = _as_classes(name, kind, values[rows])
@@ -185,7 +185,7 @@ def read_known_labels(
     numbers = column_numbers(column)
     known = ~np.isnan(numbers)
     if len(edges):
-        return cut_labels(numbers, edges), known
+        return _cut_labels(numbers, edges), known
     values = np.where(known, numbers, 0)
     if classes is None:
         return values, known
@@ -279,7 +279,7 @@ def find_edges(column: Any, bins: int | None) -> FloatArray | None:
     return edges
 
 
-def range_names(edges: Sequence[float]) -> list[str]:
+def _range_names(edges: Sequence[float]) -> list[str]:
     """Return the names of a label's ranges between edges, numbered to sort as values do."""
     shown = [f"{edge:.6g}" for edge in edges]
     names = [
@@ -291,9 +291,9 @@ def range_names(edges: Sequence[float]) -> list[str]:
     return [f"{i + 1:0{width}d}: {text}" for i, text in enumerate(names)]
 
 
-def cut_labels(values: FloatArray, edges: Sequence[float]) -> Labels:
+def _cut_labels(values: FloatArray, edges: Sequence[float]) -> Labels:
     """Return the range that each label is in; an edge belongs to the range below it."""
-    names = np.array(range_names(edges), dtype=str)
+    names = np.array(_range_names(edges), dtype=str)
     return names[np.searchsorted(np.asarray(edges), values, side="left")]
 
 
