@@ -21,7 +21,7 @@ from covshift_bench.runner import arrays_path
 from covshift_bench.tasks import read_tasks
 from label_queries import calibrated, fold_scaling
 
-from covshift.kernels.probabilities import reweigh_classes
+from covshift.kernels.probabilities import reweigh_probabilities
 from covshift.predictors.class_proportions import share_ratios
 
 CANDIDATES = (
@@ -40,7 +40,7 @@ def measure(arrays, truth, number):
     found = {"own": arrays[f"test {number}"].argmax(axis=1), "calibrated": P_test.argmax(axis=1)}
     for prior in PRIORS:
         ratios = share_ratios(P, shares, prior)
-        found[f"estimated, prior {prior:g}"] = reweigh_classes(P_test, ratios).argmax(axis=1)
+        found[f"estimated, prior {prior:g}"] = reweigh_probabilities(P_test, ratios).argmax(axis=1)
     return {name: np.mean(predicted == truth) for name, predicted in found.items()}
 
 

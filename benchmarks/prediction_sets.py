@@ -33,7 +33,7 @@ from stored_votes import MODELS, OBJECTIVES, VOTE, model_of, read_all
 from threadpoolctl import threadpool_limits
 
 import covshift.selection
-from covshift.kernels.probabilities import class_shares, reweigh_classes
+from covshift.kernels.probabilities import class_shares, reweigh_probabilities
 from covshift.predictors.class_proportions import SHARE_PRIOR, share_ratios
 from covshift.predictors.held_out_rows import HeldOutRows
 from covshift.predictors.objectives import METRICS, decide_classes
@@ -134,7 +134,7 @@ def decide_rows(stored, model, P, objective, *, reweighed):
     """Return the class numbers that the objective chooses for rows of a task."""
     shares = class_shares(stored.codes, stored.n_classes)
     if reweighed and objective == OBJECTIVES[0]:
-        P = reweigh_classes(P, share_ratios(model.target, shares, SHARE_PRIOR))
+        P = reweigh_probabilities(P, share_ratios(model.target, shares, SHARE_PRIOR))
     return decide_classes(P, objective, shares)
 
 

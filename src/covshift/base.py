@@ -108,7 +108,7 @@ class DomainTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
 
 def register_target(model: Any, domain: Any, n_rows: int | None = None) -> Unit:
-    """Add a new target to the domains that a fitted model knows; return the name of its unit.
+    """Add a new target to the domains that any fitted estimator knows; return its unit's name.
 
     ``n_rows`` to learn it from must be at least the model's ``min_domain_size``.
     """
@@ -127,7 +127,7 @@ def register_target(model: Any, domain: Any, n_rows: int | None = None) -> Unit:
 
 
 def warn_nothing_to_adapt(estimator: BaseEstimator, consequence: str, stacklevel: int = 3) -> None:
-    """Say that ``fit`` got no ``sample_domain``, and what follows."""
+    """Warn that an estimator's ``fit`` got no ``sample_domain``, and of what follows."""
     warnings.warn(
         f"{type(estimator).__name__} got no sample_domain, so there is no target to adapt to: "
         f"{consequence}. `covshift.stack_domains` stacks source and target rows.",
@@ -137,7 +137,7 @@ def warn_nothing_to_adapt(estimator: BaseEstimator, consequence: str, stacklevel
 
 
 def check_option(name: str, value: Any, allowed: Iterable[Any]) -> None:
-    """Raise unless ``value`` is one of ``allowed``, and list them."""
+    """Raise unless an estimator's parameter is one of ``allowed``, and list them."""
     options = list(allowed)
     if not any(
         value is option or (isinstance(value, str) and value == option) for option in options
@@ -146,14 +146,14 @@ def check_option(name: str, value: Any, allowed: Iterable[Any]) -> None:
 
 
 def check_count(name: str, value: Any, *, minimum: int) -> None:
-    """Raise unless ``value`` is a whole number of at least ``minimum``."""
+    """Raise unless an estimator's parameter is a whole number of at least ``minimum``."""
     if isinstance(value, bool):
         raise TypeError(f"{name} must be a whole number, got {value!r}.")
     check_scalar(value, name, Integral, min_val=minimum)
 
 
 def check_flag(name: str, value: Any) -> None:
-    """Raise unless ``value`` is True or False: texts such as "no" count as true."""
+    """Raise unless an estimator's parameter is True or False: texts such as "no" count as true."""
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be True or False, got {value!r}.")
 
@@ -161,7 +161,7 @@ def check_flag(name: str, value: Any) -> None:
 def check_number(
     name: str, value: Any, *, minimum: float, maximum: float | None = None, closed: str = "both"
 ) -> None:
-    """Raise unless ``value`` is a finite number of the interval."""
+    """Raise unless an estimator's parameter is a finite number of the interval."""
     if isinstance(value, bool):
         raise TypeError(f"{name} must be a number, got {value!r}.")
     check_scalar(value, name, Real, min_val=minimum, max_val=maximum, include_boundaries=closed)
@@ -170,7 +170,7 @@ def check_number(
 
 
 def check_positive(name: str, values: Any) -> FloatArray:
-    """Return an array of one or several positive numbers, or raise."""
+    """Return an estimator's parameter as an array of one or several positive numbers, or raise."""
     try:
         candidates = np.atleast_1d(np.asarray(values, dtype=np.float64))
     except (TypeError, ValueError):
@@ -182,7 +182,10 @@ def check_positive(name: str, values: Any) -> FloatArray:
 
 
 def bandwidth_candidates(sigmas: Any, A: FloatArray, B: FloatArray) -> FloatArray:
-    """Return the candidates given, or multiples of the median distance between all rows."""
+    """Return the bandwidths that any estimator tries: those given, or multiples of the median.
+
+    The median is that of the distances between all rows.
+    """
     if sigmas is not None:
         return check_positive("sigmas", sigmas)
     candidates: FloatArray = np.multiply(MEDIAN_MULTIPLES, median_bandwidth(A, B))

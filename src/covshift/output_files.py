@@ -183,7 +183,7 @@ def prepare_folder(folder: Path, min_free_bytes: int = 0) -> None:
 
 
 def software_versions() -> dict[str, str]:
-    """Return the versions that output files name: of Python and libraries, and the kind of machine.
+    """Return what output files name: versions of Python and libraries, and the kind of machine.
 
     Returns
     -------

@@ -411,7 +411,7 @@ def plugin_records() -> tuple[AdapterRecord, ...]:
     A plug-in that fails to load, or whose record is not valid, is reported with a `PluginWarning`
     and left out. Its class is imported when it is first used.
     """
-    return tuple(load_plugins(BUILT_IN))
+    return tuple(_load_plugins(BUILT_IN))
 
 
 # --- Adapters of other packages: found by their entry points, checked, reported where they fail ---
@@ -427,7 +427,7 @@ class PluginWarning(UserWarning):
     """An adapter of another package cannot be used."""
 
 
-def load_plugins(built_in: Sequence[AdapterRecord]) -> list[AdapterRecord]:
+def _load_plugins(built_in: Sequence[AdapterRecord]) -> list[AdapterRecord]:
     """Return the records of all entry points of the group; those that fail are reported."""
     from importlib.metadata import entry_points  # costs 10 ms, which reading records need not
 
@@ -441,7 +441,7 @@ def load_plugins(built_in: Sequence[AdapterRecord]) -> list[AdapterRecord]:
             continue
         for record in loaded if isinstance(loaded, list | tuple) else [loaded]:
             try:
-                check_plugin(record, [*built_in, *found])
+                _check_plugin(record, [*built_in, *found])
             except _ANY_ERROR as error:
                 _warn_about(f"plug-in {point.name!r}", owner, error, stacklevel=4)
             else:
@@ -477,7 +477,7 @@ def _warn_about(what: str, owner: str, error: BaseException, stacklevel: int) ->
     )
 
 
-def check_plugin(record: Any, known: list[AdapterRecord]) -> None:
+def _check_plugin(record: Any, known: list[AdapterRecord]) -> None:
     """Raise an error for a record that would fail later, without importing its class."""
     if not isinstance(record, AdapterRecord):
         raise TypeError(f"expected an AdapterRecord, got {type(record).__name__}")

@@ -180,7 +180,7 @@ def check_width(estimator: Any, shape: tuple[int, int], *, reset: bool) -> None:
 
 
 def is_dask(X: Any) -> bool:
-    """Check whether X is an array or a frame of Dask, without importing it."""
+    """Check whether rows are an array or a frame of Dask, without importing it."""
     return type(X).__module__.startswith("dask.")
 
 
@@ -208,7 +208,7 @@ def check_rows_of(X: Any) -> None:
 
 
 def refuse_dask(estimator: Any, X: Any) -> None:
-    """Raise for a Dask array, where rows are needed in memory: it would be loaded as a whole."""
+    """Refuse rows of a Dask array where they are needed in memory: all would be loaded."""
     if is_dask(X):
         raise TypeError(
             f"{type(estimator).__name__} takes rows in memory, not a {type(X).__name__} of Dask: "
@@ -217,7 +217,7 @@ def refuse_dask(estimator: Any, X: Any) -> None:
 
 
 def count_unreadable(rows: Rows, codes: IntArray, dtype: Any, limit: float) -> tuple[int, int, int]:
-    """Return the numbers of entries that are NaN, infinite, or of a magnitude above the limit."""
+    """Return the numbers of entries of rows that are NaN, infinite, or beyond the limit."""
     n_nan = n_infinite = n_large = 0
     step = max(1, TILE_BYTES // (rows.shape[1] * np.dtype(dtype).itemsize))
     for start in range(0, rows.shape[0], step):

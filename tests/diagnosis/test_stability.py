@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from covshift.diagnosis.stability import largest_covariance, measure_stability, residual_products
+from covshift.diagnosis.stability import _residual_products, largest_covariance, measure_stability
 from covshift.measures.labeled_scores import balanced_accuracy
 from covshift.selection.bench import Bench, Problem
 from tests.diagnosis.degenerate import DEGENERATE
@@ -83,7 +83,7 @@ def naive_statistic(R, D, W):
 @pytest.mark.parametrize("seed", range(3))
 def test_the_statistic_equals_its_formula(seed):
     R, D, W = residuals(seed=seed)
-    products = residual_products(R, D, W)
+    products = _residual_products(R, D, W)
     assert products.shape == (40, 12)
     statistic, _ = largest_covariance(products, 9, np.random.RandomState(0))
     assert statistic == pytest.approx(naive_statistic(R, D, W), rel=1e-12)
@@ -92,7 +92,7 @@ def test_the_statistic_equals_its_formula(seed):
 def test_pvalues_are_uniform_where_residuals_are_independent():
     pvalues = [
         largest_covariance(
-            residual_products(*residuals(200, seed)), 99, np.random.RandomState(seed)
+            _residual_products(*residuals(200, seed)), 99, np.random.RandomState(seed)
         )[1]
         for seed in range(300)
     ]
@@ -104,13 +104,13 @@ def test_pvalues_are_uniform_where_residuals_are_independent():
 def test_dependent_residuals_are_found():
     R, D, W = residuals(200)
     D[:, 0] += 0.5 * R[:, 1]
-    assert largest_covariance(residual_products(R, D, W), 99, np.random.RandomState(0))[1] == 0.01
+    assert largest_covariance(_residual_products(R, D, W), 99, np.random.RandomState(0))[1] == 0.01
 
 
 def test_products_that_do_not_vary_say_nothing():
     R, D, W = residuals()
-    products = residual_products(R, 0 * D, W)
+    products = _residual_products(R, 0 * D, W)
     assert largest_covariance(products, 9, np.random.RandomState(0)) == (0.0, 1.0)
-    half = np.hstack([products, residual_products(R, D, W)])
+    half = np.hstack([products, _residual_products(R, D, W)])
     statistic, _ = largest_covariance(half, 9, np.random.RandomState(0))
     assert statistic == pytest.approx(naive_statistic(R, D, W))

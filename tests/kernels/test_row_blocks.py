@@ -9,7 +9,6 @@ from covshift.kernels.row_blocks import (
     KEPT_BYTES,
     _cut_evenly,
     blocks_are_kept,
-    pick_ascending_rows,
     view_rows,
 )
 
@@ -27,14 +26,6 @@ def test_parts_of_sparse_rows_have_all_columns(kind):
 def test_activations_and_slopes_are_kept_up_to_a_number_of_bytes():
     assert blocks_are_kept(1024, KEPT_BYTES // 2048)
     assert not blocks_are_kept(1024, KEPT_BYTES // 2048 + 1)
-
-
-@pytest.mark.parametrize("rows", [[0], [2, 3, 4], [0, 1, 2, 3, 4], [0, 2, 3], [1, 4]])
-def test_rows_in_a_run_are_not_copied(rows):
-    X = np.arange(10.0).reshape(5, 2)
-    picked = pick_ascending_rows(X, np.array(rows))
-    assert_array_equal(picked, X[rows])
-    assert np.shares_memory(picked, X) == (rows not in ([0, 2, 3], [1, 4]))
 
 
 def test_blocks_are_as_few_as_their_width_allows():

@@ -14,7 +14,12 @@ from covshift import (
     save,
     stack_domains,
 )
-from covshift.predictors.held_out_rows import MAX_KEPT, HeldOutRows, NoHeldOutRowsError, draw_kept
+from covshift.predictors.held_out_rows import (
+    MAX_KEPT,
+    HeldOutRows,
+    NoHeldOutRowsError,
+    draw_held_out_rows,
+)
 from covshift.predictors.prediction_sets import (
     CLASS_PROPORTIONS,
     DENSITY_RATIOS,
@@ -344,10 +349,10 @@ def test_held_out_scores_come_from_fits_without_the_row():
 
 def test_at_most_1000_rows_are_kept_of_all_strata():
     strata = np.repeat([0, 1, 2], [5000, 3000, 10])
-    kept = draw_kept(strata)
+    kept = draw_held_out_rows(strata)
     assert len(kept) == MAX_KEPT == len(set(kept.tolist()))
     assert np.bincount(strata[kept]).min() >= 1
-    assert_array_equal(draw_kept(strata[:7]), np.arange(7))
+    assert_array_equal(draw_held_out_rows(strata[:7]), np.arange(7))
 
 
 def test_labels_of_target_rows_are_not_read():

@@ -25,7 +25,7 @@ from covshift.selection.assessment import (
     score_labels,
     with_labels,
 )
-from covshift.selection.assessment_words import say_determinable, say_gain
+from covshift.selection.assessment_words import _say_determinable, say_gain
 from covshift.selection.bench import Problem
 from covshift.selection.candidates import Candidate
 from covshift.selection.choice import choose, held_out_weights
@@ -546,4 +546,4 @@ def test_the_vote_of_a_labeled_row_is_chosen_by_the_other_half_of_the_labels():
 )
 def test_an_unknown_overlap_is_not_mentioned(overlap, said):
     found = Determinability(False, False, overlap, 1, np.nan, 2.0)
-    assert said in say_determinable(SimpleNamespace(determinability=found, n_labels=0))
+    assert said in _say_determinable(SimpleNamespace(determinability=found, n_labels=0))

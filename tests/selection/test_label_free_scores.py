@@ -13,10 +13,10 @@ from covshift import CorrelationAlignment, DomainStandardScaler, ULSIFWeights
 from covshift.kernels.drawn_rows import deal_folds
 from covshift.kernels.probabilities import (
     Scaling,
-    estimate_shares,
     fit_scaling,
-    reweigh_classes,
+    reweigh_probabilities,
     scaled_probabilities,
+    shares_from_probabilities,
 )
 from covshift.selection.bench import Problem
 from covshift.selection.candidates import Candidate
@@ -516,9 +516,9 @@ def test_shares_of_a_target_that_differs_in_shares_alone():
     x = rng.standard_normal(20_000) + 2 * codes
     positive = 1 / (1 + np.exp(-(2 * x - 2)))  # for equal shares
     P = np.column_stack([1 - positive, positive])
-    shares = estimate_shares(P, np.array([0.5, 0.5]))
+    shares = shares_from_probabilities(P, np.array([0.5, 0.5]))
     np.testing.assert_allclose(shares, [0.1, 0.9], atol=0.01)
-    corrected = reweigh_classes(P, shares / 0.5)
+    corrected = reweigh_probabilities(P, shares / 0.5)
     np.testing.assert_allclose(corrected.sum(axis=1), 1)
     assert np.mean(corrected.argmax(axis=1) == codes) > np.mean(P.argmax(axis=1) == codes)
 
@@ -527,7 +527,7 @@ def test_shares_of_a_target_that_differs_in_shares_alone():
 def test_shares_are_a_fixed_point(prior):
     P = random_probabilities(np.random.RandomState(0), 100, 3)
     source = np.array([0.2, 0.3, 0.5])
-    shares = estimate_shares(P, source, prior)
+    shares = shares_from_probabilities(P, source, prior)
     again = []
     for k in range(3):
         total = 0.0
@@ -541,12 +541,12 @@ def test_a_prior_keeps_shares_where_probabilities_say_nothing():
     rng = np.random.RandomState(0)
     P = np.full((60, 4), 0.25) + 0.01 * rng.standard_normal((60, 4))
     source = np.full(4, 0.25)
-    free, kept = estimate_shares(P, source), estimate_shares(P, source, 0.3)
+    free, kept = shares_from_probabilities(P, source), shares_from_probabilities(P, source, 0.3)
     assert np.abs(free - source).max() > 0.3
     assert np.abs(kept - source).max() < 0.05
 
 
 def test_a_row_that_no_class_explains_is_left_alone():
     np.testing.assert_array_equal(
-        reweigh_classes(np.array([[1.0, 0.0]]), np.array([0.0, 2.0])), [[1, 0]]
+        reweigh_probabilities(np.array([[1.0, 0.0]]), np.array([0.0, 2.0])), [[1, 0]]
     )

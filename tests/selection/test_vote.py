@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from covshift import AutoAdaptedClassifier
-from covshift.kernels.probabilities import reweigh_classes
+from covshift.kernels.probabilities import reweigh_probabilities
 from covshift.selection import choice, label_free_scores
 from covshift.selection.bench import Output
 from covshift.selection.candidates import MODELS
@@ -24,7 +24,7 @@ def test_class_shares_change_the_members_that_adapt_alone():
     weights, adapts = np.array([0.5, 0.25, 0.25]), np.array([False, True, True])
     ratios = np.array([0.5, 2.0])
     found = mix_probabilities(P, weights, adapts, ratios)
-    adapted = reweigh_classes(P[1] / 4 + P[2] / 4, ratios)
+    adapted = reweigh_probabilities(P[1] / 4 + P[2] / 4, ratios)
     assert_allclose(found, P[0] / 2 + adapted / 2)
     assert_allclose(mix_probabilities(P, weights, adapts), P[0] / 2 + P[1] / 4 + P[2] / 4)
 

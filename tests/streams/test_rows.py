@@ -25,7 +25,7 @@ from covshift import (
     diagnose,
 )
 from covshift.streams import ArrayRows, MemoryRows, open_rows, rows_in_memory
-from covshift.streams.rows import draw_in_memory, pick_ascending_rows, sample_rows
+from covshift.streams.rows import _pick_ascending_rows, draw_in_memory, sample_rows
 from tests.shifted import make_problem
 
 QUESTIONS = {"is_streamed", "stays_on_device"}
@@ -246,6 +246,6 @@ def test_the_automatic_choice_predicts_all_rows(rows, streamed, monkeypatch):
 @pytest.mark.parametrize("rows", [[0], [2, 3, 4], [0, 1, 2, 3, 4], [0, 2, 3], [1, 4]])
 def test_rows_in_a_run_are_not_copied(rows):
     X = np.arange(10.0).reshape(5, 2)
-    picked = pick_ascending_rows(X, np.array(rows))
+    picked = _pick_ascending_rows(X, np.array(rows))
     assert_array_equal(picked, X[rows])
     assert np.shares_memory(picked, X) == (rows not in ([0, 2, 3], [1, 4]))

@@ -15,7 +15,7 @@ from covshift.tables import (
     read_pair,
     read_table,
 )
-from covshift.tables.column_choice import is_identifier_name
+from covshift.tables.column_choice import _is_identifier_name
 from covshift.tables.file_pairs import _note_moved_columns
 from covshift.tables.matching import code_domains
 from covshift.tables.table_words import say_repeated
@@ -428,7 +428,7 @@ def test_a_model_from_files(files):
      ("paid", False), ("humidity", False), ("PAID", False)],
 )  # fmt: skip
 def test_names_that_identifiers_have(name, is_one):
-    assert is_identifier_name(name) == is_one
+    assert _is_identifier_name(name) == is_one
 
 
 def test_infinite_labels_are_said():

@@ -11,7 +11,7 @@ from covshift.tables.recordings import (
     RecordingTable,
     WindowSettings,
     as_windows,
-    window_places,
+    recording_places,
 )
 
 rng = np.random.default_rng(0)
@@ -87,7 +87,7 @@ def test_places_of_rows(tmp_path):
     table = table_of(tmp_path, overlap=0.5)
     frame = read_table(table).frame
     rows = list(range(1, len(frame) + 1))[::-1]
-    found = [(one["recording"], one["start"]) for one in window_places(table, rows)]
+    found = [(one["recording"], one["start"]) for one in recording_places(table, rows)]
     assert found == list(zip(frame["file"], frame["start"], strict=True))[::-1]
 
 

@@ -178,7 +178,7 @@ def _hold_the_same(X: Any, other: Any) -> bool:
     return bool(namespace_of(X).all(other == X))
 
 
-def pad_starts(starts: Sequence[FloatArray], X: Any) -> Any:
+def _pad_starts(starts: Sequence[FloatArray], X: Any) -> Any:
     """Return the filters (K, L, m) beside X, from arrays of up to L filters."""
     L = max(len(start) for start in starts)
     padded = np.zeros((len(starts), L, X.shape[1]), float_type(X))
@@ -442,7 +442,7 @@ def _paths_of(batch: list[Start], run: Run, should_stop: Any) -> list[Path]:
     if not shown and _is_small(problems):
         return _minimize_small(problems, np.stack(given), max_iter, tol, run, should_stop)
     if first.rows.on_device:
-        starts = pad_starts(given, first.data)
+        starts = _pad_starts(given, first.data)
         losses = _device_batch_losses(problems, starts.shape[1])
     else:
         starts = np.stack(given)

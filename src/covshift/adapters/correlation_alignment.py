@@ -82,20 +82,26 @@ def mean_and_covariance(X: FloatArray, shrinkage: float | None) -> Moments:
 
 
 def column_means(X: FloatArray) -> FloatArray:
-    """Mean (m,) of rows (n, m), in double precision; einsum takes half the time of X.mean."""
+    """Return the mean (m,) that correlation alignment takes of rows (n, m), in double precision.
+
+    einsum takes half the time of X.mean.
+    """
     means: FloatArray = np.einsum("ij->j", X, dtype=np.float64) / len(X)
     return means
 
 
 def scatter_matrix(X: FloatArray, mean: FloatArray) -> FloatArray:
-    r""":math:`\sum_i (x_i - \bar x)(x_i - \bar x)^\top` (m, m) of rows (n, m)."""
+    r"""Return the scatter matrix (m, m) that correlation alignment takes of rows (n, m).
+
+    It is :math:`\sum_i (x_i - \bar x)(x_i - \bar x)^\top`.
+    """
     total = np.zeros((X.shape[1], X.shape[1]))
-    for centered in centered_tiles(X, mean):
+    for centered in _centered_tiles(X, mean):
         total += centered.T @ centered
     return total
 
 
-def centered_tiles(X: FloatArray, mean: FloatArray) -> Iterator[FloatArray]:
+def _centered_tiles(X: FloatArray, mean: FloatArray) -> Iterator[FloatArray]:
     """Rows about the mean, some at a time: a copy of all would cost more than the products."""
     for start in range(0, len(X), TILE_ROWS):
         yield X[start : start + TILE_ROWS] - mean
@@ -124,7 +130,7 @@ def _ledoit_wolf_intensity(X: FloatArray, mean: FloatArray, covariance: FloatArr
     precisions = _precisions_of(covariance)
     fourths = sum(
         float(np.square(np.square(centered, out=centered) @ precisions).sum())  # of lengths of z
-        for centered in centered_tiles(X, mean)
+        for centered in _centered_tiles(X, mean)
     )
     return _intensity_from(fourths, len(X), covariance)
 
@@ -201,7 +207,7 @@ def square_roots(C: FloatArray) -> tuple[FloatArray, FloatArray]:
     return (vectors * roots) @ vectors.T, (vectors * inverses) @ vectors.T
 
 
-def recoloring(C_from: FloatArray, C_to: FloatArray) -> FloatArray:
+def _recoloring(C_from: FloatArray, C_to: FloatArray) -> FloatArray:
     r"""Return the matrix A (m, m) by which centered rows are multiplied from the right.
 
     .. math:: A = C_\text{from}^{-1/2} \, C_\text{to}^{1/2}
@@ -370,7 +376,7 @@ class CorrelationAlignment(LinearAlignment):
         self.min_domain_size = min_domain_size
 
     def _matrix(self, C_from, C_to):
-        return recoloring(C_from, C_to)
+        return _recoloring(C_from, C_to)
 
     def _shift(self, mean_from, mean_to):
         return mean_to if self.align_mean else mean_from

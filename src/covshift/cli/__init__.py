@@ -63,7 +63,7 @@ COMMANDS = {
 
 
 def main() -> None:
-    """Run ``covshift`` on the arguments of the process."""
+    """Run ``covshift`` on the arguments of the process: the entry point in `covshift.cli`."""
     _open_closed_streams()
     # A terminal or pipe that cannot show a character gets "?" for it, not a traceback.
     for stream in (sys.stdout, sys.stderr):
@@ -128,7 +128,7 @@ def _run(arguments: list[str]) -> None:
 
 
 def build_app() -> Any:
-    """Return the Typer application, importing its extra only now."""
+    """Return the Typer application of `covshift.cli`, importing its extra only now."""
     from covshift.cli.app import make_app
 
     return make_app(COMMANDS)

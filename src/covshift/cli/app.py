@@ -13,7 +13,7 @@ from covshift.cli.front_page import DESCRIPTION, OPTIONS, print_front_page
 
 
 def make_app(commands: Mapping[str, tuple[str, str]]) -> typer.Typer:
-    """Return the application.
+    """Return the Typer application of these commands.
 
     Parameters
     ----------

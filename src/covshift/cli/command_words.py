@@ -30,7 +30,7 @@ LEFT_THE_ENSEMBLE = (
 
 
 def count_entries(counts: Mapping[str, Any]) -> int:
-    """Return the number of entries of a card that a command lists, those left out included."""
+    """Count the entries of a card for the words of a command, those left out included."""
     more = OMITTED.fullmatch(str(next(reversed(list(counts)), "")))
     return len(counts) if more is None else len(counts) - 1 + int(more[1])
 
@@ -47,7 +47,7 @@ def say_interval(
     show: Callable[[float], str] = "{:.3f}".format,
     confidence: str = "",
 ) -> str:
-    """Return what commands print of a figure and its interval, as far as it has one.
+    """Return the words of a command on a figure and its interval, as far as it has one.
 
     ``confidence``: such as "90 %".
     """
@@ -63,14 +63,14 @@ def say_interval(
 
 
 def say_roles(n_rows: tuple[int, int], source: str, target: str) -> str:
-    """Return what ``covshift diagnose`` prints of which rows are source and target."""
+    """Return the words of the command ``covshift diagnose`` on which rows are source and target."""
     source, target = printable(source, 60), printable(target, 60)
     n_source, n_target = n_rows
     return f"Source: {n_source:,} labeled rows of {source}. Target: {n_target:,} rows of {target}."
 
 
 def say_rows_to_label(name: str, rows: Sequence[int], places: Sequence[Mapping[str, Any]]) -> str:
-    """Return what ``covshift diagnose`` prints of the rows to label.
+    """Return the words of the command ``covshift diagnose`` on the rows to label.
 
     Windows are named by their recording and first sample.
     """
@@ -89,7 +89,7 @@ OTHER_TYPES = "The model file holds types of other packages. Commands that read 
 
 
 def say_adapted(target: Mapping[str, Any]) -> str:
-    """Return what ``covshift adapt`` prints of the rows learned as new targets."""
+    """Return the words of the command ``covshift adapt`` on the rows learned as new targets."""
     rows = target["rows"]
     told = f"Adapted to {sum(rows.values()):,} rows of {printable(target['file'], 60)}"
     if len(rows) > 1:
@@ -99,7 +99,7 @@ def say_adapted(target: Mapping[str, Any]) -> str:
 
 
 def say_plain(name: str) -> str:
-    """Return what ``covshift adapt`` prints of the plain model in the file."""
+    """Return the words of the command ``covshift adapt`` on the plain model in the file."""
     from covshift.selection.assessment_words import name_candidate
 
     return (
@@ -109,7 +109,7 @@ def say_plain(name: str) -> str:
 
 
 def say_labels(label: str, data: Mapping[str, Any]) -> str:
-    """Return what ``covshift adapt`` prints of the rows of each class, or of a number as label."""
+    """Return the words of the command ``covshift adapt`` on each class, or a number as label."""
     if "rows of each class" in data:
         return f"Rows of each class: {_say_counts(data['rows of each class'])}."
     from covshift.selection.assessment_words import say_number
@@ -122,7 +122,7 @@ def say_labels(label: str, data: Mapping[str, Any]) -> str:
 
 
 def say_data(data: Mapping[str, Any]) -> str:
-    """Return what ``covshift adapt`` prints of the numbers of rows, columns and features."""
+    """Return the words of the command ``covshift adapt`` on numbers of rows, columns, features."""
     return (
         f"Training rows: {data['training rows']:,}; new rows: {data['new rows']:,}; "
         f"columns to learn from: {len(data['columns'])}, as {data['features']} features."
@@ -133,7 +133,7 @@ def say_data(data: Mapping[str, Any]) -> str:
 
 
 def say_predicted(result: Mapping[str, Any]) -> str:
-    """Return what ``covshift predict`` prints of predictions: rows of each class, or the range."""
+    """Return the words of the command ``covshift predict`` on each class, or the range."""
     if "counts" in result:
         return _say_counts(result["counts"])
     if result["values"] is None:
@@ -145,7 +145,7 @@ def say_predicted(result: Mapping[str, Any]) -> str:
 
 
 def say_sets(sets: Mapping[str, Any]) -> list[str]:
-    """Return what ``covshift predict`` prints of sets or intervals: the promise and their size."""
+    """Return the words of the command ``covshift predict`` on sets: the promise and their size."""
     from covshift.selection.assessment_words import percent, say_number
 
     covers = f"coverage of {percent(1 - sets['alpha'])}"
@@ -178,14 +178,14 @@ WINDOWS_NARROW = "Windows of one recording resemble each other: the intervals ar
 
 
 def say_bias(bias: str, spread: str) -> str:
-    """Return what ``covshift score`` prints of the mean error of predicted numbers."""
+    """Return the words of the command ``covshift score`` on the mean error of numbers."""
     return (
         f"Mean error (prediction less truth): {bias}; standard deviation of the labels: {spread}."
     )
 
 
 def say_gain(gain: Mapping[str, float | None], objective: str | None) -> str:
-    """Return what ``covshift score`` prints of the gain over the plain model."""
+    """Return the words of the command ``covshift score`` on the gain over the plain model."""
     from covshift.predictors.objectives import NAMES
 
     if gain["value"] == gain["low"] == gain["high"] == 0:
@@ -208,13 +208,13 @@ def _signed(value: float) -> str:
 
 
 def say_hurt(switch: str, *, adapts: bool) -> str:
-    """Return what ``covshift score`` prints where the plain model is better: how to switch."""
+    """Return the words of the command ``covshift score`` where the plain model is better."""
     who = "Adapting" if adapts else "The ensemble"
     return f"{who} hurt on these rows: the plain model is better. To switch: {switch}"
 
 
 def say_expected(expected: Mapping[str, Any], objective: str | None) -> str:
-    """Return what ``covshift score`` prints of the score expected before, and the one observed."""
+    """Return the words of the command ``covshift score`` on scores expected and observed."""
     from covshift.selection.assessment_words import show_score
 
     # The digits of then: two roundings of one score would confuse.
@@ -233,7 +233,7 @@ def say_expected(expected: Mapping[str, Any], objective: str | None) -> str:
 
 
 def say_moved(found: Mapping[str, Any]) -> list[str]:
-    """Return what ``covshift monitor`` prints of whether a batch has moved, by which tests."""
+    """Return the words of the command ``covshift monitor`` on whether a batch moved, by test."""
     sentences = [
         f"{'Moved' if found['moved'] else 'Not moved'}: {found['rows_compared']:,} of "
         f"{found['rows']:,} rows were compared with {found['reference_rows']:,} rows kept in the "
@@ -247,7 +247,7 @@ def say_moved(found: Mapping[str, Any]) -> list[str]:
 
 
 def say_scores(one: Mapping[str, Any], measure: str, alert: float | None) -> list[str]:
-    """Return what ``covshift monitor`` prints of the scores of a batch, expected and observed."""
+    """Return the words of the command ``covshift monitor`` on scores, expected and observed."""
     estimate, observed, updated = one["estimate"], one["observed"], one["updated"]
     sentences = []
     if estimate is not None:
@@ -280,7 +280,7 @@ def say_scores(one: Mapping[str, Any], measure: str, alert: float | None) -> lis
 
 
 def say_series(found: Mapping[str, Any], measure: str, alert: float | None) -> list[str]:
-    """Return what ``covshift monitor`` prints of several batches: level, reference, low ones."""
+    """Return the words of the command ``covshift monitor`` on several batches, and low ones."""
     from covshift.tables.monitoring_words import say_false_alarms
 
     first = found["batches"][0]
@@ -302,7 +302,7 @@ def say_series(found: Mapping[str, Any], measure: str, alert: float | None) -> l
 
 
 def print_assessment(stored: Any) -> bool:
-    """Print an assessment as commands do, from a card: advice, expected scores, basis.
+    """Print the words of a command on an assessment: advice, expected scores, basis.
 
     Parameters
     ----------
@@ -338,7 +338,7 @@ def print_assessment(stored: Any) -> bool:
 
 
 def restore_assessment(stored: Any) -> Any:
-    """Return the `Assessment` that commands print from a card; None: it is not one."""
+    """Return the `Assessment` that a command puts in words, from a card; None: it is not one."""
     from covshift.selection.assessment import Assessment, Determinability
     from covshift.selection.expected_scores import Estimate
 

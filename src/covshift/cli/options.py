@@ -212,19 +212,19 @@ Seed = Annotated[int, typer.Option(help="Seed of all random draws.")]
 
 
 def check_jobs(command: str, jobs: int) -> None:
-    """Refuse numbers of processes that cannot be."""
+    """Refuse options of numbers of processes that cannot be."""
     if jobs == 0 or jobs < -1:
         fail(command, f"--jobs must be at least 1, or -1 for all processors, got {jobs}.")
 
 
 def check_seed(command: str, seed: int) -> None:
-    """Refuse seeds that cannot be."""
+    """Refuse options of a seed that cannot be."""
     if not 0 <= seed <= LARGEST_SEED:
         fail(command, f"--seed must be from 0 to {LARGEST_SEED}, got {seed}.")
 
 
 def parse_paths(command: str, option: str, form: str, texts: Sequence[str]) -> dict[str, Path]:
-    """Split NAME=PATH; each name once. Errors name ``form`` as what the option takes."""
+    """Split options NAME=PATH; each name once. Errors name ``form`` as what the option takes."""
     paths: dict[str, Path] = {}
     for text in texts:
         name, equals, path = text.partition("=")
@@ -237,7 +237,7 @@ def parse_paths(command: str, option: str, form: str, texts: Sequence[str]) -> d
 
 
 def split_at_commas(texts: list[str] | None) -> list[str]:
-    """Take lists of columns apart: commas between names, a name with a comma in quotes."""
+    """Split options that list columns: commas between names, a name with a comma in quotes."""
     names = [name for text in texts or [] for name in next(csv.reader([text]), [])]
     return [name.strip() for name in names if name.strip()]
 
@@ -274,7 +274,7 @@ def load_model(path: Path, trusted: Sequence[str] | None) -> Any:
 
 
 def trust_options(types: Sequence[str]) -> str:
-    """Return the options that trust these types."""
+    """Return the command-line options that trust these types."""
     return " ".join(f"{TRUST} {name}" for name in types)
 
 

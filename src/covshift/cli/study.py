@@ -117,7 +117,7 @@ def run_study(
 
 
 def check_draws(command: str, n_trials: int, seed: int) -> None:
-    """Refuse numbers of trials and seeds that cannot be."""
+    """Refuse numbers of trials and seeds that a study cannot have."""
     if n_trials < 1:
         fail(command, f"--trials must be at least 1, got {n_trials}.")
     if not 0 <= seed <= LARGEST_SEED - n_trials + 1:
@@ -125,7 +125,7 @@ def check_draws(command: str, n_trials: int, seed: int) -> None:
 
 
 def check_output(command: str, out: Path, jobs: int) -> None:
-    """Refuse numbers of processes and folders that cannot be, before any work."""
+    """Refuse numbers of processes and folders that a study cannot have, before any work."""
     check_jobs(command, jobs)
     if not str(out).strip() or str(out) == ".":
         fail(command, "--out must name a folder of its own.")
@@ -137,7 +137,7 @@ def check_output(command: str, out: Path, jobs: int) -> None:
 
 @contextmanager
 def naming_folder(command: str, out: Path) -> Iterator[None]:
-    """Turn the system's refusal to write into one line that names the folder."""
+    """Turn the system's refusal to write a study into one line that names the folder."""
     try:
         yield
     except (StoreError, WorkerDiedError) as error:

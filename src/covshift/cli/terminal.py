@@ -83,7 +83,7 @@ def one_line_warnings() -> Iterator[None]:
 
 
 def printable(text: object, limit: int) -> str:
-    """Return text on one line, without what would steer a terminal, and not too long."""
+    """Return text for the terminal, on one line, without what would steer it, and not too long."""
     shown = "".join(one if one.isprintable() else " " for one in str(text))
     shown = " ".join(shown.split())
     return shown if len(shown) <= limit else f"{shown[: limit - 1]}…"
@@ -127,13 +127,13 @@ def print_json(result: Mapping[str, Any]) -> None:
 
 
 def print_notes(notes: Sequence[str], quiet: bool = False) -> None:
-    """Print what was decided, a line each; nothing if ``quiet``."""
+    """Print what was decided on the terminal, a line each; nothing if ``quiet``."""
     for note in [] if quiet else notes:
         typer.echo(f"- {printable(note, 600)}")
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Print a table in columns, numbers to the right."""
+    """Print a table on the terminal, in columns, numbers to the right."""
     headings = [printable(heading, 60) for heading in headings]
     cells = [[shown(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(headings, *cells, strict=True)]
@@ -274,7 +274,7 @@ def _bar(file: Any, message: str) -> Iterator[Tell]:
 
 
 def say_progress(share: float | None, elapsed: float, since: float) -> str:
-    """Return the share done and the time left, in words.
+    """Return, for the terminal, the share done and the time left, in words.
 
     Parameters
     ----------

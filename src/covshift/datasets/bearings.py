@@ -291,7 +291,10 @@ def _read_table(folder: Path, table: Path) -> list[Recording]:
 
 
 def named_twice(rows: Sequence[dict[str, Any]]) -> str:
-    """Say which recording two rows of a table share: it would be on two sides; "" if none is."""
+    """Say which recording of bearings two rows of a table share; "" if none is.
+
+    It would be on two sides.
+    """
     lines: dict[Any, int] = {}
     for number, row in enumerate(rows, start=2):
         key = row["file"], (row.get("variable") or "").strip()

@@ -25,7 +25,7 @@ UNREADABLE_ARRAYS = (
 
 
 def find_folder(folder: str | os.PathLike[str], where_to_get: str) -> Path:
-    """Return a folder that is there, or say where to get what belongs in it.
+    """Return the folder of a collection, or say where to get what belongs in it.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def find_folder(folder: str | os.PathLike[str], where_to_get: str) -> Path:
 
 
 def find_file(folder: Path, name: str, where_to_get: str) -> Path:
-    """Return a file that is there, or say which is missing."""
+    """Return a file of a collection that is there, or say which is missing."""
     path = folder / name
     if not path.is_file():
         raise FileNotFoundError(f"{folder} has no file {name}. {where_to_get}")

@@ -121,7 +121,7 @@ EMODB_LETTERS = {
 }
 
 
-def read_emodb_name(folder: Path, path: Path) -> Label:
+def _read_emodb_name(folder: Path, path: Path) -> Label:
     """``03a01Fa``: speaker 03, text a01, emotion F, version a."""
     match = re.fullmatch(r"(\d\d)[AB]\d\d([WLEAFTN])[A-Z]?", path.stem.upper())
     if match is None:
@@ -138,7 +138,7 @@ RAVDESS_NUMBERS = dict(
 )
 
 
-def read_ravdess_name(folder: Path, path: Path) -> Label:
+def _read_ravdess_name(folder: Path, path: Path) -> Label:
     """``03-01-EM-IN-ST-RE-AC``: audio only, speech, emotion, intensity, text, take, actor."""
     match = re.fullmatch(r"(\d\d)-(\d\d)-(0[1-8])-\d\d-\d\d-\d\d-(\d\d)", path.stem)
     if match is None:
@@ -158,7 +158,7 @@ ENTERFACE_CODES = {
 }
 
 
-def read_enterface_name(folder: Path, path: Path) -> Label:
+def _read_enterface_name(folder: Path, path: Path) -> Label:
     """``s1_an_1``: subject 1, anger, sentence 1; a folder ``subject 1`` above it counts for more.
 
     Some files carry another subject's number, or half of their own, in the right folder. Speakers
@@ -182,7 +182,7 @@ DES_WORDS = {
 _DES_EMOTIONS = {word: emotion for emotion, words in DES_WORDS.items() for word in words.split()}
 
 
-def read_des_name(folder: Path, path: Path) -> Label:
+def _read_des_name(folder: Path, path: Path) -> Label:
     """``KLA_GLAD_1``: speaker, emotion in Danish or English, text."""
     speaker, *rest = re.split(r"[ _-]+", path.stem)
     if not re.fullmatch(r"[A-Za-z]{2,3}", speaker) or not rest:
@@ -193,7 +193,7 @@ def read_des_name(folder: Path, path: Path) -> Label:
     return Label(speaker.upper(), emotion)
 
 
-def read_vam_name(folder: Path, path: Path) -> Label:
+def _read_vam_name(folder: Path, path: Path) -> Label:
     """``Satz01001``: speaker 01, sentence 001; ``Satz01001.ewe`` begins with the valence."""
     match = re.fullmatch(r"satz(\d\d)(\d\d\d)", path.stem.lower())
     if match is None:
@@ -208,23 +208,23 @@ def read_vam_name(folder: Path, path: Path) -> Label:
 CORPORA = {
     "emodb": SpeechCorpus(
         "Berlin Database of Emotional Speech (EMODB)",
-        read_emodb_name,
+        _read_emodb_name,
         _valences("happiness neutral", "anger boredom disgust fear sadness"),
     ),
     "des": SpeechCorpus(
         "Danish Emotional Speech (DES)",
-        read_des_name,
+        _read_des_name,
         _valences("happiness neutral surprise", "anger sadness"),
     ),
-    "vam": SpeechCorpus("Vera am Mittag (VAM)", read_vam_name, None),
+    "vam": SpeechCorpus("Vera am Mittag (VAM)", _read_vam_name, None),
     "enterface": SpeechCorpus(
         "eNTERFACE'05 Audio-Visual Emotion Database",
-        read_enterface_name,
+        _read_enterface_name,
         _valences("happiness surprise", "anger disgust fear sadness"),
     ),
     "ravdess": SpeechCorpus(
         "Ryerson Audio-Visual Database of Emotional Speech and Song (RAVDESS), speech",
-        read_ravdess_name,
+        _read_ravdess_name,
         _valences("neutral calm happiness surprise", "anger disgust fear sadness"),
     ),
 }
@@ -239,7 +239,7 @@ MAX_NAMES = 5  # names in a message
 
 
 def read_label_table(table: Path, files: Iterable[str]) -> dict[str, Label]:
-    """Read who speaks in which file, and how.
+    """Read who speaks in which file of a corpus, and how.
 
     Parameters
     ----------
@@ -321,7 +321,7 @@ class Recording(NamedTuple):
 def find_recordings(
     folder: Path, corpus: str, labels: Any
 ) -> tuple[list[Recording], list[tuple[str, str]]]:
-    """Return recordings whose speaker and target are known, by name, and the other sound files."""
+    """Return a corpus's recordings whose speaker and target are known, and other sound files."""
     paths = {
         path.relative_to(folder).as_posix(): path
         for path in folder.rglob("*")

@@ -48,7 +48,7 @@ def require_soundfile() -> None:
 
 
 def sampling_rate(contents: bytes) -> int:
-    """Return the samples per second that the head of a file promises."""
+    """Return the samples per second of a sound, before its features, as its head promises."""
     import soundfile  # an extra
 
     if not contents:
@@ -142,7 +142,7 @@ def mfccs(
     lifter: float,
     floor: float,
 ) -> FloatArray:
-    r"""Return the coefficients c_1 to c_n of frames (t, K): (t, n_coefficients).
+    r"""Return the cepstral features c_1 to c_n of frames (t, K) of a sound: (t, n_coefficients).
 
     A frame :math:`x_0, \dots, x_{K-1}` is pre-emphasized, windowed and turned into a power
     spectrum,
@@ -181,7 +181,7 @@ def mfccs(
 
 
 def slopes(values: FloatArray, reach: int) -> FloatArray:
-    r"""Change d_t of each column of values (t, n), over ``reach`` neighbors on each side.
+    r"""Change d_t of each feature column of values (t, n), over ``reach`` neighbors on each side.
 
     The slope of the line through a value and its neighbors, the first and last repeated at the
     ends:
@@ -202,7 +202,7 @@ def _mel(frequency: FloatArray) -> FloatArray:
 
 
 def check_backend(backend: Any, bandwidth: Any) -> None:
-    """Raise unless the features can be computed here as asked for."""
+    """Raise unless the speech features can be computed here as asked for."""
     check_option("backend", backend, BACKENDS)
     check_option("bandwidth", bandwidth, HIGHEST_FREQUENCY)
     if backend == "scipy":
@@ -220,7 +220,7 @@ def check_backend(backend: Any, bandwidth: Any) -> None:
 
 
 def describe_settings(backend: str, bandwidth: str) -> str:
-    """Return everything that the numbers depend on besides the sound, as text."""
+    """Return everything that the speech features depend on besides the sound, as text."""
     packages = ["numpy", "scipy", "soundfile"] + ["opensmile"] * (backend == "opensmile")
     versions = [f"{package} {version(package)}" for package in packages]
     return ", ".join([f"speech features {SETTINGS_VERSION}", backend, bandwidth, *versions])

@@ -56,7 +56,7 @@ MANY_EXPLAINED = 0.8  # share of the AUC above .5 that counts as explained by on
 
 
 def say_title(diagnosis: "Diagnosis") -> str:
-    """Return the heading of the report."""
+    """Return the words of a diagnosis's heading."""
     found = diagnosis.assessment
     return (
         "Diagnosis" if found is None else f"{TITLES[found.action]}: {found.confidence} confidence"
@@ -64,14 +64,14 @@ def say_title(diagnosis: "Diagnosis") -> str:
 
 
 def say_advised(diagnosis: "Diagnosis", how_to_label: str = HOW_TO_LABEL) -> list[str]:
-    """Return the sentences of the assessment."""
+    """Return the words of a diagnosis on the assessment."""
     if diagnosis.assessment is None:
         return [NO_ASSESSMENT]
     return describe_assessment(diagnosis.assessment, how_to_label)
 
 
 def summarize(diagnosis: "Diagnosis", how_to_label: str = HOW_TO_LABEL) -> list[str]:
-    """Return sentences: what moved, whether weights could work, stability, then the advice.
+    """Return a diagnosis in words: what moved, whether weights could work, stability, advice.
 
     ``how_to_label`` tells the reader how to bring in labels; those of a program differ.
     """
@@ -79,7 +79,7 @@ def summarize(diagnosis: "Diagnosis", how_to_label: str = HOW_TO_LABEL) -> list[
 
 
 def say_findings(diagnosis: "Diagnosis") -> list[str]:
-    """Return what was found beside the advice."""
+    """Return the words of a diagnosis on what was found beside the advice."""
     return [
         say_moved(diagnosis),
         say_weighting(diagnosis),
@@ -89,7 +89,7 @@ def say_findings(diagnosis: "Diagnosis") -> list[str]:
 
 
 def describe(diagnosis: "Diagnosis") -> str:
-    """Return the sentences and the expected scores as a text of several lines."""
+    """Return the words of a diagnosis and the expected scores as a text of several lines."""
     lines = [say_rows(diagnosis), *(f"- {one}" for one in summarize(diagnosis))]
     if diagnosis.assessment is not None:
         lines += [f"- {one}" for one in score_lines(diagnosis.assessment)]
@@ -97,7 +97,7 @@ def describe(diagnosis: "Diagnosis") -> str:
 
 
 def describe_html(diagnosis: "Diagnosis") -> str:
-    """Return the sentences as a list, the expected scores and the adapters, for a notebook."""
+    """Return the words of a diagnosis as a list, with scores and adapters, for a notebook."""
     sentences = "".join(f"<li>{escape(one)}</li>" for one in summarize(diagnosis))
     tables = ""
     if diagnosis.assessment is not None:
@@ -123,14 +123,14 @@ def _html_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def say_expected_gain(row: dict[str, Any]) -> str:
-    """Return the expected gain of an adapter's best candidate, or why it has none."""
+    """Return the words of a diagnosis on an adapter's expected gain, or why it has none."""
     if row["disqualified"] is not None:
         return f"none: {row['disqualified']}"
     return f"{row['expected gain']:+.3f}"
 
 
 def say_rows(diagnosis: "Diagnosis") -> str:
-    """Return the number of rows, and how many of them were examined."""
+    """Return the words of a diagnosis on the number of rows, and how many were examined."""
     n_source, n_target = diagnosis.n_rows
     sentence = f"Diagnosis of {n_source:,} source and {n_target:,} target rows"
     if diagnosis.n_rows_looked_at != diagnosis.n_rows:
@@ -140,7 +140,7 @@ def say_rows(diagnosis: "Diagnosis") -> str:
 
 
 def say_moved(diagnosis: "Diagnosis") -> str:
-    """Return whether the rows have moved, by how much, and which features most."""
+    """Return the words of a diagnosis on whether rows moved, by how much, which features most."""
     movement = diagnosis.movement
     if movement.auc != movement.auc and not movement.moved:
         return "There are too few rows to detect whether they moved."
@@ -157,7 +157,7 @@ def say_moved(diagnosis: "Diagnosis") -> str:
 
 
 def say_weighting(diagnosis: "Diagnosis") -> str:
-    """Return whether weights could work, and why not."""
+    """Return the words of a diagnosis on whether weights could work, and why not."""
     weighting = diagnosis.weighting
     inside = ""
     if weighting.overlap == weighting.overlap:
@@ -170,7 +170,10 @@ def say_weighting(diagnosis: "Diagnosis") -> str:
 
 
 def say_stability(diagnosis: "Diagnosis") -> list[str]:
-    """Return whether P(y | x) is the same in all source domains; nothing, if there is one."""
+    """Return the words of a diagnosis on whether P(y | x) is the same in all source domains.
+
+    Nothing, if there is one domain.
+    """
     stability = diagnosis.stability
     if stability.obstacle == "one domain":
         return []
@@ -190,7 +193,7 @@ def say_stability(diagnosis: "Diagnosis") -> list[str]:
 
 
 def say_skipped(diagnosis: "Diagnosis") -> list[str]:
-    """Return what there was no time for."""
+    """Return the words of a diagnosis on what there was no time for."""
     if not diagnosis.skipped:
         return []
     return [f"Skipped for lack of time: {', '.join(diagnosis.skipped)}."]

@@ -64,7 +64,7 @@ MAX_CLASS_NAME = 30  # letters of a class in the legend; longer ones are numbere
 
 
 def draw_expected(diagnosis: "Diagnosis") -> Any:
-    """Return a figure of expected scores with 90 % intervals, and of the gain of each adapter."""
+    """Return a diagnosis report's figure of expected scores with 90 % intervals, and of gains."""
     from covshift.report.figures import draw_intervals  # needs an extra
 
     panels: dict[str, dict[str, tuple[float, float, float]]] = {}
@@ -79,7 +79,7 @@ def draw_expected(diagnosis: "Diagnosis") -> Any:
 
 
 def draw_rows(diagnosis: "Diagnosis") -> Any | None:
-    """Return a figure of source and target before and after the leading adapter.
+    """Return a diagnosis report's figure of rows before and after the leading adapter.
 
     None where there are too many features. Above two features, the first two principal axes of all
     rows shown.

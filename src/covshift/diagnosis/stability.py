@@ -51,7 +51,7 @@ from covshift.warning_filters import ignored_warnings
 # weighted generalized covariance measure", JMLR 23, 2022.
 
 
-def residual_products(R: FloatArray, D: FloatArray, W: FloatArray) -> FloatArray:
+def _residual_products(R: FloatArray, D: FloatArray, W: FloatArray) -> FloatArray:
     """Return the products (n, K M J) of residuals (n, K), (n, M) and functions of x (n, J)."""
     products: FloatArray = np.einsum("ik,im,ij->ikmj", R, D, W).reshape(len(R), -1)
     return products
@@ -60,7 +60,7 @@ def residual_products(R: FloatArray, D: FloatArray, W: FloatArray) -> FloatArray
 def largest_covariance(
     products: FloatArray, n_resamples: int, rng: np.random.RandomState
 ) -> tuple[float, float]:
-    """T of products (n, P), and its p-value; 0 and 1, if no product varies."""
+    """T of products (n, P), for stability, and its p-value; 0 and 1, if no product varies."""
     n = len(products)
     means, spreads = products.mean(axis=0), products.std(axis=0)
     # Spreads that are rounding errors of zero would inflate means without limit.
@@ -126,7 +126,7 @@ def measure_stability(bench: Bench) -> Stability:
     D = np.eye(len(large))[domain] - P_domain
     # The residuals of a reversed rule cancel over all rows, but not among the confident rows.
     W = np.hstack([np.ones((len(X), 1)), P_class])
-    statistic, pvalue = largest_covariance(residual_products(R, D, W), N_RESAMPLES, rng)
+    statistic, pvalue = largest_covariance(_residual_products(R, D, W), N_RESAMPLES, rng)
     return Stability(True, "", statistic, pvalue, n_shared)
 
 

@@ -99,7 +99,7 @@ def measure_weighting(bench: Bench) -> Weighting:
 def find_obstacles(
     overlap: float, size: float, share: float, tail: float, auc_left: float
 ) -> list[str]:
-    """Return the names of the figures that are beyond their thresholds; a NaN is beyond any."""
+    """Return which figures are obstacles to weighting: beyond their thresholds, or NaN."""
     holds = {
         "overlap": overlap >= MIN_OVERLAP,
         "effective size": size >= MIN_EFFECTIVE_SIZE and share >= MIN_EFFECTIVE_SHARE,

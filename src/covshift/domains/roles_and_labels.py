@@ -52,7 +52,7 @@ class FitDomains:
 
 
 def check_fit_domains(sample_domain: Any, label_mask: Any, n_samples: int) -> FitDomains:
-    """Validate what ``fit`` was given about its rows.
+    """Validate what ``fit`` was given about its rows: roles, and which labels may be read.
 
     Without ``sample_domain`` there is one source domain and nothing to adapt to.
     """
@@ -66,7 +66,7 @@ def check_fit_domains(sample_domain: Any, label_mask: Any, n_samples: int) -> Fi
             "sample_domain has no source rows: at least one entry must be >= 0 "
             "(source domains are 0, 1, ...; target domains -1, -2, ...)."
         )
-    return FitDomains(domain, check_label_mask(label_mask, domain), given)
+    return FitDomains(domain, _check_label_mask(label_mask, domain), given)
 
 
 def check_new_domains(
@@ -114,7 +114,7 @@ def check_sample_domain(sample_domain: Any, n_samples: int) -> IntArray:
     return domain.astype(np.int64)
 
 
-def check_label_mask(label_mask: Any, sample_domain: IntArray) -> BoolArray:
+def _check_label_mask(label_mask: Any, sample_domain: IntArray) -> BoolArray:
     """Return which labels may be read: as given, or those of the source rows."""
     if label_mask is None:
         return sample_domain >= 0
@@ -132,7 +132,7 @@ def check_label_mask(label_mask: Any, sample_domain: IntArray) -> BoolArray:
 
 
 def new_target_domain(domain: Any, known: Iterable[int], domain_names: Mapping[int, str]) -> int:
-    """Return the integer of a target domain that a fitted model is about to learn.
+    """Return the integer that gives a new domain the role of a target of a fitted model.
 
     A name keeps the integer it has, or gets the next one below all that are ``known``.
     """
@@ -160,7 +160,7 @@ def _is_integer(value: Any) -> bool:
 def pooling_units(
     sample_domain: IntArray, pooling: str, min_domain_size: int
 ) -> dict[Unit, IntArray]:
-    """Return which rows share statistics: the name of each unit, and its rows.
+    """Return which rows share statistics, by domain or role: each unit's name, and its rows.
 
     "joint": one unit "all". "role": "source" and "target", as far as present. "domain":
     each domain of at least ``min_domain_size`` rows by its integer, then the roles, which
@@ -192,7 +192,7 @@ def role_of(unit: Unit) -> str:
 
 
 def unit_codes(units: Mapping[Unit, IntArray], n_rows: int) -> Iterator[tuple[list[int], Any]]:
-    """Yield sets of units that share no row: their positions, and which of them each row is in.
+    """Yield sets of units, domains or roles, that share no row: positions, and each row's unit.
 
     Domains are one such set and the roles, to which their rows belong as well, another. A row
     that is in none of a set has the number of its units as code.
@@ -209,7 +209,7 @@ def unit_codes(units: Mapping[Unit, IntArray], n_rows: int) -> Iterator[tuple[li
 
 
 def locate_units(units: Sequence[Unit], sample_domain: IntArray) -> IntArray:
-    """Return the position of each row's unit: its own, else its role's, else the source's."""
+    """Return the position of each row's unit: its own, that of its role, or the source's."""
     position = {unit: index for index, unit in enumerate(units)}
     fallback = position.get("source", 0)
     if len(sample_domain) and (sample_domain == sample_domain[0]).all():
@@ -302,7 +302,7 @@ def as_signed(labels: Labels) -> Labels:
 
 
 def placeholder_label(labels: Labels) -> Any:
-    """Return what stands for "no label" among labels of this type.
+    """Return what stands for "no label" where labels may not be read, by the type of these.
 
     NaN for floats, None for objects; -1 for integers (one below all labels, if -1 is one of
     them); the empty string, or underscores if that is a label, for strings. Booleans have no
@@ -351,7 +351,7 @@ def check_no_placeholders(y: Any, sample_domain: IntArray | None, classes: Label
 
 
 def is_missing(label: Any) -> bool:
-    """Return whether an object is None, NaN or the missing value of pandas."""
+    """Return whether a label is None, NaN or the missing value of pandas."""
     is_nan = isinstance(label, float | np.floating) and bool(np.isnan(label))
     return label is None or is_nan or type(label).__name__ == "NAType"
 

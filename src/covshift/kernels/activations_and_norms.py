@@ -94,7 +94,7 @@ def activate_block(
 
 @cache
 def half_angle_is_cheaper(dtype: Any) -> bool:
-    """Return whether one tangent costs clearly less than a sine and a cosine.
+    """Return whether activations cost clearly less by one tangent than by sine and cosine.
 
     True in double precision where NumPy has a vectorized tangent (AVX-512): its sine and cosine
     are not vectorized. The rule reads no clock, since the same seed must round alike in every
@@ -127,7 +127,7 @@ def root_mean_squares(F: FloatArray) -> FloatArray:
 
 
 def stored_norms(root_means: FloatArray, counts: IntArray, norm_epsilon: float) -> FloatArray:
-    """Return the norms t (U, L) from root mean squares (U, L) over ``counts`` rows (U,).
+    """Return norms t (U, L) of activations: root mean squares (U, L) over ``counts`` rows (U,).
 
     Scaled back to that many rows, so that the rows from which they were computed get exactly
     the Z they have as a batch, whatever ``norm_epsilon`` is.

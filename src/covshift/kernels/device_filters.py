@@ -76,7 +76,7 @@ Passes: TypeAlias = Callable[[Array, DeviceProblems], tuple[Array, Array]]
 
 
 def device_losses(problems: DeviceProblems, passes: Passes, xp: Any) -> Any:
-    """Prepare K problems, as `filter_losses` does.
+    """Prepare K problems on a device, as `filter_losses` does.
 
     Returns
     -------
@@ -103,7 +103,7 @@ def device_losses(problems: DeviceProblems, passes: Passes, xp: Any) -> Any:
 def eager_passes(
     loss: str, activation: DeviceActivation, epsilon: float, norm_epsilon: float, xp: Any
 ) -> Passes:
-    """Return the passes over all rows for one of the two losses."""
+    """Return the passes over all rows on a device for one of the two losses."""
     factors_of = {"joint": _joint_factors, "blockwise": _blockwise_factors}[loss]
 
     def passes(W: Array, problems: DeviceProblems) -> tuple[Array, Array]:
@@ -112,7 +112,7 @@ def eager_passes(
         H = xp.reshape(xp.reshape(W, (K * L, m)) @ problems.X.T, (K, L, -1))
         if activation == "periodic":
             H += problems.phase[:, None, None]
-        F, slopes = activate_on_device(H, activation, epsilon, xp)
+        F, slopes = _activate_on_device(H, activation, epsilon, xp)
         del H
         factors = factors_of(F, problems, norm_epsilon, xp)
         curved = factors.B @ factors.V
@@ -126,7 +126,7 @@ def eager_passes(
     return passes
 
 
-def activate_on_device(
+def _activate_on_device(
     H: Array, activation: DeviceActivation, epsilon: float, xp: Any
 ) -> tuple[Array, Array]:
     """Return g(H) and g'(H); see `activations_and_norms`."""
@@ -142,7 +142,7 @@ def activate_on_device(
 
 
 def upstream_table(problems: DeviceProblems, xp: Any) -> Array:
-    """The gradient G (K, C + 1, L) of the joint loss; the last class is that without a label."""
+    """The gradient G (K, C + 1, L) of the joint loss on a device; the last class is unlabeled."""
     K, _, L = problems.groups.shape
     dtype = problems.X.dtype
     labeled = 1 - problems.label_reward[:, :, None] * xp.astype(problems.groups, dtype)
@@ -150,7 +150,7 @@ def upstream_table(problems: DeviceProblems, xp: Any) -> Array:
     return xp.concat([labeled, rest], axis=1)
 
 
-def inverse_roots_on_device(squares: Array, xp: Any) -> Array:
+def _inverse_roots_on_device(squares: Array, xp: Any) -> Array:
     """Return one over each norm; a norm of zero divides by one."""
     return 1 / xp.sqrt(xp.where(squares > 0, squares, xp.ones_like(squares)))
 
@@ -164,11 +164,11 @@ def _indicators(problems: DeviceProblems, n_classes: int, xp: Any) -> Array:
 def _joint_factors(F: Array, problems: DeviceProblems, norm_epsilon: float, xp: Any) -> Factors:
     squares = F * F
     total = xp.sum(squares, axis=2, dtype=xp.float64) + norm_epsilon
-    inverse = xp.astype(inverse_roots_on_device(total, xp), F.dtype)
+    inverse = xp.astype(_inverse_roots_on_device(total, xp), F.dtype)
     inverse = xp.where(problems.there, inverse, xp.zeros_like(inverse))[:, None, :]
     upstream = upstream_table(problems, xp)
     scaled = upstream * inverse
-    over_r = inverse_roots_on_device((inverse * inverse) @ squares + norm_epsilon, xp)  # (K, 1, n)
+    over_r = _inverse_roots_on_device((inverse * inverse) @ squares + norm_epsilon, xp)  # (K, 1, n)
     U = _indicators(problems, upstream.shape[1], xp)[None, ...] * over_r
     q = xp.sum((scaled @ F) * U, axis=1, keepdims=True)
     v = q * over_r * over_r
@@ -194,9 +194,9 @@ def _blockwise_factors(F: Array, problems: DeviceProblems, norm_epsilon: float, 
     ones = xp.ones((K, 1), dtype=F.dtype, device=F.device)
     upstream = xp.concat([-problems.label_reward, ones], axis=1)[:, :, None]
     total = members @ xp.matrix_transpose(squares) + norm_epsilon  # (K, C + 1, L)
-    inverse = inverse_roots_on_device(total, xp)
+    inverse = _inverse_roots_on_device(total, xp)
     inverse = xp.where(groups, inverse, xp.zeros_like(inverse))
-    U = members * inverse_roots_on_device((inverse * inverse) @ squares + norm_epsilon, xp)
+    U = members * _inverse_roots_on_device((inverse * inverse) @ squares + norm_epsilon, xp)
     q = U * (inverse @ F)
     v = q * U * U
     s = U @ xp.matrix_transpose(F) - inverse * (v @ xp.matrix_transpose(squares))
@@ -237,6 +237,6 @@ def normalize_on_device(
     ``root_means`` (U, L) are over ``counts`` (U,) rows; ``unit`` (n,) says which are a row's.
     """
     squares = root_means * root_means * xp.astype(counts, F.dtype)[:, None] + norm_epsilon
-    F *= xp.take(inverse_roots_on_device(squares, xp), unit, axis=0)
-    F *= inverse_roots_on_device(xp.sum(F * F, axis=1, keepdims=True) + norm_epsilon, xp)
+    F *= xp.take(_inverse_roots_on_device(squares, xp), unit, axis=0)
+    F *= _inverse_roots_on_device(xp.sum(F * F, axis=1, keepdims=True) + norm_epsilon, xp)
     return F

@@ -6,7 +6,7 @@ from covshift.kernels.array_types import IntArray
 
 
 def deal_folds(strata: IntArray, n_folds: int, rng: np.random.RandomState) -> IntArray:
-    """Return the fold of each row (m,): each stratum is shuffled and dealt out evenly."""
+    """Draw the fold of each row (m,): each stratum is shuffled and dealt out evenly."""
     order = _shuffled_strata(strata, rng)
     folds = np.empty(len(strata), dtype=np.int64)
     # Dealt on from stratum to stratum: small ones must not all start with the first fold.

@@ -44,7 +44,7 @@ def feature_variances(X: Any) -> FloatArray:
 
 
 def feature_deviations(X: Any) -> FloatArray:
-    """Return the roots of these variances."""
+    """Return standard deviations of features: the roots of these variances."""
     deviations: FloatArray = np.sqrt(feature_variances(X))
     return deviations
 

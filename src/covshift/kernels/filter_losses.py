@@ -24,7 +24,7 @@ loss.)
            + \tfrac{\alpha}{2} \lVert W \rVert^2,
     \qquad Z^{(c)} = \text{normalize}(F[\text{rows of class } c, \text{features of group } c])
 
-It differs from the loss printed in the paper (`psf_loss`): each rewarded block is
+It differs from the loss printed in the paper (`_psf_loss`): each rewarded block is
 normalized again, on its own rows and columns, instead of being taken from Z. With one
 feature per class each block is constant except for ``norm_epsilon``: without it the labels do
 nothing, and with the released 1e-8 they act only through rows whose feature is near zero.
@@ -83,15 +83,15 @@ class JointNorms(NamedTuple):
     norm_epsilon: float
 
 
-def psf_loss(groups: BoolArray, label_reward: FloatArray, norm_epsilon: float) -> FilterLoss:
-    """Return the formula above without its penalty, for groups (K, C, L) and lambda (K, C)."""
-    upstream = upstream_gradients(groups, label_reward)
+def _psf_loss(groups: BoolArray, label_reward: FloatArray, norm_epsilon: float) -> FilterLoss:
+    """Return the filter loss above, unpenalized, for groups (K, C, L) and lambda (K, C)."""
+    upstream = _upstream_gradients(groups, label_reward)
     norms = partial(_joint_norms, upstream=upstream, norm_epsilon=norm_epsilon)
     return FilterLoss(groups.shape[1], norms, _joint_row_factors, _joint_filter_factors, n_parts=1)
 
 
-def upstream_gradients(groups: BoolArray, label_reward: FloatArray) -> FloatArray:
-    """G (K, C + 1, L) of each class; the last is that of rows without a label."""
+def _upstream_gradients(groups: BoolArray, label_reward: FloatArray) -> FloatArray:
+    """G (K, C + 1, L) of a filter loss by class; the last is that of rows without a label."""
     K, C, L = groups.shape
     upstream = np.ones((K, C + 1, L), label_reward.dtype)
     upstream[:, :-1] -= label_reward[..., None] * groups
@@ -153,10 +153,10 @@ class BlockNorms(NamedTuple):
     norm_epsilon: float
 
 
-def psf_blockwise_loss(
+def _psf_blockwise_loss(
     groups: BoolArray, label_reward: FloatArray, norm_epsilon: float
 ) -> FilterLoss:
-    """Return the formula above without its penalty, for groups (K, C, L) and lambda (K, C)."""
+    """Return the filter loss above, unpenalized, for groups (K, C, L) and lambda (K, C)."""
     ones = np.ones((len(groups), 1), label_reward.dtype)
     upstream = np.concatenate([-label_reward, ones], axis=1)[..., None]
     norms = partial(_block_norms, groups=groups, upstream=upstream, norm_epsilon=norm_epsilon)
@@ -209,8 +209,8 @@ def _block_filter_factors(norms: BlockNorms, sums: FloatArray) -> tuple[FloatArr
 
 Loss: TypeAlias = Literal["joint", "blockwise"]
 LOSSES: dict[Loss, Callable[[BoolArray, FloatArray, float], FilterLoss]] = {
-    "joint": psf_loss,
-    "blockwise": psf_blockwise_loss,
+    "joint": _psf_loss,
+    "blockwise": _psf_blockwise_loss,
 }
 SMOOTH = 1e-8  # added to squares of weights under the root
 # (k, L, m) filters of the problems named by (k,) positions -> losses (k,), gradients (k, L, m)
@@ -231,7 +231,7 @@ def filter_losses(
     l1: FloatArray | None = None,
     run: Run = map,
 ) -> Losses:
-    """Prepare K problems, of one shape, that differ in their rewards and perhaps their rows.
+    """Prepare the filter losses of K problems of one shape, with rewards, perhaps rows, each.
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ def filter_losses(
     codes : (n,) or (K, n) class of each row, -1 for a row without a label.
     groups : (K, C, L) mask, the features rewarded for each class.
     label_reward : (K, C) the lambda of each class.
-    loss : "joint", see `psf_loss`; or "blockwise", see `psf_blockwise_loss`.
+    loss : "joint", see `_psf_loss`; or "blockwise", see `_psf_blockwise_loss`.
     activation, epsilon, norm_epsilon : see `activations_and_norms`.
     alpha : (K,) weights of the squared penalty on W, see `add_penalties`.
     l1 : (K,) weights of the absolute penalty on W. None: zeros.
@@ -317,7 +317,7 @@ def filter_loss(
 def add_penalties(
     losses: FloatArray, gradients: FloatArray, W: FloatArray, alpha: FloatArray, l1: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    r"""Add the penalties on W (K, L, m), with weights (K,) each, to losses and gradients.
+    r"""Add the penalties on W (K, L, m), with weights (K,) each, to filter losses and gradients.
 
     .. math::
 
@@ -353,7 +353,7 @@ def _sparse(X: Rows) -> bool:
 def gram_pays(
     shape: tuple[int, ...], is_sparse: bool, loss: Loss, activation: Activation, epsilon: float
 ) -> bool:
-    """Return whether a loss of filters can use X'X, and saves more by it than it costs."""
+    """Return whether a filter loss can take the path by X'X, and saves more by it than it costs."""
     possible = loss == "joint" and activation == "abs" and epsilon > 0 and not is_sparse
     return possible and 2 * shape[-1] <= shape[-2]
 
@@ -412,7 +412,7 @@ def minimize_small_filters(
     X, codes = sort_by_class(X, np.where(codes < 0, n_classes, codes))
     columns = np.ascontiguousarray(X.swapaxes(-1, -2), np.float64)
     codes = np.ascontiguousarray(codes, np.int32)
-    upstream = upstream_gradients(groups, label_reward.astype(np.float64))
+    upstream = _upstream_gradients(groups, label_reward.astype(np.float64))
     starts = W.astype(np.float64)
     alpha, l1 = alpha.astype(np.float64), l1.astype(np.float64)
 

@@ -138,7 +138,7 @@ class Steps(NamedTuple):
 
 
 def choose_steps(loss: FilterLoss, rule: ActivationRule) -> Steps:
-    """Compiled steps, where the rule asks for them and they are there; else those of NumPy."""
+    """Compiled steps of a pass, where the rule asks for them and they are there; else NumPy's."""
     if rule.compiled and compiled.library() is not None:
         return _compiled_steps(loss, rule)
     return _numpy_steps(loss, rule)
@@ -202,7 +202,7 @@ def _numpy_steps(loss: FilterLoss, rule: ActivationRule) -> Steps:
 def _compiled_steps(loss: FilterLoss, rule: ActivationRule) -> Steps:
     """Return the steps by compiled code, as far as there is any.
 
-    The loss that normalizes blocks of classes again (`psf_blockwise_loss`) has its activations
+    The loss that normalizes blocks of classes again (`_psf_blockwise_loss`) has its activations
     alone computed so.
     """
 
@@ -264,7 +264,7 @@ def _compiled_steps(loss: FilterLoss, rule: ActivationRule) -> Steps:
 
 
 def sum_block_by_class(squares: FloatArray, classes: FloatArray) -> FloatArray:
-    """Return the sums of a block (K, L, b) over the rows of each class present, (K, L, p)."""
+    """Return sums, within a pass, of a block (K, L, b) over each class present, (K, L, p)."""
     if classes.ndim == 2:  # one product for all problems
         flat: FloatArray = squares.reshape(-1, squares.shape[-1]) @ classes.T
         return flat.reshape(*squares.shape[:2], -1)
@@ -285,7 +285,7 @@ def three_passes(
     *,
     run: Run = map,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return losses (K,) and gradients (K, L, m) of filters W, in three passes over rows."""
+    """Return losses (K,), gradients (K, L, m) of filters W, in three passes over blocks of rows."""
     steps = choose_steps(loss, rule)
     scaled = W if steps.scale == 1 else W * W.dtype.type(steps.scale)
 
@@ -341,14 +341,14 @@ def _sum_in_order(terms: Any) -> Any:
 
 
 def gram_matrix(X: FloatArray) -> FloatArray:
-    """X'X in double precision, (m, m), or (K, m, m) of rows (K, n, m)."""
+    """X'X of a pass in double precision, (m, m), or (K, m, m) of rows (K, n, m)."""
     X = X.astype(np.float64, copy=False)
     gram: FloatArray = np.matmul(X.swapaxes(-1, -2), X)
     return gram
 
 
 def is_accurate(W: FloatArray, gram: FloatArray, squares: FloatArray) -> bool:
-    """Return whether squares (K, L), the w'Cw of W (K, L, m), kept most of their digits."""
+    """Return whether a pass was accurate: squares (K, L), w'Cw of W, kept most of their digits."""
     # |C_ab| is at most the root of C_aa C_bb. So this is what w'Cw would be if no term of it took
     # anything away from another; a value far below it is a small difference of large numbers.
     scales = np.sqrt(np.diagonal(gram, axis1=-2, axis2=-1))  # (m,) or (K, m)

@@ -3,7 +3,7 @@ r"""The passes of `device_filters` for the joint loss, fused into three Triton k
 Between its two matrix products an evaluation reads :math:`H = W X^\top` three times and writes it
 once; activations and slopes are computed again from H each time and never stored:
 
-1. ``square_sums``: :math:`\sum_i F_{ji}^2` of each filter, hence :math:`t_j`;
+1. ``_square_sums``: :math:`\sum_i F_{ji}^2` of each filter, hence :math:`t_j`;
 2. ``row_factors``: of each row :math:`1 / r_i` and :math:`v_i = q_i / r_i^2`, and of each filter
    :math:`s_j`, hence the loss :math:`\sum_i q_i`;
 3. ``descend``: H is overwritten with
@@ -63,11 +63,11 @@ def _slope(h, f, activation: tl.constexpr):
 
 
 @triton.jit
-def square_sums(
+def _square_sums(
     H, phase, sums, n, L, rows_each,
     activation: tl.constexpr, epsilon: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
-    """Sum of F^2 of one filter over one part of the rows."""
+    """Fused kernel: the sum of F^2 of one filter over one part of the rows."""
     filter_, part = tl.program_id(0), tl.program_id(1)
     begin = part * rows_each
     end = tl.minimum(begin + rows_each, n)
@@ -90,7 +90,7 @@ def row_factors(
     activation: tl.constexpr, epsilon: tl.constexpr,
     FILTERS: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
-    """Factors of the rows of one part of one problem, and their sums."""
+    """Fused kernel: factors of the rows of one part of one problem, and their sums."""
     problem, part = tl.program_id(0), tl.program_id(1)
     begin = part * rows_each
     end = tl.minimum(begin + rows_each, n)
@@ -139,7 +139,10 @@ def descend(
     labeled: tl.constexpr, activation: tl.constexpr, epsilon: tl.constexpr,
     FILTERS: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
-    """Overwrite H, for a few filters and some of the rows, with the gradient with respect to it."""
+    """Fused kernel: overwrite H, of a few filters and some rows, with the gradient.
+
+    The gradient is that with respect to H.
+    """
     n_groups, n_parts = tl.cdiv(L, FILTERS), tl.cdiv(n, WIDTH)  # of filters, and of rows
     part, group = tl.program_id(0) % n_parts, tl.program_id(0) // n_parts % n_groups
     problem = tl.program_id(0) // (n_parts * n_groups)
@@ -170,16 +173,16 @@ def descend(
 
 
 def try_out(device: Any) -> None:
-    """Compile and run the smallest of the kernels."""
+    """Compile and run the smallest of the fused kernels."""
     H = torch.ones((1, 2), device=device)
     sums = torch.empty((1, 1), device=device)
-    square_sums[(1, 1)](H, H, sums, 2, 1, WIDTH, activation="abs", epsilon=0.0, WIDTH=WIDTH)
+    _square_sums[(1, 1)](H, H, sums, 2, 1, WIDTH, activation="abs", epsilon=0.0, WIDTH=WIDTH)
     if float(sums) != 2:
         raise RuntimeError(f"a sum of two ones came out as {float(sums)}")
 
 
 def takes(X: Array, n_filters: int, loss: str) -> bool:
-    """Return whether these kernels do what is asked."""
+    """Return whether the fused kernels do what is asked."""
     single = X.is_cuda and X.dtype == torch.float32
     return loss == "joint" and single and n_filters <= MAX_FILTERS
 
@@ -187,7 +190,7 @@ def takes(X: Array, n_filters: int, loss: str) -> bool:
 def fused_passes(
     activation: DeviceActivation, epsilon: float, norm_epsilon: float, xp: Any
 ) -> Passes:
-    """Return the passes over all rows for the joint loss, in single precision on CUDA."""
+    """Return the fused passes over all rows for the joint loss, in single precision on CUDA."""
 
     def passes(W: Array, problems: DeviceProblems) -> tuple[Array, Array]:
         (K, L, m), n = W.shape, problems.X.shape[0]
@@ -200,7 +203,9 @@ def fused_passes(
         H = W.reshape(K * L, m) @ problems.X.T
         parts, rows_each = _share_out(n, K * L, WIDTH)
         squares = empty(parts, K * L)
-        square_sums[(K * L, parts)](H, problems.phase, squares, n, L, rows_each, **how, WIDTH=WIDTH)
+        _square_sums[(K * L, parts)](
+            H, problems.phase, squares, n, L, rows_each, **how, WIDTH=WIDTH
+        )
         total = squares.sum(0, dtype=torch.float64).reshape(K, L) + norm_epsilon
         inverse = torch.where(total > 0, total, 1.0).rsqrt().to(W.dtype)
         inverse = torch.where(problems.there, inverse, 0.0)

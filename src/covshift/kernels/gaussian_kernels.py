@@ -13,7 +13,7 @@ TILE_ROWS = 1024  # a tile of 8 MB in double precision stays near the cache
 
 
 def rbf_kernel(bandwidths: FloatArray) -> Kernel:
-    """Return the mean of Gaussian kernels of the given bandwidths."""
+    """Return the Gaussian kernel of several bandwidths: the mean of the kernels of each."""
 
     def kernel(A: FloatArray, B: FloatArray) -> FloatArray:
         squares = squared_distances(A, B)
@@ -54,7 +54,7 @@ def squares_to_bases(rows: FloatArray, bases: FloatArray) -> FloatArray:
 
 
 def gaussian(squares: FloatArray, bandwidth: float) -> FloatArray:
-    """Return the basis functions of squared distances, of any shape."""
+    """Return the Gaussian kernels, as basis functions, of squared distances, of any shape."""
     # Divided twice: the square of a tiny bandwidth would be zero. Overflow means far away.
     with np.errstate(over="ignore"):
         values: FloatArray = squares / bandwidth
@@ -66,7 +66,9 @@ def gaussian(squares: FloatArray, bandwidth: float) -> FloatArray:
 def gaussian_mixture(
     rows: FloatArray, bases: FloatArray, coefficients: FloatArray, bandwidth: float
 ) -> FloatArray:
-    r""":math:`\sum_l \theta_l \varphi_l(x)` of rows (n, d), in tiles of rows.
+    r"""Return a mixture of Gaussian kernels, of rows (n, d), in tiles of rows.
+
+    It is :math:`\sum_l \theta_l \varphi_l(x)`.
 
     Coefficients are (b,), or (b, k) for k sums at once.
     """
@@ -99,7 +101,10 @@ SMALLEST_SHARE = 1e-12
 
 
 def nystrom_root(landmarks: FloatArray, bandwidth: float) -> FloatArray:
-    r""":math:`V \Lambda^{-1/2}` (r, q) of landmarks (r, d), for the q eigenvalues that count."""
+    r"""Return the root (r, q) of a Gaussian kernel by which landmarks (r, d) give features.
+
+    It is :math:`V \Lambda^{-1/2}`, for the q eigenvalues that count.
+    """
     values, vectors = np.linalg.eigh(gaussian(squares_to_bases(landmarks, landmarks), bandwidth))
     kept = values > SMALLEST_SHARE * values[-1]
     root: FloatArray = vectors[:, kept] / np.sqrt(values[kept])
@@ -109,7 +114,10 @@ def nystrom_root(landmarks: FloatArray, bandwidth: float) -> FloatArray:
 def nystrom_features(
     rows: FloatArray, landmarks: FloatArray, root: FloatArray, bandwidth: float
 ) -> FloatArray:
-    r""":math:`\Phi` (n, q) of rows (n, d), in tiles of rows."""
+    r"""Return Nyström features :math:`\Phi` (n, q) of a Gaussian kernel for rows (n, d).
+
+    They are computed in tiles.
+    """
     features = np.empty((len(rows), root.shape[1]))
     for start in range(0, len(rows), TILE_ROWS):
         part = slice(start, start + TILE_ROWS)
@@ -121,7 +129,10 @@ def nystrom_features(
 def nystrom_sum(
     rows: FloatArray, landmarks: FloatArray, root: FloatArray, bandwidth: float
 ) -> FloatArray:
-    r""":math:`\sum_j \varphi_j` (q,) over rows (n, d); their features are not kept."""
+    r"""Return the sum (q,) of a Gaussian kernel's Nyström features over rows (n, d).
+
+    It is :math:`\sum_j \varphi_j`; the features are not kept.
+    """
     total = np.zeros(len(landmarks))
     for start in range(0, len(rows), TILE_ROWS):
         part = slice(start, start + TILE_ROWS)
@@ -130,6 +141,9 @@ def nystrom_sum(
 
 
 def lost_nystrom_diagonal(features: FloatArray) -> FloatArray:
-    r""":math:`d` (n,) of features (n, q); rounding never makes it negative."""
+    r"""Return what Nyström features (n, q) lose of a Gaussian kernel's diagonal: :math:`d` (n,).
+
+    Rounding never makes it negative.
+    """
     lost: FloatArray = 1 - np.einsum("ij,ij->i", features, features)
     return np.maximum(lost, 0, out=lost)

@@ -62,7 +62,9 @@ class Scaling(NamedTuple):
 def fit_scaling(
     scores: FloatArray, codes: IntArray, weights: FloatArray, *, with_offsets: bool = True
 ) -> Scaling:
-    """Fit slope and offsets to scores (n, K) of rows with class numbers (n,), weights (n,).
+    """Fit the slope and offsets that turn scores (n, K) into probabilities, by known classes.
+
+    The rows have class numbers ``codes`` (n,) and ``weights`` (n,).
 
     Without offsets the order of the classes stays that of the scores.
     """
@@ -93,7 +95,7 @@ def fit_scaling(
 
 
 def scaled_probabilities(scores: FloatArray, scaling: Scaling) -> FloatArray:
-    """Return the probabilities (n, K) of scores (n, K)."""
+    """Return the probabilities (n, K) of classes, from scores (n, K)."""
     p: FloatArray = softmax(scaling.slope * scores + scaling.offsets, axis=1)
     return p
 
@@ -102,8 +104,8 @@ MAX_STEPS = 1000
 CONVERGED_SHARES = 1e-8  # change of the shares
 
 
-def estimate_shares(P: FloatArray, shares: FloatArray, prior: float = 0.0) -> FloatArray:
-    """Estimate the class shares (K,) of rows from probabilities P (n, K) made for ``shares``.
+def shares_from_probabilities(P: FloatArray, shares: FloatArray, prior: float = 0.0) -> FloatArray:
+    """Estimate, from probabilities P (n, K) made for ``shares``, the class shares (K,) of rows.
 
     ``prior`` is the weight of ``shares`` as a part of the number of rows. A class whose share is
     zero keeps it.
@@ -112,14 +114,14 @@ def estimate_shares(P: FloatArray, shares: FloatArray, prior: float = 0.0) -> Fl
     for _ in range(MAX_STEPS):
         previous = estimate
         ratios = np.divide(estimate, shares, out=np.zeros_like(shares), where=shares > 0)
-        estimate = (reweigh_classes(P, ratios).mean(axis=0) + prior * shares) / (1 + prior)
+        estimate = (reweigh_probabilities(P, ratios).mean(axis=0) + prior * shares) / (1 + prior)
         if np.abs(estimate - previous).max() <= CONVERGED_SHARES:
             break
     return estimate
 
 
-def reweigh_classes(P: FloatArray, ratios: FloatArray) -> FloatArray:
-    """Return the probabilities (n, K) with each class weighed by a ratio (K,)."""
+def reweigh_probabilities(P: FloatArray, ratios: FloatArray) -> FloatArray:
+    """Return probabilities (n, K) for other class shares: each class weighed by a ratio (K,)."""
     products = P * ratios
     totals = products.sum(axis=1, keepdims=True)
     reweighed: FloatArray = np.divide(products, totals, out=P.astype(np.float64), where=totals > 0)
@@ -127,12 +129,12 @@ def reweigh_classes(P: FloatArray, ratios: FloatArray) -> FloatArray:
 
 
 def class_shares(codes: IntArray, n_classes: int, weights: FloatArray | None = None) -> FloatArray:
-    """Return the shares (K,) of classes among rows, by number or by weight."""
+    """Return the prior probabilities (K,) of classes: their shares of rows, or of the weight."""
     counts = np.bincount(codes, weights=weights, minlength=n_classes)
     shares: FloatArray = counts / counts.sum()
     return shares
 
 
 def is_unbalanced(shares: FloatArray) -> bool:
-    """Return whether a class has less than half of an equal share."""
+    """Return whether a class is less than half as probable as among equal shares."""
     return bool(np.min(shares) < UNBALANCED / len(shares))

@@ -225,7 +225,7 @@ def rooms(buffer: FloatArray, *shapes: tuple[int, ...]) -> list[FloatArray]:
 
 
 def project(W: FloatArray, rows: Rows, out: FloatArray) -> FloatArray:
-    """Multiply a block of b rows by filters W (K, L, m): W X', into ``out`` (K, L, b)."""
+    """Multiply a row block of b rows by filters W (K, L, m): W X', into ``out`` (K, L, b)."""
     if rows.ndim == 3:
         return np.matmul(W, rows.swapaxes(-1, -2), out=out)
     flat = W.reshape(-1, W.shape[-1])
@@ -237,7 +237,7 @@ def project(W: FloatArray, rows: Rows, out: FloatArray) -> FloatArray:
 
 
 def project_back(dH: FloatArray, rows: Rows) -> FloatArray:
-    """Multiply a block of rows by gradients dH (K, L, b): the gradient with respect to W."""
+    """Multiply a row block by gradients dH (K, L, b): the gradient with respect to W."""
     if rows.ndim == 3:
         gradient: FloatArray = np.matmul(dH, rows)
         return gradient

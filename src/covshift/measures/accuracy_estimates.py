@@ -31,7 +31,11 @@ from scipy.special import entr
 from sklearn.utils import check_array, check_random_state
 
 from covshift.kernels.array_types import FloatArray, IntArray
-from covshift.kernels.probabilities import estimate_shares, fit_scaling, scaled_probabilities
+from covshift.kernels.probabilities import (
+    fit_scaling,
+    scaled_probabilities,
+    shares_from_probabilities,
+)
 from covshift.measures.sample_checks import check_weights
 from covshift.row_checks import check_rows
 from covshift.shared_docs import documented_like
@@ -51,7 +55,7 @@ def average_thresholded_confidence(
     score: Confidence = "max_confidence",
     predicted_source: Any = None,
 ) -> float:
-    r"""Estimate accuracy as the share of target rows above a threshold of confidence (ATC).
+    r"""Return the accuracy estimate ATC: the share of target rows above a confidence threshold.
 
     .. math::
 
@@ -123,7 +127,7 @@ def difference_of_confidences(
     predicted_source: Any = None,
     predicted_target: Any = None,
 ) -> float:
-    r"""Estimate a score as that of the source plus the change of mean confidence (DoC).
+    r"""Return the accuracy estimate DoC: that of the source plus the change of mean confidence.
 
     .. math::
 
@@ -182,7 +186,7 @@ def difference_of_confidences(
 def calibrated_confidence(
     P_target: Any, *, metric: Metric = "accuracy", predicted_target: Any = None
 ) -> float:
-    r"""Estimate a score from the confusion matrix that calibrated probabilities expect (CBPE).
+    r"""Return the accuracy estimate CBPE, by the confusion matrix of calibrated probabilities.
 
     .. math::
 
@@ -243,7 +247,7 @@ def importance_weighted_calibration(
     metric: Metric = "accuracy",
     predicted_target: Any = None,
 ) -> float:
-    r"""Estimate a score by probabilities calibrated on weighted source rows (PAPE).
+    r"""Return the accuracy estimate PAPE, by probabilities calibrated on weighted source rows.
 
     .. math::
 
@@ -311,7 +315,7 @@ def accuracy_under_class_shares(
     metric: Metric = "accuracy",
     predicted_source: Any = None,
 ) -> float:
-    r"""Estimate a score from the recalls on the source and the class shares of the target.
+    r"""Return an accuracy estimate: source recalls, weighed by the class shares of the target.
 
     .. math::
 
@@ -371,7 +375,7 @@ def accuracy_under_class_shares(
 def transported_confidence(
     y_source: Any, P_target: Any, *, max_rows: int = 1000, random_state: Any = 0
 ) -> float:
-    r"""Estimate accuracy by transport of target probabilities to source labels (COT).
+    r"""Return the accuracy estimate COT, by transport of target probabilities to source labels.
 
     .. math::
 
@@ -541,7 +545,9 @@ def _estimate_present_shares(P: FloatArray, counts: IntArray) -> FloatArray:
     # A row with no probability for any known class cannot contribute to their shares.
     P_present = P_present[P_present.sum(axis=1) > 0]
     shares = np.zeros(len(counts))
-    shares[present] = estimate_shares(P_present, source_shares) if len(P_present) else source_shares
+    shares[present] = (
+        shares_from_probabilities(P_present, source_shares) if len(P_present) else source_shares
+    )
     return shares
 
 

@@ -153,7 +153,7 @@ def score_predictions(y_true: Any, y_pred: Any, domain: Any = None) -> dict[str,
 
 
 def paired_gain(y_true: Any, y_pred: Any, y_other: Any, objective: str) -> dict[str, float]:
-    """Return how much better one model is than another on the same rows.
+    """Return how much better one model scores than another on the same labeled rows.
 
     Parameters
     ----------
@@ -289,7 +289,7 @@ def score_numbers(y_true: Any, y_pred: Any, domain: Any = None) -> dict[str, Any
 
 
 def number_gain(y_true: Any, y_pred: Any, y_other: Any, objective: str) -> Figure:
-    """Return how much better one model predicts numbers than another on the same rows.
+    """Return how much better one model scores than another on the same rows labeled by numbers.
 
     Parameters
     ----------

@@ -98,7 +98,7 @@ def mmd(
     0.101
     """
     A, B = check_two_samples(A, B, min_rows=2 if unbiased else 1)
-    A, B, resolved = resolve_kernel(A, B, kernel, bandwidth)
+    A, B, resolved = _resolve_kernel(A, B, kernel, bandwidth)
     return _mmd_squared(A, B, resolved, unbiased=unbiased)
 
 
@@ -155,7 +155,7 @@ def approximate_mmd(
     if block_size < 2:
         raise ValueError(f"block_size must be at least 2, got {block_size}.")
     rng = check_random_state(random_state)
-    A, B, resolved = resolve_kernel(A, B, kernel, bandwidth)
+    A, B, resolved = _resolve_kernel(A, B, kernel, bandwidth)
     n_blocks = max(1, min(len(A), len(B)) // block_size)
     parts = zip(
         np.array_split(rng.permutation(len(A)), n_blocks),
@@ -207,7 +207,7 @@ def median_bandwidth(A: Any, B: Any, *, max_rows: int = MEDIAN_ROWS) -> float:
     return median or 1.0
 
 
-def resolve_kernel(
+def _resolve_kernel(
     A: FloatArray, B: FloatArray, kernel: Any, bandwidth: Any
 ) -> tuple[FloatArray, FloatArray, Kernel]:
     """Return the samples as the kernel takes them, and the kernel as a function.
@@ -311,7 +311,7 @@ def mmd_test(
     if n_permutations < 1:
         raise ValueError(f"n_permutations must be at least 1, got {n_permutations}.")
     rng = check_random_state(random_state)
-    A, B, resolved = resolve_kernel(A, B, kernel, bandwidth)
+    A, B, resolved = _resolve_kernel(A, B, kernel, bandwidth)
     rows = np.concatenate([A, B])
     n, total = len(A), len(rows)
     member = np.zeros((total, n_permutations + 2))  # column 0: as observed; the last: all rows
@@ -433,7 +433,7 @@ def mmd_change(
         for n in (len(A), len(B))
     ]
     resampled = [
-        _resampled_mmd(*resolve_kernel(first, second, kernel, bandwidth), *counts)
+        _resampled_mmd(*_resolve_kernel(first, second, kernel, bandwidth), *counts)
         for first, second in ((A, B), (Z_A, Z_B))
     ]
     usable = resampled[0] > 0

@@ -34,8 +34,8 @@ def _check_alternative(alternative: str) -> None:
         )
 
 
-def check_trial_values(values: Any, name: str) -> FloatArray:
-    """Return one finite number per trial, shape (n,)."""
+def _check_trial_values(values: Any, name: str) -> FloatArray:
+    """Check values of paired trials: return one finite number per trial, shape (n,)."""
     array: FloatArray = column_or_1d(
         check_array(values, dtype=np.float64, ensure_2d=False, input_name=name)
     )
@@ -43,7 +43,7 @@ def check_trial_values(values: Any, name: str) -> FloatArray:
 
 
 def check_trial_labels(labels: Any, name: str) -> Any:
-    """Return one class or group per trial, of any type but with none missing, shape (n,)."""
+    """Check labels of paired trials: one class or group each, none missing, shape (n,)."""
     array = column_or_1d(check_array(labels, dtype=None, ensure_2d=False, input_name=name))
     if array.dtype.kind == "O" and any(label is None for label in array):
         raise ValueError(f"{name} has missing entries (None).")
@@ -52,7 +52,7 @@ def check_trial_labels(labels: Any, name: str) -> Any:
 
 def _cluster_means(values: Any, groups: Any) -> FloatArray:
     """Return the mean value of each group, shape (G,), with G at least two."""
-    numbers = check_trial_values(values, "differences")
+    numbers = _check_trial_values(values, "differences")
     labels = check_trial_labels(groups, "groups")
     check_consistent_length(numbers, labels)
     names, members = np.unique(labels, return_inverse=True)
@@ -188,7 +188,7 @@ def paired_wilcoxon(a: Any, b: Any, *, alternative: Alternative = "two-sided") -
     0.867
     """
     _check_alternative(alternative)
-    first, second = check_trial_values(a, "a"), check_trial_values(b, "b")
+    first, second = _check_trial_values(a, "a"), _check_trial_values(b, "b")
     if len(first) != len(second):
         raise ValueError(f"a and b must be pairs, got {len(first)} and {len(second)} scores.")
     differences = first - second
@@ -502,7 +502,7 @@ def holm(pvalues: Any) -> FloatArray:
 
 
 def mean_and_standard_error(values: Any) -> tuple[float, float]:
-    r"""Return the mean of independent values, and its standard error.
+    r"""Return the mean of independent values, such as paired differences, and its standard error.
 
     .. math::
 
@@ -534,7 +534,7 @@ def mean_and_standard_error(values: Any) -> tuple[float, float]:
     >>> mean_and_standard_error([1.0, 2.0, 3.0, 6.0])
     (3.0, 1.0801234497346435)
     """
-    array = check_trial_values(values, "values")
+    array = _check_trial_values(values, "values")
     # NumPy warns of one value; NaN is the documented answer, not an accident.
     error = array.std(ddof=1) / np.sqrt(len(array)) if len(array) > 1 else np.nan
     return float(array.mean()), float(error)

@@ -51,7 +51,7 @@ def check_two_samples(
 
 
 def check_distances(A: FloatArray, B: FloatArray) -> None:
-    """Refuse two samples between whose rows a squared distance may overflow."""
+    """Check two samples: refuse those between whose rows a squared distance may overflow."""
     largest = max(float(np.abs(A).max(initial=0)), float(np.abs(B).max(initial=0)))
     limit = float(np.sqrt(np.finfo(A.dtype).max / (4 * max(A.shape[1], 1))))
     if largest > limit:
@@ -79,7 +79,7 @@ def _draw(sample: Any, name: str) -> Any:
 
 
 def check_weights(weights: Any, n_rows: int, name: str = "weights") -> FloatArray:
-    """Return weights as a non-negative array (n,) with a positive sum."""
+    """Check weights on a sample: return a non-negative array (n,) with a positive sum."""
     array: FloatArray = check_array(weights, dtype=np.float64, ensure_2d=False, input_name=name)
     if array.shape != (n_rows,):
         raise ValueError(

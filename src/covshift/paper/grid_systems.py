@@ -224,12 +224,12 @@ def _learn(build: Callable[[Setting, int, int], Any]) -> Any:
 
 
 def sparse_filter(setting: Setting, n_rows: int, random_state: int) -> Any:
-    """SF of a setting."""
+    """Make an SF of one setting of a grid."""
     return SparseFiltering(setting["L"], **FILTER, random_state=random_state)
 
 
 def periodic_filter(setting: Setting, n_rows: int, random_state: int) -> Any:
-    """PSF of a setting."""
+    """Make a PSF of one setting of a grid."""
     return PeriodicSparseFiltering(
         setting["L"] + UNLABELLED_FEATURES,
         n_unlabelled_components=UNLABELLED_FEATURES,
@@ -241,7 +241,7 @@ def periodic_filter(setting: Setting, n_rows: int, random_state: int) -> Any:
 
 
 def autoencoder(setting: Setting, n_rows: int, random_state: int) -> Any:
-    """DAE of a setting; as many epochs as make its number of mini-batches."""
+    """Make a DAE of one setting of a grid; its epochs make the number of mini-batches."""
     batches_per_epoch = math.ceil(n_rows / BATCH_SIZE)
     return DenoisingAutoencoder(
         setting["L"],

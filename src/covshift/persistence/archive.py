@@ -140,7 +140,10 @@ TEXTS = re.compile(rb'"(?:[^"\\]++|\\.)*+"')
 
 
 def check_array(archive: ZipFile, name: str) -> tuple[int, ...]:
-    """Refuse an array whose header declares other than what follows, or objects; else its shape."""
+    """Refuse an array of the archive whose header declares other than what follows, or objects.
+
+    Return its shape.
+    """
     with archive.open(name) as file:
         read_header = {
             (1, 0): npy.read_array_header_1_0,

@@ -90,7 +90,7 @@ def unpack_boosted(model: Any) -> Any:
 
 
 def stored_is_sound(stored: StoredModel) -> bool:
-    """Whether the trees of a stored model point nowhere outside of themselves and the rows."""
+    """Whether a stored boosted model's trees point nowhere outside of themselves and the rows."""
     return (
         stored.library in LIBRARIES
         and stored.class_name in (None, *LIBRARIES[stored.library].class_names)

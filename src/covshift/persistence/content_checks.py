@@ -124,7 +124,7 @@ def _type_name(value: Any) -> str:
 def nodes_are_sound(
     inner: BoolArray, sides: tuple[Any, Any], features: Any, n_features: int
 ) -> bool:
-    """Whether every inner node's children come after it, and its feature is one that rows have."""
+    """Check whether inner nodes' children come after them, with features that rows have."""
     parents = np.flatnonzero(inner)
     return all(
         bool(((side[inner] > parents) & (side[inner] < len(inner))).all()) for side in sides
@@ -393,7 +393,7 @@ def check_contents(model: Any, trusted: Collection[str] = ()) -> None:
 
 
 def forged(part: Any) -> ModelFileError:
-    """Return the error for a part that is not as `save` writes it."""
+    """Return the error for contents that are not as `save` writes them."""
     return ModelFileError(
         f"Its {type(part).__name__} is inconsistent: the file is forged or damaged."
     )

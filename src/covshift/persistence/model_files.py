@@ -235,7 +235,7 @@ def load(
 
 
 def read_card(path: str | PathLike[str], *, max_bytes: int = MAX_UNPACKED_BYTES) -> dict[str, Any]:
-    """Read the card of a model file; needs no extra, and builds no model.
+    """Read a model file's card alone; needs no extra, and builds no model.
 
     Parameters
     ----------
@@ -309,7 +309,7 @@ def _untrusted_in(skops: Any, content: bytes, trusted: Sequence[str]) -> list[st
 
 
 def explain_untrusted(names: Sequence[str], trust: str, where: str) -> str:
-    """Say which types are not trusted, and how to trust them.
+    """Say which types in a model file are not trusted, and how to trust them.
 
     ``trust`` is what to write, which is shown for types of installed plug-ins only: a line to copy
     must not come from the file. ``where`` says where to name other types.
@@ -386,7 +386,7 @@ def is_model_file(path: str | PathLike[str]) -> bool:
 
 
 def import_skops() -> Any:
-    """Import skops, or say which extra is missing."""
+    """Import skops, which model files are read and written with, or say which extra is missing."""
     try:
         import skops.io
     except ImportError as error:

@@ -119,7 +119,7 @@ MOVED = {
 
 
 def follow_moves(content: io.BytesIO) -> io.BytesIO:
-    """Return an unpacked archive whose schema names types and versions as they are now."""
+    """Return an archive whose schema, to be audited, has types and versions as they are now."""
     with ZipFile(content) as archive:
         schema = json.loads(archive.read(SCHEMA))
         # Both walk the whole schema.

@@ -31,14 +31,14 @@ from covshift.kernels.array_types import FloatArray
 from covshift.kernels.probabilities import (
     class_shares,
     fit_scaling,
-    reweigh_classes,
+    reweigh_probabilities,
     scaled_probabilities,
 )
 from covshift.predictors.adapter_steps import check_rowwise, last_step, uses_target_rows
 from covshift.predictors.class_proportions import (
     SHARE_PRIOR,
     TARGET,
-    fit_held_out_scaling,
+    fit_proportion_scaling,
     ratios_by_domain,
     ratios_of_rows,
     share_ratios,
@@ -57,7 +57,7 @@ from covshift.predictors.held_out_rows import (
     HeldOutRows,
     check_keepable,
     cross_fit,
-    draw_kept,
+    draw_held_out_rows,
     kept_features,
 )
 from covshift.predictors.objectives import (
@@ -364,7 +364,7 @@ class AdaptedEstimator(DomainRequests, BaseEstimator):
             return  # too few rows to fit a model without some of them
         by_domain = np.unique(domains.sample_domain[held], return_inverse=True)[1].ravel()
         # Of each domain and class about its share.
-        chosen = draw_kept(by_domain * (strata.max() + 1) + strata)
+        chosen = draw_held_out_rows(by_domain * (strata.max() + 1) + strata)
         held, y = held[chosen], y[chosen]
         said = cross_fit(
             adapter,
@@ -450,7 +450,10 @@ SOURCE, ESTIMATED = "source", "estimated"
 
 
 def estimator_has(method):
-    """Return a check for `available_if`: whether the estimator, fitted or given, has a method."""
+    """Return a check for `available_if`: whether an adapted estimator has a method.
+
+    The estimator is the fitted one, or the one given.
+    """
 
     def check(self):
         return hasattr(getattr(self, "estimator_", None) or self._base_estimator(), method)
@@ -663,7 +666,7 @@ class AdaptedClassifier(SetPredictor, ScoredClassifier, AdaptedEstimator):
         if self.class_shares != ESTIMATED:
             return
         self._source_shares = self.class_shares_
-        self._scaling = fit_held_out_scaling(
+        self._scaling = fit_proportion_scaling(
             adapter, self._base_estimator(), X, labels, domains, weights
         )
         # Shares of each target domain over those of the source: see `class_proportions`.
@@ -697,7 +700,7 @@ class AdaptedClassifier(SetPredictor, ScoredClassifier, AdaptedEstimator):
     def _reweighed(self, X, domain):
         P = self._calibrated(X, domain)
         ratios = ratios_of_rows(self._share_ratios, domain, X.shape[0], len(self.classes_))
-        return P if ratios is None else reweigh_classes(P, ratios)
+        return P if ratios is None else reweigh_probabilities(P, ratios)
 
     def _check_estimator(self, estimator):
         super()._check_estimator(estimator)

@@ -9,19 +9,22 @@ from covshift.adapters.source_standard_scaler import SourceStandardScaler
 
 
 def does_adapt(adapter: Any, estimator: Any = None) -> bool:
-    """Return whether a candidate does anything about the target: scaling by the source does not."""
+    """Return whether an adapter or its estimator does anything about the target.
+
+    Scaling by the source does not.
+    """
     scales = all(isinstance(step, SourceStandardScaler) for step in steps_of(adapter))
     return not scales or uses_target_rows(estimator)
 
 
 def uses_target_rows(estimator: Any) -> bool:
-    """Whether an estimator, or the last step of a pipeline, is fitted to target rows, too."""
+    """Return whether an estimator, or the last step of a pipeline, adapts: uses target rows."""
     last = last_step(estimator)
     return bool(getattr(last, "uses_target_rows", False))
 
 
 def check_rowwise(adapter: Any) -> None:
-    """Refuse an adapter for which a row depends on the other rows of the call."""
+    """Refuse an adapter with a step for which a row depends on other rows of the call."""
     for step in steps_of(adapter):
         if getattr(step, "normalization", None) == "batch":
             raise ValueError(
@@ -31,7 +34,7 @@ def check_rowwise(adapter: Any) -> None:
 
 
 def source_weights(adapter: Any) -> Any:
-    """Return the weights of the source rows, from an adapter that ends in weighing them."""
+    """Return the weights of the source rows, from an adapter whose last step weighs them."""
     step = last_step(adapter)
     return step.weights_ if weighs(step) else None
 
@@ -48,7 +51,7 @@ def steps_of(adapter: Any) -> Any:
 
 
 def last_step(adapter: Any) -> Any:
-    """Return the last of the steps, or None if there is none."""
+    """Return the last of an adapter's steps, or None if there is none."""
     return next(reversed([*steps_of(adapter)]), None)
 
 

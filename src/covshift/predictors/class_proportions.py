@@ -12,7 +12,7 @@ import numpy as np
 
 from covshift.domains import FitDomains
 from covshift.kernels.array_types import BoolArray, FloatArray, IntArray
-from covshift.kernels.probabilities import Scaling, estimate_shares, fit_scaling
+from covshift.kernels.probabilities import Scaling, fit_scaling, shares_from_probabilities
 from covshift.predictors.fit_and_predict import class_logits
 from covshift.predictors.held_out_rows import cross_fit
 
@@ -25,18 +25,18 @@ MIN_SHARE_ROWS = 30  # in a target domain, for class proportions of its own
 
 
 def share_ratios(P: FloatArray, shares: FloatArray, prior: float = 0.0) -> FloatArray:
-    """Ratios (K,) of the class shares of rows to ``shares`` (K,), which P (n, K) is made for.
+    """Ratios (K,) of the class proportions of rows to ``shares`` (K,), which P (n, K) is for.
 
     1 for a class whose share is zero. See `covshift.kernels.probabilities` for ``prior``.
     """
-    estimate = estimate_shares(P, shares, prior)
+    estimate = shares_from_probabilities(P, shares, prior)
     return np.divide(estimate, shares, out=np.ones_like(shares), where=shares > 0)
 
 
 def ratios_by_domain(
     domain: IntArray, estimate: Callable[[BoolArray], FloatArray]
 ) -> dict[str, FloatArray]:
-    """Return the ratios of all target rows, and of each domain with enough rows.
+    """Return the ratios of class proportions of all target rows, and of domains with enough.
 
     Parameters
     ----------
@@ -53,7 +53,9 @@ def ratios_by_domain(
 def ratios_of_rows(
     ratios: Mapping[str, FloatArray], domain: Any, n_samples: int, n_classes: int
 ) -> FloatArray | None:
-    """Return the ratios (n, K) for rows of these domains, or (K,) for all; None: there are none.
+    """Return the ratios of class proportions (n, K) for rows of these domains, or (K,) for all.
+
+    None, if there are none.
 
     Source rows have ratios of 1; ``domain`` None: all rows are of the target.
     """
@@ -69,10 +71,10 @@ def ratios_of_rows(
     return found
 
 
-def fit_held_out_scaling(
+def fit_proportion_scaling(
     adapter: Any, estimator: Any, X: Any, labels: Any, domains: FitDomains, weights: Any = None
 ) -> Scaling:
-    """Fit, for class proportions, what turns logits into probabilities, on held-out source rows.
+    """Fit the scaling of logits to probabilities by which class proportions are estimated.
 
     Labeled source rows are dealt into three folds, by class and with a fixed seed. A clone of the
     candidate is fitted without each fold, and to everything else. Parameters as in

@@ -81,7 +81,7 @@ def fit_candidate(
     label_kind: Literal["class", "number"] = "class",
     sample_weight: Any = None,
 ) -> FittedCandidate:
-    """Fit clones of an adapter and of an estimator on top of it.
+    """Fit a candidate: clones of an adapter and of an estimator on top of it.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def fit_candidate(
 def predict_candidate(
     fitted: FittedCandidate, method: str, X: Any, sample_domain: Any = None
 ) -> Any:
-    """Return what a method of the estimator says of rows, each as a row of its domain.
+    """Predict with a fitted candidate: what a method says of rows, each as one of its domain.
 
     For rows that are represented already, the adapter is None.
     """
@@ -181,7 +181,7 @@ def class_logits(
 def adapt_rows(
     adapter: Any, X: Any, classes: Any, domains: FitDomains, *, keep_all: bool = False
 ) -> AdaptedRows:
-    """Fit a clone of an adapter and represent the labeled rows, or all of them.
+    """Fit a clone of a candidate's adapter and represent the labeled rows, or all of them.
 
     ``classes`` are those of the labeled rows; None: the adapter is fitted without labels.
     """
@@ -209,7 +209,7 @@ def adapt_rows(
 def fit_estimator(
     estimator: Any, adapted: AdaptedRows, labels: Any, sample_weight: Any = None
 ) -> Any:
-    """Return a clone of an estimator, fitted to adapted rows with their weights."""
+    """Fit a clone of a candidate's estimator to adapted rows with their weights."""
     domains = adapted.domains
     weights = _combine_weights(sample_weight, adapted.importance, domains)
     if adapted.importance is not None and is_classifier(estimator):
@@ -236,7 +236,7 @@ def fit_estimator(
 
 
 def problem_size(X: Any, n_classes: int, sample_domain: IntArray) -> Size:
-    """Return the size of a problem, by which adapters of the registry are set up.
+    """Return the size of the problem to fit to, by which adapters of the registry are set up.
 
     Rows in blocks, sparse rows and rows that are not numbers count as spread by one.
     """
@@ -289,7 +289,7 @@ def _keep_every_class(weights: Any, labels: Any) -> Any:
 
 
 def fit_adapter(adapter: Any, X: Any, y: Any, **domains: Any) -> None:
-    """Fit an adapter in place."""
+    """Fit a candidate's adapter in place."""
     last = last_step(adapter)
     for step in steps_of(adapter):
         if not hasattr(step, "transform") and not (weighs(step) and step is last):
@@ -321,7 +321,7 @@ def fit_adapter(adapter: Any, X: Any, y: Any, **domains: Any) -> None:
 
 
 def represent(adapter: Any, X: Any, **domains: Any) -> Any:
-    """Return rows as a fitted adapter represents them; one that weighs leaves them alone."""
+    """Represent rows by a fitted adapter, to predict from; one that weighs leaves them alone."""
     for step in steps_of(adapter):
         if not domains and isinstance(step, DomainTransformer):
             # Nothing to hand on. Asking what it wants takes longer than transforming one row.
@@ -364,7 +364,7 @@ def _represent_some(
 
 
 def adapt_target_of(adapter: Any, X: Any, domain: Any) -> Any:
-    """Return a copy of a fitted adapter that has learned a new target domain."""
+    """Fit a copy of a candidate's fitted adapter to a new target domain, and return it."""
     # A step that fails must leave the fitted adapter as it was, with all of its steps at one state.
     adapter = deepcopy(adapter)
     if not any(knows_domains(step) for step in steps_of(adapter)):

@@ -59,7 +59,7 @@ class NoHeldOutRowsError(ValueError):
 
 
 def check_keepable(X: Any) -> None:
-    """Refuse rows in memory that cannot be compared with later ones: sparse, or not numbers."""
+    """Refuse rows in memory that cannot be kept, held out, for later: sparse, or not numbers."""
     if sparse.issparse(X):
         raise ValueError(NOT_KEEPABLE)
     try:
@@ -72,13 +72,13 @@ def check_keepable(X: Any) -> None:
 
 
 def kept_features(X: Any) -> FloatArray:
-    """Return rows as numbers; a missing value stays one."""
+    """Return rows as a model keeps them, as numbers; a missing value stays one."""
     rows: FloatArray = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
     return rows
 
 
-def draw_kept(strata: IntArray, seed: int = 0) -> IntArray:
-    """Return the numbers of at most `MAX_KEPT` rows, of each stratum about its share."""
+def draw_held_out_rows(strata: IntArray, seed: int = 0) -> IntArray:
+    """Return the numbers of at most `MAX_KEPT` held-out rows, of each stratum about its share."""
     if len(strata) <= MAX_KEPT:
         return np.arange(len(strata))
     return draw_rows(strata, MAX_KEPT, np.random.RandomState(seed))
@@ -97,7 +97,7 @@ def cross_fit(
     label_kind: Literal["class", "number"] = "class",
     sample_weight: Any = None,
 ) -> FloatArray:
-    """Return predictions of rows by fits that left these rows out.
+    """Return predictions of held-out rows by fits that left these rows out.
 
     The rows ``held`` are dealt into three folds, by stratum and with a fixed seed. A clone of the
     candidate is fitted without each fold, and to everything else. Parameters as in

@@ -238,7 +238,7 @@ class Aligned(NamedTuple):
 
 
 def align(design: Design, start: FloatArray, U: FloatArray) -> Aligned:
-    """Return the coefficients with alignment, from those without, ``start`` (q, C)."""
+    """Return the classifier's coefficients with joint alignment, from those without (q, C)."""
     V = design.fit(U)
     UK = U.T @ design.functions
     correction = solve(np.eye(U.shape[1]) + UK @ V, UK)

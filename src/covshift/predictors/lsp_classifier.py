@@ -80,7 +80,7 @@ class Fold(NamedTuple):
 def fit_lsp_coefficients(
     P: FloatArray, class_weights: FloatArray, regularization: float
 ) -> FloatArray:
-    """Return the coefficients (b, C) from basis functions (n, b)."""
+    """Return the coefficients (b, C) of the LSP classifier from basis functions (n, b)."""
     H, h = _sums(P, class_weights)
     total = class_weights.sum()
     H /= total
@@ -90,7 +90,10 @@ def fit_lsp_coefficients(
 
 
 def class_probabilities(values: FloatArray, shares: FloatArray) -> FloatArray:
-    r"""Probabilities (..., C) from :math:`\theta_c^\top \varphi(x)` and class shares (C,)."""
+    r"""Probabilities (..., C) of the LSP classifier, from :math:`\theta_c^\top \varphi(x)`.
+
+    They are made for class shares (C,).
+    """
     q = np.maximum(values, 0)
     # Scaled by the largest first: a sum of tiny numbers keeps its digits.
     largest = q.max(axis=-1, keepdims=True)

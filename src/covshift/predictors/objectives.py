@@ -35,7 +35,9 @@ NAMES = {
 
 
 def decide_classes(P: FloatArray, objective: Any, shares: FloatArray) -> IntArray:
-    """Return the class numbers (n,) of rows with probabilities P (n, K) made for ``shares`` (K,).
+    """Decide for an objective the class numbers (n,) of rows with probabilities P (n, K).
+
+    P is made for ``shares`` (K,).
 
     Any objective but "balanced_accuracy", a user's function included, takes the most probable
     class.

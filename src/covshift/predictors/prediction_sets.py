@@ -197,7 +197,7 @@ class Rule(NamedTuple):
 def conformal_thresholds(
     scores: FloatArray, weights: FloatArray, new_weights: FloatArray, alpha: float
 ) -> FloatArray:
-    """Return the largest score (n_new,) that is still in the set of each new row.
+    """Return the largest score (n_new,) that is still in the prediction set of each new row.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ def conformal_thresholds(
 
 
 def class_sets(scores: FloatArray, rule: Rule, X: FloatArray, P: FloatArray) -> BoolArray:
-    """Return the sets (n_new, K) of new rows X with probabilities P (n_new, K)."""
+    """Return the prediction sets (n_new, K) of new rows X with probabilities P (n_new, K)."""
     included: BoolArray = np.zeros(P.shape, dtype=bool)
     for one in rule.weightings:
         # A class is left out only where every assumption leaves it out. So the promise holds if one
@@ -243,7 +243,9 @@ def _log_odds(P: FloatArray) -> FloatArray:
 def judge_shift(
     held: HeldOutRows, X_target: FloatArray, alpha: float, P_target: FloatArray | None = None
 ) -> Rule:
-    """Decide how held-out rows are weighed, and whether coverage is promised: see the module.
+    """Decide, for prediction sets, how held-out rows are weighed, and if coverage is promised.
+
+    See the module.
 
     Parameters
     ----------
@@ -259,14 +261,14 @@ def judge_shift(
 
 
 def margin_of(names: Sequence[str]) -> float:
-    """Return the share of alpha that the rules take: less than all, if they weigh rows."""
+    """Return the share of alpha that the rules of sets take: less than all, if they weigh rows."""
     return 1.0 if names == [UNWEIGHTED] else MARGIN
 
 
 def gather_evidence(
     held: HeldOutRows, X_target: FloatArray, P_target: FloatArray | None, alpha: float
 ) -> tuple[Evidence, dict[str, Weighting]]:
-    """Return what the rows tell of the shift, and the weights under each assumption.
+    """Return what prediction sets take of the shift, and the weights under each assumption.
 
     Parameters as in `judge_shift`. With too few rows nothing is tested.
     """
@@ -410,7 +412,7 @@ def without_gaps(*samples: FloatArray) -> list[FloatArray]:
 
 
 def check_held_out(model: Any, alpha: Any) -> HeldOutRows:
-    """Return the held-out rows of a model; refuse one without, and an alpha beyond 0 to 1."""
+    """Return a model's rows for prediction sets; refuse one without, and alpha beyond 0 to 1."""
     check_number("alpha", alpha, minimum=0.0, maximum=1.0, closed="neither")
     held: HeldOutRows | None = getattr(model, "held_out_", None)
     if held is None:

@@ -223,7 +223,7 @@ def make_section(
     tables: Sequence[Table] = (),
     figures: Sequence[Figure] = (),
 ) -> Section:
-    """Gather what a section says; it is shown in the order of the parameters."""
+    """Gather what a section of a document says; it is shown in the order of the parameters."""
     return {
         "id": section_id, "title": title, "paragraphs": paragraphs, "tables": tables,
         "figures": figures,
@@ -233,7 +233,7 @@ def make_section(
 def make_table(
     table_id: str, caption: str, columns: Sequence[Column], rows: Sequence[Row]
 ) -> Table:
-    """Make a table; its id is part of the name of its CSV file."""
+    """Make a table of a document; its id is part of the name of its CSV file."""
     return {"id": table_id, "caption": caption, "columns": columns, "rows": rows}
 
 
@@ -263,7 +263,7 @@ def make_cell(
     help: str = "",
     evidence: str | None = None,
 ) -> FullCell:
-    """Make a cell that has more than a text or a number to say."""
+    """Make a cell of a document that has more than a text or a number to say."""
     given = {"text": text, "mark": mark, "help": help or None, "evidence": evidence}
     cell = {name: part for name, part in given.items() if part is not None}
     return cast(FullCell, cell if value is _NOT_GIVEN else cell | {"value": value})
@@ -272,7 +272,7 @@ def make_cell(
 def make_figure(
     figure_id: str, caption: str, alt: str, *, png: bytes | None = None, chart: Chart | None = None
 ) -> Figure:
-    """Make a figure from a PNG that is drawn already, or from a chart that the page draws."""
+    """Make a document's figure from a PNG drawn already, or from a chart that the page draws."""
     figure: Figure = {"id": figure_id, "caption": caption, "alt": alt}
     if (png is None) == (chart is None):
         raise ValueError(f"figure {figure_id!r} must have either png or chart, one of them.")
@@ -283,7 +283,7 @@ def make_figure(
 
 
 def full_cell(cell: Cell) -> FullCell:
-    """Return any kind of cell as a dict."""
+    """Return any kind of cell of a document as a dict."""
     if cell is None:
         return {}
     if isinstance(cell, Mapping):
@@ -304,7 +304,7 @@ def shown_text(cell: FullCell, column: Column) -> str:
 
 
 def sort_value(cell: FullCell) -> Number | str | None:
-    """Return what a cell sorts by; None, which sorts last, for NaN as well."""
+    """Return what a document's cell sorts by; None, which sorts last, for NaN as well."""
     value: Any = cell["value"] if "value" in cell else cell.get("text") or cell.get("mark")
     if is_number(value):
         value = plain_number(value)
@@ -318,7 +318,7 @@ def plain_number(value: Number) -> Number:
 
 
 def format_number(value: Number, digits: int | None = None) -> str:
-    """Return a number as shown: whole ones whole, others with ``digits`` decimals.
+    """Return a number as a document shows it: whole ones whole, others with ``digits`` decimals.
 
     Without ``digits``, with four significant ones.
 

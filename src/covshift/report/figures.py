@@ -73,7 +73,7 @@ def label_axes(axes: Axes, title: str = "", x: str = "", y: str = "", smaller: i
 def draw_planes(
     panels: Mapping[str, Mapping[str, npt.NDArray[Any]]], axis_names: tuple[str, str]
 ) -> Figure:
-    """Draw rows of several kinds in the plane, one panel beside the other.
+    """Draw a report's rows of several kinds in the plane, one panel beside the other.
 
     A panel maps kinds of rows to arrays of shape (n, 2). Every kind has its color and shape; of
     each, the first 400 rows are drawn.

@@ -53,7 +53,7 @@ def write_document(
 
 
 def document_json(document: Document) -> str:
-    """Return the document without its pictures as JSON.
+    """Return the document without its pictures as JSON, for a file.
 
     Numbers are numbers. JSON has no NaN, which becomes null, and no infinities, which become the
     texts "Infinity" and "-Infinity".
@@ -67,7 +67,7 @@ def document_json(document: Document) -> str:
 
 
 def table_csv(table: Table) -> str:
-    """Return a table as CSV, with the keys of its columns as header.
+    """Return a table of a document as the CSV of a file, with the keys of its columns as header.
 
     A cell gives its value, or else its text, or else its mark. Where cells of a column have a
     text or a mark beside that, columns named ``key [text]`` and ``key [mark]`` follow it.
@@ -104,7 +104,7 @@ def document_markdown(document: Document) -> str:
 
 
 def table_markdown(table: Table) -> str:
-    """Return a table with its caption as Markdown.
+    """Return a table of a document with its caption as Markdown, for a file.
 
     Examples
     --------

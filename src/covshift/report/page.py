@@ -54,7 +54,7 @@ LONGEST = 60  # leaves room for a prefix and a number in names of files
 
 
 def unique_slugs(ids: Iterable[str]) -> dict[str, str]:
-    """Map the ids of a page to names of ASCII letters, digits, ``.``, ``_`` and ``-``.
+    """Map the ids of an HTML page to names of ASCII letters, digits, ``.``, ``_`` and ``-``.
 
     Names that differ in capitals alone are equal, as on some file systems.
 
@@ -128,7 +128,7 @@ def render_page(document: Document, *, max_bytes: int = MAX_PAGE_BYTES) -> str:
 
 
 def show_cell(cell: Cell, column: Column) -> ShownCell:
-    """Return what the template needs to know of a cell of any kind."""
+    """Return what the page's template needs to know of a cell of any kind."""
     full = full_cell(cell)
     text = shown_text(full, column)
     mark = full.get("mark")

@@ -378,7 +378,7 @@ def _with_errors(
 
 
 def grade(certainty: float, determinable: bool) -> Confidence:
-    """Return a probability in words; it is low where the data cannot tell."""
+    """Grade the confidence of an assessment; it is low where the data cannot tell."""
     if not determinable or certainty < MODERATE:
         return "low"
     return "high" if certainty >= HIGH else "moderate"
@@ -449,7 +449,7 @@ def score_labeled_numbers(views: Views, values: FloatArray) -> LabelScores:
 def sample_score(
     values: FloatArray, codes: IntArray, objective: str, least: float
 ) -> tuple[float, float]:
-    """Return mean of values between ``least`` and 1, over rows or over classes, and its variance.
+    """Assess the mean of values, ``least`` to 1, over rows or over classes, and its variance.
 
     Each group counts one row more at either end, so that few equal values are not taken for
     certainty.
@@ -471,7 +471,7 @@ def with_labels(
     n_rows: int,
     stretch: float = 1.0,
 ) -> Predictive:
-    """Return a prediction of the assessment combined with the score on labeled rows.
+    """Combine a prediction of the assessment with the score on labeled rows.
 
     See the module.
     """
@@ -484,7 +484,7 @@ def with_labels(
 
 
 def judge_determinability(problem: Problem) -> Determinability:
-    """Return whether source rows can show what continues in the target."""
+    """Assess whether source rows can show what continues in the target."""
     X, domain, domains = problem.X_source, problem.source_domain, problem.source_domains
     within = np.sqrt(np.mean([feature_variances(X[domain == one]) for one in domains], axis=0))
     scale = np.where(within > 0, within, 1.0)

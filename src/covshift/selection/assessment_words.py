@@ -42,19 +42,19 @@ def describe_assessment(assessment: "Assessment", how_to_label: str = HOW_TO_LAB
         say_gain(assessment),
         *_say_error(assessment),
         *_say_basis(assessment),
-        say_determinable(assessment),
+        _say_determinable(assessment),
         *_say_next(assessment, how_to_label),
     ]
 
 
 def assessment_text(assessment: "Assessment") -> str:
-    """Return an assessment as a text of several lines, the expected scores below the advice."""
+    """Return the words of an assessment in several lines, the expected scores below the advice."""
     advice, *sentences = describe_assessment(assessment)
     return "\n".join([advice, *score_lines(assessment), *sentences])
 
 
 def score_lines(assessment: "Assessment") -> list[str]:
-    """Return a line with the expected score of each model."""
+    """Return an assessment's words for the expected score of each model, in a line each."""
     heading = score_heading(assessment.objective)
     return [
         f"{heading}, {model}: {show_estimate(score, assessment.objective)}."
@@ -63,12 +63,12 @@ def score_lines(assessment: "Assessment") -> list[str]:
 
 
 def score_heading(objective: str) -> str:
-    """Return what expected scores are called."""
+    """Return an assessment's words for expected scores."""
     return f"Expected {name_objective(objective)} (90 % interval)"
 
 
 def say_advice(assessment: "Assessment") -> str:
-    """Return the action with its confidence."""
+    """Return an assessment's words for the action, with its confidence."""
     sure = f"{assessment.confidence} confidence"
     names = [name for name, _ in assessment.members]
     if assessment.action == "keep":
@@ -92,7 +92,7 @@ def say_advice(assessment: "Assessment") -> str:
 
 
 def name_candidate(name: str) -> str:
-    """Return what a candidate is called in a sentence.
+    """Return the words of an assessment for a candidate, in a sentence.
 
     Examples
     --------
@@ -113,7 +113,7 @@ class Shown(NamedTuple):
 
 
 def as_shown(assessment: "Assessment") -> Shown:
-    """Return the scores and the gain to two digits, so that the gain is their difference."""
+    """Return an assessment's scores and gain to two digits: the gain is their difference."""
     plain = _rounded(assessment.plain)
     wanted = plain.value + round(assessment.vote_gain.value, DIGITS)
     if assessment.objective == MAE:  # in units of the label: they have digits of their own
@@ -133,7 +133,7 @@ def _rounded(estimate: Estimate, value: float | None = None) -> Estimate:
 
 
 def score_rows(assessment: "Assessment") -> list[tuple[str, Estimate]]:
-    """Return the expected scores by model as they are printed: plain model, then vote."""
+    """Return an assessment's expected scores as printed: of the plain model, then of the vote."""
     shown = as_shown(assessment)
     rows = [(PLAIN_ROW, shown.plain)]
     if assessment.action != "keep":
@@ -144,7 +144,7 @@ def score_rows(assessment: "Assessment") -> list[tuple[str, Estimate]]:
 
 
 def say_gain(assessment: "Assessment") -> str:
-    """Return the expected gain with its interval, and the probability of a loss."""
+    """Return an assessment's words for the expected gain, and the probability of a loss."""
     metric = name_objective(assessment.objective)
     if assessment.vote == assessment.plain:
         return "No other model is expected to do better."
@@ -229,7 +229,7 @@ def _say_basis(assessment: "Assessment") -> list[str]:
     return sentences
 
 
-def say_determinable(assessment: "Assessment") -> str:
+def _say_determinable(assessment: "Assessment") -> str:
     """Return whether these data can show what continues in the target, and why."""
     found = assessment.determinability
     inside = f"{percent(found.overlap)} of the target rows lie where the source has rows"
@@ -273,7 +273,7 @@ def _say_next(assessment: "Assessment", how_to_label: str = HOW_TO_LABEL) -> lis
 
 
 def say_number(value: float) -> str:
-    """Return a number to four digits, large ones in full.
+    """Return an assessment's words for a number: to four digits, large ones in full.
 
     Examples
     --------
@@ -285,12 +285,12 @@ def say_number(value: float) -> str:
 
 
 def show_score(value: float, objective: str = ACCURACY) -> str:
-    """Return a score; absolute errors are in units of the label, to four digits."""
+    """Return an assessment's words for a score; errors are in label units, to four digits."""
     return say_number(value) if objective == MAE else f"{value:.2f}"
 
 
 def show_estimate(estimate: Estimate, objective: str = ACCURACY) -> str:
-    """Return a score with its interval."""
+    """Return an assessment's words for a score with its interval."""
     value, low, high = (show_score(one, objective) for one in estimate)
     return f"{value} ({low} to {high})"
 
@@ -305,7 +305,7 @@ def _show_gain(estimate: Estimate, objective: str = ACCURACY) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share in percent; NaN: unknown."""
+    """Return an assessment's words for a share: in percent; NaN: unknown."""
     return "an unknown share" if share != share else f"{100 * share:.0f} %"
 
 
@@ -324,7 +324,7 @@ def _assumption(adapter: str | None) -> str | None:
 
 
 def adapter_rows(leaderboard: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return a row for each adapter of a leaderboard: its best candidate, and what it assumes.
+    """Return words on each adapter of a leaderboard: its best candidate, and what it assumes.
 
     The weights are those of all its candidates in the ensemble. In the order of the expected gain.
     """
@@ -356,5 +356,5 @@ def adapter_rows(leaderboard: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def capitalized(text: str) -> str:
-    """Return a text whose first letter is a capital; the others stay as they are."""
+    """Return words with a capital as first letter; the others stay as they are."""
     return text[:1].upper() + text[1:]

@@ -35,7 +35,7 @@ from covshift.domains import (
     known_labels,
 )
 from covshift.kernels.array_types import FloatArray, IntArray
-from covshift.kernels.probabilities import reweigh_classes
+from covshift.kernels.probabilities import reweigh_probabilities
 from covshift.predictors import AdaptedClassifier
 from covshift.predictors.adapter_steps import check_rowwise
 from covshift.predictors.class_proportions import (
@@ -46,7 +46,7 @@ from covshift.predictors.class_proportions import (
     share_ratios,
 )
 from covshift.predictors.fit_and_predict import problem_size
-from covshift.predictors.held_out_rows import HeldOutRows, draw_kept
+from covshift.predictors.held_out_rows import HeldOutRows, draw_held_out_rows
 from covshift.predictors.objectives import (
     ACCURACY,
     MAE,
@@ -315,7 +315,7 @@ class AutoAdapted(BaseEstimator):
         problem, said = bench.problem, bench.probabilities_left_out()
         names = [one.name for one in bench.candidates]
         by_domain = np.unique(problem.source_domain, return_inverse=True)[1].ravel()
-        kept = draw_kept(by_domain * problem.n_classes + problem.codes)
+        kept = draw_held_out_rows(by_domain * problem.n_classes + problem.codes)
         self.held_out_rows_ = problem.X_source[kept]
         self.held_out_labels_ = problem.truth[kept]
         self.held_out_domain_ = problem.source_domain[kept]
@@ -651,7 +651,7 @@ class AutoAdaptedClassifier(SetPredictor, ScoredClassifier, AutoAdapted):
         if self.class_shares == "auto":
             return mean_probabilities(self.members_, X, len(self.classes_), domain, ratios)
         P = mean_probabilities(self.members_, X, len(self.classes_), domain)
-        return P if ratios is None else reweigh_classes(P, ratios)
+        return P if ratios is None else reweigh_probabilities(P, ratios)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -142,7 +142,7 @@ def make_scene(
     test: tuple[FloatArray, IntArray] | None = None,
     values: FloatArray | None = None,
 ) -> Scene:
-    """Stack source and target rows; the rows to predict are the target's, or others.
+    """Make a scene of the bench: source rows, and rows to predict, the target's or others.
 
     ``values``: labels of the source rows that are numbers.
     """
@@ -158,7 +158,7 @@ def make_scene(
 
 
 def target_scene(problem: Problem) -> Scene:
-    """Return the problem itself: learn from the source, adapt to the target, predict the target."""
+    """Return the bench's problem as a scene: learn from the source, adapt to and predict target."""
     return make_scene(*problem[:5], values=problem.values)
 
 

@@ -88,7 +88,7 @@ def check_candidates(
 def default_candidates(size: Size, label: Label = "class") -> list[Candidate]:
     """Candidates that are tried when the user names none: the registry's, with their models."""
     candidates = []
-    for record, adapter in build_adapters(size, label):
+    for record, adapter in _build_adapters(size, label):
         n_features = min(size.n_features, record.n_outputs or size.n_features)
         for name in record.automatic if label == "class" else record.automatic_numbers:
             model = make_model(name, size.n_source, n_features, label)
@@ -97,16 +97,16 @@ def default_candidates(size: Size, label: Label = "class") -> list[Candidate]:
 
 
 def candidates_around(estimator: Any, size: Size, label: Label = "class") -> list[Candidate]:
-    """Return every adapter around the user's own model; first no adaptation."""
+    """Return candidates of every adapter around the user's own model; first no adaptation."""
     name = model_name(estimator)
     around = [
         Candidate(record.name, name, adapter, estimator)
-        for record, adapter in build_adapters(size, label)
+        for record, adapter in _build_adapters(size, label)
     ]
     return _with_unadapted(around, size, label)
 
 
-def build_adapters(size: Size, label: Label = "class") -> list[tuple[AdapterRecord, Any]]:
+def _build_adapters(size: Size, label: Label = "class") -> list[tuple[AdapterRecord, Any]]:
     """Adapters for automatic use, each once: on few features two records may mean the same model.
 
     A plug-in that fails is left out, with a warning.
@@ -136,7 +136,7 @@ def named_model(
     n_features: int,
     label: Label = "class",
 ) -> AdaptedClassifier | AdaptedRegressor:
-    """Return an unfitted `AdaptedClassifier` or `AdaptedRegressor` by the names of its two parts.
+    """Make a candidate by two names: an `AdaptedClassifier` or `AdaptedRegressor`, unfitted.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def _candidate(entry: Any, number: int, size: Size, label: Label) -> Candidate:
 
 
 def describe_candidate(estimator: Any) -> str:
-    """Return a short name: the class, or those of a pipeline's steps."""
+    """Return a candidate's short name: the class, or those of a pipeline's steps."""
     if estimator is None:
         return RAW
     if isinstance(estimator, Pipeline):
@@ -251,12 +251,12 @@ MIN_LEAF, MAX_LEAVES = 3, 1000
 PENALTIES = tuple(10.0**power for power in range(-2, 5))  # penalties of a ridge regression
 
 
-def logistic_regression() -> Any:
-    """Return a logistic regression that converges."""
+def _logistic_regression() -> Any:
+    """Return a candidate's logistic regression, which converges."""
     return LogisticRegression(max_iter=1000)
 
 
-def linear_machine(n_features: int) -> Any:
+def _linear_machine(n_features: int) -> Any:
     """Return a linear SVM with the solver that is fast for this number of features."""
     if n_features > FEW_FEATURES:
         return LinearSVC(dual=True, tol=COARSE, max_iter=2000, random_state=0)
@@ -264,35 +264,35 @@ def linear_machine(n_features: int) -> Any:
 
 
 def kernel_machine(n_source: int) -> Any:
-    """Return a model on Gaussian kernels; for many rows, at a sample of them."""
+    """Return a candidate's model on Gaussian kernels; for many rows, at a sample of them."""
     if n_source <= LARGEST_EXACT:
         return SVC()
     with config_context(enable_metadata_routing=True):
-        last = logistic_regression().set_fit_request(sample_weight=True)
+        last = _logistic_regression().set_fit_request(sample_weight=True)
     return make_pipeline(Nystroem(n_components=N_BASES, random_state=0), last)
 
 
 def forest(n_source: int) -> Any:
-    """Return extremely randomized trees: about as accurate as boosted ones, and cheaper."""
+    """Return a candidate's extremely randomized trees: about as accurate as boosted, cheaper."""
     leaf = max(MIN_LEAF, n_source // MAX_LEAVES)
     return ExtraTreesClassifier(N_TREES, min_samples_leaf=leaf, random_state=0)
 
 
-def number_forest(n_source: int) -> Any:
+def _number_forest(n_source: int) -> Any:
     """Return extremely randomized trees for a label that is a number."""
     leaf = max(MIN_LEAF, n_source // MAX_LEAVES)
     return ExtraTreesRegressor(N_TREES, min_samples_leaf=leaf, random_state=0)
 
 
 def kernel_ridge() -> Any:
-    """Return least squares on Gaussian kernels, whose width comes from the data."""
+    """Return a candidate's least squares on Gaussian kernels, whose width comes from the data."""
     return JointAlignmentClassifier(alignment_weight=0.0, graph_weight=0.0, random_state=0)
 
 
 # Name -> the model, given the numbers of source rows and features.
 MODELS: dict[str, Callable[[int, int], Any]] = {
-    "logistic": lambda n_source, n_features: logistic_regression(),
-    "linear-svm": lambda n_source, n_features: linear_machine(n_features),
+    "logistic": lambda n_source, n_features: _logistic_regression(),
+    "linear-svm": lambda n_source, n_features: _linear_machine(n_features),
     "rbf": lambda n_source, n_features: kernel_machine(n_source),
     "kernel-ridge": lambda n_source, n_features: kernel_ridge(),
     "forest": lambda n_source, n_features: forest(n_source),
@@ -306,7 +306,7 @@ MODELS: dict[str, Callable[[int, int], Any]] = {
 NUMBER_MODELS: dict[str, Callable[[int, int], Any]] = {
     "ridge": lambda n_source, n_features: RidgeCV(PENALTIES),
     "kernel-ridge": lambda n_source, n_features: GaussianKernelRidge(),
-    "forest": lambda n_source, n_features: number_forest(n_source),
+    "forest": lambda n_source, n_features: _number_forest(n_source),
     "boosting": lambda n_source, n_features: HistGradientBoostingRegressor(random_state=0),
 }
 # Older names, in lower case.
@@ -314,7 +314,7 @@ ALIASES = {"linear": "logistic", "lr": "logistic", "linear svm": "linear-svm", "
 
 
 def find_model(name: str, label: Literal["class", "number"] = "class") -> str:
-    """Return the name of a model, given it or an older name; refuse others."""
+    """Return the name of a candidate's model, given it or an older name; refuse others."""
     known = MODELS if label == "class" else NUMBER_MODELS
     wanted = name.strip().lower()
     wanted = ALIASES.get(wanted, wanted) if label == "class" else wanted
@@ -329,7 +329,7 @@ def find_model(name: str, label: Literal["class", "number"] = "class") -> str:
 def make_model(
     name: str, n_source: int, n_features: int, label: Literal["class", "number"] = "class"
 ) -> Any:
-    """Return an unfitted classifier, or a regressor, by its name.
+    """Make a candidate's model by its name: an unfitted classifier, or a regressor.
 
     Parameters
     ----------
@@ -353,7 +353,7 @@ def make_model(
 
 
 def model_name(estimator: Any) -> str:
-    """Return the short name of a model that `make_model` makes; of any other, its class's.
+    """Return the name of a candidate's model that `make_model` makes; of any other, its class's.
 
     Of a pipeline, the classes of its steps.
     """
@@ -366,7 +366,7 @@ def model_name(estimator: Any) -> str:
             return name
     if isinstance(estimator, ExtraTreesRegressor):
         same = clone(estimator).set_params(min_samples_leaf=MIN_LEAF)
-        return "forest" if repr(same) == repr(number_forest(1)) else type(estimator).__name__
+        return "forest" if repr(same) == repr(_number_forest(1)) else type(estimator).__name__
     if isinstance(estimator, ExtraTreesClassifier):  # its leaves depend on the number of rows
         same = clone(estimator).set_params(min_samples_leaf=MIN_LEAF)
         return "forest" if repr(same) == repr(forest(1)) else type(estimator).__name__

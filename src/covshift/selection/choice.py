@@ -135,7 +135,7 @@ def held_out_weights(
     n_members: int,
     plain: int,
 ) -> FloatArray:
-    """Return, for each row, the weights that would be chosen by the other half of the labels.
+    """Return, for each row, the choice of weights by the other half of the labels.
 
     The vote is scored with these: the labels that choose a vote would flatter it.
     """
@@ -161,7 +161,7 @@ def _can_predict(bench: Bench, number: int) -> bool:
 
 
 def choose_plain(bench: Bench, table: ScoreTable) -> int:
-    """Return the best unadapted candidate by validation on the source.
+    """Choose the plain model: the best unadapted candidate by validation on the source.
 
     On left-out domains if there are several, else on left-out rows. Ties go to the earlier
     candidate; one that may not be ranked is taken only if no other is left.

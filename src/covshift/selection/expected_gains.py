@@ -65,7 +65,7 @@ POWER = 8
 
 @cache
 def gain_coefficients() -> dict[str, dict[str, float]]:
-    """Return the coefficients by objective and quantity."""
+    """Return the coefficients of expected gains, by objective and quantity."""
     text = files("covshift.selection").joinpath("expected_gains.json").read_text(encoding="utf-8")
     found: dict[str, Any] = json.loads(text)
     return {objective: found[objective] for objective in OBJECTIVES}
@@ -114,7 +114,10 @@ def expected_gains(
 def gain_features(
     bench: Bench, scores: Mapping[str, FloatArray], allowed: BoolArray, plain: int
 ) -> FloatArray:
-    """Return the differences (candidates, quantities) to the plain model."""
+    """Return what expected gains are predicted from: differences to the plain model.
+
+    Of shape (candidates, quantities).
+    """
     columns = [_filled(scores.get(kind), len(bench.candidates)) for kind in KINDS]
     with_committee, with_plain, shares_moved = _target_quantities(bench, allowed)
     separate = _separation(bench)
@@ -127,7 +130,7 @@ def gain_features(
 def number_features(
     bench: Bench, scores: Mapping[str, FloatArray], allowed: BoolArray, plain: int
 ) -> dict[str, FloatArray]:
-    """Return the differences (candidates,) to the plain model by quantity, for numbers.
+    """Return what gains of numbers are expected from: differences (candidates,), by quantity.
 
     The scores of a user's own metric are divided by the spread between candidates, so that they
     have no unit.
@@ -142,7 +145,7 @@ def number_features(
 def number_voters(
     bench: Bench, scores: Mapping[str, FloatArray], allowed: BoolArray, plain: int
 ) -> BoolArray:
-    """Return which candidates may vote by their expected gains, where the label is a number.
+    """Choose by expected gains which candidates may vote, where the label is a number.
 
     One that adapts needs evidence: a better score than the plain model's on left-out source
     domains. An adapter that makes domains alike removes the level of a number with them, and

@@ -110,7 +110,7 @@ import numpy as np
 from scipy.special import expit
 
 from covshift.kernels.array_types import BoolArray, FloatArray, IntArray
-from covshift.kernels.probabilities import reweigh_classes
+from covshift.kernels.probabilities import reweigh_probabilities
 from covshift.measures import (
     average_thresholded_confidence,
     calibrated_confidence,
@@ -187,7 +187,7 @@ class Views(NamedTuple):
 
 @cache
 def score_coefficients() -> dict[str, Any]:
-    """Return the coefficients by objective and model."""
+    """Return the coefficients of expected scores, by objective and model."""
     text = files("covshift.selection").joinpath("expected_scores.json").read_text(encoding="utf-8")
     found: dict[str, Any] = json.loads(text)
     return found
@@ -206,7 +206,7 @@ class Chances(NamedTuple):
 
 
 def chances(quantities: Mapping[str, float], gain: float, objective: str) -> Chances:
-    """Return the probabilities of an objective, given the expected gain of the vote."""
+    """Return the probabilities beside expected scores, given the vote's expected gain."""
     known = {**quantities, EXPECTED_GAIN: gain}
     of_objective = score_coefficients()[objective]["chances"]
     return Chances(
@@ -215,7 +215,7 @@ def chances(quantities: Mapping[str, float], gain: float, objective: str) -> Cha
 
 
 def expect(quantities: Mapping[str, float], objective: str) -> dict[str, Predictive]:
-    """Return the predictive distributions of the three scores, by the names of `MODELS`."""
+    """Return the expected scores, three predictive distributions, by the names of `MODELS`."""
     fitted = score_coefficients()[objective]
     values = {name: linear(quantities, fitted[name]["mean"]) for name in (PLAIN, GAIN)}
     values[ADAPTED] = values[PLAIN] + values[GAIN]
@@ -229,7 +229,7 @@ def expect(quantities: Mapping[str, float], objective: str) -> dict[str, Predict
 
 
 def label_stretch(objective: str) -> dict[str, float]:
-    """Return the factors of deviations with known labels, by the names of `MODELS`."""
+    """Return the factors on expected scores' deviations with known labels, by `MODELS`."""
     found: dict[str, float] = score_coefficients()[objective]["label stretch"]
     return found
 
@@ -248,7 +248,7 @@ def quantities_of(
     *,
     reweighed: bool,
 ) -> dict[str, float]:
-    """Return the quantities by name; none of them needs a label of the target.
+    """Return, by name, what expected scores are predicted from; none needs a target label.
 
     Parameters
     ----------
@@ -346,7 +346,9 @@ def _credited(P: FloatArray, predicted: Sequence[IntArray], shares: FloatArray |
     With class shares, probabilities are those for equal shares, as balanced accuracy counts.
     """
     if shares is not None:
-        P = reweigh_classes(P, np.divide(1, shares, out=np.zeros_like(shares), where=shares > 0))
+        P = reweigh_probabilities(
+            P, np.divide(1, shares, out=np.zeros_like(shares), where=shares > 0)
+        )
     rows = np.arange(len(P))
     return float(np.mean(P[rows, predicted[1]] - P[rows, predicted[0]]))
 
@@ -359,7 +361,7 @@ def view(
     *,
     reweighed: bool = False,
 ) -> Views:
-    """Return the probabilities whose scores are expected: by the plain model and by the vote.
+    """Return the probabilities whose expected scores are sought: of plain model and vote.
 
     ``P``: of each candidate; one without output does not vote.
     """
@@ -371,7 +373,7 @@ def view(
 def vote_probabilities(
     P: Sequence[FloatArray | None], bench: Bench, weights: FloatArray, *, reweighed: bool = False
 ) -> FloatArray:
-    """Return the probabilities by the vote whose score is expected, from each candidate's.
+    """Return the vote's probabilities, for its expected score, from each candidate's.
 
     ``reweighed``: class shares of the members that adapt are those estimated for the target.
     """
@@ -404,7 +406,9 @@ def _number_coefficients() -> dict[str, Any]:
 
 
 def number_chances(enough: bool) -> Chances:
-    """Return how often, on real tasks, the vote loses more than .02 in R², and advice is right.
+    """Return, beside expected scores R², how often a vote loses over .02 and advice is right.
+
+    Both are of real tasks.
 
     ``enough``: whether its expected gain is large enough to be recommended.
     """
@@ -414,7 +418,7 @@ def number_chances(enough: bool) -> Chances:
 
 
 def expect_numbers(quantities: Mapping[str, float]) -> dict[str, Predictive]:
-    """Return predictive distributions: R² of plain model and vote, the gain, the absolute errors.
+    """Return expected scores as distributions: R² of plain model and vote, gain, errors.
 
     Absolute errors are in units of the source labels.
     """
@@ -441,7 +445,7 @@ def expect_numbers(quantities: Mapping[str, float]) -> dict[str, Predictive]:
 
 
 def expect_gain(quantities: Mapping[str, float], mean: Mapping[str, float]) -> float:
-    """Return the expected gain in R², at most .25 and half of what the plain model leaves."""
+    """Return the gain in expected scores R²: at most .25, half of what the plain model leaves."""
     most = min(MAX_EXPECTED, np.exp(quantities[f"log {PLAIN}"]) / 2)
     return float(np.clip(linear(quantities, mean), -MAX_EXPECTED, most))
 
@@ -450,7 +454,7 @@ def expect_gain(quantities: Mapping[str, float], mean: Mapping[str, float]) -> f
 def number_quantities(
     bench: Bench, weights: FloatArray, plain: int, allowed: BoolArray
 ) -> dict[str, float]:
-    """Return the quantities by name; none of them needs a label of the target."""
+    """Return, by name, what expected scores R² are predicted from; none needs a target label."""
     values = bench.problem.truth
 
     def play(P: list[FloatArray | None], truth: FloatArray) -> FloatArray:

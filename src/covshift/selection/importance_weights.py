@@ -20,7 +20,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from covshift.kernels.array_types import FloatArray
-from covshift.kernels.probabilities import estimate_shares
+from covshift.kernels.probabilities import shares_from_probabilities
 from covshift.measures import classifier_two_sample_test
 from covshift.selection.bench import MIN_ROLE_ROWS, Bench
 from covshift.selection.label_tasks import NumberTask
@@ -29,7 +29,9 @@ from covshift.weights import ClassifierWeights, UnreliableWeightsWarning
 
 
 def class_share_weights(bench: Bench) -> FloatArray:
-    """Weight of each source row: estimated share of its class in the target over the source's.
+    """Importance weight of each source row: its class's share in the target over the source's.
+
+    The target's shares are estimated.
 
     NaN where no unadapted candidate could be fitted.
     """
@@ -43,7 +45,7 @@ def class_share_weights(bench: Bench) -> FloatArray:
             present = shares > 0
             P = _class_probabilities(bench, number, on_source, on_target)[:, present]
             ratios = np.zeros(n_classes)
-            ratios[present] = estimate_shares(P, shares[present]) / shares[present]
+            ratios[present] = shares_from_probabilities(P, shares[present]) / shares[present]
             weights: FloatArray = ratios[problem.codes]
             return weights
     return np.full(n_rows, np.nan)
@@ -62,7 +64,10 @@ def _class_probabilities(
 
 
 def importance_weights(bench: Bench) -> FloatArray:
-    """How much more often rows like each source row are found in the target; NaN: too few rows."""
+    """Importance weights: how much more often rows like a source row are found in the target.
+
+    NaN: too few rows.
+    """
     problem = bench.problem
     if min(len(problem.X_source), len(problem.X_target)) < MIN_ROLE_ROWS:
         return np.full(len(problem.X_source), np.nan)
@@ -76,7 +81,7 @@ def importance_weights(bench: Bench) -> FloatArray:
 
 
 def left_unexplained(bench: Bench, weights: FloatArray) -> float:
-    """Return what importance weights leave: the AUC between source and target rows, or NaN."""
+    """Return what importance weights leave unexplained: the AUC of source and target, or NaN."""
     X, X_target = bench.problem.X_source, bench.problem.X_target
     if not weights.sum() > 0 or min(len(X), len(X_target)) < MIN_ROLE_ROWS:
         return np.nan

@@ -68,7 +68,7 @@ def _one_hot(codes: IntArray, n_classes: int) -> FloatArray:
 
 
 def pairwise_kappa(predictions: IntArray, n_classes: int) -> FloatArray:
-    """Cohen's kappa (c, c) of every two of c predictions (c, n)."""
+    """Score without labels: Cohen's kappa (c, c) of every two of c predictions (c, n)."""
     n_candidates, n_rows = predictions.shape
     H = _one_hot(predictions, n_classes)
     flat = H.reshape(n_candidates, -1)
@@ -168,12 +168,15 @@ def _mean_entropy(P: FloatArray) -> float:
 
 
 def mutual_information(P: FloatArray) -> float:
-    """Return the entropy of the mean row of P (n, K), less the mean entropy of its rows."""
+    """Score without labels: the entropy of the mean row of P (n, K), less the rows' mean one."""
     return float(entr(P.mean(axis=0)).sum()) - _mean_entropy(P)
 
 
 def soft_neighborhood_density(P: FloatArray, temperature: float) -> float:
-    """Mean entropy of each row's similarities to the other rows of P (n, K); 0 for one row."""
+    """Score without labels: mean entropy of rows' similarities to other rows; 0 for one row.
+
+    The rows are those of P (n, K).
+    """
     n = len(P)
     if n < 2:
         return 0.0
@@ -222,7 +225,7 @@ def _weighted_mean(losses: FloatArray, weights: FloatArray) -> float:
 
 
 def deep_embedded_validation(losses: FloatArray, weights: FloatArray) -> float:
-    """Return the mean weighted loss with the control variate of the weights."""
+    """Score without target labels: the mean weighted loss with the weights' control variate."""
     products = weights * losses
     eta = 0.0
     if np.ptp(weights) > WEIGHT_ROUNDING * weights.max():

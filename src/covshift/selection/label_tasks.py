@@ -162,7 +162,7 @@ class NumberTask(NamedTuple):
 
 
 def number_task(labels: FloatArray) -> NumberTask:
-    """Return the task of known source labels that are numbers."""
+    """Return the task of a label that is a number, from the known source labels."""
     largest = float(np.abs(labels).max())
     if largest > LARGEST_LABEL:
         raise ValueError(

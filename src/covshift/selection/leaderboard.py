@@ -37,7 +37,9 @@ def score_table(
     deadline: float | None = None,
     progress: Callable[[str, int, int], object] | None = None,
 ) -> ScoreTable:
-    """Rehearse by kinds; those due after the deadline (`time.monotonic`) are skipped.
+    """Score a leaderboard's candidates by kinds of rehearsals; kinds due too late are skipped.
+
+    Too late: after the deadline (`time.monotonic`).
 
     ``progress`` is told the name, number and count of the kinds as they begin.
     """

@@ -137,7 +137,10 @@ def _single_estimates(scored: Scored, weights: FloatArray) -> dict[str, float]:
 def performance_quantities(
     scored: Scored, compared: tuple[float, float, FloatArray] | None = None
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """Return the quantities by name, and the single estimates; no label of new rows is read."""
+    """Return by name what performance is estimated from; no label of new rows is read.
+
+    Also the single estimates.
+    """
     some = np.linspace(0, len(scored.X) - 1, min(len(scored.X), MAX_ROWS)).astype(int)
     separation, outside, weights = compared or compare_rows(scored.held.X, scored.X[some])
     reference = METRICS[scored.objective](scored.held.y, scored.predicted_held)
@@ -195,14 +198,14 @@ class PerformanceEstimate(NamedTuple):
 
 @cache
 def performance_coefficients() -> dict[str, Any]:
-    """Return the coefficients by objective."""
+    """Return the coefficients of the performance estimate, by objective."""
     file = files("covshift.selection").joinpath("performance_estimate.json")
     found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return found
 
 
 def lean_on_calibration(combined: Any, calibrated: Any, agreement: float) -> Any:
-    """Return the combination, or calibrated confidence the more the two agree; also of arrays."""
+    """Lean a performance estimate on calibrated confidence, the more the two agree; also arrays."""
     gap = combined - calibrated
     return calibrated + gap**3 / (gap**2 + agreement**2)
 

@@ -71,7 +71,7 @@ class PseudoTarget(NamedTuple):
 def source_domains(
     problem: Problem, rng: np.random.RandomState, max_domains: int = MAX_DOMAINS
 ) -> Iterator[PseudoTarget]:
-    """Each source domain in turn, or a number of drawn ones; nothing, if there is only one."""
+    """Yield as a rehearsal's target each source domain, or drawn ones; none if there is one."""
     domains = problem.source_domains
     usable = [domain for domain in domains if _can_play(problem, problem.source_domain == domain)]
     if len(usable) > max_domains:
@@ -81,7 +81,7 @@ def source_domains(
 
 
 def residual_clusters(problem: Problem, rng: np.random.RandomState) -> Iterator[PseudoTarget]:
-    """Yield the clusters of rows about the means of their classes: groups without names."""
+    """Yield, to rehearse on, clusters of rows about their classes' means: groups without names."""
     means = np.stack([problem.X_source[problem.codes == k].mean(axis=0) for k in _classes(problem)])
     position = np.searchsorted(_classes(problem), problem.codes)
     # About the mean of its class, a row shows where it comes from rather than what it is: clusters
@@ -96,7 +96,7 @@ def residual_clusters(problem: Problem, rng: np.random.RandomState) -> Iterator[
 
 
 def target_like(problem: Problem, rng: np.random.RandomState) -> Iterator[PseudoTarget]:
-    """Yield the source rows of each class that a classifier most takes for target rows."""
+    """Yield, to rehearse on, each class's source rows that a classifier takes for target rows."""
     if min(len(problem.X_source), len(problem.X_target)) < MIN_PSEUDO_ROWS:
         return
     test = classifier_two_sample_test(
@@ -116,7 +116,7 @@ def target_like(problem: Problem, rng: np.random.RandomState) -> Iterator[Pseudo
 def moved(
     problem: Problem, rng: np.random.RandomState, move: Move, halves: Sequence[int] = (0, 1)
 ) -> Iterator[PseudoTarget]:
-    """Yield halves of the source, moved as the source must be moved to become like the target."""
+    """Yield halves of the source to rehearse on, moved as the source must be toward the target."""
     # One half is moved and taken as the target; the other stays and is learned from. The same rows
     # on both sides would let a model know the labels that it is scored by.
     half_of = deal_folds(problem.codes, 2, rng)
@@ -130,7 +130,7 @@ def moved(
 def resampled(
     problem: Problem, rng: np.random.RandomState, weights: FloatArray
 ) -> Iterator[PseudoTarget]:
-    """Yield each half of the source, its rows drawn with replacement by their weights."""
+    """Yield halves of the source to rehearse on, drawn with replacement by their weights."""
     # There are no weights where class proportions of the target cannot be estimated.
     if np.isnan(weights).any():
         return
@@ -145,12 +145,12 @@ def resampled(
 
 
 def move_mean_and_scale(problem: Problem, X: FloatArray, codes: IntArray) -> FloatArray:
-    """Give every feature the target's mean and standard deviation."""
+    """Give every feature of a rehearsal's rows the target's mean and standard deviation."""
     return _rescale(X, problem.X_source, problem.X_target)
 
 
 def move_quantiles(problem: Problem, X: FloatArray, codes: IntArray) -> FloatArray:
-    """Give every feature the target's distribution, value by value in the same order."""
+    """Give every feature of a rehearsal's rows the target's distribution, in the same order."""
     n_quantiles = min(N_QUANTILES, len(problem.X_source), len(problem.X_target))
     if n_quantiles < 2:
         return X
@@ -163,7 +163,7 @@ def move_quantiles(problem: Problem, X: FloatArray, codes: IntArray) -> FloatArr
 
 
 def move_gaussian(problem: Problem, X: FloatArray, codes: IntArray) -> FloatArray:
-    """Give the rows the target's mean and covariance, by the least movement of a Gaussian."""
+    """Give a rehearsal's rows the target's mean and covariance, by a Gaussian's least movement."""
     mean, covariance, _ = mean_and_covariance(problem.X_source, None)
     target_mean, target_covariance, _ = mean_and_covariance(problem.X_target, None)
     # Of all maps that give the covariance, the optimal transport between Gaussians moves rows the
@@ -175,7 +175,9 @@ def move_gaussian(problem: Problem, X: FloatArray, codes: IntArray) -> FloatArra
 def move_by_class(
     problem: Problem, X: FloatArray, codes: IntArray, *, target_codes: IntArray
 ) -> FloatArray:
-    """Give each class the means and spreads of the target rows that are taken for it.
+    """Give each class of a rehearsal the means and spreads of rows that are taken for it.
+
+    These are target rows.
 
     A class that is hardly found there is moved as all rows are.
     """
@@ -270,7 +272,10 @@ def rehearse(bench: Bench, kind: str, credit: Credit | None = None) -> FloatArra
 
 
 def pseudo_targets(bench: Bench, kind: str) -> Iterator[tuple[str, PseudoTarget]]:
-    """Names and scenes of a kind. One half is moved in each way: both would cost twice as much."""
+    """Names and scenes of a kind of rehearsals.
+
+    One half is moved in each way: both would cost twice as much.
+    """
     problem = bench.problem
     if kind == MOVED:
         # Each way has its own stream of numbers and its own half.

@@ -36,7 +36,7 @@ class ScoreFileError(ValueError):
 
 
 def write_scores(bench: Bench, path: str | PathLike[str]) -> None:
-    """Write the outputs of all scenes that a bench has run.
+    """Write a file of the scores' outputs: of all scenes that a bench has run.
 
     Parameters
     ----------

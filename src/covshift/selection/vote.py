@@ -36,7 +36,7 @@ from scipy.special import softmax
 
 from covshift.base import RefitNeededError
 from covshift.kernels.array_types import BoolArray, FloatArray, IntArray
-from covshift.kernels.probabilities import Scaling, reweigh_classes, scaled_probabilities
+from covshift.kernels.probabilities import Scaling, reweigh_probabilities, scaled_probabilities
 from covshift.predictors import AdaptedClassifier, AdaptedRegressor
 from covshift.selection.bench import Bench, class_logits, predicted_numbers
 from covshift.selection.candidates import Candidate
@@ -52,7 +52,7 @@ SCORE_ERROR = 0.04
 def vote_weights(
     combined: FloatArray, allowed: BoolArray, n_members: int, plain: int | None = None
 ) -> FloatArray:
-    """Return the weights that sum to one, zero for all but the best and the plain model.
+    """Return the weights of a vote, which sum to one: zero for all but the best and plain model.
 
     Ties go to the earlier candidate. ``plain`` is the number of the plain model; None: it has no
     weight but its own.
@@ -80,7 +80,7 @@ def combine_with_labels(
     allowed: BoolArray,
     variances: FloatArray | None = None,
 ) -> FloatArray:
-    """Return the average expected gains with the scores on labeled target rows, by precision.
+    """Combine the gains by which a vote is weighed with scores on labeled rows, by precision.
 
     ``variances`` of the scores (candidates,); None: those of shares of right predictions.
     """
@@ -164,7 +164,7 @@ def fit_members(
     *,
     also: Sequence[int] = (),
 ) -> list[Member]:
-    """Fit the candidates that have weight to all rows, the heaviest first, then some others."""
+    """Fit the members of a vote to all rows, the heaviest first, then some others."""
     heaviest = np.argsort(-weights, kind="stable")[: int(np.count_nonzero(weights))]
     chosen = [*heaviest.tolist(), *(i for i in also if weights[i] == 0)]
     candidates = [bench.candidates[i] for i in chosen]
@@ -178,7 +178,7 @@ def fit_members(
 def adapt_members(
     members: Sequence[Member], X: Any, domain: Any
 ) -> tuple[list[Member], list[Member]]:
-    """Return the members of a vote that have learned a new target, with weights, and the others.
+    """Return a vote's members that have learned a new target, with weights, and the others.
 
     One that adapts to nothing stays. It is an error if none that adapts can learn the target, or
     if those that stay have less than half of the weight: that would be another model.
@@ -238,7 +238,7 @@ def mix_probabilities(
         if some:
             part: FloatArray = np.sum([weights[i] * used[i] for i in some], axis=0)
             if flag and ratios is not None:
-                part = weights[some].sum() * reweigh_classes(part, ratios)
+                part = weights[some].sum() * reweigh_probabilities(part, ratios)
             mean += part
     mean /= weights[list(used)].sum()
     return mean

@@ -12,7 +12,7 @@ from covshift.row_checks import refuse_dask, validate_rows
 from covshift.signals.spectra import WindowTransformer, check_rate
 
 
-def turns_at_samples(rpm: FloatArray, rate: float, length: int) -> FloatArray:
+def _turns_at_samples(rpm: FloatArray, rate: float, length: int) -> FloatArray:
     r"""Turns of the shaft since the first sample, (n, length), of speeds (n,) or (n, length).
 
     .. math::
@@ -27,7 +27,7 @@ def turns_at_samples(rpm: FloatArray, rate: float, length: int) -> FloatArray:
     return turns
 
 
-def interpolate_rows(X: FloatArray, positions: FloatArray) -> FloatArray:
+def _interpolate_rows(X: FloatArray, positions: FloatArray) -> FloatArray:
     """Return values of X (n, channels, N) at positions (n, P) between samples, by cubic splines."""
     N = X.shape[-1]
     spline = CubicSpline(np.arange(N), X, axis=-1)  # c: (4, N - 1, n, channels)
@@ -144,7 +144,7 @@ class OrderTracking(WindowTransformer):
         return self._in_blocks(X, self._resample, speeds, np.arange(len(X)))
 
     def _resample(self, X: FloatArray, rpm: FloatArray, numbers: Any) -> FloatArray:
-        turns = turns_at_samples(rpm, self.rate, self.window_length_)
+        turns = _turns_at_samples(rpm, self.rate, self.window_length_)
         short = turns[:, -1] < self.n_turns - 1 / self.samples_per_turn
         if short.any():
             first = int(np.flatnonzero(short)[0])
@@ -155,7 +155,7 @@ class OrderTracking(WindowTransformer):
         wanted = np.arange(self.n_turns * self.samples_per_turn) / self.samples_per_turn
         at = np.arange(self.window_length_)
         positions = np.stack([np.interp(wanted, own, at) for own in turns])
-        return interpolate_rows(X, positions)
+        return _interpolate_rows(X, positions)
 
     def _check_speeds(self, rpm: Any, n_windows: int) -> FloatArray:
         speeds = np.asarray(rpm, dtype=np.float64)

@@ -130,11 +130,11 @@ def _channel_length(n_features: int, n_channels: int) -> int:
 
 
 def check_rate(rate: Any) -> None:
-    """Raise unless a sampling rate is a positive number."""
+    """Raise unless the sampling rate of a spectrum is a positive number."""
     check_number("rate", rate, minimum=0, closed="neither")
 
 
-def amplitude_spectrum(X: FloatArray) -> FloatArray:
+def _amplitude_spectrum(X: FloatArray) -> FloatArray:
     r"""Return the amplitudes of the last axis, (..., N) to (..., N // 2), without the mean.
 
     .. math::
@@ -150,7 +150,7 @@ def amplitude_spectrum(X: FloatArray) -> FloatArray:
 
 
 def prewhiten(coefficients: Any) -> Any:
-    r"""Give all Fourier coefficients of a window a modulus of one; those of zero stay zero."""
+    r"""Give all Fourier coefficients of a window's spectrum a modulus of one; zeros stay zero."""
     modulus = np.abs(coefficients)
     modulus[modulus == 0] = 1
     return coefficients / modulus
@@ -222,13 +222,13 @@ class Spectrum(WindowTransformer):
     def _check_parameters(self) -> None:
         if self.rate is not None:
             check_rate(self.rate)
-        check_long_enough(self.window_length_)
+        _check_long_enough(self.window_length_)
 
     def _of_channels(self, X: FloatArray) -> FloatArray:
-        return amplitude_spectrum(X)
+        return _amplitude_spectrum(X)
 
     def _names(self) -> list[str]:
-        return bin_names(self.window_length_, self.rate)
+        return _bin_names(self.window_length_, self.rate)
 
 
 @documented_like(Spectrum)
@@ -297,7 +297,7 @@ class EnvelopeSpectrum(WindowTransformer):
     def _check_parameters(self) -> None:
         if self.rate is not None:
             check_rate(self.rate)
-        check_long_enough(self.window_length_)
+        _check_long_enough(self.window_length_)
         first, last = self._bins()
         if first > last:
             lowest = (self.rate or 1.0) / self.window_length_
@@ -327,21 +327,21 @@ class EnvelopeSpectrum(WindowTransformer):
         return max(1, int(first)), int(last)
 
     def _of_channels(self, X: FloatArray) -> FloatArray:
-        return amplitude_spectrum(envelope(X, *self._bins(), whiten=self.prewhiten))
+        return _amplitude_spectrum(envelope(X, *self._bins(), whiten=self.prewhiten))
 
     def _names(self) -> list[str]:
-        return bin_names(self.window_length_, self.rate)
+        return _bin_names(self.window_length_, self.rate)
 
 
-def bin_names(length: int, rate: float | None) -> list[str]:
-    """Return the names of the frequencies of a window, the mean left out."""
+def _bin_names(length: int, rate: float | None) -> list[str]:
+    """Return the names of the frequencies of a window's spectrum, the mean left out."""
     bins = np.arange(1, length // 2 + 1)
     if rate is None:
         return [f"bin {k}" for k in bins]
     return [f"{frequency:.6g} Hz" for frequency in bins * (rate / length)]
 
 
-def check_long_enough(length: int) -> None:
+def _check_long_enough(length: int) -> None:
     """Raise for a window without a frequency other than zero."""
     if length < 2:
         raise ValueError(

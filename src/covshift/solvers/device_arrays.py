@@ -35,7 +35,7 @@ def copy_to_host(x: Any) -> Any:
 
 
 def cast(x: Any, dtype: Any) -> Any:
-    """``x`` in another precision."""
+    """Return a device array ``x`` in another precision."""
     return x.astype(dtype) if isinstance(x, np.ndarray) else namespace_of(x).astype(x, dtype)
 
 
@@ -54,7 +54,7 @@ def positions_of(x: Any) -> Any:
 
 
 def dot(a: Any, b: Any) -> Any:
-    """Return the inner products (k,) of rows (k, p), in double precision, on any device."""
+    """Return the inner products (k,) of rows (k, p) of device arrays, in double precision."""
     if isinstance(a, np.ndarray):
         return np.einsum("kp,kp->k", a, b, dtype=np.float64)
     xp = namespace_of(a)
@@ -83,13 +83,13 @@ def pick_rows(array: Any, rows: Any) -> Any:
 
 
 def take_rows(arrays: Any, rows: Any) -> Any:
-    """Return the same tuple of arrays, with these rows of each."""
+    """Return the same tuple of device arrays, with these rows of each."""
     picked = (pick_rows(array, rows) for array in arrays)
     return tuple(picked) if type(arrays) is tuple else type(arrays)(*picked)
 
 
 def take_entries(arrays: Any, rows: Any) -> Any:
-    """`take_rows` for a named tuple of arrays (k,) of one type, at once on a device."""
+    """`take_rows` for a named tuple of device arrays (k,) of one type, at once."""
     if isinstance(rows, np.ndarray) or rows.shape[0] == arrays[0].shape[0]:
         return take_rows(arrays, rows)
     stacked = gather(namespace_of(rows).stack(arrays), rows, axis=1)
@@ -126,7 +126,7 @@ def locate_rows(array: Any, rows: Any) -> Places:
 
 
 def put_rows(old: Any, places: Places, new: Any) -> Any:
-    """``old`` (K, ...) with the rows at these places replaced by those of ``new`` (k, ...)."""
+    """Return a device array (K, ...) with rows at these places replaced by new ones (k, ...)."""
     if places.all_rows:
         return new
     if isinstance(old, np.ndarray):
@@ -141,7 +141,7 @@ def put_rows(old: Any, places: Places, new: Any) -> Any:
 
 
 def put_entries(old: Any, places: Places, new: Any) -> Any:
-    """`put_rows` for named tuples of arrays (K,) of one type, at once on a device."""
+    """`put_rows` for named tuples of device arrays (K,) of one type, at once."""
     if places.sources is None:
         pairs = zip(old, new, strict=True)
         return type(old)(*(put_rows(before, places, after) for before, after in pairs))
@@ -152,7 +152,7 @@ def put_entries(old: Any, places: Places, new: Any) -> Any:
 
 
 def put_at(ring: Any, slots: Any, places: Places, values: Any) -> Any:
-    """``ring`` (size, K, ...) with ``values`` (k, ...) at these slots (k,) and places."""
+    """Return a device array (size, K, ...) with values (k, ...) at these slots (k,), places."""
     if isinstance(ring, np.ndarray):
         ring[slots, places.rows] = values
         return ring
@@ -220,5 +220,5 @@ def put_beside(array: Any, X: Any) -> Any:
 
 
 def bring_to_host(values: Any) -> Any:
-    """Return the labels, domains and masks on a device as arrays of NumPy; others as they are."""
+    """Return device arrays of labels, domains and masks as arrays of NumPy; others as they are."""
     return copy_to_host(values) if is_device_array(values) else values

@@ -59,7 +59,7 @@ NEAREST, FARTHEST = 0.1, 4.0
 
 
 def search_limits() -> dict[str, float]:
-    """Return the constants above by name, for a solver in another language."""
+    """Return the constants of the L-BFGS search by name, for a solver in another language."""
     return {
         "max_evaluations": MAX_EVALUATIONS,
         "sufficient_decrease": SUFFICIENT_DECREASE,

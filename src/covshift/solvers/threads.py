@@ -89,7 +89,7 @@ Task: TypeAlias = Callable[[Run, Callable[[], bool]], Any]
 
 
 def run_on_threads(tasks: Sequence[Task], n_jobs: int | None) -> list[Any]:
-    """Run every task; results in that order.
+    """Run every task on threads; results in that order.
 
     Several tasks share the threads; a single one gets them for its parts. BLAS sums in
     another order when it uses another number of threads, so it is held at one here. Tasks are
@@ -181,7 +181,7 @@ def _quietly(function: Callable[[Any], Any], argument: Any) -> Any:
 def map_ahead(
     function: Callable[[Any], Any], items: Iterable[Any], n_threads: int
 ) -> Iterator[Any]:
-    """Yield the function's result for each item; the next ones are computed meanwhile.
+    """Yield the function's result for each item; threads compute the next ones meanwhile.
 
     Where not all results are used, calls in progress end by themselves, and the items are closed.
     """
@@ -205,7 +205,7 @@ def map_ahead(
 
 
 def read_ahead(items: Iterable[Any]) -> Iterator[Any]:
-    """Yield items, none of them None; the next ones are made meanwhile."""
+    """Yield items, none of them None; a thread makes the next ones meanwhile."""
     source = _SharedSource(items)
     coming = map_ahead(lambda _: source.next(), itertools.count(), n_threads=1)
     try:

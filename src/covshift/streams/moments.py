@@ -125,7 +125,7 @@ def fit_components(pca: Any, X: Any) -> None:
 def measure_scales(
     rows: OpenRows, units: Mapping[Unit, IntArray], *, with_mean: bool, with_std: bool
 ) -> dict[Unit, tuple[FloatArray, FloatArray]]:
-    """Mean and standard deviation of each feature in each unit; zeros and ones where not asked for.
+    """Return moments of each feature in each unit: means and deviations; 0 and 1 if not wanted.
 
     Missing values are left out (NaN where all are missing); a constant feature has scale one.
     """

@@ -148,7 +148,7 @@ class MemoryRows(OpenRows):
     def measure(self, units: Units, of_rows: OfRows, of_stream: OfStream) -> dict[Unit, Any]:
         """Learn something of each unit from its rows."""
         return {
-            unit: of_rows(pick_ascending_rows(self._X, rows), unit) for unit, rows in units.items()
+            unit: of_rows(_pick_ascending_rows(self._X, rows), unit) for unit, rows in units.items()
         }
 
     def draw(self, members: Any, n_rows: int) -> Any:
@@ -168,7 +168,7 @@ class MemoryRows(OpenRows):
         return values
 
 
-def pick_ascending_rows(X: Any, rows: IntArray) -> Any:
+def _pick_ascending_rows(X: Any, rows: IntArray) -> Any:
     """Return some rows of X, whose numbers ascend; without a copy if they are one block."""
     start, stop = int(rows[0]), int(rows[-1]) + 1
     return X[start:stop] if stop - start == len(rows) else X[rows]
@@ -256,7 +256,7 @@ def _place_of(array: Any) -> str:
 
 
 def bring_home(values: Any) -> Any:
-    """Return the labels, domains or a mask as an array in memory, if Dask has them."""
+    """Return what belongs to rows, labels, domains or a mask, in memory, if Dask has it."""
     return values.compute() if is_dask(values) else values
 
 

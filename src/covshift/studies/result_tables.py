@@ -51,7 +51,7 @@ def import_pandas() -> ModuleType:
 
 
 def make_frame(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> Frame:
-    """Return rows as a frame that keeps values as they are; None where a row has none."""
+    """Return a table of results as a frame that keeps values; None where a row has none."""
     names = list(dict.fromkeys([*columns, *(name for row in rows for name in row)]))
     filled = [{name: row.get(name) for name in names} for row in rows]
     return import_pandas().DataFrame(filled, columns=names, dtype=object)
@@ -84,12 +84,12 @@ def tidy(records: Iterable[Record], **defaults: Any) -> Frame:
 
 
 def group_rows(frame: Frame, by: Sequence[str]) -> dict[tuple[Any, ...], Frame]:
-    """Return the rows of each group by the values they share, in the order of the rows."""
+    """Group a table of results: the rows of each group by shared values, in their order."""
     return dict(iter(frame.groupby(list(by), sort=False))) if len(frame) else {}
 
 
 def values(frame: Frame | None, name: str) -> list[Any]:
-    """Return what the rows of a group have under a name; nothing of those that have none."""
+    """Return what a group of a table of results has under a name; nothing of rows without."""
     if frame is None or name not in frame:
         return []
     return [value for value in frame[name] if value is not None]
@@ -106,7 +106,10 @@ class Figure(NamedTuple):
 
 
 def estimate(numbers: Sequence[float]) -> Figure | None:
-    """Return the mean and its standard error; of a single number no error, of none nothing."""
+    """Return a figure of a table of results: the mean and its standard error.
+
+    A single number has no error; of none nothing is returned.
+    """
     if not numbers:
         return None
     if len(numbers) == 1:
@@ -132,7 +135,7 @@ class Difference(NamedTuple):
 
 
 def compare_pairs(differences: Sequence[float], step: float = 0.0) -> Difference | None:
-    """Return the mean of paired differences with an interval by Student's t; None without any.
+    """Return the mean of paired results with an interval by Student's t; None without any.
 
     Pairing takes out what the draws of the data add to the spread of both. Units that share
     their domains are taken as independent: the interval is narrower than one over new domains.
@@ -238,7 +241,7 @@ def summarize(
 
 
 def figure_text(figure: Figure | None, digits: int = 3) -> str:
-    """Return mean and standard error as text."""
+    """Return, for a table of results, mean and standard error as text."""
     if figure is None:
         return "?"
     text = f"{figure.mean:.{digits}f}"
@@ -268,7 +271,7 @@ def difference_cell(one: Summary) -> Any:
 
 
 def interval_text(one: Summary) -> str | None:
-    """Return the 95 % interval of that difference as text."""
+    """Return, for a table of results, the 95 % interval of that difference as text."""
     if one.difference is None:
         return None
     _, low, high, _, _ = one.difference
@@ -285,7 +288,10 @@ class Shown(NamedTuple):
 def text_column(
     key: str, label: str | None = None, cell: Callable[[Any], Any] | None = None, help: str = ""
 ) -> Shown:
-    """Return a column of texts; its cells are by default what a row has under the key."""
+    """Return a column of texts of a table of results; a cell is by default the row's value.
+
+    The value is that under the key.
+    """
     return Shown(make_column(key, label, help=help), cell or (lambda row: row[key]))
 
 
@@ -296,7 +302,7 @@ def number_column(
     help: str = "",
     digits: int | None = None,
 ) -> Shown:
-    """Return a column of numbers, or of cells that sort by one."""
+    """Return a column of numbers of a table of results, or of cells that sort by one."""
     column = make_column(key, label, numeric=True, help=help, digits=digits)
     return Shown(column, cell or (lambda row: row[key]))
 

@@ -280,7 +280,7 @@ def _storable(text: str) -> str:
 
 @contextmanager
 def recorded_warnings() -> Iterator[Counts]:
-    """Count every warning raised inside the block; none is shown, none becomes an error.
+    """Count warnings of the trials that run in the block; none is shown or becomes an error.
 
     How Python treats warnings belongs to the process. Blocks that overlap in several threads
     share one change of it: the first to enter makes it and the last to leave undoes it.

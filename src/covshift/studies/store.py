@@ -141,7 +141,7 @@ class Store:
 
 
 def task_key(trials: Sequence[Trial]) -> str:
-    """Return the key of these trials computed together, in this order."""
+    """Return the key that stores results of these trials, computed together in this order."""
     return sha256(" ".join(trial.key for trial in trials).encode()).hexdigest()
 
 
@@ -282,7 +282,7 @@ def _records(connection: sqlite3.Connection) -> list[Record]:
 def write_records(
     records: Iterable[Record], path: str | os.PathLike[str], *, timings: bool = False
 ) -> None:
-    """Write records as CSV or JSON, after the ending of the file's name.
+    """Write stored records as CSV or JSON, after the ending of the file's name.
 
     The same results give the same bytes, however they were run, unless timings are asked for.
 

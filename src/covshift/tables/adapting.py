@@ -60,7 +60,7 @@ DEFAULT_MODELS = {CLASSIFICATION: "logistic", REGRESSION: "ridge"}  # paired wit
 def check_choice(
     adapter: str, model: Any = None, objective: str | None = None, task: str = CLASSIFICATION
 ) -> tuple[str, Any]:
-    """Return the names of an adapter and a model as the registry has them, or refuse them.
+    """Return the registry's names of an adapter and a model to adapt with, or refuse them.
 
     ``adapter`` may be a candidate as the leaderboard prints it, "coral + logistic", if no model
     is named beside it. A model that is not a name but an estimator is returned as it is.
@@ -98,7 +98,7 @@ def check_choice(
 
 
 def check_objective(objective: str | None, task: str = CLASSIFICATION) -> str:
-    """Return the objective to adapt for, the task's first by default; refuse the other task's."""
+    """Return the objective to adapt tables for: the task's first, or a given one of this task."""
     allowed = REGRESSION_OBJECTIVES if task == REGRESSION else OBJECTIVES
     if objective is None:
         return allowed[0]
@@ -131,7 +131,7 @@ def choose_estimator(
     scores_from: Any = None,
     keep_rows: bool = True,
 ) -> Any:
-    """Return the unfitted classifier or regressor for two tables by names.
+    """Return the unfitted classifier or regressor that adapts to two tables, by names.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ def adapt_tables(
 def describe_model(
     model: TableEstimator, tables: MatchedTables, files: Sequence[Any]
 ) -> dict[str, Any]:
-    """Return the card: data, notes of matching, what was chosen and why.
+    """Return the card of a model adapted to tables: data, notes, what was chosen and why.
 
     Parameters
     ----------
@@ -303,7 +303,7 @@ def describe_model(
 
 
 def list_members(model: TableEstimator) -> list[dict[str, Any]]:
-    """Return what an adapted model predicts with: the members of a vote, or the one classifier."""
+    """Return what a model adapted to tables predicts with: members of a vote, or one classifier."""
     estimator = model.estimator_
     if not _is_automatic(estimator):
         return [{"candidate": _one_name(estimator), "weight": 1.0}]
@@ -399,7 +399,7 @@ def _describe_labels(tables: MatchedTables) -> dict[str, Any]:
 
 
 def unbalanced_note(tables: MatchedTables, objective: Any) -> list[str]:
-    """Mention the other objective where the two differ visibly."""
+    """Mention the other objective of adapting to tables where the two differ visibly."""
     if tables.task == REGRESSION:
         return []
     y = tables.y

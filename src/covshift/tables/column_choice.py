@@ -76,7 +76,7 @@ def choose_features(train: Any, new: Any, keep: Sequence[str], notes: list[str])
         reason = _reason_to_leave_out(name, kind, train[name], new[name])
         if reason is None or (name in keep and reason != EMPTY):
             kinds[name] = kind
-            if reason is None and is_identifier_name(name):
+            if reason is None and _is_identifier_name(name):
                 named.append(name)
         else:
             reasons.setdefault(reason, []).append(name)
@@ -97,7 +97,7 @@ def choose_features(train: Any, new: Any, keep: Sequence[str], notes: list[str])
     return kinds
 
 
-def is_identifier_name(name: str) -> bool:
+def _is_identifier_name(name: str) -> bool:
     """Return whether a name is one that identifiers have."""
     return bool(IDENTIFIER_NAME.search(name) or CAMEL_CASE_NAME.search(name))
 
@@ -125,7 +125,7 @@ def _reason_to_leave_out(name: str, kind: Kind, train: Any, new: Any) -> str | N
         return COUNTER
     if np.all(np.diff(values) > 0):
         return GROWING
-    return NAMED_IDENTIFIER if is_identifier_name(name) else None
+    return NAMED_IDENTIFIER if _is_identifier_name(name) else None
 
 
 def _repetitions(train: Any, new: Any) -> dict[str, str]:
@@ -208,7 +208,7 @@ MAX_CATEGORIES = 30  # with a feature each, as in `TableEncoder`
 def note_suspects(
     frame: Any, y: Labels, kinds: dict[str, Kind], notes: list[str], task: str = "classification"
 ) -> None:
-    """Add notes about columns of the training table that may mislead.
+    """Add notes on the choice of columns: which of the training table may mislead.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ def note_suspects(
                     f"{MAX_CATEGORIES} most frequent are used, the others are one category. To "
                     f"leave it out: --ignore {quoted(name)}."
                 )
-    find = find_number_giveaways if task == "regression" else find_giveaways
+    find = _find_number_giveaways if task == "regression" else _find_giveaways
     measure = "R²" if task == "regression" else "balanced accuracy"
     found = find(frame, y, kinds)
     for name, score in found.items():
@@ -248,7 +248,7 @@ def note_suspects(
         notes.append(f"To leave all of these out: --ignore {quoted(','.join(found))}.")
 
 
-def find_giveaways(frame: Any, y: Labels, kinds: dict[str, Kind]) -> dict[str, float]:
+def _find_giveaways(frame: Any, y: Labels, kinds: dict[str, Kind]) -> dict[str, float]:
     """Return columns that alone predict classes almost perfectly, with balanced accuracies.
 
     A tree of depth 5 learns from one column at a time; two folds.
@@ -272,7 +272,7 @@ def find_giveaways(frame: Any, y: Labels, kinds: dict[str, Kind]) -> dict[str, f
     return found
 
 
-def find_number_giveaways(frame: Any, y: Labels, kinds: dict[str, Kind]) -> dict[str, float]:
+def _find_number_giveaways(frame: Any, y: Labels, kinds: dict[str, Kind]) -> dict[str, float]:
     """Return columns that alone predict a number almost perfectly, with R².
 
     A tree learns from one column at a time, without a limit of depth: where the label is a function

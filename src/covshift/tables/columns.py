@@ -84,7 +84,7 @@ ARROW_TYPES = {
 
 
 def trim(cells: Any, missing: Sequence[str] = MISSING) -> Any:
-    """Return text without the spaces around it, in NFC; what stands for nothing is missing."""
+    """Return a column's text without spaces around it, in NFC; what means nothing is missing."""
     # Each different text once: words repeat, and mostly there is nothing to do.
     different = pa.compute.unique(cells)
     if _trim_all(different, missing).equals(different):
@@ -146,7 +146,7 @@ def _to_numbers(cells: Any, style: NumberStyle, unit: str = "") -> Any:
 
 
 def to_booleans(cells: Any) -> Any:
-    """Return text as truth values; 1 and 0 count too, anything else is missing."""
+    """Convert a column of text to truth values; 1 and 0 count too, anything else is missing."""
     lower = pa.compute.utf8_lower(trim(cells))
     true = pa.compute.is_in(lower, value_set=pa.array(["true", "1"]))
     false = pa.compute.is_in(lower, value_set=pa.array(["false", "0"]))
@@ -156,7 +156,7 @@ def to_booleans(cells: Any) -> Any:
 
 
 def without_unit(cells: Any, unit: str) -> Any:
-    """Return text without the unit before or behind it, and without the spaces between.
+    """Return a column of text without the unit before or behind it, and without spaces between.
 
     Signs become plain ones: a unit may stand inside of brackets.
     """
@@ -172,7 +172,10 @@ def without_unit(cells: Any, unit: str) -> Any:
 
 
 def plain_signs(cells: Any) -> Any:
-    """Return a column of text whose negative numbers begin with a minus: ``-5`` for ``(5)``."""
+    """Convert a column of text to one whose negative numbers begin with a minus: ``-5``.
+
+    The cell may have been ``(5)``.
+    """
     if not pa.compute.any(pa.compute.match_substring_regex(cells, ODD_SIGN)).as_py():
         return cells
     cells = pa.compute.replace_substring_regex(cells, rf"^[{DASHES}]", "-")
@@ -187,7 +190,7 @@ def _escaped(text: str) -> str:
 
 
 def to_dates(cells: Any, spelling: str = "") -> Any:
-    """Return a column of text as timestamps without zone; cells that are not dates are missing.
+    """Convert a column of text to timestamps without zone; cells that are not dates are missing.
 
     No spelling: ISO 8601.
     """
@@ -215,7 +218,7 @@ def read_cells(
     spelling: str = "",
     missing: Sequence[str] = MISSING,
 ) -> Any:
-    """Return text as an array of this kind; ``missing``: what stands for nothing."""
+    """Convert a column of text to an array of this kind; ``missing``: what means nothing."""
     if kind == "number":
         if is_days(spelling):
             return as_days(to_dates(cells, date_spelling(spelling)))
@@ -253,7 +256,7 @@ def _finite(numbers: Any) -> Any:
 
 
 def guess_number_style(columns: list[Any], usual: NumberStyle) -> NumberStyle:
-    """Return the style of the cells of several columns known to be numbers.
+    """Return the style by which several columns of text are converted to numbers.
 
     The one under which more of the cells can be read.
 
@@ -268,7 +271,7 @@ def guess_number_style(columns: list[Any], usual: NumberStyle) -> NumberStyle:
 
 
 def count_numbers(cells: Any, style: NumberStyle) -> int:
-    """Return how many cells of a column, trimmed, are numbers of this style."""
+    """Return how many cells of a text column are numbers of this style."""
     return int(
         pa.compute.sum(pa.compute.match_substring_regex(cells, NUMBER_PATTERNS[style])).as_py() or 0
     )
@@ -306,7 +309,7 @@ def as_columns(X: Any) -> tuple[dict[str, Any], int]:
 
 
 def as_frame(X: Any) -> Any:
-    """Return rows as a pandas frame; polars frames and arrays will do."""
+    """Return columns of rows as a pandas frame; polars frames and arrays will do."""
     if isinstance(X, pd.DataFrame):
         return X
     if hasattr(X, "to_pandas"):
@@ -383,7 +386,7 @@ def column_truth(column: Any) -> FloatArray:
 
 
 def column_days(column: Any, spelling: str = "") -> FloatArray:
-    """Return a column of dates as days since 1970; NaN where a cell is not a date.
+    """Convert a column of dates to days since 1970; NaN where a cell is not a date.
 
     ``spelling`` is how dates that are text, or whole numbers, are written.
     """
@@ -410,7 +413,7 @@ def column_text(column: Any, missing: Sequence[str] = MISSING) -> Any:
 
 
 def domain_texts(column: Any, missing: Sequence[str] = MISSING) -> list[str]:
-    """Return a column of domains as names."""
+    """Convert a column of domains to names."""
     names: list[str] = column_text(column, missing).fill_null(MISSING_DOMAIN).to_pylist()
     return names
 
@@ -479,7 +482,7 @@ UNUSABLE = "lists, records, bytes, times of day or durations"
 
 
 def arrow_kind(kind: Any) -> Kind | None:
-    """Return the kind of a column of this type of Arrow, or None."""
+    """Return the kind that columns of this type of Arrow have, or None."""
     if pa.types.is_dictionary(kind):
         return arrow_kind(kind.value_type)
     if pa.types.is_boolean(kind):

@@ -245,7 +245,7 @@ def describe_tables(
 
 
 def look_at_files(tables: MatchedTables, notes: Sequence[str] = ()) -> Section:
-    """Return a section with one row for each column: kind, missing cells, values, movement."""
+    """Return a diagnosis's section on columns: kind, missing cells, values, movement."""
     names = tables.names[:MAX_SHOWN_COLUMNS]
     rest = len(tables.names) - len(names)
     caption = "Columns that are used" + (f", the first {len(names)}" if rest else "")

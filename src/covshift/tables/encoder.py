@@ -338,7 +338,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
 
 def take_any_column(tags: Any) -> Any:
-    """Say in scikit-learn's tags that tables with texts and missing values are taken."""
+    """Say in tags for scikit-learn that an encoder takes texts and missing values."""
     tags.input_tags.allow_nan = True
     tags.input_tags.string = True
     tags.input_tags.categorical = True

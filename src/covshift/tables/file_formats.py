@@ -67,7 +67,7 @@ def identify_file(path: Path) -> Format:
 
 
 def refuse_other_formats(path: Path, head: bytes) -> None:
-    """Raise if the first bytes are those of something else than text with cells."""
+    """Refuse files whose first bytes show another format than text with cells."""
     for magic, advice in OTHERS.items():
         if head.startswith(magic):
             raise table_error(path, f"{advice}.")
@@ -96,13 +96,13 @@ def _identify_archive(path: Path) -> Format:
 
 
 def file_state(path: Path) -> tuple[int, int]:
-    """Return what changes when somebody writes to a file: its size and its time."""
+    """Return what changes when somebody writes to a file of any format: its size and its time."""
     state = path.stat()
     return state.st_size, state.st_mtime_ns
 
 
 def check_unchanged(path: Path, state: tuple[int, int], shown: Path) -> None:
-    """Raise if a file is not as it was before it was read: part of it was read, or a mixture."""
+    """Raise if a file, of any format, is not as it was before: what was read may be a mixture."""
     try:
         changed = file_state(path) != state
     except FileNotFoundError:  # what was open could be read to its end
@@ -284,7 +284,7 @@ def _shown(value: Any, decimal: str) -> str:
     return str(value)
 
 
-def run_query(database: Path, query: str) -> ConvertedFile:
+def _run_query(database: Path, query: str) -> ConvertedFile:
     """Return the rows of a query as Parquet; the database is opened for reading only."""
     try:
         import duckdb
@@ -307,13 +307,13 @@ def run_query(database: Path, query: str) -> ConvertedFile:
 
 
 def query_file(database: Path, query: str) -> Path:
-    """Return a file with the rows of a query, which stays until the process ends.
+    """Return a file of Parquet with the rows of a query, which stays until the process ends.
 
     A word that is not a query is the name of a table.
     """
     if not query.lstrip().lower().startswith(QUERIES):
         query = f'SELECT * FROM "{query}"' if '"' not in query else query
-    _results.append(run_query(database, query))
+    _results.append(_run_query(database, query))
     return _results[-1].path
 
 

@@ -37,7 +37,7 @@ CLASSIFICATION, REGRESSION = TASKS = ("classification", "regression")
 
 
 def check_task(task: str, bins: int | None) -> None:
-    """Refuse an unknown task, and ranges of a number that is to be predicted itself."""
+    """Refuse an unknown task of a label, and ranges of a number that is to be predicted itself."""
     check_option("task", task, TASKS)
     if task == REGRESSION and bins is not None:
         raise TableError(
@@ -88,8 +88,8 @@ def read_labels(
     if task == REGRESSION:
         return _as_quantity(name, values[rows], notes), rows
     if edges is not None:
-        labels = cut_labels(values[rows], edges.tolist())
-        ranges = listed(range_names(edges.tolist()), MAX_BINS)
+        labels = _cut_labels(values[rows], edges.tolist())
+        ranges = listed(_range_names(edges.tolist()), MAX_BINS)
         notes.append(f"The label {name} is cut into {len(edges) + 1} ranges: {ranges}.")
     else:
         labels = _as_classes(name, kind, values[rows])
@@ -132,7 +132,7 @@ def _folded(text: str) -> str:
 
 
 def as_written(labels: Labels, texts: Sequence[str | None]) -> Labels:
-    """Return labels as their cells are written, so that predictions can be written so too.
+    """Return labels as cells of their column are written, so that predictions can be, too.
 
     Whole numbers stay numbers where they are written plainly (``-1``, ``12``). So does everything
     if a class is written in two ways, as ``1`` and ``1.0``.
@@ -185,7 +185,7 @@ def read_known_labels(
     numbers = column_numbers(column)
     known = ~np.isnan(numbers)
     if len(edges):
-        return cut_labels(numbers, edges), known
+        return _cut_labels(numbers, edges), known
     values = np.where(known, numbers, 0)
     if classes is None:
         return values, known
@@ -196,7 +196,7 @@ def read_known_labels(
 
 
 def match_spellings(texts: Sequence[str | None], classes: Sequence[str]) -> list[str | None]:
-    """Return texts as the classes of the same value are written: ``0.5`` for ``0.50``.
+    """Return a label's texts as classes of the same value are written: ``0.5`` for ``0.50``.
 
     Words differ in more than case, unless two classes do not.
     """
@@ -279,8 +279,8 @@ def find_edges(column: Any, bins: int | None) -> FloatArray | None:
     return edges
 
 
-def range_names(edges: Sequence[float]) -> list[str]:
-    """Return the names of the ranges between edges, numbered, so that names sort as values do."""
+def _range_names(edges: Sequence[float]) -> list[str]:
+    """Return the names of a label's ranges between edges, numbered to sort as values do."""
     shown = [f"{edge:.6g}" for edge in edges]
     names = [
         f"up to {shown[0]}",
@@ -291,9 +291,9 @@ def range_names(edges: Sequence[float]) -> list[str]:
     return [f"{i + 1:0{width}d}: {text}" for i, text in enumerate(names)]
 
 
-def cut_labels(values: FloatArray, edges: Sequence[float]) -> Labels:
-    """Return the range that each number is in; an edge belongs to the range below it."""
-    names = np.array(range_names(edges), dtype=str)
+def _cut_labels(values: FloatArray, edges: Sequence[float]) -> Labels:
+    """Return the range that each label is in; an edge belongs to the range below it."""
+    names = np.array(_range_names(edges), dtype=str)
     return names[np.searchsorted(np.asarray(edges), values, side="left")]
 
 

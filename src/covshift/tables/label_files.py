@@ -72,7 +72,7 @@ def read_new_labels(tables: MatchedTables, path: Any, **options: Any) -> NewLabe
 def read_batch_labels(
     model: TableClassifier, batch: Any, path: Any, notes: list[str], **options: Any
 ) -> dict[int, Any]:
-    """Read labels of some rows of a batch, for a model that knows its label column.
+    """Read a file of labels of some rows of a batch, for a model that knows its label column.
 
     Parameters
     ----------

@@ -372,7 +372,7 @@ def _named_frame(X: Any, which: str) -> Any:
 
 
 def names_given(parameter: str, names: Any) -> tuple[str, ...]:
-    """Return plain names of columns; one text would be taken apart into letters."""
+    """Return plain names of columns to match; one text would be taken apart into letters."""
     if isinstance(names, str):
         raise TableError(f"{parameter} must be a list of names, got the text {names!r}.")
     return tuple(map(plain_name, names))
@@ -462,7 +462,7 @@ def code_domains(
     notes: list[str],
     missing: Sequence[str] = MISSING,
 ) -> tuple[IntArray, IntArray, dict[int, str]]:
-    """Return the domain of each training row and of each new row, and the name of each domain."""
+    """Match domains: return that of each training and new row, and the name of each domain."""
     sources = np.zeros(len(train), dtype=np.int64)
     targets = np.full(len(new), -1, dtype=np.int64)
     if domain is None:
@@ -551,7 +551,7 @@ def _unseen_note(train: Any, new: Any) -> list[str]:
 
 
 def case_hint(unseen: Iterable[str], known: Iterable[str | None]) -> str:
-    """Return a sentence on new texts that differ from known ones only in case, or nothing."""
+    """Return a sentence, where tables are matched, on new texts that differ only in case."""
     folded = {text.casefold(): text for text in known if text is not None}
     new = next((text for text in sorted(unseen) if text.casefold() in folded), None)
     if new is None:

@@ -34,7 +34,7 @@ def one_line(text: Any, limit: int = MAX_SHOWN) -> str:
 
 
 def listed(names: Any, limit: int = 5) -> str:
-    """Return names for a sentence, the first few of many."""
+    """Return names for a message's sentence, the first few of many."""
     names = list(names)
     shown = ", ".join(f"'{one_line(name)}'" for name in names[:limit])
     return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
@@ -42,7 +42,7 @@ def listed(names: Any, limit: int = 5) -> str:
 
 @contextmanager
 def refused_as(path: str | Path, advice: str, *kinds: type[BaseException]) -> Iterator[None]:
-    """Turn errors of the file system and of the readers below into a `TableError`."""
+    """Turn errors of the file system and of the readers into a `TableError` with its message."""
     try:
         yield
     except TableError:
@@ -65,7 +65,7 @@ def refused_as(path: str | Path, advice: str, *kinds: type[BaseException]) -> It
 
 
 def quoted(text: str) -> str:
-    """Return text as an argument for a shell to paste, on one line."""
+    """Return text as messages quote it: an argument for a shell to paste, on one line."""
     shown = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     plain = shown and all(c.isalnum() or c in "_-.=:/+%" for c in shown)
     return shown if plain else f'"{shown}"'

@@ -242,7 +242,7 @@ def open_for_model(
     domain: str | None = None,
     **options: Any,
 ) -> ModelReader:
-    """Open a file for a model, chunk by chunk.
+    """Open a file as a saved model reads it, chunk by chunk.
 
     Parameters
     ----------
@@ -299,7 +299,7 @@ def _absent(absent: list[str], others: list[str]) -> str:
 
 
 def plain_model(model: Any) -> TableEstimator:
-    """Return the plain model of one made by ``covshift adapt``, or say that it has none."""
+    """Return the plain model beside a saved one that reads files, or say that it has none."""
     _check_kind(model)
     if model.plain_ is None:
         raise TableError(NO_PLAIN_MODEL)

@@ -37,7 +37,7 @@ class History(NamedTuple):
 
 
 def batch_key(*parts: str) -> str:
-    """Return the key of a batch: no two lists of its parts have the same text.
+    """Return the key of a batch in a history: no two lists of its parts have the same text.
 
     Examples
     --------

@@ -63,7 +63,7 @@ def monitor_document(
     alert: float | None,
     model: str,
 ) -> Document:
-    """Return what is known of all batches as a document.
+    """Return a report of what monitoring knows of all batches, as a document.
 
     Parameters
     ----------

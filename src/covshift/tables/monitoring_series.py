@@ -286,7 +286,10 @@ def _check_batch(
 
 
 def is_below(batch: Mapping[str, Any], alert: float | None) -> bool:
-    """Return whether a batch is expected below the alert, or moved and is likely enough below."""
+    """Return whether a batch of a series is expected below the alert, or likely enough below.
+
+    For the second it must have moved.
+    """
     best = batch.get("updated") or batch.get("estimate")
     if alert is None or not best:
         return False

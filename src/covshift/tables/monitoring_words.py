@@ -26,7 +26,10 @@ WINDOWS_ALIKE = (
 
 
 def say_kept_batch(share: float, *, low_auc: bool) -> str:
-    """Return that the model keeps rows of the batch; ``low_auc``: the AUC is below .5."""
+    """Return words of monitoring on rows of the batch that a model keeps.
+
+    ``low_auc``: the AUC is below .5.
+    """
     below = " That is why the AUC is below .5." if low_auc else ""
     return (
         f"{100 * share:.0f} % of the compared rows of the batch are among the rows that the model "
@@ -36,7 +39,7 @@ def say_kept_batch(share: float, *, low_auc: bool) -> str:
 
 
 def say_false_alarms(level: float) -> str:
-    """Return what the level of a test means when several batches are monitored."""
+    """Return words of monitoring on what the level of a test means for several batches."""
     return (
         "In 20 batches that have not moved, the probability of a false alarm is at most "
         f"{2000 * level:.0f} %."
@@ -44,7 +47,7 @@ def say_false_alarms(level: float) -> str:
 
 
 def say_covered(measure: str, n_covered: int, n_batches: int) -> str:
-    """Return in how many monitored batches the interval held the score that labels showed."""
+    """Return words of monitoring on how many intervals held the score that labels showed."""
     return (
         f"The 90 % interval held the {measure} on labeled rows in {n_covered} of {n_batches} "
         "batches."
@@ -52,7 +55,7 @@ def say_covered(measure: str, n_covered: int, n_batches: int) -> str:
 
 
 def say_tests(level: float) -> str:
-    """Return which tests a monitored batch is put to."""
+    """Return words of monitoring on which tests a batch is put to."""
     return (
         "Features together, each feature, its spread, predictions and predicted class proportions, "
         f"with Holm's correction, at level {level:g} for each batch. {say_false_alarms(level)}"
@@ -60,7 +63,7 @@ def say_tests(level: float) -> str:
 
 
 def say_marks_of_batches(measure: str) -> str:
-    """Return the caption of the chart of batches over time."""
+    """Return words of monitoring: the caption of the chart of batches over time."""
     return (
         f"Expected {measure} of each batch with its 90 % interval. Triangles: the batch has moved. "
         "Diamonds: alert. Crosses: observed on labeled rows."

@@ -172,7 +172,7 @@ def inner_model(model: Any) -> Any:
 
 
 def trial_rows(y: Any, task: str = "classification") -> IntArray:
-    """Return positions of the first rows of each class, at most 30 of each; of numbers, 60."""
+    """Return rows to try the user's own model on: first 30 of each class, or 60 of numbers."""
     if task == "regression":
         return np.arange(min(len(y), TRIAL_ROWS))
     return np.concatenate([np.flatnonzero(y == one)[:TRIAL_ROWS_OF_CLASS] for one in np.unique(y)])

@@ -148,7 +148,9 @@ def open_table(
 def open_batches(
     path: Any, given: GivenLayout, chunk_bytes: int, *, examine_all: bool = True
 ) -> Any:
-    """Return the source of batches for what a path names; nothing else asks what that is.
+    """Return the source of batches by which the table at a path is read.
+
+    Nothing else asks what the path names.
 
     Without ``examine_all`` the first reading of a long text may end in an error, since only the
     beginning of the text was examined: ``examined`` says so, and it must be opened again.
@@ -518,7 +520,7 @@ MAX_CELLS = 20_000_000
 
 
 def default_rows(n_columns: int) -> int:
-    """Return the largest number of rows used of a table with this number of columns, by default."""
+    """Return the largest number of rows read of a table with this number of columns, by default."""
     return max(1, MAX_CELLS // max(1, n_columns))
 
 

@@ -318,7 +318,7 @@ def as_windows(
     return RecordingTable(train, found.settings), second, ignore
 
 
-def window_places(table: Any, rows: Sequence[int]) -> list[dict[str, Any]]:
+def recording_places(table: Any, rows: Sequence[int]) -> list[dict[str, Any]]:
     """Return the recording and the first sample of rows of a `RecordingTable`, numbered from 1."""
     return RecordingBatches(table).places(np.array(rows, dtype=int) - 1)
 

@@ -151,7 +151,7 @@ class Intake:
 
 
 def parse_kinds(texts: Sequence[str]) -> dict[str, str]:
-    """Return the kinds of columns that a user gives for the schema as ``COL=KIND``."""
+    """Parse a user's schema of texts ``COL=KIND``: return the kinds of columns."""
     pairs = {}
     for text in texts:
         name, sign, kind = text.rpartition("=")

@@ -394,7 +394,7 @@ def _typed_kinds(source: Any, notes: list[str]) -> dict[str, Kind]:
 
 
 def text_columns(source: Any) -> list[str]:
-    """Return the columns of a source of batches that are text, whatever the cells mean.
+    """Detect which columns of a source of batches are text, whatever the cells mean.
 
     Not categories: who wrote them knew that they are text.
     """

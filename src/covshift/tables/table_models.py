@@ -50,7 +50,7 @@ TARGET = np.iinfo(np.int64).min  # stands for the domain of rows that no column 
 
 
 def known_numbers(domain_names: Mapping[int, str]) -> dict[str, int]:
-    """Return the domains that a table model knows by the name in a later table.
+    """Return the numbers by which a table model knows names of domains in a later table.
 
     A target comes before a source: new rows of a domain may differ from its training rows.
     """
@@ -564,7 +564,7 @@ class Predictions(NamedTuple):
 
 
 def predict_encoded(model: TableClassifier, Z: FloatArray, domain: IntArray) -> Predictions:
-    """Predict encoded rows; ``domain``: `TARGET` for rows whose domain is not named."""
+    """Predict encoded rows by a table model; ``domain``: `TARGET` where a row's is not named."""
     where = None if (domain == TARGET).all() else domain
     estimator = model.estimator_
     classes = estimator.predict(Z, sample_domain=where)
@@ -583,7 +583,7 @@ def predict_encoded(model: TableClassifier, Z: FloatArray, domain: IntArray) -> 
 
 
 def objective_of(model: TableClassifier) -> str:
-    """Return the objective that scores of a model are measured in; for numbers, just "score"."""
+    """Return the objective of a table model's scores; for numbers, just "score"."""
     if is_regressor(model):
         return "score"
     return BALANCED_ACCURACY if model.objective_ == BALANCED_ACCURACY else ACCURACY
@@ -592,7 +592,7 @@ def objective_of(model: TableClassifier) -> str:
 def estimate_score(
     model: TableClassifier, Z: FloatArray, domain: IntArray, y_known: Any = None
 ) -> "PerformanceEstimate":
-    """Return the expected score of encoded rows (`covshift.estimate_performance`).
+    """Return a table model's expected score of encoded rows (`covshift.estimate_performance`).
 
     ``domain``: `TARGET` for rows whose domain is not named; ``y_known``: None where no label is.
 

@@ -21,7 +21,7 @@ REFIT = "To learn from the labels, refit: covshift adapt TRAIN NEW --label COL -
 
 
 def say_repeated(share: float) -> str:
-    """Return that the new table holds rows of the training table."""
+    """Return words on a new table that holds rows of the training table."""
     return (
         f"{100 * share:.0f} % of the new rows are also in the training table. Expected scores "
         "hold for rows that a model has not seen: check that the new table is the right file."
@@ -29,7 +29,7 @@ def say_repeated(share: float) -> str:
 
 
 def say_unbalanced(name: str, share: float, objective: str) -> str:
-    """Return what the objective means for the rarest class, and how to choose the other one."""
+    """Return words on a table's rarest class and the objective, and how to choose the other."""
     rare = f"class {name!r} has {100 * share:.1f} % of the training rows"
     if objective == BALANCED_ACCURACY:
         return (
@@ -44,7 +44,7 @@ def say_unbalanced(name: str, share: float, objective: str) -> str:
 
 
 def say_scored(max_rows: int) -> str:
-    """Return that candidates were scored on some of the rows of the tables."""
+    """Return words on tables of which only some rows scored the candidates."""
     return (
         f"Candidates were scored on at most {max_rows:,} rows of each table, drawn in proportion "
         "to domains and classes. The chosen candidates were then fitted to all rows."
@@ -52,7 +52,7 @@ def say_scored(max_rows: int) -> str:
 
 
 def say_updated(n_right: int, n_before: int, n_labels: int) -> str:
-    """Return on how many labeled rows of a table the updated model is right."""
+    """Return words on how many labeled rows of a table the updated model is right."""
     return (
         f"The updated model is right on {n_right} of {n_labels} labeled rows, the model before it "
         f"on {n_before}. New rows may do worse: the weights were learned from these."
@@ -60,7 +60,7 @@ def say_updated(n_right: int, n_before: int, n_labels: int) -> str:
 
 
 def say_sampled(n_used: int, n_rows: int) -> str:
-    """Return how many rows of a table were drawn, and how far shares among them may be off.
+    """Return words on a table of which rows were drawn, and how far shares may be off.
 
     By Hoeffding's inequality, with probability .95, for any one share.
     """

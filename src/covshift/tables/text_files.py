@@ -1,7 +1,7 @@
 """Text files of any encoding, cut into cells: batches of columns of text, for `reading`.
 
-A file is examined (`examine_text`), decoded to a stream of UTF-8 (`Utf8Stream`), and cut by pyarrow
-(`TextBatches`), several blocks at a time where no cell is quoted.
+A file is examined (`_examine_text`), decoded to a stream of UTF-8 (`Utf8Stream`), and cut by
+pyarrow (`TextBatches`), several blocks at a time where no cell is quoted.
 
 The encoding: a byte-order mark decides; without one, text that is valid UTF-8 is UTF-8, text
 with a zero in every other byte is UTF-16, and the rest is Windows-1252, or Latin-1 where it
@@ -113,7 +113,7 @@ class Examination:
             self.n_quotes += text.count('"') if '"' in text else 0
 
 
-def examine_text(
+def _examine_text(
     path: Path, *, compressed: bool, encoding: str | None = None, first_bytes: int | None = None
 ) -> TextFile:
     """Read a file through once, a block at a time, and detect its encoding.
@@ -341,7 +341,7 @@ class TextBatches:
     ):
         self.path = self._source = path
         self._state = file_state(path)
-        self.file = examine_text(
+        self.file = _examine_text(
             path,
             compressed=compressed,
             encoding=given.encoding,

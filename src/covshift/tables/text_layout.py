@@ -133,7 +133,7 @@ def find_layout(sample: str, given: GivenLayout, *, complete: bool) -> TextLayou
 
 
 def is_aligned(sample: str, *, complete: bool) -> bool:
-    """Return whether several spaces stand between cells, so that columns stand below each other."""
+    """Return whether the layout is by spaces: several between cells, columns below each other."""
     if "  " not in sample and "\n " not in sample:
         return False
     if _best_separator(sample, complete) is not None:
@@ -147,12 +147,12 @@ def squeeze_spaces(data: bytes) -> bytes:
 
 
 def plain_name(name: str) -> str:
-    """Return the name of a column with single spaces, accented letters as one character (NFC)."""
+    """Return what a layout calls a column: with single spaces, accented letters as one (NFC)."""
     return unicodedata.normalize("NFC", " ".join(name.split()))
 
 
 def names_of_header(header: tuple[str, ...]) -> tuple[list[str], list[int], list[str]]:
-    """Return names for the cells of a header, no two alike; which have none; notes about both.
+    """Return names for the cells of a layout's header, no two alike; which lack one; notes.
 
     A name that repeats gets its number, ``x`` and ``x (2)``; a column without name is named by
     its position.
@@ -178,7 +178,7 @@ def names_of_header(header: tuple[str, ...]) -> tuple[list[str], list[int], list
 
 
 def is_row_names(position: int, name: str) -> bool:
-    """Return whether a column of the header holds row names: R's and pandas' first one, unnamed."""
+    """Return whether a column of the layout holds row names: R's and pandas' unnamed first one."""
     return (position == 0 and not name) or bool(PANDAS_INDEX.match(name))
 
 

@@ -34,7 +34,7 @@ def check_output(
     any_name: bool = False,
     min_free_bytes: int = 0,
 ) -> Path:
-    """Try to write an output before anything is computed; return it as a path.
+    """Try the writing of an output before anything is computed; return it as a path.
 
     Parameters
     ----------

@@ -161,7 +161,7 @@ class WeightEstimator(BaseEstimator):
 
 
 def scale_to_mean_one(weights: FloatArray) -> FloatArray:
-    """Scale weights to mean one, so that models fitted with them keep their regularization.
+    """Scale estimated weights to mean one: models fitted with them keep their regularization.
 
     Parameters
     ----------

@@ -70,12 +70,12 @@ def fit_kliep_coefficients(
         # A little of all: a row that only other components meet keeps a finite logarithm.
         proportions = 0.99 * start[met] * source_means[met] + 0.01 * proportions
         proportions /= proportions.sum()
-    proportions, gap = maximize_mixture(A, proportions, tol=tol, max_iter=max_iter)
+    proportions, gap = _maximize_mixture(A, proportions, tol=tol, max_iter=max_iter)
     coefficients[met] = proportions / source_means[met]
     return coefficients, gap
 
 
-def maximize_mixture(
+def _maximize_mixture(
     A: FloatArray, proportions: FloatArray, *, tol: float, max_iter: int
 ) -> tuple[FloatArray, float]:
     r"""Maximize the mean of :math:`\log A \pi` over the simplex, for A (k, b) and a start (b,)."""

@@ -122,7 +122,9 @@ def project(v: FloatArray, bound: float, epsilon: float) -> FloatArray:
 def clip_to_mean(
     scores: FloatArray, diagonal: FloatArray, bound: float, epsilon: float
 ) -> tuple[FloatArray, float]:
-    r"""Maximize :math:`\sum_i s_i w_i - \tfrac12 a_i w_i^2`, scores s (n,) and diagonal a (n,) > 0.
+    r"""Maximize, for KMM, :math:`\sum_i s_i w_i - \tfrac12 a_i w_i^2` over weights.
+
+    Scores s are (n,), the diagonal a (n,) > 0.
 
     Subject to :math:`0 \le w_i \le B` and :math:`|\bar w - 1| \le \epsilon`. Returns
     :math:`w_i = \min(B, \max(0, (s_i - \nu) / a_i))` and :math:`\nu`, which is zero if the mean
@@ -226,7 +228,7 @@ def match_feature_means(
     tol: float,
     max_iter: int,
 ) -> tuple[FloatArray, FloatArray, float, float, float]:
-    r"""Solve the problem with a kernel of low rank, by Newton steps in its features.
+    r"""Solve the KMM problem with a kernel of low rank, by Newton steps in its features.
 
     With the features :math:`\Phi` (n, q) of the source rows, :math:`c = \frac{n_s}{n_t} \sum_j
     \varphi(x_j)` (q,) of the target rows j and what each row adds on the diagonal,

@@ -18,10 +18,10 @@ from covshift.paper.speech.summary import (
     FOLDS,
     ORACLE,
     PRINTED_WAY,
+    _shown_configuration,
     above_chance,
     compare,
     compare_with_baselines,
-    shown_configuration,
     summarize_records,
 )
 from covshift.report.document import validate_document
@@ -227,9 +227,9 @@ def test_pairs_are_trials_that_both_have():
 
 def test_configurations_as_text():
     assert (
-        shown_configuration(printed_configuration("emodb", "PSF")) == "cos, L 80, λ 1.8, C 7.5e-05"
+        _shown_configuration(printed_configuration("emodb", "PSF")) == "cos, L 80, λ 1.8, C 7.5e-05"
     )
-    assert shown_configuration(printed_configuration("des", "IW+LSPC")) == "sigma 3, λ 1"
+    assert _shown_configuration(printed_configuration("des", "IW+LSPC")) == "sigma 3, λ 1"
 
 
 def test_the_report_says_everything(finished):

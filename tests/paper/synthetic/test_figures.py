@@ -14,7 +14,7 @@ from matplotlib.image import imread
 from matplotlib.text import Text
 
 from covshift.paper.synthetic import figures as synthetic_figures
-from covshift.paper.synthetic.figures import draw_data_sets, draw_figures, draw_filters
+from covshift.paper.synthetic.figures import _draw_data_sets, _draw_filters, draw_figures
 from covshift.paper.synthetic.systems import DATA_SETS, READINGS
 from covshift.paper.synthetic.trials import draw_trial
 from covshift.report import figures
@@ -146,7 +146,7 @@ def assert_no_text_overlaps(figure):
 
 
 def test_one_panel_per_data_set(data):
-    figure = draw_data_sets({"radial": data, "periodic": data, "smooth": data, "diagonal": data})
+    figure = _draw_data_sets({"radial": data, "periodic": data, "smooth": data, "diagonal": data})
     assert [axes.get_title() for axes in figure.axes] == [
         "radial",
         "periodic",
@@ -163,7 +163,7 @@ def test_one_panel_per_data_set(data):
 
 
 def test_every_row_is_drawn_in_the_color_of_its_label(data):
-    (axes,) = draw_data_sets({"one": data}).axes[:1]
+    (axes,) = _draw_data_sets({"one": data}).axes[:1]
     drawn = [len(points.get_offsets()) for points in axes.collections]
     assert drawn == [
         sum(data[f"y_{part}"] == label) for label in (0, 1) for part in ("source", "test")
@@ -171,12 +171,12 @@ def test_every_row_is_drawn_in_the_color_of_its_label(data):
 
 
 def test_odd_number_of_data_sets_leaves_an_empty_place(data):
-    figure = draw_data_sets({"a": data, "b": data, "c": data})
+    figure = _draw_data_sets({"a": data, "b": data, "c": data})
     assert [axes.axison for axes in figure.axes] == [True, True, True, False]
 
 
 def test_one_panel_per_filter(data):
-    figure = draw_filters([make_bank(data, "first", 2), make_bank(data, "second", 5)])
+    figure = _draw_filters([make_bank(data, "first", 2), make_bank(data, "second", 5)])
     panels = [axes for axes in figure.axes if axes.axison and axes.get_title()]
     assert [axes.get_title() for axes in panels] == [
         *(f"first {index}" for index in range(2)),
@@ -188,16 +188,16 @@ def test_one_panel_per_filter(data):
 
 def test_shading_is_the_response(data):
     bank = make_bank(data, "bank", 2)
-    for index, axes in enumerate(draw_filters([bank]).axes[:2]):
+    for index, axes in enumerate(_draw_filters([bank]).axes[:2]):
         np.testing.assert_array_equal(axes.collections[0].get_array(), bank["Z"][..., index])
 
 
 @pytest.mark.parametrize("kind", ["data sets", "filters"])
 def test_png_is_wide_enough_and_not_blank(kind, data):
     if kind == "data sets":
-        figure = draw_data_sets({f"data set {index}": data for index in range(4)})
+        figure = _draw_data_sets({f"data set {index}": data for index in range(4)})
     else:
-        figure = draw_filters([make_bank(data, "first", 2), make_bank(data, "second", 8)])
+        figure = _draw_filters([make_bank(data, "first", 2), make_bank(data, "second", 8)])
     image = pixels(figure)
     assert image.shape[1] == 1500
     for part in np.array_split(image, 4):  # something in every quarter of the height
@@ -207,5 +207,5 @@ def test_png_is_wide_enough_and_not_blank(kind, data):
 
 def test_pyplot_knows_of_no_figure(data):
     before = dict(Gcf.figs)
-    pixels(draw_data_sets({"one": data}))
+    pixels(_draw_data_sets({"one": data}))
     assert dict(Gcf.figs) == before

@@ -7,7 +7,7 @@ import pytest
 
 from covshift.paper.synthetic.printed import REBUILT_ACCURACY, REBUILT_BASELINE
 from covshift.paper.synthetic.report import _agree, gather_trials, readings_document
-from covshift.paper.synthetic.study import READINGS_EXPERIMENT, _group_trials, declare_readings
+from covshift.paper.synthetic.study import READINGS_EXPERIMENT, _declare_readings, _group_trials
 from covshift.paper.synthetic.systems import (
     AS_RELEASED,
     DATA_SETS,
@@ -54,7 +54,7 @@ def test_every_recipe_builds(system, reading):
 
 
 def test_every_cell_is_declared_once():
-    trials = [trial for task in declare_readings(2) for trial in task]
+    trials = [trial for task in _declare_readings(2) for trial in task]
     assert len(trials) == len({trial.key for trial in trials}) == 2 * 4 * len(EVERY_READING)
     assert {trial.experiment for trial in trials} == {READINGS_EXPERIMENT}
 
@@ -62,7 +62,7 @@ def test_every_cell_is_declared_once():
 def test_document_of_all_readings():
     records = [
         record_of(trial, {"without": 0.5, "with": 0.6, "mmd_before": 1.0, "mmd_after": 0.1})
-        for task in declare_readings(2)
+        for task in _declare_readings(2)
         for trial in task
     ]
     document = readings_document(gather_trials(records), [("seeds", "0 to 1")])

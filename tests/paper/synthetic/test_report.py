@@ -8,13 +8,13 @@ from covshift.paper.synthetic.printed import PRINTED_ACCURACY, REBUILT_ACCURACY
 from covshift.paper.synthetic.report import (
     Cell,
     _agree,
+    _trial_values,
     _verdict,
     agreement_with_paper,
     agreement_with_rebuild,
     count_agreements,
     gather_trials,
     synthetic_document,
-    trial_values,
 )
 from covshift.paper.synthetic.systems import DATA_SETS, SYSTEMS
 from covshift.report.document import validate_document
@@ -56,10 +56,10 @@ def test_gather_nothing():
 
 def test_changes_are_those_of_each_trial():
     trials = trials_of([(0.5, 0.75), (0.8, 0.4)])
-    assert trial_values(trials, "change") == pytest.approx([50, -50])
-    assert trial_values(trials, "mmd_change") == []
-    assert trial_values(trials, "with") == [0.75, 0.4]
-    assert trial_values(trials, "nothing") == []
+    assert _trial_values(trials, "change") == pytest.approx([50, -50])
+    assert _trial_values(trials, "mmd_change") == []
+    assert _trial_values(trials, "with") == [0.75, 0.4]
+    assert _trial_values(trials, "nothing") == []
 
 
 @pytest.mark.parametrize(

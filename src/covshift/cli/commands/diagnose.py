@@ -117,7 +117,7 @@ def diagnose(
         from covshift.tables.file_pairs import read_pair
         from covshift.tables.label_column import CLASSIFICATION, check_task
         from covshift.tables.label_files import rows_to_label, with_new_labels, write_rows_to_label
-        from covshift.tables.recordings import FILE, START, as_windows, window_places
+        from covshift.tables.recordings import FILE, START, as_windows, recording_places
         from covshift.tables.writing import check_output
 
         check_count("--ask", ask, minimum=1 if to_label else 0)
@@ -177,7 +177,7 @@ def diagnose(
         if found.n_rows_looked_at != found.n_rows:
             notes.append(f"{say_rows(found)}.")
         rows = rows_to_label(found, tables, ask) if ask else []
-        places = [] if windows is None else window_places(new or train, rows)
+        places = [] if windows is None else recording_places(new or train, rows)
         result = found.to_dict() | {"summary": summarize(found, HOW_TO_LABEL), "command": command}
         if to_label is not None:
             if not rows:

@@ -87,7 +87,7 @@ class _Progress(ctypes.Structure):
 
 @cache
 def library() -> dict[Any, Any] | None:
-    """The compiled functions by name and size of a number; None where they are not to be used."""
+    """The compiled C functions by name and size of a number; None where not to be used."""
     wanted = os.environ.get("COVSHIFT_KERNELS", "")
     if wanted not in ("", "auto", "compiled", "numpy"):
         raise ValueError(f"COVSHIFT_KERNELS must be auto, compiled or numpy, got {wanted!r}.")
@@ -132,7 +132,7 @@ def library() -> dict[Any, Any] | None:
 
 
 def digest_of_sources(folder: Path) -> str:
-    """Return a digest that differs between versions of the sources."""
+    """Return a digest that differs between versions of the compiled C sources."""
     digest = hashlib.sha256()
     for source in sorted(folder.glob("*.[ch]")):
         digest.update(source.read_bytes())
@@ -147,7 +147,10 @@ def describe(
     epsilon: float,
     norm_epsilon: float,
 ) -> Any:
-    """A block (K, L, b) and what is computed of it; ``codes`` (b,) or (K, b) ascending, 32 bits."""
+    """A block (K, L, b) for compiled C, and what is computed of it.
+
+    ``codes``, (b,) or (K, b), ascend and have 32 bits.
+    """
     K, L, b = shape
     # Numbers from one problem's codes to the next: none where all problems share them.
     step = b if codes.ndim == 2 else 0
@@ -156,7 +159,7 @@ def describe(
 
 
 def activate(block: Any, H: FloatArray, slopes: FloatArray, sums: FloatArray) -> None:
-    """Call compiled code: overwrite H (K, L, b) with F, and slopes; add F^2 to ``sums``."""
+    """Call compiled C: overwrite H (K, L, b) with F, and slopes; add F^2 to ``sums``."""
     function = _function("activate", H)
     function(ctypes.byref(block), _address(H), _address(slopes), _address(sums))
 
@@ -165,7 +168,7 @@ def collect(
     block: Any, inverse: FloatArray, upstream: FloatArray, F: FloatArray, U: FloatArray,
     V: FloatArray, losses: FloatArray, sums: FloatArray,
 ) -> None:  # fmt: skip
-    """Call the compiled second pass: set U, V (K, b); add to ``losses`` (K,), ``sums`` (K, L)."""
+    """Call the second pass in compiled C: set U, V (K, b); add to ``losses``, ``sums`` (K, L)."""
     factors = _Factors(_address(inverse), _address(upstream), None)
     addresses = [_address(array) for array in (F, U, V, losses, sums)]
     function = _function("collect", F)
@@ -176,7 +179,10 @@ def descend(
     block: Any, inverse: FloatArray, upstream: FloatArray, sums: FloatArray, F: FloatArray,
     slopes: FloatArray, U: FloatArray, V: FloatArray, out: FloatArray,
 ) -> None:  # fmt: skip
-    """Call the compiled third pass of the joint loss: the gradient of H (K, L, b), into ``out``."""
+    """Call the third pass of the joint loss in compiled C: the gradient of H, into ``out``.
+
+    The gradient is (K, L, b).
+    """
     factors = _Factors(_address(inverse), _address(upstream), _address(sums))
     addresses = [_address(array) for array in (F, slopes, U, V, out)]
     function = _function("descend", F)
@@ -187,7 +193,7 @@ def soft_pass(
     block: Any, inverse: FloatArray, upstream: FloatArray, H: FloatArray, losses: FloatArray,
     sums: FloatArray,
 ) -> None:  # fmt: skip
-    """Call the compiled single pass of the soft absolute value: overwrites H with its gradient."""
+    """Call the one pass of the soft absolute value in compiled C: H becomes its gradient."""
     factors = _Factors(_address(inverse), _address(upstream), None)
     # A tile of columns is worked on at a time, in a buffer that stays in the cache.
     space = np.empty((H.shape[1], TILE), H.dtype)
@@ -223,7 +229,7 @@ def minimize_small(
     limits: dict[str, float],
     should_stop: Callable[[], bool],
 ) -> Minimization:
-    """Minimize the joint loss of K problems, one after the other, in compiled code.
+    """Minimize the joint loss of K problems, one after the other, in compiled C.
 
     Parameters
     ----------
@@ -275,7 +281,7 @@ def train_networks(
     arrays: tuple[FloatArray, ...],
     losses: FloatArray,
 ) -> None:
-    """Train K auto-encoders in compiled code: a step for each batch of rows.
+    """Train K auto-encoders in compiled C: a step for each batch of rows.
 
     Parameters
     ----------

@@ -136,7 +136,7 @@ def read_windows(path: str | Path) -> BearingWindows:
 
 @lru_cache(maxsize=1)
 def read_declared_windows(path: str, fingerprint: str) -> BearingWindows:
-    """Read the protocol's windows that trials were declared on, once in each process."""
+    """Read the windows of the bearings' protocol for trials declared on them; once in a process."""
     windows = read_windows(path)
     if windows.fingerprint != fingerprint:
         raise ValueError(f"{path} has changed since the run began: start again.")

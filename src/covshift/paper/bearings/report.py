@@ -94,7 +94,7 @@ def _task_name(row: dict[str, Any]) -> str:
 
 
 def bearings_document(records: Sequence[Record], facts: Facts) -> Any:
-    """Return the whole report."""
+    """Return the whole report of the study of bearings."""
     scores = _shift_scores(records)
     sections = [
         make_section("protocol", "Protocol", paragraphs=_protocol()),
@@ -111,7 +111,7 @@ def bearings_document(records: Sequence[Record], facts: Facts) -> Any:
 
 
 def bearings_table(records: Sequence[Record]) -> TextTable:
-    """Return the balanced accuracy of every system on every shift."""
+    """Report the balanced accuracy of every system on every shift of the bearings."""
     scores = {(one.shift, one.system): one for one in _shift_scores(records)}
     systems = list(dict.fromkeys(system for _, system in scores))
 

@@ -100,7 +100,7 @@ def bearings_study(path: str, seed: int, systems: tuple[str, ...] = tuple(SYSTEM
 
 
 def declare(data: str, seed: int, systems: tuple[str, ...] = tuple(SYSTEMS)) -> list[list[Trial]]:
-    """Return all trials, each a task of its own; ``data`` is the fingerprint of the windows."""
+    """Return all trials of the bearings, each a task; ``data`` is the fingerprint of windows."""
     trials = [Trial(EXPERIMENT, {"kind": "filters", "data": data, "n_filters": N_FILTERS}, seed)]
     for system in systems:
         for task in TASKS:
@@ -110,7 +110,7 @@ def declare(data: str, seed: int, systems: tuple[str, ...] = tuple(SYSTEMS)) -> 
 
 
 def run_bearing_trials(trials: list[Trial], path: str) -> list[dict[str, Any]]:
-    """Run trials on the windows; one result for each."""
+    """Run trials of the study of bearings on the windows; one result for each."""
     results = []
     for trial in trials:
         settings = trial.settings

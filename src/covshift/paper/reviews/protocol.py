@@ -144,7 +144,7 @@ def load_reviews(folder: str) -> Reviews:
 
 @lru_cache(maxsize=2)
 def load_declared_reviews(folder: str, fingerprint: str) -> Reviews:
-    """Load the protocol's reviews that trials were declared on, once in each process."""
+    """Load the reviews of the protocol for trials declared on them; once in each process."""
     reviews = load_reviews(folder)
     if reviews.fingerprint != fingerprint:
         raise CollectionError(f"{folder} has changed since the run began: start again.")
@@ -184,7 +184,7 @@ def _weigh_words(
 def draw_review_trial(
     reviews: Reviews, source: str, target: str, seed: int, n_words: int, *, keep_sparse: bool
 ) -> ReviewTrial:
-    """Draw the halves of a target; the labels of the first are not in the result."""
+    """Draw the halves of a target by the protocol; the labels of the first are left out."""
     data, _, start = draw_pair(reviews.collection, source, target, seed)
     X_source, X_target, X_test = _weigh_words(
         [data.X_source, data.X_target, data.X_test],
@@ -197,13 +197,13 @@ def draw_review_trial(
 
 
 def target_half_labels(reviews: Reviews, target: str, seed: int) -> Any:
-    """Return the labels of the half that was adapted to: for the oracle alone."""
+    """Return the labels of the half that the protocol adapts to: for the oracle alone."""
     unlabeled, _ = halves_of(reviews.collection, target, seed)
     return reviews.collection.y[unlabeled]
 
 
 def draw_review_fold(reviews: Reviews, source: str, fold: int, n_words: int) -> ReviewTrial:
-    """Return the training rows of which every third is taken as the target, without its label."""
+    """Draw a fold of the protocol: of training rows, every third is the target, unlabeled."""
     collection = reviews.collection
     rows = np.flatnonzero(collection.domain == collection.number_of(source))
     splits = KFold(N_FOLDS, shuffle=True, random_state=0).split(rows)

@@ -98,7 +98,7 @@ def _picked(trial: Mapping[str, Any], setting: int, cost: int) -> str:
 
 
 def reviews_document(records: Sequence[Record], facts: Facts, plan: ReviewPlan) -> Any:
-    """Return the whole report."""
+    """Return the whole report of the study of reviews."""
     chosen, wide = _choices(records), _widths(records)
     evidence = {one.id: _choice_evidence(one) for one in chosen.values()}
     evidence |= {one.id: _width_evidence(one) for one in wide}
@@ -116,7 +116,7 @@ def reviews_document(records: Sequence[Record], facts: Facts, plan: ReviewPlan) 
 
 
 def reviews_table(records: Sequence[Record]) -> TextTable:
-    """Return the UAR with hyper-parameters chosen by source folds, and by the oracle."""
+    """Report the UAR on reviews, hyper-parameters chosen by source folds, and by the oracle."""
     chosen = _choices(records)
 
     def cell(*key: str) -> str:

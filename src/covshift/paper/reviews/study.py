@@ -76,7 +76,7 @@ def reviews_study(folder: str, plan: ReviewPlan, seed: int) -> Study:
 
 
 def declare(plan: ReviewPlan, data: str, domains: Sequence[str], seed: int) -> list[list[Trial]]:
-    """Return all trials, each a task of its own; ``data`` is the fingerprint of the reviews."""
+    """Return all trials of the reviews, each a task; ``data`` is the fingerprint of the reviews."""
     trials = []
     for system in SYSTEMS:
         grid = {
@@ -115,7 +115,7 @@ def declare(plan: ReviewPlan, data: str, domains: Sequence[str], seed: int) -> l
 
 
 def run_review_trials(trials: list[Trial], folder: str) -> list[dict[str, Any]]:
-    """Run trials on the reviews in the folder; one result for each."""
+    """Run trials of the study of reviews on those in the folder; one result for each."""
     return [
         _run_on_reviews(
             load_declared_reviews(folder, trial.settings["data"]), trial.settings, trial.seed

@@ -20,5 +20,5 @@ def oracle_scores(predicted: Any, table: SpeechTable, halves: Halves) -> dict[st
 
 
 def oracle_choice(result: Mapping[str, Any]) -> tuple[int, int]:
-    """Return the number of the setting and of the C that are best on the target half."""
+    """Return the oracle's number of the setting and of the C: best on the target half."""
     return best_setting(result[ORACLE_SCORES])

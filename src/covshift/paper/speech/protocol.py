@@ -60,12 +60,12 @@ class DrawnTrial(NamedTuple):
 
 
 def corpora_to_test(corpora: Sequence[str]) -> list[str]:
-    """Return the corpora whose speakers the protocol tests."""
+    """Return the corpora of speech whose speakers the protocol tests."""
     return [corpus for corpus in corpora if corpus not in ONLY_TRAINS]
 
 
 def draw_halves(table: SpeechTable, corpus: str, rng: np.random.RandomState) -> Halves:
-    """Draw a speaker as the protocol does, and deal the speaker's recordings into two halves.
+    """Draw, by the protocol, a speaker, and deal the speaker's recordings into two halves.
 
     Until the test half has both classes; an odd recording goes to the test half.
     """
@@ -85,7 +85,7 @@ def draw_halves(table: SpeechTable, corpus: str, rng: np.random.RandomState) -> 
 
 
 def check_corpora(tables: Mapping[str, SpeechTable], leave_out: str, seed: int) -> None:
-    """Raise if speakers of a corpus cannot be tested at all, before any trial.
+    """Raise, before any trial, if the protocol cannot test speakers of a corpus at all.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def check_corpora(tables: Mapping[str, SpeechTable], leave_out: str, seed: int) 
 def draw_trial(
     tables: Mapping[str, SpeechTable], corpus: str, leave_out: str, seed: int
 ) -> DrawnTrial:
-    """Draw one trial: the same of a seed, whatever system is measured on it."""
+    """Draw one trial of the protocol: the same of a seed, whatever system is measured on it."""
     rng = np.random.RandomState(seed)
     table = tables[corpus]
     halves = draw_halves(table, corpus, rng)
@@ -126,7 +126,7 @@ def draw_trial(
 def source_speakers(
     tables: Mapping[str, SpeechTable], corpus: str, leave_out: str, *, without: str | None
 ) -> dict[str, tuple[FloatArray, Any]]:
-    """Return the rows and labels of each speaker that trains when a corpus is tested.
+    """Return rows and labels of each speaker that trains, by protocol, when a corpus is tested.
 
     ``without`` is the tested speaker, who matters for trials of speakers only.
     """
@@ -193,7 +193,7 @@ def source_fold(
 
 
 def file_of(folder: Path, digest: str) -> Path:
-    """Where the tables of this digest lie: those of another run in the folder lie elsewhere."""
+    """Return where the protocol's tables of a digest lie: those of another run lie elsewhere."""
     return folder / f"features-{digest}.npz"
 
 
@@ -206,7 +206,7 @@ def table_of(bunch: Any) -> SpeechTable:
 
 
 def digest_of(tables: Mapping[str, SpeechTable]) -> str:
-    """Hash of everything in the tables: results of other data have another one."""
+    """Hash everything in the protocol's tables: results of other data have another digest."""
     digest = hashlib.sha256()
     for corpus in sorted(tables):
         for name, part in tables[corpus]._asdict().items():
@@ -218,7 +218,7 @@ def digest_of(tables: Mapping[str, SpeechTable]) -> str:
 
 
 def save_tables(tables: Mapping[str, SpeechTable], folder: Path) -> None:
-    """Write the tables where `load_tables` finds them."""
+    """Write the protocol's tables where `load_tables` finds them."""
     arrays: dict[str, Any] = {
         f"{corpus}/{name}": part
         for corpus, table in tables.items()
@@ -229,7 +229,7 @@ def save_tables(tables: Mapping[str, SpeechTable], folder: Path) -> None:
 
 @lru_cache(maxsize=1)
 def load_tables(folder: str, digest: str) -> dict[str, SpeechTable]:
-    """Read the tables of a run, once in each process, and check that they are those meant."""
+    """Read the protocol's tables, once in each process; check that they are those meant."""
     path = file_of(Path(folder), digest)
     with np.load(path) as arrays:
         corpora = dict.fromkeys(name.partition("/")[0] for name in arrays.files)

@@ -93,7 +93,7 @@ def speech_document(
     plan: Plan,
     facts: Sequence[tuple[str, str]],
 ) -> Any:
-    """Return the whole report of a run."""
+    """Return the whole report of a run of speech."""
     verdicts = [_psf_verdict(results, corpus) for corpus in results.corpora]
     corpora = results.corpora
     sections = [
@@ -222,7 +222,7 @@ def _paper_words(corpus: str) -> list[str]:
 
 
 def terminal_table(records: Sequence[Record]) -> TextTable:
-    """Return the UAR of every system with the printed settings, its difference and p-values."""
+    """Report the UAR of every system of speech, printed settings: differences and p-values."""
     results = summarize_records(records)
     return TextTable(
         ["corpus", "system", "UAR", "difference", "Wilcoxon p", "clustered p"],

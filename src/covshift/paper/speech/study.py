@@ -38,8 +38,8 @@ EXPERIMENT = "speech"
 NO_COST = [1.0]  # systems without an SVM have one column of results
 
 
-def run_speech_trials(folder: str, trials: list[Trial]) -> list[dict[str, Any]]:
-    """Run trials on the tables in the folder; one result for each."""
+def _run_speech_trials(folder: str, trials: list[Trial]) -> list[dict[str, Any]]:
+    """Run trials of the study of speech on the tables in the folder; one result for each."""
     return [
         _run_on_tables(load_tables(folder, trial.settings["data"]), trial.settings, trial.seed)
         for trial in trials
@@ -139,7 +139,7 @@ def speech_study(
     return Study(
         name="speech",
         tasks=declare(tables, plan, leave_out, seed, digest),
-        function=partial(run_speech_trials, str(folder)),
+        function=partial(_run_speech_trials, str(folder)),
         run_settings={
             "plan": plan.name,
             "seed": seed,
@@ -155,7 +155,7 @@ def speech_study(
 def declare(
     tables: Mapping[str, SpeechTable], plan: Plan, leave_out: str, seed: int, digest: str
 ) -> list[list[Trial]]:
-    """Return the trials of a plan, each a task of its own, in an order in which long and short mix.
+    """Return the trials of a plan of speech, each a task of its own, long and short mixed.
 
     So the time left follows from the trials done.
     """

@@ -66,7 +66,7 @@ class SpeechResults(NamedTuple):
 
 
 def summarize_records(records: Sequence[Record]) -> SpeechResults:
-    """Summarize the records of a run: scores with settings chosen in each of the ways."""
+    """Summarize a run of speech trials: scores with settings chosen in each of the ways."""
     settings = [record.trial.settings for record in records]
     leave_out = settings[0]["leave_out"] if settings else "corpus"
     ordered = sorted(records, key=lambda record: record.trial.seed)
@@ -118,11 +118,11 @@ def _score(trial: Mapping[str, Any], way: str, uar: float, chosen: Configuration
     row = {name: trial[name] for name in ("corpus", "system", "seed", "speaker", "trial")}
     control = trial["without_target_test_uar"]
     return row | {
-        "way": way, "uar": uar, "settings": shown_configuration(chosen), "control": control
+        "way": way, "uar": uar, "settings": _shown_configuration(chosen), "control": control
     }  # fmt: skip
 
 
-def shown_configuration(configuration: Configuration) -> str:
+def _shown_configuration(configuration: Configuration) -> str:
     """Return a configuration as the paper writes it: "cos, L 80, λ 1.8, C 7.5e-05"."""
     parts = [
         value if isinstance(value, str) else f"{SYMBOLS.get(name, name)} {value:g}"
@@ -147,7 +147,7 @@ class Comparison(NamedTuple):
 
 
 def compare(first: Frame, second: Frame) -> Comparison | None:
-    """Test two series of summarized scores on the trials that both have; None without any."""
+    """Test two series of scores for the summary, on the trials that both have; None without any."""
     both = first[["seed", "speaker", "uar"]].merge(
         second[["seed", "uar"]], on="seed", suffixes=("", "_other")
     )
@@ -175,7 +175,7 @@ def compare(first: Frame, second: Frame) -> Comparison | None:
 
 
 def control_scores(scores: Frame) -> Frame:
-    """Return the summarized scores of the same trials fitted without the target rows."""
+    """Summarize the scores of the control: the same trials, fitted without the target rows."""
     known = scores[scores["control"].notna()]
     return known.assign(uar=known["control"])
 
@@ -205,7 +205,7 @@ class Tested(NamedTuple):
 
 
 def compare_with_baselines(results: SpeechResults, corpus: str) -> dict[str, Tested]:
-    """Return every system against its baseline, with Holm's correction over the systems."""
+    """Summarize every system against its baseline, with Holm's correction over the systems."""
     comparisons = {
         system: compare(
             results.printed_scores(corpus, system), results.printed_scores(corpus, baseline)
@@ -239,7 +239,7 @@ class AboveChance(NamedTuple):
 
 
 def above_chance(results: SpeechResults, corpus: str) -> AboveChance | None:
-    """Whether any system's UAR is above one half, clustered by speaker, with Holm's correction.
+    """Summarize whether any system's UAR is above one half, clustered by speaker, by Holm.
 
     Over all trials with the printed configuration; None where there are none, or one speaker.
     """

@@ -33,7 +33,7 @@ GRID_POINTS = 200
 
 
 def draw_figures(seed: int) -> list[Any]:
-    """Return the figures of the trial with this seed, for the report."""
+    """Return the figures of the synthetic trial with this seed, for the report."""
     fitted = {
         (data_set, system): _fit(data_set, system, seed)
         for data_set in DATA_SETS
@@ -45,7 +45,7 @@ def draw_figures(seed: int) -> list[Any]:
             "The four data sets. Dots are source rows, triangles target rows; colors are labels.",
             "Scatter plots of radial, periodic, smooth and diagonal, and of the printed variants "
             "of periodic and diagonal: target rows lie beside the source rows.",
-            png=png_bytes(draw_data_sets(_data_sets(seed))),
+            png=png_bytes(_draw_data_sets(_data_sets(seed))),
         ),
         make_figure(
             "filters",
@@ -53,7 +53,7 @@ def draw_figures(seed: int) -> list[Any]:
             "radial and PSF on periodic.",
             "Shaded planes: the answers of SF fan out from the origin, those of PSF repeat in "
             "stripes along the first feature.",
-            png=png_bytes(draw_filters([_bank(*shown, *fitted[shown]) for shown in SHOWN])),
+            png=png_bytes(_draw_filters([_bank(*shown, *fitted[shown]) for shown in SHOWN])),
         ),
         make_figure(
             "representations",
@@ -61,7 +61,7 @@ def draw_figures(seed: int) -> list[Any]:
             "Scatter plots: before, source and target lie apart; after, they lie on top of each "
             "other, and the labels stay separate.",
             png=png_bytes(
-                draw_data_sets(
+                _draw_data_sets(
                     {
                         title: data
                         for shown in SHOWN
@@ -166,7 +166,7 @@ LINE_STYLES: tuple[dict[str, Any], ...] = (
 
 
 class Filters(TypedDict):
-    """One filter bank over the plane, for `draw_filters`."""
+    """One filter bank over the plane, for `_draw_filters`."""
 
     title: str
     x1: npt.NDArray[Any]  # (columns,)
@@ -176,7 +176,7 @@ class Filters(TypedDict):
     data: Mapping[str, npt.NDArray[Any]]
 
 
-def draw_data_sets(
+def _draw_data_sets(
     data_sets: Mapping[str, Mapping[str, npt.NDArray[Any]]],
     axis_names: tuple[str, str] = ("$x_1$", "$x_2$"),
 ) -> Figure:
@@ -196,7 +196,7 @@ def draw_data_sets(
     return figure
 
 
-def draw_filters(banks: Sequence[Filters]) -> Figure:
+def _draw_filters(banks: Sequence[Filters]) -> Figure:
     """Draw what each filter answers over the plane, with the rows on top.
 
     Each bank is a block of panels, one per filter, at most four in a row.

@@ -93,12 +93,15 @@ Trials: TypeAlias = dict[Cell, Frame]
 
 
 def gather_trials(records: Iterable[Record]) -> Trials:
-    """Return the trials that did not fail, by cell, in the order of their seeds."""
+    """Gather, for the report of the synthetic study, the trials that did not fail, by cell.
+
+    They are in the order of their seeds.
+    """
     groups = group_rows(tidy(records, **Cell._field_defaults), Cell._fields)
     return {Cell(*key): rows.sort_values("seed", kind="stable") for key, rows in groups.items()}
 
 
-def trial_values(trials: Frame | None, name: str) -> list[float]:
+def _trial_values(trials: Frame | None, name: str) -> list[float]:
     """Return one result of each trial: a stored one, or a change in percent made of two."""
     if name not in CHANGES:
         return result_tables.values(trials, name)
@@ -108,7 +111,7 @@ def trial_values(trials: Frame | None, name: str) -> list[float]:
 
 def _verdict(trials: Frame | None) -> Verdict:
     """Return whether adapting is better or worse than not adapting, or neither for sure."""
-    both = zip(trial_values(trials, "with"), trial_values(trials, "without"), strict=True)
+    both = zip(_trial_values(trials, "with"), _trial_values(trials, "without"), strict=True)
     return verdict_of(compare_pairs([with_ - without for with_, without in both], STEP))
 
 
@@ -119,8 +122,8 @@ def _agree(ours: Figure, other: Figure) -> bool:
 
 
 def agreement_with_paper(cell: Cell, trials: Frame | None) -> Agreement | None:
-    """Return whether the accuracy with adaptation agrees with the printed one."""
-    ours = estimate(trial_values(trials, "with"))
+    """Report whether the synthetic study's accuracy with adaptation agrees with the paper's."""
+    ours = estimate(_trial_values(trials, "with"))
     printed = PRINTED_ACCURACY.get(cell[:2])
     if ours is None or printed is None:
         return None
@@ -128,11 +131,14 @@ def agreement_with_paper(cell: Cell, trials: Frame | None) -> Agreement | None:
 
 
 def agreement_with_rebuild(cell: Cell, trials: Frame | None) -> Agreement | None:
-    """Return whether the accuracy with adaptation agrees with that of the independent rebuild."""
-    with_ = trial_values(trials, "with")
+    """Report whether the accuracy agrees with that of the synthetic study's rebuild.
+
+    The rebuild is independent; the accuracy is that with adaptation.
+    """
+    with_ = _trial_values(trials, "with")
     ours, rebuilt = estimate(with_), REBUILT_ACCURACY.get(cell[:2])
     if ours is not None and cell.system in REBUILT_WITHOUT_CHANGE:
-        return "agrees" if with_ == trial_values(trials, "without") else "differs"
+        return "agrees" if with_ == _trial_values(trials, "without") else "differs"
     return None if ours is None or rebuilt is None else _agreement(ours, rebuilt)
 
 
@@ -152,7 +158,7 @@ class Agreements(NamedTuple):
 
 
 def count_agreements(trials: Trials) -> Agreements:
-    """Count the cells that agree with the rebuild."""
+    """Count for the report the cells of the synthetic study that agree with the rebuild."""
     cells = [cell for cell in _cells(RELEASED) if cell[:2] not in NOT_REPRODUCED]
     marks = [agreement_with_rebuild(cell, trials.get(cell)) for cell in cells]
     return Agreements(marks.count("agrees"), len(marks) - marks.count(None), len(marks))
@@ -178,7 +184,7 @@ class Columns:
         def shown(cell: Cell) -> Any:
             cell = self._at(cell, where)
             trials = self.trials.get(cell)
-            with_, without = (estimate(trial_values(trials, name)) for name in ("with", "without"))
+            with_, without = (estimate(_trial_values(trials, name)) for name in ("with", "without"))
             if with_ is None or without is None:
                 return figure_cell(with_, evidence=cell.id)
             text = f"{without.mean:.3f} → {figure_text(with_)}"
@@ -193,7 +199,9 @@ class Columns:
 
         def shown(cell: Cell) -> Any:
             cell = self._at(cell, where)
-            return figure_cell(estimate(trial_values(self.trials.get(cell), name)), digits, cell.id)
+            return figure_cell(
+                estimate(_trial_values(self.trials.get(cell), name)), digits, cell.id
+            )
 
         return number_column(key, label, shown, help)
 
@@ -240,7 +248,7 @@ def _cells(
 def synthetic_document(
     trials: Trials, facts: Sequence[tuple[str, str]], figures: Sequence[Any] = ()
 ) -> Any:
-    """Return the whole report of the study, from its trials and its figures."""
+    """Return the whole report of the synthetic study, from its trials and its figures."""
     show = Columns(trials)
     sections = [
         _accuracy_section(show),
@@ -263,7 +271,7 @@ def synthetic_document(
 
 
 def accuracy_table(records: Sequence[Record]) -> TextTable:
-    """Report the accuracies of the study beside the printed ones, for a terminal."""
+    """Report the synthetic study's accuracies beside the printed ones, for a terminal."""
     trials = gather_trials(records)
 
     def row(cell: Cell) -> list[str]:
@@ -280,7 +288,7 @@ def accuracy_table(records: Sequence[Record]) -> TextTable:
 
 
 def _shown(trials: Frame | None) -> str:
-    without, with_ = (estimate(trial_values(trials, name)) for name in ("without", "with"))
+    without, with_ = (estimate(_trial_values(trials, name)) for name in ("without", "with"))
     if without is None or with_ is None:
         return "failed"
     return f"{without.mean:.3f} → {with_.mean:.3f} {ARROWS[_verdict(trials)]}"
@@ -310,7 +318,7 @@ def _lead(trials: Trials) -> str:
         + (f"; for {untold} there are too few trials to decide." if untold else ".")
     ]
     well, mirrored = (
-        estimate(trial_values(trials.get(Cell("periodic", "PSF", WELL, variant)), "with"))
+        estimate(_trial_values(trials.get(Cell("periodic", "PSF", WELL, variant)), "with"))
         for variant in VARIANTS
     )
     if well is not None and mirrored is not None:
@@ -557,7 +565,7 @@ def _statements_section(trials: Trials) -> Any:
 
 
 def readings_document(trials: Trials, facts: Facts) -> Any:
-    """Return the whole report of the readings that were tried."""
+    """Return the whole report of the synthetic study's readings."""
     return make_document(
         "Readings of the paper's systems",
         "Where the paper leaves open how a system was run, every way that was tried, beside the "

@@ -46,10 +46,10 @@ def synthetic_study(n_trials: int, seed: int) -> Study:
 
 
 def readings_study(n_trials: int, seed: int) -> Study:
-    """Return every way to read what the paper leaves open, on draws of consecutive seeds."""
+    """Return the study of how to read what the paper leaves open, on synthetic draws by seed."""
     return Study(
         name="readings",
-        tasks=declare_readings(n_trials, seed),
+        tasks=_declare_readings(n_trials, seed),
         function=run_synthetic_trials,
         run_settings={"trials": n_trials, "seed": seed},
         document=lambda records, facts: readings_document(gather_trials(records), facts),
@@ -59,7 +59,7 @@ def readings_study(n_trials: int, seed: int) -> Study:
 def declare(
     n_trials: int, seed: int = 0, readings: Sequence[str] = tuple(READINGS)
 ) -> list[list[Trial]]:
-    """Return the trials of the whole study, in the groups that are computed together.
+    """Return the trials of the whole synthetic study, in groups that are computed together.
 
     The supplement's systems are run where it has figures: on the reconstructed variants.
     """
@@ -88,7 +88,7 @@ def declare(
     return tasks
 
 
-def declare_readings(n_trials: int, seed: int = 0) -> list[list[Trial]]:
+def _declare_readings(n_trials: int, seed: int = 0) -> list[list[Trial]]:
     """Trials of every reading on every data set, in the groups that are computed together."""
     tasks = []
     for data_set in DATA_SETS:

@@ -40,7 +40,7 @@ TARGET_ROWS = "target rows"  # stands for the unlabeled rows in parameters
 
 
 def build_part(part: Part, data: ShiftedData, random_state: int) -> Any:
-    """Make a part of a system, an estimator that is seeded where it draws anything."""
+    """Make a part of a system of the synthetic study: an estimator, seeded where it draws."""
     estimator = ESTIMATORS[part["name"]]
     params = {
         name: data.X_target if value == TARGET_ROWS else value
@@ -316,12 +316,12 @@ FAMILY_NAMES: dict[str, str] = {
 
 
 def family_accuracy(data_set: str, data: ShiftedData) -> float:
-    """Return the accuracy on the test rows of the simplest model of the data set's family."""
+    """Return the test accuracy beside the systems': of a data set family's simplest model."""
     predict = FAMILIES[data_set](data.X_source, np.asarray(data.y_source, dtype=bool))
     return float(np.mean(predict(data.X_test) == np.asarray(data.y_test, dtype=bool)))
 
 
-def fit_cone(X: FloatArray, y: BoolArray) -> Callable[[FloatArray], BoolArray]:
+def _fit_cone(X: FloatArray, y: BoolArray) -> Callable[[FloatArray], BoolArray]:
     """``|x1| > a |x2|`` with the best a."""
 
     def angle(rows: FloatArray) -> FloatArray:  # grows with |x1| / |x2|, and is always finite
@@ -331,7 +331,7 @@ def fit_cone(X: FloatArray, y: BoolArray) -> Callable[[FloatArray], BoolArray]:
     return lambda rows: angle(rows) > threshold
 
 
-def fit_sine(X: FloatArray, y: BoolArray) -> Callable[[FloatArray], BoolArray]:
+def _fit_sine(X: FloatArray, y: BoolArray) -> Callable[[FloatArray], BoolArray]:
     """``sin(w x_j + p) > 0`` with the best feature, frequency and phase."""
     best: tuple[float, Any] = (-np.inf, None)
     every = np.arange(len(FREQUENCIES))[:, None] * N_PHASES
@@ -352,13 +352,13 @@ def fit_sine(X: FloatArray, y: BoolArray) -> Callable[[FloatArray], BoolArray]:
     return lambda rows: np.sin(frequency * rows[:, feature] + phase) > 0
 
 
-def fit_quadratic(X: FloatArray, y: BoolArray) -> Callable[[FloatArray], BoolArray]:
+def _fit_quadratic(X: FloatArray, y: BoolArray) -> Callable[[FloatArray], BoolArray]:
     """Logistic regression on the features, their squares and products."""
     model = make_pipeline(PolynomialFeatures(2), LogisticRegression(max_iter=1000)).fit(X, y)
     return lambda rows: model.predict(rows).astype(bool)
 
 
-def fit_band(X: FloatArray, y: BoolArray) -> Callable[[FloatArray], BoolArray]:
+def _fit_band(X: FloatArray, y: BoolArray) -> Callable[[FloatArray], BoolArray]:
     """``|x_j| > a`` with the best feature and a."""
     candidates = [(best_threshold(np.abs(X[:, j]), y), j) for j in range(X.shape[1])]
     threshold, feature = max(
@@ -385,8 +385,8 @@ def best_threshold(values: FloatArray, y: BoolArray) -> float:
 
 
 FAMILIES: dict[str, Callable[[FloatArray, BoolArray], Callable[[FloatArray], BoolArray]]] = {
-    "radial": fit_cone,
-    "periodic": fit_sine,
-    "smooth": fit_quadratic,
-    "diagonal": fit_band,
+    "radial": _fit_cone,
+    "periodic": _fit_sine,
+    "smooth": _fit_quadratic,
+    "diagonal": _fit_band,
 }

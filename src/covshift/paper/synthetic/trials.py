@@ -78,7 +78,7 @@ class Draw(NamedTuple):
 def draw_trial(
     data_set: str, seed: int, variant: str = "reconstructed", *, without_crossing: bool = False
 ) -> Draw:
-    """Draw the data of one trial.
+    """Draw the synthetic data of one trial.
 
     The data are those of ``random_state=seed``. The start is drawn after them: were it seeded
     by the same number, filters would repeat the very draws that made the first rows.
@@ -99,7 +99,7 @@ def draw_trial(
 
 
 def run_synthetic_trials(trials: list[Trial]) -> list[dict[str, Any]]:
-    """Run trials that differ only in their seed; one result for each.
+    """Run trials of the synthetic study that differ in their seeds only; one result for each.
 
     A result holds the accuracies ``without`` and ``with`` adaptation and, for representations,
     that of the same adapter fitted without the target (``without_target``), MMD^2 between source

@@ -181,7 +181,7 @@ def _as_text(part: Any) -> Any:
 
 
 def domain_pairs(collection: Collection, seed: int) -> list[tuple[str, str]]:
-    """Return the ordered pairs of domains: all, or a number of them."""
+    """Return the ordered pairs of a collection's domains: all, or a number of them."""
     names = [collection.domain_names[number] for number in sorted(collection.domain_names)]
     pairs = list(permutations(names, 2))
     if len(pairs) <= MAX_PAIRS:
@@ -201,7 +201,7 @@ class Draw(NamedTuple):
 def draw_pair(
     collection: Collection, source: str, target: str, seed: int, max_rows: int | None = None
 ) -> Draw:
-    """Draw the source rows of one domain, and two halves of another.
+    """Draw the source rows of one domain of a collection, and two halves of another.
 
     The source rows depend on the seed and the source alone, the halves on the seed and the target
     alone, and neither on any label. Rows of a group are in one half.
@@ -233,7 +233,7 @@ def draw_pair(
 
 
 def halves_of(collection: Collection, target: str, seed: int) -> tuple[IntArray, IntArray]:
-    """Return the rows of a target to adapt to, and rows to score."""
+    """Return the rows of a collection's target to adapt to, and rows to score."""
     number = collection.number_of(target)
     rng = np.random.RandomState([seed, 1, number])
     rows = rng.permutation(np.flatnonzero(collection.domain == number))

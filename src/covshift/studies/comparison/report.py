@@ -62,7 +62,7 @@ PROTOCOL = [
 
 
 def comparison_document(records: Sequence[Record], facts: Facts) -> Any:
-    """Return the whole report, from the records of `covshift.studies.comparison.study.declare`."""
+    """Return the whole report of the comparison, from the records of its trials."""
     summaries = summarize_systems(records)
     return make_document(
         "Adapters side by side",
@@ -81,7 +81,7 @@ def comparison_document(records: Sequence[Record], facts: Facts) -> Any:
 
 
 def comparison_table(records: Sequence[Record]) -> TextTable:
-    """Return one table of all collections, narrow enough for a terminal."""
+    """Report the comparison: one table of all collections, narrow enough for a terminal."""
     groups = [
         [[name, *[""] * (len(HEADINGS) - 1)], *map(_texts, found)]
         for name, found in summarize_systems(records).items()
@@ -90,7 +90,7 @@ def comparison_table(records: Sequence[Record]) -> TextTable:
 
 
 def summarize_systems(records: Sequence[Record]) -> dict[str, list[Summary]]:
-    """Return the summaries of all systems by collection, in the order of the records."""
+    """Report the summaries of all systems by collection, in the order of the records."""
     names = dict.fromkeys(record.trial.settings["collection"] for record in records)
     found: dict[str, list[Summary]] = {name: [] for name in names}
     for one in summarize(tidy(records), ("collection", "system"), PAIR, "score", _baseline):

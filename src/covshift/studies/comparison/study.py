@@ -59,7 +59,7 @@ def comparison_study(paths: Mapping[str, str], n_trials: int, seed: int) -> Stud
 
 
 def declare(collections: Sequence[Collection], n_trials: int, seed: int = 0) -> list[list[Trial]]:
-    """Return the trials of all systems on all pairs, in the groups that are computed together.
+    """Return trials of the comparison: all systems on all pairs, in groups computed together.
 
     Each is a group of its own, except for the best model without adapting: its trials on the
     targets of one source share one model.
@@ -94,7 +94,7 @@ def declare(collections: Sequence[Collection], n_trials: int, seed: int = 0) -> 
 
 
 def run_comparison(trials: list[Trial], paths: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Run the trials of one task; ``paths`` say where the collections lie.
+    """Run the trials of one task of the comparison; ``paths`` say where the collections lie.
 
     A result holds the balanced accuracy on the scored half of the target (``score``), and that of
     the same system fitted without target rows (``without_target``) where that makes sense.
@@ -134,7 +134,7 @@ def _measure_system(name: str, control: bool, draw: Draw, C: float) -> dict[str,
 
 
 def common_estimator(C: float) -> Any:
-    """Return what all compared systems predict with: a scaled logistic regression."""
+    """Return what all systems in the comparison study predict with: scaled logistic regression."""
     with config_context(enable_metadata_routing=True):  # weights are for the regression alone
         return make_pipeline(
             StandardScaler().set_fit_request(sample_weight=False),
@@ -150,7 +150,7 @@ def _c_of_source(name: str, path: str, fingerprint: str, source: str, seed: int)
 
 
 def choose_c(draw: Draw) -> float:
-    """Return the C that is best for the compared systems, by folds of unadapted source rows."""
+    """Choose the C of the comparison study, by folds of unadapted source rows."""
     models = [common_estimator(C) for C in C_VALUES]
     return C_VALUES[int(np.argmax([_source_score(model, draw) for model in models]))]
 
@@ -174,7 +174,7 @@ def _source_score(model: Any, draw: Draw) -> float:
 
 
 def run_unadapted(collection: Collection, trials: list[Trial]) -> list[dict[str, Any]]:
-    """Choose a model on the source rows, and score it on each of the targets."""
+    """Run the comparison study without adapters: choose on source rows, score on each target."""
     first = trials[0].settings
     draws = [
         draw_pair(collection, first["source"], trial.settings["target"], trial.seed, MAX_ROWS)

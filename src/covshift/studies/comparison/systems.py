@@ -42,7 +42,7 @@ MODELS: dict[str, Any] = {
 
 
 def systems(n_features: int, n_classes: int) -> dict[str, System]:
-    """Return the adapters by name, for data with these numbers of features and classes.
+    """Return the adapters to compare by name, for data of these numbers of features, classes.
 
     These facts identify a trial: results under other settings are other results. The settings are
     those for `NOMINAL` rows; the adapter itself is built from its name for the rows of each draw.
@@ -65,7 +65,7 @@ def systems(n_features: int, n_classes: int) -> dict[str, System]:
 
 
 def unadapted_models(n_features: int) -> list[Model]:
-    """Return the systems that do not adapt: chosen on source rows by the same folds."""
+    """Return the systems of the comparison that do not adapt: chosen on source rows by folds."""
     svm_costs = (0.001, 0.01) if n_features > WIDE else (0.001, 0.01, 0.1, 1.0, 10.0)
     trees = {"max_iter": 50, "max_bins": 32, "max_leaf_nodes": 8, "random_state": 0}
     models: list[tuple[str, dict[str, Any]]] = [
@@ -78,5 +78,5 @@ def unadapted_models(n_features: int) -> list[Model]:
 
 
 def build_model(model: Model) -> Any:
-    """Make the model of a system from its description."""
+    """Make the model of a system of the comparison from its description."""
     return MODELS[model["name"]](**model["params"])
