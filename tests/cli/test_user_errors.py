@@ -192,7 +192,7 @@ def test_outputs_that_cannot_be_are_found_first(made, tmp_path, monkeypatch):
         tmp_path / "folder.csv": "is a folder",
         tmp_path / "file" / "out.csv": "cannot be written",
         made["new"]: "is read too",
-        "/dev/null.csv/x.csv": "",
+        "/proc/none/x.csv": "",
     }
     for out, words in bad.items():
         assert_refused(adapt(made, out, *QUICK), "adapt", words)
