@@ -255,7 +255,7 @@ def test_killed_commands_leave_nothing(command, made, tmp_path):
 import os, sys, time
 told = os.fdopen(os.dup(1), "w")  # standard output is silenced while a command works
 import covshift.output_files as files
-opened = files.open_unnamed
+opened = files._open_unnamed
 def open_slowly(folder):
     file = opened(folder)
     assert file is not None
@@ -271,7 +271,7 @@ def open_slowly(folder):
             time.sleep(60)
             return n
     return Slow()
-files.open_unnamed = open_slowly
+files._open_unnamed = open_slowly
 from covshift.cli import build_app
 build_app()({[command]!r} + sys.argv[1:])
 """

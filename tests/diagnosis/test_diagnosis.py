@@ -184,7 +184,7 @@ def test_rows_that_are_looked_at_are_limited():
     found = run(shifted_sites(n=200)[0], max_rows=60)
     assert found.movement.n_source <= 60
     assert found.n_rows_looked_at == (60, 60)
-    assert "600 source and 200 target rows, of which 60 and 60" in repr(found)
+    assert "600 source and 200 target rows; 60 and 60 of them, drawn at random" in repr(found)
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def test_scores_of_others_are_refused(written, kind):
         candidates.reverse()
     with pytest.raises(ScoreFileError, match=OTHER) as error:
         read_scores(make_bench(candidates, problem, seed=seed), path)
-    assert str(error.value).startswith("The scores in scores.npz are ")
+    assert str(error.value).startswith("The scores in scores.npz belong ")
 
 
 def test_scores_of_another_version_are_refused(written, monkeypatch):

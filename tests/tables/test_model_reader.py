@@ -59,7 +59,8 @@ def test_many_columns_outside_their_ranges_share_a_note(tmp_path):
     (note,) = predict_file(model, path, tmp_path / "out.csv")["notes"]
     assert note.endswith(
         "40 of 40 columns have values outside the range that the model knows "
-        "('bin 0', 'bin 1', 'bin 2' and 37 more), the first in all 60 rows."
+        "('bin 0', 'bin 1', 'bin 2' and 37 more), the first in all 60 rows. "
+        "Check units and sensors before you use the predictions."
     )
 
 

@@ -94,8 +94,10 @@ def test_rows_that_the_model_keeps_are_recognized(tmp_path):
     assert not found["moved"]
     assert found["auc_high"] < 0.5
     note = found["notes"][-1]
-    assert note.startswith("The model keeps 100 % of the compared rows of the batch")
-    assert "why the AUC is below .5" in note
+    assert note.startswith(
+        "100 % of the compared rows of the batch are among the rows that the model keeps"
+    )
+    assert "why the AUC is below 0.5" in note
     assert "keeps" not in " ".join(monitor(model, rows(200), tmp_path, domain="site")["notes"])
 
 

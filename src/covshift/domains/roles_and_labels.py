@@ -253,7 +253,7 @@ def known_labels(
     if _is_object(labels):
         labels = _without_objects(labels)
     if np.iscomplexobj(labels):  # scikit-learn's message shows the whole array
-        raise ValueError("y must hold classes or numbers, got complex numbers.")
+        raise ValueError("Complex data not supported: y must hold classes or numbers.")
     labels = column_or_1d(labels, warn=True)
     if kind == "number" and labels.dtype.kind in "USTMm":
         raise ValueError(

@@ -30,7 +30,7 @@ def say_kept_batch(share: float, *, low_auc: bool) -> str:
 
     ``low_auc``: the AUC is below .5.
     """
-    below = " That is why the AUC is below .5." if low_auc else ""
+    below = " That is why the AUC is below 0.5." if low_auc else ""
     return (
         f"{100 * share:.0f} % of the compared rows of the batch are among the rows that the model "
         f"keeps. Rows compared with themselves cannot have moved.{below} Give rows that are new "
