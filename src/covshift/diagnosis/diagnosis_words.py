@@ -166,7 +166,7 @@ def say_weighting(diagnosis: "Diagnosis") -> str:
         return f"Weighting the source rows can work: {inside}."
     obstacles = OBSTACLES | ({"overlap": f"only {inside}"} if inside else {})
     reasons = "; ".join(obstacles[name] for name in weighting.obstacles)
-    return f"Weighting the source rows cannot work: {reasons}."
+    return f"Weighting the source rows does not suit these data: {reasons}."
 
 
 def say_stability(diagnosis: "Diagnosis") -> list[str]:

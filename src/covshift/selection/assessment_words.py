@@ -25,10 +25,10 @@ DIGITS = 2  # digits of scores and gains
 # Kinds of rehearsals, as `covshift.selection.rehearsals` names them, in words.
 REHEARSALS = {
     "source CV": "cross-validation",
-    "moved": "moved rows",
+    "moved": "source rows moved like the target",
     "class shares": "other class proportions",
     "label shares": "another distribution of the label",
-    "source domains": "left-out domains",
+    "source domains": "each source domain left out",
 }
 
 
