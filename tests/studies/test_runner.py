@@ -209,7 +209,9 @@ def test_warnings_are_counted_and_not_shown(path, recwarn):
                 ("ConvergenceWarning", "did not converge", 3),
                 ("RuntimeWarning", "divide by zero encountered in scalar divide", 1),
             ]
-    assert len(recwarn) == 0
+    # From Python 3.12 on, forks warn; the backend "multiprocessing" forks.
+    shown = [str(one.message) for one in recwarn if "use of fork()" not in str(one.message)]
+    assert shown == []
 
 
 def test_what_is_not_finite_survives(path):
