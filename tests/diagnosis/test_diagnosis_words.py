@@ -46,13 +46,13 @@ def test_weights():
     )
     obstacles = SimpleNamespace(possible=False, overlap=np.nan, obstacles=["rows", "tail"])
     assert say_weighting(SimpleNamespace(weighting=obstacles)) == (
-        "Weighting the source rows does not suit these data: there are too few rows; a few source rows would "
-        "carry nearly all of the weight."
+        "Weighting the source rows does not suit these data: there are too few rows; "
+        "a few source rows would carry nearly all of the weight."
     )
     obstacles = SimpleNamespace(possible=False, overlap=0.4, obstacles=["overlap"])
     assert say_weighting(SimpleNamespace(weighting=obstacles)) == (
-        "Weighting the source rows does not suit these data: only 40 % of the target rows lie where the source "
-        "has rows."
+        "Weighting the source rows does not suit these data: only 40 % of the target rows "
+        "lie where the source has rows."
     )
 
 
