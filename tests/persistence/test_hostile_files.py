@@ -781,7 +781,9 @@ def test_random_states_that_point_outside(tmp_path):
         state["pos"] = json_node(10**6, 77)
 
     edit_schema(path, forge)
-    refuse(path, "RandomState is inconsistent")
+    # NumPy 2.5 refuses such a state itself; earlier versions take it, and read outside of it.
+    own = np.lib.NumpyVersion(np.__version__) >= "2.5.0"
+    refuse(path, "state position" if own else "RandomState is inconsistent")
 
 
 def test_random_generators_with_endless_seeds(path):
