@@ -12,8 +12,8 @@ from covshift_bench.summary import MIN_TEST_ROWS, PARTS, PLAIN, summarize
 
 N_RANKED = 12  # methods of the critical-difference plot: the best by mean, and the plain model
 NUMBERS = (
-    "score", "gain", "low", "high", "harm", "sure_harm", "worst", "regret", "log_loss", "seconds",
-    "megabytes", "failed",
+    "score", "gain", "low", "high", "lead", "lead_low", "lead_high", "harm", "sure_harm", "worst",
+    "regret", "log_loss", "seconds", "megabytes", "failed",
 )  # fmt: skip
 
 

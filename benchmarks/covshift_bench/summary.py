@@ -33,6 +33,8 @@ MIN_TEST_ROWS = 200  # of the tasks that the share of harm is taken of
 LEAST = 1e-4  # probabilities below it count as this in the log loss
 # The plain model of each metric: it is chosen, and decides, for that metric.
 PLAIN = {"accuracy": "plain best, accuracy", "balanced accuracy": "plain best, balanced"}
+# The automatic choice that decides for each metric: its lead over every method is summed up, too.
+LEADER = {"accuracy": "auto, accuracy", "balanced accuracy": "auto"}
 # Combinations of candidates, and picks of one, cost what the method costs that returns them all.
 SHARED_COSTS = {
     "auto": "auto",
@@ -243,15 +245,19 @@ def summarize(scored, metric):
     -------
     DataFrame
         ``score``, ``gain``, ``harm``, ``sure_harm``, ``regret`` and ``log_loss`` are means over
-        clusters; ``worst`` is the largest loss on a task with at least 200 test rows; ``failed``
-        counts tasks; ``seconds`` and
-        ``megabytes`` are medians, ``total_hours`` and ``most_megabytes`` the sum, of one seed, and
-        the maximum. Single candidates of the automatic choice have no costs of their own.
+        clusters; ``lead`` is that of the automatic choice over the method, task by task, with its
+        interval, NaN where the automatic choice was not run; ``worst`` is the largest loss on a
+        task with at least 200 test rows; ``failed`` counts tasks; ``seconds`` and ``megabytes`` are
+        medians, ``total_hours`` and ``most_megabytes`` the sum, of one seed, and the maximum.
+        Single candidates of the automatic choice have no costs of their own.
     """
-    rows = []
-    for method, frame in scored[scored["metric"] == metric].groupby("method", sort=False):
+    rows, scored = [], scored[scored["metric"] == metric]
+    leading = scored[scored["method"] == LEADER[metric]].set_index("task")["score"]
+    for method, frame in scored.groupby("method", sort=False):
+        frame = frame.assign(lead=frame["task"].map(leading) - frame["score"])
         large = frame[frame["n_test"] >= MIN_TEST_ROWS]
-        low, high = _interval(frame)
+        low, high = _interval(frame, "gain")
+        lead_low, lead_high = _interval(frame, "lead")
         rows.append(
             {
                 "method": method,
@@ -261,6 +267,9 @@ def summarize(scored, metric):
                 "gain": cluster_mean(frame, "gain"),
                 "low": low,
                 "high": high,
+                "lead": cluster_mean(frame, "lead"),
+                "lead_low": lead_low,
+                "lead_high": lead_high,
                 "large_tasks": len(large),
                 "harm": cluster_mean(large, "harm"),
                 "sure_harm": cluster_mean(frame, "sure_harm"),
@@ -290,12 +299,12 @@ def with_costs(summary):
     return filled
 
 
-def _interval(frame):
-    """95 % interval of the mean gain, by resampling clusters."""
-    if frame["cluster"].nunique() < 2:
+def _interval(frame, column):
+    """95 % interval of a column's mean, by resampling clusters."""
+    if frame["cluster"].nunique() < 2 or frame[column].isna().any():
         return np.nan, np.nan
-    gains, clusters = frame["gain"].to_numpy(), frame["cluster"].to_numpy()
-    return clustered_bootstrap_interval(gains, clusters, random_state=0)
+    values, clusters = frame[column].to_numpy(), frame["cluster"].to_numpy()
+    return clustered_bootstrap_interval(values, clusters, random_state=0)
 
 
 def summarize_all(scored):

@@ -93,6 +93,7 @@ def test_a_browser_sorts_and_filters_it(scored, tmp_path, width):
             return [float(cell) for cell in cells]
 
         assert column(2) == sorted(column(2), reverse=True)
+        assert page.get_by_role("button", name="auto leads by").count() == 0  # auto was not run
         page.get_by_role("button", name="regret").click()
         assert column(9) == sorted(column(9), reverse=True)
         page.get_by_role("button", name="regret").click()

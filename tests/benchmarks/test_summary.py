@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from covshift_bench.results import decode_codes, encode_codes, encode_probabilities
 from covshift_bench.summary import (
+    LEADER,
     PLAIN,
     cluster_mean,
     compare_paired,
@@ -286,6 +287,32 @@ def test_costs_are_of_all_calls():
         assert row.mean_seconds == pytest.approx(sum(known) / len(known))
         assert row.most_seconds == max(known)
         assert row.most_megabytes == max(x["megabytes"] for x in calls if x["seconds"] is not None)
+
+
+def test_the_lead_of_the_automatic_choice_is_paired():
+    tasks, lines = made_up_results()
+    assert summarize(score_results(lines, tasks), "accuracy")["lead"].isna().all()
+    own = {"mine": LEADER["accuracy"], PLAIN["accuracy"]: LEADER["balanced accuracy"]}
+    lines += [line | {"method": own[line["method"]]} for line in lines if line["method"] in own]
+    scored = score_results(lines, tasks)
+    clusters = {task.name: task.cluster for task in tasks}
+    for metric in METRICS:
+        summary = summarize(scored, metric).set_index("method")
+        score_of = scored[scored["metric"] == metric].set_index(["method", "task"])["score"]
+        for method, row in summary.iterrows():
+            leads = {}
+            for name, cluster in clusters.items():
+                difference = score_of[LEADER[metric], name] - score_of[method, name]
+                leads.setdefault(cluster, []).append(difference)
+            means = [sum(one) / len(one) for one in leads.values()]
+            assert row["lead"] == pytest.approx(sum(means) / len(means))
+            assert row["lead_low"] <= row["lead"] <= row["lead_high"]
+            same = all(lead == 0 for one in leads.values() for lead in one)
+            assert (row["lead_low"] == row["lead_high"]) == same
+        # Of one method over another it is the other way round, with its interval.
+        over_plain = summary.loc[PLAIN[metric], ["lead", "lead_low", "lead_high"]]
+        gain = summary.loc[LEADER[metric], ["gain", "low", "high"]]
+        assert over_plain.tolist() == pytest.approx(gain.tolist())
 
 
 def test_intervals_resample_clusters():
