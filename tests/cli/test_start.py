@@ -1,7 +1,9 @@
 """How `covshift` starts: fast, with every command listed, and quiet when it is interrupted."""
 
+import itertools
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -91,6 +93,19 @@ def test_version():
 def test_lines_of_the_table_are_those_of_the_commands(name):
     path, line = COMMANDS[name]
     assert load_command(name, path).help.splitlines()[0] == line
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("columns", [60, 80, 130])
+def test_paragraphs_of_help_fill_the_terminal(name, columns, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    page = CliRunner().invoke(build_app(), [name, "--help"], prog_name="covshift").stdout
+    text = page[page.index("Usage:") : page.index("\N{BOX DRAWINGS LIGHT ARC DOWN AND RIGHT}")]
+    for paragraph in re.split(r"\n\s*\n", text.strip()):
+        lines = [line.strip() for line in paragraph.split("\n")]
+        for line, after in itertools.pairwise(lines):
+            # The next line's first word would not have fitted, with a margin on each side.
+            assert len(line) + 1 + len(after.split()[0]) > columns - 2, paragraph
 
 
 def test_names_in_the_help_are_those_that_are_read():

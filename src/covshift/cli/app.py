@@ -67,7 +67,15 @@ def load_command(name: str, path: str) -> Any:
         alone.add_typer(command, name=name)
     else:
         alone.command(name)(command)
-    return get_group(alone).commands[name]
+    loaded = get_group(alone).commands[name]
+    for one in [loaded, *getattr(loaded, "commands", {}).values()]:
+        one.help = _unwrapped(one.help)
+    return loaded
+
+
+def _unwrapped(text: str) -> str:
+    """Return each paragraph as one line, which Typer wraps as wide as the terminal is."""
+    return "\n\n".join(" ".join(part.split("\n")) for part in text.split("\n\n"))
 
 
 def _show_version(wanted: bool) -> None:
