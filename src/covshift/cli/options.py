@@ -38,7 +38,7 @@ ModelDomain = Annotated[
 NewTable = Annotated[
     Path | None,
     typer.Argument(
-        metavar="[NEW]",
+        metavar="NEW",
         help="Table of new rows; without it, --target-domain or --time splits TRAIN.",
     ),
 ]

@@ -41,7 +41,7 @@ COMMAND = "monitor"
 def monitor(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="File of `covshift adapt`.")],
     batch: Annotated[
-        list[Path], typer.Argument(metavar="BATCH...", help="Tables of new rows, each a batch.")
+        list[Path], typer.Argument(metavar="BATCH", help="Tables of new rows, each a batch.")
     ],
     domain: ModelDomain = None,
     time: Annotated[
