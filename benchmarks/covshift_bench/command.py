@@ -256,6 +256,10 @@ def print_summary(options):
     scored = read_scores(options)
     summaries = summary.summarize_all(scored)
     text = f"{summary.run_text(scored)}\n\n{summary.summary_markdown(summaries)}"
+    if options.list in published.GROUNDS:
+        by_cut = published.score_published(*read_chosen(options))
+        tables = published.tables_beside_published(by_cut, options.list)
+        text += f"\n{published.published_markdown(tables)}\n"
     print(text)
     if options.out is not None:
         options.out.mkdir(parents=True, exist_ok=True)

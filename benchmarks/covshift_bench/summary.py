@@ -374,21 +374,22 @@ def summary_markdown(summaries):
 def _cells(row):
     return {
         "method": row["method"],
-        "score": _shown(row["score"], ".3f"),
-        "gain": _shown(row["gain"], "+.3f"),
+        "score": shown(row["score"], ".3f"),
+        "gain": shown(row["gain"], "+.3f"),
         "interval": _interval_cell(row["low"], row["high"]),
-        "harm": _shown(row["harm"], ".1%"),
-        "sure_harm": _shown(row["sure_harm"], ".1%"),
-        "worst": _shown(row["worst"], ".3f"),
-        "failed": _shown(row["failed"], "d"),
-        "regret": _shown(row["regret"], ".3f"),
-        "log_loss": _shown(row["log_loss"], ".3f"),
-        "seconds": _shown(row["seconds"], ".2f"),
-        "megabytes": _shown(row["megabytes"], ".0f"),
+        "harm": shown(row["harm"], ".1%"),
+        "sure_harm": shown(row["sure_harm"], ".1%"),
+        "worst": shown(row["worst"], ".3f"),
+        "failed": shown(row["failed"], "d"),
+        "regret": shown(row["regret"], ".3f"),
+        "log_loss": shown(row["log_loss"], ".3f"),
+        "seconds": shown(row["seconds"], ".2f"),
+        "megabytes": shown(row["megabytes"], ".0f"),
     }
 
 
-def _shown(value, form):
+def shown(value, form):
+    """Return the cell of a number; None where there is none."""
     return None if np.isnan(value) else make_cell(format(value, form), value=float(value))
 
 

@@ -5,15 +5,21 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from covshift_bench.published import (
     DRIFT,
     KINDS,
+    PAIRS,
     POINTS,
+    PUBLISHED,
+    SIMULATED,
     draw_task,
     mean_by_cut,
+    published_markdown,
     published_tasks,
     score_published,
+    tables_beside_published,
 )
 from covshift_bench.real_collections import read_cuts
 from covshift_bench.results import decode_probabilities, encode_codes, encode_probabilities
@@ -116,3 +122,51 @@ def test_scores_are_averaged_over_seeds_then_splits():
     by_task = scored.groupby(["cut", "task"])["accuracy"].mean()
     for kind in ("covariate", "target"):
         assert table.loc["m", kind] == pytest.approx(by_task[kind].mean())
+
+
+@pytest.mark.parametrize("ground", ["simulated", "drift"])
+def test_tables_beside_the_published_figures(ground):
+    frame = {"collection": [], "cut": [], "task": [], "method": [], "accuracy": [], "auc": []}
+    cuts = KINDS if ground == "simulated" else ("later",)
+    collections = [SIMULATED] if ground == "simulated" else ["a", "b"]
+    rng = np.random.default_rng(0)
+    for method in ("m", "n"):
+        for collection in collections:
+            for cut in cuts:
+                for split in range(3 if collection == "a" else 1):
+                    values = collection, cut, f"{collection} {cut} {split}", method, *rng.random(2)
+                    for key, value in zip(frame, values, strict=True):
+                        frame[key].append(value)
+    scored = pd.DataFrame(frame)
+    tables = tables_beside_published(scored, ground)
+    (table,) = tables.values()
+    text = published_markdown(tables)
+    if ground == "drift":
+        means = scored.groupby(["method", "collection"])["auc"].mean()
+        assert table.loc["m", "auc"] == pytest.approx((means["m", "a"] + means["m", "b"]) / 2)
+        return
+    assert list(table.index[:3]) == [f"published: {name}" for name in PUBLISHED[SIMULATED]]
+    unadapted = table.loc["published: unadapted"]
+    assert unadapted.to_dict() == pytest.approx(
+        {"concept": 0.662, "covariate": 0.881, "subspace": 0.190, "target": 0.850, "mean": 0.646},
+        abs=6e-4,
+    )
+    assert table.loc["published: best method with a label-free scorer"].dropna().tolist() == [0.725]
+    own = scored[scored["method"] == "m"].set_index("cut")["accuracy"]
+    for kind in KINDS:
+        assert table.loc["m", kind] == own[kind]
+        assert f"{own[kind]:.3f}" in text
+    assert table.loc["m", "mean"] == pytest.approx(own.mean())
+    # Of a part of the kinds, only means can be compared.
+    (part,) = tables_beside_published(scored[scored["cut"] != "target"], ground).values()
+    assert part.loc["published: unadapted"].isna().all()
+
+
+def test_published_figures_have_a_place_for_each_pair():
+    for name, pairs in PAIRS.items():
+        for values in PUBLISHED[name].values():
+            assert len(values) == (len(pairs) if pairs else {"amazon_reviews": 12}.get(name, 2))
+    means = {name: np.mean(values) for name, values in PUBLISHED["amazon_reviews"].items()}
+    assert means == pytest.approx(
+        {"unadapted": 0.703, "CORAL": 0.697, "linear OT": 0.699, "SA": 0.665}, abs=6e-4
+    )
