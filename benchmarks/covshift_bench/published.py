@@ -291,13 +291,13 @@ def tables_beside_published(scored, ground):
 def _beside_published(table, collection):
     rows = {}
     for name, values in PUBLISHED.get(collection, {}).items():
-        cells = dict.fromkeys(table.columns, np.nan)
         if isinstance(values, float):
-            cells["mean"] = values
+            rows[f"published: {name}"] = {"mean": values}
         elif len(values) == len(table.columns) - 1:  # otherwise cuts are missing in this run
-            cells = dict(zip(table.columns, [*values, np.mean(values)], strict=True))
-        rows[f"published: {name}"] = cells
-    return pd.concat([pd.DataFrame.from_dict(rows, orient="index", dtype=float), table])
+            cells = zip(table.columns, [*values, np.mean(values)], strict=True)
+            rows[f"published: {name}"] = dict(cells)
+    published = pd.DataFrame.from_dict(rows, orient="index")
+    return pd.concat([published.reindex(columns=table.columns), table])
 
 
 def published_markdown(tables):
