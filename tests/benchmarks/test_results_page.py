@@ -245,7 +245,7 @@ def test_leads_have_the_figures_of_the_summary():
 
 
 def test_what_is_said_of_all_rivals():
-    least, sure = {}, {}
+    least, sure, sure_peers = {}, {}, []
     for metric in PLAIN:
         rows = {
             name: row
@@ -258,6 +258,9 @@ def test_what_is_said_of_all_rivals():
         peers = [row for name, row in rows.items() if "SKADA" in name or "ADAPT" in name]
         assert len(peers) == 8 + 18 + 6
         assert min(float(row["lead"]) for row in peers) > 0
+        beyond = [row["method"] for row in peers if float(row["lead_low"]) > 0]
+        picks = sum(name.startswith("pick by") for name in beyond)
+        sure_peers.append((len(beyond) - picks, picks))
         harms = {name: float(row["harm"]) for name, row in rows.items() if "plain best" not in name}
         least[metric] = min(harms, key=harms.get)
         if metric == "accuracy":
@@ -267,7 +270,12 @@ def test_what_is_said_of_all_rivals():
             assert text.replace("%", " %").replace(" % to", " to") in OWN
     assert least == LEADER
     text = f"leads {sure['accuracy']} of the {len(others)} others beyond chance in accuracy"
-    assert f"{text} and {sure['balanced accuracy']} in balanced accuracy." in OWN
+    assert f"{text} and {sure['balanced accuracy']} in balanced accuracy;" in OWN
+    (one, picked), (other, also_picked) = sure_peers
+    text = f"of the 26 pipelines of SKADA and ADAPT {one} and {other}, of SKADA's scorers"
+    assert f"{text} {picked} and {also_picked}." in OWN
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"ahead of 26 SKADA and ADAPT pipelines, of {one} beyond chance." in readme
 
 
 def test_what_is_said_of_the_rivals_on_fresh_tasks():
